@@ -281,7 +281,9 @@ fn differences(running: &Running, dir: &Path, machine: &Machine) -> Vec<String> 
         let refused = statuses.iter().flatten().find(|status| **status != 200).copied();
         // Several paths share a zone, so that it may be used up already; whether any is refused says what is in force.
         let read = match refuses {
-            Some(limit) if limit.law == Law::Unknown => refused.filter(|s| Refusal::Status(*s) == facts.limit_req[0].refusal),
+            Some(limit) if limit.law == Law::Unknown => {
+                refused.filter(|s| Refusal::Status(*s) == facts.limit_req[0].refusal)
+            }
             Some(_) => match facts.limit_req[0].refusal {
                 Refusal::Status(status) => Some(status),
                 Refusal::Elsewhere(_) => None,

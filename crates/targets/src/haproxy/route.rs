@@ -205,9 +205,12 @@ impl<'c> Route<'c> {
         default.or_else(|| (front.is_back() && config.inside(front).iter().any(is_server)).then_some(front))
     }
 
-    /// The server of the first `use-server` whose condition holds.
+    /// The server of the first `use-server` whose condition holds, and whose server is not disabled (src/stream.c:
+    /// process_server_rules goes on with the next rule).
     fn server(&mut self, config: &'c Config, back: &'c Section, asked: &Asked<'_>) -> Option<&'c str> {
-        for rule in config.inside(back).iter().filter(|f| f.is("use-server")) {
+        let all = proxy::servers(config, back);
+        let enabled = |rule: &&Found| all.iter().any(|s| s.found.arg(0) == rule.arg(0) && !s.disabled);
+        for rule in config.inside(back).iter().filter(|f| f.is("use-server")).filter(enabled) {
             match acl::applies(config, back, rule, asked) {
                 Some(true) => return rule.arg(0),
                 Some(false) => {}
@@ -221,7 +224,8 @@ impl<'c> Route<'c> {
     /// are `backup` the first, or all of them (`option allbackups`).
     pub fn servers(&self, config: &'c Config) -> Vec<Server<'c>> {
         let Some(back) = self.back else { return Vec::new() };
-        let chosen = |server: &Server<'c>| self.chosen.is_some() && server.found.arg(0) == self.chosen && !server.disabled;
+        let chosen =
+            |server: &Server<'c>| self.chosen.is_some() && server.found.arg(0) == self.chosen && !server.disabled;
         let all = proxy::servers(config, back);
         match all.iter().find(|server| chosen(server)) {
             Some(server) => vec![server.clone()],
@@ -305,6 +309,7 @@ mod tests {
             ("if { path /p }", Some(false)),
             ("if !{ path_end .png .jpg }", Some(false)),
             ("if { path_end -i .PNG } { hdr(host) -i ONE.example }", Some(true)),
+            ("if { hdr(host) ONE.example }", Some(false)),
             ("if { path / } or { path_reg ^/[a-p]/ }", Some(true)),
             ("unless { path_dir p }", Some(false)),
             ("if { always_true }", Some(true)),
@@ -342,6 +347,7 @@ mod tests {
         assert_eq!(answered(" http-request deny if { src 10.0.0.1 }\n", ""), (false, 1));
         let servers = |back: &str| way("", back).1;
         assert_eq!(servers(" use-server s2 if { path_beg /p }\n"), ["s2"]);
+        assert_eq!(servers(" use-server s2 if { path_beg /p }\n default-server disabled\n"), [""; 0]);
         assert_eq!(servers(" use-server s9 if { path_beg /q }\n use-server s1 unless { path / }\n"), ["s1"]);
         assert_eq!(servers(" default-server backup\n"), ["s1"]);
         assert_eq!(servers(" default-server backup\n option allbackups\n"), ["s1", "s2"]);

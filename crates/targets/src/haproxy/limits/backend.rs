@@ -55,10 +55,11 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
         },
         formula: format!("{}; {until}{}", held.formula.replace("requests", what), unsure(facts)),
         symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: true },
-        remedy: limit
-            .remedy
-            .filter(|_| known)
-            .map(|remedy| Remedy { setting: setting.to_owned(), parts: held.parts as f64, ..remedy }),
+        remedy: limit.remedy.filter(|_| known).map(|remedy| Remedy {
+            setting: setting.to_owned(),
+            parts: held.parts as f64,
+            ..remedy
+        }),
         ..limit
     })
 }
@@ -81,7 +82,12 @@ pub(super) fn others(facts: &Facts) -> impl Iterator<Item = Limit> {
 /// What is said where it is not decided which requests come there.
 fn unsure(facts: &Facts) -> String {
     let doubt = facts.doubt.as_ref();
-    doubt.map_or_else(String::new, |rules| format!("; cannot tell which of these {} come here: {rules} decides", if facts.http { "requests" } else { "connections" }))
+    doubt.map_or_else(String::new, |rules| {
+        format!(
+            "; cannot tell which of these {} come here: {rules} decides",
+            if facts.http { "requests" } else { "connections" }
+        )
+    })
 }
 
 /// What clients get where HAProxy answers `status`: in TCP mode, a connection that is closed.

@@ -131,7 +131,10 @@ impl Facts {
             capacity: served.and_then(|r| Capacity::of(config, r.back?, &used, maxconn.value, &requests.path)),
             others: served.map(|r| others(config, r, maxconn.value, &requests.path)).unwrap_or_default(),
             doubt: served.and_then(|r| doubt(config, r)),
-            bind_maxconn: route.as_ref().and_then(|r| of_bind(config, r, FRONTEND_MAXCONN.directive)).filter(|h| h.value > 0),
+            bind_maxconn: route
+                .as_ref()
+                .and_then(|r| of_bind(config, r, FRONTEND_MAXCONN.directive))
+                .filter(|h| h.value > 0),
             maxconn_written: number(&MAXCONN).is_some_and(|held| held.value > 0),
             available,
             strict: !refused(config, "strict-limits"),

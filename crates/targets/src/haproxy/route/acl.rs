@@ -93,11 +93,10 @@ fn over(texts: &[&str], holds: impl Fn(&str) -> Option<bool>) -> Option<bool> {
     if let [one] = all[..] { Some(one) } else { None }
 }
 
-/// What a criterion looks at: every text that it may be, how it compares by itself, and whether in any case.
+/// What a criterion looks at: every text that it may be, and how it compares by itself.
 struct Subject {
     texts: Vec<String>,
     how: &'static str,
-    blind: bool,
 }
 
 /// The ways to compare of which a criterion may bear the name: `path_beg`.
@@ -116,22 +115,21 @@ fn subject(criterion: &str, asked: &Asked<'_>) -> Option<Subject> {
     let (name, argument) = name.split_once('(').map_or((name, ""), |(n, a)| (n, a.split(')').next().unwrap_or(a)));
     let (name, how) = HOW.iter().find_map(|(end, how)| Some((name.strip_suffix(end)?, *how))).unwrap_or((name, "str"));
     let one = |text: Option<&str>| text.map(|text| vec![text.to_owned()]);
-    let (texts, blind) = match (name, argument) {
-        ("path", "") => (one(asked.path), false),
-        ("url", "") => (one(asked.target), false),
-        ("query", "") => (one(asked.query()), false),
-        ("method", "") => (Some(METHODS.map(str::to_owned).to_vec()), false),
+    let texts = match (name, argument) {
+        ("path", "") => one(asked.path),
+        ("url", "") => one(asked.target),
+        ("query", "") => one(asked.query()),
+        ("method", "") => Some(METHODS.map(str::to_owned).to_vec()),
         ("hdr" | "req.hdr" | "req.fhdr", name) if name.split(',').next()?.eq_ignore_ascii_case("host") => {
-            (one(asked.host), true)
+            one(asked.host)
         }
-        ("url_param" | "urlp", name) => (one(asked.parameter(name)), false),
-        _ => (None, false),
+        ("url_param" | "urlp", name) => one(asked.parameter(name)),
+        _ => None,
     };
-    // A port after the host is compared, too, and not known here.
     let texts = texts?;
     match converters {
-        "" => Some(Subject { texts, how, blind }),
-        "lower" => Some(Subject { texts: texts.iter().map(|text| text.to_ascii_lowercase()).collect(), how, blind }),
+        "" => Some(Subject { texts, how }),
+        "lower" => Some(Subject { texts: texts.iter().map(|text| text.to_ascii_lowercase()).collect(), how }),
         _ => None,
     }
 }
@@ -146,7 +144,7 @@ fn matches(words: &[&str], asked: &Asked<'_>) -> Option<bool> {
         _ => {}
     }
     let subject = subject(criterion, asked)?;
-    let (mut blind, mut how, mut patterns) = (subject.blind, subject.how, rest.iter().peekable());
+    let (mut blind, mut how, mut patterns) = (false, subject.how, rest.iter().peekable());
     while let Some(flag) = patterns.next_if(|word| word.starts_with('-')) {
         match *flag {
             "-i" => blind = true,

@@ -1,7 +1,7 @@
 //! The way of a request through nginx's phases (ngx_http_core_module.c): what rewrites it, at which locations limits are looked at, and
 //! what answers in the end. Where something decides that is not in the configuration, both ways are followed.
 
-use super::route::{Rule, locate, rule};
+use super::route::{Rule, locate, rule, slash};
 use super::variables::{Value, Variables};
 use super::{Found, Pass};
 
@@ -17,6 +17,8 @@ pub struct Stage<'a> {
     pub chain: Vec<Found<'a>>,
     /// Values there.
     pub variables: Variables<'a>,
+    /// Whether an `error_page` has led here: a second one does not (`recursive_error_pages`).
+    paged: bool,
 }
 
 /// One way that a request may take.
@@ -34,41 +36,56 @@ pub struct Way<'a> {
     pub lost: Option<String>,
     /// Values where it ends.
     pub variables: Variables<'a>,
-    /// Whether an `error_page` has led here: a second one does not (`recursive_error_pages`).
+    /// Whether an `error_page` has led here.
     paged: bool,
+    /// Whether `return` has given a text to its status.
+    text: bool,
 }
 
 impl<'a> Way<'a> {
     /// The `*_pass` that answers; none for files and `return`. That of a location holds in its `if`.
     pub fn pass(&self) -> Option<Pass<'a>> {
-        let mut inner = self.handler.iter().rev().filter(|_| self.status.is_none());
-        let last = inner.next()?;
-        let around = inner.next().filter(|_| last.directive.is("if"));
-        [Some(last), around].into_iter().flatten().find_map(|block| block.config.pass_in(block))
+        pass(&self.handler).filter(|_| self.status.is_none())
     }
 
-    /// What becomes of a request that is refused with `status` at `chain`.
-    pub fn refused(&self, chain: &[Found<'a>], status: u16) -> Refusal {
-        let paged = Some(()).filter(|()| !self.paged);
-        let Some(page) = paged.and_then(|()| error_page(chain, &self.variables.server, status)) else {
+    /// What becomes of a request that is refused with `status` where it is answered.
+    pub fn refused(&self, status: u16) -> Refusal {
+        let stage = Stage { chain: self.handler.clone(), variables: self.variables.clone(), paged: self.paged };
+        stage.refused(status)
+    }
+}
+
+impl Stage<'_> {
+    /// What becomes of a request that is refused with `status` here.
+    pub fn refused(&self, status: u16) -> Refusal {
+        let Some(page) = error_page(&self.chain, &self.variables.server, status).filter(|_| !self.paged) else {
             return Refusal::Status(status);
         };
-        let led = |to: String| Refusal::Elsewhere(format!("{to} (error_page at {})", page.place));
-        match page.answer {
-            _ if page.to.contains("://") => led(page.to),
-            Some(0) => {
-                let mut oracle = Oracle::default();
-                let mut walk = Walk::new(self.variables.clone(), &mut oracle);
-                walk.paged = true;
-                let next = walk.page(&page, status);
-                let way = walk.run(next);
-                way.status.filter(|status| *status >= 400).map_or_else(|| led(page.to), Refusal::Status)
-            }
-            Some(code) if code < 400 => led(page.to),
-            Some(code) => Refusal::Status(code),
-            None => Refusal::Status(status),
+        let led = || Refusal::Elsewhere(format!("{} (error_page at {})", page.to, page.place));
+        if page.to.contains("://") {
+            return led();
+        }
+        let mut oracle = Oracle::default();
+        let mut walk = Walk::new(self.variables.clone(), &mut oracle);
+        let next = walk.page(&page, status);
+        let way = walk.run(next);
+        // The text of `return` has the status of the page, an error or a redirect of its own.
+        match (way.status.filter(|_| !way.text), page.answer) {
+            (Some(made), _) if made < 400 => led(),
+            (Some(made), _) => Refusal::Status(made),
+            (None, None) => Refusal::Status(status),
+            (None, Some(0)) => way.status.filter(|made| *made >= 400).map_or_else(led, Refusal::Status),
+            (None, Some(code)) if code < 400 => led(),
+            (None, Some(code)) => Refusal::Status(code),
         }
     }
+}
+
+fn pass<'a>(chain: &[Found<'a>]) -> Option<Pass<'a>> {
+    let mut inner = chain.iter().rev();
+    let last = inner.next()?;
+    let around = inner.next().filter(|_| last.directive.is("if"));
+    [Some(last), around].into_iter().flatten().find_map(|block| block.config.pass_in(block))
 }
 
 /// What clients get where nginx refuses.
@@ -171,23 +188,36 @@ struct Walk<'a, 'o> {
     /// Whether the path was given by nginx itself, so that `internal` lets it in.
     internal: bool,
     paged: bool,
+    /// Whether the rewriting of a block has changed the path.
     changed: bool,
+    /// Changes of location so far.
+    changes: usize,
+    text: bool,
 }
 
 impl<'a, 'o> Walk<'a, 'o> {
     fn new(variables: Variables<'a>, oracle: &'o mut Oracle) -> Self {
         let (entry, looked, chain) = (None, Vec::new(), Vec::new());
-        Walk { variables, oracle, entry, looked, chain, internal: false, paged: false, changed: false }
+        Walk {
+            variables,
+            oracle,
+            entry,
+            looked,
+            chain,
+            internal: false,
+            paged: false,
+            changed: false,
+            changes: 0,
+            text: false,
+        }
     }
 
     fn run(mut self, mut next: Next<'a>) -> Way<'a> {
-        let mut hops = 0;
         let (status, lost) = loop {
-            hops += usize::from(matches!(next, Next::Locate | Next::Server));
             next = match next {
                 Next::End(status) => break (status, None),
                 Next::Lost(why) => break (None, Some(why)),
-                _ if hops > 2 * HOPS => break (None, None),
+                _ if self.changes > HOPS => break (Some(500), None),
                 Next::Server => self.server(),
                 Next::Locate => self.locate(),
                 Next::At(chain) => self.location(chain),
@@ -201,6 +231,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             lost,
             variables: self.variables,
             paged: self.paged,
+            text: self.text,
         }
     }
 
@@ -219,7 +250,13 @@ impl<'a, 'o> Walk<'a, 'o> {
         };
         let oracle = &mut *self.oracle;
         let mut blind = |found: &Found<'a>| oracle.ask(format!("the regular expression at {}", found.place()));
-        Next::At(locate(&self.variables.server, &path, &mut blind))
+        let chain = locate(&self.variables.server, &path, &mut blind);
+        let mut within = [self.variables.server.clone()].into_iter().chain(chain.clone());
+        if let Some(found) = within.find_map(|block| slash(&block, &path)) {
+            self.chain = vec![found];
+            return self.answered(301, false);
+        }
+        Next::At(chain)
     }
 
     fn location(&mut self, chain: Vec<Found<'a>>) -> Next<'a> {
@@ -233,7 +270,10 @@ impl<'a, 'o> Walk<'a, 'o> {
         let rewritten = inner.as_ref().map_or(Rewritten::Here, |block| self.rewrite(block));
         match rewritten {
             Rewritten::Here => self.content(),
-            Rewritten::Again => Next::Locate,
+            Rewritten::Again => {
+                self.changes += 1;
+                Next::Locate
+            }
             Rewritten::Answered(status, may) => self.answered(status, may),
             Rewritten::Lost(why) => Next::Lost(why),
         }
@@ -241,22 +281,14 @@ impl<'a, 'o> Walk<'a, 'o> {
 
     /// After rewriting: limits are looked at, then files are tried, then the location answers.
     fn content(&mut self) -> Next<'a> {
-        self.looked.push(Stage { chain: self.chain.clone(), variables: self.variables.clone() });
+        self.looked.push(Stage { chain: self.chain.clone(), variables: self.variables.clone(), paged: self.paged });
         let block = self.chain.last().cloned().unwrap_or_else(|| self.variables.server.clone());
         let inside = block.inside();
         if let Some(tried) = inside.iter().find(|f| f.directive.is("try_files")) {
             return self.tried(tried);
         }
-        let way = Way {
-            entry: Vec::new(),
-            looked: Vec::new(),
-            handler: self.chain.clone(),
-            status: None,
-            lost: None,
-            variables: self.variables.clone(),
-            paged: self.paged,
-        };
-        let answers = way.pass().is_some() || ITSELF.iter().any(|name| inside.iter().any(|f| f.directive.is(name)));
+        let answers =
+            pass(&self.chain).is_some() || ITSELF.iter().any(|name| inside.iter().any(|f| f.directive.is(name)));
         if answers {
             return Next::End(None);
         }
@@ -275,10 +307,10 @@ impl<'a, 'o> Walk<'a, 'o> {
     /// An internal redirect: to a named location, or another path.
     fn inner(&mut self, to: &str, place: &str) -> Next<'a> {
         self.internal = true;
+        self.changes += 1;
         if to.starts_with('@') {
-            let named = |f: &Found<'a>| {
-                matches!(rule(f), Some((Rule::Named, _))) && f.arg(0).is_some_and(|name| name == to)
-            };
+            let named =
+                |f: &Found<'a>| matches!(rule(f), Some((Rule::Named, _))) && f.arg(0).is_some_and(|name| name == to);
             let found = self.variables.server.inside().into_iter().find(named);
             return found.map_or(Next::End(Some(500)), |location| Next::At(vec![location]));
         }
@@ -310,7 +342,9 @@ impl<'a, 'o> Walk<'a, 'o> {
     fn missing(&mut self) -> Next<'a> {
         let page = error_page(&self.chain, &self.variables.server, 404).filter(|page| page.to.starts_with('@'));
         match page.filter(|_| !self.paged) {
-            Some(page) if self.oracle.ask(format!("whether the file is there, which error_page at {} asks", page.place)) => {
+            Some(page)
+                if self.oracle.ask(format!("whether the file is there, which error_page at {} asks", page.place)) =>
+            {
                 self.page(&page, 404)
             }
             _ => Next::End(None),
@@ -322,7 +356,10 @@ impl<'a, 'o> Walk<'a, 'o> {
         let page = error_page(&self.chain, &self.variables.server, status);
         match page.filter(|_| may && !self.paged) {
             Some(page) if !page.to.contains("://") => self.page(&page, status),
-            _ => Next::End(Some(status)),
+            _ => {
+                self.text = !may && !(300..400).contains(&status);
+                Next::End(Some(status))
+            }
         }
     }
 
@@ -367,9 +404,10 @@ impl<'a, 'o> Walk<'a, 'o> {
     fn condition(&mut self, found: &Found<'a>) -> Option<Rewritten> {
         let inside = found.inside();
         let idle = |f: &Found<'_>| f.directive.name().starts_with(b"add_header") || f.directive.is("access_log");
-        let holds = self.variables.holds(found).unwrap_or_else(|| {
-            !inside.iter().all(idle) && self.oracle.ask(format!("`if` at {}", found.place()))
-        });
+        let holds = self
+            .variables
+            .holds(found)
+            .unwrap_or_else(|| !inside.iter().all(idle) && self.oracle.ask(format!("`if` at {}", found.place())));
         if !holds {
             return None;
         }

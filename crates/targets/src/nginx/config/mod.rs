@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 
 pub use crate::files::ConfigError;
 pub use edit::Edit;
-pub use include::{MAX_INCLUSIONS, MAX_SIZE};
-pub(in crate::nginx) use listen::is_socket_option;
 pub(in crate::nginx) use flow::ITSELF;
 pub use flow::{Refusal, Stage, Way};
+pub use include::{MAX_INCLUSIONS, MAX_SIZE};
+pub(in crate::nginx) use listen::is_socket_option;
 pub use listen::{Address, Family, Host, Listen, sockets};
 pub use pass::{Pass, Protocol, Target, Upstream, UpstreamServer, authority};
 pub use route::{Route, asked};

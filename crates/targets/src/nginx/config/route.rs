@@ -64,11 +64,7 @@ fn matches(pattern: &[u8], path: &str, blind: bool) -> Option<bool> {
 }
 
 /// The locations of `block` that serve `path`, outermost first. `unknown` says of a regular expression that needs PCRE whether it matches.
-pub(super) fn locate<'a>(
-    block: &Found<'a>,
-    path: &str,
-    unknown: &mut dyn FnMut(&Found<'a>) -> bool,
-) -> Vec<Found<'a>> {
+pub(super) fn locate<'a>(block: &Found<'a>, path: &str, unknown: &mut dyn FnMut(&Found<'a>) -> bool) -> Vec<Found<'a>> {
     let locations: Vec<_> = block
         .inside()
         .into_iter()
@@ -106,6 +102,21 @@ pub(super) fn locate<'a>(
         }
     }
     nested.map(|(chain, _)| chain).unwrap_or_default()
+}
+
+/// The location that makes nginx send a client to `path/`: it is called so, passes requests on, and no other has the path's own name
+/// (`auto_redirect` of ngx_http_core_find_static_location).
+pub(super) fn slash<'a>(block: &Found<'a>, path: &str) -> Option<Found<'a>> {
+    let all = || block.inside().into_iter().filter(|f| f.directive.is("location"));
+    let plain = |f: &Found<'_>| match rule(f) {
+        Some((Rule::Exact | Rule::Prefix { .. }, pattern)) => Some(pattern),
+        _ => None,
+    };
+    let own = all().any(|f| plain(&f).is_some_and(|pattern| pattern == path.as_bytes()));
+    let with = format!("{path}/");
+    let is =
+        |f: &Found<'_>| plain(f).is_some_and(|pattern| pattern == with.as_bytes()) && f.config.pass_in(f).is_some();
+    all().filter(|_| !own).find(is)
 }
 
 /// Whether a `server_name` argument is this host, and how well: exact names win over `*.suffix` over `prefix.*` over

@@ -205,9 +205,7 @@ impl<'a> Variables<'a> {
         if depth > DEPTH {
             return Value::unknown();
         }
-        let known = |text: Option<&str>, full| {
-            text.map_or(Value { texts: None, full, steady: true }, Value::text)
-        };
+        let known = |text: Option<&str>, full| text.map_or(Value { texts: None, full, steady: true }, Value::text);
         if let Some(at) = name.parse::<usize>().ok().filter(|at| *at < 10) {
             return known(self.captures.get(at).map(String::as_str), false);
         }

@@ -187,9 +187,9 @@ impl Reading<'_> {
 
     /// The zones that count requests: of each way those of the first location that counts them, as nginx counts a request once. Those
     /// that not all ways come by say so.
-    fn zones<Z: Zone>(&self, at: impl Fn(&Stage<'_>, &Way<'_>) -> Vec<Z>) -> Vec<Z> {
+    fn zones<Z: Zone>(&self, at: impl Fn(&Stage<'_>) -> Vec<Z>) -> Vec<Z> {
         let of = |way: &Way<'_>| {
-            let mut stages: Vec<Vec<Z>> = way.looked.iter().map(|stage| at(stage, way)).collect();
+            let mut stages: Vec<Vec<Z>> = way.looked.iter().map(&at).collect();
             stages.retain(|zones| !zones.is_empty());
             let counting = stages.iter().position(|zones| zones.iter().any(|zone| zone.keyed() != Keyed::Nothing));
             if stages.is_empty() { Vec::new() } else { stages.swap_remove(counting.unwrap_or(0)) }
@@ -203,7 +203,9 @@ impl Reading<'_> {
         }
         let why = self.doubts();
         let everywhere = |zone: &Z| ways.iter().all(|zones| zones.contains(zone));
-        all.into_iter().map(|zone| if everywhere(&zone) && !self.is_lost() { zone } else { zone.only(why.clone()) }).collect()
+        all.into_iter()
+            .map(|zone| if everywhere(&zone) && !self.is_lost() { zone } else { zone.only(why.clone()) })
+            .collect()
     }
 
     fn is_lost(&self) -> bool {
@@ -218,7 +220,7 @@ impl Reading<'_> {
     }
 
     fn limit_conn(&self) -> Vec<ConnZone> {
-        self.zones(|stage, way| {
+        self.zones(|stage| {
             let word = |name: &str| self.route.inherited_at(&stage.chain, name).last().and_then(|f| f.arg(0));
             let status = word("limit_conn_status").and_then(|text| text.parse().ok()).unwrap_or(503);
             let read = |f: &Found<'_>| {
@@ -226,7 +228,7 @@ impl Reading<'_> {
                 let (_, key) = self.zone(LIMIT_CONN_ZONE.directive, &zone)?;
                 let keyed = self.keyed(stage, &key);
                 let number = self.held(f, value::count(&text)?, text);
-                Some(ConnZone { key, keyed, number, zone, refusal: way.refused(&stage.chain, status), only: None })
+                Some(ConnZone { key, keyed, number, zone, refusal: stage.refused(status), only: None })
             };
             let dry = word("limit_conn_dry_run").as_deref() == Some("on");
             let found = self.route.inherited_at(&stage.chain, LIMIT_CONN.directive);
@@ -235,7 +237,7 @@ impl Reading<'_> {
     }
 
     fn limit_req(&self) -> Vec<ReqZone> {
-        self.zones(|stage, way| {
+        self.zones(|stage| {
             let word = |name: &str| self.route.inherited_at(&stage.chain, name).last().and_then(|f| f.arg(0));
             let status = word("limit_req_status").and_then(|text| text.parse().ok()).unwrap_or(503);
             let read = |f: &Found<'_>| {
@@ -247,7 +249,7 @@ impl Reading<'_> {
                 let delay = Self::named(f, "delay").and_then(|n| n.parse().ok()).unwrap_or(0);
                 let at_once = if f.args().iter().any(|a| a == "nodelay") { burst } else { burst.min(delay) };
                 let keyed = self.keyed(stage, &key);
-                let refusal = way.refused(&stage.chain, status);
+                let refusal = stage.refused(status);
                 Some(ReqZone { zone, key, keyed, rate, burst, at_once, refusal, only: None })
             };
             let dry = word("limit_req_dry_run").as_deref() == Some("on");
@@ -340,10 +342,8 @@ impl Reading<'_> {
         }
         let why = format!("`{text}` at {} decides", pass.found.place());
         let alone = named.len() == 1 && self.known(&way.variables).value(&text).texts.is_some();
-        let of = |name: &String| Upstream {
-            only: (!alone).then(|| why.clone()),
-            ..self.upstream(way, pass, Some(name))
-        };
+        let of =
+            |name: &String| Upstream { only: (!alone).then(|| why.clone()), ..self.upstream(way, pass, Some(name)) };
         named.iter().map(of).collect()
     }
 
@@ -358,7 +358,7 @@ impl Reading<'_> {
             resolved: None,
             shared: false,
             keepalive: None,
-            refusal: way.refused(&way.handler, 502),
+            refusal: way.refused(502),
             only: None,
         };
         let is = |u: &config::Upstream<'_>| u.family == config::Family::Http && u.name.eq_ignore_ascii_case(&written);

@@ -178,7 +178,7 @@ fn limit_req_is_a_rate_that_may_delay() {
             burst,
             at_once: if nodelay { burst } else { 0 },
             refusal: Refusal::Status(503),
-        only: None,
+            only: None,
         };
         limit(&Facts { limit_req: vec![zone], ..proxy(512) }, "nginx.limit_req")
     };
@@ -256,7 +256,9 @@ fn a_key_that_is_empty_limits_nobody() {
     let depends = of_key(Keyed::Depends).unwrap();
     assert_eq!((depends.law, depends.remedy.is_none()), (Law::Unknown, true));
     assert!(
-        depends.formula.ends_with("requests for which it is empty are not counted, and each value has a count of its own"),
+        depends
+            .formula
+            .ends_with("requests for which it is empty are not counted, and each value has a count of its own"),
         "{}",
         depends.formula
     );

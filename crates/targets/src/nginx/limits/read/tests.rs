@@ -60,7 +60,10 @@ fn values_come_from_the_innermost_block_with_their_line() {
     assert!(root.limit_req.is_empty());
     let up = facts_of(text, "/up/x");
     assert_eq!((up.body.value, line(&up.body.origin)), (0, 13));
-    assert_eq!((up.limit_conn.len(), up.limit_conn[0].number.value, &up.limit_conn[0].refusal), (1, 3, &Refusal::Status(429)));
+    assert_eq!(
+        (up.limit_conn.len(), up.limit_conn[0].number.value, &up.limit_conn[0].refusal),
+        (1, 3, &Refusal::Status(429))
+    );
     let req = &up.limit_req[0];
     assert_eq!((req.rate.value, req.burst, req.at_once, line(&req.rate.origin)), (0.5, 5, 5, 8));
     assert_eq!(up.read_timeout.value, Span::from_secs(90));
@@ -158,7 +161,11 @@ fn limits_are_those_of_where_a_request_goes() {
         "location / { PASS } location ~ ^/(?!x) { limit_conn z 5; PASS }",
         "location / { rewrite ^ /$http_x last; limit_conn z 5; } location /in { PASS }",
     ] {
-        assert_eq!(of(server).into_iter().filter(|z| z.0 == "z").collect::<Vec<_>>(), if server.contains("/$http_x") { vec![] } else { some.clone() }, "{server}");
+        assert_eq!(
+            of(server).into_iter().filter(|z| z.0 == "z").collect::<Vec<_>>(),
+            if server.contains("/$http_x") { vec![] } else { some.clone() },
+            "{server}"
+        );
     }
 }
 
