@@ -245,7 +245,7 @@ fn as_many_clients_as_predicted_are_served_at_once_and_a_tenth_more_are_not() {
             indented(back, &servers),
         );
         std::fs::write(&path, &text).unwrap();
-        let explained = explain(Some("haproxy"), &path, &Requests::default()).unwrap();
+        let explained = explain(Some("haproxy"), &path, &Requests::to("localhost", "/")).unwrap();
         let Some(limit) = explained.limits.iter().find(|limit| limit.id == *id) else {
             // One server without a cap takes the rest: nothing is predicted, and nobody waits. Where HAProxy answers, none gets there.
             let seen = load(&path, at, 30, &servers[0]);

@@ -45,7 +45,7 @@ fn rewrite(draw: &mut Draw) -> String {
 
 /// What ends a request in the phase of rewriting.
 fn returned(draw: &mut Draw) -> &'static str {
-    *draw.of::<&'static str>(&[
+    draw.of::<&'static str>(&[
         "return 404;\n",
         "return 200 x;\n",
         "return 418;\n",

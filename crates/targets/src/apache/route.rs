@@ -164,8 +164,12 @@ fn has_name(config: &Config, host: usize, name: &str) -> bool {
         let text = text.split_once("://").map_or(text, |(_, rest)| rest);
         text.rsplit_once(':').filter(|(_, p)| p.parse::<u16>().is_ok()).map_or(text, |(n, _)| n).to_ascii_lowercase()
     };
-    let names = config.found().iter().filter(|f| f.host() == Some(host) && f.context.len() == 1);
-    let names = names.filter(|f| f.name == "servername" || f.name == "serveralias").flat_map(|f| &f.args);
+    let own = |name: &'static str| {
+        config.found().iter().filter(move |f| f.host() == Some(host) && f.context.len() == 1 && f.name == name)
+    };
+    // Without a name of its own it has the server's (server/vhost.c: ap_fini_vhost_config).
+    let named = own("servername").next_back().or_else(|| Route::global(config, &["servername"]));
+    let names = named.into_iter().chain(own("serveralias")).flat_map(|f| &f.args);
     names.map(|n| bare(n)).any(|pattern| matches(&pattern, &name.to_ascii_lowercase()))
 }
 
@@ -350,6 +354,16 @@ mod tests {
         assert_eq!(pass("one.example"), "http://one:1/");
         assert_eq!(pass("www.TWO.example:80"), "http://two:2/");
         assert_eq!(pass("other"), "http://one:1/");
+    }
+
+    #[test]
+    fn hosts_are_those_of_the_very_address_and_inherit_the_servers_name() {
+        let config = config(
+            "ServerName main\nListen 10.0.0.1:80\n<VirtualHost *:80>\n ServerName x\n</VirtualHost>\n<VirtualHost 10.0.0.1:80>\n ServerName \
+             y\n ServerAlias w?w.*\n</VirtualHost>\n<VirtualHost 10.0.0.1:80>\n Timeout 7\n</VirtualHost>\n",
+        );
+        let line = |host: &str| Route::find(&config, &requests(host)).and_then(|r| Some(config.found()[r.host?].line));
+        assert_eq!([line("x"), line("www.a"), line("ww.a"), line("main")], [Some(6), Some(6), Some(6), Some(10)]);
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(super) struct Asked<'r> {
 impl<'r> Asked<'r> {
     fn of(requests: &'r Requests, tls: bool) -> Self {
         let host = requests.host.split(':').next().filter(|host| !host.is_empty());
-        let target = requests.path.split('#').next();
+        let target = requests.path.split('#').next().map(|target| if target.is_empty() { "/" } else { target });
         Asked { host, path: target.and_then(|t| t.split('?').next()), target, tls }
     }
 

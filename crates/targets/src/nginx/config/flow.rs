@@ -1,7 +1,7 @@
 //! The way of a request through nginx's phases (ngx_http_core_module.c): what rewrites it, at which locations limits are looked at, and
 //! what answers in the end. Where something decides that is not in the configuration, both ways are followed.
 
-use super::route::{Rule, locate, rule, slash};
+use super::location::{Rule, locate, rule, slash};
 use super::variables::{Value, Variables};
 use super::{Found, Pass};
 

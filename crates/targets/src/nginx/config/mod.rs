@@ -9,6 +9,7 @@ mod include;
 mod insert;
 pub mod lexer;
 mod listen;
+mod location;
 mod lua;
 mod pass;
 mod route;
