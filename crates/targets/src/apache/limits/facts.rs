@@ -11,8 +11,8 @@ use crate::apache::route::{Member, Pass, Route, authority, listens, members};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY, LISTEN_BACKLOG,
     MAX_REQUEST_WORKERS, Mpm, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT,
-    PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, SERVER_LIMIT, START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD,
-    TIMEOUT, in_force, value,
+    PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, SERVER_LIMIT, SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT,
+    THREADS_PER_CHILD, TIMEOUT, in_force, value,
 };
 use crate::files::Requests;
 use crate::settings::SourcedValue;
@@ -31,6 +31,8 @@ pub struct Upstream {
     pub balanced: bool,
     /// Whether a request gives up waiting for one of them (`acquire=`).
     pub acquire: bool,
+    /// `SSLProxyEngine`, where the backend is one that takes TLS and this is not on.
+    pub unencrypted: Option<SourcedValue<()>>,
     /// Whether mod_proxy_wstunnel carries WebSockets itself: then no time ends a silent one (mod_proxy_wstunnel.c: apr_pollset_poll
     /// without a timeout).
     pub untimed: bool,
@@ -295,6 +297,10 @@ impl Reading<'_> {
             balanced: members.is_some(),
             acquire: members.as_ref().map_or(pass.parameter("acquire").is_some(), |all| all.iter().any(waits)),
             untimed: self.is_untimed(urls.first().map_or(scheme, |url| authority(url).0)),
+            unencrypted: Some(self.raw(&SSL_PROXY_ENGINE)).filter(|held| {
+                let tls = urls.iter().any(|url| matches!(authority(url).0, "https" | "wss"));
+                tls && !held.written.eq_ignore_ascii_case("on")
+            }),
         })
     }
 }

@@ -127,3 +127,47 @@ fn a_balancer_has_the_pools_and_timeouts_of_its_members() {
     assert_eq!(none.proxy_timeout.1.value.as_secs_f64(), 7.0);
     assert_eq!(balanced(&text.replace(" timeout=7", "")).proxy_timeout.1.value.as_secs_f64(), 30.0);
 }
+
+#[test]
+fn every_message_that_is_recognised_belongs_to_a_limit() {
+    use genkai_model::limit::Sign;
+    let all =
+        ["", "max=3 acquire=500\nServerLimit 20", "\nLoadModule mpm_prefork_module x"].map(|text| of(&facts(text)));
+    let file = of(&Facts { upstream: None, ..facts("") });
+    let encrypted = of(&encrypted(""));
+    let known: Vec<Limit> = all.into_iter().flatten().chain(file).chain(encrypted).chain(accidents()).collect();
+    for name in crate::apache::evidence::known() {
+        let sign = Sign::Log(name.to_owned());
+        assert!(
+            known.iter().any(|limit| limit.signatures.iter().any(|s| s.sign == sign)),
+            "{name} belongs to no limit"
+        );
+    }
+}
+
+/// Facts of a backend that takes TLS.
+fn encrypted(text: &str) -> Facts {
+    let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+    let text = format!("Listen 80\nProxyPass / https://127.0.0.1:9/\n{text}");
+    let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
+    Facts::of(&config, &Requests::to("x", "/"), &machine())
+}
+
+#[test]
+fn a_backend_that_takes_tls_is_not_reached_without_it() {
+    let told = |facts: &Facts| of(facts).into_iter().find(|limit| limit.id == "apache.SSLProxyEngine");
+    let off = told(&encrypted("")).unwrap();
+    assert_eq!(
+        (off.value.as_str(), off.symptom.errors.as_slice()),
+        ("Off", &[genkai_model::error::ErrorKind::Status500][..])
+    );
+    assert!(matches!(told(&encrypted("SSLProxyEngine off")).unwrap().origin, Origin::File { line: 3, .. }));
+    assert!(told(&encrypted("SSLProxyEngine on")).is_none() && told(&facts("")).is_none());
+}
+
+#[test]
+fn places_of_children_that_end_gracefully_are_counted() {
+    let places = limit(&facts("\nServerLimit 4\nMaxRequestWorkers 75"), "apache.ServerLimit");
+    assert!(places.formula.starts_with("4 places, 3 children at full load: 1 to spare"), "{}", places.formula);
+    assert!(of(&facts("\nLoadModule mpm_prefork_module x")).iter().all(|limit| limit.id != "apache.ServerLimit"));
+}

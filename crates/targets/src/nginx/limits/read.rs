@@ -353,6 +353,7 @@ impl Reading<'_> {
         let mut upstream = Upstream {
             name: self.held(&pass.found, (), written.clone()),
             addresses: Vec::new(),
+            unix: 0,
             servers: 1,
             max_conns: None,
             resolved: None,
@@ -363,7 +364,10 @@ impl Reading<'_> {
         };
         let is = |u: &config::Upstream<'_>| u.family == config::Family::Http && u.name.eq_ignore_ascii_case(&written);
         match (&pass.target, self.config.upstreams().iter().find(|u| is(u))) {
-            (Target::Address(address), _) => upstream.addresses.extend(socket(address)),
+            (Target::Address(address), _) => {
+                upstream.addresses.extend(socket(address));
+                upstream.unix = u32::from(is_unix(address));
+            }
             (_, Some(group)) => self.group(group, &mut upstream),
             (_, None) => upstream.addresses.extend(written.parse::<SocketAddr>().ok()),
         }
@@ -382,6 +386,7 @@ impl Reading<'_> {
         upstream.max_conns = capped.then(|| self.held(&first.found, caps, written.join(", ")));
         upstream.resolved = takes.iter().find_map(|s| s.address.as_ref().map_or(s.found.arg(0), name));
         upstream.addresses = used.iter().filter_map(|s| socket(s.address.as_ref()?)).collect();
+        upstream.unix = used.iter().filter(|s| s.address.as_ref().is_some_and(is_unix)).count() as u32;
         upstream.servers = used.len() as u32;
         upstream.shared = group.zone;
         // CHANGES of 1.29.7: 32 connections by default in an explicit group.
@@ -435,6 +440,11 @@ fn name(address: &Address) -> Option<String> {
         Address::Inet { host: Host::Name(name), .. } => Some(name.clone()),
         _ => None,
     }
+}
+
+/// Whether an address is that of a Unix socket.
+fn is_unix(address: &Address) -> bool {
+    matches!(address, Address::Unix(_))
 }
 
 /// A TCP address that needs no resolver.
