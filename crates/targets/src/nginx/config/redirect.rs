@@ -1,11 +1,16 @@
 //! Where a plain listener leads that only redirects to TLS, as certbot and most guides write it before a site.
 
-use super::route::matches;
+use super::location::matches;
 use super::{Address, Config, Family, Found, Route, asked};
 use crate::files::Requests;
 
 /// Variables that hold the name that a request came for.
 const SAME_NAME: [&str; 2] = ["$host", "$http_host"];
+
+/// Whether a status sends a client elsewhere (RFC 9110, 15.4).
+fn is_redirect(status: u16) -> bool {
+    matches!(status, 301..=303 | 307 | 308)
+}
 
 /// Where a redirect begins to repeat the path.
 const PATH_BEGINS: [&str; 4] = ["/", "$request_uri", "$uri", "$1"];
@@ -37,9 +42,13 @@ impl Config {
 
 /// The directive that redirects a request that came in without TLS to TLS under the same name, and the port it leads to.
 fn redirect<'a>(plain: &Route<'a>, host: Option<&str>, path: &str) -> Option<(Found<'a>, u16)> {
+    let [way] = &plain.ways[..] else { return None };
+    if !way.status.is_some_and(is_redirect) {
+        return None;
+    }
     let name = plain.server.inside().into_iter().find(|f| f.directive.is("server_name")).and_then(|f| f.arg(0));
-    let blocks = std::iter::once(&plain.server).chain(plain.handler.last());
-    blocks.flat_map(|block| answers(block, host)).find_map(|found| {
+    let blocks = std::iter::once(&plain.server).chain(plain.handler().last());
+    blocks.flat_map(|block| answers(block)).find_map(|found| {
         let to = target(&found, path)?;
         let (authority, port) = to.rsplit_once(':').map_or((&*to, Some(443)), |(name, port)| (name, port.parse().ok()));
         let same = SAME_NAME.contains(&authority)
@@ -49,33 +58,11 @@ fn redirect<'a>(plain: &Route<'a>, host: Option<&str>, path: &str) -> Option<(Fo
     })
 }
 
-/// The `return` and `rewrite` of a block, and those within an `if` that holds for a request to `host` without TLS.
-fn answers<'a>(block: &Found<'a>, host: Option<&str>) -> Vec<Found<'a>> {
-    let mut all = Vec::new();
-    for found in block.inside() {
-        if found.directive.is("return") || found.directive.is("rewrite") {
-            all.push(found);
-        } else if found.directive.is("if") && holds(&found.args().join(" "), host) {
-            all.extend(answers(&found, host));
-        }
-    }
-    all
-}
-
-/// Whether a condition holds for a request to `host` that came in without TLS.
-fn holds(condition: &str, host: Option<&str>) -> bool {
-    let inner = condition.trim().trim_start_matches('(').trim_end_matches(')').trim();
-    let split = inner.split_once("!=").map(|(a, b)| (a, b, false)).or(inner.split_once('=').map(|(a, b)| (a, b, true)));
-    let Some((variable, value, equal)) = split else { return false };
-    let (variable, value) = (variable.trim(), value.trim());
-    let is = match variable {
-        "$host" | "$http_host" => host == Some(value),
-        "$scheme" => value == "http",
-        "$https" => value.is_empty(),
-        "$server_port" => value == "80",
-        _ => return false,
-    };
-    is == equal
+/// The `return` and `rewrite` of a block and of the `if` in it.
+fn answers<'a>(block: &Found<'a>) -> Vec<Found<'a>> {
+    let own = |f: &Found<'_>| f.directive.is("return") || f.directive.is("rewrite");
+    let within = |f: Found<'a>| if f.directive.is("if") { f.inside() } else { vec![f] };
+    block.inside().into_iter().flat_map(within).filter(own).collect()
 }
 
 /// The authority of the `https://` address that a `return` or `rewrite` sends a request for `path` to.
@@ -83,7 +70,7 @@ fn target(found: &Found<'_>, path: &str) -> Option<String> {
     let args = found.args();
     let url = if found.directive.is("return") {
         let code = args.first()?.parse::<u16>().ok();
-        if code.is_some_and(|code| !matches!(code, 301..=303 | 307 | 308)) {
+        if code.is_some_and(|code| !is_redirect(code)) {
             return None;
         }
         args.last()?.clone()
