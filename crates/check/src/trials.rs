@@ -49,6 +49,7 @@ fn whole(address: &str, finding: &Json, trial: &Trial<'_>, expected: &mut Expect
     for (name, value) in [("lasted", trial.lasted()), ("finished", ok + failed), ("failed", failed), ("rate", rate)] {
         expected.is(format!("{address}/{name}"), value, line);
     }
+    expected.is(format!("{address}/retried"), sum(&ticks, "/retried"), line);
     by_key(finding, (address, "errors"), ("errors", "kind"), &ticks, line, expected);
     merged(&ticks, "/latency").expect(&format!("{address}/latency"), line, expected);
     merged(&ticks, "/service").expect(&format!("{address}/service"), line, expected);
@@ -156,10 +157,13 @@ fn broke(address: &str, broke: Option<&Json>, trial: &Trial<'_>, expected: &mut 
     expected.within(format!("{address}/at"), 0.0, trial.lasted() + 1.0, line);
     for name in ["level", "connections", "in_flight"] {
         let (low, high) = around(&ticks, at_us, &format!("/{name}"));
-        let most = most(&ticks, &format!("/{name}"));
+        // Users who do not think are one client each, whatever they wait for at the end of an interval.
+        let most = most(&ticks, &format!("/{name}")).max(most(&ticks, "/level"));
         let (low, high) = if name == "level" { (low, high + 1.0) } else { (0.0, high.max(most)) };
         expected.within(format!("{address}/{name}"), low, high, line);
+        expected.within(format!("{address}/later/{name}"), 0.0, high.max(most), line);
     }
+    expected.within(format!("{address}/later/at"), at, trial.lasted() + 1.0, line);
     errors(address, broke, &ticks, at_us, line, expected);
     seen(address, broke, trial, at_us, line, expected);
 }
