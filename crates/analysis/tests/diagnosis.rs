@@ -304,7 +304,7 @@ fn a_death_is_a_break_at_once() {
 fn a_user_who_does_not_think_is_a_client_from_the_first_moment_on() {
     let b = trial(users(5, 0.0), "errors < 0.1%", |m| Seen {
         errors: vec![(ErrorKind::Status500, 20.0)],
-        from_level: 5.0,
+        from_level: 4.0,
         in_flight: 0.0,
         ..Seen::closed(m.level, 0.1)
     });

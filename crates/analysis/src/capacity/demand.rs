@@ -163,10 +163,11 @@ pub fn tunnels(load: &Load) -> bool {
 }
 
 /// Whether requests of `load` have a planned instant that is not simply the end of the one before: those of a rate, of a scenario, of users
-/// who think.
+/// who think, of chat rooms.
 pub fn is_planned(load: &Load) -> bool {
     let busy = matches!(&load.arrivals, Arrivals::Users { think, .. } if mean(think) == 0.0);
-    !busy || load.scenario.is_some()
+    let rooms = matches!(&load.protocol, Protocol::WebSocket(websocket) if websocket.rooms.is_some());
+    !busy || rooms || load.scenario.is_some()
 }
 
 /// Whether each user of `load` is one client, at all times: users who ask again as soon as they have an answer.
