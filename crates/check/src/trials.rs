@@ -136,7 +136,7 @@ fn used(address: &str, finding: &Json, trial: &Trial<'_>, expected: &mut Expecte
 
 /// The generator over all trials that the answer rests on: the lateness of all requests, and the busiest second of any.
 fn client(events: &Events, verdict: &Json, judged: &[Judged<'_>], expected: &mut Expected) {
-    if verdict.get("client").is_none_or(|client| client.get("lateness").is_none()) {
+    if verdict.get("client").is_none_or(|client| client.get("cpu_max").is_none()) {
         return;
     }
     let findings = verdict.get("trials").and_then(Json::as_array).into_iter().flatten();

@@ -207,6 +207,7 @@ mod tests {
             in_flight: ok,
             waiting: Waits { since: Some(to_ms * 1_000_000 / 2), overdue: 1, unsent: 2 },
             connections: 1,
+            most: 1,
             cpu_us: 5 * (thread as u64 + 1),
             cpu_max_us: 5 * (thread as u64 + 1),
             last,
