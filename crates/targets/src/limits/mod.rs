@@ -51,7 +51,7 @@ pub(crate) fn connections(value: f64, pools: f64) -> Law {
 
 /// The remedy that raises a setting in steps, without a ceiling.
 pub(crate) fn raised(setting: &str, unit: RemedyUnit, step: f64) -> Remedy {
-    Remedy { setting: setting.to_owned(), unit, step, ceiling: None, note: None }
+    Remedy { setting: setting.to_owned(), unit, step, ceiling: None, note: None, parts: 1.0 }
 }
 
 /// A metric that reaches a part of another one.
@@ -67,6 +67,23 @@ pub(crate) fn accident(id: &str, subject: &str, setting: &str, what: &str, logs:
         formula: "no number says when".to_owned(),
         signatures: logs.iter().map(|signature| log(signature, Strength::Decisive)).collect(),
         ..Limit::named(id, subject, setting)
+    }
+}
+
+/// The memory that a control group leaves a product: when it is used up, the kernel ends a process of the group.
+pub(crate) fn memory_group(product: &str) -> Limit {
+    let lost = [ErrorKind::EofReused, ErrorKind::EofNew, ErrorKind::ResetReused, ErrorKind::Reset];
+    Limit {
+        source: "cgroups(7): memory.max and memory.events, or memory.limit_in_bytes and memory.oom_control".to_owned(),
+        signatures: vec![grew(&format!("{product}.{}", metric::MEMORY_KILLS), Strength::Decisive)],
+        symptom: errors(&lost),
+        ..accident(
+            &format!("{product}.memory_group"),
+            "machine",
+            "memory of the control group",
+            "the kernel ends processes of a control group whose memory is used up",
+            &[],
+        )
     }
 }
 
