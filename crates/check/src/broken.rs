@@ -44,6 +44,12 @@ impl<'e> Judged<'e> {
         busiest_second(&self.trusted(&ticks)).unwrap_or_else(|| used(&ticks))
     }
 
+    /// The same in the whole trial, whatever broke.
+    pub(crate) fn busiest_of_all(&self) -> f64 {
+        let ticks = self.trial.ticks();
+        busiest_second(&ticks).unwrap_or_else(|| used(&ticks))
+    }
+
     /// The intervals in which the generator must have been good enough: that of the break is left out, which is full of its consequences.
     fn trusted<'t>(&self, ticks: &[&'t Line]) -> Vec<&'t Line> {
         let until = self.rests_until().map_or(f64::INFINITY, |us| us as f64);
