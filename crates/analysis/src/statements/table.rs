@@ -70,7 +70,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 107] = [
+const NUMBERS: [&str; 108] = [
     "abandoned",
     "answered",
     "at_once",
@@ -79,6 +79,7 @@ const NUMBERS: [&str; 107] = [
     "blocks",
     "broken",
     "came",
+    "changed",
     "client_limited",
     "closed",
     "closed_idle",
