@@ -165,8 +165,8 @@ fn what_cannot_be_compared_is_said_before_anything_starts() {
         (vec!["nginx", "apache", "--decide", "speed"], "not a valid figure"),
         (vec!["nginx", "apache", "--hold", "1ms"], "at least 200ms"),
         (
-            vec!["nginx", "haproxy", "--tls"],
-            "nginx with TLS: genkai writes listeners with TLS for apache, haproxy, caddy only",
+            vec!["nginx", "varnish-malloc", "--tls"],
+            "varnish-malloc with TLS: genkai writes listeners with TLS for nginx, apache, haproxy, caddy only",
         ),
         (vec!["--base", "nginx"], "--change"),
     ] {

@@ -200,7 +200,7 @@ fn what_haproxy_silently_makes_of_a_configuration() {
     assert_eq!((explanation.product.as_str(), code), ("haproxy", Some(1)));
     let seen = remarks(&explanation);
     for expected in [
-        (RemarkKind::Contradiction, "ulimit-n", 3),
+        (RemarkKind::Contradiction, "maxconn", 2),
         (RemarkKind::Unknown, "timeout cleint", 9),
         (RemarkKind::Contradiction, "timeout client", 11),
         (RemarkKind::Clamped, "backlog", 12),
