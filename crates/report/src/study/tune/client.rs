@@ -50,7 +50,7 @@ pub(crate) fn used(used: &ClientUse) -> String {
         0 => text,
         most => {
             format!(
-                "{text}, {} at once from {sources} ({ports} ports each)",
+                "{text}, up to {} seen at once from {sources} ({ports} ports each)",
                 figure::plural(most, "connection", "connections")
             )
         }

@@ -2,10 +2,11 @@
 //! distribution from the planned instant and from the write, statuses, failures with their side, thresholds.
 
 use genkai_model::finding::{Findings, TrialFinding};
+use genkai_model::objective::Condition;
 use genkai_model::record::Record;
 use genkai_model::summary::{Counted, Distribution, Summary, Threshold};
 
-use super::{client, flows, sentences};
+use super::{client, condition, flows, sentences};
 use crate::document::{Block, Section, Table, Tone};
 use crate::figure::{bytes, count, number, percent, seconds};
 use crate::{clean, words};
@@ -82,7 +83,8 @@ fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
     let all = &load.connections;
     let mut text = format!("{} opened", count(all.opened));
     if let Some(most) = all.most.filter(|most| *most > 0) {
-        text += &format!(", at most {} at once", count(most));
+        // Looked at now and then: between two looks there may have been more.
+        text += &format!(", up to {} seen at once", count(most));
     }
     if all.closed_idle > 0 {
         text += &format!(", {} closed by the server while idle", count(all.closed_idle));
@@ -152,8 +154,11 @@ fn messages(trial: &TrialFinding) -> Option<Section> {
             ("foreign", messages.foreign),
         ];
         let sent = format!("{} sent, {} echoed", count(messages.sent), count(messages.delivered));
+        let (shown, all) = (messages.incidents.len() as u64, fates.iter().map(|(_, n)| n).sum::<u64>());
         let fates = fates.map(|(what, n)| format!("{} {what}", count(n))).join(", ");
-        let incidents = messages.incidents.iter().map(|one| Block::toned(Tone::Doubtful, words::incident(one)));
+        let incidents = messages.incidents.iter().map(words::incident);
+        let more = (all > shown).then(|| format!("(the first {} of {})", count(shown), count(all)));
+        let incidents = incidents.chain(more).map(|text| Block::toned(Tone::Doubtful, text));
         section = section.with([Block::facts([("messages", sent), ("fates", fates)])]).with(incidents);
     }
     let (pings, pongs) = (messages.pings, messages.pongs);
@@ -216,16 +221,19 @@ fn thresholds(load: &Summary, trial: &TrialFinding) -> Option<Section> {
     (!load.thresholds.is_empty()).then(|| short("Thresholds").with(load.thresholds.iter().map(one)).with(broke))
 }
 
-/// Conditions whose figure is a part of all.
-const FRACTIONS: [&str; 4] = ["errors", "connects", "delivered", "disconnects"];
-
 /// What was seen of a condition, in its unit.
 fn seen(threshold: &Threshold) -> String {
-    match threshold.seen {
-        None => "nothing to judge by".to_owned(),
-        Some(x) if FRACTIONS.iter().any(|name| threshold.condition.starts_with(name)) => percent(x),
-        Some(x) if threshold.condition.starts_with("rate") => format!("{}/s", number(x)),
-        Some(x) => seconds(x),
+    let Some(x) = threshold.seen else { return "nothing to judge by".to_owned() };
+    match condition(&threshold.condition) {
+        Some(Condition::LatencyBelow(..)) => seconds(x),
+        Some(Condition::RateAbove(_)) => format!("{}/s", number(x)),
+        Some(
+            Condition::ErrorsBelow(_)
+            | Condition::ConnectsAbove(_)
+            | Condition::DeliveredAbove(_)
+            | Condition::DisconnectsBelow(_),
+        ) => percent(x),
+        None => number(x),
     }
 }
 
