@@ -131,7 +131,11 @@ pub(crate) fn backend(
         }
         ("wordpress", _) => {
             let children = flags.fpm_children.unwrap_or(experiment::DEBIAN_MAX_CHILDREN);
-            Ok(Backend::WordPress(Site { children, waits: fixed(flags.backend_time, "a page waits")? }))
+            Ok(Backend::WordPress(Site {
+                children,
+                waits: fixed(flags.backend_time, "a page waits")?,
+                connections: flags.db_connections,
+            }))
         }
         ("keep", _) if *config == ConfigSource::Generated => {
             Err(Failure::usage("--backend keep: needs --config FILE; it keeps the upstreams of that file"))
@@ -186,6 +190,7 @@ fn has_effect(what: &str, flags: &BackendFlags) -> Result<(), Failure> {
         ("--backend-queue", "embedded", flags.backend_queue.is_some()),
         ("--backend-max-message", "embedded", flags.backend_max_message.is_some()),
         ("--fpm-children", "wordpress", flags.fpm_children.is_some()),
+        ("--db-connections", "wordpress", flags.db_connections.is_some()),
     ];
     match all.iter().find(|(_, of, given)| *given && *of != what) {
         Some((flag, of, _)) => Err(Failure::usage(format!(

@@ -73,7 +73,10 @@ fn names_are_unique_and_every_case_says_what_it_is() {
     for (i, case) in cases::all().iter().enumerate() {
         assert!(!case.name.is_empty() && !case.fault.is_empty(), "{}", case.name);
         assert!(cases::all()[..i].iter().all(|other| other.name != case.name), "{} is there twice", case.name);
-        let known = case.product == cases::ROOMS || genkai_targets::catalog::proxies().any(|name| name == case.product);
+        let known = case.product == cases::ROOMS
+            || genkai_targets::catalog::PRODUCTS
+                .iter()
+                .any(|entry| entry.name == case.product && entry.prepare.is_some());
         assert!(known, "{}", case.name);
         if let cases::Expect::Cause { ids, why, .. } = &case.expect {
             assert_eq!(ids.len() > 1, !why.is_empty(), "{}: several names need a reason, one needs none", case.name);

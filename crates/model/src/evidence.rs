@@ -44,6 +44,9 @@ pub mod metric {
     pub const WORKER_FD_LIMIT: &str = "worker_fd_limit";
     /// Resident memory of the process tree, bytes.
     pub const RSS: &str = "rss";
+    /// Processes of a server that the kernel ended because the memory of their control group was used up, cumulative, after the server's
+    /// name and a dot.
+    pub const MEMORY_KILLS: &str = "memory_kills_total";
     /// Connections waiting in the accept queue of the listener under load.
     pub const ACCEPT_QUEUE: &str = "accept_queue";
     /// Kernel: connections dropped because an accept queue was full, cumulative (TcpExt ListenOverflows).

@@ -95,12 +95,15 @@ pub struct Site {
     /// How long each page waits for something else, a payment service say, without taking processor time.
     #[serde(default, skip_serializing_if = "Span::is_zero")]
     pub waits: Span,
+    /// MariaDB's `max_connections`; none: its default, or as many as the children need.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
 }
 
 impl Site {
     /// A site that waits for nobody.
     pub fn new(children: u32) -> Site {
-        Site { children, waits: Span(0) }
+        Site { children, waits: Span(0), connections: None }
     }
 }
 

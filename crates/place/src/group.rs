@@ -11,7 +11,12 @@ pub(crate) struct Group {
 
 /// All groups this process is in, of version 2 (one hierarchy) and 1 (cpu and memory each).
 pub(crate) fn groups() -> Vec<Group> {
-    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    of("self")
+}
+
+/// The groups of a process, as `/proc` names it.
+fn of(process: &str) -> Vec<Group> {
+    let text = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
     let mut all = Vec::new();
     for line in text.lines() {
         let mut parts = line.splitn(3, ':');
@@ -54,6 +59,25 @@ impl Group {
     fn periods(&self) -> Option<(u64, u64)> {
         stalled(&self.read("cpu.stat")?)
     }
+}
+
+/// The group that leaves a process so much memory and no more: of those it is in, the nearest with a limit; none without one.
+pub(crate) fn memory(pid: u32) -> Option<Group> {
+    // Without a limit version 2 says `max`, version 1 the most pages there could be.
+    let limited = |group: &Group| group.memory_limit().is_some_and(|bytes| bytes < 1 << 60);
+    of(&pid.to_string()).into_iter().find(limited)
+}
+
+impl Group {
+    /// Processes of the group that the kernel ended because its memory was used up: `memory.events`, or `memory.oom_control` of
+    /// version 1.
+    pub(crate) fn kills(&self) -> Option<u64> {
+        killed(&self.read("memory.events").or_else(|| self.read("memory.oom_control"))?)
+    }
+}
+
+fn killed(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
 fn stalled(text: &str) -> Option<(u64, u64)> {
@@ -103,6 +127,13 @@ mod tests {
         let second = "usage_usec 5\nnr_periods 16\nnr_throttled 15\nthrottled_usec 1131000\nnr_bursts 0\n";
         assert_eq!((stalled(first), stalled(second)), (Some((16, 15)), Some((16, 15))));
         assert_eq!(stalled("usage_usec 5\n"), None);
+    }
+
+    #[test]
+    fn both_versions_tell_whom_the_kernel_ended() {
+        let first = "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n";
+        let second = "low 0\nhigh 0\nmax 9\noom 4\noom_kill 3\noom_group_kill 1\n";
+        assert_eq!((killed(first), killed(second), killed("")), (Some(3), Some(3), None));
     }
 
     #[test]

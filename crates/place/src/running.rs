@@ -3,6 +3,9 @@
 use std::net::SocketAddr;
 use std::process::ExitStatus;
 
+use genkai_model::evidence::metric;
+
+use crate::group::{self, Group};
 use crate::observation::Observation;
 use crate::process::{Child, Signal};
 use crate::process_tree;
@@ -29,6 +32,8 @@ pub struct Running<W> {
     child: Child,
     address: SocketAddr,
     watch: W,
+    /// The control group that limits its memory.
+    memory: Option<Group>,
     /// Its death was told.
     dead: bool,
 }
@@ -36,7 +41,7 @@ pub struct Running<W> {
 impl<W: Watch> Running<W> {
     /// One that answers on `address`.
     pub fn new(child: Child, address: SocketAddr, watch: W) -> Running<W> {
-        Running { child, address, watch, dead: false }
+        Running { memory: group::memory(child.pid()), child, address, watch, dead: false }
     }
 
     /// The listener that the load goes to.
@@ -65,6 +70,10 @@ impl<W: Watch> Running<W> {
             return self.watch.last_words();
         }
         let mut seen = self.watch.look();
+        let own = seen.samples.iter_mut().find(|sample| sample.subject == W::SUBJECT);
+        if let (Some(sample), Some(kills)) = (own, self.memory.as_ref().and_then(Group::kills)) {
+            sample.metrics.insert(format!("{}.{}", W::SUBJECT, metric::MEMORY_KILLS), kills as f64);
+        }
         if let Some(death) = process_tree::death(&mut self.child, W::SUBJECT, W::FIRST) {
             self.dead = true;
             // Workers that lost their first process look as if they had died.

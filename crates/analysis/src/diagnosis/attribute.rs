@@ -88,7 +88,8 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
     let (share, symptoms) = symptom(limit, &case.broke);
     let out_of_reach = out_of_reach(limit, case.trial, &case.demand, case.certain);
     let place = if out_of_reach { Place::Elsewhere } else { place(&forecast, case) };
-    let strongest = strongest.or(told_by_size(limit, share, &case.demand).then_some(Strength::Supports));
+    let strongest = strongest
+        .or((told_by_size(limit, share, &case.demand) || allows_nobody(limit, share)).then_some(Strength::Supports));
     let mut against = Vec::new();
     if strongest.is_none() {
         against.push(Against::NoSign);
@@ -132,6 +133,11 @@ fn nothing_served(case: &Case<'_>) -> bool {
 /// of a server that writes nothing to its log (httpd does not).
 fn told_by_size(limit: &Limit, share: Option<f64>, demand: &Demand) -> bool {
     matches!(limit.law, Law::BodySize { value } if demand.body > value) && share.is_some()
+}
+
+/// Whether a limit lets nobody pass at all and clients see what that does: its value is sign enough.
+fn allows_nobody(limit: &Limit, share: Option<f64>) -> bool {
+    matches!(limit.law, Law::Slots { value, .. } if value == 0.0) && share.is_some()
 }
 
 /// Evidence that needs no sign of the server's own: what takes too long alone, what ends connections after just its time.

@@ -2,11 +2,11 @@
 //! is not named; every name claimed must be true, the first and those after it.
 
 use genkai_model::finding::rooms::RoomsFinding;
-use genkai_model::finding::{Because, Cause, ClientLimit, Confidence, Outcome, Verdict};
+use genkai_model::finding::{Because, Cause, Caveat, ClientLimit, Confidence, Outcome, Verdict};
 use genkai_model::limit::Law;
 use genkai_model::units::Range;
 
-use crate::cases::{Case, DIED, Expect, QUOTA, ROOMS};
+use crate::cases::{Case, DIED, Expect, QUOTA, REFUSED, ROOMS};
 
 /// How a diagnosis did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,12 @@ fn of_tune(text: &str) -> serde_json::Result<Said> {
     let quota = verdict.client.reasons.iter().any(|reason| matches!(reason, ClientLimit::Throttled { .. }));
     let quota = quota.then(|| (QUOTA.to_owned(), Confidence::Likely)).filter(|_| verdict.outcome() == Outcome::Invalid);
     let died = (verdict.because() == Because::ServerDied).then(|| (DIED.to_owned(), Confidence::Likely));
-    let causes = verdict.causes.iter().map(|c| (c.limit.id.clone(), c.confidence)).chain(quota).chain(died).collect();
+    // That it took connections again must be said too: else nobody knows whether it lives.
+    let back = |caveat: &Caveat| matches!(caveat, Caveat::ServerRefused { until: Some(_), .. });
+    let refused = verdict.because() == Because::ServerRefused && verdict.caveats.iter().any(back);
+    let refused = refused.then(|| (REFUSED.to_owned(), Confidence::Likely));
+    let named = verdict.causes.iter().map(|c| (c.limit.id.clone(), c.confidence));
+    let causes = named.chain(quota).chain(died).chain(refused).collect();
     let first = verdict.causes.iter().find(|cause| claims(cause.confidence));
     Ok(Said { outcome: verdict.outcome(), causes, place: first.and_then(place) })
 }
@@ -178,7 +183,9 @@ fn place(cause: &Cause) -> Option<Place> {
         }
         _ => None,
     };
-    Some(Place { predicted: predicted?, observed: cause.broke.level })
+    // What lets nobody pass has no level.
+    let predicted = predicted.filter(|range| range.high > 0.0)?;
+    Some(Place { predicted, observed: cause.broke.level })
 }
 
 #[cfg(test)]

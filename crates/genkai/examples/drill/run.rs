@@ -40,8 +40,8 @@ pub(crate) enum Unjudged {
 /// Runs a case with this genkai, everything of it in `dir`.
 pub(crate) fn run<'c>(case: &'c Case, genkai: &Path, dir: &Path) -> Done<'c> {
     let began = Instant::now();
-    let judged = Entered::make(&case.inside).map_err(Unjudged::Skipped).and_then(|inside| {
-        let verdict = answer(case, genkai, dir, &inside.before).map_err(Unjudged::Failed)?;
+    let judged = Entered::make(&case.inside, dir).map_err(Unjudged::Skipped).and_then(|inside| {
+        let verdict = answer(case, genkai, dir, &inside).map_err(Unjudged::Failed)?;
         judge(case, &verdict).map_err(Unjudged::Failed)
     });
     Done { case, judged, again: None, took: began.elapsed() }
@@ -79,10 +79,13 @@ fn command(case: &Case, genkai: &Path, before: &[String]) -> Command {
 }
 
 /// The verdict, as it was written.
-fn answer(case: &Case, genkai: &Path, dir: &Path, before: &[String]) -> Result<String, String> {
+fn answer(case: &Case, genkai: &Path, dir: &Path, inside: &Entered) -> Result<String, String> {
     let world = World::make(case, genkai, dir).map_err(|e| e.to_string())?;
     let out = dir.join("out");
-    let mut command = command(case, genkai, before);
+    let mut command = command(case, genkai, &inside.before);
+    if let Some(program) = &inside.program {
+        command.arg(format!("--{}", case.product)).arg(program);
+    }
     command.args(&world.flags).arg("--out").arg(&out).stdin(Stdio::null()).stdout(Stdio::null());
     let said = dir.join("said.txt");
     let errors = std::fs::File::create(&said).map_err(|e| e.to_string())?;

@@ -106,9 +106,13 @@ impl World {
             }
             Behind::Server(between, origin) => {
                 let (origin, to) = serve(genkai, &format!("origin {origin}"))?;
-                let (guard, address) = start(between, &to, dir)?;
+                let (guard, address) = start(between, &to, dir, &|| false)?;
                 servers.extend([guard, origin]);
                 Some(address)
+            }
+            Behind::Alone(server) => {
+                servers.push(start(server, "", dir, &|| has_socket(dir))?.0);
+                None
             }
             Behind::Nobody => Some(free()?),
         };
@@ -118,12 +122,20 @@ impl World {
         }
         if let Some(text) = &case.config {
             std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755))?;
-            let file = dir.join("server.conf");
-            std::fs::write(&file, text.replace("{backend}", &address))?;
+            let file = dir.join(case.file);
+            std::fs::write(&file, filled(text, &address, dir))?;
+            for (name, text) in &case.others {
+                std::fs::write(dir.join(name), text)?;
+            }
             flags.extend(["--config".to_owned(), file.display().to_string()]);
         }
         Ok(World { flags, _servers: servers, _hog: case.hog.then(Hog::start) })
     }
+}
+
+/// A configuration with the address of what stands behind, and the folder of the case.
+fn filled(text: &str, backend: &str, dir: &Path) -> String {
+    text.replace("{backend}", backend).replace("{dir}", &dir.display().to_string())
 }
 
 /// An address where nobody listens: bound for a moment only.
@@ -131,8 +143,14 @@ fn free() -> io::Result<String> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }
 
-/// Starts a real server before `origin`; where it listens, once it does.
-fn start(between: &Between, origin: &str, dir: &Path) -> io::Result<(Guard, String)> {
+/// Whether somebody has made a Unix socket in a folder.
+fn has_socket(dir: &Path) -> bool {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.path().extension().is_some_and(|extension| extension == "sock"))
+}
+
+/// Starts a real server before `origin`; where it listens, once it does, or once it is `ready` otherwise.
+fn start(between: &Between, origin: &str, dir: &Path, ready: &dyn Fn() -> bool) -> io::Result<(Guard, String)> {
     let address = free()?;
     let part = |address: &str, n: usize| address.split(':').nth(n).unwrap_or_default().to_owned();
     let filled = |text: &str| {
@@ -151,7 +169,7 @@ fn start(between: &Between, origin: &str, dir: &Path) -> io::Result<(Guard, Stri
     command.args(between.command[1..].iter().map(|word| filled(word)));
     let mut guard = Guard(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
     let deadline = Instant::now() + LISTENS;
-    while TcpStream::connect(&address).is_err() {
+    while !ready() && TcpStream::connect(&address).is_err() {
         if Instant::now() > deadline || guard.0.try_wait()?.is_some() {
             return Err(io::Error::other(format!("{} does not listen on {address}", between.command[0])));
         }

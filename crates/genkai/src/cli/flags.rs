@@ -274,6 +274,9 @@ pub(crate) struct BackendFlags {
     /// WordPress: php-fpm's pm.max_children [default: 5, as in Debian]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500), hide_short_help = true)]
     pub(crate) fpm_children: Option<u32>,
+    /// WordPress: MariaDB's max_connections [default: 151, or more where the children need them]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1000), hide_short_help = true)]
+    pub(crate) db_connections: Option<u32>,
     /// Allow load to, or through, this host, which is not this machine (repeatable)
     #[arg(long, value_name = "HOST", hide_short_help = true)]
     pub(crate) allow_remote: Vec<String>,

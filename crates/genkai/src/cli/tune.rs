@@ -17,7 +17,7 @@ pub(crate) struct Tune {
     pub(crate) product: Product,
 }
 
-/// One of the catalogue's reverse proxies, with its flags.
+/// A product of the catalogue that is put under test alone, with its flags.
 #[derive(Debug)]
 pub(crate) struct Product {
     pub(crate) name: &'static str,
@@ -31,31 +31,49 @@ const NOTES: &str = "\
 genkai works on a private copy. It reads your files and changes them only with --write, once the change is proved. The load goes to \
 127.0.0.1 only, unless --allow-remote names another host.";
 
-/// The reverse proxies of the catalogue.
-fn proxies() -> impl Iterator<Item = (&'static Entry, &'static Proxy)> {
-    PRODUCTS.iter().filter_map(|entry| Some((*entry, entry.proxy()?)))
+/// The products of the catalogue that are put under test alone.
+fn products() -> impl Iterator<Item = &'static Entry> {
+    PRODUCTS.iter().copied().filter(|entry| entry.prepare.is_some())
 }
 
-/// The command of a reverse proxy.
-fn command(entry: &'static Entry, proxy: &'static Proxy) -> Command {
-    let examples = proxy.examples.iter().map(|flags| format!("\n  genkai tune {} {flags}", entry.name));
+/// The command of a product: a reverse proxy, which genkai can write by itself, or a cache with a configuration of the user's.
+fn command(entry: &'static Entry) -> Command {
+    match entry.proxy() {
+        Some(proxy) => of_proxy(entry, proxy),
+        None => {
+            let about = format!("{}, with a configuration file of yours, in front of a backend", entry.called);
+            let example = "--config FILE --backend embedded --users 300 --spawn-rate 20";
+            let command = with_flags(entry, Command::new(entry.name), &[], &[example], about);
+            command.mut_arg("config", |config| config.required(true))
+        }
+    }
+}
+
+fn of_proxy(entry: &'static Entry, proxy: &'static Proxy) -> Command {
+    let command = Command::new(entry.name);
+    let command = if proxy.tls { TlsFlags::augment_args(command) } else { command };
+    let command = if proxy.upgrades { UpgradeFlags::augment_args(command) } else { command };
+    let about = format!("{}, as a reverse proxy in front of a backend", proxy.title);
+    with_flags(entry, command, proxy.programs, proxy.examples, about)
+}
+
+/// A command with the flags that every product takes.
+fn with_flags(entry: &Entry, command: Command, programs: &[&str], examples: &[&str], about: String) -> Command {
+    let examples = examples.iter().map(|flags| format!("\n  genkai tune {} {flags}", entry.name));
     let examples = format!("Examples:{}", examples.collect::<String>());
-    let programs = if proxy.programs.len() > 1 { format!(" ({})", proxy.programs.join(", ")) } else { String::new() };
+    let programs = if programs.len() > 1 { format!(" ({})", programs.join(", ")) } else { String::new() };
     let program = format!("{} program{programs} to run [default: the one installed]", entry.called);
     let program = Arg::new(entry.name).long(entry.name).value_name("PROGRAM").help(program);
     let program = program.help_heading("System").hide_short_help(true).value_parser(value_parser!(PathBuf));
-    let command = Command::new(entry.name).arg(program);
-    let command = if proxy.tls { TlsFlags::augment_args(command) } else { command };
-    let command = if proxy.upgrades { UpgradeFlags::augment_args(command) } else { command };
-    TuneFlags::augment_args(command)
-        .about(format!("{}, as a reverse proxy in front of a backend", proxy.title))
+    TuneFlags::augment_args(command.arg(program))
+        .about(about)
         .after_help(examples.clone())
         .after_long_help(help::below(&examples, NOTES, Exit::ALL))
 }
 
 impl Subcommand for Product {
     fn augment_subcommands(command: Command) -> Command {
-        command.subcommands(proxies().map(|(entry, proxy)| self::command(entry, proxy))).subcommand_required(true)
+        command.subcommands(products().map(self::command)).subcommand_required(true)
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -63,22 +81,23 @@ impl Subcommand for Product {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        proxies().any(|(entry, _)| entry.name == name)
+        products().any(|entry| entry.name == name)
     }
 }
 
 impl FromArgMatches for Product {
     fn from_arg_matches(all: &ArgMatches) -> Result<Product, clap::Error> {
         let chosen = all.subcommand();
-        let known = chosen.and_then(|(name, flags)| Some((proxies().find(|(entry, _)| entry.name == name)?, flags)));
-        let Some(((entry, proxy), flags)) = known else {
+        let known = chosen.and_then(|(name, flags)| Some((products().find(|entry| entry.name == name)?, flags)));
+        let Some((entry, flags)) = known else {
             return Err(clap::Error::new(clap::error::ErrorKind::MissingSubcommand));
         };
+        let is = |what: fn(&Proxy) -> bool| entry.proxy().is_some_and(what);
         Ok(Product {
             name: entry.name,
             program: flags.get_one(entry.name).cloned(),
-            tls: proxy.tls && TlsFlags::from_arg_matches(flags)?.tls,
-            upgrade: if proxy.upgrades { UpgradeFlags::from_arg_matches(flags)?.upgrade } else { None },
+            tls: is(|proxy| proxy.tls) && TlsFlags::from_arg_matches(flags)?.tls,
+            upgrade: if is(|proxy| proxy.upgrades) { UpgradeFlags::from_arg_matches(flags)?.upgrade } else { None },
             flags: Box::new(TuneFlags::from_arg_matches(flags)?),
         })
     }

@@ -122,7 +122,7 @@ impl Product for Apache {
     }
 
     fn limits(of: &Variant<Self>, _: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(&facts(of, machine))
+        limits::of(&facts(of, machine)).into_iter().chain(limits::accidents()).collect()
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

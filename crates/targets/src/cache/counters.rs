@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,13 @@ use genkai_place::tail::Tail;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A program that prints them may wait for its server first.
 const ANSWER: Duration = Duration::from_secs(30);
+/// The same while a load runs: what comes later is of no use.
+const GLANCE: Duration = Duration::from_secs(1);
 /// Longest answer that is read.
 const ANSWER_MAX: usize = 4 << 20;
+
+/// What a program prints of how a cache is, by metric.
+pub(crate) type Gauges = fn(&str) -> Vec<(&'static str, f64)>;
 
 /// How a cache tells what it counted since it was started.
 #[derive(Debug)]
@@ -42,6 +47,8 @@ pub(crate) enum Counters {
         command: Vec<String>,
         /// What it prints.
         read: fn(&str) -> Option<OwnCounts>,
+        /// What it prints of how the cache is, by metric; none: it is not asked while a load runs.
+        gauges: Option<Gauges>,
         /// Where it prints to.
         output: PathBuf,
     },
@@ -128,11 +135,8 @@ impl Counters {
                 let text = page(address, path).map_err(|e| e.to_string())?;
                 read(&text, nth).ok_or_else(|| strange(&text))
             }
-            Counters::Program { command, read, output } => {
-                let mut program = Command::new(&command[0]);
-                program.args(&command[1..]);
-                let spawn = Spawn { name: command[0].clone(), log: Some(output.clone()), ..Spawn::default() };
-                let text = finish(program, spawn, ANSWER).map_err(|e| e.to_string())?.text;
+            Counters::Program { command, read, output, .. } => {
+                let text = printed(command, output, ANSWER)?;
                 read(&text).ok_or_else(|| strange(&text))
             }
             Counters::Socket { folder, name, ask, read } => {
@@ -142,6 +146,25 @@ impl Counters {
             }
         }
     }
+}
+
+impl Counters {
+    /// How the cache is, by metric; nothing where no program tells, or none in time.
+    pub(crate) fn gauges(&self) -> Vec<(&'static str, f64)> {
+        let Counters::Program { command, gauges: Some(gauges), output, .. } = self else { return Vec::new() };
+        printed(command, output, GLANCE).map_or_else(|_| Vec::new(), |text| gauges(&text))
+    }
+}
+
+/// What a program prints.
+///
+/// # Errors
+/// Why it does not, within so long.
+fn printed(command: &[String], output: &Path, longest: Duration) -> Result<String, String> {
+    let mut program = Command::new(&command[0]);
+    program.args(&command[1..]);
+    let spawn = Spawn { name: command[0].clone(), log: Some(output.to_owned()), ..Spawn::default() };
+    Ok(finish(program, spawn, longest).map_err(|e| e.to_string())?.text)
 }
 
 fn page(address: SocketAddr, path: &str) -> std::io::Result<String> {

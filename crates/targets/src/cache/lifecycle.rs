@@ -231,10 +231,14 @@ impl Running for Cache {
             return words;
         }
         let subject = &self.entry.contender;
-        let mut sample = self.tree.sample().sample(subject);
+        let usage = self.tree.sample();
+        let mut sample = usage.sample(subject);
+        let descriptors = usage.fds_max.map(|open| (format!("{subject}.{}", metric::WORKER_FDS_MAX), open as f64));
+        sample.metrics.extend(descriptors);
         if let Some(queue) = listener::queue(self.address) {
             sample.metrics.insert(format!("{subject}.{}", metric::ACCEPT_QUEUE), f64::from(queue.waiting));
         }
+        sample.metrics.extend(self.counters.gauges().into_iter().map(|(name, value)| (name.to_owned(), value)));
         let death = process_tree::death(&mut self.child, subject, "first");
         self.dead = death.is_some();
         Observation { samples: vec![sample], states: death.into_iter().collect(), ..words }

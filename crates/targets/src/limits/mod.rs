@@ -70,6 +70,23 @@ pub(crate) fn accident(id: &str, subject: &str, setting: &str, what: &str, logs:
     }
 }
 
+/// The memory that a control group leaves a product: when it is used up, the kernel ends a process of the group.
+pub(crate) fn memory_group(product: &str) -> Limit {
+    let lost = [ErrorKind::EofReused, ErrorKind::EofNew, ErrorKind::ResetReused, ErrorKind::Reset];
+    Limit {
+        source: "cgroups(7): memory.max and memory.events, or memory.limit_in_bytes and memory.oom_control".to_owned(),
+        signatures: vec![grew(&format!("{product}.{}", metric::MEMORY_KILLS), Strength::Decisive)],
+        symptom: errors(&lost),
+        ..accident(
+            &format!("{product}.memory_group"),
+            "machine",
+            "memory of the control group",
+            "the kernel ends processes of a control group whose memory is used up",
+            &[],
+        )
+    }
+}
+
 /// Slowness, without failures.
 pub(crate) const SLOW: Symptom = Symptom { errors: Vec::new(), slow: true };
 

@@ -380,6 +380,7 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn limits(&self, environment: &Environment) -> Vec<Limit> {
         let mut all = P::limits(&self.variant, &self.copy, &self.variant.machine(environment), environment);
+        all.push(crate::limits::memory_group(P::ENTRY.name));
         for limit in &mut all {
             limit.origin = self.variant.applied.origin_of(&limit.setting, limit.origin.clone());
         }

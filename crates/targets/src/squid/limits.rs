@@ -1,6 +1,7 @@
 //! What caps connections and objects, as data.
 
 use genkai_model::error::ErrorKind;
+use genkai_model::evidence::metric;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::config::Config;
@@ -8,7 +9,7 @@ use super::evidence::OUT_OF_DESCRIPTORS;
 use super::settings::{UNLIMITED, bytes, integer};
 use crate::cache::largest;
 use crate::files::entry::Entry;
-use crate::limits::{accept_queue, connections, counted, errors, log, raised, valued};
+use crate::limits::{accept_queue, connections, counted, errors, log, raised, reached, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
@@ -91,7 +92,11 @@ fn max_filedescriptors(config: &Config, available: u64) -> Limit {
         },
         formula: format!("({value} - {reserved} reserved) / 2 for requests that go to the origin"),
         source: "squid 5.7 src/comm/TcpAcceptor.cc:248, src/comm.cc:1253".to_owned(),
-        signatures: vec![log(OUT_OF_DESCRIPTORS, Strength::Decisive)],
+        // The message comes once in 15 seconds at most (src/fd.cc), and may have come before anybody minded.
+        signatures: vec![
+            log(OUT_OF_DESCRIPTORS, Strength::Decisive),
+            reached(&format!("squid.{}", metric::WORKER_FDS_MAX), 0.97 * (value - reserved) as f64, Strength::Supports),
+        ],
         symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         remedy: Some(Remedy {
             ceiling: Some(Ceiling { value: available as f64, by: format!("{available} descriptors that it inherits") }),
@@ -164,6 +169,31 @@ fn peers(config: &Config) -> Option<Limit> {
     })
 }
 
+/// WebSockets, where no rule lets Squid pass their Upgrade on: it asks the origin without it. Protocols are compared letter by letter
+/// (`WebSocket` is not what clients say); `OTHER` stands for those that no rule names.
+pub(super) fn upgrade(config: &Config) -> Option<Limit> {
+    let setting = "http_upgrade_request_protocols";
+    let rules: Vec<_> = config.each(setting).collect();
+    let value = |entry: &Entry, n: usize| entry.values.get(n).cloned().unwrap_or_default();
+    let allowed = |e: &&Entry| matches!(value(e, 0).as_str(), "websocket" | "OTHER") && value(e, 1) == "allow";
+    if rules.iter().any(allowed) {
+        return None;
+    }
+    let last = rules.last();
+    let default = || Origin::Default("squid 5.7 src/cf.data.pre: no protocol".to_owned());
+    Some(Limit {
+        value: last.map_or_else(|| "none".to_owned(), |rule| rule.values.join(" ")),
+        origin: last.map_or_else(default, |rule| config.entries.origin(rule)),
+        caps: "WebSockets: no rule lets Squid pass their `Upgrade: websocket` on".to_owned(),
+        law: connections(0.0, 1.0),
+        formula: "0 WebSockets, as no rule allows `websocket` (letter by letter)".to_owned(),
+        source: "squid 5.7 src/cf.data.pre: http_upgrade_request_protocols; src/HttpUpgradeProtocolAccess.cc"
+            .to_owned(),
+        symptom: errors(&[ErrorKind::UpgradeRefused, ErrorKind::Status4xx, ErrorKind::Status502, ErrorKind::Status5xx]),
+        ..Limit::named(&format!("squid.{setting}"), "squid", setting)
+    })
+}
+
 /// A worker has one thread.
 fn cpu(config: &Config, machine: &Machine) -> Limit {
     let (workers, cores) = (workers(config), u64::from(machine.cores));
@@ -226,6 +256,17 @@ mod tests {
         // Measured: 94 tunnels of Squid 5.7 with 256, less the few that it opens for itself.
         assert_eq!(slots("max_filedescriptors 256"), 96);
         assert_eq!((slots(""), slots("max_filedescriptors 90000")), (9950, 9950));
+    }
+
+    #[test]
+    fn websockets_pass_where_a_rule_names_them_as_clients_do() {
+        let blocked = |text: &str| upgrade(&config(text)).map(|limit| limit.value);
+        let rule = "http_upgrade_request_protocols";
+        assert_eq!(blocked("").as_deref(), Some("none"));
+        assert_eq!(blocked(&format!("{rule} WebSocket allow all")).as_deref(), Some("WebSocket allow all"));
+        assert_eq!(blocked(&format!("{rule} websocket deny all")).as_deref(), Some("websocket deny all"));
+        assert_eq!(blocked(&format!("{rule} websocket allow all")), None);
+        assert_eq!(blocked(&format!("{rule} OTHER allow all")), None);
     }
 
     #[test]

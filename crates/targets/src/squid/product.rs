@@ -85,7 +85,8 @@ impl Product for Squid {
 
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
         // The copy sends everything to its peers.
-        limits::of(of.config(), machine::hard_descriptors(), machine, false)
+        let all = limits::of(of.config(), machine::hard_descriptors(), machine, false);
+        all.into_iter().chain(limits::upgrade(of.config()).filter(|_| of.requests().websocket)).collect()
     }
 
     fn start(of: &Variant<Self>, _: &Tested<Private>, cpus: Option<&[usize]>) -> Result<Cache, TargetError> {

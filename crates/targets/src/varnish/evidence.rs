@@ -4,14 +4,35 @@ use genkai_model::cache::OwnCounts;
 use serde_json::Value;
 
 /// The counters that are asked for (varnish-counters(7)).
-pub(super) const ASKED: [&str; 2] = ["MAIN.client_req", "MAIN.cache_hit"];
+pub(super) const ASKED: [&str; 5] =
+    ["MAIN.client_req", "MAIN.cache_hit", "MAIN.threads", "MAIN.threads_limited", "MAIN.thread_queue_len"];
+
+/// Metrics of a running Varnish.
+pub(super) mod metrics {
+    /// Worker threads.
+    pub(in crate::varnish) const THREADS: &str = "varnish.threads";
+    /// Times that one more was needed and there may be no more, cumulative.
+    pub(in crate::varnish) const LIMITED: &str = "varnish.threads_limited_total";
+    /// Sessions that wait for a thread.
+    pub(in crate::varnish) const QUEUED: &str = "varnish.thread_queue_len";
+}
 
 /// What `varnishstat -1 -j` prints. A hit is one in the cache, objects past their time that are still given (grace) included.
 pub(super) fn counts(text: &str) -> Option<OwnCounts> {
-    let all: Value = serde_json::from_str(text).ok()?;
-    let of = |name: &str| all.get("counters")?.get(name)?.get("value")?.as_u64();
-    let [requests, hits] = ASKED.map(of);
+    let [requests, hits, ..] = asked(text);
     Some(OwnCounts { hits: hits?, misses: requests?.checked_sub(hits?)? })
+}
+
+/// The same of its threads.
+pub(super) fn gauges(text: &str) -> Vec<(&'static str, f64)> {
+    let [_, _, threads, limited, queued] = asked(text);
+    let all = [(metrics::THREADS, threads), (metrics::LIMITED, limited), (metrics::QUEUED, queued)];
+    all.into_iter().filter_map(|(name, value)| Some((name, value? as f64))).collect()
+}
+
+fn asked(text: &str) -> [Option<u64>; 5] {
+    let all: Value = serde_json::from_str(text).unwrap_or_default();
+    ASKED.map(|name| all.get("counters")?.get(name)?.get("value")?.as_u64())
 }
 
 #[cfg(test)]
@@ -23,6 +44,8 @@ mod tests {
         let text =
             r#"{"version":1,"counters":{"MAIN.client_req":{"flag":"c","value":7},"MAIN.cache_hit":{"value":4}}}"#;
         assert_eq!(counts(text), Some(OwnCounts { hits: 4, misses: 3 }));
-        assert_eq!(counts("{}"), None);
+        assert_eq!((counts("{}"), gauges("{}")), (None, Vec::new()));
+        let threads = r#"{"counters":{"MAIN.threads":{"value":20},"MAIN.threads_limited":{"value":3}}}"#;
+        assert_eq!(gauges(threads), [(metrics::THREADS, 20.0), (metrics::LIMITED, 3.0)]);
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use super::private::{self, Private};
 use super::settings::Config;
 use super::{evidence, limits};
-use crate::cache::counters::Counters;
+use crate::cache::counters::{Counters, Gauges};
 use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
 
@@ -28,7 +28,7 @@ fn setup(at: &Sandbox<'_>, storage: &str) -> Result<Setup, TargetError> {
     let text = render(at.origin());
     let vcl = at.write("default.vcl", &text)?;
     let line = format!("-s {storage}\n-a {}\n-j none\n{text}", at.listen);
-    let served = served(at, &vcl, &["-s".to_owned(), storage.to_owned()])?;
+    let served = served(at, &vcl, &["-s".to_owned(), storage.to_owned()], None)?;
     Ok(Setup { settings: listed(&line, at.dir), limits: limits::of(), ..served })
 }
 
@@ -55,12 +55,12 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
         std::fs::write(path, text).map_err(TargetError::files(path))?;
     }
     let main = private.files.first().map_or(at.dir, |(path, ..)| path);
-    let setup = served(at, main, &config.arguments())?;
+    let setup = served(at, main, &config.arguments(), Some(evidence::gauges))?;
     Ok((private, setup))
 }
 
-/// How a VCL is checked and served, with more arguments.
-fn served(at: &Sandbox<'_>, vcl: &Path, more: &[String]) -> Result<Setup, TargetError> {
+/// How a VCL is checked and served, with more arguments. A comparison of caches asks for no `gauges`: that takes time of the machine's.
+fn served(at: &Sandbox<'_>, vcl: &Path, more: &[String], gauges: Option<Gauges>) -> Result<Setup, TargetError> {
     let work = at.dir.join("work");
     let mut serve = Command::new(at.program.path());
     // -j none: it runs as nobody of importance already.
@@ -73,6 +73,7 @@ fn served(at: &Sandbox<'_>, vcl: &Path, more: &[String]) -> Result<Setup, Target
     let mut command = vec![statistics.display().to_string(), "-1".to_owned(), "-j".to_owned()];
     command.extend(["-n".to_owned(), work.display().to_string()]);
     command.extend(evidence::ASKED.iter().flat_map(|name| ["-f".to_owned(), (*name).to_owned()]));
-    let counters = Counters::Program { command, read: evidence::counts, output: at.dir.join("statistics.json") };
+    let (read, output) = (evidence::counts, at.dir.join("statistics.json"));
+    let counters = Counters::Program { command, read, gauges, output };
     Ok(Setup::new(check, serve, counters))
 }

@@ -47,7 +47,9 @@ impl Config {
             STORAGE => ["-s".to_owned(), value.clone()],
             _ => ["-p".to_owned(), format!("{name}={value}")],
         };
-        self.given.iter().flat_map(one).collect()
+        // Each is checked as it is set, against the others: a most below the least is refused.
+        let (least, others): (Vec<_>, Vec<_>) = self.given.iter().partition(|(name, _)| name.ends_with("_min"));
+        least.into_iter().chain(others).flat_map(one).collect()
     }
 }
 
@@ -142,13 +144,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let main = dir.path().join("default.vcl");
         std::fs::write(&main, "vcl 4.1;\n").unwrap();
-        let (vcl, parameters) = (Vcl::read(&main).unwrap(), BTreeMap::from([("a".to_owned(), "1".to_owned())]));
+        let (vcl, parameters) = (
+            Vcl::read(&main).unwrap(),
+            ["a", "thread_pool_max", "thread_pool_min"].map(|name| (name.to_owned(), "1".to_owned())),
+        );
+        let parameters = BTreeMap::from(parameters);
         let config = Config { vcl, given: BTreeMap::new(), parameters };
         let set = config
             .set("storage", "malloc,1m", &Requests::default())
             .and_then(|config| config.set("a", "2", &Requests::default()))
             .unwrap();
         assert_eq!(set.arguments(), ["-p", "a=2", "-s", "malloc,1m"]);
+        let threads = set.set("thread_pool_max", "20", &Requests::default());
+        let threads = threads.and_then(|config| config.set("thread_pool_min", "5", &Requests::default())).unwrap();
+        assert_eq!(threads.arguments()[..2], ["-p", "thread_pool_min=5"], "the least first");
         let changed =
             "-varnishd -p a=1\n+varnishd -p a=2\n-varnishd -p storage=malloc,100m\n+varnishd -p storage=malloc,1m\n";
         assert_eq!(config.diff(&set), changed);

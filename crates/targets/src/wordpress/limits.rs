@@ -203,5 +203,9 @@ mod tests {
         let connections = limits.iter().find(|l| l.id == "backend.mariadb.max_connections").unwrap();
         assert!(connections.value.parse::<u32>().unwrap() > 300);
         assert_eq!(connections.origin, Origin::Given);
+        let few = Site { connections: Some(12), ..Site::new(30) };
+        let limits = all(&Settings::new(&few, 2, 20_000), cost(200, 20), 128);
+        let at_once = Law::Workers { workers: 11.0, queue: Some(0.0), service: Some(0.2), wait: None };
+        assert_eq!(law(&limits, "backend.mariadb.max_connections"), at_once);
     }
 }

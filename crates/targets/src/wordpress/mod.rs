@@ -92,7 +92,7 @@ impl WordPress {
         let servers = Servers::start(&Setup { programs: &programs, places: &places, settings: &settings, cpus })?;
         let pids = servers.pids();
         let warmed =
-            lifecycle::warm(servers.address, site.children).and_then(|()| Cost::measure(servers.address, pids));
+            lifecycle::warm(servers.address, settings.at_once()).and_then(|()| Cost::measure(servers.address, pids));
         let cost = warmed.map_err(|seen| wrong(&servers, &places, seen))?;
         let observer = Observer::new(&servers, &places);
         Ok(WordPress { servers, places, programs, settings, observer, cost })
@@ -113,7 +113,7 @@ impl WordPress {
     /// # Errors
     /// An answer that is not the site's.
     pub fn warm(&self) -> Result<(), TargetError> {
-        let seen = lifecycle::warm(self.servers.address, self.settings.children);
+        let seen = lifecycle::warm(self.servers.address, self.settings.at_once());
         seen.map_err(|seen| wrong(&self.servers, &self.places, seen))
     }
 

@@ -60,7 +60,9 @@ impl Settings {
             children: site.children,
             waits: site.waits,
             cores,
-            max_connections: MARIADB_MAX_CONNECTIONS.max(site.children + SPARE_CONNECTIONS),
+            max_connections: site
+                .connections
+                .unwrap_or_else(|| MARIADB_MAX_CONNECTIONS.max(site.children + SPARE_CONNECTIONS)),
             web_descriptors: WEB_DESCRIPTORS.min(descriptors),
         }
     }
@@ -68,6 +70,11 @@ impl Settings {
     /// Whether `max_connections` is MariaDB's own default.
     pub(crate) fn default_connections(&self) -> bool {
         self.max_connections == MARIADB_MAX_CONNECTIONS
+    }
+
+    /// Pages that can be made at once: one connection is the observer's.
+    pub(crate) fn at_once(&self) -> u32 {
+        self.children.min(self.max_connections.saturating_sub(1)).max(1)
     }
 
     /// Children that stay when the pool is idle: all but one, so that a pool that gets busy again forks, which is what

@@ -1,13 +1,13 @@
 //! Faults that are not the product's but those of what stands behind it: each behind every proxy.
 
 use super::Behind::{Origin, Scripted, Server};
-use super::{Between, Case, DIED, NO_NUMBER, PAGE, PATIENCE, PROXIES, SLOW};
+use super::{Between, Case, DIED, NO_NUMBER, PAGE, PATIENCE, PROXIES, REFUSED, SLOW};
 
 /// What every proxy can stand before.
 type Family = fn(&'static str, &'static str) -> Vec<Case>;
 
 pub(super) fn cases() -> Vec<Case> {
-    let families: [Family; 8] = [pools, queues, slow, users, php_fpm, at_random, gone, servers];
+    let families: [Family; 9] = [pools, queues, slow, users, php_fpm, database, at_random, gone, servers];
     let family = |family: Family| PROXIES.into_iter().flat_map(move |(product, bears)| family(product, bears));
     families.into_iter().flat_map(family).collect()
 }
@@ -111,6 +111,19 @@ fn php_fpm(product: &'static str, _: &'static str) -> Vec<Case> {
     if product == "caddy" { vec![one(1)] } else { [1, 2].map(one).into() }
 }
 
+/// A database that takes fewer connections than there are children that work with it.
+fn database(product: &'static str, bears: &'static str) -> Vec<Case> {
+    let fault = format!("WordPress with 30 children before a MariaDB with max_connections 12, behind {product}");
+    vec![
+        Case::of(product, format!("mariadb-{product}"), fault)
+            .flags("--backend wordpress --backend-time 500ms --fpm-children 30 --db-connections 12")
+            .flags("--users 30 --spawn-rate 4")
+            .flags(bears)
+            .cause("backend.mariadb.max_connections")
+            .off(PAGE),
+    ]
+}
+
 /// Failures that have no level: whoever looks for the first of them finds another place each time.
 fn at_random(product: &'static str, bears: &'static str) -> Vec<Case> {
     let one = |share: &str, status: u32| {
@@ -134,7 +147,8 @@ fn at_random(product: &'static str, bears: &'static str) -> Vec<Case> {
 /// Backends that end, or refuse for a while.
 fn gone(product: &'static str, bears: &'static str) -> Vec<Case> {
     let dies = Case::of(product, format!("dies-{product}"), "a backend that ends after 400 requests")
-        .flags("--users 40 --spawn-rate 20")
+        // It is called dead where it refuses for five seconds, to the end.
+        .flags("--users 40 --spawn-rate 20 --hold 9s")
         .flags(bears)
         .behind(Scripted("die --after 400 --time 0.05"))
         .cause(DIED)
@@ -148,11 +162,10 @@ fn gone(product: &'static str, bears: &'static str) -> Vec<Case> {
     .flags(bears)
     .behind(Scripted("restart --every 6 --down 1 --time 0.05"))
     .off(NO_NUMBER);
-    let refused = "the id has the name of the product that was refused";
     let refuses = match product {
         // It asks again for three seconds: nothing fails.
         "haproxy" => refuses,
-        _ => refuses.either(&["nginx.upstream", "apache.backend", "caddy.backend"], refused),
+        _ => refuses.cause(REFUSED),
     };
     vec![dies, refuses]
 }

@@ -1,6 +1,6 @@
 //! Limits of the kernel, in places of the drill's own: no setting of the machine is changed.
 
-use super::{AT_ONCE, COST, Case, Inside, PROXIES, QUOTA};
+use super::{AT_ONCE, COST, Case, Group, HANGS, Inside, NO_NUMBER, PROXIES, QUOTA};
 
 /// So many local ports for each address and port that is connected to.
 const fn ports(range: &'static [(&'static str, &'static str)]) -> Inside {
@@ -15,8 +15,8 @@ const FEWER_PORTS: &[(&str, &str)] = &[("ipv4/ip_local_port_range", "40000 40099
 const SHORT_QUEUE: Inside = Inside::Network(&[("core/somaxconn", "8")]);
 
 pub(super) fn cases() -> Vec<Case> {
-    let whole = vec![quota("cpu-quota", 30), quota("cpu-quota-20", 20), conntrack(), memory()];
-    [few_ports(), short_queues(), whole].into_iter().flatten().collect()
+    let whole = vec![quota("cpu-quota", 30), quota("cpu-quota-20", 20), conntrack(), memory(), processes()];
+    [few_ports(), short_queues(), descriptors(), whole].into_iter().flatten().collect()
 }
 
 /// A load that needs more connections to a backend than there are ports.
@@ -69,9 +69,50 @@ fn conntrack() -> Case {
         .nameless()
 }
 
+/// The memory of the server alone: of the generator nothing is limited.
 fn memory() -> Case {
-    let why = "which process the kernel ends is its choice: it may be the generator, and then nothing is measured";
-    Case::of("nginx", "memory-group", "a control group with too little memory: the kernel ends a server")
-        .inside(Inside::Nowhere(why))
-        .nameless()
+    let text = "user root;\nworker_processes 1;\nevents { worker_connections 1024; }\nhttp {\n  client_max_body_size 8m;\n  \
+                client_body_buffer_size 8m;\n  server { listen 80; location / { proxy_pass http://127.0.0.1:9; } }\n}\n";
+    Case::of("nginx", "memory-group", "a control group with 48 MB for nginx, which holds bodies of 1 MB in memory")
+        .flags("--users 80 --spawn-rate 10 --backend embedded --backend-time 500ms --body-size 1m")
+        .config(text)
+        .inside(Inside::Group(Group {
+            controller: "memory",
+            settings: &[("memory.limit_in_bytes", "50331648")],
+            program: "nginx",
+        }))
+        .cause("nginx.memory_group")
+        .then(&["nginx.worker_died"])
+        .off(NO_NUMBER)
+}
+
+/// Processes: prefork needs one for each client.
+fn processes() -> Case {
+    Case::of("apache", "apache-fork", "a control group that takes 25 processes, under a prefork that may have 100")
+        .flags("--set mpm=prefork --set MaxRequestWorkers=100 --set StartServers=10")
+        .flags("--users 60 --spawn-rate 10 --backend-time 200ms --timeout 8s")
+        .inside(Inside::Group(Group { controller: "pids", settings: &[("pids.max", "25")], program: "apache2" }))
+        .cause("apache.fork")
+        .off(NO_NUMBER)
+}
+
+/// Descriptors of each process, which nothing in the configuration says.
+fn descriptors() -> Vec<Case> {
+    vec![
+        Case::of(
+            "apache",
+            "apache-descriptors",
+            "100 descriptors for each process of the worker MPM, which may have 100 threads",
+        )
+        .flags("--set mpm=worker --set ThreadsPerChild=100 --set MaxRequestWorkers=100 --set StartServers=1")
+        .flags("--users 90 --spawn-rate 10 --backend-time 200ms --timeout 8s")
+        .inside(Inside::Descriptors(100, false))
+        .cause("apache.nofile")
+        .off(HANGS),
+        Case::of("caddy", "caddy-descriptors", "300 descriptors for each process, the hard limit")
+            .flags("--users 200 --spawn-rate 20 --backend-time 200ms")
+            .inside(Inside::Descriptors(300, true))
+            .cause("caddy.nofile")
+            .off(HANGS),
+    ]
 }

@@ -3,6 +3,7 @@
 
 mod apache;
 mod backend;
+mod caches;
 mod caddy;
 mod haproxy;
 mod innocent;
@@ -27,6 +28,10 @@ pub(crate) struct Case {
     pub(crate) objective: Option<&'static str>,
     /// Configuration; `{backend}` is the address of what stands behind.
     pub(crate) config: Option<String>,
+    /// What its file is called.
+    pub(crate) file: &'static str,
+    /// Other files beside it: name and text.
+    pub(crate) others: Vec<(&'static str, &'static str)>,
     /// What stands behind.
     pub(crate) behind: Behind,
     /// Where genkai is run.
@@ -51,6 +56,8 @@ pub(crate) enum Behind {
     Scripted(&'static str),
     /// A real server between the product and an origin with these flags.
     Server(Between, &'static str),
+    /// A real server that answers by itself, on a Unix socket `{dir}/*.sock`.
+    Alone(Between),
     /// Nobody: a port that refuses, named in the configuration.
     Nobody,
 }
@@ -69,6 +76,9 @@ pub(crate) const QUOTA: &str = "machine.cpu_quota";
 /// What is named where a server or its backend ended: no limit.
 pub(crate) const DIED: &str = "died";
 
+/// What is named where a backend refused connections and took them again: no limit.
+pub(crate) const REFUSED: &str = "refused for a while";
+
 /// The product of cases with chat rooms.
 pub(crate) const ROOMS: &str = "rooms";
 
@@ -80,8 +90,23 @@ pub(crate) enum Inside {
     Network(&'static [(&'static str, &'static str)]),
     /// In a control group that gets so many hundredths of one core.
     Quota(u32),
+    /// With so many descriptors for each process: the soft limit, and the hard one where that is lowered too.
+    Descriptors(u32, bool),
+    /// As the drill, but the product alone is in a control group.
+    Group(Group),
     /// The fault cannot be made without changing the machine: why.
     Nowhere(&'static str),
+}
+
+/// A control group (the first version's) for the product alone.
+#[derive(Clone, Copy)]
+pub(crate) struct Group {
+    /// Its controller.
+    pub(crate) controller: &'static str,
+    /// Its settings, each a file and a value.
+    pub(crate) settings: &'static [(&'static str, &'static str)],
+    /// The product's program.
+    pub(crate) program: &'static str,
 }
 
 /// What must be said.
@@ -113,6 +138,8 @@ impl Case {
             flags: Vec::new(),
             objective: None,
             config: None,
+            file: "server.conf",
+            others: Vec::new(),
             behind: Behind::Flags,
             inside: Inside::Here,
             hog: false,
@@ -144,6 +171,17 @@ impl Case {
 
     fn config(self, text: impl Into<String>) -> Case {
         Case { config: Some(text.into()), ..self }
+    }
+
+    /// With another name of its file.
+    fn called(self, file: &'static str) -> Case {
+        Case { file, ..self }
+    }
+
+    /// With another file beside its own.
+    fn beside(mut self, name: &'static str, text: &'static str) -> Case {
+        self.others.push((name, text));
+        self
     }
 
     fn behind(self, behind: Behind) -> Case {
@@ -200,7 +238,7 @@ const TWO_ENDS: &str = "the backend takes longer than the proxy waits: either of
 pub(crate) fn all() -> &'static [Case] {
     static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let proxies = [nginx::cases(), apache::cases(), haproxy::cases(), caddy::cases(), websocket::cases()];
-        let others = [backend::cases(), rooms::cases(), kernel::cases(), innocent::cases()];
+        let others = [caches::cases(), backend::cases(), rooms::cases(), kernel::cases(), innocent::cases()];
         proxies.into_iter().chain(others).flatten().collect()
     });
     &ALL

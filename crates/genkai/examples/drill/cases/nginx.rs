@@ -1,7 +1,7 @@
 //! Faults of nginx.
 
-use super::Behind::{Nobody, Scripted};
-use super::{AT_ONCE, COST, Case, HANGS, NO_NUMBER, SIZE, SLOW, SPREAD, TWO_ENDS};
+use super::Behind::{Alone, Nobody, Scripted};
+use super::{AT_ONCE, Between, COST, Case, HANGS, NO_NUMBER, SIZE, SLOW, SPREAD, TWO_ENDS};
 
 fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
     Case::of("nginx", name, fault)
@@ -210,6 +210,16 @@ fn others() -> Vec<Case> {
             .behind(Nobody)
             .cause("nginx.upstream")
             .off(NO_NUMBER),
+        case("nginx-fpm-backlog", "php-fpm on a Unix socket with 2 children of 200 ms and listen.backlog 3")
+            .flags("--users 20 --spawn-rate 4")
+            .config(
+                "events { }\nhttp { server { listen 80; location / { fastcgi_pass unix:{dir}/fpm.sock; fastcgi_param SCRIPT_FILENAME \
+                 {dir}/index.php; fastcgi_param REQUEST_METHOD GET; fastcgi_param SCRIPT_NAME /index.php; } } }\n",
+            )
+            .beside("index.php", "<?php usleep(200000); echo 'here';\n")
+            .behind(Alone(FPM))
+            .cause("nginx.upstream.backlog")
+            .off(NO_NUMBER),
         case("nginx-header-buffer", "a response head of 6 kB, larger than proxy_buffer_size 4k takes")
             .flags("--users 10 --spawn-rate 10")
             .config(
@@ -220,3 +230,9 @@ fn others() -> Vec<Case> {
             .off(SIZE),
     ]
 }
+
+const FPM: Between = Between {
+    command: &["php-fpm8.2", "-F", "-y", "{dir}/behind.conf"],
+    file: "[global]\nerror_log = {dir}/fpm.log\n[www]\nlisten = {dir}/fpm.sock\nlisten.backlog = 3\nlisten.mode = 0666\nuser = \
+           www-data\ngroup = www-data\npm = static\npm.max_children = 2\n",
+};

@@ -38,7 +38,9 @@ pub mod signature {
     pub const CHILD_DIED: &str = "apache.child_died";
     /// A child process could not be forked.
     pub const FORK_FAILED: &str = "apache.fork_failed";
-    /// wss:// backend without `SSLProxyEngine`.
+    /// No module that is loaded speaks the scheme of a backend.
+    pub const NO_HANDLER: &str = "apache.proxy_handler";
+    /// An https:// or wss:// backend without `SSLProxyEngine`.
     pub const NO_SSL_PROXY: &str = "apache.ssl_proxy_engine";
 }
 
@@ -64,8 +66,16 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH00159", signature::FORK_FAILED),         // prefork.c
     ("AH00481", signature::FORK_FAILED),         // event.c
     ("AH00283", signature::FORK_FAILED),         // worker.c
-    ("AH01961", signature::NO_SSL_PROXY),        // modules/ssl/ssl_engine_init.c
+    ("AH01144", signature::NO_HANDLER),          // modules/proxy/mod_proxy.c: proxy_handler
+    ("AH01961", signature::NO_SSL_PROXY),        // proxy_util.c: ap_proxy_connection_create_ex
 ];
+
+/// Every signature that a line can have.
+#[cfg(test)]
+pub(in crate::apache) fn known() -> impl Iterator<Item = &'static str> {
+    let unnumbered = [signature::CHILD_FULL, signature::BACKEND_PORTS, signature::DESCRIPTORS_OTHER];
+    KNOWN.iter().map(|(_, name)| *name).chain(unnumbered)
+}
 
 /// `[time] [module:level] [pid 1:tid 2] (24)Too many open files: [client 1.2.3.4:5] AH02179: message`. The format is
 /// httpd's own (server/log.c: do_errorlog_default); a private copy leaves no other.

@@ -12,6 +12,8 @@ use std::net::SocketAddr;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::Sample;
 
+#[cfg(test)]
+pub(super) use log::known;
 pub use log::{Entry, aggregate, classify, signature};
 pub use status::{Status, ask};
 

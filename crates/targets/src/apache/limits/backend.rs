@@ -5,12 +5,13 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Sym
 
 use super::{Facts, Upstream};
 use crate::apache::evidence::signature;
-use crate::apache::settings::{PROXY_PASS_MAX, TIMEOUT};
+use crate::apache::settings::{PROXY_PASS_MAX, SSL_PROXY_ENGINE, TIMEOUT};
 use crate::limits::{backend, errors, log, raised, valued};
 
 /// Every limit of the backend's side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     let mut all = vec![refusing(upstream), silent(facts)];
+    all.extend(unencrypted(upstream));
     all.extend(idle(facts));
     all.extend(ports(facts, upstream));
     all.extend(pool(facts, upstream));
@@ -28,6 +29,19 @@ fn refusing(upstream: &Upstream) -> Limit {
         symptom: errors(&[ErrorKind::Status503]),
         ..backend::refusing("apache.backend", "(backend)", &upstream.name)
     }
+}
+
+/// An encrypted backend, of which Apache is not told to speak TLS to it (`SSLProxyEngine`, off by default): every request is answered 500.
+fn unencrypted(upstream: &Upstream) -> Option<Limit> {
+    let held = upstream.unencrypted.as_ref()?;
+    Some(Limit {
+        caps: format!("TLS to the backend {} is off: no request reaches it", upstream.name.written),
+        formula: "an https:// or wss:// backend takes SSLProxyEngine on (mod_ssl): else Apache answers 500".to_owned(),
+        source: "httpd modules/proxy/proxy_util.c: ap_proxy_connection_create_ex (AH01961)".to_owned(),
+        signatures: vec![log(signature::NO_SSL_PROXY, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status500]),
+        ..valued("apache.SSLProxyEngine", "apache", SSL_PROXY_ENGINE.name, held)
+    })
 }
 
 /// The backend is slower than Apache is told to wait. The timeout ends the request; the slowness is the backend's.

@@ -11,8 +11,8 @@ use crate::apache::route::{Route, listens};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY, LISTEN_BACKLOG,
     MAX_REQUEST_WORKERS, Mpm, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT,
-    PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, SERVER_LIMIT, START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD,
-    TIMEOUT, in_force, value,
+    PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, SERVER_LIMIT, SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT,
+    THREADS_PER_CHILD, TIMEOUT, in_force, value,
 };
 use crate::files::Requests;
 use crate::settings::SourcedValue;
@@ -29,6 +29,8 @@ pub struct Upstream {
     pub max: Option<SourcedValue<u64>>,
     /// Whether a request gives up waiting for one of them (`acquire=`).
     pub acquire: bool,
+    /// `SSLProxyEngine`, where the backend is one that takes TLS and this is not on.
+    pub unencrypted: Option<SourcedValue<()>>,
     /// Whether mod_proxy_wstunnel carries WebSockets itself: then no time ends a silent one (mod_proxy_wstunnel.c: apr_pollset_poll
     /// without a timeout).
     pub untimed: bool,
@@ -263,6 +265,8 @@ impl Reading<'_> {
             address: authority.replace("localhost", "127.0.0.1").parse().ok(),
             max: max.parsed(|text| u64::try_from(value::atoi(text)).ok().filter(|max| *max > 0)),
             acquire: pass.parameter("acquire").is_some(),
+            unencrypted: Some(self.raw(&SSL_PROXY_ENGINE))
+                .filter(|held| matches!(scheme, "https" | "wss") && !held.written.eq_ignore_ascii_case("on")),
             untimed: self.is_untimed(scheme),
         })
     }

@@ -17,12 +17,18 @@ pub(crate) use facts::{most_servers, most_threads};
 
 use genkai_model::limit::Limit;
 
+/// What the running server may say of itself beside: messages of things that no configuration predicts.
+pub(super) fn accidents() -> Vec<Limit> {
+    system::accidents()
+}
+
 /// Every limit of the configuration that `facts` describe, those that count clients first.
 pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![workers::max_request_workers(facts), workers::nofile(facts)];
     all.extend(workers::threads_per_child(facts));
     all.extend([system::backlog(facts), system::cpu(facts)]);
     all.extend(requests::body(facts));
+    all.extend(workers::scoreboard(facts));
     all.extend(facts.upstream.iter().flat_map(|upstream| backend::all(facts, upstream)));
     all
 }

@@ -11,7 +11,11 @@ fn facts(text: &str) -> Facts {
     let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
     let text = format!("Listen 80\nProxyPass / http://127.0.0.1:9/ {text}");
     let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
-    let machine = Machine {
+    Facts::of(&config, &Requests::to("x", "/"), &machine())
+}
+
+fn machine() -> Machine {
+    Machine {
         descriptors: 1024,
         descriptors_hard: 20_000,
         descriptors_ceiling: Ceiling { value: 4096.0, by: "hard".into() },
@@ -19,8 +23,7 @@ fn facts(text: &str) -> Facts {
         cores: 2,
         somaxconn: 4096,
         ports: (32768, 60999),
-    };
-    Facts::of(&config, &Requests::to("x", "/"), &machine)
+    }
 }
 
 fn limit(facts: &Facts, id: &str) -> Limit {
@@ -97,4 +100,48 @@ fn a_tunnel_costs_a_worker_and_event_may_hold_one_of_each_child_back() {
     let law = limit(&Facts { websocket: true, ..facts(event) }, "apache.MaxRequestWorkers").law;
     let Law::Slots { value, idle_cost, soft, .. } = law else { panic!("{law:?}") };
     assert_eq!((value, idle_cost, soft), (100.0, 1.0, 0.96), "96 to 100 tunnels");
+}
+
+#[test]
+fn every_message_that_is_recognised_belongs_to_a_limit() {
+    use genkai_model::limit::Sign;
+    let all =
+        ["", "max=3 acquire=500\nServerLimit 20", "\nLoadModule mpm_prefork_module x"].map(|text| of(&facts(text)));
+    let file = of(&Facts { upstream: None, ..facts("") });
+    let encrypted = of(&encrypted(""));
+    let known: Vec<Limit> = all.into_iter().flatten().chain(file).chain(encrypted).chain(accidents()).collect();
+    for name in crate::apache::evidence::known() {
+        let sign = Sign::Log(name.to_owned());
+        assert!(
+            known.iter().any(|limit| limit.signatures.iter().any(|s| s.sign == sign)),
+            "{name} belongs to no limit"
+        );
+    }
+}
+
+/// Facts of a backend that takes TLS.
+fn encrypted(text: &str) -> Facts {
+    let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+    let text = format!("Listen 80\nProxyPass / https://127.0.0.1:9/\n{text}");
+    let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
+    Facts::of(&config, &Requests::to("x", "/"), &machine())
+}
+
+#[test]
+fn a_backend_that_takes_tls_is_not_reached_without_it() {
+    let told = |facts: &Facts| of(facts).into_iter().find(|limit| limit.id == "apache.SSLProxyEngine");
+    let off = told(&encrypted("")).unwrap();
+    assert_eq!(
+        (off.value.as_str(), off.symptom.errors.as_slice()),
+        ("Off", &[genkai_model::error::ErrorKind::Status500][..])
+    );
+    assert!(matches!(told(&encrypted("SSLProxyEngine off")).unwrap().origin, Origin::File { line: 3, .. }));
+    assert!(told(&encrypted("SSLProxyEngine on")).is_none() && told(&facts("")).is_none());
+}
+
+#[test]
+fn places_of_children_that_end_gracefully_are_counted() {
+    let places = limit(&facts("\nServerLimit 4\nMaxRequestWorkers 75"), "apache.ServerLimit");
+    assert!(places.formula.starts_with("4 places, 3 children at full load: 1 to spare"), "{}", places.formula);
+    assert!(of(&facts("\nLoadModule mpm_prefork_module x")).iter().all(|limit| limit.id != "apache.ServerLimit"));
 }

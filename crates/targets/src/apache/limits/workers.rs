@@ -60,10 +60,12 @@ fn holds_back(facts: &Facts) -> bool {
 fn signatures(facts: &Facts) -> Vec<Signature> {
     let mut all = vec![
         log(signature::MAX_REQUEST_WORKERS, Strength::Decisive),
-        log(signature::SCOREBOARD_FULL, Strength::Supports),
         reached(metrics::BUSY, facts.workers() as f64 * FULL, Strength::Supports),
         grew(metrics::UNREACHABLE, Strength::Consistent),
     ];
+    if facts.is_clamped() {
+        all.push(log(signature::SCOREBOARD_FULL, Strength::Decisive));
+    }
     if facts.mpm == Mpm::Event && facts.children() == 1 {
         // Where there is one child only, it is full when the server is.
         all.push(log(signature::CHILD_FULL, Strength::Decisive));
@@ -164,6 +166,31 @@ fn remedy(facts: &Facts, setting: &str, clamped: bool) -> Remedy {
         note: (!clamped).then(|| needed.to_owned()),
         ..raised(setting, RemedyUnit::Count, if clamped { 1.0 } else { threads })
     }
+}
+
+/// Places for children in the scoreboard. One that ends gracefully keeps its place until its last connection is closed (a tunnel, a long
+/// response), so that fewer workers than `MaxRequestWorkers` allows may have room.
+pub(super) fn scoreboard(facts: &Facts) -> Option<Limit> {
+    if facts.mpm == Mpm::Prefork || facts.is_clamped() {
+        return None;
+    }
+    let (held, children) = (&facts.server_limit, facts.children());
+    Some(Limit {
+        caps:
+            "places for children, of which those that end gracefully keep theirs until their last connection is closed"
+                .to_owned(),
+        formula: format!(
+            "{} places, {} at full load: {} to spare for children that end gracefully",
+            facts.servers(),
+            counted(children, "child").replace("childs", "children"),
+            facts.servers() - children
+        ),
+        source: "httpd server/mpm/event/event.c: perform_idle_server_maintenance (AH03490); worker.c (AH00288)"
+            .to_owned(),
+        signatures: vec![log(signature::SCOREBOARD_FULL, Strength::Decisive)],
+        symptom: Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout], slow: true },
+        ..valued("apache.ServerLimit", "apache", SERVER_LIMIT.name, held)
+    })
 }
 
 /// Descriptors of each child process.

@@ -61,6 +61,8 @@ pub struct Upstream {
     pub name: SourcedValue<()>,
     /// TCP addresses; Unix sockets and names that were not resolved are not among them.
     pub addresses: Vec<SocketAddr>,
+    /// Servers in regular use that listen on a Unix socket.
+    pub unix: u32,
     /// Servers in regular use (neither `backup` nor `down`).
     pub servers: u32,
     /// `max_conns` of each server, those that are `backup` after the others: they take what the others have no room for. None: at least

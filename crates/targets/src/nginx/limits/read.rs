@@ -264,6 +264,7 @@ impl Reading<'_> {
         let mut upstream = Upstream {
             name: self.held(&pass.found, (), pass.authority.clone()),
             addresses: Vec::new(),
+            unix: 0,
             servers: 1,
             max_conns: None,
             resolved: None,
@@ -271,7 +272,10 @@ impl Reading<'_> {
             keepalive: None,
         };
         match &pass.target {
-            Target::Address(address) => upstream.addresses.extend(socket(address)),
+            Target::Address(address) => {
+                upstream.addresses.extend(socket(address));
+                upstream.unix = u32::from(is_unix(address));
+            }
             Target::Upstream(name) => {
                 let named =
                     |u: &config::Upstream<'_>| u.family == config::Family::Http && u.name.eq_ignore_ascii_case(name);
@@ -296,6 +300,7 @@ impl Reading<'_> {
         upstream.max_conns = capped.then(|| self.held(&first.found, caps, written.join(", ")));
         upstream.resolved = takes.iter().find_map(|s| s.address.as_ref().map_or(s.found.arg(0), name));
         upstream.addresses = used.iter().filter_map(|s| socket(s.address.as_ref()?)).collect();
+        upstream.unix = used.iter().filter(|s| s.address.as_ref().is_some_and(is_unix)).count() as u32;
         upstream.servers = used.len() as u32;
         upstream.shared = group.zone;
         // CHANGES of 1.29.7: 32 connections by default in an explicit group.
@@ -322,6 +327,11 @@ fn name(address: &Address) -> Option<String> {
         Address::Inet { host: Host::Name(name), .. } => Some(name.clone()),
         _ => None,
     }
+}
+
+/// Whether an address is that of a Unix socket.
+fn is_unix(address: &Address) -> bool {
+    matches!(address, Address::Unix(_))
 }
 
 /// A TCP address that needs no resolver.

@@ -4,7 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Limit, Strength};
 
 use super::Facts;
-use crate::limits::{AcceptQueue, Processor, accident, errors, reached};
+use crate::limits::{AcceptQueue, Processor, accident, errors, log, reached};
 use crate::nginx::evidence::{metrics, signature};
 use crate::nginx::settings::{LISTEN_BACKLOG, WORKER_PROCESSES};
 
@@ -87,12 +87,14 @@ pub(super) fn accidents() -> Vec<Limit> {
         Limit {
             source: "nginx src/os/unix/ngx_process.c: ngx_process_get_status".to_owned(),
             symptom: errors(&lost),
+            // A death has a reason, which may have left a sign of its own.
+            signatures: vec![log(signature::WORKER_DIED, Strength::Supports)],
             ..accident(
                 "nginx.worker_died",
                 "nginx",
                 "worker process",
                 "a worker dies of a signal, with its clients",
-                &[signature::WORKER_DIED],
+                &[],
             )
         },
     ]

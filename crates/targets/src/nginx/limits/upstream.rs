@@ -12,6 +12,7 @@ use crate::settings::SourcedValue;
 /// Every limit of the upstream side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     let mut all = vec![refusing(upstream), silent(facts), head_buffer(facts)];
+    all.extend(queue(upstream));
     all.extend(facts.upgrades.then(|| idle(facts)));
     all.extend(ports(facts, upstream));
     all.extend(upstream.max_conns.as_ref().map(|held| max_conns(facts, upstream, held)));
@@ -21,16 +22,33 @@ pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
 /// The upstream does not take connections, or closes them unanswered: nothing in nginx lifts that.
 fn refusing(upstream: &Upstream) -> Limit {
     Limit {
-        formula: "the upstream refuses, closes, or has a full accept queue: nginx answers 502".to_owned(),
+        formula: "the upstream refuses, or closes before it answers: nginx answers 502".to_owned(),
         source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_next, ngx_http_upstream_connect".to_owned(),
         signatures: vec![
             log(signature::UPSTREAM_REFUSED, Strength::Decisive),
-            log(signature::UPSTREAM_QUEUE_FULL, Strength::Decisive),
             log(signature::UPSTREAM_CLOSED, Strength::Decisive),
             log(signature::UPSTREAM_NONE_LIVE, Strength::Supports),
         ],
         ..backend::refusing("nginx.upstream", "(upstream)", &upstream.name)
     }
+}
+
+/// The accept queue of an upstream that listens on a Unix socket: a connect that finds it full fails at once. What is behind it does not
+/// accept as fast as requests come; its backlog is in its own configuration.
+fn queue(upstream: &Upstream) -> Option<Limit> {
+    (upstream.unix > 0).then(|| Limit {
+        caps:
+            "its accept queue is full: all its workers are busy, and as many requests wait as its listen backlog allows"
+                .to_owned(),
+        formula: "a connect to a Unix socket whose accept queue is full fails at once (EAGAIN): nginx answers 502"
+            .to_owned(),
+        source:
+            "Linux net/unix/af_unix.c: unix_stream_connect (sk_max_ack_backlog); nginx src/event/ngx_event_connect.c"
+                .to_owned(),
+        signatures: vec![log(signature::UPSTREAM_QUEUE_FULL, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status502]),
+        ..valued("nginx.upstream.backlog", "backend", "listen backlog of the upstream", &upstream.name)
+    })
 }
 
 /// The upstream is slower than nginx is told to wait. The timeout ends the request; the slowness is the backend's.
