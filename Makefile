@@ -56,6 +56,7 @@ differential: packages-test ## What is read from configurations against what the
 	GENKAI_DIFFERENTIAL=2000 GENKAI_PREDICTIONS=1 cargo test --locked -p genkai-targets --test haproxy_differential --test haproxy_loads -- --nocapture
 	GENKAI_DIFFERENTIAL=2000 cargo test --locked -p genkai-targets --test nginx_differential --test squid_asked -- --nocapture what_keeps
 	GENKAI_DIFFERENTIAL=200 cargo test --locked -p genkai-targets --test nginx_differential -- --nocapture what_runs
+	GENKAI_DIFFERENTIAL=2000 cargo test --locked -p genkai-targets --test nginx_ways -- --nocapture
 	GENKAI_DIFFERENTIAL=2000 GENKAI_DIFFERENTIAL_LOADS=20 cargo test --locked -p genkai-targets --test asked -- --nocapture
 
 examine: packages-examine build ## Whatever genkai states beside independent counts: servers that count, ab, and nothing of genkai's (ten minutes)

@@ -242,24 +242,38 @@ backend b
 
 @case("explain: haproxy", ("haproxy", "ab"))
 def haproxy(bench):
-    silent = ("a default-server that comes after", "two backup servers", "minconn alone", "a server for the path")
-    lines = [("servers with a maxconn each", "    default-server maxconn 10\n    server s1 %s\n    server s2 %s maxconn 15\n"),
-             ("one server", "    server s1 %s maxconn 12\n"),
-             ("minconn under a high fullconn", "    fullconn 10000\n    server s1 %s minconn 5 maxconn 60\n"),
-             ("a backup server that is not used", "    server s1 %s maxconn 14\n    server s2 %s maxconn 30 backup\n"),
-             ("a server of weight 0", "    server s1 %s maxconn 14\n    server s2 %s maxconn 30 weight 0\n"),
-             ("a default-server that comes after", "    server s1 %s\n    default-server maxconn 6\n"),
-             ("two backup servers", "    server s1 %s maxconn 5 backup\n    server s2 %s maxconn 7 backup\n"),
-             ("minconn alone", "    server s1 %s minconn 6\n"),
-             ("a server for the path", "    use-server s2 if { path / }\n    server s1 %s maxconn 15\n    server s2 %s maxconn 4\n"),
-             ("three servers, one disabled", "    server s1 %s maxconn 7\n    server s2 %s maxconn 9 disabled\n    server s3 %s maxconn 8\n")]
-    for name, servers in lines:
+    # Name, lines of the listener and its frontend, servers, whether nothing needs to be said.
+    lines = [("servers with a maxconn each", "", "    default-server maxconn 10\n    server s1 %s\n    server s2 %s maxconn 15\n", False),
+             ("one server", "", "    server s1 %s maxconn 12\n", False),
+             ("minconn under a high fullconn", "", "    fullconn 10000\n    server s1 %s minconn 5 maxconn 60\n", False),
+             ("a backup server that is not used", "", "    server s1 %s maxconn 14\n    server s2 %s maxconn 30 backup\n", False),
+             ("a server of weight 0", "", "    server s1 %s maxconn 14\n    server s2 %s maxconn 30 weight 0\n", False),
+             ("a default-server that comes after", "", "    server s1 %s\n    default-server maxconn 6\n", True),
+             ("two backup servers", "", "    server s1 %s maxconn 5 backup\n    server s2 %s maxconn 7 backup\n", False),
+             ("all backup servers", "", "    option allbackups\n    server s1 %s maxconn 5 backup\n    server s2 %s maxconn 7 backup\n", False),
+             ("minconn alone", "", "    server s1 %s minconn 6\n", False),
+             ("a server for the path", "", "    use-server s2 if { path / }\n    server s1 %s maxconn 15\n    server s2 %s maxconn 4\n", False),
+             ("a server for another path", "", "    use-server s2 if { path /x }\n    server s1 %s maxconn 15\n    server s2 %s maxconn 4\n", False),
+             ("a server for some sources", "", "    use-server s2 if { src 127.0.0.0/8 }\n    server s1 %s maxconn 15\n    server s2 %s maxconn 4\n", True),
+             ("a backend for the path", "    use_backend a if { path / }\n", "    server s1 %s maxconn 15\nbackend a\n    server s2 %s maxconn 5\n", False),
+             ("a backend for a header", "    use_backend a if { hdr(accept) -m found }\n", "    server s1 %s maxconn 15\nbackend a\n    server s2 %s maxconn 5\n", True),
+             ("a listener's maxconn", " maxconn 9\n", "    server s1 %s\n", False),
+             ("a template of servers", "", "    server-template s 3 %s maxconn 4\n", False),
+             ("one source", "", "    balance source\n    server s1 %s maxconn 5\n    server s2 %s maxconn 5\n", False),
+             ("one path", "", "    balance uri\n    server s1 %s maxconn 7\n    server s2 %s maxconn 7\n", False),
+             ("an answer of its own", "    http-request return status 200 if { path / }\n", "    server s1 %s maxconn 5\n", True),
+             ("a refusal of its own", "    http-request deny if { path / }\n", "    server s1 %s maxconn 5\n", True),
+             ("three servers, one disabled", "", "    server s1 %s maxconn 7\n    server s2 %s maxconn 9 disabled\n    server s3 %s maxconn 8\n", False)]
+    for name, front, servers, silent in lines:
         with Backend("backend.py", "fixed", "--time", "0.1") as a, Backend("backend.py", "fixed", "--time", "0.1") as b, Backend("backend.py", "fixed", "--time", "0.1") as c:
             n = servers.count("%s")
             listens = port()
-            path = bench.file("haproxy.cfg", HAPROXY % {"port": listens, "servers": servers % tuple(x.address[7:] for x in (a, b, c)[:n])})
-            most(bench, name, ["haproxy", "-db", "-f", path], listens, [a, b, c][:n], "server.maxconn|server.minconn", path, "haproxy", requests=200,
-                 silent=name in silent)
+            bind, front = (front, "") if front.startswith(" maxconn") else ("\n", front)
+            text = HAPROXY % {"port": listens, "servers": servers % tuple(x.address[7:] for x in (a, b, c)[:n])}
+            text = text.replace("127.0.0.1:%d\n" % listens, "127.0.0.1:%d" % listens + bind + front, 1)
+            path = bench.file("haproxy.cfg", text)
+            most(bench, name, ["haproxy", "-db", "-f", path], listens, [a, b, c][:n], "server.maxconn|server.minconn|bind.maxconn", path, "haproxy",
+                 requests=200, silent=silent)
 
 
 NGINX = """worker_processes %(workers)d;
@@ -291,6 +305,42 @@ def nginx(bench):
             path = bench.file("nginx.conf", NGINX % values)
             most(bench, name, ["nginx", "-c", path, "-e", bench.folder + "/error.log"], listens, [a, b], setting, path, "nginx",
                  silent="backup" in name)
+
+
+# Name, http section with backends A and B, content of the server, setting, whether nothing needs to be said.
+WAYS = [
+    ("a return", "", "limit_conn z 1; location / { return 200 hello; }", "limit_conn", True),
+    ("try_files to a named location", "", "location / { try_files $uri @b; } location @b { limit_conn z 5; proxy_pass http://A; }", "limit_conn", False),
+    ("try_files to a path", "", "location / { try_files $uri /in; } location /in { internal; limit_conn z 5; proxy_pass http://A; }", "limit_conn", False),
+    ("rewrite last", "", "location / { rewrite ^ /in last; } location /in { limit_conn z 5; proxy_pass http://A; }", "limit_conn", False),
+    ("rewrite of the server", "", "rewrite ^ /in last; location / { limit_conn z 2; proxy_pass http://A; } location /in { limit_conn z 5; proxy_pass http://A; }", "limit_conn", False),
+    ("rewrite break", "", "location / { rewrite ^ /in break; limit_conn z 5; proxy_pass http://A; } location /in { limit_conn z 2; proxy_pass http://A; }", "limit_conn", False),
+    ("an error_page that answers", "", "error_page 503 =200 @f; location / { limit_conn z 5; proxy_pass http://A; } location @f { proxy_pass http://B; }", "limit_conn", True),
+    ("an error_page that keeps the status", "", "error_page 503 @f; location / { limit_conn z 5; proxy_pass http://A; } location @f { return 200 x; }", "limit_conn", False),
+    ("an if that holds", "", "location / { if ($host = localhost) { rewrite ^ /in last; } if ($scheme = http) { rewrite ^ /in last; } proxy_pass http://A; } location /in { limit_conn z 5; proxy_pass http://A; }", "limit_conn", False),
+    ("an if on a header", "", "location / { if ($http_accept) { rewrite ^ /in last; } limit_conn z 9; proxy_pass http://A; } location /in { limit_conn z 5; proxy_pass http://A; }", "limit_conn", True),
+    ("a key that a map makes constant", "map $remote_addr $k { default x; } limit_conn_zone $k zone=k:1m;", "location / { limit_conn k 5; proxy_pass http://A; }", "limit_conn", False),
+    ("a key that is set", "limit_conn_zone $k zone=k:1m;", "set $k a; location / { limit_conn k 5; proxy_pass http://A; }", "limit_conn", False),
+    ("a key that is set to nothing", "limit_conn_zone $k zone=k:1m;", "set $k \"\"; location / { limit_conn k 5; proxy_pass http://A; }", "limit_conn", True),
+    ("a key of two values", "split_clients $request_id $k { 50% a; * b; } limit_conn_zone $k zone=k:1m;", "location / { limit_conn k 5; proxy_pass http://A; }", "limit_conn", True),
+    ("an upstream that a map names", "map $uri $u { default u; /x v; }", "location / { proxy_pass http://$u; }", "upstream.max_conns", False),
+    ("an upstream that is set", "", "set $u v; location / { proxy_pass http://$u; }", "upstream.max_conns", False),
+    ("one of two upstreams", "split_clients $remote_addr$remote_port $u { 50% u; * v; }", "location / { proxy_pass http://$u; }", "upstream.max_conns", True),
+    ("backups with a number", "upstream w { server A max_conns=6; server B backup max_conns=3; }", "location / { proxy_pass http://w; }", "upstream.max_conns", False),
+]
+
+
+@case("explain: nginx, where requests go", ("nginx", "ab"))
+def ways(bench):
+    template = NGINX.replace("%(server)s location / { proxy_pass http://u; }", "%(server)s")
+    common = "limit_conn_zone all zone=z:1m; upstream u { server A max_conns=3; } upstream v { server B max_conns=9; } "
+    for name, http, server, setting, silent in WAYS:
+        with Backend("backend.py", "fixed", "--time", "0.1") as a, Backend("backend.py", "fixed", "--time", "0.1") as b:
+            listens = port()
+            put = lambda text: re.sub(r"\bA\b", a.address[7:], re.sub(r"\bB\b", b.address[7:], text))
+            values = {"workers": 1, "folder": bench.folder, "http": put(common + http), "server": put(server), "port": listens}
+            path = bench.file("nginx.conf", template % values)
+            most(bench, name, ["nginx", "-c", path, "-e", bench.folder + "/error.log"], listens, [a, b], setting, path, "nginx", pressed=30, requests=600, silent=silent)
 
 
 @case("explain: nginx, limits that do not limit", ("nginx", "ab"))

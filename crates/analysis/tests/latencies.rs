@@ -308,6 +308,7 @@ fn entry(name: &str, largest: Option<u64>) -> ContenderRecord {
             step: 1.0,
             ceiling: None,
             note: None,
+            parts: 1.0,
         }),
         ..Limit::named("x.largest", name, "largest")
     };

@@ -1,112 +1,377 @@
-//! Systems compared: each turn from its own intervals, and means over turns.
+//! Systems compared: each turn from its own intervals, effects over blocks, ranks from effects.
 
+use genkai_model::event::Environment;
 use serde_json::Value as Json;
 
-use crate::events::{Events, Line, Trial, all_failed, merged, sum};
+use crate::broken::{Judged, counted};
+use crate::effects::{self, Pairs, Rules, Said};
+use crate::events::{Events, Line, Trial, merged};
 use crate::expected::Expected;
-use crate::trials::named;
+use crate::intervals::{self, ALPHA, Interval};
+use crate::proof;
+use crate::steady::{self, Steady};
 
 /// The figures of a turn, in their order.
 const FIGURES: [&str; 8] = ["failures", "throughput", "p50", "p95", "p99", "max", "cpu", "memory"];
+/// The place of the one that is compared by difference, and of the one of which more is better.
+const FAILURES: usize = 0;
+const THROUGHPUT: usize = 1;
+/// Of failures, a tenth of the margin matters.
+const LESS: f64 = 0.1;
+/// Subjects of samples that are no servers.
+const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
+
+/// A turn as it was played.
+struct Turn<'e> {
+    judged: Judged<'e>,
+    contender: Json,
+    block: u32,
+    control: bool,
+    counts: bool,
+    failed: f64,
+    finished: f64,
+    values: Vec<Option<f64>>,
+    busy: Option<f64>,
+    after: Option<f64>,
+}
 
 /// What the events say of a comparison of systems.
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     let list = |name: &str| verdict.get(name).and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
-    let turns = list("turns");
-    for (i, finding) in turns.iter().enumerate() {
+    let environment: Option<Environment> =
+        events.head().json.get("environment").and_then(|told| serde_json::from_value(told.clone()).ok());
+    let Some(comparison) = verdict.get("comparison").filter(|_| verdict.get("turns").is_some()) else { return };
+    let cores = environment.map_or(1.0, |told| told.server_time());
+    let mut turns = Vec::new();
+    for (i, finding) in list("turns").iter().enumerate() {
         let address = format!("/turns/{i}");
-        if let Some(trial) = named(events, finding, &address, expected) {
-            turn(&address, finding, &trial, events, expected);
-        }
+        let Some(trial) = crate::trials::named(events, finding, &address, expected) else { continue };
+        let Some(turn) = Turn::of(events, &trial, finding, cores) else { continue };
+        turn.expect(&address, events, expected);
+        turns.push(turn);
     }
-    let first = events.of("turn").next().map(|line| line.number);
+    let comparison = Comparison::of(comparison, verdict, turns);
+    comparison.expect(list("pairs"), expected);
     for (i, contender) in list("subjects").iter().enumerate() {
-        means(&format!("/subjects/{i}"), contender, turns, first, expected);
-        errors(&format!("/subjects/{i}"), contender, turns, events, expected);
+        comparison.contender(&format!("/subjects/{i}"), contender, list("pairs"), expected);
     }
 }
 
-fn turn(address: &str, finding: &Json, trial: &Trial<'_>, events: &Events, expected: &mut Expected) {
-    let (ticks, line) = (trial.ticks(), trial.first());
-    let announced = events.of("turn").filter(|turn| turn.number < trial.start.number).last();
-    if let Some(said) = announced {
-        expected.is(format!("{address}/block"), said.number("/block"), Some(said.number));
-        expected.is(format!("{address}/place"), said.number("/place"), Some(said.number));
-    }
-    let failed = all_failed(&ticks);
-    let finished = failed + sum(&ticks, "/ok");
-    let more = trial.waiting().max(ticks.last().map_or(0.0, |tick| tick.number("/in_flight")))
-        + sum(&ticks, "/disconnects/closed")
-        + sum(&ticks, "/disconnects/cut");
-    expected.within(format!("{address}/failed"), failed, failed + more, line);
-    expected.within(format!("{address}/finished"), finished, finished + more, line);
-    let part = |bad: f64, all: f64| if all > 0.0 { bad / all } else { 0.0 };
-    expected.within(format!("{address}/values/0"), part(failed, finished), part(failed + more, finished + more), line);
-    if let Some(after) = finding.get("steady_after").and_then(Json::as_f64) {
-        steady(address, &ticks, ramp(trial) + after, expected);
-    }
-}
-
-/// How long the load rises, seconds.
-fn ramp(trial: &Trial<'_>) -> f64 {
-    let per_second = trial.start.number("/load/arrivals/spawn_rate");
-    let rises = if per_second > 0.0 { trial.start.number("/load/arrivals/count") / per_second } else { 0.0 };
-    rises + crate::events::span(trial.start.text("/load/arrivals/ramp"))
-}
-
-/// The figures of the part of a turn that is called steady.
-fn steady(address: &str, ticks: &[&Line], from: f64, expected: &mut Expected) {
-    let part: Vec<&Line> = ticks.iter().copied().filter(|tick| tick.number("/from_us") + 1.0 >= from * 1e6).collect();
-    let line = part.first().map(|tick| tick.number);
-    let seconds: f64 = part.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
-    let rate = if seconds > 0.0 { sum(&part, "/ok") / seconds } else { 0.0 };
-    // A turn without an answer has no rate to compare.
-    if rate > 0.0 {
-        expected.is(format!("{address}/values/1"), rate, line);
-    }
-    let latency = merged(&part, "/latency");
-    for (name, q) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)] {
-        if let (Some(at), Some(seen)) = (FIGURES.iter().position(|one| *one == name), latency.quantile(q)) {
-            expected.is(format!("{address}/values/{at}"), seen, line);
-        }
-    }
-}
-
-/// A contender's figures: the geometric mean of its turns that count; of failures something between the least and the most.
-fn means(address: &str, contender: &Json, turns: &[Json], line: Option<usize>, expected: &mut Expected) {
-    let own: Vec<&Json> = turns.iter().filter(|turn| counts(turn, contender)).collect();
-    expected.is(format!("{address}/turns"), own.len() as f64, line);
-    for (i, figure) in contender.get("figures").and_then(Json::as_array).into_iter().flatten().enumerate() {
-        let Some(at) = FIGURES.iter().position(|name| figure.get("figure").and_then(Json::as_str) == Some(name)) else {
-            continue;
+impl<'e> Turn<'e> {
+    fn of(events: &'e Events, trial: &Trial<'e>, finding: &Json, cores: f64) -> Option<Turn<'e>> {
+        let judged = Judged::of(events, trial)?;
+        let said = events.of("turn").filter(|turn| turn.number < trial.start.number).last()?;
+        let (failed, finished) = finished(&judged);
+        let ramp_us = (judged.asked.ramp * 1e6).floor();
+        let held: Vec<&Line> = trial.ticks().into_iter().filter(|tick| tick.number("/from_us") >= ramp_us).collect();
+        let cut = match steady::of(&held) {
+            Steady::From(at) => Some(at),
+            _ => None,
         };
-        let values: Vec<f64> = own.iter().filter_map(|turn| turn.get("values")?.get(at)?.as_f64()).collect();
-        let (least, most) = values.iter().fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
-        let place = format!("{address}/figures/{i}/value");
-        match at {
-            // Of one turn there is no mean.
-            _ if values.len() < 2 => {}
-            0 => expected.within(place, least, most, line),
-            _ if values.iter().all(|x| *x > 0.0) => {
-                let mean = (values.iter().map(|x| x.ln()).sum::<f64>() / values.len() as f64).exp();
-                expected.is(place, mean, line);
+        let after = cut.and_then(|at| held.get(at)).map(|tick| (tick.number("/from_us") - ramp_us) / 1e6);
+        let part = Part { trial, ticks: held[cut.unwrap_or(0).min(held.len())..].to_vec() };
+        Some(Turn {
+            contender: said.json.get("contender")?.clone(),
+            block: said.number("/block") as u32,
+            control: said.json.get("control") == Some(&Json::Bool(true)),
+            counts: finding.get("counts") == Some(&Json::Bool(true)),
+            failed,
+            finished,
+            values: part.values(failed, finished),
+            busy: part.busy(cores),
+            after,
+            judged,
+        })
+    }
+
+    fn expect(&self, address: &str, events: &Events, expected: &mut Expected) {
+        let line = self.judged.trial.first();
+        let announced = events.of("turn").filter(|turn| turn.number < self.judged.trial.start.number).last();
+        if let Some(said) = announced {
+            expected.is(format!("{address}/block"), said.number("/block"), Some(said.number));
+            expected.is(format!("{address}/place"), said.number("/place"), Some(said.number));
+            expected.word(format!("{address}/contender"), self.contender.clone(), "as announced", Some(said.number));
+        }
+        expected.is(format!("{address}/failed"), self.failed, line);
+        expected.is(format!("{address}/finished"), self.finished, line);
+        expected.is(format!("{address}/steady_after"), self.after, line);
+        expected.is(format!("{address}/busy"), self.busy, line);
+        for (i, value) in self.values.iter().enumerate() {
+            expected.is(format!("{address}/values/{i}"), *value, line);
+        }
+    }
+
+    fn is(&self, name: &Json, control: bool) -> bool {
+        self.counts && self.contender == *name && self.control == control
+    }
+}
+
+/// Failed and finished requests of a turn; WebSockets that ended unasked with nothing under way are failures, too.
+fn finished(judged: &Judged<'_>) -> (f64, f64) {
+    let (failed, finished) = proof::counts(judged, None);
+    let ticks = judged.trial.ticks();
+    let more: f64 = ["closed", "closed_abnormally"]
+        .map(|kind| counted(&ticks, &kind.into(), true) - counted(&ticks, &kind.into(), false))
+        .iter()
+        .sum();
+    (failed + more, finished + more)
+}
+
+/// The part of a turn that is steady.
+struct Part<'t, 'e> {
+    trial: &'t Trial<'e>,
+    ticks: Vec<&'e Line>,
+}
+
+impl Part<'_, '_> {
+    fn values(&self, failed: f64, finished: f64) -> Vec<Option<f64>> {
+        let latency = merged(&self.ticks, "/latency");
+        let seconds: f64 = self.ticks.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
+        let errors: f64 = self.ticks.iter().map(|tick| crate::events::failed(tick)).sum();
+        let all = errors + crate::events::sum(&self.ticks, "/ok");
+        let cpu = self.cores(false).map(|cores| cores * seconds / all).filter(|cpu| *cpu > 0.0 && all > 0.0);
+        vec![
+            (finished > 0.0).then(|| failed / finished),
+            (seconds > 0.0).then(|| proof::at_least_half(&self.ticks)),
+            latency.quantile(0.5),
+            latency.quantile(0.95),
+            latency.quantile(0.99),
+            latency.quantile(1.0),
+            cpu,
+            self.memory(),
+        ]
+    }
+
+    fn span(&self) -> (f64, f64) {
+        let first = self.ticks.first().map_or(0.0, |tick| tick.number("/from_us"));
+        (first, self.ticks.last().map_or(0.0, |tick| tick.number("/to_us")))
+    }
+
+    /// Looks at servers: when, microseconds since the load began (before it: below zero), whose, and the look.
+    fn looks(&self) -> impl Iterator<Item = (f64, &str, &Line)> {
+        let began = self.trial.start.number("/at_us");
+        let looks =
+            self.trial.of("sample").map(move |line| (line.number("/at_us") - began, line.text("/subject"), line));
+        looks.filter(|(_, subject, _)| !OTHERS.contains(subject))
+    }
+
+    fn metric(subject: &str, name: &str, line: &Line) -> Option<f64> {
+        line.json.get("metrics")?.get(format!("{subject}.{name}"))?.as_f64()
+    }
+
+    /// Cores used in the part: each look tells of the time since the one before. With what stands behind the contender, or without.
+    fn cores(&self, behind: bool) -> Option<f64> {
+        let (from, to) = self.span();
+        let mut subjects: Vec<&str> = self.looks().map(|(_, subject, _)| subject).collect();
+        subjects.sort_unstable();
+        subjects.dedup();
+        let mut sum = None;
+        for subject in subjects.into_iter().filter(|subject| behind || *subject != "backend") {
+            let all = self.looks().filter(|(_, whose, _)| *whose == subject);
+            let all: Vec<(f64, f64)> =
+                all.filter_map(|(at, _, line)| Some((at, Self::metric(subject, "cpu", line)?))).collect();
+            let each = all.windows(2).map(|two| ((two[1].0.min(to) - two[0].0.max(from)).max(0.0), two[1].1));
+            let (used, seen) = each.fold((0.0, 0.0), |(used, seen), (long, cpu)| (used + cpu * long, seen + long));
+            if seen > 0.0 {
+                sum = Some(sum.unwrap_or(0.0) + used / seen);
             }
-            _ => {}
+        }
+        sum
+    }
+
+    fn memory(&self) -> Option<f64> {
+        let own = self.looks().filter(|(_, subject, _)| *subject != "backend");
+        own.filter_map(|(_, subject, line)| Self::metric(subject, "rss", line))
+            .reduce(f64::max)
+            .filter(|most| *most > 0.0)
+    }
+
+    /// The part of the servers' cores in use, or of one core by the busiest worker, whichever is more.
+    fn busy(&self, cores: f64) -> Option<f64> {
+        let all = self.cores(true)? / cores;
+        let (from, to) = self.span();
+        let inside = self.looks().filter(|(at, ..)| *at >= from && *at <= to);
+        let workers: Vec<f64> =
+            inside.filter_map(|(_, subject, line)| Self::metric(subject, "worker_cpu_max", line)).collect();
+        let mean = if workers.is_empty() { 0.0 } else { workers.iter().sum::<f64>() / workers.len() as f64 };
+        Some(all.max(mean))
+    }
+}
+
+/// A comparison with its turns.
+struct Comparison<'a> {
+    verdict: &'a Json,
+    turns: Vec<Turn<'a>>,
+    /// Contenders that were not dropped.
+    playing: Vec<Json>,
+    /// The first of them, in the plan.
+    first: Option<Json>,
+    base: Option<Json>,
+    margin: f64,
+    looks: Vec<u32>,
+    deciding: Vec<Json>,
+    all: usize,
+}
+
+impl<'a> Comparison<'a> {
+    fn of(comparison: &'a Json, verdict: &'a Json, turns: Vec<Turn<'a>>) -> Comparison<'a> {
+        let names = comparison.get("contenders").and_then(Json::as_array).into_iter().flatten();
+        let names: Vec<Json> = names.filter_map(|one| one.get("name").cloned()).collect();
+        let subjects = verdict.get("subjects").and_then(Json::as_array).into_iter().flatten();
+        let dropped: Vec<&Json> = subjects
+            .filter(|one| one.get("dropped") == Some(&Json::Bool(true)))
+            .filter_map(|one| one.get("name"))
+            .collect();
+        let looks = comparison.get("looks").and_then(Json::as_array).into_iter().flatten();
+        Comparison {
+            verdict,
+            turns,
+            first: names.first().cloned(),
+            all: names.len(),
+            playing: names.into_iter().filter(|name| !dropped.contains(&name)).collect(),
+            base: comparison.get("base").filter(|base| base.is_string()).cloned(),
+            margin: comparison.get("margin").and_then(Json::as_f64).unwrap_or(0.0),
+            looks: looks.filter_map(|look| look.as_u64().map(|n| n as u32)).collect(),
+            deciding: comparison.get("deciding").and_then(Json::as_array).cloned().unwrap_or_default(),
+        }
+    }
+
+    fn names(&self) -> Vec<(&Json, &Json)> {
+        let all = &self.playing;
+        match &self.base {
+            Some(base) if !all.contains(base) => Vec::new(),
+            Some(base) => all.iter().filter(|name| *name != base).map(|name| (base, name)).collect(),
+            None => (0..all.len()).flat_map(|i| (i + 1..all.len()).map(move |k| (&all[i], &all[k]))).collect(),
+        }
+    }
+
+    fn expect(&self, pairs: &[Json], expected: &mut Expected) {
+        let line = self.turns.first().map(|turn| turn.judged.trial.start.number);
+        let begun = self.turns.iter().map(|turn| turn.block).max().unwrap_or(0);
+        let last = self.looks.last().copied().unwrap_or(1);
+        let spends = [begun, last].map(|blocks| effects::spent(&self.looks, blocks, ALPHA));
+        let statements = (self.names().len() * FIGURES.len()).max(1) as f64;
+        expected.is("/alpha", ALPHA, line);
+        expected.is("/each", spends[0] / statements, line);
+        let whole = (1..=begun).filter(|block| {
+            self.playing.iter().all(|name| self.turns.iter().any(|turn| turn.is(name, false) && turn.block == *block))
+        });
+        expected.is("/blocks", whole.count() as f64, line);
+        let control = self.control(spends, line, expected);
+        for (i, (base, other)) in self.names().into_iter().enumerate() {
+            let address = format!("/pairs/{i}");
+            expected.word(format!("{address}/base"), base.clone(), "the order of the plan", line);
+            expected.word(format!("{address}/other"), other.clone(), "the order of the plan", line);
+            for (k, figure) in FIGURES.iter().enumerate() {
+                let mut said = self.said((base, false), (other, false), k, spends.map(|part| part / statements));
+                let strays = control.get(k) == Some(&true) && !self.deciding.contains(&Json::from(*figure));
+                // Of what differs from itself nothing is said.
+                if strays && matches!(said.call, "better" | "worse") {
+                    (said.call, said.more) = ("cannot_tell", None);
+                }
+                effects::expect(&format!("{address}/effects/{k}"), &said, line, expected);
+            }
+        }
+        if pairs.len() != self.names().len() {
+            expected.word("/pairs", Json::Null, &format!("there are {} pairs", self.names().len()), line);
+        }
+        self.stress(line, expected);
+    }
+
+    /// The first contender against itself: for each figure, whether it differs.
+    fn control(&self, spends: [f64; 2], line: Option<usize>, expected: &mut Expected) -> Vec<bool> {
+        let Some(first) = self.first.as_ref().filter(|_| self.verdict.get("control").is_some_and(Json::is_object))
+        else {
+            return Vec::new();
+        };
+        let each = spends.map(|part| part / FIGURES.len() as f64);
+        let all = (0..FIGURES.len()).map(|k| {
+            let said = self.said((first, false), (first, true), k, each);
+            effects::expect(&format!("/control/effects/{k}"), &said, line, expected);
+            matches!(said.call, "better" | "worse")
+        });
+        all.collect()
+    }
+
+    /// What one figure of two contenders says, over the blocks in which both have a turn that counts.
+    fn said(&self, base: (&Json, bool), other: (&Json, bool), figure: usize, [now, last]: [f64; 2]) -> Said {
+        let own = |of: (&Json, bool)| self.turns.iter().filter(|turn| turn.is(of.0, of.1)).collect::<Vec<_>>();
+        let answered = |turn: &Turn<'_>| {
+            let any = |tick: &&Line| tick.number("/ok") > 0.0 || tick.number("/handshakes/upgraded") > 0.0;
+            turn.judged.trial.ticks().iter().any(any)
+        };
+        let (mine, theirs) = (own(base), own(other));
+        let mut both = mine.iter().chain(&theirs).peekable();
+        if both.peek().is_some() && !both.any(|turn| answered(turn)) {
+            return Said { effect: None, call: "missing", more: None };
+        }
+        let blocks = mine.iter().filter_map(|a| Some((*a, *theirs.iter().find(|b| b.block == a.block)?)));
+        let (pairs, margin) = match figure {
+            FAILURES => {
+                let of = |turn: &Turn<'_>| (turn.failed, turn.finished);
+                (Pairs::Failures(blocks.map(|(a, b)| (of(a), of(b))).collect()), self.margin * LESS)
+            }
+            _ => {
+                let of = |turn: &Turn<'_>| turn.values[figure];
+                (Pairs::Ratios(blocks.filter_map(|(a, b)| Some((of(a)?, of(b)?))).collect()), self.margin)
+            }
+        };
+        pairs.said(Rules { margin, more: figure == THROUGHPUT, now, last })
+    }
+
+    fn stress(&self, line: Option<usize>, expected: &mut Expected) {
+        let mut names: Vec<&Json> = self.turns.iter().map(|turn| &turn.contender).collect();
+        names.dedup();
+        let mean = |name: &&Json| {
+            let own: Vec<f64> =
+                self.turns.iter().filter(|turn| turn.is(name, false)).filter_map(|turn| turn.busy).collect();
+            (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
+        };
+        expected.is("/stress/busiest", names.iter().filter_map(mean).reduce(f64::max), line);
+    }
+
+    /// A contender in sum: geometric means over its turns, its failures, and its ranks by what its pairs mean.
+    fn contender(&self, address: &str, contender: &Json, pairs: &[Json], expected: &mut Expected) {
+        let Some(name) = contender.get("name") else { return };
+        let own: Vec<&Turn<'_>> = self.turns.iter().filter(|turn| turn.is(name, false)).collect();
+        let line = own.first().map(|turn| turn.judged.trial.start.number);
+        expected.is(format!("{address}/turns"), own.len() as f64, line);
+        let held = own.iter().filter(|turn| turn.judged.onset.is_none()).count();
+        expected.is(format!("{address}/held"), held as f64, line);
+        let mut after: Vec<f64> = own.iter().filter_map(|turn| turn.after).collect();
+        after.sort_by(f64::total_cmp);
+        expected.is(format!("{address}/warm_up"), after.get(after.len() / 2).copied(), line);
+        for (k, figure) in FIGURES.iter().enumerate() {
+            let place = format!("{address}/figures/{k}");
+            expected.word(format!("{place}/figure"), *figure, "their order", line);
+            expected.estimate(format!("{place}/value"), value(&own, k), line);
+            let (best, worst) = self.rank(name, k, pairs);
+            expected.is(format!("{place}/best"), best, line);
+            expected.is(format!("{place}/worst"), worst, line);
+        }
+        let ticks: Vec<&Line> = own.iter().flat_map(|turn| turn.judged.trial.ticks()).collect();
+        crate::load::by_key(contender, (address, "errors"), ("errors", "kind"), &ticks, line, expected);
+    }
+
+    fn rank(&self, name: &Json, figure: usize, pairs: &[Json]) -> (f64, f64) {
+        let ahead = pairs.iter().filter_map(|pair| {
+            let (base, other) = (pair.get("base")?.clone(), pair.get("other")?.clone());
+            match pair.pointer(&format!("/effects/{figure}/call"))?.as_str()? {
+                "better" => Some((other, base)),
+                "worse" => Some((base, other)),
+                _ => None,
+            }
+        });
+        match self.playing.contains(name) {
+            true => effects::ranks(name, self.playing.len(), &ahead.collect::<Vec<_>>()),
+            false => (1.0, self.all as f64),
         }
     }
 }
 
-/// Whether a turn counts and is this contender's, and no control.
-fn counts(turn: &Json, contender: &Json) -> bool {
-    turn.get("contender") == contender.get("name")
-        && turn.get("control") != Some(&Json::Bool(true))
-        && turn.get("counts") == Some(&Json::Bool(true))
-}
-
-fn errors(address: &str, contender: &Json, turns: &[Json], events: &Events, expected: &mut Expected) {
-    let own = turns.iter().filter(|turn| counts(turn, contender));
-    let trials: Vec<Trial<'_>> = own.filter_map(|turn| events.trial_of(turn.get("trial"))).collect();
-    let ticks: Vec<&Line> = trials.iter().flat_map(Trial::ticks).collect();
-    let line = ticks.first().map(|tick| tick.number);
-    crate::load::by_key(contender, (address, "errors"), ("errors", "kind"), &ticks, line, expected);
+fn value(own: &[&Turn<'_>], figure: usize) -> Option<Interval> {
+    if figure == FAILURES {
+        return intervals::failures(&own.iter().map(|turn| (turn.failed, turn.finished)).collect::<Vec<_>>());
+    }
+    intervals::geometric(&own.iter().filter_map(|turn| turn.values[figure]).collect::<Vec<_>>(), ALPHA)
 }

@@ -29,6 +29,16 @@ impl Distribution {
         }
     }
 
+    /// Adds `count` times a value of so many nanoseconds.
+    pub(crate) fn record(&mut self, value: u64, count: u64) {
+        let steps = empty();
+        if count > 0 {
+            let entry =
+                self.values.entry(steps.highest_equivalent(value)).or_insert((steps.lowest_equivalent(value), 0));
+            entry.1 += count;
+        }
+    }
+
     /// How many values.
     pub(crate) fn count(&self) -> u64 {
         self.values.values().map(|(_, count)| count).sum()
@@ -53,6 +63,23 @@ impl Distribution {
             self.values.iter().filter(|(high, (low, _))| counts(*low, **high)).map(|(_, (_, n))| n).sum()
         };
         (sum(&|low, _| low >= bound), sum(&|_, high| high >= bound))
+    }
+
+    /// All values added up, seconds.
+    pub(crate) fn sum(&self) -> f64 {
+        if self.values.is_empty() { 0.0 } else { self.moments().0 * self.count() as f64 }
+    }
+
+    /// Each step of the histogram that has values: the largest that belongs to it, nanoseconds, and how many.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.values.iter().map(|(highest, (_, count))| (*highest, *count))
+    }
+
+    /// Values that are not below `bound` nanoseconds as it is written: within the histogram's step, or above it where the bound itself
+    /// is allowed.
+    pub(crate) fn over(&self, bound: u64, allowed: bool) -> f64 {
+        let counts = |low: u64, high: u64| if allowed { low > bound } else { high >= bound };
+        self.values.iter().filter(|(high, (low, _))| counts(*low, **high)).map(|(_, (_, n))| *n as f64).sum()
     }
 
     fn moments(&self) -> (f64, f64) {

@@ -184,6 +184,12 @@ pub(crate) fn all_failed(lines: &[&Line]) -> f64 {
     lines.iter().map(|line| failed(line)).sum()
 }
 
+/// Successful responses a second over intervals.
+pub(crate) fn rate(ticks: &[&Line]) -> f64 {
+    let seconds: f64 = ticks.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
+    if seconds > 0.0 { sum(ticks, "/ok") / seconds } else { 0.0 }
+}
+
 /// The sum of `field` over items of the lists at `list` whose `key` is `wanted`.
 pub(crate) fn sum_where(lines: &[&Line], list: &str, (key, wanted): (&str, &Json), field: &str) -> f64 {
     let items = lines.iter().flat_map(|line| line.items(list));

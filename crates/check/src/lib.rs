@@ -7,37 +7,78 @@
 //! Reading order: [`events`] (the record as lines), [`order`] (the first event that does not fit), [`expected`] (what a figure must be),
 //! then a module for each kind of study.
 
+mod asked;
+mod broken;
 mod cache;
 mod compare;
 mod distribution;
+mod effects;
 mod events;
 mod expected;
+mod hanging;
 mod idle_requests;
+mod intervals;
 mod latencies;
+mod laws;
 mod load;
 mod order;
+mod predictions;
 mod proof;
+mod quoted;
 mod rooms;
+mod scan;
+mod steady;
 mod trials;
 
-use genkai_model::statement::{Checked, Difference, Statement, Unit, Value};
+use genkai_model::statement::{Checked, Contradicted, Difference, Statement, Unfit, Unit, Value};
 use serde_json::Value as Json;
 
 use events::Events;
 use expected::{Expectation, Expected};
+
+/// What the events of a record say of everything that a verdict states, whatever it says itself.
+#[derive(Debug)]
+pub struct Opinion {
+    expected: Expected,
+    unfit: Option<Unfit>,
+}
+
+impl Opinion {
+    /// Of a verdict on the record in `lines`. Of `verdict` only the shape is read: what is stated of which trial, limit and contender, and where.
+    ///
+    /// # Errors
+    /// When the lines are no record at all.
+    pub fn of(lines: &str, verdict: &Json) -> Result<Opinion, String> {
+        let events = Events::read(lines)?;
+        Ok(Opinion { expected: expect(&events, verdict), unfit: order::first_unfit(&events, lines) })
+    }
+
+    /// Holds `statements` of `verdict` against it.
+    pub fn on(&self, verdict: &Json, statements: &[Statement]) -> Checked {
+        let mut checked = Checked { unfit: self.unfit.clone(), ..Checked::default() };
+        for statement in statements {
+            judge(statement, verdict, self.expected.at(&statement.address), &mut checked);
+        }
+        for (address, word) in self.expected.words() {
+            let stated = verdict.pointer(address);
+            if word.met_by(stated) {
+                checked.decided += 1;
+                continue;
+            }
+            let stated = stated.map_or_else(|| "nothing".to_owned(), Json::to_string);
+            let (address, events) = (address.to_owned(), word.to_string());
+            checked.contradicted.push(Contradicted { address, stated, events, line: word.line });
+        }
+        checked
+    }
+}
 
 /// Checks `statements` of a verdict against the record in `lines`. `verdict` is the verdict itself, in which they stand.
 ///
 /// # Errors
 /// When the lines are no record at all.
 pub fn check(lines: &str, verdict: &Json, statements: &[Statement]) -> Result<Checked, String> {
-    let events = Events::read(lines)?;
-    let mut checked = Checked { unfit: order::first_unfit(&events, lines), ..Checked::default() };
-    let expected = expect(&events, verdict);
-    for statement in statements {
-        judge(statement, verdict, expected.at(&statement.address), &mut checked);
-    }
-    Ok(checked)
+    Ok(Opinion::of(lines, verdict)?.on(verdict, statements))
 }
 
 /// What the events say of everything that a verdict of any kind states.
@@ -45,7 +86,7 @@ fn expect(events: &Events, verdict: &Json) -> Expected {
     let mut expected = Expected::default();
     load::expect(events, verdict, &mut expected);
     trials::expect(events, verdict, &mut expected);
-    proof::expect(events, verdict, &mut expected);
+    quoted::expect(events, verdict, &mut expected);
     compare::expect(events, verdict, &mut expected);
     cache::expect(events, verdict, &mut expected);
     latencies::expect(events, verdict, &mut expected);
@@ -71,7 +112,10 @@ fn judge(statement: &Statement, verdict: &Json, expected: Option<&Expectation>, 
         Some(expectation) if expectation.is_exact() => checked.recomputed += 1,
         Some(_) => checked.bounded += 1,
         None if matches!(statement.value, Value::Estimate { .. } | Value::Between { .. }) => checked.bounded += 1,
-        None => checked.unchecked += 1,
+        None => {
+            checked.unchecked += 1;
+            *checked.unchecked_of.entry(statement.from).or_default() += 1;
+        }
     }
 }
 

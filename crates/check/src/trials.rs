@@ -2,28 +2,45 @@
 
 use serde_json::Value as Json;
 
-use crate::events::{Events, Line, Trial, all_failed, failed, merged, sum, sum_where};
+use crate::broken::{self, Judged};
+use crate::events::{Events, Line, Trial, all_failed, merged, rate, sum, sum_where};
 use crate::expected::Expected;
 use crate::load::{asked, by_key};
+use crate::{predictions, proof};
 
 /// What the events say of `trials` and `causes` of a search or a load.
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     let items = |name: &str| verdict.get(name).and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+    // A search for requests that are held open has trials of its own.
+    let of_load = verdict.get("decision").is_some();
+    let judged: Vec<Judged<'_>> = match of_load {
+        true => events.trials().iter().filter_map(|trial| Judged::of(events, trial)).collect(),
+        false => Vec::new(),
+    };
+    let of = |number: u32| judged.iter().find(|one| one.trial.number == number);
     for (i, finding) in items("trials").iter().enumerate() {
         let Some(trial) = named(events, finding, &format!("/trials/{i}"), expected) else { continue };
-        // A search for requests that are held open has trials of its own.
-        if finding.get("lasted").is_some() {
-            whole(&format!("/trials/{i}"), finding, &trial, expected);
+        if let Some(judged) = of(trial.number) {
+            whole(&format!("/trials/{i}"), finding, judged, expected);
         }
     }
     for (i, cause) in items("causes").iter().enumerate() {
         let address = format!("/causes/{i}");
         let Some(trial) = named(events, cause, &address, expected) else { continue };
-        broke(&format!("{address}/broke"), cause.get("broke"), &trial, expected);
+        if let Some(judged) = of(trial.number) {
+            broken::expect(&format!("{address}/broke"), cause.get("broke"), judged, expected);
+        }
         evidence(&address, cause, &trial, expected);
-        counterfactual(&format!("{address}/counterfactual"), cause.get("counterfactual"), events, expected);
+        let lifted = cause.get("counterfactual").filter(|one| one.is_object());
+        if let Some((finding, judged)) = lifted.and_then(|one| Some((one, of(one.get("trial")?.as_u64()? as u32)?))) {
+            counterfactual(&format!("{address}/counterfactual"), finding, judged, expected);
+        }
     }
-    client(events, verdict, expected);
+    client(events, verdict, &judged, expected);
+    if of_load {
+        predictions::expect(events, verdict, &judged, expected);
+        proof::expect(events, verdict, &judged, expected);
+    }
 }
 
 /// The trial that a finding names, which must be there.
@@ -39,12 +56,12 @@ pub(crate) fn named<'e>(
     trial
 }
 
-fn whole(address: &str, finding: &Json, trial: &Trial<'_>, expected: &mut Expected) {
+fn whole(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expected) {
+    let trial = &judged.trial;
     let (ticks, line) = (trial.ticks(), trial.first());
     let (ok, failed) = (sum(&ticks, "/ok"), all_failed(&ticks));
     // Of the time that intervals cover.
-    let seconds: f64 = ticks.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
-    let rate = if seconds > 0.0 { ok / seconds } else { 0.0 };
+    let rate = rate(&ticks);
     expected.is(format!("{address}/asked"), asked(trial.start), Some(trial.start.number));
     for (name, value) in [("lasted", trial.lasted()), ("finished", ok + failed), ("failed", failed), ("rate", rate)] {
         expected.is(format!("{address}/{name}"), value, line);
@@ -55,8 +72,8 @@ fn whole(address: &str, finding: &Json, trial: &Trial<'_>, expected: &mut Expect
     sums(address, finding, &ticks, line, expected);
     flows(address, finding, trial, expected);
     used(address, finding, trial, expected);
-    broke(&format!("{address}/broke"), finding.get("broke"), trial, expected);
-    generator(&format!("{address}/client"), &ticks, line, expected);
+    broken::expect(&format!("{address}/broke"), finding.get("broke"), judged, expected);
+    broken::generator(&format!("{address}/client"), judged, expected);
 }
 
 /// Counters that intervals have by the same names.
@@ -116,107 +133,28 @@ fn used(address: &str, finding: &Json, trial: &Trial<'_>, expected: &mut Expecte
     }
 }
 
-/// The generator's check of itself is up to the break: no more than in the whole trial.
-fn generator(address: &str, ticks: &[&Line], line: Option<usize>, expected: &mut Expected) {
-    let lateness = merged(ticks, "/lateness");
-    expected.within(format!("{address}/lateness/count"), 0.0, lateness.count() as f64, line);
-    if let Some(most) = lateness.quantile(1.0) {
-        for name in ["min", "p50", "p90", "p95", "p99", "p999", "max", "mean"] {
-            expected.within(format!("{address}/lateness/{name}"), 0.0, most, line);
-        }
-    }
-    let part = |tick: &&Line| {
-        let long = tick.number("/to_us") - tick.number("/from_us");
-        if long > 0.0 { tick.number("/cpu_max_us") / long } else { 0.0 }
-    };
-    let busiest = ticks.iter().map(part).fold(0.0, f64::max);
-    // Intervals are shorter than the second it is of; clocks of threads tick a little coarser than the load's.
-    expected.within(format!("{address}/cpu_max"), 0.0, busiest * 1.05 + 0.01, line);
-}
-
-/// The generator over all trials: the lateness of all requests, and the busiest second of any.
-fn client(events: &Events, verdict: &Json, expected: &mut Expected) {
+/// The generator over all trials that the answer rests on: the lateness of all requests, and the busiest second of any.
+fn client(events: &Events, verdict: &Json, judged: &[Judged<'_>], expected: &mut Expected) {
     if verdict.get("client").is_none_or(|client| client.get("lateness").is_none()) {
         return;
     }
-    let judged = verdict.get("trials").and_then(Json::as_array).into_iter().flatten();
-    let trials: Vec<Trial<'_>> = judged.filter_map(|finding| events.trial_of(finding.get("trial"))).collect();
+    let findings = verdict.get("trials").and_then(Json::as_array).into_iter().flatten();
+    // What a backend says by itself counts only where its generator was good enough.
+    let rests = |finding: &&Json| {
+        finding.get("purpose").and_then(Json::as_str) != Some("direct")
+            || finding.pointer("/client/valid") == Some(&Json::Bool(true))
+    };
+    let trials: Vec<Trial<'_>> = findings.filter(rests).filter_map(|one| events.trial_of(one.get("trial"))).collect();
     let ticks: Vec<&Line> = trials.iter().flat_map(Trial::ticks).collect();
     let line = ticks.first().map(|tick| tick.number);
-    generator("/client", &ticks, line, expected);
-}
-
-/// A break: counters from its moment on, and gauges between those of the intervals around it.
-fn broke(address: &str, broke: Option<&Json>, trial: &Trial<'_>, expected: &mut Expected) {
-    let Some(broke) = broke.filter(|broke| broke.is_object()) else { return };
-    let Some(at) = broke.get("at").and_then(Json::as_f64) else { return };
-    let (ticks, at_us) = (trial.ticks(), at * 1e6);
-    let there = ticks.iter().find(|tick| tick.number("/to_us") >= at_us);
-    let line = there.map(|tick| tick.number).or(trial.first());
-    expected.within(format!("{address}/at"), 0.0, trial.lasted() + 1.0, line);
-    for name in ["level", "connections", "in_flight"] {
-        let (low, high) = around(&ticks, at_us, &format!("/{name}"));
-        let most = most(&ticks, &format!("/{name}"));
-        let (low, high) = if name == "level" { (low, high + 1.0) } else { (0.0, high.max(most)) };
-        expected.within(format!("{address}/{name}"), low, high, line);
-    }
-    errors(address, broke, &ticks, at_us, line, expected);
-    seen(address, broke, trial, at_us, line, expected);
+    broken::few("/client/lateness", &merged(&ticks, "/lateness"), line, expected);
+    broken::few("/client/receipt", &merged(&ticks, "/receipt"), line, expected);
+    let of = |trial: &Trial<'_>| judged.iter().find(|one| one.trial.number == trial.number).map(Judged::busiest);
+    expected.is("/client/cpu_max", trials.iter().filter_map(of).fold(0.0, f64::max), line);
 }
 
 fn most(ticks: &[&Line], pointer: &str) -> f64 {
-    let opened = if pointer == "/in_flight" { sum(ticks, "/handshakes/upgraded") } else { 0.0 };
-    ticks.iter().map(|tick| tick.number(pointer)).fold(opened, f64::max)
-}
-
-/// The smallest and the largest value of a gauge at the ends of the intervals around a moment, and at the first failures.
-fn around(ticks: &[&Line], at_us: f64, pointer: &str) -> (f64, f64) {
-    let next = ticks.iter().position(|tick| tick.number("/to_us") >= at_us).unwrap_or(ticks.len().saturating_sub(1));
-    let before = next.checked_sub(1).map_or(0.0, |i| ticks[i].number(pointer));
-    let after = ticks.get(next).map_or(before, |tick| tick.number(pointer));
-    (before.min(after), before.max(after))
-}
-
-/// Failures by kind from the break on. Requests that still waited may be told among timeouts and drops.
-fn errors(address: &str, broke: &Json, ticks: &[&Line], at_us: f64, line: Option<usize>, expected: &mut Expected) {
-    let after: Vec<&Line> = ticks.iter().copied().filter(|tick| tick.number("/to_us") > at_us - 1.0).collect();
-    let waiting = after.iter().map(|tick| tick.number("/in_flight")).fold(0.0, f64::max);
-    for (i, error) in broke.get("errors").and_then(Json::as_array).into_iter().flatten().enumerate() {
-        let Some(kind) = error.get("kind") else { continue };
-        let counted = sum_where(&after, "/errors", ("kind", kind), "count");
-        let ended = if kind == "closed" { sum(&after, "/disconnects/closed") } else { sum(&after, "/disconnects/cut") };
-        let place = format!("{address}/errors/{i}/count");
-        match kind.as_str() {
-            Some("timeout" | "dropped") => expected.within(place, counted, counted + waiting, line),
-            _ if ended > 0.0 => expected.within(place, counted, counted + ended, line),
-            _ => expected.is(place, counted, line),
-        }
-    }
-}
-
-/// What was seen instead of the objective: by the counters alone, or with all that waited counted as failed.
-fn seen(address: &str, broke: &Json, trial: &Trial<'_>, at_us: f64, line: Option<usize>, expected: &mut Expected) {
-    let condition = broke.get("condition").and_then(Json::as_str).unwrap_or_default();
-    let ticks: Vec<&Line> = trial.ticks().into_iter().filter(|tick| tick.number("/to_us") > at_us).collect();
-    if condition.starts_with("errors") {
-        let part = |tick: &&Line, waiting: f64| {
-            let bad = failed(tick) + waiting;
-            let all = bad + tick.number("/ok");
-            if all > 0.0 { bad / all } else { 0.0 }
-        };
-        let high = ticks.iter().map(|tick| part(tick, tick.number("/in_flight"))).fold(0.0, f64::max);
-        let any = ticks.iter().any(|tick| failed(tick) + tick.number("/in_flight") > 0.0);
-        expected.within(
-            format!("{address}/seen"),
-            0.0,
-            if any { high.max(trial.waiting().min(1.0)) } else { 0.0 },
-            line,
-        );
-    } else if condition.starts_with('p') || condition.starts_with("max") {
-        let all = merged(&ticks, "/latency");
-        let bound = condition.rsplit(['<', '=']).next().map_or(0.0, |text| crate::events::span(text.trim()));
-        expected.within(format!("{address}/seen"), 0.0, all.quantile(1.0).unwrap_or(0.0).max(bound), line);
-    }
+    ticks.iter().map(|tick| tick.number(pointer)).fold(0.0, f64::max)
 }
 
 /// What speaks for a cause was really seen: lines of a log were counted, values of metrics sampled.
@@ -257,12 +195,11 @@ fn sampled(place: &str, metric: &str, trial: &Trial<'_>, expected: &mut Expected
     }
 }
 
-/// Changing one setting alone: the trial it names, and how far that one went.
-fn counterfactual(address: &str, finding: Option<&Json>, events: &Events, expected: &mut Expected) {
-    let Some(finding) = finding.filter(|one| one.is_object()) else { return };
-    let Some(trial) = named(events, finding, address, expected) else { return };
-    let start = Some(trial.start.number);
-    let most = trial.ticks().iter().map(|tick| tick.number("/level")).fold(0.0, f64::max);
-    expected.within(format!("{address}/held_to"), 0.0, most.max(asked(trial.start)), start);
-    broke(&format!("{address}/observed"), finding.get("observed"), &trial, expected);
+/// Changing one setting alone: the trial it names, what became of the break, and how far that one went.
+fn counterfactual(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expected) {
+    let start = Some(judged.trial.start.number);
+    expected.is(format!("{address}/trial"), f64::from(judged.trial.number), start);
+    let trusted = judged.trial.ticks().iter().map(|tick| tick.number("/level")).fold(0.0, f64::max);
+    expected.within(format!("{address}/held_to"), 0.0, trusted.max(judged.asked.level), start);
+    broken::expect(&format!("{address}/observed"), finding.get("observed"), judged, expected);
 }

@@ -251,6 +251,19 @@ pub struct Remedy {
     pub ceiling: Option<Ceiling>,
     /// What else must be true after the change, for the reader.
     pub note: Option<String>,
+    /// How many equal parts the law's number has, each of which the setting stands for (a number for each of so many servers).
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    pub parts: f64,
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+#[expect(clippy::float_cmp, reason = "as it was written")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_whole(parts: &f64) -> bool {
+    *parts == whole()
 }
 
 /// What a remedy's value counts.

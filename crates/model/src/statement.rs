@@ -4,6 +4,8 @@
 //! recomputed by somebody who does not know how it was computed (`genkai report --check`).
 //! (A *claim* is something else: a published opinion that is put to the test, see [`crate::claim`].)
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -156,10 +158,20 @@ pub struct Checked {
     pub bounded: u64,
     /// Statements that the check cannot judge: quoted from the plan, or a formula's.
     pub unchecked: u64,
+    /// The same by what they are made of.
+    #[serde(default)]
+    pub unchecked_of: BTreeMap<Source, u64>,
+    /// Words that were decided again from the events, and came out as they stand: whether a trial broke and by what, what an effect means,
+    /// what a run decides.
+    #[serde(default)]
+    pub decided: u64,
     /// The first event that does not fit the others, if any.
     pub unfit: Option<Unfit>,
     /// Statements that do not follow from the events.
     pub differences: Vec<Difference>,
+    /// Words that do not follow from the events.
+    #[serde(default)]
+    pub contradicted: Vec<Contradicted>,
 }
 
 /// An event that does not fit those before it.
@@ -183,10 +195,24 @@ pub struct Difference {
     pub line: Option<usize>,
 }
 
+/// A word of a verdict that does not follow from the events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Contradicted {
+    /// Where it stands in `verdict.json`, as a JSON Pointer.
+    pub address: String,
+    /// What stands there, as JSON.
+    pub stated: String,
+    /// What the events say.
+    pub events: String,
+    /// The first event concerned, its line in run.jsonl.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+}
+
 impl Checked {
     /// Whether everything follows and every event fits.
     pub fn holds(&self) -> bool {
-        self.unfit.is_none() && self.differences.is_empty()
+        self.unfit.is_none() && self.differences.is_empty() && self.contradicted.is_empty()
     }
 }
 

@@ -22,7 +22,7 @@ fn corpus(name: &str) -> (tempfile::TempDir, Config) {
 fn served(config: &Config, host: Option<&str>, path: &str) -> (String, String) {
     let route = config.route(host, path).unwrap();
     let written = |chain: &[Found<'_>]| chain.iter().map(|l| l.args().join(" ")).collect::<Vec<_>>().join(" > ");
-    (written(&route.entry), written(&route.handler))
+    (written(route.entry()), written(route.handler()))
 }
 
 #[test]
@@ -53,7 +53,8 @@ fn locations_are_chosen_as_nginx_does() {
         assert_eq!(served(&config, None, path).0, expected, "{path}");
     }
     let route = config.route(None, "/x").unwrap();
-    assert_eq!(route.unknown, ["/etc/nginx/nginx.conf:3"], "a look-ahead cannot be evaluated here, and that is said");
+    let doubt = "the regular expression at /etc/nginx/nginx.conf:3";
+    assert_eq!(route.doubts, [doubt], "a look-ahead cannot be evaluated here, and that is said");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use genkai_place::{
     process::{Child, Signal, Spawn},
 };
 use genkai_targets::explain::Requests;
-use genkai_targets::nginx::config::{Config, Found};
+use genkai_targets::nginx::config::{Config, Found, Refusal};
 use genkai_targets::nginx::evidence::workers;
 use genkai_targets::nginx::limits::{Facts, Machine, Reading};
 
@@ -186,6 +186,11 @@ fn runnable(draw: &mut Draw, dir: &Path, backend: SocketAddr) -> Running {
         "log_format rate '$request_uri $limit_rate';\naccess_log {at}/{} rate;",
         *draw.of(&["a.log", "error.log"])
     );
+    if draw.below(3) == 0 {
+        let _ = writeln!(text, "proxy_cache_path {at}/cache keys_zone=kept:1m;\nproxy_cache kept;");
+    }
+    let zone = draw.of(&["", "zone group 64k;", ""]);
+    let _ = writeln!(text, "upstream group {{ {zone} server {backend}; keepalive {}; }}", 1 + draw.below(8));
     text += &level(draw);
     let mut paths = Vec::new();
     for (i, port) in ports.iter().take(1 + draw.below(3)).enumerate() {
@@ -204,7 +209,15 @@ fn runnable(draw: &mut Draw, dir: &Path, backend: SocketAddr) -> Running {
             if name != "/" && draw.below(2) == 0 {
                 continue;
             }
-            let _ = writeln!(text, "location {name} {{\n{}proxy_pass http://{backend};\n}}", level(draw));
+            let (inside, part) = (level(draw), text.len());
+            let to = if draw.below(2) == 0 { "group".to_owned() } else { backend.to_string() };
+            if draw.below(3) == 0 {
+                fs::write(dir.join(format!("part-{part}.conf")), &inside).unwrap();
+                let _ =
+                    writeln!(text, "location {name} {{\ninclude {at}/part-{part}.conf*;\nproxy_pass http://{to};\n}}");
+            } else {
+                let _ = writeln!(text, "location {name} {{\n{inside}proxy_pass http://{to};\n}}");
+            }
         }
         text += "}\n";
     }
@@ -281,8 +294,13 @@ fn differences(running: &Running, dir: &Path, machine: &Machine) -> Vec<String> 
         let refused = statuses.iter().flatten().find(|status| **status != 200).copied();
         // Several paths share a zone, so that it may be used up already; whether any is refused says what is in force.
         let read = match refuses {
-            Some(limit) if limit.law == Law::Unknown => refused.filter(|s| *s == facts.limit_req[0].status),
-            Some(_) => Some(facts.limit_req[0].status),
+            Some(limit) if limit.law == Law::Unknown => {
+                refused.filter(|s| Refusal::Status(*s) == facts.limit_req[0].refusal)
+            }
+            Some(_) => match facts.limit_req[0].refusal {
+                Refusal::Status(status) => Some(status),
+                Refusal::Elsewhere(_) => None,
+            },
             None => None,
         };
         hold(&format!("{path}: a status that refuses"), format!("{read:?}"), format!("{refused:?}"));
@@ -296,7 +314,7 @@ fn what_runs_is_what_was_read() {
     let machine = Machine::of(&environment());
     let backend = stage::Backend::start();
     let mut draw = Draw::seeded(13);
-    let (total, mut wrong) = (count(3), Vec::new());
+    let (total, mut wrong) = (count(5), Vec::new());
     for number in 0..total {
         let dir = tempfile::tempdir().unwrap();
         let running = runnable(&mut draw, dir.path(), backend.address());

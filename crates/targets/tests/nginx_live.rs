@@ -140,7 +140,7 @@ fn locations_are_those_that_nginx_chooses() {
                  r.net www.example.com";
     let answer = |host: &str, path: &str| {
         let route = config.route(Some(host), path).unwrap();
-        let block = route.entry.last().unwrap();
+        let block = route.entry().last().unwrap();
         block.inside().iter().find(|f| f.directive.is("return")).and_then(|f| f.arg(1)).unwrap()
     };
     for path in paths.split_whitespace() {

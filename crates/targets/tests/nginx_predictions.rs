@@ -144,7 +144,8 @@ fn limit_conn_counts_keys_that_are_not_empty() {
         ("", "", "all", Some(9)),
         ("geo $g { default 1; 127.0.0.0/8 0; }\nmap $g $k { 0 \"\"; 1 $binary_remote_addr; }", "", "$k", None),
         ("geo $g { default 0; 127.0.0.0/8 1; }\nmap $g $k { 0 \"\"; 1 $binary_remote_addr; }", "", "$k", Some(9)),
-        ("map $uri $k { default x; /a \"\"; }", "", "${k}", None),
+        ("map $uri $k { default x; /a \"\"; }", "", "${k}", Some(9)),
+        ("map $uri $k { default x; / \"\"; }", "", "${k}", None),
         ("map $http_absent $k { default x; a y; }", "", "$k", Some(9)),
         ("", "", "$http_absent", None),
         ("", "server_name localhost; set $z here;", "$host", Some(9)),
@@ -158,12 +159,8 @@ fn limit_conn_counts_keys_that_are_not_empty() {
             backends[0].address()
         );
         let one = fill(key, &text, "nginx.limit_conn", &backends, MANY);
-        // A map by the path is not known, and says so: no number.
-        let known = !http.starts_with("map $uri");
         assert_eq!(one.predicted.map(|(low, _)| low), expected, "{key}");
-        if known {
-            seen.push(one);
-        }
+        seen.push(one);
     }
     let wrong = wrong(seen);
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -280,4 +277,108 @@ fn a_return_is_answered_before_limits_are_looked_at() {
         let server = Watched::start(&nginx);
         assert!((0..5).all(|_| get(server.running.address(), "/") == Some(200)));
     }
+}
+
+/// A server before two backends (A, B) with a limit, and how many clients its backends have at once; none: nothing limits them, or it is not said.
+const WAYS: [(&str, &str, &str, Option<usize>); 16] = [
+    (
+        "nginx.limit_conn",
+        "",
+        "location / { try_files $uri @b; } location @b { limit_conn z 5; proxy_pass http://A; }",
+        Some(5),
+    ),
+    (
+        "nginx.limit_conn",
+        "",
+        "location / { rewrite ^ /in last; limit_conn y 2; proxy_pass http://A; } location /in { internal; limit_conn z 5; proxy_pass http://A; }",
+        Some(5),
+    ),
+    (
+        "nginx.limit_conn",
+        "",
+        "rewrite ^ /in last; location / { limit_conn y 2; proxy_pass http://A; } location /in { limit_conn z 5; proxy_pass http://A; }",
+        Some(5),
+    ),
+    (
+        "nginx.limit_conn",
+        "",
+        "location / { return 418; error_page 418 = @b; } location @b { limit_conn z 5; proxy_pass http://A; }",
+        Some(5),
+    ),
+    (
+        "nginx.limit_conn",
+        "",
+        "error_page 503 =200 @f; location / { limit_conn z 5; proxy_pass http://A; } location @f { proxy_pass http://B; }",
+        None,
+    ),
+    (
+        "nginx.limit_conn",
+        "",
+        "error_page 503 = @f; location / { limit_conn z 5; proxy_pass http://A; } location @f { return 429; }",
+        Some(5),
+    ),
+    (
+        "nginx.limit_conn",
+        "",
+        "proxy_intercept_errors on; error_page 502 =200 @f; location / { limit_conn z 5; proxy_pass http://A; } location @f { return 200 x; }",
+        Some(5),
+    ),
+    (
+        "nginx.limit_conn",
+        "",
+        "location / { if ($arg_x) { return 403; } limit_conn z 5; proxy_pass http://A; }",
+        Some(5),
+    ),
+    ("nginx.limit_conn", "", "location / { if ($http_x) { return 403; } limit_conn z 5; proxy_pass http://A; }", None),
+    (
+        "nginx.limit_conn",
+        "map $remote_addr $k { default x; }",
+        "location / { limit_conn k 5; proxy_pass http://A; }",
+        Some(5),
+    ),
+    (
+        "nginx.limit_conn",
+        "map $uri $k { default x; }",
+        "set $k2 a; location / { limit_conn k 5; proxy_pass http://A; }",
+        Some(5),
+    ),
+    (
+        "nginx.limit_conn",
+        "split_clients $request_id $k { 50% a; * b; }",
+        "location / { limit_conn k 5; proxy_pass http://A; }",
+        None,
+    ),
+    ("nginx.upstream.max_conns", "map $uri $k { default u; /x v; }", "location / { proxy_pass http://$k; }", Some(3)),
+    ("nginx.upstream.max_conns", "map $uri $k { default u; / v; }", "location / { proxy_pass http://$k; }", Some(9)),
+    (
+        "nginx.upstream.max_conns",
+        "split_clients $request_id $k { 50% u; * v; }",
+        "location / { proxy_pass http://$k; }",
+        None,
+    ),
+    (
+        "nginx.upstream.max_conns",
+        "map x $k { default w; }",
+        "set $to http://v; location / { proxy_pass $to; }",
+        Some(9),
+    ),
+];
+
+#[test]
+fn limits_hold_where_requests_go() {
+    let mut wrong = Vec::new();
+    for (id, http, server, expected) in WAYS {
+        let backends = [Backend::start(), Backend::start()];
+        let [a, b] = [backends[0].address().to_string(), backends[1].address().to_string()];
+        let key = if http.contains("$k ") { "$k" } else { "all" };
+        let text = format!(
+            "worker_processes 1;\nevents {{ worker_connections 512; }}\nhttp {{ {http}\nupstream u {{ server A max_conns=3; }} upstream v \
+             {{ server B max_conns=9; }}\nlimit_conn_zone all zone=z:1m; limit_conn_zone all zone=y:1m; limit_conn_zone {key} zone=k:1m;\n\
+             server {{ listen 80; {server} }} }}\n"
+        );
+        let one = fill(server, &text.replace('A', &a).replace('B', &b), id, &backends, MANY);
+        assert_eq!(one.predicted.map(|(_, high)| high), expected, "{server}");
+        wrong.extend(Some(one).filter(|one| expected.is_some() && !one.is_right(MANY)));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -42,12 +42,15 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
     let alike = matches!(limit.law, Law::BodySize { .. } | Law::MessageSize { .. } | Law::Idle { .. });
     let body = if alike { headroom } else { 1.0 };
     let wanted = asked(demand.asked * headroom).map_or(present * 2.0, |n| n * body).max(present + 1.0);
-    let (number, capped) = fit(remedy, wanted, present);
-    let lifted = law::with_setting(&limit.law, number);
+    // The setting stands for one of so many parts of the law's number.
+    let parts = remedy.parts.max(1.0);
+    let (number, capped) = fit(remedy, wanted / parts, present / parts);
+    let lifted = law::with_setting(&limit.law, number * parts);
+    let text = |number: f64| written(remedy.unit, &law::with_setting(&limit.law, number));
     Some(Lift {
         setting: remedy.setting.clone(),
-        value: written(remedy.unit, &lifted),
-        minimum: written(remedy.unit, &law::with_setting(&limit.law, minimum.min(number))),
+        value: text(number),
+        minimum: text((minimum / parts).min(number)),
         holds_for: law::clients(&lifted, demand),
         law: Some(lifted),
         capped: capped.then(|| remedy.ceiling.clone()).flatten(),
@@ -57,7 +60,8 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
 /// Whether the remedy's ceiling is reached already, so that nothing can be gained.
 pub fn at_ceiling(limit: &Limit) -> bool {
     let ceiling = limit.remedy.as_ref().and_then(|r| r.ceiling.as_ref());
-    ceiling.is_some_and(|c| c.value <= law::setting(&limit.law))
+    let parts = limit.remedy.as_ref().map_or(1.0, |r| r.parts.max(1.0));
+    ceiling.is_some_and(|c| c.value <= law::setting(&limit.law) / parts)
 }
 
 fn off(remedy: &Remedy) -> Lift {

@@ -40,7 +40,14 @@ fn limit(id: &str, law: Law) -> Limit {
         source: String::new(),
         signatures: Vec::new(),
         symptom: Symptom::default(),
-        remedy: Some(Remedy { setting: id.into(), unit: RemedyUnit::Count, step: 1.0, ceiling: None, note: None }),
+        remedy: Some(Remedy {
+            setting: id.into(),
+            unit: RemedyUnit::Count,
+            step: 1.0,
+            ceiling: None,
+            note: None,
+            parts: 1.0,
+        }),
         patience: None,
     }
 }
@@ -200,6 +207,21 @@ fn a_value_with_headroom_and_a_ceiling() {
     assert_eq!(lift(&l), None);
     l.remedy = None;
     assert_eq!(lift(&l), None);
+}
+
+#[test]
+fn a_setting_of_each_of_several_servers_gets_its_part() {
+    let mut l = limit("server.maxconn", Law::Workers { workers: 25.0, queue: None, service: None, wait: None });
+    let demand = Demand::of(&users(100, 0), &Objective::default(), took(0.1), &[]);
+    let whole = remedy::lift(&l, &demand, 1.2, 1.0).unwrap();
+    l.remedy.as_mut().unwrap().parts = 2.0;
+    let each = remedy::lift(&l, &demand, 1.2, 1.0).unwrap();
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    assert_eq!(number(&each.value), (number(&whole.value) / 2.0).ceil());
+    assert_eq!(number(&each.minimum), (number(&whole.minimum) / 2.0).ceil());
+    assert_eq!(law::setting(each.law.as_ref().unwrap()), 2.0 * number(&each.value), "the law is of both");
+    l.remedy.as_mut().unwrap().ceiling = Some(Ceiling { value: 12.0, by: "a server".into() });
+    assert_eq!(remedy::lift(&l, &demand, 1.2, 1.0), None, "25 of two servers is above 12 each");
 }
 
 #[test]

@@ -22,7 +22,14 @@ pub fn limit(id: &str, value: f64, law: Law, signatures: Vec<Signature>, errors:
         source: "tests".into(),
         signatures,
         symptom: Symptom { errors: errors.to_vec(), slow },
-        remedy: Some(Remedy { setting: id.into(), unit: RemedyUnit::Count, step: 1.0, ceiling: None, note: None }),
+        remedy: Some(Remedy {
+            setting: id.into(),
+            unit: RemedyUnit::Count,
+            step: 1.0,
+            ceiling: None,
+            note: None,
+            parts: 1.0,
+        }),
         patience: None,
     }
 }

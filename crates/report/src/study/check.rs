@@ -1,7 +1,9 @@
 //! What a second computation of a verdict's statements found.
 
+use std::collections::BTreeMap;
+
 use genkai_model::finding::Outcome;
-use genkai_model::statement::{Checked, Difference, Source, Value, Window};
+use genkai_model::statement::{Checked, Contradicted, Difference, Source, Value, Window};
 
 use crate::document::{Block, Document, Section};
 use crate::{clean, figure};
@@ -9,7 +11,7 @@ use crate::{clean, figure};
 /// What the check of each run found, with the name of its folder.
 pub fn check(runs: &[(String, Checked)]) -> Document {
     let all = |pick: fn(&Checked) -> u64| runs.iter().map(|(_, one)| pick(one)).sum::<u64>();
-    let wrong = all(|one| one.differences.len() as u64);
+    let wrong = all(|one| (one.differences.len() + one.contradicted.len()) as u64);
     let unfit = runs.iter().filter(|(_, one)| one.unfit.is_some()).count() as u64;
     let outcome = if wrong + unfit == 0 { Outcome::Holds } else { Outcome::Fails };
     let headline = match wrong {
@@ -21,20 +23,40 @@ pub fn check(runs: &[(String, Checked)]) -> Document {
         _ => format!("{} an event that does not fit.", figure::plural(unfit, "record has", "records have")),
     };
     let counts = format!(
-        "{} recomputed from the events, {} only held within bounds, {} not checked (quoted from the plan, or a formula's).",
+        "{} recomputed from the events, {} only held within bounds; {} decided again.",
         figure::plural(all(|one| one.recomputed), "statement was", "statements were"),
         figure::count(all(|one| one.bounded)),
-        figure::count(all(|one| one.unchecked)),
+        figure::plural(all(|one| one.decided), "word was", "words were"),
     );
     let sections = runs.iter().filter_map(|(name, one)| section(name, one));
-    Document { sections: sections.collect(), ..Document::of(outcome, "", vec![headline, fit, counts]) }
+    Document { sections: sections.collect(), ..Document::of(outcome, "", vec![headline, fit, counts, left(runs)]) }
+}
+
+/// What was not checked, by what it is made of.
+fn left(runs: &[(String, Checked)]) -> String {
+    let mut all: BTreeMap<&str, u64> = BTreeMap::new();
+    for (of, count) in runs.iter().flat_map(|(_, one)| &one.unchecked_of) {
+        *all.entry(source(*of)).or_default() += count;
+    }
+    let each: Vec<String> = all.iter().map(|(of, count)| format!("{} of {of}", figure::count(*count))).collect();
+    match each.as_slice() {
+        [] => "Nothing was left unchecked.".to_owned(),
+        each => format!("Not checked: {}.", each.join(", ")),
+    }
 }
 
 fn section(name: &str, checked: &Checked) -> Option<Section> {
     let unfit = checked.unfit.iter();
     let unfit = unfit.map(|one| Block::fact(format!("line {}", one.line), clean::line(&one.why)));
     let differences = checked.differences.iter().map(difference);
-    Section::terminal(&clean::line(name)).and_markdown().with(unfit.chain(differences)).filled()
+    let contradicted = checked.contradicted.iter().map(contradicted);
+    Section::terminal(&clean::line(name)).and_markdown().with(unfit.chain(differences).chain(contradicted)).filled()
+}
+
+fn contradicted(one: &Contradicted) -> Block {
+    let line = one.line.map_or_else(String::new, |line| format!(" First event: line {line} of run.jsonl."));
+    let text = format!("stated {}; the events say: {}.{line}", clean::line(&one.stated), clean::line(&one.events));
+    Block::fact(one.address.clone(), text)
 }
 
 fn difference(one: &Difference) -> Block {

@@ -60,6 +60,12 @@ fn takes(address_of_host: &str, listen: &Listen<'_>) -> bool {
     same_port && (any || listen.ip.is_none() || listen.ip.as_deref() == Some(ip))
 }
 
+/// Whether an address of a `VirtualHost` is the listener's own, and no wildcard.
+fn is_of(address_of_host: &str, listen: &Listen<'_>) -> bool {
+    let any = matches!(address_of_host.split(':').next(), Some("*" | "_default_" | "0.0.0.0"));
+    takes(address_of_host, listen) && !any && listen.ip.is_some()
+}
+
 impl<'a> Route<'a> {
     /// The route of the requests under test: the first plain listener whose virtual host has the name asked for, else the
     /// first plain one; where all want TLS, the first of those in the same way. None when there is no listener at all.
@@ -80,6 +86,9 @@ impl<'a> Route<'a> {
             f.name == "virtualhost" && f.section && f.args.iter().any(|address| takes(address, &listen))
         });
         let hosts: Vec<usize> = hosts.map(|(i, _)| i).collect();
+        // Those of the very address come before those of any (server/vhost.c: ap_update_vhost_given_ip).
+        let exact = |host: &usize| config.found()[*host].args.iter().any(|a| is_of(a, &listen));
+        let hosts = if hosts.iter().any(exact) { hosts.into_iter().filter(exact).collect() } else { hosts };
         let named = hosts.iter().copied().find(|host| has_name(config, *host, name));
         let host = named.or(hosts.first().copied());
         (Route { listen, host }, named.is_some())
@@ -155,18 +164,24 @@ fn has_name(config: &Config, host: usize, name: &str) -> bool {
         let text = text.split_once("://").map_or(text, |(_, rest)| rest);
         text.rsplit_once(':').filter(|(_, p)| p.parse::<u16>().is_ok()).map_or(text, |(n, _)| n).to_ascii_lowercase()
     };
-    let names = config.found().iter().filter(|f| f.host() == Some(host) && f.context.len() == 1);
-    let names = names.filter(|f| f.name == "servername" || f.name == "serveralias").flat_map(|f| &f.args);
+    let own = |name: &'static str| {
+        config.found().iter().filter(move |f| f.host() == Some(host) && f.context.len() == 1 && f.name == name)
+    };
+    // Without a name of its own it has the server's (server/vhost.c: ap_fini_vhost_config).
+    let named = own("servername").next_back().or_else(|| Route::global(config, &["servername"]));
+    let names = named.into_iter().chain(own("serveralias")).flat_map(|f| &f.args);
     names.map(|n| bare(n)).any(|pattern| matches(&pattern, &name.to_ascii_lowercase()))
 }
 
-/// `*` stands for any characters (server/vhost.c uses ap_strcasecmp_match).
+/// `*` stands for any characters, `?` for one (server/util.c: ap_strcasecmp_match).
 fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => name
-            .strip_prefix(before)
-            .is_some_and(|rest| (0..=rest.len()).any(|i| rest.is_char_boundary(i) && matches(after, &rest[i..]))),
+    let Some(first) = pattern.chars().next() else { return name.is_empty() };
+    let rest = &pattern[first.len_utf8()..];
+    let mut after = name.chars();
+    match (first, after.next()) {
+        ('*', _) => (0..=name.len()).any(|i| name.is_char_boundary(i) && matches(rest, &name[i..])),
+        ('?', Some(_)) => matches(rest, after.as_str()),
+        (c, next) => next == Some(c) && matches(rest, after.as_str()),
     }
 }
 
@@ -219,9 +234,92 @@ impl<'a> Pass<'a> {
 
     /// Scheme and authority of the URL, e.g. `("http", "127.0.0.1:8080")`.
     pub fn authority(&self) -> (&str, &str) {
-        let (scheme, rest) = self.url.split_once("://").unwrap_or(("", &self.url));
-        (scheme, rest.split(['/', '?']).next().unwrap_or(rest))
+        authority(&self.url)
     }
+}
+
+/// Scheme and authority of a URL.
+pub fn authority(url: &str) -> (&str, &str) {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    (scheme, rest.split(['/', '?']).next().unwrap_or(rest))
+}
+
+/// A backend of a balancer (`BalancerMember`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// The directive.
+    pub found: &'a Found,
+    /// Its URL.
+    pub url: String,
+    /// Its `key=value`s, later ones last.
+    values: Vec<(String, String)>,
+}
+
+impl Member<'_> {
+    /// The value of a parameter: of several the last counts.
+    pub fn parameter(&self, key: &str) -> Option<&str> {
+        self.values.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether its status has a letter switched on (mod_proxy.c: set_worker_param, `status=+H`).
+    fn is(&self, letter: char) -> bool {
+        let mut on = false;
+        for status in self.values.iter().filter(|(name, _)| name.eq_ignore_ascii_case("status")).map(|(_, v)| v) {
+            let (sign, letters) =
+                status.strip_prefix('-').map_or((true, status.trim_start_matches('+')), |l| (false, l));
+            on = if letters.to_ascii_uppercase().contains(letter) { sign } else { on };
+        }
+        on
+    }
+}
+
+/// The members of the balancer that a URL names which take requests as long as all live: neither disabled nor stopped, and hot standbys and
+/// spares only where there is nobody else. None: it names no balancer.
+pub fn members<'c>(config: &'c Config, url: &str) -> Option<Vec<Member<'c>>> {
+    let name = balancer(url)?;
+    let mine: Vec<Member<'c>> = config.found().iter().filter_map(|found| member(found, &name)).collect();
+    let set = |member: &Member<'c>| {
+        let of =
+            |found: &&Found| found.name == "proxyset" && section(found).is_some_and(|url| is_same(url, &member.url));
+        let more = config.found().iter().filter(of).flat_map(|found| pairs(&found.args));
+        let values = member.values.iter().cloned().chain(more).collect();
+        Member { values, ..member.clone() }
+    };
+    let all: Vec<Member<'c>> = mine.iter().map(set).filter(|m| !(m.is('D') || m.is('S'))).collect();
+    let (standby, regular): (Vec<_>, Vec<_>) = all.into_iter().partition(|m| m.is('H') || m.is('R'));
+    Some(if regular.is_empty() { standby } else { regular })
+}
+
+/// The name in `balancer://NAME/path`; it has no case.
+fn balancer(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let name = rest.split(['/', '?']).next()?;
+    scheme.eq_ignore_ascii_case("balancer").then(|| name.to_ascii_lowercase())
+}
+
+/// The URL of the innermost `<Proxy>` around a directive.
+fn section(found: &Found) -> Option<&str> {
+    found.context.iter().rev().find(|s| s.name == "proxy").and_then(|s| s.args.first()).map(String::as_str)
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/').eq_ignore_ascii_case(other.trim_end_matches('/'))
+}
+
+/// `BalancerMember [balancer://NAME] URL [key=value]...`, within `<Proxy balancer://NAME>` without the first.
+fn member<'c>(found: &'c Found, name: &str) -> Option<Member<'c>> {
+    let args = Some(found).filter(|f| f.name == "balancermember").map(|f| &f.args[..])?;
+    let (of, rest) = match section(found) {
+        Some(url) => (balancer(url)?, args),
+        None => (balancer(args.first()?)?, &args[1..]),
+    };
+    let (url, rest) = rest.split_first()?;
+    (of == name).then(|| Member { found, url: url.clone(), values: pairs(rest).collect() })
+}
+
+/// Words of the form `key=value`.
+fn pairs(args: &[String]) -> impl Iterator<Item = (String, String)> {
+    args.iter().filter_map(|a| a.split_once('=')).map(|(key, value)| (key.to_owned(), value.to_owned()))
 }
 
 #[cfg(test)]
@@ -259,6 +357,16 @@ mod tests {
     }
 
     #[test]
+    fn hosts_are_those_of_the_very_address_and_inherit_the_servers_name() {
+        let config = config(
+            "ServerName main\nListen 10.0.0.1:80\n<VirtualHost *:80>\n ServerName x\n</VirtualHost>\n<VirtualHost 10.0.0.1:80>\n ServerName \
+             y\n ServerAlias w?w.*\n</VirtualHost>\n<VirtualHost 10.0.0.1:80>\n Timeout 7\n</VirtualHost>\n",
+        );
+        let line = |host: &str| Route::find(&config, &requests(host)).and_then(|r| Some(config.found()[r.host?].line));
+        assert_eq!([line("x"), line("www.a"), line("ww.a"), line("main")], [Some(6), Some(6), Some(6), Some(10)]);
+    }
+
+    #[test]
     fn what_is_in_force_is_the_innermost() {
         let config = config(TWO);
         let value = |host: &str, name: &str| {
@@ -285,5 +393,22 @@ mod tests {
         );
         let port = |host: &str| Route::find(&secure, &requests(host)).map(|r| (r.listen.port, r.is_tls(&secure)));
         assert_eq!([port("a"), port("b")], [Some((443, true)), Some((8443, true))], "TLS where there is nothing else");
+    }
+
+    #[test]
+    fn members_of_a_balancer_are_those_that_take_requests() {
+        let config = config(
+            "Listen 80\nProxyPass / balancer://Pool/\n<Proxy balancer://pool>\n BalancerMember http://a:1 max=5 MAX=7 timeout=3\n \
+             BalancerMember http://b:1 status=+H\n BalancerMember http://c:1 status=D\n</Proxy>\nBalancerMember balancer://pool http://d:1 \
+             status=+D status=-D\nBalancerMember balancer://other http://e:1\n<Proxy http://d:1>\n ProxySet max=2\n</Proxy>\n",
+        );
+        let told = |url: &str| {
+            let all = members(&config, url)?;
+            let of = |m: &Member<'_>| (m.url.clone(), m.parameter("max").map(str::to_owned));
+            Some(all.iter().map(of).collect::<Vec<_>>())
+        };
+        let (a, d) = (("http://a:1".to_owned(), Some("7".to_owned())), ("http://d:1".to_owned(), Some("2".to_owned())));
+        assert_eq!(told("balancer://Pool/x"), Some(vec![a, d]));
+        assert_eq!((told("balancer://none/"), told("http://a:1/")), (Some(Vec::new()), None));
     }
 }

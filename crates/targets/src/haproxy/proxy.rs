@@ -28,8 +28,10 @@ pub enum Choice {
     AnyWithRoom,
     /// Some are drawn, and it waits where those are full.
     Drawn,
-    /// Something in the request decides (its source, its URI, a cookie): it waits for that server.
+    /// Something in the request decides (a header, a cookie): it waits for that server.
     ByKey,
+    /// Something decides that these requests have in common (their source, their path): all of them go to one server.
+    One(&'static str),
 }
 
 /// A server, with what `default-server` gives it.
@@ -119,13 +121,36 @@ fn leads(config: &Config, front: &Section, back: &Section) -> bool {
     own || default.into_iter().chain(rules).any(|name| back.is_back() && name == back.name)
 }
 
-/// How the backend chooses servers.
-pub fn choice(config: &Config, back: &Section) -> Choice {
-    let sticks = config.inside(back).iter().any(|f| f.is("stick on") || f.is("stick match"));
-    match config.value(back, "balance").and_then(|f| f.arg(0)).unwrap_or("roundrobin") {
-        _ if sticks => Choice::ByKey,
+/// How the backend chooses servers for requests of one source for `target` (configuration manual 4.2, `balance`).
+pub fn choice(config: &Config, back: &Section, target: &str) -> Choice {
+    let lines = || config.inside(back).iter();
+    if lines().any(|f| (f.is("stick on") || f.is("stick match")) && f.arg(1) != Some("src")) {
+        return Choice::ByKey;
+    }
+    if lines().any(|f| f.is("stick on") || f.is("stick match")) {
+        return Choice::One("source");
+    }
+    let balance = config.value(back, "balance");
+    let word = balance.and_then(|f| f.arg(0)).unwrap_or("roundrobin");
+    let (name, argument) = word.split_once('(').map_or((word, ""), |(name, rest)| (name, rest.trim_end_matches(')')));
+    // Where a server has too much of the load, another one gets its requests.
+    let bounded = number(config, back, "hash-balance-factor").is_some_and(|held| held.value > 0);
+    let field = |name: &str| {
+        let query = target.split_once('?').map_or("", |(_, query)| query);
+        query.split('&').any(|field| field.split_once('=').is_some_and(|(key, _)| key == name))
+    };
+    match name {
         "roundrobin" | "static-rr" | "leastconn" | "first" => Choice::AnyWithRoom,
-        random if random.starts_with("random") => Choice::Drawn,
+        "random" => Choice::Drawn,
+        "source" if !bounded => Choice::One("source"),
+        "uri" if !bounded => Choice::One("path"),
+        "hdr" if !bounded && argument.eq_ignore_ascii_case("host") => Choice::One("host"),
+        "url_param" => match balance.and_then(|f| f.arg(1)).is_some_and(field) {
+            true if !bounded => Choice::One("parameter"),
+            true => Choice::ByKey,
+            // It is not there: they go round.
+            false => Choice::AnyWithRoom,
+        },
         _ => Choice::ByKey,
     }
 }

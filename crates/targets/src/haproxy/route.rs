@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use super::config::{Config, Found, Section};
-use super::proxy::{self, Server, is_off};
+use super::proxy::{self, Mode, Server, is_off};
 use crate::files::Requests;
 
 /// Where a `bind` or a `server` is: configuration manual 11.1.
@@ -78,6 +78,35 @@ pub fn binds<'c>(config: &'c Config, section: &Section) -> Vec<Bind<'c>> {
     config.inside(section).iter().filter(|f| f.is("bind")).map(of).collect()
 }
 
+/// What the requests under test tell of themselves.
+pub(super) struct Asked<'r> {
+    /// Host header without its port; none: any.
+    host: Option<&'r str>,
+    /// Path without query; none where a rule has changed it.
+    path: Option<&'r str>,
+    /// Path with query.
+    target: Option<&'r str>,
+    /// Whether they come by TLS.
+    tls: bool,
+}
+
+impl<'r> Asked<'r> {
+    fn of(requests: &'r Requests, tls: bool) -> Self {
+        let host = requests.host.split(':').next().filter(|host| !host.is_empty());
+        let target = requests.path.split('#').next().map(|target| if target.is_empty() { "/" } else { target });
+        Asked { host, path: target.and_then(|t| t.split('?').next()), target, tls }
+    }
+
+    fn query(&self) -> Option<&'r str> {
+        Some(self.target?.split_once('?').map_or("", |(_, query)| query))
+    }
+
+    /// A field of the query; none where it has none of that name.
+    fn parameter(&self, name: &str) -> Option<&'r str> {
+        self.query()?.split('&').find_map(|field| field.split_once('=').filter(|(key, _)| *key == name).map(|(_, v)| v))
+    }
+}
+
 /// The way of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route<'c> {
@@ -87,6 +116,14 @@ pub struct Route<'c> {
     pub bind: Bind<'c>,
     /// The section with the servers; none where no backend can be told.
     pub back: Option<&'c Section>,
+    /// The rule by which HAProxy answers itself, or refuses: no request reaches a server.
+    pub answered: Option<&'c Found>,
+    /// The server that a `use-server` names.
+    pub chosen: Option<&'c str>,
+    /// Rules that something else decides than the requests' path and host: where they go is not sure.
+    pub doubts: Vec<&'c Found>,
+    /// Other backends that they may go to.
+    pub others: Vec<&'c Section>,
 }
 
 impl<'c> Route<'c> {
@@ -99,31 +136,123 @@ impl<'c> Route<'c> {
         let all = || fronts().flat_map(|s| binds(config, s).into_iter().filter(inet).map(move |b| (s, b)));
         let best = |tls: bool| {
             let these = || all().filter(move |(_, bind)| bind.tls == tls);
-            let with_servers = these().find(|(front, _)| backend(config, front, requests).is_some());
-            with_servers.or_else(|| these().next())
+            let routes = || these().map(|(front, bind)| Route::of(config, front, bind, requests));
+            routes().find(|route| route.back.is_some()).or_else(|| routes().next())
         };
-        let (front, bind) = best(false).or_else(|| best(true))?;
-        Some(Route { front, bind, back: backend(config, front, requests) })
+        best(false).or_else(|| best(true))
     }
 
-    /// Its servers that take requests as long as all live.
+    /// By the rules of a frontend in the order in which HAProxy looks at them, then those of the backend (http_process_req_common).
+    fn of(config: &'c Config, front: &'c Section, bind: Bind<'c>, requests: &Requests) -> Route<'c> {
+        let mut asked = Asked::of(requests, bind.tls);
+        let mut route =
+            Route { front, bind, back: None, answered: None, chosen: None, doubts: Vec::new(), others: Vec::new() };
+        route.rules(config, front, &mut asked);
+        route.back = route.backend(config, &asked);
+        if let Some(back) = route.back.filter(|back| *back != front) {
+            route.rules(config, back, &mut asked);
+        }
+        route.chosen = route.back.and_then(|back| route.server(config, back, &asked));
+        route
+    }
+
+    /// `http-request` and `redirect` of a section, in HTTP.
+    fn rules(&mut self, config: &'c Config, section: &'c Section, asked: &mut Asked<'_>) {
+        if proxy::mode(config, section) != Mode::Http {
+            return;
+        }
+        let mut lineage: Vec<&Section> = config.lineage(section).collect();
+        lineage.reverse();
+        // `redirect` counts after all `http-request`.
+        let lines = |key: &'static str| lineage.iter().flat_map(|s| config.inside(s)).filter(move |f| f.is(key));
+        for rule in lines("http-request").chain(lines("redirect")) {
+            let action = rule.arg(0).filter(|_| !rule.is("redirect")).unwrap_or("redirect");
+            let action = action.split(['(', ',']).next().unwrap_or_default();
+            let (ends, moves) = (ENDS.contains(&action), MOVES.contains(&action));
+            if !(ends || moves || action == "allow") {
+                continue;
+            }
+            match acl::applies(config, section, rule, asked) {
+                Some(false) => {}
+                Some(true) if moves => (asked.path, asked.target) = (None, None),
+                Some(true) if ends => {
+                    self.answered = self.answered.or(Some(rule));
+                    return;
+                }
+                Some(true) => return,
+                None if moves => (asked.path, asked.target) = (None, None),
+                None => self.doubts.push(rule),
+            }
+        }
+    }
+
+    /// The backend of a frontend's requests: by the first `use_backend` whose condition holds, else `default_backend`, else itself.
+    fn backend(&mut self, config: &'c Config, asked: &Asked<'_>) -> Option<&'c Section> {
+        let front = self.front;
+        let named = |name: &str| config.sections().iter().find(|s| s.is_back() && s.name == name);
+        for rule in config.inside(front).iter().filter(|f| f.is("use_backend")) {
+            let to = rule.arg(0).unwrap_or_default();
+            match acl::applies(config, front, rule, asked) {
+                Some(false) => {}
+                Some(true) if !to.contains("%[") => return named(to),
+                _ => {
+                    self.doubts.push(rule);
+                    self.others.extend(named(to).filter(|_| !self.others.iter().any(|other| other.name == to)));
+                }
+            }
+        }
+        let default = config.value(front, "default_backend").and_then(|f| named(f.arg(0)?));
+        default.or_else(|| (front.is_back() && config.inside(front).iter().any(is_server)).then_some(front))
+    }
+
+    /// The server of the first `use-server` whose condition holds, and whose server is not disabled (src/stream.c:
+    /// process_server_rules goes on with the next rule).
+    fn server(&mut self, config: &'c Config, back: &'c Section, asked: &Asked<'_>) -> Option<&'c str> {
+        let all = proxy::servers(config, back);
+        let enabled = |rule: &&Found| all.iter().any(|s| s.found.arg(0) == rule.arg(0) && !s.disabled);
+        for rule in config.inside(back).iter().filter(|f| f.is("use-server")).filter(enabled) {
+            match acl::applies(config, back, rule, asked) {
+                Some(true) => return rule.arg(0),
+                Some(false) => {}
+                None => self.doubts.push(rule),
+            }
+        }
+        None
+    }
+
+    /// Its servers that take requests as long as all live: the one that `use-server` names, else those in regular use, else of those that
+    /// are `backup` the first, or all of them (`option allbackups`).
     pub fn servers(&self, config: &'c Config) -> Vec<Server<'c>> {
-        let all = self.back.map(|back| proxy::servers(config, back)).unwrap_or_default();
-        all.into_iter().filter(Server::is_used).collect()
+        let Some(back) = self.back else { return Vec::new() };
+        let chosen =
+            |server: &Server<'c>| self.chosen.is_some() && server.found.arg(0) == self.chosen && !server.disabled;
+        let all = proxy::servers(config, back);
+        match all.iter().find(|server| chosen(server)) {
+            Some(server) => vec![server.clone()],
+            None => in_use(config, back),
+        }
     }
 }
 
-/// The backend of a frontend's requests: by the first `use_backend` whose condition holds, else `default_backend`, else itself.
-/// A condition that cannot be told from host and path alone is taken not to hold.
-fn backend<'c>(config: &'c Config, front: &'c Section, requests: &Requests) -> Option<&'c Section> {
-    let named = |name: &str| config.sections().iter().find(|s| s.is_back() && s.name == name);
-    for rule in config.inside(front).iter().filter(|f| f.is("use_backend")) {
-        if acl::applies(config, front, rule, requests) == Some(true) {
-            return named(rule.arg(0)?);
-        }
+/// Actions of `http-request` after which no server is asked.
+const ENDS: [&str; 8] = ["return", "deny", "tarpit", "redirect", "reject", "auth", "silent-drop", "use-service"];
+/// Actions of `http-request` that give the request another path.
+const MOVES: [&str; 6] = ["set-path", "replace-path", "set-uri", "replace-uri", "set-pathq", "replace-pathq"];
+
+fn is_server(found: &Found) -> bool {
+    found.is("server") || found.is("server-template")
+}
+
+/// The servers of a section that take requests as long as all live.
+pub(super) fn in_use<'c>(config: &'c Config, back: &'c Section) -> Vec<Server<'c>> {
+    let all = proxy::servers(config, back);
+    let active: Vec<Server<'_>> = all.iter().filter(|server| server.is_used()).cloned().collect();
+    if !active.is_empty() {
+        return active;
     }
-    let default = config.value(front, "default_backend").and_then(|f| named(f.arg(0)?));
-    default.or_else(|| (front.is_back() && config.inside(front).iter().any(|f| f.is("server"))).then_some(front))
+    let backups = all.into_iter().filter(|server| server.backup && !server.disabled && server.weight > 0);
+    let every = config.value(back, "option allbackups").is_some();
+    backups.take(if every { usize::MAX } else { 1 }).collect()
 }
 
 #[cfg(test)]
@@ -159,6 +288,70 @@ mod tests {
         assert_eq!(back("x", "/"), ("web".to_owned(), 1));
         assert_eq!(back("x", "/api/1"), ("api".to_owned(), 1));
         assert_eq!(back("SHOP.example", "/api"), ("shop".to_owned(), 1));
+    }
+
+    /// Backend, servers, whether HAProxy answers, and how many rules something else decides.
+    fn way(front: &str, back: &str) -> (String, Vec<String>, bool, usize) {
+        let text = format!(
+            "defaults\n mode http\nfrontend f\n bind :80\n{front} default_backend b\nbackend b\n{back} server s1 127.0.0.1:1\n server s2 \
+             127.0.0.1:2\nbackend a\n server s3 127.0.0.1:3\n"
+        );
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+        let route = Route::find(&config, &Requests::to("one.example", "/p/x.png?u=7")).unwrap();
+        let names = route.servers(&config).iter().map(|s| s.found.arg(0).unwrap().to_owned()).collect();
+        (route.back.unwrap().name.clone(), names, route.answered.is_some(), route.doubts.len())
+    }
+
+    #[test]
+    fn conditions_that_requests_decide_are_decided() {
+        for (condition, holds) in [
+            ("if { path_beg /p }", Some(true)),
+            ("if { path /p }", Some(false)),
+            ("if !{ path_end .png .jpg }", Some(false)),
+            ("if { path_end -i .PNG } { hdr(host) -i ONE.example }", Some(true)),
+            ("if { hdr(host) ONE.example }", Some(false)),
+            ("if { path / } or { path_reg ^/[a-p]/ }", Some(true)),
+            ("unless { path_dir p }", Some(false)),
+            ("if { always_true }", Some(true)),
+            ("if { url_param(u) 7 }", Some(true)),
+            ("if { hdr_dom(host) example }", Some(true)),
+            ("if METH_GET", None),
+            ("if METH_PUT", Some(false)),
+            ("if { method GET HEAD POST OPTIONS }", Some(true)),
+            ("if { src 10.0.0.0/8 }", None),
+            ("if { src 10.0.0.0/8 } { path /none }", Some(false)),
+            ("if { ssl_fc }", Some(false)),
+            ("if { hdr(user-agent) -m found }", None),
+            ("if x", Some(true)),
+            ("if !x or y", None),
+            ("", Some(true)),
+        ] {
+            let told = way(&format!(" acl x path_beg /p\n acl y src 10.0.0.1\n use_backend a {condition}\n"), "");
+            let expected = match holds {
+                Some(true) => ("a", 0),
+                Some(false) => ("b", 0),
+                None => ("b", 1),
+            };
+            assert_eq!((told.0.as_str(), told.3), expected, "{condition}");
+        }
+    }
+
+    #[test]
+    fn rules_in_order_answer_or_choose() {
+        let answered = |front: &str, back: &str| (way(front, back).2, way(front, back).3);
+        assert_eq!(answered(" http-request return status 200 if { path_beg /p }\n", ""), (true, 0));
+        assert_eq!(answered(" http-request allow if { path_beg /p }\n http-request deny\n", ""), (false, 0));
+        assert_eq!(answered(" http-request deny if { path /q }\n redirect prefix /x if { path /q }\n", ""), (false, 0));
+        assert_eq!(answered(" http-request set-path /q\n http-request deny if { path /q }\n", ""), (false, 1));
+        assert_eq!(answered("", " http-request tarpit if { path_beg /p }\n"), (true, 0));
+        assert_eq!(answered(" http-request deny if { src 10.0.0.1 }\n", ""), (false, 1));
+        let servers = |back: &str| way("", back).1;
+        assert_eq!(servers(" use-server s2 if { path_beg /p }\n"), ["s2"]);
+        assert_eq!(servers(" use-server s2 if { path_beg /p }\n default-server disabled\n"), [""; 0]);
+        assert_eq!(servers(" use-server s9 if { path_beg /q }\n use-server s1 unless { path / }\n"), ["s1"]);
+        assert_eq!(servers(" default-server backup\n"), ["s1"]);
+        assert_eq!(servers(" default-server backup\n option allbackups\n"), ["s1", "s2"]);
+        assert_eq!(way(" use_backend %[path,map(x)]\n", "").3, 1);
     }
 
     #[test]

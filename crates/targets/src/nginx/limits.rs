@@ -22,6 +22,7 @@ pub use read::Reading;
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Limit, Symptom};
 
+use super::config::Refusal;
 use crate::limits::errors;
 
 /// Every limit of the configuration that `facts` describe, those that count clients first.
@@ -37,6 +38,7 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(requests::limit_req(facts));
     all.extend(requests::limit_rate(facts));
     all.extend(facts.upstream.iter().flat_map(|upstream| upstream::all(facts, upstream)));
+    all.extend(facts.others.iter().filter_map(|upstream| upstream::max_conns(facts, upstream)));
     all
 }
 
@@ -45,8 +47,9 @@ pub(super) fn accidents() -> Vec<Limit> {
     system::accidents()
 }
 
-/// What clients see of a refusal with this status.
-fn refusal(status: u16) -> Symptom {
+/// What clients see of a refusal.
+fn refusal(refusal: &Refusal) -> Symptom {
+    let Refusal::Status(status) = *refusal else { return Symptom::default() };
     // 444 is nginx's own: it closes the connection without an answer.
     match ErrorKind::of_status(status) {
         _ if status == 444 => errors(&[ErrorKind::EofNew, ErrorKind::EofReused]),

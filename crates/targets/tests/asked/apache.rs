@@ -369,7 +369,7 @@ fn asked(made: &Made) -> Vec<String> {
     let pool =
         log.lines().filter(|l| l.contains("AH00930") && l.contains("(127.0.0.1:9)")).find_map(|l| after(l, " max="));
     if let (Some(max), Some(upstream)) = (pool, &facts.upstream) {
-        let genkai = upstream.max.as_ref().map_or(facts.threads(), |max| max.value);
+        let genkai = upstream.max[0].as_ref().map_or(facts.threads(), |max| max.value);
         // Several passes share a backend, and the first names its pool.
         let alone = log.lines().filter(|l| l.contains("AH00925") && l.contains("127.0.0.1:9/")).count()
             <= facts.children() as usize;

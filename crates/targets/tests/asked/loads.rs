@@ -16,10 +16,10 @@ use super::{explained, is_installed, limit, loads as how_many, seed};
 const MODULES: &str = "/usr/lib/apache2/modules";
 
 /// A server in a process group of its own, ended with this.
-struct Server(Child);
+pub(crate) struct Server(Child);
 
 impl Server {
-    fn start(program: &str, arguments: &[&str]) -> Server {
+    pub(crate) fn start(program: &str, arguments: &[&str]) -> Server {
         let mut command = Command::new(program);
         command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -43,7 +43,7 @@ fn until(what: &str, is: impl Fn() -> bool) {
     }
 }
 
-fn free() -> SocketAddr {
+pub(crate) fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
@@ -127,6 +127,19 @@ fn folder() -> tempfile::TempDir {
     dir
 }
 
+/// A balancer of two members, of which each has so many connections at least; with one that takes no requests.
+fn balancer(random: &mut Random, backend: SocketAddr, most: usize) -> String {
+    let more = most + random.below(3);
+    let load = |name: &str| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n");
+    let modules = ["slotmem_shm", "proxy_balancer", "lbmethod_byrequests"].map(load).concat();
+    let standby = random.pick(&["status=+H", "status=D", "max=9 status=H"]);
+    format!(
+        "{modules}<Proxy balancer://pool>\nBalancerMember http://{backend} max={most}\nBalancerMember http://localhost:{0} \
+         max={more}\nBalancerMember http://127.0.0.2:{0} {standby}\n</Proxy>\nProxyPass /app balancer://pool/\n",
+        backend.port()
+    )
+}
+
 #[test]
 fn apache_serves_as_many_at_once_as_predicted() {
     if !is_installed("apache2") {
@@ -148,12 +161,19 @@ fn apache_serves_as_many_at_once_as_predicted() {
         let pool = random.one_in(3) && mpm != "prefork";
         let most = 1 + random.below(threads);
         let max = if pool { format!("max={most}") } else { String::new() };
-        text += &format!("ProxyPass /app http://{}/ {max}\n", backend.address);
+        let balanced = pool && random.one_in(2);
+        text += &match balanced {
+            true => balancer(&mut random, backend.address, most),
+            false => format!("ProxyPass /app http://{}/ {max}\n", backend.address),
+        };
         let dir = folder();
         let (main, address) = apache(dir.path(), mpm, &text);
         let workers = predicted("apache", &main, &["apache.MaxRequestWorkers", "apache.ServerLimit"]);
         let smaller = pool && most < threads;
-        let expected = if smaller { predicted("apache", &main, &["apache.ProxyPass.max"]) } else { workers };
+        let pool_limit = if balanced { "apache.BalancerMember.max" } else { "apache.ProxyPass.max" };
+        let mut expected = if smaller { predicted("apache", &main, &[pool_limit]) } else { workers };
+        // The pools of all members may be more than there are workers.
+        expected.1 = expected.1.min(workers.1);
         let server = started(&main, address, workers.0);
         for level in levels(expected) {
             backend.let_go(false);

@@ -4,6 +4,7 @@
 //! another. A product that is not installed is left out, with a word about it.
 
 mod apache;
+mod apache_hosts;
 mod apache_said;
 mod held;
 mod loads;

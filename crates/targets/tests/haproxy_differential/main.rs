@@ -2,6 +2,8 @@
 //! one has made of it (`show info`, `show stat`). Configurations are generated from seeds; `GENKAI_DIFFERENTIAL=2000` tries so many.
 
 mod grammar;
+mod times;
+mod ways;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

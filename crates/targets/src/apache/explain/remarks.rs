@@ -149,10 +149,11 @@ fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {
         let text = format!("cannot shorten a tunnel's silence: Timeout {} is longer", facts.timeout.value);
         say(place(&held.origin).unwrap_or_default(), setting, text);
     }
-    let pool = facts.upstream.as_ref().and_then(|u| u.max.as_ref()).filter(|max| max.value > facts.threads());
-    if let Some(max) = pool {
+    let pools = facts.upstream.iter().flat_map(|u| u.max.iter().flatten().map(|max| (u.balanced, max)));
+    for (balanced, max) in pools.filter(|(_, max)| max.value > facts.threads()) {
         let text = format!("{} is more than a child can use: it has {} threads", max.value, facts.threads());
-        say(place(&max.origin).unwrap_or_default(), "ProxyPass.max", text);
+        let setting = if balanced { "BalancerMember.max" } else { "ProxyPass.max" };
+        say(place(&max.origin).unwrap_or_default(), setting, text);
     }
     all
 }

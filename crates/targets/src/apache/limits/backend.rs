@@ -84,7 +84,7 @@ fn ports(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     let ports = backend::Ports {
         id: "apache.backend.ports",
         way: "Apache to its backend",
-        addresses: upstream.address.iter().count() as u64,
+        addresses: upstream.addresses.len() as u64,
         noun: "backend",
         range: facts.ports,
         signature: signature::BACKEND_PORTS,
@@ -93,17 +93,22 @@ fn ports(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     ports.limit()
 }
 
-/// `max=` of the pass, where it is below the threads of a child: a request waits for a free connection, for ever unless
-/// `acquire` ends it.
+/// `max=` of the pass, or of a balancer's members, where it is below the threads of a child: a request waits for a free connection, for
+/// ever unless `acquire` ends it.
 fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
-    let held = upstream.max.as_ref().filter(|held| held.value < facts.threads())?;
+    let threads = facts.threads();
+    let capped = upstream.max.iter().flatten().filter(|held| held.value < threads);
+    let held = capped.min_by_key(|held| held.value)?;
+    let sizes: Vec<u64> = upstream.max.iter().map(|max| max.as_ref().map_or(threads, |held| held.value)).collect();
     let children = facts.children();
+    let setting = if upstream.balanced { "BalancerMember.max" } else { PROXY_PASS_MAX.name };
     Some(Limit {
         caps: "connections of each child process to the backend at once".to_owned(),
-        law: pools(held.value as f64, children as f64),
-        formula: match children {
-            1 => format!("max {} of the one child", held.value),
-            _ => format!(
+        law: pools(held.value as f64, sizes.iter().sum::<u64>() as f64, children as f64),
+        formula: match (upstream.balanced, children) {
+            (true, _) => balanced(&sizes, held.value, children),
+            (false, 1) => format!("max {} of the one child", held.value),
+            (false, _) => format!(
                 "from {0} (all with one child) to {children} children x max {0} = {1} (evenly spread, all children running): each \
                  child has a pool of its own",
                 held.value,
@@ -119,26 +124,41 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
             true => errors(&[ErrorKind::Status503]),
             false => Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         },
-        remedy: Some(Remedy {
-            ceiling: Some(Ceiling {
-                value: facts.threads() as f64,
-                by: format!("{} threads of a child", facts.threads()),
-            }),
+        remedy: (!upstream.balanced).then(|| Remedy {
+            ceiling: Some(Ceiling { value: threads as f64, by: format!("{threads} threads of a child") }),
             note: Some("without `max` each child may have as many connections as threads".to_owned()),
             ..raised(PROXY_PASS_MAX.name, RemedyUnit::Count, 1.0)
         }),
-        ..valued("apache.ProxyPass.max", "apache", PROXY_PASS_MAX.name, held)
+        ..valued(&format!("apache.{setting}"), "apache", setting, held)
     })
 }
 
-/// Pools of so many connections, one a child. Who comes goes to any child, and children start as they are needed: certain is what one has.
-fn pools(each: f64, children: f64) -> Law {
+/// The members of a balancer, each with a pool in each child.
+fn balanced(sizes: &[u64], least: u64, children: u64) -> String {
+    let each: Vec<String> = sizes.iter().map(u64::to_string).collect();
+    let sum: u64 = sizes.iter().sum();
+    format!(
+        "from {least} (all with one member in one child) to {} x ({}) = {}: a request waits for the member that was chosen, whether or not \
+         another one is free",
+        counted_children(children),
+        each.join(" + "),
+        sum * children
+    )
+}
+
+fn counted_children(children: u64) -> String {
+    if children == 1 { "1 child".to_owned() } else { format!("{children} children") }
+}
+
+/// Pools of so many connections in each child: who comes goes to any child, and children start as they are needed: certain is what the
+/// smallest has.
+fn pools(least: f64, each: f64, children: f64) -> Law {
     Law::Slots {
         value: each,
         reserved: 0.0,
         idle_cost: 0.0,
         busy_cost: 1.0 / children,
         pools: 1.0,
-        soft: 1.0 / children,
+        soft: least / (each * children),
     }
 }

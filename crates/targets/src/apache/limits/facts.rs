@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
-use crate::apache::config::Config;
-use crate::apache::route::{Route, listens};
+use crate::apache::config::{Config, Found};
+use crate::apache::route::{Member, Pass, Route, authority, listens, members};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY, LISTEN_BACKLOG,
     MAX_REQUEST_WORKERS, Mpm, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT,
@@ -23,10 +23,12 @@ use genkai_place::caps::Machine;
 pub struct Upstream {
     /// As the `ProxyPass` names it, and where that is written.
     pub name: SourcedValue<()>,
-    /// Its address, where it is one.
-    pub address: Option<SocketAddr>,
-    /// `max=`: connections of each child process at once; none: as many as threads.
-    pub max: Option<SourcedValue<u64>>,
+    /// Its address, where it is one; those of a balancer's members.
+    pub addresses: Vec<SocketAddr>,
+    /// `max=`: connections of each child process at once, of each member of a balancer; none: as many as threads.
+    pub max: Vec<Option<SourcedValue<u64>>>,
+    /// Whether it is a balancer, whose members have the parameters.
+    pub balanced: bool,
     /// Whether a request gives up waiting for one of them (`acquire=`).
     pub acquire: bool,
     /// `SSLProxyEngine`, where the backend is one that takes TLS and this is not on.
@@ -236,9 +238,18 @@ impl Reading<'_> {
 
     /// The setting that says how long a backend may be silent, and its value.
     fn proxy_timeout(&self, timeout: &SourcedValue<Span>) -> (String, SourcedValue<Span>) {
-        let own = [PROXY_PASS_TIMEOUT, PROXY_TIMEOUT].into_iter();
         // What is not set has no digits.
         let span = |text: &str| whole_seconds(text).filter(|span| *span > Span::from_secs(0));
+        // The timeout of a balancer is another: how long a request waits for a member. The first to give up counts.
+        let members = self.balanced();
+        let of = |member: &Member<'_>| {
+            let text = member.parameter(PROXY_PASS_TIMEOUT.directive)?.to_owned();
+            Some(SourcedValue { value: span(&text)?, written: text, origin: self.origin(member.found) })
+        };
+        if let Some(first) = members.iter().flatten().filter_map(of).min_by_key(|held| held.value) {
+            return ("BalancerMember.timeout".to_owned(), first);
+        }
+        let own = [PROXY_PASS_TIMEOUT, PROXY_TIMEOUT].into_iter().skip(usize::from(members.is_some()));
         let mut own = own.filter_map(|s| Some((s.name.to_owned(), self.raw(&s).parsed(span)?)));
         own.next().unwrap_or_else(|| (TIMEOUT.name.to_owned(), timeout.clone()))
     }
@@ -251,23 +262,54 @@ impl Reading<'_> {
         matches!(scheme, "ws" | "wss") && !hands_over
     }
 
+    fn pass(&self) -> Option<Pass<'_>> {
+        Route::find(self.config, self.requests)?.pass(self.config, &self.requests.path)
+    }
+
+    /// The members that a pass to a balancer goes to.
+    fn balanced(&self) -> Option<Vec<Member<'_>>> {
+        members(self.config, &self.pass()?.url)
+    }
+
+    fn origin(&self, found: &Found) -> Origin {
+        Origin::File { path: self.config.file(found.file).path.clone(), line: found.line }
+    }
+
     fn upstream(&self) -> Option<Upstream> {
-        let route = Route::find(self.config, self.requests)?;
-        let pass = route.pass(self.config, &self.requests.path)?;
-        let path = self.config.file(pass.found.file).path.clone();
-        let origin = Origin::File { path, line: pass.found.line };
-        let (scheme, authority) = pass.authority();
-        // Without the user and password that a URL may have.
-        let authority = authority.rsplit('@').next().unwrap_or(authority);
-        let max = self.raw(&PROXY_PASS_MAX);
+        let pass = self.pass()?;
+        let members = self.balanced();
+        let urls: Vec<&str> =
+            members.as_ref().map_or(vec![&pass.url], |all| all.iter().map(|m| m.url.as_str()).collect());
+        let (scheme, name) = pass.authority();
+        let limit = |text: &str| u64::try_from(value::atoi(text)).ok().filter(|max| *max > 0);
+        let own = |member: &Member<'_>| {
+            let text = member.parameter(PROXY_PASS_MAX.directive)?;
+            Some(SourcedValue { value: limit(text)?, written: text.to_owned(), origin: self.origin(member.found) })
+        };
+        let waits = |member: &Member<'_>| member.parameter("acquire").is_some();
         Some(Upstream {
-            name: SourcedValue { value: (), written: authority.to_owned(), origin },
-            address: authority.replace("localhost", "127.0.0.1").parse().ok(),
-            max: max.parsed(|text| u64::try_from(value::atoi(text)).ok().filter(|max| *max > 0)),
-            acquire: pass.parameter("acquire").is_some(),
-            unencrypted: Some(self.raw(&SSL_PROXY_ENGINE))
-                .filter(|held| matches!(scheme, "https" | "wss") && !held.written.eq_ignore_ascii_case("on")),
-            untimed: self.is_untimed(scheme),
+            name: SourcedValue { value: (), written: host(name).to_owned(), origin: self.origin(pass.found) },
+            addresses: urls.iter().filter_map(|url| address(url)).collect(),
+            max: match &members {
+                Some(all) => all.iter().map(own).collect(),
+                None => vec![self.raw(&PROXY_PASS_MAX).parsed(limit)],
+            },
+            balanced: members.is_some(),
+            acquire: members.as_ref().map_or(pass.parameter("acquire").is_some(), |all| all.iter().any(waits)),
+            untimed: self.is_untimed(urls.first().map_or(scheme, |url| authority(url).0)),
+            unencrypted: Some(self.raw(&SSL_PROXY_ENGINE)).filter(|held| {
+                let tls = urls.iter().any(|url| matches!(authority(url).0, "https" | "wss"));
+                tls && !held.written.eq_ignore_ascii_case("on")
+            }),
         })
     }
+}
+
+/// An authority without the user and password that a URL may have.
+fn host(authority: &str) -> &str {
+    authority.rsplit('@').next().unwrap_or(authority)
+}
+
+fn address(url: &str) -> Option<SocketAddr> {
+    host(authority(url).1).replace("localhost", "127.0.0.1").parse().ok()
 }

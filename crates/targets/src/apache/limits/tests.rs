@@ -103,6 +103,32 @@ fn a_tunnel_costs_a_worker_and_event_may_hold_one_of_each_child_back() {
 }
 
 #[test]
+fn a_balancer_has_the_pools_and_timeouts_of_its_members() {
+    let text = "\nProxyTimeout 30\n<Proxy balancer://b>\nBalancerMember http://127.0.0.1:1 max=5 timeout=7\nBalancerMember \
+                http://127.0.0.1:2 max=9\nBalancerMember http://127.0.0.1:3 max=1 status=+H\n</Proxy>\n";
+    let balanced = |text: &str| {
+        let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+        let text = format!("Listen 80\nProxyPass / balancer://b/ timeout=2 max=3{text}");
+        let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
+        Facts::of(&config, &Requests::to("x", "/"), &machine())
+    };
+    let facts = balanced(text);
+    assert_eq!(
+        (facts.proxy_timeout.0.as_str(), facts.proxy_timeout.1.value.as_secs_f64()),
+        ("BalancerMember.timeout", 7.0)
+    );
+    assert_eq!(facts.upstream.as_ref().unwrap().addresses.len(), 2);
+    let pool = limit(&facts, "apache.BalancerMember.max");
+    let Law::Slots { value, busy_cost, soft, .. } = pool.law else { panic!("{:?}", pool.law) };
+    assert_eq!(((value * soft / busy_cost).round(), (value / busy_cost).round()), (5.0, 14.0 * 16.0));
+    assert!(pool.formula.contains("16 children x (5 + 9) = 224") && pool.remedy.is_none(), "{}", pool.formula);
+    let none = balanced(&text.replace("max=", "min="));
+    assert!(of(&none).iter().all(|l| l.id != "apache.BalancerMember.max"));
+    assert_eq!(none.proxy_timeout.1.value.as_secs_f64(), 7.0);
+    assert_eq!(balanced(&text.replace(" timeout=7", "")).proxy_timeout.1.value.as_secs_f64(), 30.0);
+}
+
+#[test]
 fn every_message_that_is_recognised_belongs_to_a_limit() {
     use genkai_model::limit::Sign;
     let all =

@@ -1,7 +1,7 @@
 //! Limits that show in HAProxy but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::Facts;
 use crate::haproxy::evidence::{metrics, signature};
@@ -26,6 +26,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
 /// `maxconn`, or `minconn`, of the servers. Requests beyond them wait in the queue, those that wait too long are answered 503.
 pub(super) fn server(facts: &Facts) -> Option<Limit> {
     let held = facts.capacity.as_ref()?;
+    let known = facts.doubt.is_none();
     let wait = facts.queue_timeout.as_ref();
     let refused = if facts.http { "then 503" } else { "then they are closed" };
     let until = wait.map_or_else(
@@ -48,11 +49,44 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
         value: held.written.clone(),
         origin: held.origin.clone(),
         caps: format!("{what} that the servers get at once; further ones wait in HAProxy's queue"),
-        law: held.law(facts.http, wait.map(|(_, held)| held.value.as_secs_f64())),
-        formula: format!("{}; {until}", held.formula.replace("requests", what)),
+        law: match known {
+            true => held.law(facts.http, wait.map(|(_, held)| held.value.as_secs_f64())),
+            false => Law::Unknown,
+        },
+        formula: format!("{}; {until}{}", held.formula.replace("requests", what), unsure(facts)),
         symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: true },
-        remedy: limit.remedy.map(|remedy| Remedy { setting: setting.to_owned(), ..remedy }),
+        remedy: limit.remedy.filter(|_| known).map(|remedy| Remedy {
+            setting: setting.to_owned(),
+            parts: held.parts as f64,
+            ..remedy
+        }),
         ..limit
+    })
+}
+
+/// The same of other backends that requests may go to: no number says how many do.
+pub(super) fn others(facts: &Facts) -> impl Iterator<Item = Limit> {
+    let what = if facts.http { "requests" } else { "connections" };
+    facts.others.iter().map(move |(name, held)| Limit {
+        value: held.written.clone(),
+        origin: held.origin.clone(),
+        caps: format!("{what} that the servers of `{name}` get at once; further ones wait in HAProxy's queue"),
+        formula: format!("{}{}", held.formula.replace("requests", what), unsure(facts)),
+        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: true },
+        signatures: vec![log(signature::QUEUE_TIMEOUT, Strength::Supports)],
+        source: "HAProxy configuration manual 5.2, `maxconn`; 4.2, `use_backend`".to_owned(),
+        ..Limit::named(&format!("haproxy.server.maxconn.{name}"), "haproxy", SERVER_MAXCONN.name)
+    })
+}
+
+/// What is said where it is not decided which requests come there.
+fn unsure(facts: &Facts) -> String {
+    let doubt = facts.doubt.as_ref();
+    doubt.map_or_else(String::new, |rules| {
+        format!(
+            "; cannot tell which of these {} come here: {rules} decides",
+            if facts.http { "requests" } else { "connections" }
+        )
     })
 }
 

@@ -22,6 +22,8 @@ pub struct Capacity {
     pub fixed: bool,
     /// Servers without a cap, where that leaves no number.
     pub uncapped: bool,
+    /// How many equal parts the numbers have, each of which a server's setting stands for.
+    pub parts: u64,
     /// `minconn` or `maxconn` of the servers, different ones one after the other.
     pub written: String,
     /// Where the first of them is.
@@ -31,17 +33,22 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Of the servers in use of `back`, in a process with so many connections; none: nothing ever waits.
-    pub fn of(config: &Config, back: &Section, used: &[Server<'_>], process: u64) -> Option<Capacity> {
+    /// Of the servers in use of `back` for requests of one source for `target`, in a process with so many connections; none: nothing ever
+    /// waits.
+    pub fn of(config: &Config, back: &Section, used: &[Server<'_>], process: u64, target: &str) -> Option<Capacity> {
         let servers = used.iter().map(|s| s.count).fold(0, u64::saturating_add);
-        let choice = if servers == 1 { Choice::AnyWithRoom } else { choice(config, back) };
+        let choice = if servers == 1 { Choice::AnyWithRoom } else { choice(config, back, target) };
         let uncapped = used.iter().any(|s| s.maxconn == 0);
         if used.iter().all(|s| s.maxconn == 0) || uncapped && choice == Choice::AnyWithRoom {
             return None;
         }
         let grows = used.iter().any(|s| s.minconn != s.maxconn);
         let full = fullconn(config, back, process);
-        let most = used.iter().map(|s| s.count.saturating_mul(s.maxconn)).fold(0, u64::saturating_add);
+        let each = used.iter().map(|s| s.count.saturating_mul(s.maxconn));
+        let most = match choice {
+            Choice::One(_) => used.iter().map(|s| s.maxconn).max().unwrap_or(0),
+            _ => each.fold(0, u64::saturating_add),
+        };
         let lowest = used.iter().map(|s| s.minconn).filter(|n| *n > 0).min().unwrap_or(0);
         let least = if choice == Choice::AnyWithRoom { free(used, full, most) } else { lowest };
         let key = if grows { "minconn" } else { "maxconn" };
@@ -54,8 +61,9 @@ impl Capacity {
             least,
             most,
             full: (grows && alike && choice == Choice::AnyWithRoom).then_some(full),
-            fixed: !grows && choice == Choice::AnyWithRoom,
+            fixed: !grows && least == most && matches!(choice, Choice::AnyWithRoom | Choice::One(_)),
             uncapped,
+            parts: if choice == Choice::AnyWithRoom { servers } else { 1 },
             written: different(used.iter().map(|s| if grows { s.minconn } else { s.maxconn })),
             origin,
             formula: formula(used, choice, (grows && !uncapped).then_some(full), most),
@@ -120,6 +128,12 @@ fn formula(used: &[Server<'_>], choice: Choice, full: Option<u64>, most: u64) ->
     };
     match choice {
         Choice::AnyWithRoom => sum,
+        Choice::One(what) => {
+            let all: Vec<String> = used.iter().map(|s| each(&Server { count: 1, ..s.clone() })).collect();
+            let mut numbers = all.clone();
+            numbers.dedup();
+            format!("maxconn {} requests at once: one {what}, one server", numbers.join(" or "))
+        }
         Choice::Drawn => format!("{sum}, or fewer: a server is drawn, and who draws a full one waits"),
         Choice::ByKey => format!("{sum}, or fewer: each request has its server, and waits where that one is full"),
     }
@@ -150,7 +164,7 @@ mod tests {
             Config::of_texts(vec![("/x".into(), format!("backend b\n{back}").into())], Reading::default()).unwrap();
         let section = &config.sections()[0];
         let used: Vec<Server<'_>> = proxy::servers(&config, section).into_iter().filter(Server::is_used).collect();
-        Capacity::of(&config, section, &used, 2000).map(|c| (c.least, c.most, c.fixed, c.written))
+        Capacity::of(&config, section, &used, 2000, "/").map(|c| (c.least, c.most, c.fixed, c.written))
     }
 
     #[test]
@@ -172,13 +186,20 @@ mod tests {
     #[test]
     fn a_key_or_a_draw_may_make_requests_wait_for_one_server() {
         let two = " server a 1:1 maxconn 10\n server b 1:1 maxconn 15\n";
-        for balance in ["source", "uri", "random", "hdr(host)"] {
-            assert_eq!(
-                of(&format!(" balance {balance}\n{two}")).map(|c| (c.0, c.1, c.2)),
-                Some((10, 25, false)),
-                "{balance}"
-            );
+        for (balance, most) in [
+            ("source", 15),
+            ("uri", 15),
+            ("hdr(host)", 15),
+            ("random", 25),
+            ("hdr(x)", 25),
+            ("uri\n hash-balance-factor 150", 25),
+        ] {
+            let told = of(&format!(" balance {balance}\n{two}")).map(|c| (c.0, c.1, c.2));
+            assert_eq!(told, Some((10, most, false)), "{balance}");
         }
+        let alike = of(&format!(" balance source\n{}", two.replace("15", "10"))).unwrap();
+        assert_eq!((alike.1, alike.2), (10, true), "one server gets all");
+        assert_eq!(of(&format!(" balance url_param u\n{two}")).map(|c| c.2), Some(true), "there is no such parameter");
         assert_eq!(of(" balance source\n server a 1:1 maxconn 10\n").map(|c| (c.0, c.2)), Some((10, true)));
     }
 

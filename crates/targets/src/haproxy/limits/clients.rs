@@ -82,6 +82,20 @@ pub(super) fn frontend(facts: &Facts) -> Option<Limit> {
     })
 }
 
+/// `maxconn` of the listener's line.
+pub(super) fn bind(facts: &Facts) -> Option<Limit> {
+    let held = facts.bind_maxconn.as_ref().filter(|held| held.value < facts.maxconn.value)?;
+    Some(Limit {
+        caps: "connections of clients at once to this address".to_owned(),
+        law: connections(held.value as f64, 1.0),
+        formula: format!("maxconn {} of the bind line; each of its addresses has as many", held.value),
+        source: "HAProxy src/listener.c: listener_accept (a full listener stops accepting)".to_owned(),
+        signatures: Vec::new(),
+        symptom: waits(),
+        ..valued("haproxy.bind.maxconn", "haproxy", "bind.maxconn", held)
+    })
+}
+
 /// Descriptors of the process, where `ulimit-n` or the machine gives it fewer than its `maxconn` needs; else what they are.
 pub(super) fn nofile(facts: &Facts) -> Limit {
     let by_maxconn = facts.nofile.value >= facts.needed();

@@ -5,9 +5,9 @@ use genkai_model::units::Span;
 
 use super::capacity::Capacity;
 use crate::files::Requests;
-use crate::haproxy::config::Config;
+use crate::haproxy::config::{Config, Section};
 use crate::haproxy::proxy::{self, Mode, Server, first_parameter};
-use crate::haproxy::route::{Address, Route, binds};
+use crate::haproxy::route::{Address, Route, binds, in_use};
 use crate::haproxy::settings::{
     BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
     TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE, TIMEOUT_SERVER, TIMEOUT_TUNNEL, TUNE_BUFSIZE,
@@ -58,6 +58,12 @@ pub struct Facts {
     pub back: Option<String>,
     /// How many requests they get at once, where that is capped.
     pub capacity: Option<Capacity>,
+    /// The same of other backends that requests may go to, with their names.
+    pub others: Vec<(String, Capacity)>,
+    /// Rules of which the configuration does not tell whether they hold for these requests.
+    pub doubt: Option<String>,
+    /// Connections at once of the listener, where it says so itself.
+    pub bind_maxconn: Option<SourcedValue<u64>>,
     /// How long one may wait; the setting that says so.
     pub queue_timeout: Option<(&'static str, SourcedValue<Span>)>,
     /// How long a server may take to accept.
@@ -98,7 +104,9 @@ impl Facts {
         let own = own(running.unwrap_or(config), threads.value);
         let (maxconn, available, nofile) = connections(config, requests, machine, own);
         let front_maxconn = number(&FRONTEND_MAXCONN).filter(|h| h.value > 0);
-        let used = route.as_ref().map(|r| r.servers(config)).unwrap_or_default();
+        // Where HAProxy answers itself there is nothing behind it.
+        let served = route.as_ref().filter(|r| r.answered.is_none());
+        let used = served.map(|r| r.servers(config)).unwrap_or_default();
         let servers = used.iter().map(|s| s.count).fold(0, u64::saturating_add);
         let time = |setting: &Setting| {
             number_of(config, setting, requests, |text| Some(value::lenient_time(text)?.0))
@@ -120,7 +128,13 @@ impl Facts {
         Facts {
             backlog: backlog(config, requests, front_maxconn.as_ref().unwrap_or(&maxconn)),
             rates: rates.collect(),
-            capacity: route.as_ref().and_then(|r| Capacity::of(config, r.back?, &used, maxconn.value)),
+            capacity: served.and_then(|r| Capacity::of(config, r.back?, &used, maxconn.value, &requests.path)),
+            others: served.map(|r| others(config, r, maxconn.value, &requests.path)).unwrap_or_default(),
+            doubt: served.and_then(|r| doubt(config, r)),
+            bind_maxconn: route
+                .as_ref()
+                .and_then(|r| of_bind(config, r, FRONTEND_MAXCONN.directive))
+                .filter(|h| h.value > 0),
             maxconn_written: number(&MAXCONN).is_some_and(|held| held.value > 0),
             available,
             strict: !refused(config, "strict-limits"),
@@ -133,7 +147,7 @@ impl Facts {
             front_maxconn,
             http: route.as_ref().is_none_or(|r| proxy::mode(config, r.front) == Mode::Http),
             servers,
-            back: route.as_ref().and_then(|r| Some(r.back?.title())),
+            back: served.and_then(|r| Some(r.back?.title())),
             queue_timeout,
             connect_timeout: time(&TIMEOUT_CONNECT),
             request_timeout: [&TIMEOUT_HTTP_REQUEST, &TIMEOUT_CLIENT].into_iter().find_map(|s| Some((s, time(s)?))),
@@ -166,6 +180,29 @@ impl Facts {
     pub fn workers(&self) -> u32 {
         self.threads.value.min(self.cores).max(1)
     }
+}
+
+/// Capacities of other backends that requests may go to.
+fn others(config: &Config, route: &Route<'_>, process: u64, target: &str) -> Vec<(String, Capacity)> {
+    let of = |back: &&Section| {
+        Some((back.name.clone(), Capacity::of(config, back, &in_use(config, back), process, target)?))
+    };
+    route.others.iter().filter(|back| Some(**back) != route.back).filter_map(of).collect()
+}
+
+/// What decides where requests go, and is not in the configuration.
+fn doubt(config: &Config, route: &Route<'_>) -> Option<String> {
+    let rules: Vec<String> =
+        route.doubts.iter().map(|rule| format!("`{}` at {}", rule.name(), config.place(rule))).collect();
+    (!rules.is_empty()).then(|| rules.join(", "))
+}
+
+/// A number of the listener's line.
+fn of_bind(config: &Config, route: &Route<'_>, key: &str) -> Option<SourcedValue<u64>> {
+    let word = route.bind.found.option(1, key)?;
+    let path = config.file(route.bind.found.file).path.clone();
+    let origin = Origin::File { path, line: route.bind.found.line };
+    Some(SourcedValue { value: value::whole(&word.value)?, written: word.value.clone(), origin })
 }
 
 /// `timeout tunnel`, which supersedes those of both sides once a tunnel is open (src/stream.c: the backend's `timeout.tunnel`);
@@ -272,12 +309,7 @@ fn connections(
 
 fn backlog(config: &Config, requests: &Requests, maxconn: &SourcedValue<u64>) -> SourcedValue<u32> {
     let route = Route::find(config, requests);
-    let of_bind = route.as_ref().and_then(|r| {
-        let word = r.bind.found.option(1, BACKLOG.directive)?;
-        let path = config.file(r.bind.found.file).path.clone();
-        let origin = Origin::File { path, line: r.bind.found.line };
-        Some(SourcedValue { value: value::whole(&word.value)?, written: word.value.clone(), origin })
-    });
+    let of_bind = route.as_ref().and_then(|r| of_bind(config, r, BACKLOG.directive));
     let held = of_bind.or_else(|| number_of(config, &BACKLOG, requests, value::whole)).filter(|h| h.value > 0);
     let held = held.unwrap_or_else(|| SourcedValue {
         value: if maxconn.value > 0 { maxconn.value } else { QUEUE },

@@ -20,9 +20,11 @@ use genkai_model::limit::Limit;
 pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![clients::maxconn(facts), clients::nofile(facts)];
     all.extend(clients::frontend(facts));
+    all.extend(clients::bind(facts));
     all.extend(clients::rates(facts));
     all.extend(clients::silent(facts));
     all.extend(backend::server(facts));
+    all.extend(backend::others(facts));
     all.extend([system::backlog(facts), system::cpu(facts), system::memory(facts)]);
     all.extend(backend::all(facts));
     all
@@ -92,6 +94,35 @@ mod tests {
         let text = with("", " fullconn 1000\n server s1 1:1 minconn 5 maxconn 60\n timeout queue 20s\n");
         let law = law(&text, "haproxy.server.minconn");
         assert_eq!(law, Some(Law::Growing { least: 5.0, most: 60.0, full: Some(1000.0), wait: Some(20.0) }));
+    }
+
+    #[test]
+    fn a_listener_has_a_maxconn_of_its_own() {
+        let text = with("", "").replace("bind :80", "bind :80 maxconn 9");
+        let connections =
+            Law::Slots { value: 9.0, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+        assert_eq!(law(&text, "haproxy.bind.maxconn"), Some(connections));
+    }
+
+    #[test]
+    fn where_something_else_decides_there_is_no_number_and_the_reason() {
+        let text = with(" use_backend c if { src 10.0.0.0/8 }\n", " server s1 1:1 maxconn 5\n")
+            + "backend c\n server s2 1:1 maxconn 7\n";
+        let limits = told(&text, false);
+        for id in ["haproxy.server.maxconn", "haproxy.server.maxconn.c"] {
+            let limit = limits.iter().find(|limit| limit.id == id).unwrap();
+            assert_eq!((&limit.law, limit.remedy.is_none()), (&Law::Unknown, true), "{id}");
+            assert!(limit.formula.ends_with("`use_backend` at /x:9 decides"), "{}", limit.formula);
+        }
+        let answered = with(" http-request return status 200\n", " server s1 1:1 maxconn 5\n");
+        assert_eq!(law(&answered, "haproxy.server.maxconn"), None, "no request reaches a server");
+    }
+
+    #[test]
+    fn the_remedy_is_for_each_server() {
+        let limits = told(&with("", " server s1 1:1 maxconn 5\n server-template t 1-2 a:1 maxconn 5\n"), false);
+        let parts = |id: &str| limits.iter().find(|l| l.id == id).and_then(|l| Some(l.remedy.as_ref()?.parts));
+        assert_eq!((parts("haproxy.server.maxconn"), parts("haproxy.maxconn")), (Some(3.0), Some(1.0)));
     }
 
     #[test]

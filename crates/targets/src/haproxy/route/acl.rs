@@ -1,95 +1,175 @@
-//! Conditions of rules, as far as host and path of a request decide them (configuration manual 7).
+//! Conditions of rules, as far as the requests under test decide them (configuration manual 7).
 
-use crate::files::Requests;
+use super::Asked;
 use crate::haproxy::config::{Config, Found, Section};
 
-/// Whether a rule applies to requests of `requests`; none where something else decides.
-pub(super) fn applies(config: &Config, section: &Section, rule: &Found, requests: &Requests) -> Option<bool> {
+/// Methods that load has.
+const METHODS: [&str; 3] = ["GET", "HEAD", "POST"];
+
+/// Whether a rule applies to requests; none where something else decides.
+pub(super) fn applies(config: &Config, section: &Section, rule: &Found, asked: &Asked<'_>) -> Option<bool> {
     let words: Vec<&str> = rule.words.iter().map(|w| w.value.as_str()).collect();
     let Some(at) = words.iter().position(|w| matches!(*w, "if" | "unless")) else { return Some(true) };
-    let alternatives = words[at + 1..].split(|w| matches!(*w, "or" | "||"));
-    let mut any = Some(false);
-    for terms in alternatives {
-        let all =
-            terms.iter().try_fold(true, |so_far, term| Some(so_far && self::term(config, section, term, requests)?));
-        any = match (any, all) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            (Some(false), Some(false)) => Some(false),
-            _ => None,
-        };
+    let terms = terms(&words[at + 1..]);
+    let alternatives = terms.split(|term| term.is_or());
+    let all = alternatives.map(|terms| and(terms.iter().map(|term| term.holds(config, section, asked))));
+    or(all).map(|holds| holds == (words[at] == "if"))
+}
+
+/// Whether all hold: one that does not decides it.
+fn and(all: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    or(all.map(|holds| holds.map(|holds| !holds))).map(|any| !any)
+}
+
+/// Whether any holds: one that does decides it.
+fn or(all: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    let all: Vec<Option<bool>> = all.collect();
+    match all.contains(&Some(true)) {
+        true => Some(true),
+        false if all.contains(&None) => None,
+        false => Some(false),
     }
-    any.map(|holds| holds == (words[at] == "if"))
 }
 
-/// One name of a condition, maybe with `!`. Lines of the same name are alternatives.
-fn term(config: &Config, section: &Section, term: &str, requests: &Requests) -> Option<bool> {
-    let (negated, name) = term.strip_prefix('!').map_or((false, term), |rest| (true, rest));
-    let holds = match name {
-        "TRUE" => true,
-        "FALSE" => false,
-        _ => {
-            let mut lines = config.inside(section).iter().filter(|f| f.is("acl") && f.arg(0) == Some(name)).peekable();
-            lines.peek()?;
-            let all: Vec<Option<bool>> = lines.map(|line| matches(line, requests)).collect();
-            if all.contains(&Some(true)) {
-                true
-            } else if all.contains(&None) {
-                return None;
-            } else {
-                false
+/// A part of a condition.
+struct Term<'w> {
+    negated: bool,
+    /// The name of an ACL, or the words of one without a name.
+    words: Vec<&'w str>,
+    named: bool,
+}
+
+/// The parts of a condition: names, `{ ... }` and `or`, each maybe with `!` before it.
+fn terms<'w>(words: &[&'w str]) -> Vec<Term<'w>> {
+    let (mut all, mut words, mut negated) = (Vec::new(), words.iter(), false);
+    while let Some(word) = words.next() {
+        let rest = word.trim_start_matches('!');
+        negated ^= (word.len() - rest.len()) % 2 == 1;
+        match rest {
+            "" => continue,
+            "{" => {
+                let inner = words.by_ref().take_while(|word| **word != "}").copied().collect();
+                all.push(Term { negated, words: inner, named: false });
             }
+            name => all.push(Term { negated, words: vec![name], named: true }),
         }
-    };
-    Some(holds != negated)
+        negated = false;
+    }
+    all
 }
 
-/// `acl NAME CRITERION [-i] [--] PATTERN...`
-fn matches(line: &Found, requests: &Requests) -> Option<bool> {
-    let criterion = line.arg(1)?;
-    let host = requests.host.split(':').next().unwrap_or_default();
-    let path = requests.path.split(['?', '#']).next().unwrap_or_default();
-    let (subject, how) = match criterion {
-        "path" | "path_beg" | "path_end" | "path_sub" | "path_dir" => (path, criterion.trim_start_matches("path")),
-        _ => {
-            let rest = criterion.strip_prefix("req.").unwrap_or(criterion).strip_prefix("hdr")?;
-            let (how, name) = rest.split_once('(')?;
-            name.to_ascii_lowercase().starts_with("host)").then_some((host, how))?
+impl Term<'_> {
+    fn is_or(&self) -> bool {
+        self.named && matches!(self.words[..], ["or" | "||"])
+    }
+
+    fn holds(&self, config: &Config, section: &Section, asked: &Asked<'_>) -> Option<bool> {
+        let holds = match self.named {
+            true => named(config, section, self.words[0], asked),
+            false => matches(&self.words, asked),
+        };
+        holds.map(|holds| holds != self.negated)
+    }
+}
+
+/// An ACL by its name: lines of the same name are alternatives. Some names are HAProxy's own (configuration manual 7.4).
+fn named(config: &Config, section: &Section, name: &str, asked: &Asked<'_>) -> Option<bool> {
+    let sections: Vec<&Section> = config.lineage(section).collect();
+    let lines = sections.iter().flat_map(|s| config.inside(s)).filter(|f| f.is("acl") && f.arg(0) == Some(name));
+    let words = lines.map(|line| line.words[2..].iter().map(|w| w.value.as_str()).collect::<Vec<_>>());
+    let all: Vec<Option<bool>> = words.map(|words| matches(&words, asked)).collect();
+    match name {
+        _ if !all.is_empty() => or(all.into_iter()),
+        "TRUE" | "HTTP" | "HTTP_1.1" => Some(true),
+        "FALSE" | "HTTP_1.0" | "HTTP_2.0" => Some(false),
+        _ => over(&METHODS, |method| name.strip_prefix("METH_").map(|wanted| wanted == method)),
+    }
+}
+
+/// What holds of every text that a value may be; none where they differ.
+fn over(texts: &[&str], holds: impl Fn(&str) -> Option<bool>) -> Option<bool> {
+    let mut all: Vec<bool> = texts.iter().map(|text| holds(text)).collect::<Option<_>>()?;
+    all.dedup();
+    if let [one] = all[..] { Some(one) } else { None }
+}
+
+/// What a criterion looks at: every text that it may be, and how it compares by itself.
+struct Subject {
+    texts: Vec<String>,
+    how: &'static str,
+}
+
+/// The ways to compare of which a criterion may bear the name: `path_beg`.
+const HOW: [(&str, &str); 7] = [
+    ("_beg", "beg"),
+    ("_end", "end"),
+    ("_sub", "sub"),
+    ("_dir", "dir"),
+    ("_dom", "dom"),
+    ("_reg", "reg"),
+    ("_str", "str"),
+];
+
+fn subject(criterion: &str, asked: &Asked<'_>) -> Option<Subject> {
+    let (name, converters) = criterion.split_once(',').unwrap_or((criterion, ""));
+    let (name, argument) = name.split_once('(').map_or((name, ""), |(n, a)| (n, a.split(')').next().unwrap_or(a)));
+    let (name, how) = HOW.iter().find_map(|(end, how)| Some((name.strip_suffix(end)?, *how))).unwrap_or((name, "str"));
+    let one = |text: Option<&str>| text.map(|text| vec![text.to_owned()]);
+    let texts = match (name, argument) {
+        ("path", "") => one(asked.path),
+        ("url", "") => one(asked.target),
+        ("query", "") => one(asked.query()),
+        ("method", "") => Some(METHODS.map(str::to_owned).to_vec()),
+        ("hdr" | "req.hdr" | "req.fhdr", name) if name.split(',').next()?.eq_ignore_ascii_case("host") => {
+            one(asked.host)
         }
+        ("url_param" | "urlp", name) => one(asked.parameter(name)),
+        _ => None,
     };
-    let mut patterns = line.words[3..].iter().map(|w| w.value.as_str()).peekable();
-    let mut folded = subject == host;
-    let mut how = how;
-    while let Some(flag) = patterns.peek().filter(|p| p.starts_with('-')) {
+    let texts = texts?;
+    match converters {
+        "" => Some(Subject { texts, how }),
+        "lower" => Some(Subject { texts: texts.iter().map(|text| text.to_ascii_lowercase()).collect(), how }),
+        _ => None,
+    }
+}
+
+/// `CRITERION [-i] [-m HOW] [--] PATTERN...`
+fn matches(words: &[&str], asked: &Asked<'_>) -> Option<bool> {
+    let (criterion, rest) = words.split_first()?;
+    match *criterion {
+        "always_true" => return Some(true),
+        "always_false" => return Some(false),
+        "ssl_fc" => return Some(asked.tls),
+        _ => {}
+    }
+    let subject = subject(criterion, asked)?;
+    let (mut blind, mut how, mut patterns) = (false, subject.how, rest.iter().peekable());
+    while let Some(flag) = patterns.next_if(|word| word.starts_with('-')) {
         match *flag {
-            "-i" => folded = true,
-            "--" => {}
-            "-m" => {
-                patterns.next();
-                how = match *patterns.peek()? {
-                    "str" => "",
-                    "beg" => "_beg",
-                    "end" => "_end",
-                    "sub" => "_sub",
-                    _ => return None,
-                };
-            }
+            "-i" => blind = true,
+            "--" => break,
+            "-m" => how = patterns.next()?,
             _ => return None,
         }
-        patterns.next();
     }
-    let fold = |text: &str| if folded { text.to_ascii_lowercase() } else { text.to_owned() };
-    let subject = fold(subject);
-    let mut any = false;
-    for pattern in patterns.map(fold) {
-        any |= match how {
-            "" => subject == pattern,
-            "_beg" => subject.starts_with(&pattern),
-            "_end" => subject.ends_with(&pattern),
-            "_sub" => subject.contains(&pattern),
-            "_dir" => subject.split('/').any(|part| part == pattern.trim_matches('/')),
-            "_dom" => subject == pattern || subject.ends_with(&format!(".{pattern}")),
-            _ => return None,
-        };
-    }
-    Some(any)
+    let patterns: Vec<&str> = patterns.copied().collect();
+    let texts: Vec<&str> = subject.texts.iter().map(String::as_str).collect();
+    over(&texts, |text| or(patterns.iter().map(|pattern| compared(text, pattern, how, blind))))
+}
+
+fn compared(text: &str, pattern: &str, how: &str, blind: bool) -> Option<bool> {
+    let fold = |text: &str| if blind { text.to_ascii_lowercase() } else { text.to_owned() };
+    let (text, folded) = (fold(text), fold(pattern));
+    Some(match how {
+        "str" => text == folded,
+        "beg" => text.starts_with(&folded),
+        "end" => text.ends_with(&folded),
+        "sub" => text.contains(&folded),
+        "dir" => text.split('/').any(|part| part == folded.trim_matches('/')),
+        "dom" => text.split('.').collect::<Vec<_>>().windows(folded.split('.').count()).any(|w| w.join(".") == folded),
+        "reg" => regex::RegexBuilder::new(pattern).case_insensitive(blind).build().ok()?.is_match(&text),
+        "found" => true,
+        _ => return None,
+    })
 }

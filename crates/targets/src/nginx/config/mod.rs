@@ -4,28 +4,34 @@
 //! [`Config::walk`] and what is built on it; changes are [`Edit`]s, which replace spans and leave every other byte alone.
 
 mod edit;
+mod flow;
 mod include;
 mod insert;
 pub mod lexer;
 mod listen;
+mod location;
 mod lua;
 mod pass;
 mod route;
 mod syntax;
 mod tree;
+mod variables;
 mod walk;
 
 use std::path::{Path, PathBuf};
 
 pub use crate::files::ConfigError;
 pub use edit::Edit;
+pub(in crate::nginx) use flow::ITSELF;
+pub use flow::{Refusal, Stage, Way};
 pub use include::{MAX_INCLUSIONS, MAX_SIZE};
 pub(in crate::nginx) use listen::is_socket_option;
 pub use listen::{Address, Family, Host, Listen, sockets};
-pub use pass::{Pass, Protocol, Target, Upstream, UpstreamServer};
+pub use pass::{Pass, Protocol, Target, Upstream, UpstreamServer, authority};
 pub use route::{Route, asked};
 pub use syntax::{Problem, SyntaxError};
 pub use tree::{Directive, End, MAX_DEPTH, Word, parse};
+pub use variables::{Value, Variables};
 pub use walk::{Block, Found};
 
 use include::Includes;

@@ -107,6 +107,11 @@ fn parts(argument: &str) -> (&str, &str, &str) {
     (scheme, &after[..end], &after[end..])
 }
 
+/// Host and port of an argument of a `*_pass`.
+pub fn authority(argument: &str) -> String {
+    parts(argument).1.to_owned()
+}
+
 impl<'a> Pass<'a> {
     fn read(found: Found<'a>, upstreams: &[(Family, String)]) -> Option<Pass<'a>> {
         let (_, protocol, port) = PASSES.into_iter().find(|(name, ..)| found.directive.is(name))?;

@@ -67,7 +67,7 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
 /// the law counts these, and the others take twice as much. Where one worker may get all clients, its share is what all have.
 fn soft(facts: &Facts) -> f64 {
     let (value, reserved) = (facts.worker_connections.value as f64, facts.base_slots() as f64);
-    let dearest = if facts.cached { 2.0 } else { 1.0 };
+    let dearest = if facts.cached || facts.mixed { 2.0 } else { 1.0 };
     let workers = if facts.uneven { f64::from(facts.workers.value) } else { 1.0 };
     ((SOFT * value - reserved) / (dearest * workers) + reserved) / value
 }
@@ -87,6 +87,9 @@ fn spread(facts: &Facts) -> String {
 /// What clients cost, for the formula.
 fn costs(facts: &Facts) -> &'static str {
     match facts.busy_slots() {
+        _ if facts.mixed => {
+            "; a request that is proxied takes 2 connections, another one 1, and what decides that is not in the configuration"
+        }
         _ if facts.cached => "; a response from the cache takes 1 connection, another one 2",
         2 => "; a proxied client holds 2 connections, an idle one 1",
         _ => "",

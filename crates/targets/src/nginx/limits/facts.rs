@@ -7,6 +7,7 @@ use genkai_model::limit::Ceiling;
 use genkai_model::units::Span;
 
 use super::Keyed;
+use crate::nginx::config::Refusal;
 use crate::settings::SourcedValue;
 
 /// What answers a request for the path under load.
@@ -31,8 +32,10 @@ pub struct ConnZone {
     pub keyed: Keyed,
     /// Requests in flight allowed for one key.
     pub number: SourcedValue<u64>,
-    /// Status of a refusal.
-    pub status: u16,
+    /// What clients get where it refuses.
+    pub refusal: Refusal,
+    /// Why it is not known whether requests come by it; none: all do.
+    pub only: Option<String>,
 }
 
 /// A `limit_req` in force for the path under load.
@@ -50,8 +53,10 @@ pub struct ReqZone {
     pub burst: u64,
     /// Of these, how many are served at once; the others wait (`nodelay`: all, `delay=`: some).
     pub at_once: u64,
-    /// Status of a refusal.
-    pub status: u16,
+    /// What clients get where it refuses.
+    pub refusal: Refusal,
+    /// Why it is not known whether requests come by it; none: all do.
+    pub only: Option<String>,
 }
 
 /// The upstream that answers the path under load.
@@ -74,6 +79,10 @@ pub struct Upstream {
     pub shared: bool,
     /// `keepalive` connections cached in each worker; none: a new connection for each request.
     pub keepalive: Option<u64>,
+    /// What clients get where no server takes a request.
+    pub refusal: Refusal,
+    /// Why it is not known whether requests go there; none: all do.
+    pub only: Option<String>,
 }
 
 /// Everything the limits are computed from.
@@ -104,8 +113,8 @@ pub struct Facts {
     pub serving: Serving,
     /// Whether its responses may come from a cache, without the upstream.
     pub cached: bool,
-    /// `return` answers in a phase before `limit_conn` and `limit_req` are looked at.
-    pub returns: bool,
+    /// Whether something that the configuration does not tell decides whether there is an upstream at all.
+    pub mixed: bool,
     /// `limit_rate`: bytes of a response that are sent in a second, and bytes that go before it counts; none: no cap.
     pub limit_rate: Option<SourcedValue<(u64, u64)>>,
     /// The buffer that a response's head must fit.
@@ -122,6 +131,8 @@ pub struct Facts {
     pub limit_req: Vec<ReqZone>,
     /// The upstream, when there is one.
     pub upstream: Option<Upstream>,
+    /// Other upstreams that requests may go to, where something decides that the configuration does not tell.
+    pub others: Vec<Upstream>,
     /// How long an upstream may take to accept.
     pub connect_timeout: SourcedValue<Span>,
     /// How long an upstream may be silent.
@@ -158,11 +169,11 @@ impl Facts {
 
     /// Slots of a client whose request is in flight, the fewest that it can have.
     pub fn busy_slots(&self) -> u64 {
-        if self.serving == Serving::Upstream && !self.cached { 2 } else { 1 }
+        if self.serving == Serving::Upstream && !self.cached && !self.mixed { 2 } else { 1 }
     }
 
     /// Descriptors of a client whose request is in flight.
     pub fn busy_descriptors(&self) -> u64 {
-        if self.serving == Serving::Nothing { 1 } else { 2 }
+        if self.serving == Serving::Nothing && !self.mixed { 1 } else { 2 }
     }
 }

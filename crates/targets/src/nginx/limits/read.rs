@@ -6,9 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
-use super::key::Keys;
-use super::{ConnZone, Facts, Machine, ReqZone, Serving, Upstream};
-use crate::nginx::config::{self, Address, Config, Found, Host, Listen, Pass, Protocol, Route, Target, sockets};
+use super::{ConnZone, Facts, Keyed, Machine, ReqZone, Serving, Upstream};
+use crate::nginx::config::{
+    self, Address, Config, Found, Host, ITSELF, Listen, Pass, Protocol, Route, Stage, Target, Variables, Way, sockets,
+};
 use crate::nginx::settings::{
     ACCEPT_MUTEX, ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, LIMIT_CONN, LIMIT_CONN_ZONE, LIMIT_REQ, LIMIT_REQ_ZONE,
     LISTEN_BACKLOG, MULTI_ACCEPT, Named, PROXY_BUFFER_SIZE, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, Setting,
@@ -57,6 +58,7 @@ impl Reading<'_> {
         let listeners = sockets(&listens) as u32 - own_listeners;
         let own = listens.iter().filter(|l| l.reuseport).count() as u32;
         let pass = self.route.pass();
+        let (upstream, others) = self.upstreams();
         Facts {
             uneven: workers.value > 1 && [&ACCEPT_MUTEX, &MULTI_ACCEPT].iter().any(|setting| self.is_on(setting)),
             worker_connections: self.value(&WORKER_CONNECTIONS, value::count),
@@ -69,7 +71,7 @@ impl Reading<'_> {
             helpers: self.helpers(),
             serving: self.serving(pass.as_ref()),
             cached: self.cached(pass.as_ref()),
-            returns: self.route.returns(),
+            mixed: self.is_mixed(),
             limit_rate: self.limit_rate(),
             head_buffer: self.head_buffer(pass.as_ref()),
             backlog: self.value(&LISTEN_BACKLOG, number),
@@ -80,7 +82,8 @@ impl Reading<'_> {
             connect_timeout: self.of_protocol(pass.as_ref(), &PROXY_CONNECT_TIMEOUT, span),
             read_timeout: self.of_protocol(pass.as_ref(), &PROXY_READ_TIMEOUT, span),
             upgrades: self.upgrades(),
-            upstream: pass.as_ref().map(|pass| self.upstream(pass)),
+            upstream,
+            others,
             cores: machine.cores,
             ports: machine.ports,
             workers,
@@ -154,15 +157,19 @@ impl Reading<'_> {
     }
 
     fn serving(&self, pass: Option<&Pass<'_>>) -> Serving {
-        const ITSELF: [&str; 5] =
-            ["stub_status", "empty_gif", "content_by_lua_block", "content_by_lua_file", "js_content"];
-        let inside = self.route.handler.last().unwrap_or(&self.route.server).inside();
-        let answers = self.route.returns() || inside.iter().any(|f| ITSELF.iter().any(|name| f.directive.is(name)));
+        let inside = self.route.handler().last().unwrap_or(&self.route.server).inside();
+        let itself = inside.iter().any(|f| ITSELF.iter().any(|name| f.directive.is(name)));
         match pass {
             Some(_) => Serving::Upstream,
-            None if answers => Serving::Nothing,
+            None if itself || self.route.ways[0].status.is_some() => Serving::Nothing,
             None => Serving::File,
         }
+    }
+
+    fn is_mixed(&self) -> bool {
+        let mut passed = self.route.ways.iter().map(|way| way.pass().is_some());
+        let first = passed.next();
+        self.route.ways.iter().any(|way| way.lost.is_some()) || passed.any(|one| Some(one) != first)
     }
 
     /// The argument with this name before its `=`.
@@ -178,41 +185,77 @@ impl Reading<'_> {
         Some((found, key))
     }
 
-    fn status(&self, name: &str) -> u16 {
-        self.word(name).and_then(|text| text.parse().ok()).unwrap_or(503)
+    /// The zones that count requests: of each way those of the first location that counts them, as nginx counts a request once. Those
+    /// that not all ways come by say so.
+    fn zones<Z: Zone>(&self, at: impl Fn(&Stage<'_>) -> Vec<Z>) -> Vec<Z> {
+        let of = |way: &Way<'_>| {
+            let mut stages: Vec<Vec<Z>> = way.looked.iter().map(&at).collect();
+            stages.retain(|zones| !zones.is_empty());
+            let counting = stages.iter().position(|zones| zones.iter().any(|zone| zone.keyed() != Keyed::Nothing));
+            if stages.is_empty() { Vec::new() } else { stages.swap_remove(counting.unwrap_or(0)) }
+        };
+        let ways: Vec<Vec<Z>> = self.route.ways.iter().map(of).collect();
+        let mut all: Vec<Z> = Vec::new();
+        for zone in ways.iter().flatten() {
+            if !all.contains(zone) {
+                all.push(zone.clone());
+            }
+        }
+        let why = self.doubts();
+        let everywhere = |zone: &Z| ways.iter().all(|zones| zones.contains(zone));
+        all.into_iter()
+            .map(|zone| if everywhere(&zone) && !self.is_lost() { zone } else { zone.only(why.clone()) })
+            .collect()
+    }
+
+    fn is_lost(&self) -> bool {
+        self.route.ways.iter().any(|way| way.lost.is_some())
+    }
+
+    /// What is not decided, in words.
+    fn doubts(&self) -> String {
+        let lost = self.route.ways.iter().filter_map(|way| way.lost.as_ref());
+        let all: Vec<&str> = self.route.doubts.iter().chain(lost).map(String::as_str).collect();
+        all.join(", ")
     }
 
     fn limit_conn(&self) -> Vec<ConnZone> {
-        if self.word("limit_conn_dry_run").as_deref() == Some("on") {
-            return Vec::new();
-        }
-        let status = self.status("limit_conn_status");
-        let read = |f: &Found<'_>| {
-            let (zone, text) = (f.arg(0)?, f.arg(1)?);
-            let (_, key) = self.zone(LIMIT_CONN_ZONE.directive, &zone)?;
-            let keyed = self.keys().of(&key);
-            Some(ConnZone { key, keyed, number: self.held(f, value::count(&text)?, text), zone, status })
-        };
-        self.route.inherited(LIMIT_CONN.directive).iter().filter_map(read).collect()
+        self.zones(|stage| {
+            let word = |name: &str| self.route.inherited_at(&stage.chain, name).last().and_then(|f| f.arg(0));
+            let status = word("limit_conn_status").and_then(|text| text.parse().ok()).unwrap_or(503);
+            let read = |f: &Found<'_>| {
+                let (zone, text) = (f.arg(0)?, f.arg(1)?);
+                let (_, key) = self.zone(LIMIT_CONN_ZONE.directive, &zone)?;
+                let keyed = self.keyed(stage, &key);
+                let number = self.held(f, value::count(&text)?, text);
+                Some(ConnZone { key, keyed, number, zone, refusal: stage.refused(status), only: None })
+            };
+            let dry = word("limit_conn_dry_run").as_deref() == Some("on");
+            let found = self.route.inherited_at(&stage.chain, LIMIT_CONN.directive);
+            found.iter().filter(|_| !dry).filter_map(read).collect()
+        })
     }
 
     fn limit_req(&self) -> Vec<ReqZone> {
-        if self.word("limit_req_dry_run").as_deref() == Some("on") {
-            return Vec::new();
-        }
-        let status = self.status("limit_req_status");
-        let read = |f: &Found<'_>| {
-            let zone = Self::named(f, "zone")?;
-            let (definition, key) = self.zone(LIMIT_REQ_ZONE.directive, &zone)?;
-            let rate = Self::named(&definition, "rate").unwrap_or_else(|| "1r/s".to_owned());
-            let rate = self.held(&definition, value::rate(&rate)? as f64 / 60.0, rate);
-            let burst = Self::named(f, "burst").and_then(|n| n.parse().ok()).unwrap_or(0);
-            let delay = Self::named(f, "delay").and_then(|n| n.parse().ok()).unwrap_or(0);
-            let at_once = if f.args().iter().any(|a| a == "nodelay") { burst } else { burst.min(delay) };
-            let keyed = self.keys().of(&key);
-            Some(ReqZone { zone, key, keyed, rate, burst, at_once, status })
-        };
-        self.route.inherited(LIMIT_REQ.directive).iter().filter_map(read).collect()
+        self.zones(|stage| {
+            let word = |name: &str| self.route.inherited_at(&stage.chain, name).last().and_then(|f| f.arg(0));
+            let status = word("limit_req_status").and_then(|text| text.parse().ok()).unwrap_or(503);
+            let read = |f: &Found<'_>| {
+                let zone = Self::named(f, "zone")?;
+                let (definition, key) = self.zone(LIMIT_REQ_ZONE.directive, &zone)?;
+                let rate = Self::named(&definition, "rate").unwrap_or_else(|| "1r/s".to_owned());
+                let rate = self.held(&definition, value::rate(&rate)? as f64 / 60.0, rate);
+                let burst = Self::named(f, "burst").and_then(|n| n.parse().ok()).unwrap_or(0);
+                let delay = Self::named(f, "delay").and_then(|n| n.parse().ok()).unwrap_or(0);
+                let at_once = if f.args().iter().any(|a| a == "nodelay") { burst } else { burst.min(delay) };
+                let keyed = self.keyed(stage, &key);
+                let refusal = stage.refused(status);
+                Some(ReqZone { zone, key, keyed, rate, burst, at_once, refusal, only: None })
+            };
+            let dry = word("limit_req_dry_run").as_deref() == Some("on");
+            let found = self.route.inherited_at(&stage.chain, LIMIT_REQ.directive);
+            found.iter().filter(|_| !dry).filter_map(read).collect()
+        })
     }
 
     /// A setting that each way to an upstream has by a name of its own.
@@ -253,16 +296,62 @@ impl Reading<'_> {
         self.status == Some(SocketAddr::from((ip, port)))
     }
 
-    /// Values of keys, for the requests under load.
-    fn keys(&self) -> Keys<'_> {
-        // Then the visitor is who a header says.
-        let real = self.config.walk().iter().any(|f| f.directive.is("set_real_ip_from"));
-        Keys { config: self.config, route: &self.route, visitor: self.visitor.filter(|_| !real) }
+    /// What a zone with this key does with requests that come by.
+    fn keyed(&self, stage: &Stage<'_>, key: &str) -> Keyed {
+        Keyed::by(&self.known(&stage.variables).value(key))
     }
 
-    fn upstream(&self, pass: &Pass<'_>) -> Upstream {
+    /// Variables of the requests under load. Where a header says who the visitor is, it is not known.
+    fn known<'v>(&self, variables: &Variables<'v>) -> Variables<'v> {
+        let real = self.config.walk().iter().any(|f| f.directive.is("set_real_ip_from"));
+        variables.clone().of_visitor(self.visitor.filter(|_| !real))
+    }
+
+    /// The upstream that requests go to, and others that they may go to where something else decides.
+    fn upstreams(&self) -> (Option<Upstream>, Vec<Upstream>) {
+        let of = |way: &Way<'_>| way.pass().map(|pass| self.targets(way, &pass)).unwrap_or_default();
+        let ways: Vec<Vec<Upstream>> = self.route.ways.iter().map(of).collect();
+        let mut all: Vec<Upstream> = Vec::new();
+        for one in ways.iter().flatten() {
+            if !all.contains(one) {
+                all.push(one.clone());
+            }
+        }
+        let sure = !self.is_lost() && ways.iter().all(|targets| *targets == ways[0]) && all.len() <= 1;
+        let why = self.doubts();
+        for one in all.iter_mut().filter(|one| !sure && one.only.is_none()) {
+            one.only = Some(why.clone());
+        }
+        let passed = self.route.pass().is_some() && !all.is_empty();
+        let first = passed.then(|| all.remove(0));
+        (first, all)
+    }
+
+    /// What a pass may name: one target, or several where a variable decides; any group where that is not known.
+    fn targets(&self, way: &Way<'_>, pass: &Pass<'_>) -> Vec<Upstream> {
+        let groups = self.config.upstreams();
+        let mut named: Vec<String> = Vec::new();
+        let text = pass.found.arg(0).unwrap_or_default();
+        if pass.target == Target::Variable {
+            let value = self.known(&way.variables).value(&text);
+            let any = || groups.iter().map(|group| group.name.clone()).collect();
+            named = value.texts.map_or_else(any, |texts| texts.iter().map(|text| config::authority(text)).collect());
+        }
+        if named.is_empty() {
+            return vec![self.upstream(way, pass, None)];
+        }
+        let why = format!("`{text}` at {} decides", pass.found.place());
+        let alone = named.len() == 1 && self.known(&way.variables).value(&text).texts.is_some();
+        let of =
+            |name: &String| Upstream { only: (!alone).then(|| why.clone()), ..self.upstream(way, pass, Some(name)) };
+        named.iter().map(of).collect()
+    }
+
+    /// The target of a pass, or the one that its variables name.
+    fn upstream(&self, way: &Way<'_>, pass: &Pass<'_>, named: Option<&str>) -> Upstream {
+        let written = named.unwrap_or(&pass.authority).to_owned();
         let mut upstream = Upstream {
-            name: self.held(&pass.found, (), pass.authority.clone()),
+            name: self.held(&pass.found, (), written.clone()),
             addresses: Vec::new(),
             unix: 0,
             servers: 1,
@@ -270,20 +359,17 @@ impl Reading<'_> {
             resolved: None,
             shared: false,
             keepalive: None,
+            refusal: way.refused(502),
+            only: None,
         };
-        match &pass.target {
-            Target::Address(address) => {
+        let is = |u: &config::Upstream<'_>| u.family == config::Family::Http && u.name.eq_ignore_ascii_case(&written);
+        match (&pass.target, self.config.upstreams().iter().find(|u| is(u))) {
+            (Target::Address(address), _) => {
                 upstream.addresses.extend(socket(address));
                 upstream.unix = u32::from(is_unix(address));
             }
-            Target::Upstream(name) => {
-                let named =
-                    |u: &config::Upstream<'_>| u.family == config::Family::Http && u.name.eq_ignore_ascii_case(name);
-                if let Some(group) = self.config.upstreams().iter().find(|u| named(u)) {
-                    self.group(group, &mut upstream);
-                }
-            }
-            Target::Variable => {}
+            (_, Some(group)) => self.group(group, &mut upstream),
+            (_, None) => upstream.addresses.extend(written.parse::<SocketAddr>().ok()),
         }
         upstream
     }
@@ -306,6 +392,33 @@ impl Reading<'_> {
         // CHANGES of 1.29.7: 32 connections by default in an explicit group.
         let by_default = (self.version >= (1, 29, 7)).then_some(32);
         upstream.keepalive = group.keepalive.as_ref().map(|(n, _)| *n).or(by_default).filter(|&n| n > 0);
+    }
+}
+
+/// A zone that counts requests.
+trait Zone: Clone + PartialEq {
+    fn keyed(&self) -> Keyed;
+    /// The same where only some requests come by it.
+    fn only(self, why: String) -> Self;
+}
+
+impl Zone for ConnZone {
+    fn keyed(&self) -> Keyed {
+        self.keyed
+    }
+
+    fn only(self, why: String) -> Self {
+        ConnZone { only: Some(why), ..self }
+    }
+}
+
+impl Zone for ReqZone {
+    fn keyed(&self) -> Keyed {
+        self.keyed
+    }
+
+    fn only(self, why: String) -> Self {
+        ReqZone { only: Some(why), ..self }
     }
 }
 

@@ -4,6 +4,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Sym
 
 use super::{ConnZone, Facts, Keyed, ReqZone, refusal};
 use crate::limits::{self, SLOW, at_once, log, raised, valued};
+use crate::nginx::config::Refusal;
 use crate::nginx::evidence::signature;
 use crate::nginx::settings::{CLIENT_MAX_BODY_SIZE, LIMIT_CONN, LIMIT_RATE, LIMIT_REQ};
 
@@ -26,8 +27,22 @@ fn named(plain: &str, zone: &str, zones: usize) -> String {
     if zones == 1 { plain.to_owned() } else { format!("{plain}.{zone}") }
 }
 
-/// What is said of a key that may be empty.
-const DEPENDS: &str = "it depends: requests for which it is empty are not counted";
+/// Why a limit has no number that all requests share; none: it has.
+fn doubt(key: &str, keyed: Keyed, only: Option<&String>) -> Option<String> {
+    match keyed {
+        _ if let Some(why) = only => Some(format!("; cannot tell whether it counts these requests: {why}")),
+        Keyed::Depends => Some(format!(
+            " for one value of {key}; it depends: requests for which it is empty are not counted, and each value has a count of its own"
+        )),
+        Keyed::Counts | Keyed::Nothing => None,
+    }
+}
+
+/// The same where refusals are answered by something else.
+fn answered(refusal: &Refusal) -> Option<String> {
+    let Refusal::Elsewhere(to) = refusal else { return None };
+    Some(format!("; cannot tell what is refused: those beyond it go to {to}"))
+}
 
 /// What the reader should know of a limit that counts by visitor, where the load comes from one address.
 fn key_note(key: &str) -> String {
@@ -50,19 +65,20 @@ fn rate_note(zone: &ReqZone) -> String {
 /// Requests in flight for one key. (`ngx_http_limit_conn_handler` counts a connection only while it has a request that
 /// was read, so an idle client costs nothing.)
 pub(super) fn limit_conn(facts: &Facts) -> Vec<Limit> {
-    let counted: Vec<_> = facts.limit_conn.iter().filter(|zone| counts(facts, zone.keyed)).collect();
+    let counted: Vec<_> = facts.limit_conn.iter().filter(|zone| zone.keyed != Keyed::Nothing).collect();
     let limit = |zone: &&ConnZone| {
         let setting = named(LIMIT_CONN.name, &zone.zone, counted.len());
         let (number, name) = (zone.number.value, &zone.zone);
-        let known = zone.keyed == Keyed::Counts;
+        let doubt = doubt(&zone.key, zone.keyed, zone.only.as_ref()).or_else(|| answered(&zone.refusal));
+        let known = doubt.is_none();
         let counts = format!("{number} requests in flight (zone {name}, all workers together)");
         Limit {
             caps: format!("requests in flight for one value of {}", zone.key),
             law: if known { at_once(number as f64, 1.0) } else { Law::Unknown },
-            formula: if known { counts } else { format!("{counts} for one value of {}; {DEPENDS}", zone.key) },
+            formula: counts + &doubt.unwrap_or_default(),
             source: "nginx src/http/modules/ngx_http_limit_conn_module.c: ngx_http_limit_conn_handler".to_owned(),
             signatures: vec![log(&signature::in_zone(signature::LIMIT_CONN, name), Strength::Decisive)],
-            symptom: refusal(zone.status),
+            symptom: refusal(&zone.refusal),
             remedy: known.then(|| Remedy {
                 ceiling: Some(Ceiling { value: 65535.0, by: "nginx (connections \"must be less 65536\")".to_owned() }),
                 note: Some(key_note(&zone.key)),
@@ -74,18 +90,14 @@ pub(super) fn limit_conn(facts: &Facts) -> Vec<Limit> {
     counted.iter().map(limit).collect()
 }
 
-/// Whether a zone with such a key counts requests for the path under load.
-fn counts(facts: &Facts, keyed: Keyed) -> bool {
-    keyed != Keyed::Nothing && !facts.returns
-}
-
 /// Requests a second for one key.
 pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
-    let counted: Vec<_> = facts.limit_req.iter().filter(|zone| counts(facts, zone.keyed)).collect();
+    let counted: Vec<_> = facts.limit_req.iter().filter(|zone| zone.keyed != Keyed::Nothing).collect();
     let limit = |zone: &&ReqZone| {
         let setting = named(LIMIT_REQ.name, &zone.zone, counted.len());
         let delays = zone.burst > zone.at_once;
-        let known = zone.keyed == Keyed::Counts;
+        let doubt = doubt(&zone.key, zone.keyed, zone.only.as_ref()).or_else(|| answered(&zone.refusal));
+        let known = doubt.is_none();
         Limit {
             caps: format!("requests a second for one value of {}", zone.key),
             law: match known {
@@ -98,7 +110,7 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
                 zone.burst,
                 waits(zone),
                 zone.zone,
-                if known { String::new() } else { format!(" for one value of {}; {DEPENDS}", zone.key) }
+                doubt.unwrap_or_default()
             ),
             source: "nginx src/http/modules/ngx_http_limit_req_module.c: ngx_http_limit_req_lookup (leaky bucket)"
                 .to_owned(),
@@ -106,7 +118,7 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
                 log(&signature::in_zone(signature::LIMIT_REQ, &zone.zone), Strength::Decisive),
                 log(&signature::in_zone(signature::LIMIT_REQ_DELAY, &zone.zone), Strength::Supports),
             ],
-            symptom: Symptom { slow: delays, ..refusal(zone.status) },
+            symptom: Symptom { slow: delays, ..refusal(&zone.refusal) },
             remedy: known.then(|| Remedy { note: Some(rate_note(zone)), ..raised(&setting, RemedyUnit::Rate, 1.0) }),
             ..valued(&format!("nginx.{setting}"), "nginx", &setting, &zone.rate)
         }

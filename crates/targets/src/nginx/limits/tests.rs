@@ -7,6 +7,7 @@ use genkai_model::units::Span;
 use crate::settings::SourcedValue;
 
 use super::*;
+use crate::nginx::config::Refusal;
 
 fn held<T: ToString>(value: T) -> SourcedValue<T> {
     SourcedValue { written: value.to_string(), value, origin: Origin::Given }
@@ -23,6 +24,8 @@ fn behind() -> Upstream {
         resolved: None,
         shared: false,
         keepalive: None,
+        refusal: Refusal::Status(502),
+        only: None,
     }
 }
 
@@ -41,7 +44,7 @@ fn proxy(worker_connections: u64) -> Facts {
         helpers: 0,
         serving: Serving::Upstream,
         cached: false,
-        returns: false,
+        mixed: false,
         limit_rate: None,
         head_buffer: held(4096),
         backlog: held(511),
@@ -50,6 +53,7 @@ fn proxy(worker_connections: u64) -> Facts {
         limit_conn: Vec::new(),
         limit_req: Vec::new(),
         upstream: Some(behind()),
+        others: Vec::new(),
         connect_timeout: held(Span::from_secs(60)),
         read_timeout: held(Span::from_secs(60)),
         upgrades: false,
@@ -148,7 +152,8 @@ fn zone(name: &str) -> ConnZone {
         key: "$binary_remote_addr".into(),
         keyed: Keyed::Counts,
         number: held(10),
-        status: 429,
+        refusal: Refusal::Status(429),
+        only: None,
     }
 }
 
@@ -173,7 +178,8 @@ fn limit_req_is_a_rate_that_may_delay() {
             rate: held(5.0),
             burst,
             at_once: if nodelay { burst } else { 0 },
-            status: 503,
+            refusal: Refusal::Status(503),
+            only: None,
         };
         limit(&Facts { limit_req: vec![zone], ..proxy(512) }, "nginx.limit_req")
     };
@@ -251,12 +257,27 @@ fn a_key_that_is_empty_limits_nobody() {
     let depends = of_key(Keyed::Depends).unwrap();
     assert_eq!((depends.law, depends.remedy.is_none()), (Law::Unknown, true));
     assert!(
-        depends.formula.ends_with("it depends: requests for which it is empty are not counted"),
+        depends
+            .formula
+            .ends_with("requests for which it is empty are not counted, and each value has a count of its own"),
         "{}",
         depends.formula
     );
-    let returning = Facts { limit_conn: vec![zone("per")], returns: true, ..proxy(512) };
-    assert!(of(&returning).iter().all(|limit| limit.id != "nginx.limit_conn"));
+}
+
+#[test]
+fn what_is_not_decided_has_no_number_and_says_why() {
+    let only = ConnZone { only: Some("`if` at /x:3".into()), ..zone("per") };
+    let led = ConnZone { refusal: Refusal::Elsewhere("@f (error_page at /x:4)".into()), ..zone("per") };
+    for (zone, why) in [(only, "whether it counts these requests: `if` at /x:3"), (led, "those beyond it go to @f")] {
+        let told = limit(&Facts { limit_conn: vec![zone], ..proxy(512) }, "nginx.limit_conn");
+        assert_eq!((told.law, told.remedy), (Law::Unknown, None));
+        assert!(told.formula.contains(why), "{}", told.formula);
+    }
+    let max_conns = Some(SourcedValue { value: vec![8], written: "8".into(), origin: Origin::Given });
+    let other = Upstream { max_conns, only: Some("`$u` at /x:5 decides".into()), ..behind() };
+    let told = limit(&Facts { others: vec![other], ..proxy(512) }, "nginx.upstream.max_conns.backend");
+    assert!(told.law == Law::Unknown && told.formula.ends_with("which requests go there: `$u` at /x:5 decides"));
 }
 
 #[test]
@@ -290,7 +311,8 @@ fn every_message_that_is_recognised_belongs_to_a_limit() {
         rate: held(5.0),
         burst: 1,
         at_once: 0,
-        status: 503,
+        refusal: Refusal::Status(503),
+        only: None,
     };
     let upstream = Upstream {
         max_conns: Some(SourcedValue { value: vec![1], written: "1".into(), origin: Origin::Given }),

@@ -5,6 +5,7 @@ use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength};
 
 use super::{Facts, Upstream};
 use crate::limits::{backend, counted, errors, log, raised, valued};
+use crate::nginx::config::Refusal;
 use crate::nginx::evidence::signature;
 use crate::nginx::settings::{PROXY_BUFFER_SIZE, PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS};
 use crate::settings::SourcedValue;
@@ -15,7 +16,7 @@ pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     all.extend(queue(upstream));
     all.extend(facts.upgrades.then(|| idle(facts)));
     all.extend(ports(facts, upstream));
-    all.extend(upstream.max_conns.as_ref().map(|held| max_conns(facts, upstream, held)));
+    all.extend(max_conns(facts, upstream));
     all
 }
 
@@ -101,7 +102,8 @@ fn ports(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
 
 /// `max_conns` of the upstream's servers. Without a zone each worker counts alone, and connections are not spread evenly over workers: from
 /// all in one worker to as many in each.
-fn max_conns(facts: &Facts, upstream: &Upstream, held: &SourcedValue<Vec<u64>>) -> Limit {
+pub(super) fn max_conns(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
+    let held = upstream.max_conns.as_ref()?;
     let counts = if upstream.shared { 1 } else { u64::from(facts.workers.value) };
     let (servers, sum) = (held.value.len() as f64, held.value.iter().sum::<u64>());
     // The law's value is what a server may have, so that it can be set; its part of the servers and workers is the cost.
@@ -113,17 +115,31 @@ fn max_conns(facts: &Facts, upstream: &Upstream, held: &SourcedValue<Vec<u64>>) 
         pools: 1.0,
         soft: 1.0 / counts as f64,
     };
-    let known = upstream.resolved.is_none();
-    Limit {
+    let doubt = doubt(upstream);
+    let known = upstream.resolved.is_none() && doubt.is_none();
+    let setting = match &upstream.only {
+        Some(_) => format!("{}.{}", UPSTREAM_MAX_CONNS.name, upstream.name.written),
+        None => UPSTREAM_MAX_CONNS.name.to_owned(),
+    };
+    Some(Limit {
         caps: "connections to the upstream's servers at once".to_owned(),
         law: if known { law } else { Law::Unknown },
-        formula: format!("{}{}", connections(upstream, held, sum, counts), each_address(upstream)),
+        formula: connections(upstream, held, sum, counts) + &each_address(upstream) + &doubt.unwrap_or_default(),
         source: "nginx src/http/ngx_http_upstream_round_robin.c: ngx_http_upstream_get_round_robin_peer (busy: 502)"
             .to_owned(),
         signatures: vec![log(signature::UPSTREAM_NONE_LIVE, Strength::Supports)],
-        symptom: errors(&[ErrorKind::Status502]),
+        symptom: super::refusal(&upstream.refusal),
         remedy: known.then(|| raised(UPSTREAM_MAX_CONNS.name, RemedyUnit::Count, 1.0)),
-        ..valued("nginx.upstream.max_conns", "nginx", UPSTREAM_MAX_CONNS.name, held)
+        ..valued(&format!("nginx.{setting}"), "nginx", &setting, held)
+    })
+}
+
+/// Why its numbers say nothing of these requests.
+fn doubt(upstream: &Upstream) -> Option<String> {
+    match (&upstream.only, &upstream.refusal) {
+        (Some(why), _) => Some(format!("; cannot tell which requests go there: {why}")),
+        (None, Refusal::Elsewhere(to)) => Some(format!("; cannot tell what is refused: those beyond it go to {to}")),
+        (None, Refusal::Status(_)) => None,
     }
 }
 

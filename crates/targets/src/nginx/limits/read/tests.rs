@@ -5,6 +5,7 @@ use std::path::Path;
 use genkai_model::limit::Ceiling;
 
 use super::*;
+use crate::nginx::config::Refusal;
 
 const MACHINE: fn() -> Machine = || Machine {
     descriptors: 1024,
@@ -55,11 +56,14 @@ fn values_come_from_the_innermost_block_with_their_line() {
     assert_eq!((root.nofile.value, line(&root.nofile.origin)), (2048, 2));
     assert_eq!((root.body.value, line(&root.body.origin)), (8 << 20, 5));
     assert_eq!((root.backlog.value, line(&root.backlog.origin)), (64, 10));
-    assert_eq!((root.limit_conn[0].number.value, root.limit_conn[0].status), (100, 503));
+    assert_eq!((root.limit_conn[0].number.value, &root.limit_conn[0].refusal), (100, &Refusal::Status(503)));
     assert!(root.limit_req.is_empty());
     let up = facts_of(text, "/up/x");
     assert_eq!((up.body.value, line(&up.body.origin)), (0, 13));
-    assert_eq!((up.limit_conn.len(), up.limit_conn[0].number.value, up.limit_conn[0].status), (1, 3, 429));
+    assert_eq!(
+        (up.limit_conn.len(), up.limit_conn[0].number.value, &up.limit_conn[0].refusal),
+        (1, 3, &Refusal::Status(429))
+    );
     let req = &up.limit_req[0];
     assert_eq!((req.rate.value, req.burst, req.at_once, line(&req.rate.origin)), (0.5, 5, 5, 8));
     assert_eq!(up.read_timeout.value, Span::from_secs(90));
@@ -110,4 +114,99 @@ fn max_conns_is_a_cap_only_when_every_server_has_one() {
     assert_eq!((backup.max_conns.unwrap().value, backup.servers), (vec![5, 6], 1));
     let open = group("server 127.0.0.1:1 max_conns=5; server 127.0.0.1:2; keepalive 16;");
     assert_eq!((open.max_conns, open.keepalive), (None, Some(16)));
+}
+
+/// `limit_conn` in force, with what refuses; none of a number that is not known.
+fn conns(http: &str, server: &str) -> Vec<(String, Option<u64>, Refusal)> {
+    let text = format!(
+        "events {{}}\nhttp {{ limit_conn_zone all zone=z:1m; limit_conn_zone all zone=y:1m; {http}\nserver {{ listen 80; {server} }} }}\n"
+    );
+    let zones = facts_of(&text, "/").limit_conn.into_iter();
+    zones.map(|zone| (zone.zone, Some(zone.number.value).filter(|_| zone.only.is_none()), zone.refusal)).collect()
+}
+
+#[test]
+fn limits_are_those_of_where_a_request_goes() {
+    let refused = || Refusal::Status(503);
+    let pass = "proxy_pass http://127.0.0.1:9;";
+    let of = |server: &str| conns("", &server.replace("PASS", pass));
+    let five = vec![("z".to_owned(), Some(5), refused())];
+    for server in [
+        "location / { try_files $uri @b; } location @b { limit_conn z 5; PASS }",
+        "location / { try_files $uri /in; } location /in { internal; limit_conn z 5; PASS }",
+        "location / { rewrite ^ /in last; limit_conn y 1; } location /in { limit_conn z 5; PASS }",
+        "rewrite ^/(.*) /in/$1 last; location / { PASS } location /in { limit_conn z 5; PASS }",
+        "rewrite ^ /in; rewrite ^/in$ /in2; location / { PASS } location /in2 { limit_conn z 5; PASS }",
+        "location / { rewrite ^ /in break; limit_conn z 5; PASS } location /in { limit_conn y 1; PASS }",
+        "location / { return 418; error_page 418 @b; } location @b { limit_conn z 5; PASS }",
+        "location / { try_files $uri =404; error_page 404 = @b; limit_conn z 5; } location @b { limit_conn y 1; PASS }",
+        "location / { limit_conn z 5; if ($scheme = https) { return 301 https://x; } PASS }",
+        "set $a b; location / { if ($a = b) { rewrite ^ /in last; } PASS } location /in { limit_conn z 5; PASS }",
+    ] {
+        assert_eq!(of(server), five, "{server}");
+    }
+    for server in [
+        "location / { limit_conn z 5; return 200; }",
+        "location / { limit_conn z 5; rewrite ^ /x redirect; PASS }",
+        "rewrite ^ https://x/ ; location / { limit_conn z 5; PASS }",
+        "location / { internal; limit_conn z 5; PASS }",
+        "if ($host = localhost) { return 404; } location / { limit_conn z 5; PASS }",
+    ] {
+        assert_eq!(of(server), [], "{server}");
+    }
+    let some = vec![("z".to_owned(), None, refused())];
+    for server in [
+        "location / { if ($http_x) { return 403; } limit_conn z 5; PASS }",
+        "location / { if ($http_x) { rewrite ^ /in last; } PASS } location /in { limit_conn z 5; PASS }",
+        "location / { PASS } location ~ ^/(?!x) { limit_conn z 5; PASS }",
+        "location / { rewrite ^ /$http_x last; limit_conn z 5; } location /in { PASS }",
+    ] {
+        assert_eq!(
+            of(server).into_iter().filter(|z| z.0 == "z").collect::<Vec<_>>(),
+            if server.contains("/$http_x") { vec![] } else { some.clone() },
+            "{server}"
+        );
+    }
+}
+
+#[test]
+fn an_error_page_may_answer_what_is_refused() {
+    let of = |page: &str| {
+        let server = format!(
+            "{page} location / {{ limit_conn z 5; proxy_pass http://127.0.0.1:9; }} location @f {{ proxy_pass http://127.0.0.1:9; }} \
+             location @r {{ return 429; }}"
+        );
+        conns("", &server).remove(0).2
+    };
+    for page in ["error_page 503 /x.html;", "error_page 503 @f;", "error_page 502 =200 @f;"] {
+        assert_eq!(of(page), Refusal::Status(503), "{page}");
+    }
+    assert_eq!(of("error_page 503 =429 /x.html;"), Refusal::Status(429));
+    assert_eq!(of("error_page 503 = @r;"), Refusal::Status(429));
+    for page in ["error_page 500 503 =200 @f;", "error_page 503 = @f;", "error_page 503 https://x/;"] {
+        assert!(matches!(of(page), Refusal::Elsewhere(_)), "{page}");
+    }
+}
+
+#[test]
+fn a_variable_names_one_upstream_or_several() {
+    let of = |http: &str, server: &str| {
+        let text = format!(
+            "events {{}}\nhttp {{ upstream u {{ server 127.0.0.1:1 max_conns=3; }} upstream v {{ server 127.0.0.1:2 max_conns=9; }} {http}\n\
+             server {{ listen 80; {server} }} }}\n"
+        );
+        let facts = facts_of(&text, "/");
+        let all = facts.upstream.into_iter().chain(facts.others);
+        all.map(|u| (u.name.written, u.max_conns.map(|held| held.value[0]), u.only.is_none())).collect::<Vec<_>>()
+    };
+    let told = |name: &str, cap, sure| (name.to_owned(), Some(cap), sure);
+    let pass = "location / { proxy_pass http://$b; }";
+    assert_eq!(of("", &format!("set $b v; {pass}")), [told("v", 9, true)]);
+    assert_eq!(of("map $uri $b { default u; / v; }", pass), [told("v", 9, true)]);
+    let both = [told("u", 3, false), told("v", 9, false)];
+    assert_eq!(of("map $http_x $b { default u; a v; }", pass), both);
+    assert_eq!(of("split_clients $remote_addr $b { 50% u; * v; }", pass), both);
+    assert_eq!(of("", "location / { proxy_pass http://$http_x; }"), both, "any of them");
+    let ifs = "location / { if ($http_x) { proxy_pass http://v; } proxy_pass http://u; }";
+    assert_eq!(of("", ifs), both);
 }

@@ -1,0 +1,97 @@
+//! What was asked of a system: a trial's load and the objective, in the few figures that statements are made of.
+
+use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::units::Spread;
+
+use crate::events::{Events, Line, span};
+
+/// A load in figures.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    /// As it was recorded.
+    pub(crate) load: Load,
+    /// Users, or requests a second.
+    pub(crate) level: f64,
+    /// Seconds until it is reached.
+    pub(crate) ramp: f64,
+    /// Most clients at once.
+    pub(crate) most: f64,
+    /// Whether clients are WebSockets that stay open.
+    pub(crate) tunnels: bool,
+    /// Whether users come, not a rate of requests.
+    pub(crate) users: bool,
+    /// How long an answer is waited for before waiting counts as failing, microseconds.
+    pub(crate) patience_us: u64,
+}
+
+/// The longest that waiting is patient, microseconds.
+const PATIENT_US: u64 = 10_000_000;
+
+impl Asked {
+    /// Of a trial; none where its load cannot be read.
+    pub(crate) fn of(start: &Line) -> Option<Asked> {
+        serde_json::from_value::<Load>(start.json.get("load")?.clone()).ok().map(Asked::by)
+    }
+
+    /// Of a load.
+    pub(crate) fn by(load: Load) -> Asked {
+        let (level, most, users, rises) = match load.arrivals {
+            Arrivals::Users { count, spawn_rate, .. } => {
+                let rises = if spawn_rate > 0.0 { f64::from(count) / spawn_rate } else { 0.0 };
+                (f64::from(count), f64::INFINITY, true, rises)
+            }
+            Arrivals::Rate { per_second, connections, ramp, .. } => {
+                (per_second, f64::from(connections), false, ramp.as_secs_f64())
+            }
+        };
+        let tunnels = matches!(load.protocol, Protocol::WebSocket(_))
+            && load.reuse == Reuse::KeepAlive
+            && load.scenario.is_none();
+        let ramp = if load.stages.is_empty() { rises } else { peak(&load) };
+        let patience_us = (load.timeout.0 / 1_000).min(PATIENT_US);
+        Asked { level, ramp, most, tunnels, users, patience_us, load }
+    }
+}
+
+/// Seconds until the stages of a load first reach their highest level.
+fn peak(load: &Load) -> f64 {
+    let mut points = Vec::new();
+    let mut now = 0.0;
+    for stage in &load.stages {
+        points.push((stage.from, now));
+        now += stage.lasts.as_secs_f64();
+        points.push((stage.to, now));
+    }
+    let highest = points.iter().map(|(level, _)| *level).fold(0.0, f64::max);
+    points.iter().find(|(level, _)| *level > 0.0 && *level == highest).map_or(0.0, |(_, at)| *at)
+}
+
+/// The mean of a time, seconds.
+pub(crate) fn mean(time: &Spread) -> f64 {
+    match time {
+        Spread::Constant(s) | Spread::Exponential(s) => s.as_secs_f64(),
+        Spread::Uniform(a, b) => (a.as_secs_f64() + b.as_secs_f64()) / 2.0,
+        Spread::LogNormal(median, sigma) => median.as_secs_f64() * (sigma.powi(2) / 2.0).exp(),
+        Spread::Bimodal(a, b, part) => a.as_secs_f64() + (b.as_secs_f64() - a.as_secs_f64()) * part,
+    }
+}
+
+/// The objective of a run.
+pub(crate) fn objective(events: &Events) -> Objective {
+    events.head().text("/plan/objective").parse().unwrap_or(Objective(Vec::new()))
+}
+
+/// How long a violation must last, microseconds.
+pub(crate) fn sustained_us(events: &Events) -> u64 {
+    (span(events.head().text("/plan/procedure/sustained")) * 1e6).round() as u64
+}
+
+/// The smallest latency that an objective allows, seconds.
+pub(crate) fn tightest(objective: &Objective) -> Option<f64> {
+    let bounds = objective.0.iter().filter_map(|one| match one {
+        Condition::LatencyBelow(_, bound) => Some(bound.at.as_secs_f64()),
+        _ => None,
+    });
+    bounds.reduce(f64::min)
+}

@@ -1,0 +1,430 @@
+//! Values of variables for the requests under test, as far as the configuration and the requests tell them
+//! (ngx_http_variables.c, ngx_http_script.c).
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use regex::bytes::RegexBuilder;
+
+use super::{Config, Found};
+
+/// Variables that every request has, with the same value for all requests of one visitor to one address.
+const FULL: [&str; 10] = [
+    "binary_remote_addr",
+    "realip_remote_addr",
+    "proxy_add_x_forwarded_for",
+    "server_addr",
+    "server_port",
+    "server_protocol",
+    "http_host",
+    "hostname",
+    "nginx_version",
+    "document_root",
+];
+
+/// Variables that every request has, with a value of its own.
+const VARIES: [&str; 13] = [
+    "request_id",
+    "connection",
+    "connection_requests",
+    "connection_time",
+    "remote_port",
+    "msec",
+    "time_local",
+    "time_iso8601",
+    "request_length",
+    "request_time",
+    "bytes_sent",
+    "body_bytes_sent",
+    "pid",
+];
+
+/// Methods that load has.
+const METHODS: [&str; 3] = ["GET", "HEAD", "POST"];
+
+/// Variables that lead to variables may do so in a circle.
+const DEPTH: usize = 8;
+
+/// A value that may be more texts than that is not known.
+const TEXTS: usize = 16;
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// Every text that it may be; none: not known.
+    pub texts: Option<Vec<String>>,
+    /// Whether it is never empty.
+    pub full: bool,
+    /// Whether all requests of one visitor have the same.
+    pub steady: bool,
+}
+
+impl Value {
+    fn text(text: impl Into<String>) -> Value {
+        Value::one_of(vec![text.into()])
+    }
+
+    fn one_of(mut texts: Vec<String>) -> Value {
+        texts.sort();
+        texts.dedup();
+        let full = texts.iter().all(|text| !text.is_empty());
+        Value { full, steady: true, texts: Some(texts).filter(|texts| texts.len() <= TEXTS) }
+    }
+
+    /// Something that may be empty, of which all requests of a visitor have the same.
+    pub(super) fn unknown() -> Value {
+        Value { texts: None, full: false, steady: true }
+    }
+
+    /// Its text, where it can be no other.
+    pub fn constant(&self) -> Option<&str> {
+        match self.texts.as_deref() {
+            Some([one]) => Some(one),
+            _ => None,
+        }
+    }
+
+    /// One after the other.
+    fn then(self, next: Value) -> Value {
+        let texts = self.texts.zip(next.texts).map(|(these, those)| {
+            these.iter().flat_map(|a| those.iter().map(move |b| format!("{a}{b}"))).collect::<Vec<_>>()
+        });
+        let texts = texts.filter(|texts| texts.len() <= TEXTS);
+        Value { texts, full: self.full || next.full, steady: self.steady && next.steady }
+    }
+
+    /// One of these, which something decides that is the same for all requests of a visitor, or is not.
+    fn any(values: Vec<Value>, steady: bool) -> Value {
+        let texts: Option<Vec<Vec<String>>> = values.iter().map(|value| value.texts.clone()).collect();
+        let texts = texts.map(|texts| texts.concat());
+        let full = values.iter().all(|value| value.full);
+        let value = texts.map_or(Value { texts: None, full, steady }, Value::one_of);
+        let all_steady = values.iter().all(|value| value.steady);
+        Value { steady: value.constant().is_some() || steady && all_steady, full, ..value }
+    }
+}
+
+/// Finds values of variables for requests.
+#[derive(Clone, Debug)]
+pub struct Variables<'a> {
+    /// The server that answers.
+    pub(super) server: Found<'a>,
+    /// Whether they come by TLS.
+    pub(super) tls: bool,
+    /// Their Host header; none: any.
+    pub(super) host: Option<String>,
+    /// The path and its query as asked for.
+    pub(super) target: String,
+    /// The path that is looked for at present; none: not known.
+    pub(super) uri: Option<String>,
+    /// The query at present.
+    pub(super) args: Option<String>,
+    /// What `set` has set so far.
+    pub(super) set: BTreeMap<String, Value>,
+    /// What the last regular expression found: `$0`, `$1`, ...
+    pub(super) captures: Vec<String>,
+    /// Who sends them; none: anybody.
+    pub(super) visitor: Option<Ipv4Addr>,
+}
+
+impl<'a> Variables<'a> {
+    /// Those of requests for a target (a path that may have a query).
+    pub(super) fn new(server: Found<'a>, tls: bool, host: Option<&str>, target: &str) -> Self {
+        let (uri, args) = target.split_once('?').unwrap_or((target, ""));
+        // What nginx decodes or merges is not done again here.
+        let plain = !(uri.contains('%') || uri.contains("//") || uri.contains("/."));
+        Variables {
+            tls,
+            host: host.map(|host| host.to_ascii_lowercase()),
+            target: target.to_owned(),
+            uri: plain.then(|| uri.to_owned()),
+            args: Some(args.to_owned()),
+            set: BTreeMap::new(),
+            captures: Vec::new(),
+            visitor: None,
+            server,
+        }
+    }
+
+    /// The same for requests of this visitor.
+    pub fn of_visitor(mut self, visitor: Option<Ipv4Addr>) -> Self {
+        self.visitor = visitor;
+        self
+    }
+
+    fn config(&self) -> &'a Config {
+        self.server.config
+    }
+
+    /// Whether the condition of an `if` holds; none: something else decides. Files are taken not to be there.
+    pub(super) fn holds(&self, found: &Found<'_>) -> Option<bool> {
+        let words = condition(found);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            [one] => self.over(one, |text| Some(!text.is_empty() && text != "0")),
+            [test, _] => Some(test.starts_with('!')),
+            [one, "=", to] => self.equals(one, to),
+            [one, "!=", to] => self.equals(one, to).map(|same| !same),
+            [one, how, pattern] => {
+                let (negated, how) = how.strip_prefix('!').map_or((false, how), |how| (true, how));
+                let found = |text: &str| Some(captures(pattern, text, how == "~*")?.is_some());
+                self.over(one, found).map(|found| found != negated)
+            }
+            _ => None,
+        }
+    }
+
+    fn equals(&self, one: &str, to: &str) -> Option<bool> {
+        let to = self.value(to);
+        let to = to.constant()?;
+        self.over(one, |text| Some(text == to))
+    }
+
+    /// What holds of every text that a value may be; none where they differ.
+    fn over(&self, text: &str, holds: impl Fn(&str) -> Option<bool>) -> Option<bool> {
+        let texts = self.value(text).texts?;
+        let mut all: Vec<bool> = texts.iter().map(|text| holds(text)).collect::<Option<_>>()?;
+        all.dedup();
+        if let [one] = all[..] { Some(one) } else { None }
+    }
+
+    /// The value of a text with variables.
+    pub fn value(&self, text: &str) -> Value {
+        self.evaluated(text, 0)
+    }
+
+    fn evaluated(&self, text: &str, depth: usize) -> Value {
+        let values = parts(text).into_iter().map(|part| match part {
+            Part::Literal(text) => Value::text(text),
+            Part::Variable(name) => self.variable(name, depth),
+        });
+        values.fold(Value::text(""), Value::then)
+    }
+
+    fn variable(&self, name: &str, depth: usize) -> Value {
+        if depth > DEPTH {
+            return Value::unknown();
+        }
+        let known = |text: Option<&str>, full| text.map_or(Value { texts: None, full, steady: true }, Value::text);
+        if let Some(at) = name.parse::<usize>().ok().filter(|at| *at < 10) {
+            return known(self.captures.get(at).map(String::as_str), false);
+        }
+        match name {
+            "server_name" => self.server_name(),
+            "remote_addr" => self.visitor.map_or(known(None, true), |ip| Value::text(ip.to_string())),
+            "host" => known(self.host.as_deref(), true),
+            "scheme" => Value::text(if self.tls { "https" } else { "http" }),
+            "https" => Value::text(if self.tls { "on" } else { "" }),
+            "request_method" => Value::one_of(METHODS.map(str::to_owned).to_vec()),
+            "request_uri" => Value::text(self.target.as_str()),
+            "uri" | "document_uri" => known(self.uri.as_deref(), true),
+            "args" | "query_string" => known(self.args.as_deref(), false),
+            "is_args" => known(self.args.as_deref().map(|args| if args.is_empty() { "" } else { "?" }), false),
+            _ if name.starts_with("arg_") => known(self.argument(&name[4..]), false),
+            _ if FULL.contains(&name) => known(None, true),
+            _ if VARIES.contains(&name) => Value { texts: None, full: true, steady: false },
+            _ => self.set.get(name).cloned().unwrap_or_else(|| self.defined(name, depth)),
+        }
+    }
+
+    /// A field of the query; "" where there is none of that name (`ngx_http_arg`).
+    fn argument(&self, name: &str) -> Option<&str> {
+        let fields = self.args.as_deref()?.split('&').map(|field| field.split_once('=').unwrap_or((field, "")));
+        Some(fields.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map_or("", |(_, value)| value))
+    }
+
+    /// The first name of the server; "" where it has none (`ngx_http_core_merge_srv_conf`).
+    fn server_name(&self) -> Value {
+        let named = self.server.inside().into_iter().find(|f| f.directive.is("server_name"));
+        match named.and_then(|f| f.arg(0)) {
+            Some(name) if name.contains('$') => Value { texts: None, full: true, steady: true },
+            name => Value::text(name.unwrap_or_default()),
+        }
+    }
+
+    /// A variable that a block of `http` defines, or a `set` that the request has not come by: that is empty.
+    fn defined(&self, name: &str, depth: usize) -> Value {
+        let variable = format!("${name}");
+        let is = |kind: &str| {
+            let mut all = self.config().find(&["http"], kind).into_iter();
+            all.rfind(|f| f.args().last().is_some_and(|last| last.eq_ignore_ascii_case(&variable)))
+        };
+        let set = |f: &Found<'_>| f.directive.is("set") && f.arg(0).is_some_and(|a| a.eq_ignore_ascii_case(&variable));
+        if let Some(map) = is("map") {
+            self.map(&map, depth)
+        } else if let Some(geo) = is("geo") {
+            self.geo(&geo)
+        } else if let Some(split) = is("split_clients") {
+            let by = self.evaluated(&split.arg(0).unwrap_or_default(), depth + 1);
+            let values = entries(&split).into_iter().map(|(_, value)| self.evaluated(&value, depth + 1));
+            Value::any(values.collect(), by.steady)
+        } else if self.config().walk().iter().any(set) {
+            Value::text("")
+        } else {
+            Value::unknown()
+        }
+    }
+
+    /// The entry of the source's value; where that is not known, what all entries may be.
+    fn map(&self, map: &Found<'_>, depth: usize) -> Value {
+        let entries = entries(map);
+        let special = |name: &str| entries.iter().any(|(key, _)| key == name);
+        let default = entries.iter().rfind(|(key, _)| key == "default").map_or("", |(_, value)| value);
+        let rows: Vec<_> =
+            entries.iter().filter(|(key, _)| !["default", "hostnames", "volatile"].contains(&key.as_str())).collect();
+        let patterns = special("hostnames") || rows.iter().any(|(key, _)| key.starts_with('~'));
+        let source = self.evaluated(&map.arg(0).unwrap_or_default(), depth + 1);
+        let named = |source: &str| {
+            rows.iter().find(|(key, _)| key.strip_prefix('\\').unwrap_or(key).eq_ignore_ascii_case(source))
+        };
+        let row = |source: &str| named(source).map_or(default, |(_, value)| value);
+        let decided = source.texts.as_ref().filter(|texts| !patterns || texts.iter().all(|text| named(text).is_some()));
+        let values: Vec<&str> = match decided {
+            Some(texts) => texts.iter().map(|text| row(text)).collect(),
+            None => rows.iter().map(|(_, value)| value.as_str()).chain([default]).collect(),
+        };
+        Value::any(values.into_iter().map(|value| self.evaluated(value, depth + 1)).collect(), source.steady)
+    }
+
+    /// The value of the longest network that the visitor is in; where it is not known who that is, what it may be.
+    fn geo(&self, geo: &Found<'_>) -> Value {
+        let entries = entries(geo);
+        let odd = ["ranges", "proxy", "proxy_recursive", "delete"];
+        let by_peer = geo.args().len() == 1 || geo.arg(0).is_some_and(|a| a == "$remote_addr");
+        let plain = by_peer && !entries.iter().any(|(key, _)| odd.contains(&key.as_str()));
+        let default = entries.iter().rfind(|(key, _)| key == "default").map_or("", |(_, value)| value);
+        let rows = entries.iter().filter(|(key, _)| key != "default" && !odd.contains(&key.as_str()));
+        match self.visitor.filter(|_| plain) {
+            Some(ip) => {
+                let within = rows.filter_map(|(key, value)| Some((within(ip, key)?, value)));
+                let found = within.max_by_key(|(length, _)| *length);
+                Value::text(found.map_or(default, |(_, value)| value))
+            }
+            None => Value::any(rows.map(|(_, value)| value.as_str()).chain([default]).map(Value::text).collect(), true),
+        }
+    }
+}
+
+/// Key and value of each entry of a block of data, those of included files too.
+fn entries(block: &Found<'_>) -> Vec<(String, String)> {
+    let entry =
+        |f: &Found<'_>| (String::from_utf8_lossy(f.directive.name()).into_owned(), f.arg(0).unwrap_or_default());
+    block.inside().iter().map(entry).filter(|(key, _)| key != "include").collect()
+}
+
+/// Length of the network `text` if `ip` is in it.
+fn within(ip: Ipv4Addr, text: &str) -> Option<u32> {
+    let (network, length) = match text.split_once('/') {
+        Some((network, length)) => (network, length.parse().ok().filter(|&n: &u32| n <= 32)?),
+        None => (text, 32),
+    };
+    let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
+    let network: Ipv4Addr = network.parse().ok()?;
+    (u32::from(ip) & mask == u32::from(network) & mask).then_some(length)
+}
+
+/// The words of an `if`, without its brackets.
+fn condition(found: &Found<'_>) -> Vec<String> {
+    let mut words = found.args();
+    if let Some(first) = words.first_mut() {
+        *first = first.strip_prefix('(').unwrap_or(first).to_owned();
+    }
+    if let Some(last) = words.last_mut() {
+        *last = last.strip_suffix(')').unwrap_or(last).to_owned();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// What a regular expression finds in a text, if anything: the whole, and its groups. None: it needs PCRE.
+pub(super) fn captures(pattern: &str, text: &str, blind: bool) -> Option<Option<Vec<String>>> {
+    let regex = RegexBuilder::new(pattern).case_insensitive(blind).unicode(false).build().ok()?;
+    let group = |found: Option<regex::bytes::Match<'_>>| {
+        found.map_or_else(String::new, |found| String::from_utf8_lossy(found.as_bytes()).into_owned())
+    };
+    Some(regex.captures(text.as_bytes()).map(|found| found.iter().map(group).collect()))
+}
+
+/// A part of a text.
+enum Part<'t> {
+    Literal(&'t str),
+    Variable(&'t str),
+}
+
+/// A text in parts: `$name` and `${name}` are variables (`ngx_http_script_compile`).
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut all = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        all.extend(Some(Part::Literal(before)).filter(|_| at > 0));
+        let word = |text: &str| text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+        let (name, next) = match after.strip_prefix('{') {
+            Some(inner) => inner.split_once('}').unwrap_or((inner, "")),
+            None => after.split_at(word(after)),
+        };
+        all.push(Part::Variable(name));
+        rest = next;
+    }
+    all.extend(Some(Part::Literal(rest)).filter(|_| !rest.is_empty()));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn value(http: &str, server: &str, text: &str, visitor: Option<Ipv4Addr>) -> Value {
+        let text_of = format!("events {{}}\nhttp {{ {http} server {{ listen 80; {server} location / {{ }} }} }}\n");
+        let config = Config::of_text(Path::new("/n.conf"), text_of.into(), Path::new("/usr")).unwrap();
+        let route = config.route(Some("localhost"), "/d/x?a=1&B=2").unwrap();
+        let stage = route.ways[0].looked[0].clone();
+        stage.variables.of_visitor(visitor).value(text)
+    }
+
+    fn of(text: &str) -> Option<String> {
+        value("", "", text, None).constant().map(str::to_owned)
+    }
+
+    #[test]
+    fn a_request_tells_its_own_parts() {
+        assert_eq!(of("$scheme://${host}$uri$is_args$args").as_deref(), Some("http://localhost/d/x?a=1&B=2"));
+        assert_eq!([of("$arg_a"), of("$arg_b"), of("$arg_c"), of("$https")].map(Option::unwrap), ["1", "2", "", ""]);
+        assert_eq!(of("$http_x"), None);
+        assert_eq!(value("", "", "$request_method", None).texts.unwrap(), ["GET", "HEAD", "POST"]);
+    }
+
+    #[test]
+    fn what_is_set_is_known_and_what_is_not_reached_is_empty() {
+        let set = |server: &str| value("", server, "$k", None).constant().map(str::to_owned);
+        assert_eq!(set("set $k a$uri;").as_deref(), Some("a/d/x"));
+        assert_eq!(set("if ($scheme = https) { set $k b; }").as_deref(), Some(""));
+        assert_eq!(set("set $k a; set $k $http_x;"), None);
+    }
+
+    const LIST: &str = "geo $limited { default 1; 127.0.0.0/8 0; 127.0.0.9 1; }\n\
+                        map $limited $limit_key { 0 \"\"; 1 $binary_remote_addr; }";
+
+    #[test]
+    fn a_geo_is_known_of_a_known_visitor_and_else_one_of_its_values() {
+        let of = |key: &str, ip: Option<[u8; 4]>| value(LIST, "", key, ip.map(Ipv4Addr::from));
+        assert_eq!(of("$limited", None).texts.unwrap(), ["0", "1"]);
+        assert_eq!(of("$limit_key", Some([127, 0, 0, 1])).constant(), Some(""));
+        assert!(of("$limit_key", Some([127, 0, 0, 9])).full);
+        assert!(!of("$limit_key", None).full);
+    }
+
+    #[test]
+    fn what_differs_from_request_to_request_is_not_steady() {
+        let of = |http: &str| value(http, "", "$b", None);
+        let split = of("split_clients \"$request_id\" $b { 50% x; * y; }");
+        assert_eq!((split.steady, split.full, split.texts.unwrap().len()), (false, true, 2));
+        assert!(of("split_clients $remote_addr $b { 50% x; * y; }").steady);
+        assert!(of("split_clients $request_id $b { 50% x; * x; }").steady, "it makes no difference");
+        assert!(of("map $http_a $b { default x; a y; }").steady);
+        assert_eq!(of("map $uri $b { default x; /d/x z; }").constant(), Some("z"));
+        assert_eq!(of("map $b $b { default $b; }").constant(), None);
+    }
+}
