@@ -18,7 +18,7 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Tick;
 use genkai_model::evidence::metric;
-use genkai_model::finding::{ClientCheck, ClientLimit, Quantiles};
+use genkai_model::finding::{ClientCheck, ClientLimit, LateOver, Quantiles};
 use genkai_model::load::{Arrivals, Spacing};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
@@ -96,13 +96,19 @@ fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool
         finding: ClientCheck {
             valid: found.is_empty(),
             reasons: found.iter().map(|(reason, _)| *reason).collect(),
-            lateness: window::quantiles(&window::merge(if most.is_some() { ticks } else { &trial.ticks }, |t| {
-                &t.lateness
-            })),
+            lateness: lateness(trial, if most.is_some() { ticks } else { &trial.ticks }),
             receipt: receipt(ticks),
             cpu_max: most.unwrap_or_else(|| used(&whole(trial, bound))),
         },
         since_us,
+    }
+}
+
+/// How late requests left. Users who ask as soon as they are answered have no planned instants to be late for.
+fn lateness(trial: &Trial, ticks: &[Tick]) -> Quantiles {
+    match demand::is_planned(&trial.started.load) {
+        true => window::quantiles(&window::merge(ticks, |t| &t.lateness)),
+        false => Quantiles::default(),
     }
 }
 
@@ -126,7 +132,9 @@ pub fn overall<'t>(checks: impl IntoIterator<Item = (&'t ClientCheck, &'t Trial)
                 all.reasons.push(*reason);
             }
         }
-        lateness.add(window::merge(&trial.ticks, |t| &t.lateness)).expect("histograms have common bounds");
+        if demand::is_planned(&trial.started.load) {
+            lateness.add(window::merge(&trial.ticks, |t| &t.lateness)).expect("histograms have common bounds");
+        }
         ticks.extend(&trial.ticks);
     }
     all.receipt = receipt(ticks);
@@ -227,7 +235,13 @@ fn late(ticks: &[Late<'_>], bound: f64) -> Option<(ClientLimit, u64)> {
     let found = second.or(many)?;
     let judged = many.unwrap_or(found).iter().map(|t| t.tick);
     let p99 = window::quantile(&window::merge(judged, |t| &t.lateness), 0.99)?;
-    Some((ClientLimit::Late { p99, bound }, begin(found, |t| t.over * 100 > t.all)))
+    let begins = ticks.first().map_or(0, |t| t.tick.from_us);
+    let over = match many {
+        None => LateOver::Second,
+        Some(_) if begins > 0 => LateOver::Settled,
+        Some(_) => LateOver::All,
+    };
+    Some((ClientLimit::Late { p99, bound, over }, begin(found, |t| t.over * 100 > t.all)))
 }
 
 /// Kinds of errors that stand for a planned request which never got as far as being written.

@@ -57,7 +57,9 @@ fn holds(machine: &Machine) -> Holds {
     let usable = machine.memory_limit.unwrap_or(u64::MAX).min(machine.available);
     let memory = usable / 100 * MEMORY_PART / (2 * (USER + KERNEL));
     let files = machine.files.1.saturating_sub(machine.files.0) / 2;
-    let conntrack = machine.conntrack.map(|(used, most)| most.saturating_sub(used));
+    // While the table is empty nothing is tracked, and so nothing is dropped for want of room in it.
+    let tracked = machine.conntrack.filter(|(used, _)| *used > 0);
+    let conntrack = tracked.map(|(used, most)| most.saturating_sub(used));
     let all = [
         one_process.saturating_mul(MOST_PROCESSES),
         one_source.saturating_mul(MOST_SOURCES),
@@ -218,7 +220,16 @@ fn servers(machine: &Machine) -> Item {
 
 fn conntrack(machine: &Machine, holds: &Holds, asked: Option<u64>) -> Option<Item> {
     let (used, most) = machine.conntrack?;
-    let free = holds.conntrack.unwrap_or(0);
+    let Some(free) = holds.conntrack else {
+        return Some(Item {
+            name: "net.netfilter.nf_conntrack_max".to_owned(),
+            value: format!("{most}, {used} used"),
+            means: "nothing is tracked now: no rule of the firewall asks for it, and it limits no connections"
+                .to_owned(),
+            state: State::Good,
+            raise: None,
+        });
+    };
     let (bad, low) = (asked.is_some_and(|asked| asked > free), free < 10 * ENOUGH);
     Some(Item {
         name: "net.netfilter.nf_conntrack_max".to_owned(),
@@ -301,7 +312,8 @@ mod tests {
         assert!(!all(|m| m.available = 300 << 20));
         assert!(!all(|m| m.memory_limit = Some(300 << 20)));
         assert!(!all(|m| m.files = (0, 60_000)));
-        assert!(!all(|m| m.conntrack = Some((0, 40_000))));
+        assert!(!all(|m| m.conntrack = Some((1, 40_000))));
+        assert!(all(|m| m.conntrack = Some((0, 40_000))), "an empty table holds nobody back");
         assert!(!all(|m| m.descriptors_hard = 200));
         assert!(!all(|m| m.ports = (40_000, 40_010)));
         assert_eq!(examine(Machine::default(), None).holds.all, 0);

@@ -71,6 +71,7 @@ pub fn finding(trial: &Trial, broke: Option<Break>, client: ClientCheck) -> Tria
         finished: tally.finished(),
         failed: tally.failed,
         rate: tally.rate(),
+        retried: trial.ticks.iter().map(|t| t.retried).sum(),
         errors: tally.errors,
         latency: window::quantiles(&window::merge(&trial.ticks, |t| &t.latency)),
         service: window::quantiles(&window::merge(&trial.ticks, |t| &t.service)),

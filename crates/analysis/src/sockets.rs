@@ -31,7 +31,7 @@ impl Share {
                 Share { bad, all: bad + sum(|t| t.handshakes.as_ref().map_or(0, |h| h.upgraded)) }
             }
             Condition::DeliveredAbove(_) => {
-                let bad = sum(|t| t.messages.as_ref().map_or(0, |m| m.lost + m.foreign));
+                let bad = sum(|t| t.messages.as_ref().map_or(0, |m| m.lost + m.changed + m.foreign));
                 Share { bad, all: bad + sum(|t| t.messages.as_ref().map_or(0, |m| m.delivered)) }
             }
             Condition::DisconnectsBelow(_) => {
@@ -54,7 +54,7 @@ impl Share {
 
 /// How long nobody gets in before those who wait are taken to be left out, microseconds. (Servers that start processes when they are
 /// needed do so every second: httpd, perform_idle_server_maintenance.)
-const STALL_US: u64 = 1_500_000;
+pub(crate) const STALL_US: u64 = 1_500_000;
 
 /// Follows users who wait for a WebSocket.
 #[derive(Clone, Debug, Default)]

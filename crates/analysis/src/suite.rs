@@ -1,6 +1,5 @@
 //! Several runs as one experiment: whether each named what it was made to meet, and its loads in the words people use.
 
-use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{Purpose, Tick};
 use genkai_model::finding::{Because, Cause, Confidence, Outcome, Verdict};
 use genkai_model::limit::Law;
@@ -71,22 +70,12 @@ fn figures(trials: &[&Trial], name: String) -> LoadFigures {
         requests: tally.ok,
         rate: if tally.seconds > 0.0 { tally.sent as f64 / tally.seconds } else { 0.0 },
         latency: window::quantiles(&window::merge(ticks(), |t| &t.latency)),
-        errors: errors(&tally, sum(|one| one.hung)),
+        errors: tally.errors.clone(),
+        unanswered: sum(|one| one.hung),
         connects: (asked > 0).then(|| sum(|one| one.opened) as f64 / asked as f64),
         concurrent: each.iter().map(|one| one.concurrent).max().unwrap_or(0),
         throughput: if tally.seconds > 0.0 { bytes as f64 / tally.seconds } else { 0.0 },
     }
-}
-
-/// Errors by kind; those that hung when a load ended are among the timeouts.
-fn errors(tally: &Tally, hung: u64) -> Vec<ErrorCount> {
-    let mut errors = tally.errors.clone();
-    match errors.iter_mut().find(|e| e.kind == ErrorKind::Timeout) {
-        Some(timeouts) => timeouts.count += hung,
-        None if hung > 0 => errors.push(ErrorCount { kind: ErrorKind::Timeout, count: hung }),
-        None => {}
-    }
-    errors
 }
 
 /// The users and WebSockets of one load.
@@ -158,6 +147,7 @@ mod tests {
             level: 1.0,
             in_flight: 1.0,
             connections: 1.0,
+            later: None,
             rate: 1.0,
             condition: String::new(),
             seen: Seen::Measured(1.0),

@@ -10,7 +10,9 @@ use genkai_model::histogram::Payload;
 use genkai_model::load::{Arrivals, FAILURE_PACE, Load, Protocol};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
-use genkai_model::summary::{Connections, Counted, Distribution, ErrorTotal, Interval, Spread, Summary, Threshold};
+use genkai_model::summary::{
+    Connections, Counted, Distribution, ErrorTotal, Interval, Known, Spread, Summary, Threshold,
+};
 use hdrhistogram::Histogram;
 
 use crate::capacity::demand;
@@ -67,9 +69,12 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
         failed_after: distribution(&merged(|t| &t.failed_after)),
         statuses: statuses(ticks),
         errors: tally.errors.iter().map(|e| total_of(e.kind, e.count)).collect(),
-        connections: connections(ticks),
+        connections: connections(trial),
         refusal: ticks.iter().filter_map(|t| t.handshakes.as_ref()).find_map(|h| h.refusal.clone()),
-        lateness: distribution(&merged(|t| &t.lateness)),
+        lateness: match demand::is_planned(&trial.started.load) {
+            true => distribution(&merged(|t| &t.lateness)),
+            false => Distribution::default(),
+        },
         cpu: per_second(total(|t| t.cpu_us)) / US,
         cpu_busiest: per_second(total(|t| t.cpu_max_us)) / US,
         memory: trial.ended.as_ref().map_or(0, |e| e.client_rss),
@@ -143,11 +148,20 @@ fn statuses(ticks: &[Tick]) -> Vec<StatusCount> {
     all.into_iter().map(|(status, count)| StatusCount { status, count }).collect()
 }
 
-fn connections(ticks: &[Tick]) -> Connections {
+fn connections(trial: &Trial) -> Connections {
+    let ticks = &trial.ticks;
     let opened = ticks.iter().map(|t| t.opened).sum();
+    let counted = ticks.iter().filter_map(|t| t.most).max();
+    let seen = ticks.iter().map(|t| t.connections).max().filter(|most| *most > 0 || opened == 0);
+    let processes = trial.ended.as_ref().and_then(|ended| ended.client).map_or(0, |client| client.processes);
     Connections {
         opened,
-        most: ticks.iter().map(|t| t.connections).max().filter(|most| *most > 0 || opened == 0),
+        most: counted.or(seen),
+        known: match counted {
+            None => Known::Seen,
+            Some(_) if processes.max(u32::from(trial.started.load.scale.processes)) > 1 => Known::AtMost,
+            Some(_) => Known::Counted,
+        },
         closed_idle: ticks.iter().map(|t| t.closed_idle).sum(),
         connect: distribution(&window::merge(ticks, |t| &t.connect)),
     }

@@ -169,6 +169,15 @@ pub fn gauge(ticks: &[Tick], at_us: u64, pick: impl Fn(&Tick) -> f64) -> f64 {
     if whole > 0.0 { from + (pick(after) - from) * (part / whole).min(1.0) } else { pick(after) }
 }
 
+/// How many there were of what ticks count at their ends, at an instant: as [`gauge`], but nobody counted before the first interval's end,
+/// so that its count is all that is known of the interval.
+pub fn counted(ticks: &[Tick], at_us: u64, pick: impl Fn(&Tick) -> f64) -> f64 {
+    match ticks.first() {
+        Some(first) if at_us <= first.to_us => pick(first),
+        _ => gauge(ticks, at_us, pick),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,6 +223,9 @@ mod tests {
         assert_eq!(gauge(&ticks, 300_000, in_flight), 15.0);
         assert_eq!(gauge(&ticks, 9_000_000, in_flight), 20.0);
         assert_eq!(gauge(&[], 1, in_flight), 0.0);
+        assert_eq!(counted(&ticks, 1, in_flight), 10.0, "not next to none: nobody looked before");
+        assert_eq!(counted(&ticks, 300_000, in_flight), 15.0);
+        assert_eq!(counted(&[], 1, in_flight), 0.0);
     }
 
     #[test]

@@ -299,3 +299,19 @@ fn a_death_is_a_break_at_once() {
     let silent = |m: &Moment<'_>| Seen { died: (m.t > 3.9).then_some("proxy"), ..Seen::closed(m.level, 0.05) };
     assert!((trial(users(40, 40.0), "p99 < 1s", silent).unwrap().at - 4.0).abs() < 0.01);
 }
+
+#[test]
+fn a_user_who_does_not_think_is_a_client_from_the_first_moment_on() {
+    let b = trial(users(5, 0.0), "errors < 0.1%", |m| Seen {
+        errors: vec![(ErrorKind::Status500, 20.0)],
+        from_level: 4.0,
+        in_flight: 0.0,
+        ..Seen::closed(m.level, 0.1)
+    });
+    let b = b.unwrap();
+    assert_eq!(
+        (b.level, b.in_flight, b.later),
+        (5.0, 5.0, None),
+        "nobody is in flight while all pause after a failure"
+    );
+}

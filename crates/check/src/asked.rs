@@ -54,6 +54,15 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// Whether requests are due at an instant of their own, and not simply when the one before is answered.
+    pub(crate) fn is_planned(&self) -> bool {
+        let rooms = matches!(&self.load.protocol, Protocol::WebSocket(socket) if socket.rooms.is_some());
+        let thinks = matches!(&self.load.arrivals, Arrivals::Users { think, .. } if mean(think) > 0.0);
+        !self.users || thinks || rooms || self.load.scenario.is_some()
+    }
+}
+
 /// Seconds until the stages of a load first reach their highest level.
 fn peak(load: &Load) -> f64 {
     let mut points = Vec::new();

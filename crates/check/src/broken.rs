@@ -44,6 +44,12 @@ impl<'e> Judged<'e> {
         busiest_second(&self.trusted(&ticks)).unwrap_or_else(|| used(&ticks))
     }
 
+    /// The same in the whole trial, whatever broke.
+    pub(crate) fn busiest_of_all(&self) -> f64 {
+        let ticks = self.trial.ticks();
+        busiest_second(&ticks).unwrap_or_else(|| used(&ticks))
+    }
+
     /// The intervals in which the generator must have been good enough: that of the break is left out, which is full of its consequences.
     fn trusted<'t>(&self, ticks: &[&'t Line]) -> Vec<&'t Line> {
         let until = self.rests_until().map_or(f64::INFINITY, |us| us as f64);
@@ -65,7 +71,9 @@ impl<'e> Judged<'e> {
         let ticks = self.trial.ticks();
         let seen = match self.asked.tunnels {
             true => most_open(&before(&ticks, onset.certain_us)),
-            false => gauge(&ticks, onset.at_us as f64, "/in_flight"),
+            // Users who do not think are one client each.
+            false if !self.asked.is_planned() => return self.level().map(f64::round),
+            false => counted_at(&ticks, onset.at_us as f64, "/in_flight"),
         };
         Some(seen.min(self.asked.most))
     }
@@ -104,6 +112,12 @@ pub(crate) fn gauge(ticks: &[&Line], at: f64, pointer: &str) -> f64 {
     if end > begin { low + (high - low) * ((at - begin).max(0.0) / (end - begin)).min(1.0) } else { high }
 }
 
+/// What intervals count at their ends: the first one tells of all of it.
+fn counted_at(ticks: &[&Line], at: f64, pointer: &str) -> f64 {
+    let first = ticks.first().filter(|first| at <= first.number("/to_us"));
+    first.map_or_else(|| gauge(ticks, at, pointer), |first| first.number(pointer))
+}
+
 /// What a break must be where a finding has one, and that it has one or none.
 pub(crate) fn expect(address: &str, stated: Option<&Json>, judged: &Judged<'_>, expected: &mut Expected) {
     let ticks = judged.trial.ticks();
@@ -125,9 +139,15 @@ pub(crate) fn expect(address: &str, stated: Option<&Json>, judged: &Judged<'_>, 
     expected.is(format!("{address}/at"), at / 1e6, line);
     expected.is(format!("{address}/level"), judged.level(), line);
     expected.is(format!("{address}/in_flight"), judged.in_flight(), line);
-    expected.is(format!("{address}/connections"), gauge(&ticks, at, "/connections"), line);
+    expected.is(format!("{address}/connections"), counted_at(&ticks, at, "/connections"), line);
     let second = between(&ticks, (at - 1e6).max(0.0), (at - 1.0).max(0.0));
     expected.is(format!("{address}/rate"), rate(&second), line);
+    let end = judged.trial.lasted() + 1.0;
+    expected.within(format!("{address}/later/at"), at / 1e6, end, line);
+    for name in ["level", "in_flight", "connections"] {
+        let most = ticks.iter().flat_map(|tick| [tick.number(&format!("/{name}")), tick.number("/level")]);
+        expected.within(format!("{address}/later/{name}"), 0.0, most.fold(0.0, f64::max), line);
+    }
     waiting(address, &onset, line, expected);
     errors(address, stated, &onset, &between(&ticks, at, f64::MAX), line, expected);
     seen(address, &onset, &ticks, line, expected);
@@ -137,7 +157,9 @@ pub(crate) fn expect(address: &str, stated: Option<&Json>, judged: &Judged<'_>, 
 fn waiting(address: &str, onset: &Onset, line: Option<usize>, expected: &mut Expected) {
     let counts = matches!(onset.condition, Some(Condition::ErrorsBelow(_) | Condition::ConnectsAbove(_)));
     let count = if counts { onset.hung.floor() } else { 0.0 };
-    let patience = onset.patience_us.map(|us| us as f64 / 1e6);
+    // Of WebSockets it is the time in which nobody got in.
+    let stalled = matches!(onset.condition, Some(Condition::ConnectsAbove(_))).then_some(1.5);
+    let patience = stalled.or(onset.patience_us.map(|us| us as f64 / 1e6));
     let longest = (onset.certain_us.saturating_sub(onset.at_us) as f64 / 1e6).max(patience.unwrap_or(0.0));
     let there = count > 0.0;
     expected.is(format!("{address}/waiting/count"), there.then_some(count), line);
@@ -213,7 +235,9 @@ pub(crate) fn generator(address: &str, judged: &Judged<'_>, expected: &mut Expec
     let (ticks, line) = (judged.trial.ticks(), judged.trial.first());
     let part = judged.trusted(&ticks);
     let looked = if busiest_second(&part).is_some() { &part } else { &ticks };
-    few(&format!("{address}/lateness"), &merged(looked, "/lateness"), line, expected);
+    // Who asks as soon as an answer is there is late for nothing.
+    let late = if judged.asked.is_planned() { merged(looked, "/lateness") } else { Distribution::default() };
+    few(&format!("{address}/lateness"), &late, line, expected);
     few(&format!("{address}/receipt"), &merged(&part, "/receipt"), line, expected);
     expected.is(format!("{address}/cpu_max"), judged.busiest(), line);
 }

@@ -50,7 +50,7 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
         turn.expect(&address, events, expected);
         turns.push(turn);
     }
-    let comparison = Comparison::of(comparison, verdict, turns);
+    let comparison = Comparison::of(events, comparison, verdict, turns);
     comparison.expect(list("pairs"), expected);
     for (i, contender) in list("subjects").iter().enumerate() {
         comparison.contender(&format!("/subjects/{i}"), contender, list("pairs"), expected);
@@ -214,14 +214,11 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    fn of(comparison: &'a Json, verdict: &'a Json, turns: Vec<Turn<'a>>) -> Comparison<'a> {
+    fn of(events: &'a Events, comparison: &'a Json, verdict: &'a Json, turns: Vec<Turn<'a>>) -> Comparison<'a> {
         let names = comparison.get("contenders").and_then(Json::as_array).into_iter().flatten();
         let names: Vec<Json> = names.filter_map(|one| one.get("name").cloned()).collect();
-        let subjects = verdict.get("subjects").and_then(Json::as_array).into_iter().flatten();
-        let dropped: Vec<&Json> = subjects
-            .filter(|one| one.get("dropped") == Some(&Json::Bool(true)))
-            .filter_map(|one| one.get("name"))
-            .collect();
+        // Who did not start any more is compared with nobody.
+        let dropped: Vec<&Json> = events.of("out").filter_map(|line| line.json.get("contender")).collect();
         let looks = comparison.get("looks").and_then(Json::as_array).into_iter().flatten();
         Comparison {
             verdict,
@@ -336,6 +333,8 @@ impl<'a> Comparison<'a> {
         let own: Vec<&Turn<'_>> = self.turns.iter().filter(|turn| turn.is(name, false)).collect();
         let line = own.first().map(|turn| turn.judged.trial.start.number);
         expected.is(format!("{address}/turns"), own.len() as f64, line);
+        let out = if self.playing.contains(name) { Json::Null } else { true.into() };
+        expected.word(format!("{address}/out"), out, "whether it started again each time", line);
         let held = own.iter().filter(|turn| turn.judged.onset.is_none()).count();
         expected.is(format!("{address}/held"), held as f64, line);
         let mut after: Vec<f64> = own.iter().filter_map(|turn| turn.after).collect();

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::expected::Expected;
-use crate::intervals::{self, Counts, Interval};
+use crate::intervals::{self, ALPHA, Counts, Interval};
 
 /// Observations in pairs: before, after.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +119,30 @@ pub(crate) fn ranks(name: &Json, count: usize, ahead: &[(Json, Json)]) -> (f64, 
     let before = ahead.iter().filter(|(_, slower)| slower == name).count();
     let after = ahead.iter().filter(|(faster, _)| faster == name).count();
     (1.0 + before as f64, (count.saturating_sub(after)).max(1) as f64)
+}
+
+/// Observations of one of several, each with its key (a round, a start).
+pub(crate) type Observations = Vec<((u32, u32), f64)>;
+
+/// The ratio of two, over the keys that both have: how many times as much the one with more has.
+pub(crate) fn ratio(more: &Observations, less: &Observations, alpha: f64) -> Option<Interval> {
+    let both = more.iter().filter_map(|(key, a)| Some(a / less.iter().find(|(other, _)| other == key)?.1));
+    intervals::geometric(&both.collect::<Vec<_>>(), alpha)
+}
+
+/// What is left outside of the interval of each two of so many.
+pub(crate) fn shared(count: usize) -> f64 {
+    ALPHA / ((count * count.saturating_sub(1) / 2).max(1)) as f64
+}
+
+/// Ranks of `name` among `names`, by the pairs of a finding that are certain.
+pub(crate) fn certain_ranks(name: &Json, names: &[&Json], pairs: &[Json]) -> (f64, f64) {
+    let ahead = pairs.iter().filter_map(|pair| {
+        let (faster, slower) = (pair.get("faster")?, pair.get("slower")?);
+        let both = names.contains(&faster) && names.contains(&slower);
+        (both && pair.get("certain") == Some(&Json::Bool(true))).then(|| (faster.clone(), slower.clone()))
+    });
+    ranks(name, names.len(), &ahead.collect::<Vec<_>>())
 }
 
 #[cfg(test)]

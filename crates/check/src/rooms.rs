@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use crate::broken::{self, Judged};
 use crate::events::{Events, Line, Trial, merged, sum};
 use crate::expected::Expected;
 use crate::trials::named;
@@ -13,11 +14,22 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
         let Some(trial) = named(events, run, &address, expected) else { continue };
         let Some(told) = trial.of("attendance").next() else { continue };
         rooms(&address, told, expected);
+        generator(&format!("{address}/client"), &trial, events, expected);
         nodes(&address, run, &trial, expected);
         let latency = merged(&trial.ticks(), "/deliveries/latency");
         latency.expect(&format!("{address}/latency"), trial.first(), expected);
         expected.is(format!("{address}/lasted"), trial.end().map_or(0.0, |_| trial.lasted()), trial.first());
         conserved(&address, &trial, told, expected);
+    }
+}
+
+/// The generator over the whole run.
+fn generator(address: &str, trial: &Trial<'_>, events: &Events, expected: &mut Expected) {
+    let (ticks, line) = (trial.ticks(), trial.first());
+    broken::few(&format!("{address}/lateness"), &merged(&ticks, "/lateness"), line, expected);
+    broken::few(&format!("{address}/receipt"), &merged(&ticks, "/receipt"), line, expected);
+    if let Some(judged) = Judged::of(events, trial) {
+        expected.is(format!("{address}/cpu_max"), judged.busiest_of_all(), line);
     }
 }
 

@@ -66,6 +66,7 @@ fn whole(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expe
     for (name, value) in [("lasted", trial.lasted()), ("finished", ok + failed), ("failed", failed), ("rate", rate)] {
         expected.is(format!("{address}/{name}"), value, line);
     }
+    expected.is(format!("{address}/retried"), sum(&ticks, "/retried"), line);
     by_key(finding, (address, "errors"), ("errors", "kind"), &ticks, line, expected);
     merged(&ticks, "/latency").expect(&format!("{address}/latency"), line, expected);
     merged(&ticks, "/service").expect(&format!("{address}/service"), line, expected);
@@ -135,7 +136,7 @@ fn used(address: &str, finding: &Json, trial: &Trial<'_>, expected: &mut Expecte
 
 /// The generator over all trials that the answer rests on: the lateness of all requests, and the busiest second of any.
 fn client(events: &Events, verdict: &Json, judged: &[Judged<'_>], expected: &mut Expected) {
-    if verdict.get("client").is_none_or(|client| client.get("lateness").is_none()) {
+    if verdict.get("client").is_none_or(|client| client.get("cpu_max").is_none()) {
         return;
     }
     let findings = verdict.get("trials").and_then(Json::as_array).into_iter().flatten();
@@ -147,7 +148,11 @@ fn client(events: &Events, verdict: &Json, judged: &[Judged<'_>], expected: &mut
     let trials: Vec<Trial<'_>> = findings.filter(rests).filter_map(|one| events.trial_of(one.get("trial"))).collect();
     let ticks: Vec<&Line> = trials.iter().flat_map(Trial::ticks).collect();
     let line = ticks.first().map(|tick| tick.number);
-    broken::few("/client/lateness", &merged(&ticks, "/lateness"), line, expected);
+    let planned: Vec<&Line> =
+        judged.iter().filter(|one| one.asked.is_planned()).flat_map(|one| one.trial.ticks()).collect();
+    let planned: Vec<&Line> =
+        ticks.iter().copied().filter(|tick| planned.iter().any(|one| one.number == tick.number)).collect();
+    broken::few("/client/lateness", &merged(&planned, "/lateness"), line, expected);
     broken::few("/client/receipt", &merged(&ticks, "/receipt"), line, expected);
     let of = |trial: &Trial<'_>| judged.iter().find(|one| one.trial.number == trial.number).map(Judged::busiest);
     expected.is("/client/cpu_max", trials.iter().filter_map(of).fold(0.0, f64::max), line);

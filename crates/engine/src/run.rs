@@ -16,6 +16,7 @@ use crate::error::EngineError;
 use crate::hold::Hold;
 use crate::host;
 use crate::measure::merge::Merge;
+use crate::measure::open::OpenCount;
 use crate::measure::report::{Handover, Report};
 use crate::measure::tally::Tally;
 use crate::protocol::attendance::{Attendee, settle};
@@ -178,7 +179,7 @@ impl Meter {
     fn look(&mut self, tick: &Tick) {
         let open = host::descriptors().unwrap_or(self.own + tick.connections);
         self.seen.descriptors = self.seen.descriptors.max(open);
-        self.seen.connections = self.seen.connections.max(tick.connections);
+        self.seen.connections = self.seen.connections.max(tick.most.unwrap_or(tick.connections));
     }
 
     fn read(self) -> ClientUse {
@@ -227,11 +228,11 @@ impl ThreadPool {
         (stop, hold): (&StopFlag, &Hold),
     ) -> Result<ThreadPool, EngineError> {
         let (reports, inbox) = sync_channel(AHEAD * shares.len());
-        let cpus = cpus.unwrap_or_default();
+        let (cpus, open) = (cpus.unwrap_or_default(), OpenCount::default());
         let mut pool = ThreadPool { threads: Vec::with_capacity(shares.len()), inbox, abort: StopFlag::new() };
         for (number, share) in shares.into_iter().enumerate() {
             let (spare, spares) = channel();
-            let handover = Handover { thread: number, reports: reports.clone(), spare: spares };
+            let handover = Handover { thread: number, reports: reports.clone(), open: open.clone(), spare: spares };
             let (stop, abort) = (stop.clone(), pool.abort.clone());
             let job = Job { share, spec: spec.clone(), handover, stop, hold: hold.clone(), abort };
             let cpu = cpus.get(number % cpus.len().max(1)).copied();

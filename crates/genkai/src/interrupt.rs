@@ -5,8 +5,15 @@ use std::sync::atomic::AtomicBool;
 
 use genkai_engine::StopFlag;
 use genkai_model::exit::Exit;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
+
+/// A file that may not grow further (`ulimit -f`) is like a full disk: the write fails and is told, where the signal alone would end the
+/// program without a word. Programs that are started have the signal as it was: a handler is not handed down.
+pub(crate) fn survive_full_files() {
+    // It cannot fail for this signal; if it did, all would be as without it.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+}
 
 /// A flag that is set by the first signal.
 pub(crate) fn flag() -> StopFlag {

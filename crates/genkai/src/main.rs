@@ -59,6 +59,7 @@ impl From<genkai_lab::LabError> for Failure {
 }
 
 fn main() -> ExitCode {
+    interrupt::survive_full_files();
     let cli = cli::Cli::parse();
     let exit = match cli.command {
         cli::Command::Tune(command) => tune::product(&command.product),

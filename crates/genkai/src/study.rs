@@ -97,6 +97,9 @@ fn show(study: &Study, outcome: &Outcome, out: &Path, output: &OutputFlags, mark
         for (file, backup) in &outcome.written {
             view::say(&format!("written: {} (backup: {})", file.display(), backup.display()));
         }
+        if !outcome.written.is_empty() {
+            view::say("hint: a server that runs already takes it when it is reloaded");
+        }
         view::say(&format!("report: {}", page.display()));
         if !tuning {
             view::say(&format!("record: {}", out.join("run.jsonl").display()));

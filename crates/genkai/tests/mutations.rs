@@ -154,7 +154,7 @@ fn score(run: &Run, all_names: bool, missed: &mut BTreeMap<String, u64>) -> [Sco
 }
 
 /// The least part of falsified numbers that is noticed; and in the record in which it is the least.
-const FLOOR: [f64; 2] = [0.75, 0.15];
+const FLOOR: [f64; 2] = [0.85, 0.20];
 
 #[test]
 fn a_falsified_number_is_noticed() {

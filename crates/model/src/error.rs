@@ -128,6 +128,8 @@ kinds! {
     TooLarge = Client,
     /// TLS: the server's certificate is signed by itself, and not among those trusted.
     TlsSelfSigned = Unknown,
+    /// WebSocket: what came back for a message is not what was sent.
+    EchoChanged = Server,
 }
 
 impl ErrorKind {

@@ -227,6 +227,10 @@ pub struct Tick {
     pub in_flight: u64,
     /// Open connections at the end.
     pub connections: u64,
+    /// Most connections open at once since the load began, counted as they open and close; of several processes the sum of what each had,
+    /// which may not have been at one moment. None in records of versions that did not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u64>,
     /// What waited for an answer at the end; none in records of versions that did not look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
@@ -451,8 +455,8 @@ pub struct ClientUse {
     pub descriptors: u64,
     /// Soft limit on descriptors of each.
     pub descriptors_limit: u64,
-    /// Most connections that all of them together had open at the end of an interval. Each has a local port. None seen: 0, and not
-    /// written.
+    /// Most connections that they had open at once: of one process counted exactly, of several at most so many (the sum of what each had). In
+    /// records of versions that did not count: at the ends of intervals. Each has a local port. None seen: 0, and not written.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub connections: u64,
     /// Addresses these came from.

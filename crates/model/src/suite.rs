@@ -102,9 +102,13 @@ pub struct LoadFigures {
     /// Requests sent a second.
     pub rate: f64,
     /// Latency from the planned instant.
+    #[serde(default, skip_serializing_if = "Quantiles::is_empty")]
     pub latency: Quantiles,
-    /// Errors by kind, those that hung when the load ended among the timeouts.
+    /// Errors by kind: what failed, and nothing else.
     pub errors: Vec<ErrorCount>,
+    /// Requests, or openings, that had no answer when the load ended, although they had waited for long: they have not failed.
+    #[serde(default)]
+    pub unanswered: u64,
     /// WebSockets opened of those that were to be opened.
     pub connects: Option<f64>,
     /// Most WebSockets open at once.

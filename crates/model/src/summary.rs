@@ -46,10 +46,13 @@ pub struct Summary {
     /// Bytes sent.
     pub bytes_out: u64,
     /// Time of those that ended well, from the planned instant.
+    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub latency: Distribution,
     /// Time of those that ended well, from the instant of writing.
+    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub service: Distribution,
     /// Time until failure, from the planned instant.
+    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub failed_after: Distribution,
     /// Responses by status, in order of the status.
     pub statuses: Vec<StatusCount>,
@@ -61,6 +64,7 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
     /// How late the generator sent.
+    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub lateness: Distribution,
     /// Processor time of the generator's threads, in cores, on average.
     pub cpu: f64,
@@ -88,7 +92,7 @@ pub enum Counted {
     Openings,
 }
 
-/// A distribution in figures, seconds; all zero when there was nothing.
+/// A distribution in figures, seconds. One of nothing is not written: no figure of it is one. (In memory all of it is zero.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// Values counted.
@@ -115,6 +119,13 @@ pub struct Distribution {
     pub p9999: f64,
     /// Largest.
     pub max: f64,
+}
+
+impl Distribution {
+    /// Whether there was nothing.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// How a figure varies.
@@ -148,13 +159,30 @@ pub struct ErrorTotal {
 pub struct Connections {
     /// Opened.
     pub opened: u64,
-    /// Most open at once, at the ends of intervals; none where none was open then, although some were opened.
+    /// Most open at once; none where nobody counted and none was open at the end of an interval, although some were opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u64>,
+    /// How `most` is known.
+    #[serde(default)]
+    pub known: Known,
     /// Idle ones that the server closed.
     pub closed_idle: u64,
     /// Time to connect.
+    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub connect: Distribution,
+}
+
+/// How it is known what was the most at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Known {
+    /// So many were seen at the end of an interval: between, there may have been more.
+    #[default]
+    Seen,
+    /// Counted: there were so many, and never more.
+    Counted,
+    /// The sum of what several processes had, each at its own moment: there were never more.
+    AtMost,
 }
 
 /// One condition of the objective, judged over the whole load.

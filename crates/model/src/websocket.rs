@@ -56,7 +56,7 @@ pub enum Deflate {
     NoTakeover,
 }
 
-/// What became of messages. Those not yet settled are `sent - delivered - lost`.
+/// What became of messages. Those not yet settled are `sent - delivered - lost - changed`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Messages {
     /// Messages written.
@@ -71,7 +71,10 @@ pub struct Messages {
     pub reordered: u64,
     /// Came after the load's timeout (counted under `delivered` too, and before as a timeout).
     pub late: u64,
-    /// Messages that are nobody's echo: of another connection, altered, or not asked for.
+    /// Came back as something else: what came while just one message was on its way on that connection, and is no other's echo.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub changed: u64,
+    /// Messages that are nobody's echo: of another connection, not asked for, or altered so that it is not known whose they were.
     pub foreign: u64,
     /// Pings of the server that were answered.
     pub pings: u64,
@@ -84,6 +87,10 @@ pub struct Messages {
     /// What went wrong, by name: the first few of the interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<Incident>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Connections ended with one code.
@@ -121,6 +128,8 @@ pub enum Fate {
     Reordered,
     /// See [`Messages::late`].
     Late,
+    /// See [`Messages::changed`].
+    Changed,
     /// See [`Messages::foreign`]; connection and sequence are what it claims, or those of its receiver.
     Foreign,
 }
@@ -129,6 +138,11 @@ pub enum Fate {
 pub const MOST_INCIDENTS: usize = 8;
 
 impl Messages {
+    /// Those that did not come once, in order, in time and as they were sent; `incidents` names the first of them.
+    pub fn wrong(&self) -> u64 {
+        self.lost + self.duplicated + self.reordered + self.late + self.changed + self.foreign
+    }
+
     /// Adds what another thread or interval saw.
     pub fn add(&mut self, other: &Messages) {
         self.sent += other.sent;
@@ -137,6 +151,7 @@ impl Messages {
         self.duplicated += other.duplicated;
         self.reordered += other.reordered;
         self.late += other.late;
+        self.changed += other.changed;
         self.foreign += other.foreign;
         self.pings += other.pings;
         self.pongs += other.pongs;

@@ -65,12 +65,33 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether the load rises to its level.
+    pub(crate) fn ramps(&self) -> bool {
+        self.head.is_some_and(|head| match head.plan.load.arrivals {
+            _ if !head.plan.load.stages.is_empty() => true,
+            Arrivals::Users { count, spawn_rate, .. } => spawn_rate > 0.0 && spawn_rate < f64::from(count),
+            Arrivals::Rate { ramp, .. } => ramp.0 > 0,
+        })
+    }
+
     /// When a break came: `at 243 users`, or `from the first request on`.
     pub(crate) fn when(&self, broke: &Break) -> String {
         if broke.level.round() <= 1.0 {
             return "from the first request on".to_owned();
         }
-        format!("at {}", self.place(broke))
+        format!("at {}{}", self.place(broke), self.later(broke))
+    }
+
+    /// When the failure was seen, where that was later, and with how many clients then.
+    fn later(&self, broke: &Break) -> String {
+        let Some(later) = broke.later else { return String::new() };
+        let after = figure::seconds((later.at - broke.at).max(0.0));
+        let clients = later.in_flight.round().max(0.0) as u64;
+        match self.closed() {
+            true if self.thinks() => format!(" (seen {after} later)"),
+            true => format!(" (seen {after} later, with {})", self.level(later.level)),
+            false => format!(" (seen {after} later, with {} at once)", figure::plural(clients, "client", "clients")),
+        }
     }
 
     /// The load asked for, in [`Context::unit`]; none without a head.
@@ -87,7 +108,8 @@ impl<'a> Context<'a> {
     /// think are not in flight, so that their number would say nothing.
     pub(crate) fn place(&self, broke: &Break) -> String {
         let clients = broke.in_flight.round().max(0.0) as u64;
-        if clients == 0 || self.thinks() || self.closed() && is_same(broke) {
+        // What was seen later is told with the clients of that moment.
+        if clients == 0 || self.thinks() || broke.later.is_some() || self.closed() && is_same(broke) {
             return self.level(broke.level);
         }
         format!("{} ({} at once)", self.level(broke.level), figure::plural(clients, "client", "clients"))

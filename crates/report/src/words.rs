@@ -193,6 +193,7 @@ pub fn incident(incident: &Incident) -> String {
         Fate::Duplicated => "came twice",
         Fate::Reordered => "came after a later one",
         Fate::Late => "came after the timeout",
+        Fate::Changed => "came back as something else",
         Fate::Foreign => "is not an echo of this connection",
     };
     let when = incident.planned_us.map(|us| format!(", planned at {}", figure::seconds(us as f64 / 1e6)));

@@ -24,7 +24,7 @@ fn standing(name: &str, rate: f64, (best, worst): (u32, u32)) -> CacheStanding {
         best,
         worst,
         rounds: vec![CacheRound { round: 1, trial: 1, rate }],
-        latency: Quantiles { p50: 0.002, p99: 0.01, ..Quantiles::default() },
+        latency: Quantiles { count: 1_500, p50: 0.002, p99: 0.01, ..Quantiles::default() },
         requests: 1_500,
         within_second: 1_499,
         errors: vec![],

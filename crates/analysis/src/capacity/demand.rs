@@ -162,6 +162,19 @@ pub fn tunnels(load: &Load) -> bool {
     matches!(load.protocol, Protocol::WebSocket(_)) && load.reuse == Reuse::KeepAlive && load.scenario.is_none()
 }
 
+/// Whether requests of `load` have a planned instant that is not simply the end of the one before: those of a rate, of a scenario, of users
+/// who think, of chat rooms.
+pub fn is_planned(load: &Load) -> bool {
+    let busy = matches!(&load.arrivals, Arrivals::Users { think, .. } if mean(think) == 0.0);
+    let rooms = matches!(&load.protocol, Protocol::WebSocket(websocket) if websocket.rooms.is_some());
+    !busy || rooms || load.scenario.is_some()
+}
+
+/// Whether each user of `load` is one client, at all times: users who ask again as soon as they have an answer.
+pub fn is_clients(load: &Load) -> bool {
+    !is_planned(load) && !tunnels(load)
+}
+
 /// The quantile of think times that counts as their longest: that of one user in a hundred.
 const LONGEST: f64 = 0.99;
 

@@ -13,7 +13,7 @@ pub mod remedy;
 use genkai_model::finding::{Predicted, Quantiles};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::load::Load;
-use genkai_model::objective::Objective;
+use genkai_model::objective::{Condition, Objective};
 use genkai_model::units::{Range, Spread};
 
 /// How far from the predicted range a break may come and still be where the formula puts it: a tenth.
@@ -94,6 +94,14 @@ fn is_far(law: &Law, bites: Option<f64>, demand: &Demand) -> bool {
         !matches!(law, Law::Rate { .. } | Law::NewConnections { .. } | Law::Workers { .. } | Law::Growing { .. }),
         |at| at > FAR * demand.asked,
     )
+}
+
+/// Whether all that `limit` does to the requests beyond it is to make them wait, and no condition of `objective` judges that: a load that
+/// went beyond it without a violation does not show that it held nothing back.
+pub(crate) fn waits_unjudged(limit: &Limit, objective: &Objective) -> bool {
+    let queues = matches!(limit.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. });
+    let judges = |c: &Condition| !matches!(c, Condition::ErrorsBelow(_));
+    limit.symptom.slow && queues && !objective.0.iter().any(judges)
 }
 
 /// How far a law lets a load go, in each unit it has an answer in: from where clients begin to suffer to where nothing

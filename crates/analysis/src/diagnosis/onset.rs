@@ -2,7 +2,7 @@
 
 use genkai_model::error::{ErrorCount, Side};
 use genkai_model::event::Tick;
-use genkai_model::finding::{Break, Seen, Unanswered};
+use genkai_model::finding::{Break, Later, Seen, Unanswered};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 
@@ -22,6 +22,8 @@ pub struct Onset {
     pub at_us: u64,
     /// The level at that moment, where the client noted it.
     pub level: Option<f64>,
+    /// The moment at which the first failure was seen; none where it was not later than the violation began.
+    pub seen_us: Option<u64>,
     /// When it had lasted long enough to be certain.
     pub certain_us: u64,
     /// The most requests that were seen to hang by then: unanswered for longer than allowed.
@@ -37,7 +39,17 @@ pub struct Onset {
 impl Onset {
     /// A violation that began at that moment and level, and is certain by another.
     pub(super) fn new(condition: Option<Condition>, (at_us, level): (u64, Option<f64>), certain_us: u64) -> Onset {
-        Onset { condition, at_us, level, certain_us, hung: 0.0, patience_us: None, unsent: 0, died: false }
+        Onset {
+            condition,
+            at_us,
+            level,
+            seen_us: None,
+            certain_us,
+            hung: 0.0,
+            patience_us: None,
+            unsent: 0,
+            died: false,
+        }
     }
 
     /// Up to when the client must have been good enough for the break to say something of the server. Failures may
@@ -53,18 +65,20 @@ impl Onset {
     /// of certainty, so that it does not depend on how long the load went on.
     pub(crate) fn describe(&self, trial: &Trial) -> Break {
         let ticks = &trial.ticks;
-        let gauge = |pick: fn(&Tick) -> f64| window::gauge(ticks, self.at_us, pick);
         let after = window::between(ticks, self.at_us, u64::MAX);
         let before = window::between(ticks, self.at_us.saturating_sub(RATE_US), self.at_us.saturating_sub(1));
         let load = &trial.started.load;
         let open = demand::tunnels(load).then(|| most_open(window::before(ticks, Some(self.certain_us))));
         // Who hangs came after all those who got in.
         let next = open.filter(|_| self.hung > 0.0).map(|open| open + 1.0);
+        let level = self.level.or(next).unwrap_or_else(|| window::gauge(ticks, self.at_us, |t| t.level));
+        let there = There::at(trial, self.at_us, level);
         let mut broke = Break {
             at: self.at_us as f64 / US,
-            level: self.level.or(next).unwrap_or_else(|| gauge(|t| t.level)),
-            in_flight: open.unwrap_or_else(|| gauge(|t| t.in_flight as f64)).min(demand::most(load)),
-            connections: gauge(|t| t.connections as f64),
+            level,
+            in_flight: open.unwrap_or(there.in_flight),
+            connections: there.connections,
+            later: self.seen_us.filter(|_| open.is_none()).map(|us| later(trial, us)),
             rate: Tally::of(before).rate(),
             condition: self.condition.map_or_else(|| "the server runs".to_owned(), |c| c.to_string()),
             seen: self.seen_in(window::between(ticks, self.from(), self.certain_us.saturating_sub(1))),
@@ -128,6 +142,30 @@ impl Onset {
             _ => Tally::of(ticks).failed_fraction(),
         }
     }
+}
+
+/// Clients and their connections at an instant.
+struct There {
+    in_flight: f64,
+    connections: f64,
+}
+
+impl There {
+    /// Users who do not think are one client each; else requests in flight are.
+    fn at(trial: &Trial, at_us: u64, level: f64) -> There {
+        let (ticks, load) = (&trial.ticks, &trial.started.load);
+        let requests = || window::counted(ticks, at_us, |t| t.in_flight as f64).min(demand::most(load));
+        There {
+            in_flight: if demand::is_clients(load) { level.round() } else { requests() },
+            connections: window::counted(ticks, at_us, |t| t.connections as f64),
+        }
+    }
+}
+
+fn later(trial: &Trial, us: u64) -> Later {
+    let level = window::gauge(&trial.ticks, us, |t| t.level);
+    let There { in_flight, connections } = There::at(trial, us, level);
+    Later { at: us as f64 / US, level, in_flight, connections }
 }
 
 /// The sides that errors are on, most frequent first.

@@ -86,6 +86,8 @@ struct Look {
     stuck: f64,
     /// Where the first bad one began.
     at_us: u64,
+    /// When the first failure was seen, where that may have been later.
+    seen_us: Option<u64>,
     /// The level then, where it is known exactly.
     level: Option<f64>,
     /// Whether the record tells how long each has waited.
@@ -168,7 +170,7 @@ impl Tracker {
                 let (stuck, since_us, since_level) = self.stuck(tick);
                 let at_us = tick.first_error_us.or(since_us).unwrap_or(tick.from_us);
                 let level = tick.first_error_level.or(since_level);
-                Some(Look { all: tick.ok as f64 + bad, bad, stuck, at_us, level, ..look })
+                Some(Look { all: tick.ok as f64 + bad, bad, stuck, at_us, level, seen_us: failed_us(tick), ..look })
             }
             Condition::LatencyBelow(_, bound) => {
                 let latency = window::decode(&tick.latency);
@@ -284,12 +286,26 @@ impl Tracker {
         let lasted = s.last_us.saturating_sub(s.first.from_us) >= self.sustained_us;
         let told = matches!(self.condition, Condition::ErrorsBelow(_)) && s.first.told;
         let onset = Onset::new(Some(self.condition), (s.first.at_us, s.first.level), now_us);
+        // A request that only waited by then was seen to when its time was over.
+        let over = told.then(|| s.first.at_us + self.patience_us).filter(|_| s.first.stuck > 0.0);
+        let seen_us = s.first.seen_us.or(over).map(|us| us.min(now_us));
         (lasted && s.ticks >= ticks && s.bad + s.stuck >= STRAYS).then_some(Onset {
+            seen_us: seen_us.filter(|us| us.saturating_sub(s.first.at_us) > tick_us),
             hung: s.stuck,
-            patience_us: told.then_some(self.patience_us),
+            patience_us: match self.condition {
+                Condition::ConnectsAbove(_) => Some(sockets::STALL_US),
+                _ => told.then_some(self.patience_us),
+            },
             ..onset
         })
     }
+}
+
+/// When the first failure of `tick` was seen: as long after its plan as the one that failed soonest.
+fn failed_us(tick: &Tick) -> Option<u64> {
+    let after = window::decode(&tick.failed_after);
+    let us = tick.first_error_us? + after.min() / 1_000;
+    (!after.is_empty()).then(|| us.clamp(tick.from_us, tick.to_us.max(tick.from_us)))
 }
 
 /// A condition that the whole trial violates although no violation lasted: from the first bad tick on. Requests that were
@@ -306,10 +322,21 @@ pub(super) fn overall(trial: &Trial, objective: &Objective, sustained_us: u64) -
         let left = since.filter(|_| hung >= SCATTERED).map(|us| (us, None));
         let (first, level) = scattered(trial, c).or(left)?;
         let told = matches!(c, Condition::ErrorsBelow(_)) && last.waiting.is_some();
-        let patience_us = told.then_some(trial.started.load.patience().0 / 1_000);
-        Some(Onset { hung: hung as f64, patience_us, ..Onset::new(Some(*c), (first, level), last.to_us) })
+        let patience_us = match c {
+            Condition::ConnectsAbove(_) => Some(sockets::STALL_US),
+            _ => told.then_some(trial.started.load.patience().0 / 1_000),
+        };
+        let failing = ticks.iter().find(|t| window::failed(t) > 0).filter(|_| matches!(c, Condition::ErrorsBelow(_)));
+        let seen_us = failing.and_then(failed_us).filter(|us| us.saturating_sub(first) > first_length(ticks));
+        let hung = hung as f64;
+        Some(Onset { hung, seen_us, patience_us, ..Onset::new(Some(*c), (first, level), last.to_us) })
     });
     found.chain(unsent(trial, objective, sustained_us)).min_by_key(|o| o.at_us)
+}
+
+/// Microseconds of the first interval.
+fn first_length(ticks: &[Tick]) -> u64 {
+    ticks.first().map_or(0, |t| t.to_us.saturating_sub(t.from_us))
 }
 
 /// An open load that was never all sent: requests waited for a connection for as long as a violation must last, up to the

@@ -71,7 +71,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 107] = [
+const NUMBERS: [&str; 108] = [
     "abandoned",
     "answered",
     "at_once",
@@ -80,6 +80,7 @@ const NUMBERS: [&str; 107] = [
     "blocks",
     "broken",
     "came",
+    "changed",
     "client_limited",
     "closed",
     "closed_idle",

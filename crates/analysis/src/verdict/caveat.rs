@@ -3,7 +3,7 @@
 use genkai_model::event::{EndReason, Tick};
 use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit};
-use genkai_model::objective::Condition;
+use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
 
 use super::{answer, cause, is_proposal};
@@ -27,8 +27,9 @@ pub(crate) fn all(
 ) -> Vec<Caveat> {
     let mut all = Vec::new();
     if let Some(state) = state {
-        all.extend(state.first.iter().flat_map(held));
-        all.extend(state.lifted().flat_map(|t| held(&t.after)));
+        let objective = &state.plan.objective;
+        all.extend(state.first.iter().flat_map(|first| held(first, objective)));
+        all.extend(state.lifted().flat_map(|t| held(&t.after, objective)));
         let last = state.lifted().last().map(|t| &t.after).or(state.first.as_ref());
         all.extend(last.iter().flat_map(|judged| at_work(state, judged)));
         all.extend(ceilings(state));
@@ -54,7 +55,7 @@ pub(crate) fn all(
 
 /// Limits that should have bitten before the level that was held. (One that is named as the cause of a later break did
 /// bite; where, is said with the cause. One that left signs was at work.)
-fn held(judged: &JudgedTrial<'_>) -> Vec<Caveat> {
+fn held(judged: &JudgedTrial<'_>, objective: &Objective) -> Vec<Caveat> {
     let reached = judged.held_to();
     let weighed = judged.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default();
     let mut bit: Vec<&str> = weighed.iter().filter(|w| w.is_possible()).map(|w| w.candidate.limit.as_str()).collect();
@@ -67,9 +68,9 @@ fn held(judged: &JudgedTrial<'_>) -> Vec<Caveat> {
             Some(clients) => (clients, present(judged, f.limit), Scale::Clients),
             None => (attempt::levels(&f.predicted, &judged.demand)?, reached, Scale::Level),
         };
-        let limit = f.predicted.limit;
+        let (limit, waits) = (f.predicted.limit, capacity::waits_unjudged(f.limit, objective));
         let over = predicted.high * (1.0 + TOLERANCE) + 1.0 < reached;
-        over.then_some(Caveat::PredictedButHeld { limit, predicted, reached, scale })
+        over.then_some(Caveat::PredictedButHeld { limit, predicted, reached, scale, waits })
     });
     passed.collect()
 }

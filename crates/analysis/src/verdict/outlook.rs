@@ -3,6 +3,7 @@
 use genkai_model::event::Purpose;
 use genkai_model::finding::Predicted;
 use genkai_model::limit::Limit;
+use genkai_model::objective::Objective;
 use genkai_model::record::Record;
 
 use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
@@ -85,7 +86,7 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>, trials: &Trials<'_>
         }
         let reached = state.first.as_ref().map_or(0.0, JudgedTrial::held_to);
         let at_work = state.first.as_ref().and_then(|f| at_work(f, &asked));
-        return at_work.or_else(|| beyond(baseline(record, state), &asked, reached));
+        return at_work.or_else(|| beyond(baseline(record, state), &asked, reached, &state.plan.objective));
     };
     // What was found of the break that stands (the backend by itself is told by another trial), which may be nothing.
     if let Some(step) = state.steps.last().filter(|step| step.proved().is_none()) {
@@ -97,7 +98,8 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>, trials: &Trials<'_>
     let after = failed.as_ref().unwrap_or(held);
     let Some(case) = after.case() else {
         let reached = held.held_to().max(demand::asked(&state.plan.load));
-        return at_work(held, &asked).or_else(|| beyond(&held.trial.limits.limits, &asked, reached));
+        let limits = &held.trial.limits.limits;
+        return at_work(held, &asked).or_else(|| beyond(limits, &asked, reached, &state.plan.objective));
     };
     let found = attribute::attribute(&case, &[]);
     met(found.iter().find(|w| w.is_possible())?, after, &asked)
@@ -116,11 +118,14 @@ fn at_work(held: &JudgedTrial<'_>, asked: &Demand) -> Option<Predicted> {
     found.first().map(|(limit, ..)| capacity::of(limit, asked).predicted)
 }
 
-fn beyond(limits: &[Limit], asked: &Demand, reached: f64) -> Option<Predicted> {
+/// The first limit that `reached` without a violation does not exclude.
+fn beyond(limits: &[Limit], asked: &Demand, reached: f64, objective: &Objective) -> Option<Predicted> {
     let all = capacity::forecast(limits, asked);
     let end = |f: &Forecast<'_>| {
         let levels = if asked.is_open() { f.predicted.rate } else { f.predicted.users };
         levels.map(|l| l.high).filter(|_| f.bites.is_some()).or(f.bites)
     };
-    all.into_iter().find(|f| end(f).is_some_and(|at| at * (1.0 + TOLERANCE) >= reached)).map(|f| f.predicted)
+    let stands =
+        |f: &Forecast<'_>, at: f64| at * (1.0 + TOLERANCE) >= reached || capacity::waits_unjudged(f.limit, objective);
+    all.into_iter().find(|f| end(f).is_some_and(|at| stands(f, at))).map(|f| f.predicted)
 }

@@ -326,3 +326,30 @@ fn a_processor_that_serves_nothing_at_all_is_not_the_limit() {
     assert!(silent.causes.is_empty(), "whoever has no time for all has time for some: {:?}", silent.causes);
     assert_eq!(verdict(&world(5.0).run()).causes[0].limit.id, "proxy.cores");
 }
+
+/// Users before a proxy that takes `takes` of them at once; the others wait, and nothing fails.
+fn takes(takes: f64, objective: &str) -> World {
+    let law = Law::Slots { value: takes, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+    World {
+        plan: plan(users(80, 20.0), objective),
+        settings: settings(&[]),
+        limits: Box::new(move |_| {
+            vec![limit("takes", takes, law.clone(), Vec::new(), &[ErrorKind::Timeout], true), descriptors(1_000.0)]
+        }),
+        behaviour: Box::new(|m| Seen::closed(m.level, 0.05)),
+    }
+}
+
+#[test]
+fn a_limit_that_only_makes_wait_is_not_passed_because_nothing_failed() {
+    let v = verdict(&takes(30.0, "errors < 0.1%").run());
+    assert_eq!(v.outcome(), Outcome::Holds);
+    let next = v.next.as_ref().unwrap();
+    assert_eq!((next.limit.as_str(), next.users.unwrap().high), ("proxy.takes", 30.0), "not the one above it");
+    let waits = |c: &Caveat| matches!(c, Caveat::PredictedButHeld { limit, waits: true, .. } if limit == "proxy.takes");
+    assert!(v.caveats.iter().any(waits), "{:?}", v.caveats);
+    // Where latency is judged, it was seen not to make anybody wait for too long.
+    let judged = verdict(&takes(30.0, "errors < 0.1%, p99 < 500ms").run());
+    assert_eq!(judged.next.unwrap().limit, "proxy.descriptors");
+    assert!(matches!(&judged.caveats[..], [Caveat::PredictedButHeld { waits: false, .. }]), "{:?}", judged.caveats);
+}

@@ -17,7 +17,7 @@ pub struct Join(Merge);
 impl Join {
     /// For a load made by so many processes, which began at one instant and report intervals of the same length.
     pub fn new(load: &Load, processes: usize) -> Join {
-        Join(Merge::new(processes, Level::of(load)).naming(load.scenario.as_deref()))
+        Join(Merge::new(processes, Level::of(load)).naming(load.scenario.as_deref()).apart())
     }
 
     /// Takes the next interval of a process.
@@ -37,6 +37,7 @@ impl Join {
                 unsent: one.unsent,
             }),
             connections: tick.connections,
+            most: tick.most.unwrap_or(tick.connections),
             cpu_us: tick.cpu_us,
             cpu_max_us: tick.cpu_max_us,
             last: false,
@@ -99,7 +100,18 @@ mod tests {
         let (cpu_us, cpu_max_us) = (50 * seed, 50 * seed);
         let to = to_ms * 1_000_000;
         let waiting = Waits { since: Some(seed * 1_000_000 + 999), overdue: seed, unsent: 1 };
-        Report { thread, to, tally, in_flight: seed, waiting, connections: 5 + seed, cpu_us, cpu_max_us, last: false }
+        Report {
+            thread,
+            to,
+            tally,
+            in_flight: seed,
+            waiting,
+            connections: 5 + seed,
+            most: 0,
+            cpu_us,
+            cpu_max_us,
+            last: false,
+        }
     }
 
     fn ticks(threads: &[usize], seeds: fn(usize, u64) -> u64) -> Vec<Tick> {

@@ -114,6 +114,7 @@ impl Ledger {
             self.tally.connect.record(took);
         }
         self.connections += 1;
+        self.handover.open.opened();
     }
 
     /// TLS was made on a connection.
@@ -207,6 +208,7 @@ impl Ledger {
     /// A connection is gone.
     pub(crate) fn closed(&mut self) {
         self.connections -= 1;
+        self.handover.open.closed();
     }
 
     /// The peer closed an idle connection ([`closed`](Self::closed) follows).
@@ -411,7 +413,8 @@ impl Ledger {
         let thread = self.handover.thread;
         let connections = self.at_end.unwrap_or(self.connections);
         let waiting = self.waiting(to);
-        Report { thread, to, tally, in_flight: self.in_flight, waiting, connections, cpu_us, cpu_max_us: cpu_us, last }
+        let (in_flight, most) = (self.in_flight, self.handover.open.most());
+        Report { thread, to, tally, in_flight, waiting, connections, most, cpu_us, cpu_max_us: cpu_us, last }
     }
 
     /// What waits at `to`.

@@ -24,6 +24,8 @@ pub(crate) struct Merge {
     threads: Vec<Thread>,
     sum: Tally,
     from: Moment,
+    /// Whether each has connections that it counts by itself.
+    apart: bool,
 }
 
 #[derive(Default)]
@@ -34,6 +36,7 @@ struct Thread {
     in_flight: u64,
     waiting: Waits,
     connections: u64,
+    most: u64,
     /// CPU time in the interval being joined.
     cpu_us: u64,
     cpu_max_us: u64,
@@ -43,13 +46,26 @@ impl Merge {
     /// For so many threads of a load with this level.
     pub(crate) fn new(threads: usize, level: Level) -> Merge {
         let threads = (0..threads).map(|_| Thread::default()).collect();
-        Merge { level, hold: Hold::new(), names: Default::default(), threads, sum: Tally::default(), from: 0 }
+        Merge {
+            level,
+            hold: Hold::new(),
+            names: Default::default(),
+            threads,
+            sum: Tally::default(),
+            from: 0,
+            apart: false,
+        }
     }
 
     /// With the names of a scenario's steps and checks.
     pub(crate) fn naming(self, scenario: Option<&Scenario>) -> Merge {
         let names = scenario.map(|scenario| [scenario.names.clone(), scenario.checks.clone()]).unwrap_or_default();
         Merge { names, ..self }
+    }
+
+    /// Of processes, which count their connections each by itself: all of them together had at most the sum at once.
+    pub(crate) fn apart(self) -> Merge {
+        Merge { apart: true, ..self }
     }
 
     /// Of a load that may be held.
@@ -95,7 +111,7 @@ impl Merge {
                 thread.cpu_us += report.cpu_us;
                 thread.cpu_max_us += report.cpu_max_us;
                 (thread.in_flight, thread.connections) = (report.in_flight, report.connections);
-                thread.waiting = report.waiting;
+                (thread.waiting, thread.most) = (report.waiting, report.most);
                 thread.ended = report.last;
                 report.tally.clear();
                 give_back(number, report.tally);
@@ -150,6 +166,10 @@ impl Merge {
             }),
             in_flight: of_threads(|t| t.in_flight).sum(),
             connections: of_threads(|t| t.connections).sum(),
+            most: match self.apart {
+                true => Some(of_threads(|t| t.most).sum()),
+                false => of_threads(|t| t.most).max(),
+            },
             cpu_us: of_threads(|t| t.cpu_us).sum(),
             cpu_max_us: of_threads(|t| t.cpu_max_us).max().unwrap_or(0),
             // The user who was planned at that very instant is one of those that it met.
@@ -187,6 +207,7 @@ mod tests {
             in_flight: ok,
             waiting: Waits { since: Some(to_ms * 1_000_000 / 2), overdue: 1, unsent: 2 },
             connections: 1,
+            most: 1,
             cpu_us: 5 * (thread as u64 + 1),
             cpu_max_us: 5 * (thread as u64 + 1),
             last,

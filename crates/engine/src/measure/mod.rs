@@ -6,5 +6,6 @@ pub(crate) mod flows;
 pub(crate) mod join;
 pub(crate) mod ledger;
 pub(crate) mod merge;
+pub(crate) mod open;
 pub(crate) mod report;
 pub(crate) mod tally;

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
+use super::open::OpenCount;
 use super::tally::Tally;
 use crate::clock::Moment;
 
@@ -19,6 +20,8 @@ pub(crate) struct Report {
     pub(crate) waiting: Waits,
     /// Open connections at the end.
     pub(crate) connections: u64,
+    /// The most that its process had open at once so far.
+    pub(crate) most: u64,
     /// CPU time of the thread in the interval, microseconds; of a process, the sum over its threads.
     pub(crate) cpu_us: u64,
     /// The same of the busiest thread.
@@ -55,6 +58,8 @@ pub(crate) struct Handover {
     pub(crate) thread: usize,
     /// Bounded: a collector that does not keep up makes intervals longer, not memory larger.
     pub(crate) reports: SyncSender<Report>,
+    /// Connections of all threads.
+    pub(crate) open: OpenCount,
     /// Tallies that can be used again.
     pub(crate) spare: Receiver<Box<Tally>>,
 }

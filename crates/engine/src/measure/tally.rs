@@ -44,7 +44,7 @@ figures! {
         /// The first wrong body.
         wrong: Option<WrongBody>,
     }
-    besides { from_us, to_us, level, in_flight, waiting, connections, cpu_us, cpu_max_us, first_error_level }
+    besides { from_us, to_us, level, in_flight, waiting, connections, most, cpu_us, cpu_max_us, first_error_level }
 }
 
 figures! {

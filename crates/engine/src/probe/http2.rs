@@ -15,6 +15,7 @@ use super::answer::Asked;
 use crate::clock::Start;
 use crate::hold::Hold;
 use crate::measure::ledger::Ledger;
+use crate::measure::open::OpenCount;
 use crate::measure::report::Handover;
 use crate::protocol::core::Core;
 use crate::protocol::http2::{Kept, Outcome, Plan, Pool, Requester};
@@ -81,7 +82,7 @@ fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
     let plan = Plan::read(&load, http2).ok()?;
     let route = Route::plan(&load).ok()?;
     let (reports, _inbox) = sync_channel(1);
-    let handover = Handover { thread: 0, reports, spare: channel().1 };
+    let handover = Handover { thread: 0, reports, open: OpenCount::default(), spare: channel().1 };
     let ledger = Ledger::new(load.tick.0, load.stop.after.0, share.quota, handover);
     let made = Reactor::new().ok()?.block_on(async {
         let core = Core::new(&load, share.thread, &route, ledger, (Start::now().into(), Hold::new())).ok()?;

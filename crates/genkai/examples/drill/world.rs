@@ -123,9 +123,11 @@ impl World {
         if let Some(text) = &case.config {
             std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755))?;
             let file = dir.join(case.file);
+            let folder = file.parent().unwrap_or(dir);
+            std::fs::create_dir_all(folder)?;
             std::fs::write(&file, filled(text, &address, dir))?;
             for (name, text) in &case.others {
-                std::fs::write(dir.join(name), text)?;
+                std::fs::write(folder.join(name), text)?;
             }
             flags.extend(["--config".to_owned(), file.display().to_string()]);
         }

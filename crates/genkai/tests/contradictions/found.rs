@@ -3,8 +3,11 @@
 use genkai_analysis::window::Tally;
 use genkai_model::event::ServerState;
 use genkai_model::finding::*;
+use genkai_model::limit::Law;
+use genkai_model::load::{Arrivals, Protocol};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
+use genkai_model::units::Spread;
 use genkai_report::document::Document;
 use genkai_report::text::{self, Style};
 
@@ -20,6 +23,7 @@ pub(crate) fn contradictions(record: &Record, findings: &Findings, document: &Do
     all.extend(proof(v, &said));
     all.extend(ends(record, v, &said));
     all.extend(v.caveats.iter().flat_map(|c| caveat(record, v, c)));
+    all.extend(next_above(record, v));
     all.extend(seen_elsewhere(record, v));
     all.extend(tables(v, document));
     all
@@ -80,7 +84,10 @@ fn counters(record: &Record, v: &Verdict) -> Vec<String> {
         let Some(trial) = trial(record, found.trial) else { return vec![format!("there is no trial {}", found.trial)] };
         let tally = Tally::of(&trial.ticks);
         let (counted, told) = ((tally.failed, tally.finished()), (found.failed, found.finished));
-        let broke = found.broke.iter().flat_map(|broke| seen(trial, broke, &tally));
+        let broke = found
+            .broke
+            .iter()
+            .flat_map(|broke| seen(trial, broke, &tally).into_iter().chain(place(trial, broke)).collect::<Vec<_>>());
         if_(counted != told, || format!("trial {}: {told:?} told, {counted:?} counted", found.trial))
             .into_iter()
             .chain(broke)
@@ -95,13 +102,11 @@ fn seen(trial: &Trial, broke: &Break, tally: &Tally) -> Option<String> {
         let all = genkai_analysis::window::merge(&trial.ticks, |t| &t.latency);
         all.max() as f64 / 1e9
     };
-    // Of requests that were still waited for another word is due than for those that failed.
-    let waits = trial.ticks.last().is_some_and(|t| t.in_flight > 0);
     match (condition(broke)?, broke.seen) {
         (Condition::LatencyBelow(..), Seen::Measured(seen)) => if_(seen > slowest() * 1.002, || {
             format!("trial {}: a latency of {seen} s, but the slowest response took {} s", trial.number, slowest())
         }),
-        (Condition::ErrorsBelow(_), Seen::Measured(seen)) => if_(seen > 0.0 && tally.failed == 0 && !waits, || {
+        (Condition::ErrorsBelow(_), Seen::Measured(seen)) => if_(seen > 0.0 && tally.failed == 0, || {
             format!("trial {}: {} % failed, but nothing did", trial.number, seen * 100.0)
         }),
         _ => None,
@@ -111,6 +116,58 @@ fn seen(trial: &Trial, broke: &Break, tally: &Tally) -> Option<String> {
 fn unsampled(said: &str, broke: &Break) -> Option<String> {
     let zero = broke.in_flight.round() == 0.0 && said.contains("(0 clients at once)");
     if_(zero, || "0 clients at once are said".to_owned())
+}
+
+/// What is said of clients at a break, beside the load: users who do not think are clients, and nobody is there before the first interval was
+/// counted.
+fn place(trial: &Trial, broke: &Break) -> Vec<String> {
+    let load = &trial.started.load;
+    let busy = matches!(&load.arrivals, Arrivals::Users { think, .. } if *think == Spread::default());
+    let kept = matches!(load.protocol, Protocol::WebSocket(_));
+    let users = busy && !kept && load.scenario.is_none();
+    let first = trial.ticks.first().filter(|first| broke.at * 1e6 <= first.to_us as f64 && !kept && !users);
+    let early = broke.later.filter(|later| later.at <= broke.at);
+    [
+        if_(users && broke.in_flight != broke.level.round(), || {
+            format!("trial {}: {} users, and {} clients", trial.number, broke.level, broke.in_flight)
+        }),
+        if_(first.is_some_and(|first| broke.connections != first.connections as f64), || {
+            format!(
+                "trial {}: connections of a moment at which nobody had counted: {}",
+                trial.number, broke.connections
+            )
+        }),
+        if_(early.is_some(), || format!("trial {}: seen before it began", trial.number)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A next limit that nothing was seen of, beside the tighter ones of the same configuration: one that only makes requests wait, which nothing
+/// judges, stands however far the load went.
+fn next_above(record: &Record, v: &Verdict) -> Option<String> {
+    let next = v.next.as_ref().filter(|next| next.observed.is_none())?;
+    let head = record.head.as_ref()?;
+    let judged = head.plan.objective.0.iter().any(|c| !matches!(c, Condition::ErrorsBelow(_)));
+    let limits = match v.causes.iter().rev().find(|c| c.confidence == Confidence::Proved) {
+        Some(cause) => &trial(record, cause.counterfactual.as_ref()?.trial)?.limits.limits,
+        None => &record.trials.first()?.limits.limits,
+    };
+    let unchanged = limits.iter().find(|l| l.id == next.limit);
+    let value = if_(unchanged.is_some_and(|l| l.value != next.value), || {
+        format!("{} = {} is next, but that is not its value in what is proposed", next.limit, next.value)
+    });
+    let users = |p: &Predicted| p.users.map(|users| users.high);
+    let all = genkai_analysis::capacity::predict_under(limits, &head.plan.load, &head.plan.objective, None);
+    let waits = |p: &&Predicted| {
+        let limit = limits.iter().find(|l| l.id == p.limit);
+        limit.is_some_and(|l| l.symptom.slow && matches!(l.law, Law::Slots { .. }))
+    };
+    let work = v.caveats.iter().any(|c| matches!(c, Caveat::AtWorkButHeld { limit, .. } if *limit == next.limit));
+    let tighter = all.iter().filter(waits).find(|p| users(p).zip(users(next)).is_some_and(|(one, next)| one < next));
+    let tighter = tighter.filter(|p| !judged && !work && p.limit != next.limit);
+    value.or(tighter.map(|p| format!("{} = {} stands before {} = {}", p.limit, p.value, next.limit, next.value)))
 }
 
 fn cause(record: &Record, v: &Verdict, c: &Cause) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::{EndReason, Purpose, RunEnded, ServerState, State, What};
-use genkai_model::limit::{BACKEND_BY_ITSELF, Limit, Strength};
+use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, Strength};
 use genkai_model::load::Arrivals;
 use genkai_model::record::Record;
 use genkai_model::units::Span;
@@ -39,6 +39,8 @@ pub(crate) struct Drawn {
     pub(crate) slots: f64,
     pub(crate) descriptors: Option<f64>,
     pub(crate) backend: bool,
+    /// Clients that are taken at once; further ones wait, and nothing fails.
+    pub(crate) takes: Option<f64>,
     pub(crate) trouble: Trouble,
     pub(crate) objective: &'static str,
     pub(crate) think_ms: u64,
@@ -75,17 +77,43 @@ fn trouble() -> impl Strategy<Value = Trouble> {
 }
 
 pub(crate) fn drawn() -> impl Strategy<Value = Drawn> {
-    let system = (20u32..60, 20.0..200.0f64, proptest::option::of(30.0..200.0f64), any::<bool>(), trouble());
+    let system = (
+        20u32..60,
+        20.0..200.0f64,
+        proptest::option::of(30.0..200.0f64),
+        any::<bool>(),
+        trouble(),
+        proptest::option::of(5.0..120.0f64),
+    );
     let objectives = prop_oneof![Just("errors < 0.1%"), Just("errors < 1%, p99 < 500ms"), Just("p95 < 200ms")];
     let luck = prop_oneof![3 => Just(0u32), 1 => any::<u32>(), 1 => Just(u32::MAX)];
     let unlucky = prop_oneof![4 => Just(0u32), 1 => any::<u32>()];
     let cut = prop_oneof![6 => Just(Cut::Not), 1 => Just(Cut::Interrupted), 1 => (1usize..40).prop_map(Cut::Off)];
     let run = (objectives, prop_oneof![Just(0u64), Just(50u64)], luck, unlucky, 0u32..4, 1usize..30, cut);
-    (system, run).prop_map(|((users, slots, descriptors, backend, trouble), run)| {
+    (system, run).prop_map(|((users, slots, descriptors, backend, trouble, takes), run)| {
         let (objective, think_ms, lucky, unlucky, pairs, trials, cut) = run;
-        let (slots, descriptors) = (slots.round(), descriptors.map(f64::round));
-        Drawn { users, slots, descriptors, backend, trouble, objective, think_ms, lucky, unlucky, pairs, trials, cut }
+        let (slots, descriptors, takes) = (slots.round(), descriptors.map(f64::round), takes.map(f64::round));
+        Drawn {
+            users,
+            slots,
+            descriptors,
+            backend,
+            takes,
+            trouble,
+            objective,
+            think_ms,
+            lucky,
+            unlucky,
+            pairs,
+            trials,
+            cut,
+        }
     })
+}
+
+/// A slot for each client.
+fn one_each(value: f64) -> Law {
+    Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 }
 }
 
 impl Drawn {
@@ -98,12 +126,16 @@ impl Drawn {
         (plan.procedure.min_pairs, plan.procedure.max_pairs) = (self.pairs, self.pairs.max(2));
         (plan.procedure.hold, plan.procedure.proof_hold) = (Span::from_secs(2), Span::from_secs(2));
         let numbers = [("slots", self.slots), ("descriptors", self.descriptors.unwrap_or(1e6))];
-        let (has_descriptors, backend, one) = (self.descriptors.is_some(), self.backend, self.clone());
+        let (has_descriptors, backend, takes, one) =
+            (self.descriptors.is_some(), self.backend, self.takes, self.clone());
         World {
             plan,
             settings: settings(&numbers),
             limits: Box::new(move |s| {
                 let mut all = vec![slots(s["slots"]), cpu(1.0, Strength::Supports, None)];
+                all.extend(
+                    takes.map(|takes| limit("takes", takes, one_each(takes), Vec::new(), &[ErrorKind::Timeout], true)),
+                );
                 all.extend(has_descriptors.then(|| descriptors(s["descriptors"])));
                 all.extend(backend.then(|| Limit::named(BACKEND_BY_ITSELF, "backend", "load it bears by itself")));
                 all

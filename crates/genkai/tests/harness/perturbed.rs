@@ -217,7 +217,7 @@ impl Told {
 
     /// The record with another plan, and other samples, log lines, states and notes.
     fn quoted(&self) -> Vec<Change> {
-        let kinds: [(&str, fn(&mut Record)); 8] = [
+        let kinds: [(&str, Changing); 8] = [
             ("record: plan", |record| record.head = record.head.take().map(|head| bumped(&head))),
             ("record: notes", |record| record.remarks = record.remarks.iter().map(bumped).collect()),
             ("record: samples", |record| {
@@ -247,7 +247,7 @@ impl Told {
                 }
             }),
         ];
-        let change = |(address, of): (&str, fn(&mut Record))| {
+        let change = |(address, of): (&str, Changing)| {
             let mut record = self.record.clone();
             of(&mut record);
             let finding = self.finding.clone();
@@ -263,6 +263,9 @@ impl Told {
         kinds.into_iter().map(change).collect()
     }
 }
+
+/// Changes what words quote of a record.
+type Changing = fn(&mut Record);
 
 /// The same with every number another one, also those in texts, as far as it can be so.
 fn bumped<T: Serialize + DeserializeOwned>(one: &T) -> T {

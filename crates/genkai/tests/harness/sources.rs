@@ -142,12 +142,23 @@ impl Number {
         if self.effects.iter().any(|e| e.before.is_none() || placed(e)) {
             return Follows::Counted;
         }
-        let literal = LITERALS.iter().any(|text| self.over.contains(text));
-        match (self.effects.is_empty(), literal) {
-            (true, true) => Follows::Worded,
+        // Wording stays, or goes with the whole text; it never becomes another number.
+        let stays = self.effects.iter().all(|e| e.shown.is_none());
+        match (self.effects.is_empty(), stays && self.literal()) {
+            (_, true) => Follows::Worded,
             (true, false) => Follows::Unmoved,
-            (false, _) => Follows::Loose,
+            (false, false) => Follows::Loose,
         }
+    }
+
+    /// Whether it is the number of a wording.
+    fn literal(&self) -> bool {
+        let own = self.spoken.value.to_string();
+        let of = |text: &str| {
+            let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+            own.starts_with(&digits)
+        };
+        LITERALS.iter().any(|text| self.over.contains(text) && of(text))
     }
 
     /// The figures that it shows.

@@ -159,7 +159,8 @@ impl Workers {
                 Err(_) => self.give_up(&mut join),
             }
             for merged in join.by_ref() {
-                self.end.client.connections = self.end.client.connections.max(merged.connections);
+                let most = merged.most.unwrap_or(merged.connections);
+                self.end.client.connections = self.end.client.connections.max(most);
                 self.end.lasted = self.end.lasted.max(genkai_model::units::Span(merged.to_us * 1_000));
                 tick(merged);
             }

@@ -98,6 +98,7 @@ pub struct CacheStanding {
     /// Each round.
     pub rounds: Vec<CacheRound>,
     /// Latency in all rounds, seconds.
+    #[serde(default, skip_serializing_if = "Quantiles::is_empty")]
     pub latency: Quantiles,
     /// Requests of all rounds.
     pub requests: u64,

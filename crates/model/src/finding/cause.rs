@@ -187,11 +187,15 @@ pub struct Break {
     pub at: f64,
     /// Users started by then (closed), or planned requests a second (open).
     pub level: f64,
-    /// Clients at once by then: requests in flight; of WebSockets that are kept, the most that were open. In the open model at most as many as it has connections; requests that wait
-    /// for one are not counted.
+    /// Clients at once by then: users who do not think, or requests in flight (in the first interval: at its end); of WebSockets that are
+    /// kept, the most that were open. In the open model at most as many as it has connections; requests that wait for one are not counted.
     pub in_flight: f64,
-    /// Open client connections by then.
+    /// Open client connections by then (in the first interval: at its end).
     pub connections: f64,
+    /// What there was when the first failure was seen, where that was later than `at`: a request that gets no answer fails when its time is
+    /// over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<Later>,
     /// Completed requests a second around it.
     pub rate: f64,
     /// The condition violated, as the objective words it.
@@ -213,6 +217,19 @@ pub struct Break {
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// What there was when a break was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Later {
+    /// Seconds since the load began.
+    pub at: f64,
+    /// As [`Break::level`].
+    pub level: f64,
+    /// As [`Break::in_flight`].
+    pub in_flight: f64,
+    /// As [`Break::connections`].
+    pub connections: f64,
 }
 
 impl Break {

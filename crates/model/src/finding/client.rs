@@ -13,12 +13,26 @@ pub struct ClientCheck {
     /// Why not.
     pub reasons: Vec<ClientLimit>,
     /// Lateness of the generator, seconds.
+    #[serde(default, skip_serializing_if = "Quantiles::is_empty")]
     pub lateness: Quantiles,
     /// With kernel stamps: how long responses lay in their sockets before the generator read them, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Quantiles>,
     /// CPU of the busiest generator thread, fraction of a core, largest second.
     pub cpu_max: f64,
+}
+
+/// The requests that a lateness is told of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LateOver {
+    /// All that were judged.
+    #[default]
+    All,
+    /// All but those of the first second of a load that begins at once: opening that many connections in one moment makes everyone late.
+    Settled,
+    /// Those of one second, in which half of all were late.
+    Second,
 }
 
 /// Why a client limited its own measurement.
@@ -41,6 +55,9 @@ pub enum ClientLimit {
         p99: f64,
         /// The bound, seconds.
         bound: f64,
+        /// Of which requests it is the percentile: `lateness` of the check is that of all of them.
+        #[serde(default)]
+        over: LateOver,
     },
     /// It sent less than planned.
     Short {

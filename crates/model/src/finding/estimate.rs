@@ -16,7 +16,7 @@ pub struct Estimate {
     pub n: u32,
 }
 
-/// A distribution in a few figures, seconds. All zero when there was nothing.
+/// A distribution in a few figures, seconds. One of nothing is not written: no figure of it is one. (In memory all of it is zero.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {
     /// Values counted.
@@ -37,4 +37,11 @@ pub struct Quantiles {
     pub max: f64,
     /// Mean.
     pub mean: f64,
+}
+
+impl Quantiles {
+    /// Whether there was nothing.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
 }

@@ -20,9 +20,10 @@ mod verdict;
 
 pub use answer::{Answer, Because, Outcome};
 pub use cause::{
-    Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen, Unanswered,
+    Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Later, Moved, Scale, Seen,
+    Unanswered,
 };
-pub use client::{ClientCheck, ClientLimit};
+pub use client::{ClientCheck, ClientLimit, LateOver};
 pub use decision::{Answered, Decision, Pairing, Stop};
 pub use effect::{Call, Effect, RankedPair};
 pub use estimate::{Estimate, Quantiles};

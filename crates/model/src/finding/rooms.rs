@@ -71,6 +71,7 @@ pub struct RoomsRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<RouterReport>,
     /// From the planned instant of a message until a member heard it, seconds.
+    #[serde(default, skip_serializing_if = "Quantiles::is_empty")]
     pub latency: Quantiles,
     /// The counts of all nodes together.
     #[serde(default)]

@@ -10,6 +10,10 @@ use crate::flows::Flows;
 use crate::http2::GoAways;
 use crate::websocket::Messages;
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Figures of one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialFinding {
@@ -27,13 +31,18 @@ pub struct TrialFinding {
     pub finished: u64,
     /// Of these, failed.
     pub failed: u64,
+    /// Made again on a new connection, because the server closed a kept one before it answered a byte; counted once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retried: u64,
     /// Failed, by kind.
     pub errors: Vec<ErrorCount>,
     /// Successful requests a second, over the whole trial.
     pub rate: f64,
     /// Latency of successful responses from the planned instant, seconds.
+    #[serde(default, skip_serializing_if = "Quantiles::is_empty")]
     pub latency: Quantiles,
     /// Service time, seconds.
+    #[serde(default, skip_serializing_if = "Quantiles::is_empty")]
     pub service: Quantiles,
     /// The break, if any.
     pub broke: Option<Break>,
@@ -80,6 +89,7 @@ pub struct StepFinding {
     /// Times it went well, a second, over the whole trial.
     pub rate: f64,
     /// How long it took, seconds.
+    #[serde(default, skip_serializing_if = "Quantiles::is_empty")]
     pub took: Quantiles,
 }
 
@@ -96,6 +106,7 @@ pub struct HandshakeFinding {
     #[serde(default)]
     pub failed: u64,
     /// From connected to ready, seconds.
+    #[serde(default, skip_serializing_if = "Quantiles::is_empty")]
     pub took: Quantiles,
 }
 
@@ -107,5 +118,6 @@ pub struct DisconnectFinding {
     /// Without one.
     pub cut: u64,
     /// How long nothing had been said or heard on them, seconds.
+    #[serde(default, skip_serializing_if = "Quantiles::is_empty")]
     pub silent: Quantiles,
 }

@@ -79,6 +79,10 @@ pub enum Caveat {
         /// What both count.
         #[serde(default = "Scale::level")]
         scale: Scale,
+        /// Whether it makes requests wait, which no condition of the objective judges: that nothing failed does not say that it held nothing
+        /// back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits: bool,
     },
     /// The objective held, but a limit is predicted at about the load asked for, or just above it.
     NoHeadroom {

@@ -136,8 +136,8 @@ fn contenders(one: &ChangesFinding) -> Table {
         vec![
             clean::line(&load.name),
             format!("{} of {}", figure::count(load.completed), figure::count(load.launched)),
-            figure::seconds(load.latency.p95),
-            figure::seconds(load.latency.p99),
+            time(load, load.latency.p95),
+            time(load, load.latency.p99),
             errors(load, TIMED_OUT),
             errors(load, RESET),
         ]
@@ -156,6 +156,11 @@ fn advice(one: &AdviceFinding) -> Table {
 
 const TIMED_OUT: &[ErrorKind] = &[ErrorKind::Timeout, ErrorKind::ConnectTimeout, ErrorKind::TlsTimeout];
 const RESET: &[ErrorKind] = &[ErrorKind::Reset, ErrorKind::ResetReused, ErrorKind::EofNew];
+
+/// A figure of its latency; `-` where nothing came back.
+fn time(load: &LoadFigures, seconds: f64) -> String {
+    if load.latency.is_empty() { "-".to_owned() } else { figure::seconds(seconds) }
+}
 
 fn errors(load: &LoadFigures, kinds: &[ErrorKind]) -> String {
     figure::count(load.errors.iter().filter(|e| kinds.contains(&e.kind)).map(|e| e.count).sum())
@@ -204,7 +209,7 @@ fn figures(loads: &[&LoadFigures]) -> Table {
     let row = |name: &str, show: &dyn Fn(&LoadFigures) -> String| {
         std::iter::once(name.to_owned()).chain(loads.iter().map(|load| show(load))).collect::<Vec<String>>()
     };
-    let time = |pick: fn(&LoadFigures) -> f64| move |load: &LoadFigures| figure::seconds(pick(load));
+    let time = |pick: fn(&LoadFigures) -> f64| move |load: &LoadFigures| time(load, pick(load));
     let code = |kinds: &'static [ErrorKind]| move |load: &LoadFigures| errors(load, kinds);
     let rows = vec![
         row("settings", &|l| clean::line(&l.name)),
@@ -219,6 +224,7 @@ fn figures(loads: &[&LoadFigures]) -> Table {
         row("latency max", &time(|l| l.latency.max)),
         row("ETIMEDOUT", &code(TIMED_OUT)),
         row("ECONNRESET", &code(RESET)),
+        row("no answer yet at the end", &|l| figure::count(l.unanswered)),
         row("closed without a frame (1006)", &code(&[ErrorKind::ClosedAbnormally])),
         row("connection success", &connects),
         row("concurrent connections", &|l| figure::count(l.concurrent)),

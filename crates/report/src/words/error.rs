@@ -62,6 +62,7 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::TooLarge => {
             "response with a larger head (256 KiB) or chunk line (4 KiB) than genkai takes: not the server's failure"
         }
+        ErrorKind::EchoChanged => "WebSocket message that came back as something else",
         ErrorKind::WrongBody => "whole, but with a body that is not that of the object asked for",
     }
 }
@@ -78,6 +79,7 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::Unsendable => "was not asked, because there was nothing that could be sent",
         ErrorKind::TooLarge => "answered with more than genkai takes",
         ErrorKind::WrongBody => "gave wrong bodies",
+        ErrorKind::EchoChanged => "sent messages back changed",
         ErrorKind::Check | ErrorKind::Capture => "answered otherwise than the scenario expects",
         ErrorKind::Dropped => "kept all connections busy",
         ErrorKind::Reset | ErrorKind::ResetReused => "reset its clients' connections",

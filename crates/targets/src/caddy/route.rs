@@ -1,8 +1,15 @@
 //! Which site takes the requests under test, and which `reverse_proxy` passes them on.
 
+mod matcher;
+mod way;
+
+use std::collections::BTreeMap;
+
 use super::config::{Config, Line, Site, Word};
 use crate::files::Requests;
 use genkai_place::remote;
+pub(super) use matcher::matcher;
+use way::{End, Walk, insertion_sort};
 
 /// Where a site listens (caddyconfig/httpcaddyfile/addresses.go).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,14 +71,10 @@ impl Address {
         }
     }
 
-    /// Whether requests to `host` are its own.
-    fn takes(&self, host: &str) -> bool {
-        let host = host_and_port(host).0;
-        match self.host.strip_prefix("*.") {
-            _ if self.host.is_empty() => true,
-            Some(domain) => host.split_once('.').is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(domain)),
-            None => self.host.eq_ignore_ascii_case(host),
-        }
+    /// Whether requests are its own.
+    fn takes(&self, requests: &Requests) -> bool {
+        let path = self.path.is_empty() || matcher::is_path(&self.path, &requests.path) == Some(true);
+        path && (self.host.is_empty() || matcher::is_host(&self.host, &requests.host))
     }
 }
 
@@ -108,6 +111,15 @@ impl Upstream {
         Upstream { written: text.to_owned(), host: host.map(str::to_owned) }
     }
 
+    /// Where it is dialled: an upstream without a port has that of its scheme.
+    pub fn dial(&self) -> String {
+        let (scheme, plain) = self.written.split_once("://").unwrap_or(("", &self.written));
+        match self.host.is_none() || plain.contains('/') || plain.contains('{') || !host_and_port(plain).1.is_empty() {
+            true => plain.to_owned(),
+            false => format!("{plain}:{}", if scheme == "https" { 443 } else { 80 }),
+        }
+    }
+
     /// Why requests to it may leave this machine; none where they do not, or may.
     pub fn is_remote(&self, allowed: &[String]) -> Option<(String, String)> {
         let host = self.host.as_ref()?;
@@ -129,12 +141,6 @@ pub fn upstreams(proxy: &Line) -> Vec<&Word> {
     own.chain(listed).collect()
 }
 
-/// The matcher of a directive: its first argument, where that is one.
-pub(super) fn matcher(line: &Line) -> Option<&str> {
-    let first = line.arg(0)?.value.as_str();
-    (first == "*" || first.starts_with(['/', '@'])).then_some(first)
-}
-
 /// The way of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route<'c> {
@@ -148,25 +154,32 @@ pub struct Route<'c> {
     pub around: Vec<&'c Line>,
     /// What passes it on; none where nothing does.
     pub proxy: Option<&'c Line>,
+    /// `request_body` directives that it meets.
+    pub bodies: Vec<&'c Line>,
+    /// Directives before it that it may meet: what decides is not in the text, or not evaluated. It is taken not to.
+    pub unsure: Vec<&'c Line>,
 }
 
 impl<'c> Route<'c> {
-    /// The first site for the host (plain connections before TLS, those that pass requests on before others), and its
-    /// `reverse_proxy` for the path. None when no site takes such requests: Caddy answers them with an empty 200.
+    /// The site that takes such requests, of several listeners one without TLS, that passes requests on, that names the host; and what
+    /// passes them on. None when no site takes them: Caddy answers with an empty 200.
     pub fn find(config: &'c Config, requests: &Requests) -> Option<Route<'c>> {
         let ports = Ports::of(config);
-        let addresses = |site: &'c Site| site.addresses.iter().filter_map(move |a| Address::parse(&a.value, ports));
-        let sites = config.sites().iter().filter(|site| !site.is_route());
-        let all = sites.flat_map(|site| addresses(site).map(move |address| (site, address)));
-        let taking =
-            all.filter(|(_, a)| a.takes(&requests.host) && requests.path.starts_with(a.path.trim_end_matches('*')));
-        let route = |(site, address): (&'c Site, Address)| {
-            let tls = address.is_tls(ports, site.lines.iter().any(|line| line.is("tls")));
-            let (mut around, proxy) = way(&site.lines, requests, &requests.path).unwrap_or_default();
-            around.reverse();
-            Route { site, address, tls, around, proxy }
-        };
-        taking.map(route).min_by_key(|route| (route.proxy.is_none(), route.tls, route.address.host.is_empty()))
+        let taking = listeners(config, ports).into_values().filter_map(|sites| {
+            let (site, address) = sites
+                .into_iter()
+                .find_map(|(site, all)| Some((site, all.into_iter().find(|one| one.takes(requests))?)))?;
+            Some(Route::through(config, site, address, requests))
+        });
+        taking.min_by_key(|route| (route.proxy.is_none(), route.tls, route.address.host.is_empty()))
+    }
+
+    fn through(config: &'c Config, site: &'c Site, address: Address, requests: &Requests) -> Route<'c> {
+        let tls = address.is_tls(Ports::of(config), site.lines.iter().any(|line| line.is("tls")));
+        let mut walk = Walk::of(config, requests);
+        let End { mut around, proxy } = walk.sorted(&site.lines).unwrap_or(End { around: Vec::new(), proxy: None });
+        around.reverse();
+        Route { site, address, tls, around, proxy, bodies: walk.bodies, unsure: walk.unsure }
     }
 
     /// Where it goes to; nothing where that is decided as it runs (`dynamic`).
@@ -180,69 +193,62 @@ impl<'c> Route<'c> {
     }
 }
 
-/// The `reverse_proxy` for a path, with the blocks around it, the innermost first. `handle` and its like come before, and the longest
-/// path wins (caddyconfig/httpcaddyfile/directives.go: `sortRoutes`).
-type Way<'c> = (Vec<&'c Line>, Option<&'c Line>);
+/// A site with those of its addresses that belong to a listener.
+type Taking<'c> = (&'c Site, Vec<Address>);
 
-fn way<'c>(lines: &'c [Line], requests: &Requests, path: &str) -> Option<Way<'c>> {
-    let holding = |names: &[&str]| {
-        let mut all: Vec<(usize, &'c Line)> = lines
-            .iter()
-            .filter(|line| names.contains(&line.name()))
-            .filter_map(|line| Some((holds(lines, matcher(line).unwrap_or("*"), requests, path)?, line)))
-            .collect();
-        all.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
-        all
-    };
-    for (length, line) in holding(&["handle", "handle_path", "route"]) {
-        let rest = if line.is("handle_path") {
-            format!("/{}", path[length..].trim_start_matches('/'))
-        } else {
-            path.to_owned()
-        };
-        if let Some((mut around, proxy)) = way(line.inside(), requests, &rest) {
-            around.push(line);
-            return Some((around, proxy));
-        }
-        if !line.is("route") {
-            // Of several `handle`, only one is taken.
-            return None;
+/// The sites of each listener (a port and where it is bound), in the order in which they are asked (httptype.go:
+/// `serversFromPairings`): hosts without wildcards first, longer ones first, those of any host last.
+fn listeners(config: &Config, ports: Ports) -> BTreeMap<(u16, String), Vec<Taking<'_>>> {
+    let mut all: BTreeMap<(u16, String), Vec<Taking<'_>>> = BTreeMap::new();
+    for site in config.sites().iter().filter(|site| !site.is_route()) {
+        for address in site.addresses.iter().filter_map(|a| Address::parse(&a.value, ports)) {
+            for bound in bound(config, site) {
+                let sites = all.entry((address.port, bound)).or_default();
+                match sites.iter_mut().find(|(one, _)| std::ptr::eq(*one, site)) {
+                    Some((_, addresses)) => addresses.push(address.clone()),
+                    None => sites.push((site, vec![address.clone()])),
+                }
+            }
         }
     }
-    let (_, proxy) = holding(&["reverse_proxy"]).into_iter().next()?;
-    Some((Vec::new(), Some(proxy)))
+    all.values_mut().for_each(|sites| insertion_sort(sites, |one, other| is_asked_before(&one.1, &other.1)));
+    all
 }
 
-/// Whether a matcher holds, and how long its path is. One that cannot be told from host and path alone is taken not to hold.
-fn holds(lines: &[Line], matcher: &str, requests: &Requests, path: &str) -> Option<usize> {
-    if !matcher.starts_with('@') {
-        return path_length(matcher, path);
-    }
-    let line = lines.iter().find(|line| line.name() == matcher)?;
-    let each = |words: &[Word]| {
-        let mut args = words.iter().skip(1).map(|word| word.value.as_str());
-        match words.first()?.value.as_str() {
-            "path" => args.filter_map(|pattern| path_length(pattern, path)).max(),
-            "host" => args.any(|host| host.eq_ignore_ascii_case(host_and_port(&requests.host).0)).then_some(0),
-            "method" => args.any(|method| method == "GET").then_some(0),
-            _ => None,
-        }
-    };
-    if line.block.is_none() {
-        return each(line.args());
-    }
-    line.inside().iter().map(|line| each(&line.words)).try_fold(0, |longest, one| Some(longest.max(one?)))
+/// The addresses that a site is bound to: `bind`, or the option `default_bind`; else any.
+pub(super) fn bound(config: &Config, site: &Site) -> Vec<String> {
+    let own = site.lines.iter().find(|line| line.is("bind"));
+    let line = own.or_else(|| config.global().and_then(|global| global.option("default_bind")));
+    let words: Vec<String> = line.into_iter().flat_map(Line::args).map(|word| word.value.clone()).collect();
+    if words.is_empty() { vec![String::new()] } else { words }
 }
 
-/// How much of `path` a pattern is; none where it is another's (modules/caddyhttp/matchers.go: `MatchPath`).
-fn path_length(pattern: &str, path: &str) -> Option<usize> {
-    let path = path.split('?').next().unwrap_or(path).to_ascii_lowercase();
-    let pattern = pattern.to_ascii_lowercase();
-    match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
-        (Some(begin), _) => path.starts_with(begin).then_some(begin.len()),
-        (None, Some(end)) => path.ends_with(end).then_some(end.len()),
-        (None, None) => (path == pattern).then_some(pattern.len()),
+/// Whether the site of these addresses is asked before that of others.
+fn is_asked_before(one: &[Address], other: &[Address]) -> bool {
+    let longest =
+        |all: &[Address], part: fn(&Address) -> &str| all.iter().map(|a| specificity(part(a))).max().unwrap_or(0);
+    let host: fn(&Address) -> &str = |address| &address.host;
+    let path: fn(&Address) -> &str = |address| &address.path;
+    let wild = |all: &[Address]| all.iter().any(|a| a.host.contains('*') || a.host.is_empty());
+    match (longest(one, host), longest(other, host), wild(one), wild(other)) {
+        (0, ..) => false,
+        (_, 0, ..) => true,
+        (.., one, other) if one != other => other,
+        (first, second, ..) if first == second => longest(one, path) > longest(other, path),
+        (first, second, ..) => first > second,
     }
+}
+
+/// Length of a host or path, less its wildcards and placeholders (httptype.go: `specificity`).
+fn specificity(text: &str) -> usize {
+    let mut length = text.len() - text.matches('*').count();
+    let mut rest = text;
+    while let Some((_, inside)) = rest.split_once('{') {
+        let Some((name, after)) = inside.split_once('}') else { break };
+        length -= name.len() + 2;
+        rest = after;
+    }
+    length
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! What a VCL means and what is wrong with it, told from its text alone. Parameters of varnishd are not in it: they are taken as they are
 //! by default.
 
+use std::collections::BTreeSet;
+
 use genkai_model::explain::{Explanation, Remark, RemarkKind, Timer};
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
 use super::limits;
-use super::vcl::{Attribute, Vcl};
+use super::vcl::{Attribute, Backend, Vcl};
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation, remark};
 use crate::files::File;
@@ -48,11 +50,11 @@ const CLIENTS: [(&str, u64, &str); 3] = [
 /// # Errors
 /// A file that is missing, unreadable, or that includes itself.
 pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
-    let Explain { main, machine, .. } = *what;
+    let Explain { main, machine, requests, .. } = *what;
     let vcl = Vcl::read(main)?;
     let default = |name: &str| limits::defaults(name);
     let files = vcl.files().map(|(_, file)| file.path.clone());
-    let limits = limits::all(&vcl, &default, machine);
+    let limits = limits::all(&vcl, &default, machine, requests);
     Ok(explanation("varnish", files, limits, timers(&vcl), remarks(&vcl)))
 }
 
@@ -66,7 +68,7 @@ fn timers(vcl: &Vcl) -> Vec<Timer> {
         ends: ends.to_owned(),
     };
     let mut all: Vec<Timer> = CLIENTS.into_iter().map(client).collect();
-    for (_, file, backend) in vcl.backends() {
+    for (_, file, backend) in vcl.backends().filter(|(.., backend)| !backend.is_none) {
         for (name, default, ends) in TIMERS {
             let written = backend.attributes.iter().find(|one| one.name == name);
             let value = written.map_or_else(|| format!("{default}s"), |one| one.value.clone());
@@ -86,7 +88,7 @@ fn origin<D>(file: &File<D>, attribute: &Attribute) -> Origin {
     Origin::File { path: file.path.clone(), line: file.line(attribute.span.start) }
 }
 
-/// A duration of VCL: `3.5s`, `100ms`, `2m`, `1h`.
+/// A duration of VCL: `3.5s`, `100ms`, `2m`, `1h`, `1d`, `1w`, `1y` (lib/libvcc/vcc_utils.c: `vcc_TimeUnit`).
 fn duration(text: &str) -> Option<Span> {
     let digits = text.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
     let unit = match &text[digits..] {
@@ -94,20 +96,65 @@ fn duration(text: &str) -> Option<Span> {
         "s" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
+        "d" => 86_400.0,
+        "w" => 604_800.0,
+        "y" => 31_536_000.0,
         _ => return None,
     };
-    Some(Span::from_secs_f64(text[..digits].parse::<f64>().ok()? * unit))
+    let number = text[..digits].parse::<f64>().ok().filter(|_| text.starts_with(|c: char| c.is_ascii_digit()))?;
+    Some(Span::from_secs_f64(number * unit))
+}
+
+/// What keeps varnishd from loading a backend (lib/libvcc/vcc_backend.c: `vcc_ParseHostDef`); the place, the name, and why.
+fn refused(vcl: &Vcl, backend: &Backend, before: &mut BTreeSet<String>) -> Vec<(usize, String, String)> {
+    let all = &backend.attributes;
+    let has = |name: &str| all.iter().any(|one| one.name == name);
+    let name = format!("backend {}", backend.name);
+    let mut why = Vec::new();
+    if !before.insert(backend.name.clone()) {
+        why.push((backend.inside, name.clone(), "stands there a second time"));
+    }
+    if vcl.mentions(&backend.name) < 2 && vcl.default() != Some(&backend.name) {
+        why.push((backend.inside, name.clone(), "is used nowhere"));
+    }
+    if !backend.is_none && !has("host") && !has("path") {
+        why.push((backend.inside, name, "has neither .host nor .path"));
+    }
+    let again = |at: usize| all[..at].iter().any(|one| one.name == all[at].name);
+    for (at, one) in all.iter().enumerate() {
+        let text = if again(at) { Some("is set again") } else { wrong(one) };
+        why.extend(text.map(|text| (one.span.start, format!(".{}", one.name), text)));
+    }
+    why.into_iter().map(|(at, name, text)| (at, name, format!("{text}: varnishd does not load it"))).collect()
+}
+
+/// What is wrong with an attribute's value.
+fn wrong(one: &Attribute) -> Option<&'static str> {
+    let is_number = !one.is_text && !one.value.is_empty() && one.value.bytes().all(|b| b.is_ascii_digit());
+    match one.name.as_str() {
+        "max_connections" if !is_number => Some("must be a whole number"),
+        name if TIMERS.iter().any(|(timer, ..)| *timer == name) && (one.is_text || duration(&one.value).is_none()) => {
+            Some("must be a time with its unit, such as 10s")
+        }
+        "host" | "port" | "path" | "host_header" if !one.is_text => Some("must stand between quotes"),
+        _ => None,
+    }
 }
 
 fn remarks(vcl: &Vcl) -> Vec<Remark> {
     let mut all = Vec::new();
     let main = vcl.files().next().map(|(_, file)| file.path.display().to_string()).unwrap_or_default();
-    if vcl.version().is_none() {
+    // A file without backends is part of another one: only the main file says the version.
+    if vcl.version().is_none() && vcl.backends().next().is_some() {
         let text = "is not said: varnishd does not load it".to_owned();
         let hint = Some("begin the file with `vcl 4.1;`".to_owned());
         all.push(remark(RemarkKind::Unknown, Some(format!("{main}:1")), "the version of VCL", text, hint));
     }
+    let mut before = BTreeSet::new();
     for (_, file, backend) in vcl.backends() {
+        for (at, name, text) in refused(vcl, backend, &mut before) {
+            all.push(remark(RemarkKind::Unknown, Some(file.place(at)), &name, text, None));
+        }
         let has = |name: &str| backend.attributes.iter().any(|one| one.name == name);
         for one in backend.attributes.iter().filter(|one| !ATTRIBUTES.contains(&one.name.as_str())) {
             let near = nearest(&one.name, ATTRIBUTES.iter().copied()).map(|near| format!("did you mean .{near}?"));

@@ -6,7 +6,7 @@ use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symp
 use super::evidence::metrics;
 use super::settings::THREADS;
 use super::vcl::{Backend, Vcl};
-use crate::files::masked;
+use crate::files::{Requests, masked};
 use crate::limits::{accept_queue, at_once, grew, raised, reached};
 use genkai_place::caps::Machine;
 
@@ -36,10 +36,11 @@ pub(super) fn defaults(name: &str) -> (String, Origin) {
 /// `listen_depth` of Varnish 7.1 (include/tbl/params.h).
 const LISTEN_DEPTH: u32 = 1024;
 
-/// Every limit of a VCL with these parameters.
-pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine) -> Vec<Limit> {
+/// Every limit of a VCL with these parameters, for these requests.
+pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine, requests: &Requests) -> Vec<Limit> {
+    let usual = vcl.usual(requests);
     let backends = vcl.backends().filter_map(|(_, file, backend)| {
-        let limit = connections(backend, vcl.usual() == Some(&backend.name), vcl.chooses())?;
+        let limit = connections(backend, usual == Some(&backend.name), vcl.chooses())?;
         let attribute = backend.attributes.iter().find(|one| one.name == "max_connections")?;
         let origin = Origin::File { path: file.path.clone(), line: file.line(attribute.span.start) };
         Some(Limit { origin, ..limit })
@@ -105,7 +106,7 @@ fn backlog(value: &Parameter<'_>, machine: &Machine) -> Limit {
 }
 
 /// What a backend takes at once; none where it has no cap.
-/// Only the `usual` backend has a number: which requests a VCL that `chooses` sends to another one is not evaluated.
+/// Only the `usual` backend of the requests has a number, where what `chooses` one is understood.
 fn connections(backend: &Backend, usual: bool, chooses: bool) -> Option<Limit> {
     let written = &backend.attributes.iter().find(|one| one.name == "max_connections")?.value;
     let most: u32 = written.parse().ok().filter(|most| *most > 0)?;
@@ -118,9 +119,9 @@ fn connections(backend: &Backend, usual: bool, chooses: bool) -> Option<Limit> {
             "backend {name}: .max_connections {most}, requests that are not answered from the cache{}",
             match (usual, chooses) {
                 (true, false) => "",
-                (true, true) =>
-                    " and that no condition of the VCL sends elsewhere (conditions are not evaluated, whatever the path)",
-                (false, _) => "; only those that the VCL sends there, which its text does not tell, whatever the path",
+                (true, true) => ", for this path and host",
+                (false, _) =>
+                    "; only those that the VCL sends there: not these, or conditions decide that are not evaluated",
             }
         ),
         source: "vcl-backend(7); varnish 7.1 bin/varnishd/cache/cache_backend.c: VBE_Healthy, vbe_dir_getfd".to_owned(),

@@ -62,6 +62,7 @@ pub(super) fn build(vcl: &Vcl, at: &Sandbox<'_>) -> Result<Private, TargetError>
         let mut edits = Vec::new();
         for item in &file.tree {
             match item {
+                Item::Backend(backend) if backend.is_none => {}
                 Item::Backend(backend) => private.backend(id, file, backend, at, &mut edits)?,
                 Item::Include(span, paths) => {
                     let of =
@@ -75,7 +76,7 @@ pub(super) fn build(vcl: &Vcl, at: &Sandbox<'_>) -> Result<Private, TargetError>
                     let what = format!("{}: `import {name}` may pass requests to", file.place(*place));
                     return Err(unseen("Varnish", &what, &format!("{hint}: {}", KNOWN.join(", "))));
                 }
-                Item::Import(..) | Item::Version(_) | Item::Choice(_) => {}
+                Item::Import(..) | Item::Version(_) | Item::Choice(_) | Item::Words(_) => {}
             }
         }
         // Backends and includes do not overlap.

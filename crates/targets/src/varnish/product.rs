@@ -85,7 +85,7 @@ impl Product for Varnish {
 
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
         let value = |name: &str| of.config().value_of(name, of.requests()).unwrap_or_else(|_| limits::defaults(name));
-        limits::all(&of.config().vcl, &value, machine)
+        limits::all(&of.config().vcl, &value, machine, of.requests())
     }
 
     fn start(of: &Variant<Self>, _: &Tested<Private>, cpus: Option<&[usize]>) -> Result<Cache, TargetError> {

@@ -1,6 +1,6 @@
 //! What genkai knows of a VCL: its backends and the files it includes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::lexer::{Token, tokens};
 use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::ENDLESS;
-use crate::files::{File, FileId, read};
+use crate::files::{File, FileId, Requests, read};
 
 /// Files that include files, at most so many.
 const MAX_FILES: usize = 200;
@@ -24,6 +24,8 @@ pub(super) struct Backend {
     pub(super) inside: usize,
     /// Its attributes.
     pub(super) attributes: Vec<Attribute>,
+    /// Whether it is `none`, which answers nothing.
+    pub(super) is_none: bool,
 }
 
 /// An attribute of a backend, `.host = "a";`.
@@ -31,8 +33,10 @@ pub(super) struct Backend {
 pub(super) struct Attribute {
     /// Its name.
     pub(super) name: String,
-    /// Its value, without quotes.
+    /// Its value, without quotes; empty: it is a block, or nothing.
     pub(super) value: String,
+    /// Whether that stands between quotes.
+    pub(super) is_text: bool,
     /// All of it, from the point to the semicolon.
     pub(super) span: Range<usize>,
 }
@@ -48,8 +52,10 @@ pub(super) enum Item {
     Import(String, usize),
     /// The version of the language, e.g. `4.1`.
     Version(String),
-    /// A subroutine that chooses where requests go: the backends or directors, each with whether a condition stands before.
-    Choice(Vec<(String, bool)>),
+    /// Every name that the file has anywhere, as often as it has it.
+    Words(BTreeMap<String, usize>),
+    /// A subroutine that chooses where requests go.
+    Choice(Vec<Choice>),
 }
 
 /// A VCL with the files that it includes.
@@ -85,19 +91,38 @@ impl Vcl {
         })
     }
 
-    /// The backend of a request that no condition sends elsewhere: the one that is set last without one, else that of the name
-    /// `default`, else the first. None where a director chooses.
-    pub(super) fn usual(&self) -> Option<&str> {
+    /// The backend of these requests: the one that is set last, else the default. None where a director chooses, or where what chooses
+    /// is not evaluated.
+    pub(super) fn usual(&self, requests: &Requests) -> Option<&str> {
         let choices = self.files.iter().flat_map(|file| &file.tree).filter_map(|item| match item {
             Item::Choice(choices) => Some(choices),
             _ => None,
         });
-        let mut choices = choices.flatten();
-        let named = |name: &str| self.backends().map(|(.., one)| one.name.as_str()).find(|one| *one == name);
-        if let Some((chosen, _)) = choices.rfind(|(_, conditional)| !conditional) {
-            return named(chosen);
+        let mut usual = self.default();
+        for choice in choices.flatten() {
+            match choice.conditions.iter().try_fold(true, |before, one| Some(before && one.holds(requests)?)) {
+                Some(false) => {}
+                Some(true) => usual = self.backends().map(|(.., one)| one.name.as_str()).find(|one| *one == choice.to),
+                None => return None,
+            }
         }
-        named("default").or_else(|| self.backends().map(|(.., one)| one.name.as_str()).next())
+        usual
+    }
+
+    /// How often a name stands anywhere.
+    pub(super) fn mentions(&self, name: &str) -> usize {
+        let words = self.files.iter().flat_map(|file| &file.tree).filter_map(|item| match item {
+            Item::Words(words) => words.get(name).copied(),
+            _ => None,
+        });
+        words.sum()
+    }
+
+    /// The backend of requests for which nothing chooses one: that of the name `default`, else the first.
+    pub(super) fn default(&self) -> Option<&str> {
+        let mut names = self.backends().map(|(.., one)| one.name.as_str());
+        let first = names.next();
+        names.find(|name| *name == "default").or(first)
     }
 
     /// Whether conditions send requests elsewhere.
@@ -145,7 +170,9 @@ fn included(item: &Item) -> &[PathBuf] {
 /// What a text declares outside of any subroutine.
 fn items(text: &[u8], path: &Path) -> Vec<Item> {
     let all = tokens(text);
-    let (mut found, mut depth, mut at) = (Vec::new(), 0_usize, 0);
+    let mut words = BTreeMap::<String, usize>::new();
+    all.iter().filter_map(Token::word).for_each(|word| *words.entry(word.to_owned()).or_default() += 1);
+    let (mut found, mut depth, mut at) = (vec![Item::Words(words)], 0_usize, 0);
     while let Some(token) = all.get(at) {
         let taken = if depth == 0 { item(&all[at..], path) } else { None };
         if let Some((item, length)) = taken {
@@ -173,7 +200,7 @@ fn item(all: &[Token], path: &Path) -> Option<(Item, usize)> {
         }
         "sub" if all.get(2)?.is(b'{') => {
             let close = closing(&all[2..])? + 2;
-            let choices = choices(&all[3..close]);
+            let choices = choices(all[1].word()?, &all[3..close]);
             (!choices.is_empty()).then_some((Item::Choice(choices), close + 1))
         }
         "backend" if all.get(2)?.is(b'{') => {
@@ -182,8 +209,13 @@ fn item(all: &[Token], path: &Path) -> Option<(Item, usize)> {
                 name: all[1].word()?.to_owned(),
                 inside: all[2].span.end,
                 attributes: attributes(&all[3..close]),
+                is_none: false,
             };
             Some((Item::Backend(backend), close + 1))
+        }
+        "backend" if all.get(2)?.word() == Some("none") => {
+            let (name, inside) = (all[1].word()?.to_owned(), all[2].span.end);
+            Some((Item::Backend(Backend { name, inside, attributes: Vec::new(), is_none: true }), 3))
         }
         _ => None,
     }
@@ -198,17 +230,106 @@ fn closing(all: &[Token]) -> Option<usize> {
     })
 }
 
-/// What `set req.backend_hint = NAME` in a subroutine's body sets, and whether that stands in a condition.
-fn choices(all: &[Token]) -> Vec<(String, bool)> {
-    let (mut found, mut depth) = (Vec::new(), 0_usize);
+/// The choices in the body of a subroutine: `set req.backend_hint = NAME`, and `set bereq.backend = NAME`. What stands in another one than
+/// `vcl_recv` may be called or not.
+fn choices(sub: &str, all: &[Token]) -> Vec<Choice> {
+    let (mut found, mut open, mut next, mut closed) = (Vec::new(), Vec::<Condition>::new(), None, Condition::Always);
+    let outside = if sub == "vcl_recv" { Condition::Always } else { Condition::Unknown };
     for (at, token) in all.iter().enumerate() {
-        depth = if token.is(b'{') { depth + 1 } else { depth.saturating_sub(usize::from(token.is(b'}'))) };
-        if token.word() == Some("req.backend_hint") && at > 0 && all[at - 1].word() == Some("set") {
-            let to = all.get(at + 2).and_then(Token::word).unwrap_or_default();
-            found.push((to.to_owned(), depth > 0));
+        match token.word() {
+            Some("if") if next.is_none() => next = Some(condition(&all[at + 1..])),
+            Some("else") => next = Some(closed.clone().otherwise()),
+            // `else if` and its short forms.
+            Some("if" | "elseif" | "elsif" | "elif") => next = Some(Condition::Unknown),
+            Some(what @ ("req.backend_hint" | "bereq.backend")) if at > 0 && all[at - 1].word() == Some("set") => {
+                let to = all.get(at + 2).and_then(Token::word).unwrap_or_default().to_owned();
+                let own = if what == "bereq.backend" { Condition::Unknown } else { outside.clone() };
+                found.push(Choice { to, conditions: open.iter().cloned().chain([own]).collect() });
+            }
+            _ if token.is(b'{') => open.push(next.take().unwrap_or(Condition::Always)),
+            _ if token.is(b'}') => closed = open.pop().unwrap_or(Condition::Unknown),
+            _ => {}
         }
     }
     found
+}
+
+/// What stands in the parentheses behind an `if`.
+fn condition(all: &[Token]) -> Condition {
+    let [open, what, sign, rest @ ..] = all else { return Condition::Unknown };
+    let (Some(what), true) = (what.word(), open.is(b'(')) else { return Condition::Unknown };
+    let what = match what {
+        "req.url" => Compared::Url,
+        "req.http.host" | "req.http.Host" => Compared::Host,
+        _ => return Condition::Unknown,
+    };
+    match (sign, rest) {
+        (sign, [equals, text, close, ..]) if sign.is(b'=') && equals.is(b'=') && close.is(b')') => {
+            text.text().map_or(Condition::Unknown, |text| Condition::Is(what, text.to_owned()))
+        }
+        (sign, [text, close, ..]) if sign.is(b'~') && close.is(b')') => {
+            let begin = text.text().and_then(|text| text.strip_prefix('^')).filter(|text| is_plain(text));
+            begin.map_or(Condition::Unknown, |text| Condition::Begins(what, text.to_owned()))
+        }
+        _ => Condition::Unknown,
+    }
+}
+
+/// Whether a regular expression means nothing but its letters.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-'))
+}
+
+/// A backend or director that is chosen, where all of these hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    to: String,
+    conditions: Vec<Condition>,
+}
+
+/// What a condition looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compared {
+    /// The path.
+    Url,
+    /// The host.
+    Host,
+}
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// None at all.
+    Always,
+    /// `== "TEXT"`.
+    Is(Compared, String),
+    /// `~ "^TEXT"`.
+    Begins(Compared, String),
+    /// Another one does not hold.
+    Not(Box<Condition>),
+    /// Any other: it is not evaluated.
+    Unknown,
+}
+
+impl Condition {
+    fn otherwise(self) -> Condition {
+        Condition::Not(Box::new(self))
+    }
+
+    /// Whether it holds for these requests; none where that is not known.
+    fn holds(&self, requests: &Requests) -> Option<bool> {
+        let of = |what: &Compared| match what {
+            Compared::Url => requests.path.as_str(),
+            Compared::Host => requests.host.as_str(),
+        };
+        match self {
+            Condition::Always => Some(true),
+            Condition::Is(what, text) => Some(of(what) == text),
+            Condition::Begins(what, text) => Some(of(what).starts_with(text)),
+            Condition::Not(other) => other.holds(requests).map(|holds| !holds),
+            Condition::Unknown => None,
+        }
+    }
 }
 
 fn attributes(all: &[Token]) -> Vec<Attribute> {
@@ -220,9 +341,12 @@ fn attributes(all: &[Token]) -> Vec<Attribute> {
             && equals.is(b'=')
             && let Some(name) = name.word()
         {
-            let value = value.text().or(value.word()).unwrap_or_default().to_owned();
+            // A time may have a space before its unit.
+            let unit = all.get(at + 4).and_then(Token::word).filter(|_| at + 4 < end).unwrap_or_default();
+            let is_text = value.text().is_some();
+            let value = value.text().or(value.word()).unwrap_or_default().to_owned() + unit;
             let span = point.span.start..all[end.min(all.len() - 1)].span.end;
-            found.push(Attribute { name: name.to_owned(), value, span });
+            found.push(Attribute { name: name.to_owned(), value, is_text, span });
         }
         at = end + 1;
     }
@@ -283,12 +407,23 @@ include "./more.vcl";
             let backends = "vcl 4.1;\nbackend web { .host = \"h\"; }\nbackend health { .host = \"h\"; }\n";
             std::fs::write(&main, format!("{backends}sub vcl_recv {{ {recv} return (pass); }}\n")).unwrap();
             let vcl = Vcl::read(&main).unwrap();
-            (vcl.usual().map(str::to_owned), vcl.chooses())
+            (vcl.usual(&Requests::to("localhost", "/a/b")).map(str::to_owned), vcl.chooses())
         };
         let told = |name: &str, chooses: bool| (Some(name.to_owned()), chooses);
         assert_eq!(usual("if (req.url == \"/healthz\") { set req.backend_hint = health; }"), told("web", true));
+        assert_eq!(usual("if (req.url ~ \"^/a/\") { set req.backend_hint = health; }"), told("health", true));
+        assert_eq!(usual("if (req.url ~ \"^/x\") { } else { set req.backend_hint = health; }"), told("health", true));
+        assert_eq!(usual("if (req.http.host == \"b\") { set req.backend_hint = health; }"), told("web", true));
         assert_eq!(usual("set req.backend_hint = health;"), told("health", true));
         assert_eq!(usual("set req.backend_hint = director.backend();"), (None, true));
+        for unknown in [
+            "if (req.method == \"POST\") { set req.backend_hint = health; }",
+            "if (req.url ~ \"[.]png$\") { set req.backend_hint = health; }",
+            "if (req.url ~ \"^/x\") { } else if (req.url == \"/\") { set req.backend_hint = health; }",
+            "if (req.url ~ \"^/a\" && req.http.X) { set req.backend_hint = health; }",
+        ] {
+            assert_eq!(usual(unknown), (None, true), "{unknown}");
+        }
         assert_eq!(usual(""), told("web", false));
     }
 
@@ -307,7 +442,7 @@ include "./more.vcl";
             })
             .collect();
         let first = vec![("host", "127.0.0.1"), ("probe", ""), ("port", "8080"), ("max_connections", "300")];
-        assert_eq!(all, [("default", first), ("api", vec![("path", "/run/a.sock")])]);
+        assert_eq!(all, [("default", first), ("nobody", vec![]), ("api", vec![("path", "/run/a.sock")])]);
         assert_eq!((vcl.version(), vcl.files().count()), (Some("4.1"), 2));
         std::fs::write(dir.path().join("more.vcl"), "include \"./default.vcl\";\n").unwrap();
         assert!(Vcl::read(&main).is_ok(), "a file that is there already is not read again");

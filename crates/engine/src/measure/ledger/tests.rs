@@ -1,5 +1,6 @@
 use super::*;
 use crate::measure::figure::Figure;
+use crate::measure::open::OpenCount;
 use std::sync::mpsc::{Receiver, channel, sync_channel};
 
 const MS: Moment = 1_000_000;
@@ -7,7 +8,7 @@ const MS: Moment = 1_000_000;
 fn ledger(end: Moment, quota: Option<u64>, room: usize) -> (Ledger, Receiver<Report>) {
     let (reports, inbox) = sync_channel(room);
     let (_, spare) = channel();
-    (Ledger::new(100 * MS, end, quota, Handover { thread: 0, reports, spare }), inbox)
+    (Ledger::new(100 * MS, end, quota, Handover { thread: 0, reports, open: OpenCount::default(), spare }), inbox)
 }
 
 fn seen(inbox: &Receiver<Report>) -> Vec<(Moment, u64, u64, bool)> {
@@ -79,7 +80,7 @@ fn ends(seconds: u64, looks: u64) -> (Vec<Moment>, u64) {
     const SECOND: Moment = 1_000_000_000;
     let (reports, inbox) = sync_channel(1_000);
     let (spare, spares) = channel();
-    let handover = Handover { thread: 0, reports, spare: spares };
+    let handover = Handover { thread: 0, reports, open: OpenCount::default(), spare: spares };
     let mut ledger = Ledger::new(SECOND, seconds * SECOND, Some(u64::MAX), handover);
     let (mut all, mut counted) = (Vec::new(), 0);
     let mut collect = || {

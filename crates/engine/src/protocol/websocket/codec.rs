@@ -171,6 +171,12 @@ impl MessageReceiver<'_> {
                 return;
             }
         }
+        if whole.is_none()
+            && self.attendee.is_none()
+            && let Some((sequence, planned)) = window.only()
+        {
+            return self.changed(sequence, planned);
+        }
         let Some(identity) = whole.filter(|identity| identity.connection == self.number) else {
             let (connection, sequence) = whole.map_or((self.number, window.next()), |i| (i.connection, i.sequence));
             return self.foreign(connection, sequence);
@@ -205,6 +211,15 @@ impl MessageReceiver<'_> {
             messages.reordered += 1;
             messages.incident(incident(Fate::Reordered));
         }
+    }
+
+    /// The message that was on its way came back as something else: it has failed, and is not waited for any more.
+    fn changed(&mut self, sequence: u64, planned: Moment) {
+        self.ledger.failed(self.now, planned, ErrorKind::EchoChanged);
+        let messages = self.ledger.messages();
+        messages.changed += 1;
+        let planned_us = Some(planned / 1_000);
+        messages.incident(Incident { what: Fate::Changed, connection: self.number, sequence, planned_us });
     }
 
     fn foreign(&mut self, connection: u32, sequence: u64) {

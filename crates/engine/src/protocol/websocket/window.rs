@@ -135,6 +135,20 @@ impl Window {
         Echo { how, reordered }
     }
 
+    /// Settles the only message that is on its way, and gives its number and planned instant; none where there are none or several, or
+    /// overdue ones that may come yet.
+    pub(crate) fn only(&mut self) -> Option<(u64, Moment)> {
+        let open = |entry: &Entry| entry.state != State::Came;
+        let mut all = self.entries.iter().zip(self.base..).filter(|(entry, _)| open(entry));
+        let (entry, sequence) = all.next().filter(|(entry, _)| entry.state == State::Waiting)?;
+        let planned = entry.planned;
+        if all.next().is_some() {
+            return None;
+        }
+        self.came(sequence);
+        Some((sequence, planned))
+    }
+
     /// When the message that waits longest was written.
     #[inline]
     pub(crate) fn oldest(&mut self) -> Option<Moment> {
@@ -193,6 +207,18 @@ mod tests {
         assert_eq!(window.came(3), Echo { how: EchoKind::Late { planned: 3 }, reordered: false });
         assert_eq!(window.next(), 4);
         window.end(|_, _, _| panic!("all are settled"));
+    }
+
+    #[test]
+    fn what_came_back_changed_is_known_where_one_message_only_is_on_its_way() {
+        let mut one = window(3);
+        assert_eq!(one.only(), None, "it may be any of three");
+        (0..2).for_each(|n| assert!(matches!(one.came(n).how, EchoKind::InTime { .. })));
+        assert_eq!((one.only(), one.waiting()), (Some((2, 2)), 0));
+        assert_eq!(one.only(), None, "there is none any more");
+        let mut late = window(2);
+        late.overdue(0, |_| ());
+        assert_eq!(late.only(), None, "the late one may have come");
     }
 
     #[test]

@@ -119,7 +119,10 @@ fn pools() -> Vec<Case> {
         case("apache-pool-one", "ProxyPass max=15 acquire=200 of Apache's only child")
             .flags("--set mpm=worker --set ProxyPass.max=15 --set ProxyPass.acquire=200 --set ThreadsPerChild=60")
             .flags("--set MaxRequestWorkers=60 --set StartServers=1 --users 50 --spawn-rate 10 --backend-time 300ms")
-            .cause("apache.ProxyPass.max"),
+            .cause("apache.ProxyPass.max")
+            .off(
+                "a request waits up to acquire for a free connection, so that more than the pool holds get one in time",
+            ),
     ]
 }
 
@@ -148,6 +151,9 @@ fn others() -> Vec<Case> {
         )
         .flags("--users 10 --spawn-rate 10 --body-size 20k --backend embedded --backend-time 20ms")
         .config(conf("LimitRequestBody 8192\nProxyPass / http://127.0.0.1:9/ retry=0")),
+        case("apache-spare", "nothing: MaxSpareThreads 50 under 8 children of 25 threads, which ends children with idle kept connections")
+            .flags("--users 30 --spawn-rate 30 --think 300ms --backend-time 20ms --hold 6s")
+            .flags("--set mpm=event --set StartServers=8 --set MinSpareThreads=25 --set MaxSpareThreads=50"),
         case("apache-no-ssl-module", "an https backend without mod_ssl")
             .flags("--users 10 --spawn-rate 10")
             .config(conf("ProxyPass / https://{backend}/ retry=0"))

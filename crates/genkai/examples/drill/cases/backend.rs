@@ -187,7 +187,7 @@ fn servers(product: &'static str, bears: &'static str) -> Vec<Case> {
     vec![
         one("nginx-behind", "an nginx whose limit_conn is 10", NGINX),
         one("varnish-behind", "a Varnish that gives its backend 8 connections", VARNISH),
-        one("squid-behind", "a Squid that gives its parent 8 connections", SQUID),
+        one("squid-behind", "a Squid that gives its parent 8 connections, none of them kept", SQUID),
     ]
 }
 
@@ -215,10 +215,11 @@ const VARNISH: Between = Between {
            (pass); }\n",
 };
 
+/// Without kept connections: one that is kept and idle counts as one of the 8, so that after a load every request is refused, whatever comes.
 const SQUID: Between = Between {
     command: &["squid", "-N", "-f", "{dir}/behind.conf"],
     file: "http_port 127.0.0.1:{port} accel defaultsite=localhost no-vhost\ncache_peer {origin host} parent {origin port} 0 no-query \
-           originserver max-conn=8 connect-fail-limit=1000\nhttp_access allow all\ncache deny all\npid_filename {dir}/squid.pid\n\
+           originserver max-conn=8 connect-fail-limit=1000\nserver_persistent_connections off\nhttp_access allow all\ncache deny all\npid_filename {dir}/squid.pid\n\
            cache_log {dir}/cache.log\naccess_log none\ncoredump_dir {dir}\nshutdown_lifetime 1 second\nnever_direct allow all\n\
            cache_effective_user proxy\n",
 };

@@ -83,7 +83,7 @@ fn traffic_server() -> Vec<Case> {
         Case::of("trafficserver", name, fault)
             .flags("--backend embedded")
             .config(records)
-            .called("records.config")
+            .called("ats/records.config")
             .beside("remap.config", "map / http://127.0.0.1:9/\n")
             .beside("storage.config", "var/cache 32M\n")
             .beside("plugin.config", "")

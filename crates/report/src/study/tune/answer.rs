@@ -54,13 +54,19 @@ fn held(context: Context<'_>, v: &Verdict) -> String {
     if v.load.is_some() {
         return format!("Held: {objective}{}.", at_asked(context));
     }
-    let waits = v.caveats.iter().find_map(|c| match c {
-        Caveat::AtWorkButHeld { limit, waits: true, .. } => Some(clean::line(limit)),
+    let seen = v.caveats.iter().find_map(|c| match c {
+        Caveat::AtWorkButHeld { limit, waits: true, .. } => Some(format!("requests wait at {}", clean::line(limit))),
         _ => None,
     });
-    let waits = waits.map_or_else(String::new, |limit| {
-        format!("; but requests wait at {limit}, and no condition on latency judges that")
+    let told = v.caveats.iter().find_map(|c| match c {
+        Caveat::PredictedButHeld { limit, waits: true, .. } => {
+            Some(format!("requests wait at {} by its formula", clean::line(limit)))
+        }
+        _ => None,
     });
+    let waits = seen
+        .or(told)
+        .map_or_else(String::new, |waits| format!("; but {waits}, and no condition on latency judges that"));
     format!("No change needed: {objective} held{}{waits}.", at_asked(context))
 }
 

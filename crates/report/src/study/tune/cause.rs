@@ -114,7 +114,11 @@ fn violated(context: Context<'_>, broke: &Break) -> String {
         Seen::Measured(seen) => {
             let failed = measured(context, condition(broke), seen);
             // Whoever waits has not failed.
-            words::unanswered(broke, context.counted()).map_or(failed.clone(), |waited| match seen > 0.0 {
+            let counted = match condition(broke) {
+                Some(Condition::ConnectsAbove(_)) => "openings of a WebSocket",
+                _ => context.counted(),
+            };
+            words::unanswered(broke, counted).map_or(failed.clone(), |waited| match seen > 0.0 {
                 true => format!("{failed}, and {waited}"),
                 false => format!("None failed, but {waited}"),
             })

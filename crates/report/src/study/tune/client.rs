@@ -1,7 +1,7 @@
 //! The generator's check of itself, and everything that limits what the verdict says.
 
 use genkai_model::event::ClientUse;
-use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, Scale, Verdict};
+use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, LateOver, Scale, Verdict};
 
 use crate::context::Context;
 use crate::{clean, figure, words};
@@ -49,8 +49,9 @@ pub(crate) fn used(used: &ClientUse) -> String {
         // A look at the end of an interval that saw none says nothing of how many there were.
         0 => text,
         most => {
+            let up_to = if used.processes > 1 { "up to " } else { "" };
             format!(
-                "{text}, up to {} seen at once from {sources} ({ports} ports each)",
+                "{text}, {up_to}{} at once from {sources} ({ports} ports each)",
                 figure::plural(most, "connection", "connections")
             )
         }
@@ -71,8 +72,13 @@ pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
              group more (cpu.max, cpu.cfs_quota_us)",
             figure::percent(*fraction)
         ),
-        ClientLimit::Late { p99, bound } => {
-            format!("it sent late: p99 {}, allowed {}", figure::seconds(*p99), figure::seconds(*bound))
+        ClientLimit::Late { p99, bound, over } => {
+            let over = match over {
+                LateOver::All => "",
+                LateOver::Settled => " after the first second",
+                LateOver::Second => " in one second",
+            };
+            format!("it sent late: p99 {}{over}, allowed {}", figure::seconds(*p99), figure::seconds(*bound))
         }
         ClientLimit::Connections { connections, service, carries, planned } => format!(
             "all its {} connections were busy: with {} a request they carry {} requests/s, and {} were planned; give it more \
@@ -92,17 +98,28 @@ pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
     }
 }
 
+/// Requests that were made again, in all trials; none where there were none.
+pub(super) fn retried(v: &Verdict) -> Option<String> {
+    let all: u64 = v.trials.iter().map(|trial| trial.retried).sum();
+    (all > 0).then(|| format!("In all trials, {}.", words::retried(all)))
+}
+
 /// A fact that contradicts the verdict or limits what it says.
 pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
     match caveat {
-        Caveat::PredictedButHeld { limit, predicted, reached, scale } => {
+        Caveat::PredictedButHeld { limit, predicted, reached, scale, waits } => {
             let unit = if *scale == Scale::Clients { "clients at once" } else { context.unit() };
-            format!(
-                "{} was predicted to bite at {} {unit}, but {} were reached without it.",
-                clean::line(limit),
-                figure::range(*predicted, figure::whole),
-                figure::whole(*reached)
-            )
+            let (limit, at) = (clean::line(limit), figure::range(*predicted, figure::whole));
+            let reached = figure::whole(*reached);
+            match waits {
+                true => format!(
+                    "{limit} is predicted to be full at {at} {unit}, and {reached} were reached: by its formula requests wait there, which no \
+                     condition on latency judges."
+                ),
+                false => {
+                    format!("{limit} was predicted to bite at {at} {unit}, but {reached} were reached without it.")
+                }
+            }
         }
         Caveat::NoHeadroom { subject, setting, value, predicted, asked, .. } => format!(
             "It holds, but without headroom: {} {} is predicted to bite at {} {}, and {} were asked for.",

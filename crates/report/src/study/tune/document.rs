@@ -1,6 +1,8 @@
 //! The report of a run that tunes or measures.
 
-use genkai_model::finding::{Candidate, Cause, Confidence, Evidence, Findings, Outcome, TrialFinding, Verdict};
+use genkai_model::finding::{
+    Candidate, Cause, Confidence, Evidence, Findings, Outcome, Quantiles, TrialFinding, Verdict,
+};
 use genkai_model::plan::Study;
 use genkai_model::record::{Record, Trial};
 
@@ -270,6 +272,11 @@ fn change(record: &Record) -> Option<Section> {
     Some(section.and(Medium::Terminal).and_markdown())
 }
 
+/// A figure of times; `-` where there was none to take it of.
+fn time(of: &Quantiles, seconds: f64) -> String {
+    if of.is_empty() { "-".to_owned() } else { figure::seconds(seconds) }
+}
+
 /// Every trial in one table.
 fn trials(findings: &Findings, context: Context<'_>) -> Option<Section> {
     let row = |trial: &TrialFinding| {
@@ -285,8 +292,8 @@ fn trials(findings: &Findings, context: Context<'_>) -> Option<Section> {
             figure::count(trial.finished),
             format!("{} ({})", figure::count(trial.failed), share(trial)),
             figure::number(trial.rate),
-            figure::seconds(trial.latency.p50),
-            figure::seconds(trial.latency.p99),
+            time(&trial.latency, trial.latency.p50),
+            time(&trial.latency, trial.latency.p99),
         ]
     };
     let head = ["trial", "settings", context.unit(), "broke", context.counted(), "failed", "ok/s", "p50", "p99"];

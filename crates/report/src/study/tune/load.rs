@@ -4,7 +4,7 @@
 use genkai_model::finding::{Findings, TrialFinding};
 use genkai_model::objective::Condition;
 use genkai_model::record::Record;
-use genkai_model::summary::{Counted, Distribution, Summary, Threshold};
+use genkai_model::summary::{Counted, Distribution, Known, Summary, Threshold};
 
 use super::{client, condition, flows, sentences};
 use crate::document::{Block, Section, Table, Tone};
@@ -83,8 +83,11 @@ fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
     let all = &load.connections;
     let mut text = format!("{} opened", count(all.opened));
     if let Some(most) = all.most.filter(|most| *most > 0) {
-        // Looked at now and then: between two looks there may have been more.
-        text += &format!(", up to {} seen at once", count(most));
+        text += &match all.known {
+            Known::Seen => format!(", {} at once seen", count(most)),
+            Known::Counted => format!(", at most {} at once", count(most)),
+            Known::AtMost => format!(", at most {} at once in all processes together", count(most)),
+        };
     }
     if all.closed_idle > 0 {
         text += &format!(", {} closed by the server while idle", count(all.closed_idle));
@@ -151,15 +154,15 @@ fn messages(trial: &TrialFinding) -> Option<Section> {
             ("duplicated", messages.duplicated),
             ("reordered", messages.reordered),
             ("late", messages.late),
+            ("changed", messages.changed),
             ("foreign", messages.foreign),
         ];
         let sent = format!("{} sent, {} echoed", count(messages.sent), count(messages.delivered));
-        let (shown, all) = (messages.incidents.len() as u64, fates.iter().map(|(_, n)| n).sum::<u64>());
         let fates = fates.map(|(what, n)| format!("{} {what}", count(n))).join(", ");
-        let incidents = messages.incidents.iter().map(words::incident);
-        let more = (all > shown).then(|| format!("(the first {} of {})", count(shown), count(all)));
-        let incidents = incidents.chain(more).map(|text| Block::toned(Tone::Doubtful, text));
-        section = section.with([Block::facts([("messages", sent), ("fates", fates)])]).with(incidents);
+        let incidents = messages.incidents.iter().map(|one| Block::toned(Tone::Doubtful, words::incident(one)));
+        let more = messages.wrong().saturating_sub(messages.incidents.len() as u64);
+        let more = (more > 0).then(|| Block::toned(Tone::Doubtful, format!("and {} more", count(more))));
+        section = section.with([Block::facts([("messages", sent), ("fates", fates)])]).with(incidents).with(more);
     }
     let (pings, pongs) = (messages.pings, messages.pongs);
     let pings = (pings + pongs > 0)
@@ -188,7 +191,17 @@ fn failures(load: &Summary, trial: &TrialFinding) -> Option<Section> {
     let after = (load.failed_after.count > 0).then(|| Block::fact("after", brief(&load.failed_after)));
     let since = trial.broke.as_ref().filter(|broke| broke.waiting.is_none() && broke.unsent == 0).map(|broke| {
         let condition = clean::line(&broke.condition);
-        Block::fact("since", format!("from {} on, {condition} failed", seconds(broke.at)))
+        let since = match broke.later {
+            Some(later) => {
+                format!(
+                    "from {} on, {condition} failed; first for what was planned at {}",
+                    seconds(later.at),
+                    seconds(broke.at)
+                )
+            }
+            None => format!("from {} on, {condition} failed", seconds(broke.at)),
+        };
+        Block::fact("since", since)
     });
     let paced = (load.paced > 0).then(|| Block::fact("pauses", words::paced(load.paced)));
     let refusal = load.refusal.as_ref().map(|one| Block::text(words::refusal(one)));
@@ -241,7 +254,8 @@ fn generator(load: &Summary, findings: &Findings, record: &Record) -> Vec<Block>
     let (cores, busiest) = (number(load.cpu), percent(load.cpu_busiest));
     let used = format!("used {cores} cores, its busiest thread {busiest} of one; {}", bytes(load.memory as f64));
     let late = &load.lateness;
-    let late = (late.count > 0).then(|| ("lateness", format!("sent {} late", brief(late))));
+    let late =
+        (late.count > 0).then(|| ("lateness", format!("{} requests sent {} late", count(late.count), brief(late))));
     let mut blocks = vec![Block::facts([("generator", used)].into_iter().chain(late))];
     if !findings.verdict.client.valid {
         blocks.extend(sentences(findings, record).into_iter().map(|said| Block::toned(Tone::Doubtful, said)));

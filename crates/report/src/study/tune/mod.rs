@@ -111,6 +111,9 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
         let note = c.limit.remedy.as_ref().and_then(|r| r.note.as_deref());
         say(About::Caveat, note.map(|note| format!("{}: {}.", c.limit.setting, crate::clean::line(note))));
     }
+    if v.load.is_none() {
+        say(About::Caveat, client::retried(v));
+    }
     for c in &v.caveats {
         say(About::Caveat, Some(client::caveat(context, c)));
     }

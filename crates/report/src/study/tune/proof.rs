@@ -98,17 +98,25 @@ pub(crate) enum Side {
 pub(super) fn held(context: Context<'_>, v: &Verdict) -> Option<String> {
     let unproved = v.proof.is_none() && v.outcome() == Outcome::Holds;
     let trial = v.trials.iter().find(|t| t.broke.is_none()).filter(|_| unproved)?;
+    let latency = match trial.latency.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; latency p50 {}, p99 {}, largest {} ({} responses)",
+            figure::seconds(trial.latency.p50),
+            figure::seconds(trial.latency.p99),
+            figure::seconds(trial.latency.max),
+            figure::count(trial.latency.count)
+        ),
+    };
+    // The figures are of the whole trial.
+    let whole = if context.ramps() { ", the rise to that included" } else { "" };
     Some(format!(
-        "At {}, {} in {}; {} successful {}/s; latency p50 {}, p99 {}, largest {} ({} responses).",
+        "At {}{whole}, {} in {}; {} successful {}/s{latency}.",
         context.level(trial.asked),
         context::failed_of(context, trial),
         figure::seconds(trial.lasted),
         figure::number(trial.rate),
         context.counted(),
-        figure::seconds(trial.latency.p50),
-        figure::seconds(trial.latency.p99),
-        figure::seconds(trial.latency.max),
-        figure::count(trial.latency.count)
     ))
 }
 

@@ -25,8 +25,10 @@ pub mod signature {
     pub const POOL_EXHAUSTED: &str = "apache.proxy.pool";
     /// The backend does not take connections.
     pub const BACKEND_REFUSED: &str = "apache.backend.refused";
-    /// The backend was silent longer than it may, or closed before it had answered.
+    /// The backend was silent longer than it may.
     pub const BACKEND_SILENT: &str = "apache.backend.silent";
+    /// The backend closed or reset the connection before it had answered.
+    pub const BACKEND_CLOSED: &str = "apache.backend.closed";
     /// No local port left towards the backend (error 99).
     pub const BACKEND_PORTS: &str = "apache.backend.ports";
     /// A request body above `LimitRequestBody`.
@@ -73,7 +75,8 @@ const KNOWN: &[(&str, &str)] = &[
 /// Every signature that a line can have.
 #[cfg(test)]
 pub(in crate::apache) fn known() -> impl Iterator<Item = &'static str> {
-    let unnumbered = [signature::CHILD_FULL, signature::BACKEND_PORTS, signature::DESCRIPTORS_OTHER];
+    let unnumbered =
+        [signature::BACKEND_CLOSED, signature::CHILD_FULL, signature::BACKEND_PORTS, signature::DESCRIPTORS_OTHER];
     KNOWN.iter().map(|(_, name)| *name).chain(unnumbered)
 }
 
@@ -114,6 +117,10 @@ pub fn classify(line: &str) -> Entry<'_> {
     let signature = match (known, errno) {
         (None, None) if CHILD_FULL.is_match(message) => Some(signature::CHILD_FULL),
         (Some(signature::BACKEND_REFUSED), Some("99")) => Some(signature::BACKEND_PORTS),
+        // The same message for every reason: APR_TIMEUP (apr_errno.h), ETIMEDOUT and EAGAIN are time that has passed.
+        (Some(signature::BACKEND_SILENT), errno) if !matches!(errno, Some("70007" | "110" | "11")) => {
+            Some(signature::BACKEND_CLOSED)
+        }
         (Some(signature::DESCRIPTORS_ACCEPT), Some("24")) => known,
         (Some(signature::DESCRIPTORS_ACCEPT), _) => None,
         (_, Some("24")) => Some(signature::DESCRIPTORS_OTHER),
@@ -169,6 +176,16 @@ mod tests {
                 "[proxy_http:error] [pid 7:tid 8] (70007)The timeout specified has expired: [client 127.0.0.1:9] AH01102: error reading status line from remote server 127.0.0.1:1",
                 "error",
                 Some(signature::BACKEND_SILENT),
+            ),
+            (
+                "[proxy_http:error] [pid 7:tid 8] (104)Connection reset by peer: [client 127.0.0.1:9] AH01102: error reading status line from remote server 127.0.0.1:1",
+                "error",
+                Some(signature::BACKEND_CLOSED),
+            ),
+            (
+                "[proxy_http:error] [pid 7:tid 8] [client 127.0.0.1:9] AH01102: error reading status line from remote server 127.0.0.1:1",
+                "error",
+                Some(signature::BACKEND_CLOSED),
             ),
             (
                 "[http:error] [pid 7] [client 127.0.0.1:9] AH01588: Requested content-length of 20480 is larger than the configured limit of 8192",

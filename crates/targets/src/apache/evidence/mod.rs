@@ -6,7 +6,7 @@
 mod log;
 mod status;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use genkai_model::event::{ServerState, State};
@@ -41,6 +41,8 @@ pub mod metrics {
     pub const UNREACHABLE: &str = "apache.status_unreachable_total";
     /// Child processes.
     pub const PROCESSES: &str = "apache.processes";
+    /// Children that have ended, cumulative; those that died of a signal are not among them.
+    pub const ENDED: &str = "apache.children_ended_total";
     /// CPU of parent and children, cores.
     pub const CPU: &str = "apache.cpu";
     /// CPU of the busiest child, cores.
@@ -76,6 +78,9 @@ pub struct Watch {
     /// The accept queue at the last look, and what was dropped while it was full.
     queue: Option<Queue>,
     overflowed: u64,
+    /// Children at the last look, and how many of those before have ended by themselves or were told to.
+    children: BTreeSet<u32>,
+    ended: u64,
     unreachable: u64,
     answered: u64,
     /// Looks left until the page is asked again.
@@ -93,6 +98,8 @@ impl Watch {
             tail: error_log,
             queue: None,
             overflowed: 0,
+            children: BTreeSet::new(),
+            ended: 0,
             unreachable: 0,
             answered: 0,
             rest: 0,
@@ -114,6 +121,7 @@ impl running::Watch for Watch {
         }
         self.ask(&mut metrics);
         let (logs, states) = self.log();
+        metrics.insert(metrics::ENDED.to_owned(), self.gone(&usage, states.len() as u64) as f64);
         Observation { samples: vec![Sample { subject: "apache".to_owned(), metrics }], logs, states }
     }
 
@@ -139,6 +147,14 @@ impl Watch {
         let mut logs = aggregate(lines.iter().map(String::as_str));
         logs.retain(|line| line.signature.is_some() || !CHATTER.contains(&line.level.as_str()));
         (logs, states)
+    }
+
+    /// Children that have ended so far, but for those that died of a signal, of which there were so many since the last look.
+    fn gone(&mut self, usage: &Usage, died: u64) -> u64 {
+        let now: BTreeSet<u32> = usage.processes.iter().filter(|p| p.parent == self.parent).map(|p| p.pid).collect();
+        self.ended += (self.children.difference(&now).count() as u64).saturating_sub(died);
+        self.children = now;
+        self.ended
     }
 
     /// Drops of the intervals at whose end or beginning the queue was full.

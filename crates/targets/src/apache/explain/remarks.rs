@@ -43,7 +43,7 @@ fn names(config: &Config) -> Vec<Remark> {
                 all.push(say(text.to_owned(), near.map(|n| format!("did you mean {n}?"))));
             }
             Some(modules) => {
-                if !any_loaded(modules, config.modules()) {
+                if !tells_no_modules(config) && !any_loaded(modules, config.modules()) {
                     let text = format!(
                         "belongs to {}, which is not loaded: Apache does not start",
                         modules.replace(',', " or ")
@@ -54,6 +54,11 @@ fn names(config: &Config) -> Vec<Remark> {
         }
     }
     all
+}
+
+/// Whether nothing is loaded: the file is a part of a configuration, or all modules are compiled in. Which there are cannot be told then.
+fn tells_no_modules(config: &Config) -> bool {
+    !config.found().iter().any(|found| found.name == "loadmodule")
 }
 
 fn contradictions(config: &Config, facts: &Facts) -> Vec<Remark> {
@@ -112,7 +117,7 @@ fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {
         all.push(remark(RemarkKind::Ignored, Some(place), setting, text, None))
     };
     let limits_of = |name: &str| TABLE.find(name).filter(|s| s.context != Context::Mpm);
-    for (place, setting, condition) in missed(config) {
+    for (place, setting, condition) in missed(config).into_iter().filter(|_| !tells_no_modules(config)) {
         say(place, setting, format!("does not count: {condition} is not so, and nothing else sets it"));
     }
     let mut last: BTreeMap<&'static str, &Found> = BTreeMap::new();

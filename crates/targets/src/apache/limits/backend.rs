@@ -18,15 +18,17 @@ pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     all
 }
 
-/// The backend does not take connections: nothing in Apache lifts that.
+/// The backend does not take connections, or closes them unanswered: nothing in Apache lifts that.
 fn refusing(upstream: &Upstream) -> Limit {
     Limit {
-        caps: "whether the backend takes connections".to_owned(),
-        formula: "the backend refuses: Apache answers 503".to_owned(),
+        formula: "the backend refuses (503), or closes before it answers (502)".to_owned(),
         source: "httpd modules/proxy/proxy_util.c: ap_proxy_connect_backend; mod_proxy_http.c: proxy_http_handler"
             .to_owned(),
-        signatures: vec![log(signature::BACKEND_REFUSED, Strength::Decisive)],
-        symptom: errors(&[ErrorKind::Status503]),
+        signatures: vec![
+            log(signature::BACKEND_REFUSED, Strength::Decisive),
+            log(signature::BACKEND_CLOSED, Strength::Decisive),
+        ],
+        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
         ..backend::refusing("apache.backend", "(backend)", &upstream.name)
     }
 }

@@ -10,9 +10,9 @@ use crate::apache::config::{Config, Found};
 use crate::apache::route::{Member, Pass, Route, authority, listens, members};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY, LISTEN_BACKLOG,
-    MAX_REQUEST_WORKERS, Mpm, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT,
-    PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, SERVER_LIMIT, SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT,
-    THREADS_PER_CHILD, TIMEOUT, in_force, value,
+    MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS, Mpm, PROXY_PASS_MAX,
+    PROXY_PASS_TIMEOUT, PROXY_TIMEOUT, PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, SERVER_LIMIT, SSL_PROXY_ENGINE,
+    START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, in_force, value,
 };
 use crate::files::Requests;
 use crate::settings::SourcedValue;
@@ -55,6 +55,8 @@ pub struct Facts {
     pub async_factor: SourcedValue<f64>,
     /// `StartServers`.
     pub start_servers: u32,
+    /// The setting by which children are ended while the server serves: `MaxConnectionsPerChild`, else how many may be spare.
+    pub ends: (String, SourcedValue<u64>),
     /// `ListenBacklog`.
     pub backlog: SourcedValue<u32>,
     /// net.core.somaxconn.
@@ -117,6 +119,7 @@ impl Facts {
             thread_limit: one(reading.number(&THREAD_LIMIT)),
             async_factor: reading.held(&ASYNC_REQUEST_WORKER_FACTOR, 2.0, value::factor),
             start_servers: reading.number(&START_SERVERS).value.min(1000) as u32,
+            ends: reading.ends(mpm),
             backlog: reading.held(&LISTEN_BACKLOG, 511, |t| u32::try_from(value::atoi(t)).ok().filter(|n| *n > 0)),
             somaxconn: machine.somaxconn,
             body: reading.held(&LIMIT_REQUEST_BODY, 1, value::count),
@@ -234,6 +237,16 @@ impl Reading<'_> {
     /// What httpd reads of a number of workers, threads or children; it takes one for none and less.
     fn number(&self, setting: &Setting) -> SourcedValue<u64> {
         self.held(setting, 1, |text| Some(u64::try_from(value::atoi(text)).unwrap_or(0)))
+    }
+
+    /// The setting by which children are ended.
+    fn ends(&self, mpm: Mpm) -> (String, SourcedValue<u64>) {
+        let spare = if mpm == Mpm::Prefork { &MAX_SPARE_SERVERS } else { &MAX_SPARE_THREADS };
+        let counted = self.held(&MAX_CONNECTIONS_PER_CHILD, 0, value::count);
+        match counted.value {
+            0 => (spare.name.to_owned(), self.number(spare)),
+            _ => (MAX_CONNECTIONS_PER_CHILD.name.to_owned(), counted),
+        }
     }
 
     /// The setting that says how long a backend may be silent, and its value.

@@ -171,3 +171,16 @@ fn places_of_children_that_end_gracefully_are_counted() {
     assert!(places.formula.starts_with("4 places, 3 children at full load: 1 to spare"), "{}", places.formula);
     assert!(of(&facts("\nLoadModule mpm_prefork_module x")).iter().all(|limit| limit.id != "apache.ServerLimit"));
 }
+
+#[test]
+fn what_ends_children_is_the_share_that_each_serves_else_how_many_may_be_spare() {
+    let named = |text: &str| {
+        let all = of(&facts(text));
+        all.into_iter().find(|limit| limit.caps.starts_with("children are ended")).map(|limit| (limit.id, limit.value))
+    };
+    let pair = |id: &str, value: &str| Some((id.to_owned(), value.to_owned()));
+    assert_eq!(named(""), pair("apache.MaxSpareThreads", "250"));
+    assert_eq!(named("\nMaxConnectionsPerChild 20\nMaxSpareThreads 75"), pair("apache.MaxConnectionsPerChild", "20"));
+    assert_eq!(named("\nLoadModule mpm_prefork_module x"), pair("apache.MaxSpareServers", "10"));
+    assert_eq!(named("\nKeepAlive Off"), None, "nobody keeps a connection");
+}

@@ -7,7 +7,7 @@ use super::Facts;
 use super::facts::most_servers;
 use crate::apache::evidence::{metrics, signature};
 use crate::apache::settings::{MAX_REQUEST_WORKERS, Mpm, SERVER_LIMIT, THREADS_PER_CHILD};
-use crate::limits::{Descriptors, counted, grew, log, raised, reached, valued};
+use crate::limits::{Descriptors, counted, errors, grew, log, raised, reached, valued};
 
 /// Share of the workers from which on all are as good as busy: the last ones are those that just finished.
 const FULL: f64 = 0.98;
@@ -190,6 +190,24 @@ pub(super) fn scoreboard(facts: &Facts) -> Option<Limit> {
         signatures: vec![log(signature::SCOREBOARD_FULL, Strength::Decisive)],
         symptom: Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout], slow: true },
         ..valued("apache.ServerLimit", "apache", SERVER_LIMIT.name, held)
+    })
+}
+
+/// Children that are ended while the server serves, because more is idle than may be spare, or because they have served their share. Their
+/// clients' kept connections are closed with them: a request that is on its way then meets the end (RFC 9112, 9.3.1).
+pub(super) fn ended(facts: &Facts) -> Option<Limit> {
+    let (setting, held) = &facts.ends;
+    (facts.keep_alive && !facts.websocket).then(|| Limit {
+        caps: "children are ended while they serve, and the connections that their clients keep are closed".to_owned(),
+        formula:
+            "a request that is sent while its kept connection is closed gets no answer; it may be made again on another"
+                .to_owned(),
+        source: "httpd server/mpm/event/event.c, worker.c, prefork.c: perform_idle_server_maintenance; child_main"
+            .to_owned(),
+        // Servers end idle children all the time, and mostly nobody meets it.
+        signatures: vec![grew(metrics::ENDED, Strength::Consistent)],
+        symptom: errors(&[ErrorKind::EofReused, ErrorKind::ResetReused]),
+        ..valued(&format!("apache.{setting}"), "apache", setting, held)
     })
 }
 

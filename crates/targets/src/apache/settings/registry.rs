@@ -30,6 +30,13 @@ pub const THREADS_PER_CHILD: Setting = Setting::new("ThreadsPerChild", Server, C
 pub const THREAD_LIMIT: Setting = Setting::new("ThreadLimit", Server, Count(1, 100_000), "64", MPMS);
 /// Children at the start.
 pub const START_SERVERS: Setting = Setting::new("StartServers", Server, Count(0, MANY), "3", MPMS);
+/// Idle threads beyond which a child is ended.
+pub const MAX_SPARE_THREADS: Setting = Setting::new("MaxSpareThreads", Server, Count(1, MANY), "250", MPMS);
+/// Idle children of prefork beyond which one is ended.
+pub const MAX_SPARE_SERVERS: Setting = Setting::new("MaxSpareServers", Server, Count(1, MANY), "", MPMS);
+/// Connections after which a child is ended; 0: none.
+pub const MAX_CONNECTIONS_PER_CHILD: Setting =
+    Setting::new("MaxConnectionsPerChild", Server, Count(0, MANY), "0", MPMS).once_called(&["MaxRequestsPerChild"]);
 /// Idle connections that event lets a child hold for each idle thread.
 pub const ASYNC_REQUEST_WORKER_FACTOR: Setting = Setting::new("AsyncRequestWorkerFactor", Server, FACTOR, "2", MPMS);
 /// Length of a listener's accept queue.
@@ -85,10 +92,10 @@ pub static TABLE: Table<Context> = Table {
         THREAD_LIMIT,
         START_SERVERS,
         Setting::new("MinSpareThreads", Server, Count(1, MANY), "75", MPMS),
-        Setting::new("MaxSpareThreads", Server, Count(1, MANY), "250", MPMS),
+        MAX_SPARE_THREADS,
         Setting::new("MinSpareServers", Server, Count(1, MANY), "", MPMS),
-        Setting::new("MaxSpareServers", Server, Count(1, MANY), "", MPMS),
-        Setting::new("MaxConnectionsPerChild", Server, Count(0, MANY), "0", MPMS).once_called(&["MaxRequestsPerChild"]),
+        MAX_SPARE_SERVERS,
+        MAX_CONNECTIONS_PER_CHILD,
         ASYNC_REQUEST_WORKER_FACTOR,
         LISTEN_BACKLOG,
         Setting::new("GracefulShutdownTimeout", Server, Count(0, MANY), "0", COMMON),

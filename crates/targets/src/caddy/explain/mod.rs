@@ -2,13 +2,16 @@
 
 mod remarks;
 mod timers;
+mod values;
 
 use genkai_model::explain::Explanation;
 
 use super::config::{Config, variables};
 use super::limits::{self, Facts};
+use super::route::{Address, Ports, Route};
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
+use crate::files::Requests;
 
 /// Explains a configuration.
 ///
@@ -17,8 +20,21 @@ use crate::explain::{Explain, explanation};
 pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, requests, machine, .. } = *what;
     let config = Config::read(main, variables())?;
-    let facts = Facts::of(&config, None, requests, machine);
+    let requests = &asked(&config, requests);
+    let facts = Facts { asked: requests.host.clone(), ..Facts::of(&config, None, requests, machine) };
     let limits = limits::of(&facts);
     let files = config.files().map(|(_, file)| file.path.clone());
     Ok(explanation("caddy", files, limits, timers::of(&config, requests), remarks::of(&config, &facts, requests)))
+}
+
+/// The requests that are looked at: where no site takes those to `localhost`, which is what nobody has chosen, those to the first site.
+fn asked(config: &Config, requests: &Requests) -> Requests {
+    let mut asked = requests.clone();
+    if requests.host == "localhost" && Route::find(config, requests).is_none() {
+        let addresses = config.sites().iter().filter(|site| !site.is_route()).flat_map(|site| &site.addresses);
+        let mut hosts =
+            addresses.filter_map(|word| Address::parse(&word.value, Ports::of(config)).map(|address| address.host));
+        asked.host = hosts.find(|host| !host.is_empty()).map_or(asked.host, |host| host.replace('*', "any"));
+    }
+    asked
 }

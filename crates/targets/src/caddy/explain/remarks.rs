@@ -14,6 +14,8 @@ use crate::explain::remark;
 use crate::files::Requests;
 use crate::files::names::{nearest, table};
 
+use super::values;
+
 /// Keywords with the blocks that take them (Caddy's standard modules, 2.6 to 2.11).
 static KEYWORDS: &str = include_str!("directives.txt");
 
@@ -47,7 +49,7 @@ impl Tell<'_> {
     }
 }
 
-/// Keywords that Caddy does not have: it does not start.
+/// Keywords and values that Caddy does not have: it does not start.
 fn names(config: &Config) -> Vec<Remark> {
     let known: BTreeMap<&str, &str> = table(KEYWORDS).collect();
     let mut lines: Vec<(&str, &Line)> = Vec::new();
@@ -69,7 +71,8 @@ fn names(config: &Config) -> Vec<Remark> {
         let hint = near.filter(|near| *near != line.name()).map(|near| format!("did you mean {near}?"));
         remark(RemarkKind::Unknown, Some(config.place(line)), line.name(), text, hint)
     };
-    lines.iter().filter(|each| unknown(each)).map(tell).collect()
+    let wrong = lines.iter().flat_map(|(block, line)| values::of(config, block, line));
+    lines.iter().filter(|each| unknown(each)).map(tell).chain(wrong).chain(values::twice(config)).collect()
 }
 
 /// A line with the kind of its block, and those inside of it whose keywords are known.

@@ -1,9 +1,13 @@
 //! Settings that end something after a time.
 
+use std::time::Duration;
+
 use genkai_model::explain::Timer;
 use genkai_model::limit::Origin;
+use genkai_model::units::Span;
 
 use crate::caddy::config::Config;
+use crate::caddy::route::Route;
 use crate::caddy::settings::*;
 use crate::caddy::settings::{in_force, value};
 use crate::files::Requests;
@@ -23,14 +27,40 @@ const TIMERS: &[(&Setting, &str, &str)] = &[
 ];
 
 pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
-    let timer = |(setting, ends, otherwise): &(&Setting, &str, &str)| {
-        let held = in_force(config, setting, requests);
-        let span = value::time(&held.written).map(Into::into);
-        let (value, ends) = match &held.origin {
-            Origin::Default(_) => ("not set".to_owned(), format!("{ends}; not set, it ends {otherwise}")),
-            _ => (held.written, (*ends).to_owned()),
+    TIMERS.iter().map(|(setting, ends, otherwise)| timer(config, requests, setting, (ends, otherwise))).collect()
+}
+
+/// What a setting ends, and when it does so where it is not written, or 0.
+fn timer(config: &Config, requests: &Requests, setting: &Setting, (ends, otherwise): (&str, &str)) -> Timer {
+    let held = in_force(config, setting, requests);
+    let time = |text: &str| value::time(text).map(Span::from).filter(|span| !span.is_zero());
+    let is_written = !matches!(held.origin, Origin::Default(_)) && value::time(&held.written) != Some(Duration::ZERO);
+    let name = setting.name.to_owned();
+    if is_written {
+        return Timer {
+            setting: name,
+            span: time(&held.written),
+            value: held.written,
+            origin: held.origin,
+            ends: ends.to_owned(),
         };
-        Timer { setting: setting.name.to_owned(), value, origin: held.origin, span, ends }
+    }
+    // Any setting of idle connections takes the defaults of the others away.
+    let (span, otherwise) = match setting.name == KEEPALIVE.name && has_keepalive(config, requests) {
+        true => (None, "never, because other settings of idle connections are written"),
+        false => (time(setting.default), otherwise),
     };
-    TIMERS.iter().map(timer).collect()
+    Timer {
+        setting: name,
+        value: "not set".to_owned(),
+        origin: held.origin,
+        span,
+        ends: format!("{ends}; not set, it ends {otherwise}"),
+    }
+}
+
+fn has_keepalive(config: &Config, requests: &Requests) -> bool {
+    let proxy = Route::find(config, requests).and_then(|route| route.proxy);
+    let transport = proxy.and_then(|proxy| proxy.option("transport http"));
+    transport.is_some_and(|line| line.inside().iter().any(|line| line.name().starts_with(KEEPALIVE.name)))
 }

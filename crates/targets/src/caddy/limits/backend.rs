@@ -26,10 +26,10 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
 /// No upstream takes connections: nothing in Caddy lifts that.
 fn refusing(facts: &Facts) -> Limit {
     Limit {
-        formula: format!(
+        formula: facts.unless(&format!(
             "{} refuses or closes before it answers (502); after max_fails failures in fail_duration nothing is sent to it (503)",
             facts.upstreams.written
-        ),
+        )),
         source: "Caddy modules/caddyhttp/reverseproxy/reverseproxy.go: statusError; healthchecks.go: countFailure"
             .to_owned(),
         signatures: vec![

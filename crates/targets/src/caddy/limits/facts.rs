@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
-use crate::caddy::config::Config;
-use crate::caddy::route::{Address, Ports, Route, Upstream};
+use crate::caddy::config::{Config, Line};
+use crate::caddy::route::{Address, Ports, Route, Upstream, upstreams};
 use crate::caddy::settings::*;
 use crate::caddy::settings::{in_force, value};
 use crate::files::Requests;
-use crate::files::number::count;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
@@ -29,6 +28,16 @@ pub struct Facts {
     pub upstreams: SourcedValue<()>,
     /// How many different ones there are.
     pub count: u64,
+    /// Whether all requests of one client, or for one path, go to the same of them (`lb_policy`), and which policy says so.
+    pub together: Option<String>,
+    /// Whether requests are spread evenly over them.
+    pub even: bool,
+    /// Whether connections to upstreams carry several requests at once: HTTP/2, with TLS or without.
+    pub multiplexed: bool,
+    /// The host of the requests.
+    pub asked: String,
+    /// Directives before the proxy of which it is not known whether they take the requests, in words; empty: none.
+    pub unsure: String,
     /// How many of them have an address and a port, so that local ports are used.
     pub inet: u64,
     /// Requests that each gets at once (`unhealthy_request_count`).
@@ -65,12 +74,12 @@ impl Facts {
         let route = Route::find(config, requests);
         let names = |route: &Route<'_>| route.upstreams().iter().map(|w| w.value.clone()).collect::<Vec<_>>();
         let now = Route::find(actual, requests).map(|route| names(&route)).unwrap_or_default();
-        let distinct: BTreeSet<&String> = now.iter().collect();
+        let distinct: BTreeSet<String> = now.iter().map(|text| Upstream::parse(text).dial()).collect();
         let set_time = |setting: &Setting| {
             let held = written(config, setting, requests, |text| value::time(text).map(Span::from));
             held.filter(|held| !held.value.is_zero())
         };
-        let counted = |setting: &Setting| written(config, setting, requests, count).filter(|held| held.value > 0);
+        let counted = |setting: &Setting| written(config, setting, requests, number).filter(|held| held.value > 0);
         let max_requests = counted(&UNHEALTHY_REQUEST_COUNT);
         let forgiving = counted(&MAX_FAILS).is_some() || set_time(&FAIL_DURATION).is_some();
         Facts {
@@ -82,6 +91,11 @@ impl Facts {
                 origin: Origin::Given,
             },
             count: distinct.len() as u64,
+            together: route.as_ref().and_then(|route| route.proxy).and_then(together),
+            even: route.as_ref().and_then(|route| route.proxy).is_some_and(is_even),
+            multiplexed: route.as_ref().and_then(|route| route.proxy).is_some_and(is_multiplexed),
+            asked: requests.host.clone(),
+            unsure: route.as_ref().map(|route| unsure(config, route)).unwrap_or_default(),
             inet: distinct.iter().filter(|text| Upstream::parse(text).host.is_some()).count() as u64,
             no_fails_allowed: max_requests.is_some() && !forgiving,
             max_requests,
@@ -98,10 +112,54 @@ impl Facts {
         }
     }
 
+    /// A formula, with what it leaves out.
+    pub(super) fn unless(&self, formula: &str) -> String {
+        let formula = format!("{formula} (requests to {})", self.asked);
+        match self.unsure.is_empty() {
+            true => formula,
+            false => format!(
+                "{formula}; unless the requests meet one of these before, which is not evaluated: {}",
+                self.unsure
+            ),
+        }
+    }
+
     /// `1 upstream`, `3 upstreams`.
     pub(super) fn counted(&self) -> String {
         crate::limits::counted(self.count, "upstream")
     }
+}
+
+/// The policy of a proxy that gives one upstream to all requests of one client, or for one path, while that upstream is up.
+fn together(proxy: &Line) -> Option<String> {
+    let policy = proxy.option("lb_policy")?.arg(0)?.value.clone();
+    ["first", "ip_hash", "client_ip_hash", "uri_hash", "query"].contains(&policy.as_str()).then_some(policy)
+}
+
+/// Whether a proxy spreads requests evenly. By default it chooses at random.
+fn is_even(proxy: &Line) -> bool {
+    let policy = proxy.option("lb_policy").and_then(|line| line.arg(0));
+    policy.is_some_and(|word| ["round_robin", "least_conn"].contains(&word.value.as_str()))
+}
+
+/// Whether a proxy speaks HTTP/2 to upstreams: it does with TLS, and where a scheme or `versions` says h2c.
+fn is_multiplexed(proxy: &Line) -> bool {
+    let begins = |scheme: &str| upstreams(proxy).iter().any(|word| word.value.starts_with(scheme));
+    let transport = proxy.option("transport http");
+    let tls = begins("https://")
+        || transport.is_some_and(|line| line.inside().iter().any(|line| line.name().starts_with("tls")));
+    let h2c = begins("h2c://") || begins("unix+h2c/");
+    match transport.and_then(|line| line.option("versions")) {
+        _ if h2c => true,
+        Some(versions) => versions.args().iter().any(|word| word.value == "h2c" || tls && word.value == "2"),
+        None => tls,
+    }
+}
+
+/// The directives that requests may meet before they are passed on, with their places.
+fn unsure(config: &Config, route: &Route<'_>) -> String {
+    let each = |line: &&Line| format!("`{}` ({})", config.written(line), config.place(line));
+    route.unsure.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
 /// A setting that is written, as a number; none where it is not written.
@@ -112,6 +170,11 @@ fn written<T>(
     read: impl Fn(&str) -> Option<T>,
 ) -> Option<SourcedValue<T>> {
     in_force(config, setting, requests).parsed(read).filter(|held| !matches!(held.origin, Origin::Default(_)))
+}
+
+/// Go's `strconv.Atoi`; none below zero.
+fn number(text: &str) -> Option<u64> {
+    text.parse::<i64>().ok().and_then(|number| number.try_into().ok())
 }
 
 /// A time, or its default.

@@ -26,7 +26,7 @@ pub(super) fn each_upstream(facts: &Facts) -> Option<Limit> {
             service: None,
             wait: (!tried.is_zero()).then(|| tried.as_secs_f64()),
         },
-        formula: format!("{} x {} = {all} requests at once; {until}", facts.counted(), held.value),
+        formula: facts.unless(&format!("{} x {} = {all} requests at once; {until}", facts.counted(), held.value)),
         source: "Caddy modules/caddyhttp/reverseproxy/hosts.go: Full; reverseproxy.go: provisionUpstream, tryAgain"
             .to_owned(),
         signatures: vec![
@@ -45,15 +45,19 @@ pub(super) fn each_upstream(facts: &Facts) -> Option<Limit> {
 /// `max_conns_per_host`: a request beyond it waits for a connection, for ever as far as Caddy is concerned.
 pub(super) fn connections(facts: &Facts) -> Option<Limit> {
     let held = facts.max_conns.as_ref().filter(|_| facts.count > 0)?;
-    let all = held.value.saturating_mul(facts.count);
-    Some(Limit {
-        caps: "connections to each upstream at once; further requests wait for one".to_owned(),
-        law: Law::Workers { workers: all as f64, queue: None, service: None, wait: None },
-        formula: format!(
-            "{} x {} = {all} requests at once; further requests wait for a connection, for ever (no timeout ends that)",
-            facts.counted(),
+    let (all, sum) = at_once(facts, held.value);
+    let law = Law::Workers { workers: all as f64, queue: None, service: None, wait: None };
+    let formula = match facts.multiplexed {
+        true => format!(
+            "{} connections to each upstream, each with as many requests at once (HTTP/2) as the upstream allows",
             held.value
         ),
+        false => format!("{sum}; further requests wait for a connection, for ever (no timeout ends that)"),
+    };
+    Some(Limit {
+        caps: "connections to each upstream at once; further requests wait for one".to_owned(),
+        law: if facts.multiplexed { Law::Unknown } else { law },
+        formula: facts.unless(&formula),
         source: "Go net/http transport.go: queueForDial (MaxConnsPerHost); a request over HTTP/1.1 has a connection to itself"
             .to_owned(),
         signatures: vec![reached(metrics::UPSTREAM_REQUESTS_MAX, held.value as f64 + 1.0, Strength::Decisive)],
@@ -64,6 +68,28 @@ pub(super) fn connections(facts: &Facts) -> Option<Limit> {
         }),
         ..valued("caddy.max_conns_per_host", "caddy", MAX_CONNS_PER_HOST.name, held)
     })
+}
+
+/// How many requests at once upstreams with `each` connections take, and why.
+fn at_once(facts: &Facts, each: u64) -> (u64, String) {
+    let all = each.saturating_mul(facts.count);
+    match &facts.together {
+        Some(policy) if facts.count > 1 => {
+            let sum = format!(
+                "{each} requests at once of one client, or for one path: lb_policy {policy} gives them to one upstream, and those that wait \
+                               stay with it; {all} to all {}",
+                facts.counted()
+            );
+            (each, sum)
+        }
+        _ => {
+            let sum = format!("{} x {each} = {all} requests at once", facts.counted());
+            let uneven = format!(
+                "{sum}; they are not spread evenly, so that from {each} on one may wait while another upstream has room"
+            );
+            (all, if facts.even || facts.count < 2 { sum } else { uneven })
+        }
+    }
 }
 
 /// `request_body { max_size }`. The proxy learns of it while it sends the body on, so that 2.6 answers 502, not 413.

@@ -2,7 +2,7 @@
 
 use genkai_model::limit::Origin;
 
-use super::{Place, Setting, SettingError, TABLE};
+use super::{Place, Setting, SettingError, TABLE, value};
 use crate::caddy::config::{Block, Config, Edit, File, FileId, Line};
 use crate::caddy::route::Route;
 use crate::error::TargetError;
@@ -36,16 +36,17 @@ fn edit(config: &Config, setting: &Setting, value: &str, requests: &Requests) ->
     let route = Route::find(config, requests).filter(|route| route.proxy.is_some());
     let path = path(setting);
     match setting.context {
-        Place::Options => Ok(match options(config, &path, route.as_ref()) {
-            Some((line, path)) => inside(config, line, path, value),
-            None => {
+        Place::Options => Ok(match (options(config, &path, route.as_ref()), config.global()) {
+            (Some((line, path)), _) => inside(config, line, path, value),
+            (None, Some(global)) => at_end(config, global, &path, value),
+            (None, None) => {
                 let text = nested(&path, value, "\t");
                 Edit::new(FileId::MAIN, &(0..0), format!("{{\n\t{text}\n}}\n\n"))
             }
         }),
         Place::Site => {
             let route = route.ok_or_else(no_proxy)?;
-            Ok(match beside(&route, path[0]) {
+            Ok(match beside(&route, &path) {
                 Some(line) => inside(config, line, &path[1..], value),
                 None => at_beginning(config, route.around.last().unwrap_or(&&route.site.head), &path, value),
             })
@@ -67,7 +68,8 @@ fn path(setting: &Setting) -> Vec<&'static str> {
     setting.directive.split('/').collect()
 }
 
-/// The line in the global options from which a path leads on, with the rest of the path. Of several `servers`, that of the listener.
+/// The line in the global options from which a path leads on, with the rest of the path. Of several `servers`, that of the listener; none
+/// where there is none for it.
 fn options<'c, 'p>(
     config: &'c Config,
     path: &'p [&'static str],
@@ -80,14 +82,17 @@ fn options<'c, 'p>(
     let all = || global.inside().iter().filter(|line| line.is("servers"));
     let port = route.map(|route| format!(":{}", route.address.port));
     let named = |line: &&Line| line.arg(0).is_some_and(|word| port.as_ref().is_some_and(|p| word.value.ends_with(p)));
-    let line = all().find(named).or_else(|| all().find(|line| line.args().is_empty()));
-    Some(line.map_or((global, path), |line| (line, &path[1..])))
+    let line = all().find(named).or_else(|| all().find(|line| line.args().is_empty()))?;
+    Some((line, &path[1..]))
 }
 
-/// The directive beside the proxy, or around it, that a path begins with.
-fn beside<'c>(route: &Route<'c>, name: &str) -> Option<&'c Line> {
-    let blocks = route.around.iter().rev().map(|line| line.inside()).chain([route.site.lines.as_slice()]);
-    blocks.flatten().find(|line| line.is(name))
+/// The directive that these requests meet on their way, the strictest of several.
+fn beside<'c>(route: &Route<'c>, path: &[&str]) -> Option<&'c Line> {
+    let size = |line: &Line| {
+        let held = path[1..].iter().try_fold(line, |line, key| line.option(key))?;
+        value::size(&held.arg(0)?.value).filter(|size| *size > 0)
+    };
+    route.bodies.iter().copied().filter(|line| line.is(path[0])).min_by_key(|line| size(line).unwrap_or(u64::MAX))
 }
 
 /// A value at the end of a path of lines inside of `line`; what is missing of the path is added.
@@ -182,8 +187,8 @@ fn written<'c>(config: &'c Config, setting: &Setting, requests: &Requests) -> Op
     let path = path(setting);
     let (line, path) = match setting.context {
         Place::Options => options(config, &path, route.as_ref())?,
-        Place::Site => (beside(&route?, path[0])?, &path[1..]),
-        Place::Proxy => (route?.proxy?, path.as_slice()),
+        Place::Site => (beside(route.as_ref()?, &path)?, &path[1..]),
+        Place::Proxy => (route.as_ref()?.proxy?, path.as_slice()),
     };
     path.iter().try_fold(line, |line, key| line.option(key))
 }

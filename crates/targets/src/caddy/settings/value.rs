@@ -26,7 +26,7 @@ const UNITS: [(&str, f64); 8] =
     [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
 
 /// Units of sizes, in bytes (humanize: `ParseBytes`).
-const SIZES: [(&str, f64); 13] = [
+const SIZES: [(&str, f64); 24] = [
     ("", 1.0),
     ("b", 1.0),
     ("k", 1e3),
@@ -39,7 +39,18 @@ const SIZES: [(&str, f64); 13] = [
     ("mib", 1_048_576.0),
     ("g", 1e9),
     ("gb", 1e9),
+    ("gi", 1_073_741_824.0),
     ("gib", 1_073_741_824.0),
+    ("t", 1e12),
+    ("tb", 1e12),
+    ("ti", 1_099_511_627_776.0),
+    ("tib", 1_099_511_627_776.0),
+    ("p", 1e15),
+    ("pb", 1e15),
+    ("pi", 1_125_899_906_842_624.0),
+    ("pib", 1_125_899_906_842_624.0),
+    ("e", 1e18),
+    ("eb", 1e18),
 ];
 
 /// A time such as `1h30m`, `500ms` or `2d`; `0` is the only plain number. Times below zero are taken for none.
@@ -58,9 +69,10 @@ pub fn time(text: &str) -> Option<Duration> {
     (!text.is_empty()).then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
 }
 
-/// Bytes of `512`, `10MB` (10 x 1000 x 1000), `10MiB` (10 x 1024 x 1024), in either case.
+/// Bytes of `512`, `10MB` (10 x 1000 x 1000), `10MiB` (10 x 1024 x 1024), in either case; commas in the number are passed over.
 pub fn size(text: &str) -> Option<u64> {
-    let (number, unit) = number(text)?;
+    let text = text.replace(',', "");
+    let (number, unit) = number(&text)?;
     let unit = unit.trim_start().to_ascii_lowercase();
     let (_, each) = SIZES.iter().find(|(name, _)| *name == unit)?;
     Some((number * each) as u64)

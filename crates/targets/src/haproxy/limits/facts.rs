@@ -304,7 +304,12 @@ fn connections(
         SourcedValue::plain(needed, Origin::Default("HAProxy src/haproxy.c: what maxconn needs".to_owned()))
     });
     let value = asked.value.min(most).max(machine.descriptors);
-    (maxconn, available, SourcedValue { value, ..asked })
+    let nofile = match value > asked.value {
+        // What the process has already, and keeps: another number than the one it asks for.
+        true => SourcedValue::plain(value, Origin::Machine("ulimit -n, which HAProxy never lowers".to_owned())),
+        false => SourcedValue { value, ..asked },
+    };
+    (maxconn, available, nofile)
 }
 
 fn backlog(config: &Config, requests: &Requests, maxconn: &SourcedValue<u64>) -> SourcedValue<u32> {

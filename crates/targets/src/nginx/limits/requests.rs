@@ -135,16 +135,19 @@ fn waits(zone: &ReqZone) -> String {
     }
 }
 
-/// How fast a response is sent. It makes each response take a time that grows with its length, which no configuration says.
+/// How fast a response is sent. It makes each response take a time that grows with its length, which no configuration says. (Measured on
+/// 1.22.1 with 20k: a file of 10 KiB takes no time, one of 60 KiB 3.01 s; what comes from an upstream in pieces waits after each.)
 pub(super) fn limit_rate(facts: &Facts) -> Option<Limit> {
     let held = facts.limit_rate.as_ref()?;
     let (rate, after) = held.value;
+    let takes = (100_000.0 - after as f64).max(0.0) / rate as f64;
     let beyond = if after > 0 { format!(" beyond the first {after}") } else { String::new() };
     Some(Limit {
         caps: format!("each response is sent at {rate} bytes a second{beyond}"),
         formula: format!(
-            "a response takes its bytes{beyond} / {rate} seconds: 100 kB take {:.3} s",
-            (100_000.0 - after as f64).max(0.0) / rate as f64
+            "a response takes up to its bytes{beyond} / {rate} seconds, and at most a second less, as a second's worth may go at once: 100 kB \
+             take from {:.3} to {takes:.3} s",
+            (takes - 1.0).max(0.0)
         ),
         source: "nginx src/http/ngx_http_write_filter_module.c: ngx_http_write_filter (limit_rate)".to_owned(),
         symptom: SLOW,

@@ -363,3 +363,13 @@ fn every_limit_is_whole() {
         assert_eq!(serde_json::from_str::<Limit>(&json).unwrap(), limit);
     }
 }
+
+#[test]
+fn a_second_s_worth_of_a_slowed_response_may_go_at_once() {
+    let slowed = Facts {
+        limit_rate: Some(SourcedValue { value: (20_000, 0), written: "20k".into(), origin: Origin::Given }),
+        ..proxy(512)
+    };
+    let formula = limit(&slowed, "nginx.limit_rate").formula;
+    assert!(formula.ends_with("100 kB take from 4.000 to 5.000 s"), "{formula}");
+}

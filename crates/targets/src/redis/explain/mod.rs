@@ -15,10 +15,15 @@ use crate::files::entry::Entries;
 /// Explains a configuration.
 ///
 /// # Errors
-/// A file that is missing, unreadable, or not Redis's syntax.
+/// A file that is missing, unreadable, not Redis's syntax, or Sentinel's.
 pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, machine, memory, .. } = *what;
     let config = config::read(main)?;
+    if config.last("sentinel").is_some() {
+        let text =
+            format!("{} is a configuration of Redis Sentinel, which takes no commands of clients", main.display());
+        return Err(TargetError::usage("Redis", format!("{text}\n  hint: name the redis.conf of a server")));
+    }
     let facts = Facts::of(&config, machine);
     let limits = limits::of(&config, &facts, machine, memory);
     let files = config.files().iter().map(|f| f.path.clone());

@@ -1,0 +1,298 @@
+//! The way of a request through directives, in the order in which Caddy asks them (caddyconfig/httpcaddyfile/directives.go: `sortRoutes`,
+//! httptype.go: `buildSubroute`).
+
+use super::matcher::{self, Lets, matcher};
+use crate::caddy::config::{Config, Line};
+use crate::files::Requests;
+
+/// The order of directives that deal with requests. Those that are not named below let requests through.
+const ORDER: [&str; 39] = [
+    "tracing",
+    "map",
+    "vars",
+    "fs",
+    "root",
+    "log_append",
+    "skip_log",
+    "log_skip",
+    "log_name",
+    "header",
+    "copy_response_headers",
+    "request_body",
+    "timeouts",
+    "redir",
+    "method",
+    "rewrite",
+    "uri",
+    "try_files",
+    "basicauth",
+    "basic_auth",
+    "forward_auth",
+    "request_header",
+    "encode",
+    "push",
+    "intercept",
+    "templates",
+    "invoke",
+    "handle",
+    "route",
+    "abort",
+    "error",
+    "copy_response",
+    "respond",
+    "metrics",
+    "reverse_proxy",
+    "php_fastcgi",
+    "file_server",
+    "acme_server",
+    "handle_errors",
+];
+/// Those that answer, so that nothing behind them is asked.
+const ANSWERS: [&str; 8] =
+    ["redir", "abort", "error", "copy_response", "respond", "metrics", "file_server", "acme_server"];
+/// Those whose part depends on what is on the disk, or on who asks.
+const DEPENDS: [&str; 4] = ["try_files", "basic_auth", "basicauth", "php_fastcgi"];
+
+/// Where a request ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct End<'c> {
+    /// The blocks around it, the innermost first.
+    pub(super) around: Vec<&'c Line>,
+    /// What passes it on; none where something else answers.
+    pub(super) proxy: Option<&'c Line>,
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub(super) struct Walk<'c, 'r> {
+    config: &'c Config,
+    requests: &'r Requests,
+    order: Vec<&'c str>,
+    /// Its path by now.
+    path: String,
+    /// Where named matchers are defined that it can meet.
+    matchers: Vec<&'c Line>,
+    /// `request_body` directives that it has met.
+    pub(super) bodies: Vec<&'c Line>,
+    /// Directives that it may have met: their matchers, or the disk, decide.
+    pub(super) unsure: Vec<&'c Line>,
+}
+
+impl<'c, 'r> Walk<'c, 'r> {
+    pub(super) fn of(config: &'c Config, requests: &'r Requests) -> Walk<'c, 'r> {
+        let path = requests.path.split('?').next().unwrap_or_default().to_owned();
+        let (matchers, bodies, unsure) = (Vec::new(), Vec::new(), Vec::new());
+        Walk { config, requests, order: order(config), path, matchers, bodies, unsure }
+    }
+
+    /// Where it ends among the directives of a site, a `handle` or a route with a name. None: nothing in them answers.
+    pub(super) fn sorted(&mut self, lines: &'c [Line]) -> Option<End<'c>> {
+        self.define(lines);
+        let mut all: Vec<&Line> = lines.iter().filter(|line| self.position(line).is_some()).collect();
+        insertion_sort(&mut all, |one, other| self.comes_before(one, other));
+        let mut taken: Vec<(&str, &Line)> = Vec::new();
+        for line in all {
+            // Of several `handle`, and of several `rewrite`, the first that fits is the only one, with those right behind it that have the same
+            // matcher: they become one route (httptype.go: `consolidateRoutes`).
+            let before = taken.iter().rposition(|(of, _)| *of == kind(line));
+            if before.is_some_and(|at| !is_same_matcher(taken[at].1, line) || at + 1 != taken.len()) {
+                taken.push(("", line));
+                continue;
+            }
+            let mut only = "";
+            let end = self.meet(line, &mut |kind| only = kind);
+            if end.is_some() {
+                return end;
+            }
+            taken.push((only, line));
+        }
+        None
+    }
+
+    /// The same of a `route`: its directives are asked as they are written, each.
+    fn written(&mut self, lines: &'c [Line]) -> Option<End<'c>> {
+        self.define(lines);
+        lines.iter().find_map(|line| self.meet(line, &mut |_| ()))
+    }
+
+    fn define(&mut self, lines: &'c [Line]) {
+        self.matchers.extend(lines.iter().filter(|line| line.name().starts_with('@')));
+    }
+
+    /// A directive. `only`: called with its kind, where the first of these is the only one.
+    fn meet(&mut self, line: &'c Line, only: &mut dyn FnMut(&'static str)) -> Option<End<'c>> {
+        self.position(line)?;
+        match self.lets(line) {
+            Some(true) => {}
+            Some(false) => return None,
+            None => {
+                self.unsure.push(line);
+                return None;
+            }
+        }
+        match line.name() {
+            "handle" | "handle_path" => {
+                only("handle");
+                self.strip(line);
+                around(line, self.sorted(line.inside()))
+            }
+            "route" => around(line, self.written(line.inside())),
+            "invoke" => self.invoke(line),
+            "reverse_proxy" => Some(End { around: Vec::new(), proxy: Some(line) }),
+            name if ANSWERS.contains(&name) => Some(End { around: Vec::new(), proxy: None }),
+            "rewrite" => {
+                only("rewrite");
+                self.rewrite(line)
+            }
+            "uri" => self.uri(line),
+            "request_body" => {
+                self.bodies.push(line);
+                None
+            }
+            name => {
+                self.unsure.extend(DEPENDS.contains(&name).then_some(line));
+                None
+            }
+        }
+    }
+
+    /// Whether its matcher lets the request through.
+    fn lets(&self, line: &Line) -> Lets {
+        match matcher(line) {
+            None | Some("*") => Some(true),
+            Some(name) if name.starts_with('@') => {
+                let defined = self.matchers.iter().rev().find(|matcher| matcher.name() == name)?;
+                matcher::named(defined, self.requests, &self.path)
+            }
+            Some(path) => matcher::is_path(path, &self.path),
+        }
+    }
+
+    /// `handle_path` takes its prefix away.
+    fn strip(&mut self, line: &Line) {
+        let prefix = matcher(line).filter(|_| line.is("handle_path")).unwrap_or_default().trim_end_matches('*');
+        self.strip_prefix(prefix.trim_end_matches('/'));
+    }
+
+    /// In any case of letters (modules/caddyhttp/rewrite/rewrite.go: `trimPathPrefix`).
+    fn strip_prefix(&mut self, prefix: &str) {
+        if self.path.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix)) {
+            self.path = format!("/{}", self.path[prefix.len()..].trim_start_matches('/'));
+        }
+    }
+
+    /// `rewrite [MATCHER] TO`.
+    fn rewrite(&mut self, line: &'c Line) -> Option<End<'c>> {
+        let to = line.args().get(usize::from(matcher(line).is_some()))?.value.as_str();
+        let to = to.split('?').next().unwrap_or_default().replace("{uri}", &self.path).replace("{path}", &self.path);
+        match to.contains('{') {
+            true => self.unsure.push(line),
+            false if !to.is_empty() => self.path = to,
+            false => {}
+        }
+        None
+    }
+
+    /// `uri [MATCHER] strip_prefix|strip_suffix|replace|path_regexp WHAT...`.
+    fn uri(&mut self, line: &'c Line) -> Option<End<'c>> {
+        let words: Vec<&str> =
+            line.args().iter().skip(usize::from(matcher(line).is_some())).map(|w| w.value.as_str()).collect();
+        match words[..] {
+            ["strip_prefix", what] => self.strip_prefix(what),
+            ["strip_suffix", what] => {
+                self.path = self.path.strip_suffix(what).unwrap_or(&self.path).to_owned();
+            }
+            ["replace", what, with] => self.path = self.path.replace(what, with),
+            _ => self.unsure.push(line),
+        }
+        None
+    }
+
+    /// `invoke NAME`: a route with a name (since 2.7).
+    fn invoke(&mut self, line: &'c Line) -> Option<End<'c>> {
+        let name = format!("&({})", line.arg(0)?.value);
+        let route = self.config.sites().iter().find(|site| site.head.name() == name)?;
+        self.sorted(&route.lines)
+    }
+
+    /// Where a directive stands in the order; none where it is none that counts here.
+    fn position(&self, line: &Line) -> Option<usize> {
+        self.order.iter().position(|name| *name == kind(line))
+    }
+
+    /// Whether a directive is asked before another: by its kind, then the longer path, then one that has a matcher.
+    fn comes_before(&self, one: &Line, other: &Line) -> bool {
+        let (first, second) = (self.position(one), self.position(other));
+        if first != second {
+            return first < second;
+        }
+        match (self.path_length(one), self.path_length(other)) {
+            (one, other) if one > 0 && other > 0 => one > other,
+            _ => has_matcher(one) && !has_matcher(other),
+        }
+    }
+
+    /// Length of the only path of its matcher; 0 where there is none, or more.
+    fn path_length(&self, line: &Line) -> usize {
+        let paths = match matcher(line) {
+            Some(path) if path.starts_with('/') => vec![path],
+            Some(name) => {
+                let defined = self.matchers.iter().rev().find(|matcher| matcher.name() == name);
+                defined.map(|line| matcher::paths(line)).unwrap_or_default()
+            }
+            None => Vec::new(),
+        };
+        if let [path] = paths[..] { path.len() } else { 0 }
+    }
+}
+
+/// The directive by which it is ordered.
+fn kind(line: &Line) -> &str {
+    if line.is("handle_path") { "handle" } else { line.name() }
+}
+
+fn is_same_matcher(one: &Line, other: &Line) -> bool {
+    let of = |line| matcher(line).filter(|matcher| *matcher != "*").map(str::to_owned);
+    of(one) == of(other)
+}
+
+fn has_matcher(line: &Line) -> bool {
+    matcher(line).is_some_and(|matcher| matcher != "*")
+}
+
+fn around<'c>(line: &'c Line, end: Option<End<'c>>) -> Option<End<'c>> {
+    let mut end = end?;
+    end.around.push(line);
+    Some(end)
+}
+
+/// [`ORDER`], changed by the global options `order NAME first|last|before OTHER|after OTHER`.
+fn order(config: &Config) -> Vec<&str> {
+    let mut all: Vec<&str> = ORDER.to_vec();
+    let given = config.global().into_iter().flat_map(|global| global.inside()).filter(|line| line.is("order"));
+    for line in given {
+        let words: Vec<&str> = line.args().iter().map(|word| word.value.as_str()).collect();
+        let [name, place, ..] = words[..] else { continue };
+        all.retain(|one| *one != name);
+        let other = words.get(2).and_then(|other| all.iter().position(|one| one == other));
+        let at = match place {
+            "first" => Some(0),
+            "last" => Some(all.len()),
+            "before" => other,
+            _ => other.map(|at| at + 1),
+        };
+        all.insert(at.unwrap_or(all.len()), name);
+    }
+    all
+}
+
+/// Sorts as Go's `sort.SliceStable` does up to twenty values: by insertion. The comparisons are no strict order, so the way counts.
+pub(super) fn insertion_sort<T>(all: &mut [T], before: impl Fn(&T, &T) -> bool) {
+    for i in 1..all.len() {
+        let mut j = i;
+        while j > 0 && before(&all[j], &all[j - 1]) {
+            all.swap(j, j - 1);
+            j -= 1;
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! What genkai reads in a VCL, against what varnishd makes of it (`varnishd -C`): whether it loads it, and what its backends are; and how
+//! many requests a backend of a running one takes. `GENKAI_DIFFERENTIAL=2000` tries so many.
+
+mod differential;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use genkai_model::explain::{Explanation, RemarkKind};
+use genkai_model::limit::Law;
+use genkai_place::process::{Child, Signal, Spawn};
+use genkai_targets::catalog;
+use genkai_targets::explain::Requests;
+
+use differential::{Draw, count};
+use stage::{Backend, Client, eventually};
+
+fn there() -> bool {
+    let found = Path::new("/usr/sbin/varnishd").is_file();
+    if !found {
+        genkai_tidy::noted::skipped("varnish is not installed");
+    }
+    found
+}
+
+fn explained(file: &Path) -> Result<Explanation, String> {
+    catalog::explain(Some("varnish"), file, &Requests::to("localhost", "/")).map_err(|e| e.to_string())
+}
+
+const TIMES: [&str; 16] =
+    ["1s", "500ms", "3 s", "1.5m", "2h", "1d", "1w", "0.25y", "0s", "60s", "10s", "3.500s", "5", "\"5s\"", ".5s", "1x"];
+const NUMBERS: [&str; 12] = ["0", "1", "7", "25", "010", "100", "300", "64", "-1", "\"5\"", "3.5", "1k"];
+
+/// A value, of forty about one of the wrong ones at the end.
+fn value<'a>(draw: &mut Draw, all: &[&'a str]) -> &'a str {
+    let end = if draw.below(40) == 0 { all.len() } else { all.len() - 4 };
+    all[draw.below(end)]
+}
+
+fn attribute(draw: &mut Draw) -> String {
+    match draw.below(12) {
+        0..=3 => format!(".max_connections = {};", value(draw, &NUMBERS)),
+        4 => format!(".connect_timeout = {};", value(draw, &TIMES)),
+        5 | 6 => format!(".first_byte_timeout = {};", value(draw, &TIMES)),
+        7 => format!(".between_bytes_timeout = {};", value(draw, &TIMES)),
+        8 => ".probe = { .url = \"/h\"; .interval = 7s; .timeout = 2s; }".to_owned(),
+        9 => ".host_header = \"x\";".to_owned(),
+        10 => ".proxy_header = 1;".to_owned(),
+        _ if draw.below(8) == 0 => {
+            (*draw.of(&[".no_such = 1;", ".max_conections = 5;", ".path = \"/run/x\";"])).to_owned()
+        }
+        _ => "/* .max_connections = 1; */".to_owned(),
+    }
+}
+
+fn backend(draw: &mut Draw, name: &str) -> String {
+    if draw.below(12) == 0 {
+        return format!("backend {name} none;\n");
+    }
+    let mut text = format!("backend {name} {{\n");
+    if draw.below(40) > 0 {
+        text += *draw.of(&[
+            "    .host = \"127.0.0.1\"; .port = \"8080\";\n",
+            "    .host = \"127.0.0.1:81\"; # a\n",
+            "    .path = \"/run/a.sock\";\n",
+        ]);
+    }
+    for _ in 0..draw.below(4) {
+        let _ = writeln!(text, "    {}", attribute(draw));
+    }
+    text + "}\n"
+}
+
+/// A VCL, and the one that it includes.
+fn written(draw: &mut Draw) -> (String, String) {
+    let names: &[&str] = draw.of::<&[&str]>(&[
+        &["web"],
+        &["web", "api"],
+        &["web", "api", "default"],
+        &["default", "web"],
+        &["a", "b", "c"],
+    ]);
+    let mut text = String::from(if draw.below(40) == 0 { "# none\n" } else { "vcl 4.1;\n" });
+    let (mut more, mut directors) = (String::new(), false);
+    for (n, name) in names.iter().enumerate() {
+        let own = backend(draw, name);
+        if n > 0 && draw.below(4) == 0 { more += &own } else { text += &own }
+    }
+    if draw.below(4) == 0 {
+        directors = true;
+        text.insert_str(text.find('\n').unwrap() + 1, "import directors;\n");
+        text += "sub vcl_init {\n    new all = directors.round_robin();\n";
+        names.iter().for_each(|name| text += &format!("    all.add_backend({name});\n"));
+        text += "}\n";
+    }
+    text += "include \"./more.vcl\";\nsub vcl_recv {\n    # set req.backend_hint = nobody;\n";
+    for (n, name) in names.iter().enumerate() {
+        match draw.below(12) {
+            0 if n > 0 => {}
+            1 => text += &format!("    set req.backend_hint = {name};\n"),
+            _ => text += &format!("    if (req.url ~ \"^/{name}\") {{ set req.backend_hint = {name}; }}\n"),
+        }
+    }
+    if directors {
+        text += "    set req.backend_hint = all.backend();\n";
+    }
+    (text + "}\n", more)
+}
+
+/// What varnishd makes of the backends: of each its fields as the program has them that it becomes; or why it refuses them.
+fn compiled(file: &Path, dir: &Path) -> Result<BTreeMap<String, BTreeMap<String, f64>>, String> {
+    let output = Command::new("varnishd").arg("-C").arg("-n").arg(dir).arg("-f").arg(file).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        return Err(said);
+    }
+    let mut all = BTreeMap::new();
+    for part in said.split("static const struct vrt_backend vgc_dir_priv_vgc_backend_").skip(1) {
+        let (name, rest) = part.split_once(' ').unwrap();
+        let fields = rest.split("};").next().unwrap_or_default().lines();
+        let field = |line: &str| {
+            let (name, value) = line.trim().strip_prefix('.')?.split_once(" = ")?;
+            Some((name.to_owned(), value.trim_end_matches(',').parse().ok()?))
+        };
+        all.insert(name.to_owned(), fields.filter_map(field).collect());
+    }
+    Ok(all)
+}
+
+fn refused(explained: &Result<Explanation, String>) -> Option<String> {
+    match explained {
+        Err(e) => Some(e.clone()),
+        Ok(explained) => explained
+            .remarks
+            .iter()
+            .find(|r| r.text.contains("does not load"))
+            .map(|r| format!("{} {}", r.setting, r.text)),
+    }
+}
+
+/// How genkai's backends differ from those of varnishd.
+fn differs(explained: &Explanation, backends: &BTreeMap<String, BTreeMap<String, f64>>) -> Option<String> {
+    for (name, fields) in backends {
+        let most = explained.limits.iter().find(|limit| limit.id == format!("varnish.backend.{name}.max_connections"));
+        let ours = most.map_or(0.0, |limit| limit.value.parse::<f64>().unwrap());
+        let theirs = fields.get("max_connections").copied().unwrap_or(0.0);
+        if ours != theirs {
+            return Some(format!("{name}: max_connections {theirs}, genkai {ours}"));
+        }
+        for (timer, default) in
+            [("connect_timeout", 3.5), ("first_byte_timeout", 60.0), ("between_bytes_timeout", 60.0)]
+        {
+            let setting = format!("backend {name}: {timer}");
+            let ours = explained.timers.iter().find(|one| one.setting == setting).and_then(|one| one.span);
+            let ours = ours.map_or(f64::NAN, |span| span.0 as f64 / 1e9);
+            let theirs = fields.get(timer).copied().unwrap_or(default);
+            if (ours - theirs).abs() > 1e-6 * theirs.max(1.0) {
+                return Some(format!("{setting} {theirs}, genkai {ours}"));
+            }
+        }
+    }
+    let more = explained
+        .timers
+        .iter()
+        .filter_map(|one| one.setting.strip_prefix("backend ")?.split_once(':'))
+        .find(|(name, _)| !backends.contains_key(*name));
+    more.map(|(name, _)| format!("varnishd has no {name}"))
+}
+
+fn compare(number: usize, (main, more): &(String, String), dir: &Path) -> (bool, Option<String>) {
+    let dir = dir.join(number.to_string());
+    fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("default.vcl");
+    fs::write(&file, main).unwrap();
+    fs::write(dir.join("more.vcl"), more).unwrap();
+    let explained = explained(&file);
+    let (refused, compiled) = (refused(&explained), compiled(&file, &dir.join("n")));
+    let how = match (&compiled, &refused) {
+        (Ok(backends), None) => differs(explained.as_ref().unwrap(), backends),
+        (Err(_), Some(_)) => None,
+        (Ok(_), Some(why)) => Some(format!("varnishd loads it, genkai says: {why}")),
+        (Err(why), None) => Some(format!("genkai takes it, varnishd says: {why}")),
+    };
+    (compiled.is_ok(), how.map(|how| format!("--- {number}: {how}\n{main}--- more.vcl\n{more}")))
+}
+
+#[test]
+fn what_a_vcl_says_of_backends_is_what_varnishd_makes_of_it() {
+    if !there() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut draw = Draw::seeded(71);
+    let total = count(24);
+    let texts: Vec<(String, String)> = (0..total).map(|_| written(&mut draw)).collect();
+    let (next, found) = (Mutex::new(0..total), Mutex::new((0, Vec::new())));
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                loop {
+                    let Some(number) = next.lock().unwrap().next() else { break };
+                    let (accepted, differs) = compare(number, &texts[number], dir.path());
+                    let mut found = found.lock().unwrap();
+                    found.0 += usize::from(accepted);
+                    found.1.extend(differs);
+                }
+            });
+        }
+    });
+    let (accepted, wrong) = found.into_inner().unwrap();
+    println!("{total} VCLs, {accepted} loaded by varnishd, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.into_iter().take(8).collect::<Vec<_>>().join("\n"));
+    assert!(accepted * 4 >= total, "too few are accepted for the comparison to mean something");
+}
+
+#[test]
+fn a_part_that_others_include_is_sound() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("part.vcl");
+    fs::write(&file, "sub devicedetect { unset req.http.X-UA-Device; }\n").unwrap();
+    assert_eq!(explained(&file).unwrap().remarks, []);
+    fs::write(&file, "backend a { .host = \"h\"; }\n").unwrap();
+    let told = explained(&file).unwrap().remarks;
+    assert!(
+        told.len() == 1 && told[0].kind == RemarkKind::Unknown && told[0].text.contains("does not load"),
+        "{told:?}"
+    );
+}
+
+/// A Varnish that runs.
+struct Varnish {
+    dir: tempfile::TempDir,
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Varnish {
+    fn start(vcl: &str) -> Varnish {
+        let dir = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let file = dir.path().join("default.vcl");
+        fs::write(&file, vcl).unwrap();
+        let mut command = Command::new("varnishd");
+        command.args(["-F", "-j", "none", "-s", "malloc,10m", "-a", &format!("127.0.0.1:{port}"), "-n"]);
+        command.arg(dir.path().join("n")).arg("-f").arg(&file);
+        let child = Child::spawn(command, Spawn { name: "varnishd".to_owned(), ..Spawn::default() }).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        eventually("Varnish listens", || std::net::TcpStream::connect(address).is_ok());
+        Varnish { dir, child, address }
+    }
+}
+
+impl Drop for Varnish {
+    fn drop(&mut self) {
+        self.child.stop(Signal::SIGTERM, Duration::from_secs(5));
+    }
+}
+
+/// How many requests get to the backends before one is answered without.
+fn admitted(backends: &[Backend], address: SocketAddr, most: usize) -> usize {
+    let inside = || backends.iter().map(Backend::inside).sum::<usize>();
+    backends.iter().for_each(|backend| backend.hold(true));
+    let mut held = Vec::new();
+    while held.len() < most {
+        let Some(client) = Client::ask(address, &format!("/{}", held.len())) else { break };
+        let deadline = Instant::now() + Duration::from_secs(3);
+        while inside() == held.len() && !client.is_answered() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if inside() == held.len() {
+            break;
+        }
+        held.push(client);
+    }
+    backends.iter().for_each(|backend| backend.hold(false));
+    held.len()
+}
+
+#[test]
+fn a_backend_takes_as_many_requests_at_once_as_predicted() {
+    if !there() {
+        return;
+    }
+    let (mut wrong, mut seen) = (Vec::new(), Vec::new());
+    for (caps, recv) in [
+        (&[7][..], ""),
+        (&[3, 9], ""),
+        (&[12, 2], "if (req.url ~ \"^/healthz\") { set req.backend_hint = b1; }"),
+        (&[4, 6], "set req.backend_hint = b1;"),
+        (&[0], ""),
+        (&[20], ""),
+        (&[1, 5], "if (req.method == \"GET\") { set req.backend_hint = b1; }"),
+        (&[30, 8], "if (req.url ~ \"^/\") { set req.backend_hint = b1; }"),
+        (&[9, 30], "if (req.url ~ \"^/x\") { set req.backend_hint = b1; } else { set req.backend_hint = b0; }"),
+        (&[2, 11], "if (req.http.host == \"localhost\") { set req.backend_hint = b1; }"),
+    ] {
+        let backends: Vec<Backend> = caps.iter().map(|_| Backend::start()).collect();
+        let mut vcl = String::from("vcl 4.1;\n");
+        for (n, (backend, most)) in backends.iter().zip(caps).enumerate() {
+            let port = backend.address().port();
+            let _ = writeln!(
+                vcl,
+                "backend b{n} {{ .host = \"127.0.0.1\"; .port = \"{port}\"; .max_connections = {most}; }}"
+            );
+        }
+        let used: String = (0..caps.len())
+            .map(|n| format!("if (req.url == \"/only{n}\") {{ set req.backend_hint = b{n}; }}\n"))
+            .collect();
+        let _ = writeln!(vcl, "sub vcl_recv {{\n{used}{recv}\nreturn (pass);\n}}");
+        let varnish = Varnish::start(&vcl);
+        let explained = explained(&varnish.dir.path().join("default.vcl")).unwrap();
+        let told = explained.limits.iter().filter(|limit| limit.id.ends_with(".max_connections"));
+        let numbers: Vec<f64> = told
+            .filter_map(|limit| match limit.law {
+                Law::Slots { value, .. } => Some(value),
+                _ => None,
+            })
+            .collect();
+        let most = numbers.first().map_or(30, |number| *number as usize + 5);
+        let count = admitted(&backends, varnish.address, most);
+        let holds = match numbers[..] {
+            // Nothing is predicted.
+            [] => true,
+            [number] => count == number as usize,
+            _ => false,
+        };
+        seen.push((caps, recv, numbers.clone(), count));
+        if !holds {
+            wrong.push((caps, recv, numbers, count));
+        }
+    }
+    println!("{seen:#?}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
