@@ -172,7 +172,7 @@ fn what_does_not_speak_tls_fails_in_the_handshake() {
     let closes = Server::start(|stream, _| {
         let _ = stream.read(&mut [0; 1000]);
     });
-    assert_eq!(of(&closes, 5000), [ErrorKind::TlsFailed]);
+    assert_eq!(of(&closes, 5000), [ErrorKind::TlsClosed]);
     let silent = Server::start(|stream, _| {
         let _ = stream.read_to_end(&mut Vec::new());
     });

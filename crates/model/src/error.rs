@@ -94,8 +94,10 @@ kinds! {
     TlsClientWanted = Server,
     /// TLS: the server does not take the client's certificate (alerts bad_certificate, unknown_ca, certificate_expired...).
     TlsClientRefused = Server,
-    /// TLS: the connection ended in the handshake, or what came is not TLS.
+    /// TLS: what came in the handshake is not TLS. (Records made before there was [`ErrorKind::TlsClosed`]: or the connection ended in it.)
     TlsFailed = Server,
+    /// TLS: the connection ended in the handshake, without an alert.
+    TlsClosed = Server,
     /// TLS: no complete handshake within the deadline.
     TlsTimeout = Server,
     /// WebSocket: the handshake was answered with a status below 400 other than 101.

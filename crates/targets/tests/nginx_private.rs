@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use genkai_targets::files::{Configuration, CopyOptions, Requests};
-use genkai_targets::nginx::config::{Address, Host, sockets};
+use genkai_targets::nginx::config::{Address, Config, Host, sockets};
 use genkai_targets::nginx::private;
 use genkai_targets::nginx::settings::render;
 
@@ -53,12 +53,13 @@ fn nginx_accepts_what_is_rendered() {
         ("keepalive_timeout", "5s 4s"),
         ("error_log", "logs/x.log info"),
     ];
-    let plain = render("127.0.0.1:9".parse().unwrap(), false);
+    let plain = render("127.0.0.1:9".parse().unwrap(), false, None);
     let requests = Requests::to("", "/");
     let config = settings.iter().fold(plain, |config, (name, value)| config.set(name, value, &requests).unwrap());
     let dir = tempfile::tempdir().unwrap();
     let configure = nginx_configure();
-    let options = CopyOptions { dir: dir.path(), ports: &mut free_port, backend: None, allowed: &[], root: root() };
+    let options =
+        CopyOptions { dir: dir.path(), ports: &mut free_port, backend: None, allowed: &[], papers: None, root: root() };
     let private = private::build(&config, options, &configure, true).unwrap();
     let out = check(&private);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -153,4 +154,31 @@ fn an_ordinary_user_can_run_it() {
             .unwrap();
         assert!(out.status.success(), "{}: {}", case.name, String::from_utf8_lossy(&out.stderr));
     }
+}
+
+#[test]
+fn listeners_show_a_certificate_of_the_runs_and_nobody_reads_the_users_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let papers = genkai_place::authority::make(dir.path()).unwrap();
+    let text = "events { }\nhttp {\n ssl_certificate /none/rsa.pem; ssl_certificate_key /none/rsa.key;\n ssl_certificate /none/ec.pem; \
+                ssl_certificate_key /none/ec.key;\n ssl_password_file /none/words;\n server { listen 443 ssl; proxy_ssl_name b; }\n \
+                server { listen 444 ssl; ssl_certificate data:$there; ssl_certificate_key data:$key; }\n}\n";
+    let main = dir.path().join("main.conf");
+    std::fs::write(&main, text).unwrap();
+    let config = Config::read(&main, Path::new("/usr/share/nginx")).unwrap();
+    let run = dir.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    let options = CopyOptions {
+        dir: &run,
+        ports: &mut free_port,
+        backend: None,
+        allowed: &[],
+        papers: Some(&papers),
+        root: root(),
+    };
+    let private = private::build(&config, options, "", false).unwrap();
+    let copy = std::fs::read_to_string(&private.main).unwrap();
+    assert!(!copy.contains("/none/") && !copy.contains("data:"), "{copy}");
+    assert_eq!(copy.matches("certificate.pem").count(), 2, "one for each block: {copy}");
+    assert_eq!(copy.matches("key.pem").count(), 2, "{copy}");
 }

@@ -181,7 +181,8 @@ fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: 
 /// those too.
 fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
     let waited = |kind| matches!(kind, ErrorKind::Timeout | ErrorKind::Dropped);
-    let causes = |kind: ErrorKind| limit.symptom.errors.contains(&kind) || (limit.symptom.slow && waited(kind));
+    let one = |kind: ErrorKind| limit.symptom.errors.contains(&kind) || (limit.symptom.slow && waited(kind));
+    let causes = |kind: ErrorKind| one(kind) || without_tls(kind).iter().any(|kind| one(*kind));
     let troubles = broke.troubles();
     let all: u64 = troubles.iter().map(|e| e.count).sum();
     let explained: u64 = troubles.iter().filter(|e| causes(e.kind)).map(|e| e.count).sum();
@@ -204,6 +205,15 @@ fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
         _ => errors,
     };
     (share, evidence)
+}
+
+/// What a client sees without TLS of what ends a handshake of it: what becomes of a connection is the same before and after.
+fn without_tls(kind: ErrorKind) -> &'static [ErrorKind] {
+    match kind {
+        ErrorKind::TlsClosed => &[ErrorKind::EofNew, ErrorKind::Reset],
+        ErrorKind::TlsTimeout => &[ErrorKind::Timeout],
+        _ => &[],
+    }
 }
 
 /// Where a break came, against the formula.

@@ -108,7 +108,7 @@ impl Stream {
                 Ok(Step::Done { resumed }) => return Poll::Ready(Ok(resumed)),
                 Ok(Step::Read) => self.socket.poll_read_ready(cx),
                 Ok(Step::Write) => self.socket.poll_write_ready(cx),
-                Err(e) => return Poll::Ready(Err(tls::fault(&e).unwrap_or(ErrorKind::TlsFailed))),
+                Err(e) => return Poll::Ready(Err(tls::fault(&e).unwrap_or(ErrorKind::TlsClosed))),
             };
             // Nothing was there: what readiness was known of is used up.
             match ready {

@@ -224,6 +224,7 @@ impl Seen {
             ErrorKind::TlsWrongName,
             ErrorKind::TlsCertificate,
             ErrorKind::TlsFailed,
+            ErrorKind::TlsClosed,
             ErrorKind::TlsTimeout,
         ];
         let unsent: u64 = unsent_kinds.iter().map(|kind| self.error(*kind)).sum();

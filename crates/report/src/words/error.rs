@@ -45,7 +45,8 @@ pub fn error(kind: ErrorKind) -> &'static str {
         }
         ErrorKind::TlsClientWanted => "the server wants a client certificate (show one with --cert FILE --key FILE)",
         ErrorKind::TlsClientRefused => "the server does not accept the client certificate shown with --cert",
-        ErrorKind::TlsFailed => "TLS handshake failed: closed, or not TLS",
+        ErrorKind::TlsFailed => "TLS handshake failed: what came is not TLS",
+        ErrorKind::TlsClosed => "new connection closed in the TLS handshake",
         ErrorKind::TlsTimeout => "TLS handshake timed out",
         ErrorKind::UpgradeRefused => "WebSocket not opened: another answer than 101",
         ErrorKind::UpgradeInvalid => "WebSocket not opened: 101 with wrong fields",
@@ -104,6 +105,7 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::TlsRefused | ErrorKind::TlsClientWanted | ErrorKind::TlsClientRefused | ErrorKind::TlsFailed => {
             "refused TLS handshakes"
         }
+        ErrorKind::TlsClosed => "closed new connections in the TLS handshake",
         ErrorKind::TlsTimeout => "left TLS handshakes waiting until they timed out",
         ErrorKind::UpgradeRefused | ErrorKind::UpgradeInvalid => "did not open WebSockets",
         ErrorKind::Closed => "closed WebSockets with messages unanswered",

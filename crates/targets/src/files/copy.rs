@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use genkai_place::authority::TlsMaterial;
 use genkai_place::remote::Remote;
 
 use super::ConfigError;
@@ -22,6 +23,8 @@ pub struct CopyOptions<'a> {
     pub backend: Option<SocketAddr>,
     /// Hosts that requests may reach though they are not this machine.
     pub allowed: &'a [String],
+    /// What its TLS listeners show instead of the user's certificates, whose keys are neither read nor copied; none: those.
+    pub papers: Option<&'a TlsMaterial>,
     /// Whether the product will run as root (then it keeps the user's account and group).
     pub root: bool,
 }

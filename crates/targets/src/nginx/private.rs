@@ -5,6 +5,7 @@
 //! keeps its line numbers, so that nginx's messages can be told in terms of the user's files. Every change is listed.
 
 mod backend;
+mod certificate;
 mod changes;
 mod listen;
 mod output;
@@ -81,7 +82,10 @@ pub fn build(config: &Config, options: CopyOptions<'_>, configure: &str, status:
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, &mut ports, options.root)?;
     backend::redirect(config, &mut changes, &moved, options.backend)?;
-    path::make_absolute(config, &mut changes)?;
+    if let Some(papers) = options.papers {
+        certificate::replace(config, &mut changes, papers);
+    }
+    path::make_absolute(config, &mut changes, options.papers.is_some())?;
     output::redirect(config, &mut changes, options.root, configure)?;
     let status = if status { Some(status_page(config, &mut changes, &mut ports)?) } else { None };
     let Written { rewrites, files } = write::write(config, changes, &dir)?;

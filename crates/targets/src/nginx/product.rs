@@ -18,7 +18,8 @@ use super::settings::render;
 use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
-use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, Role, Startup, Variant};
+use crate::product::{Certificate, Deployment, Entry, Prepare, Product, Program, Proxy, Role, Startup, Variant};
+use genkai_place::authority;
 use genkai_place::caps::Machine;
 use genkai_place::process::Child;
 use genkai_place::remote::Remote;
@@ -33,7 +34,7 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Proxy(Proxy {
         title: CALLED,
         programs: LOOKUP.names,
-        tls: false,
+        tls: true,
         upgrades: false,
         examples: &[
             "--set worker_connections=512 --users 300 --spawn-rate 10",
@@ -64,6 +65,8 @@ pub struct Copied {
     /// Where the load goes.
     pub address: SocketAddr,
     config: Config,
+    /// The redirect of a plain listener that requests do not go by, as they would end up here.
+    followed: Option<Rewrite>,
 }
 
 impl Product for Nginx {
@@ -87,7 +90,7 @@ impl Product for Nginx {
     }
 
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
-        Ok(render(backend, what.websocket))
+        Ok(render(backend, what.websocket, what.tls.as_ref()))
     }
 
     fn copy(of: &Variant<Self>) -> Result<Copied, TargetError> {
@@ -96,19 +99,17 @@ impl Product for Nginx {
         let configure = arguments.join(" ");
         let private = private::build(of.config(), of.copy_options(&mut port::free), &configure, status)?;
         let route = of.config().route_of(of.requests()).ok_or_else(no_server)?;
-        if let Some(listen) = route.listen.as_ref().filter(|l| l.ssl) {
-            return Err(only_tls(&listen.found.place()));
-        }
         let place = route.listen.as_ref().map_or_else(|| route.server.place(), |l| l.found.place());
         let address = private.address_of(&place).ok_or_else(no_server)?;
         let config = Config::read(&private.main, of.config().prefix())?;
-        let copy = Copied { private, address, config };
+        let followed = route.redirect.as_ref().map(|redirect| followed(redirect, &place));
+        let copy = Copied { private, address, config, followed };
         copy.route(of.requests()).ok_or_else(no_server)?;
         Ok(copy)
     }
 
     fn rewrites(copy: &Copied) -> Vec<Rewrite> {
-        copy.private.rewrites.clone()
+        copy.private.rewrites.iter().cloned().chain(copy.followed.clone()).collect()
     }
 
     fn translate(copy: &Copied, message: &str) -> String {
@@ -140,9 +141,28 @@ impl Product for Nginx {
         limits::of(&facts(of, copy, machine)).into_iter().chain(limits::accidents()).collect()
     }
 
-    /// A route of TLS is refused when the copy is made.
-    fn is_tls(_: &Variant<Self>) -> bool {
-        false
+    fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
+        let route = config.route_of(requests)?;
+        let listen = route.listen.as_ref().filter(|listen| listen.ssl)?;
+        let shown = route.inherited("ssl_certificate");
+        let names = config.servers().into_iter().flat_map(|server| server.inside());
+        let names = names.filter(|found| found.directive.is("server_name")).flat_map(|found| found.args());
+        // `.name` is short for the name and all below it.
+        let names = names.flat_map(|name| match name.strip_prefix('.') {
+            Some(bare) => vec![bare.to_owned(), format!("*{name}")],
+            None => vec![name],
+        });
+        let place = shown.first().map_or_else(|| listen.found.place(), Found::place);
+        let file = match &shown[..] {
+            [one] => one.arg(0).filter(|path| !path.contains('$')).map(|path| config.conf_prefix().join(path)),
+            _ => None,
+        };
+        Some(Certificate { names: names.chain([authority::bare(&requests.host)]).collect(), file, place })
+    }
+
+    fn is_tls(of: &Variant<Self>) -> bool {
+        let route = of.config().route_of(of.requests());
+        route.and_then(|route| route.listen).is_some_and(|listen| listen.ssl)
     }
 
     /// Ready when its workers run, too, which it may have put on other cores.
@@ -175,6 +195,12 @@ impl Copied {
     }
 }
 
+/// What is said of a redirect to the listener at `place`.
+fn followed(redirect: &Found<'_>, place: &str) -> Rewrite {
+    let to = format!("(left as it is; requests go at once to {place}, where it leads)");
+    Rewrite { place: redirect.place(), from: redirect.written(), to }
+}
+
 /// What the limits of a copy are computed from, each with its place in the configuration.
 pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
     let route = copy.route(of.requests()).expect("looked at when the copy was made");
@@ -192,12 +218,6 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         visitor: Some(Ipv4Addr::LOCALHOST),
     }
     .facts()
-}
-
-fn only_tls(place: &str) -> TargetError {
-    let hint = "add a plain `listen` to a copy of the file and give that";
-    let what = format!("{place}: only TLS listeners, and genkai speaks plain HTTP/1.1 so far\n  hint: {hint}");
-    TargetError::usage(CALLED, what)
 }
 
 /// Refuses slots so few that not one request finds room.

@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 use super::{Entry, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, CopyOptions, Requests};
-use genkai_place::authority::{self, TlsMaterial};
+use genkai_place::authority::{self, Key, TlsMaterial};
 use genkai_place::caps::{self, Machine};
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
@@ -96,6 +96,12 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     /// Every limit of the configuration, each with its place there. The memory of the machine is that of `environment`.
     fn limits(of: &Variant<Self>, copy: &Self::Copy, machine: &Machine, environment: &Environment) -> Vec<Limit>;
 
+    /// The user's certificate that its listener for those requests shows; none: it wants no TLS, or a copy shows it as it is. Copies
+    /// show another, made for the same names with a key of the same kind ([`Conditions::tls`]).
+    fn certificate(_config: &Self::Config, _requests: &Requests) -> Option<Certificate> {
+        None
+    }
+
     /// Whether its listener for those requests wants TLS.
     fn is_tls(_of: &Variant<Self>) -> bool {
         false
@@ -124,6 +130,17 @@ pub struct Startup {
     pub log: PathBuf,
 }
 
+/// A certificate of the user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// Names that it is shown for.
+    pub names: Vec<String>,
+    /// Its file (PEM); none: there is not a single one.
+    pub file: Option<PathBuf>,
+    /// Where it is named, `path:line`.
+    pub place: String,
+}
+
 /// What all variants of a deployment share.
 #[derive(Debug)]
 struct Shared<P> {
@@ -138,8 +155,10 @@ pub struct Conditions {
     pub backend: Option<SocketAddr>,
     /// Hosts that the load may reach though they are not this machine.
     pub allowed: Vec<String>,
-    /// What a generated configuration's TLS was made with.
+    /// What its TLS was made with: that of a generated configuration, or what stands in for the user's certificates.
     pub tls: Option<TlsMaterial>,
+    /// What of the user's certificate could not be had for that.
+    unlike: Option<Rewrite>,
     /// Soft limit on descriptors that it inherits.
     pub nofile: u64,
 }
@@ -182,8 +201,9 @@ impl<P: Product> Variant<P> {
 
     /// What its private copy should be like.
     pub(crate) fn copy_options<'a>(&'a self, ports: &'a mut dyn FnMut() -> io::Result<u16>) -> CopyOptions<'a> {
-        let Conditions { backend, allowed, .. } = self.conditions();
-        CopyOptions { dir: self.dir(), ports, backend: *backend, allowed, root: nix::unistd::geteuid().is_root() }
+        let Conditions { backend, allowed, tls, .. } = self.conditions();
+        let root = nix::unistd::geteuid().is_root();
+        CopyOptions { dir: self.dir(), ports, backend: *backend, allowed, papers: tls.as_ref(), root }
     }
 
     /// The folder of its copy.
@@ -269,12 +289,13 @@ impl<P: Product> Deployment<P> {
         };
         let requests = Requests { websocket: what.websocket, ..Requests::to(what.host, what.path) };
         let applied = Applied::new(what.source, config, requests, what.settings)?;
-        let conditions = Conditions {
-            backend: what.backend,
-            allowed: what.allow_remote.to_vec(),
-            tls: what.tls,
-            nofile: caps::descriptors(),
+        let (tls, unlike) = match (what.tls, P::certificate(applied.config(), applied.requests())) {
+            (Some(own), _) => (Some(own), None),
+            (None, Some(users)) => stand_in(&scratch, &users).map(|(tls, unlike)| (Some(tls), unlike))?,
+            (None, None) => (None, None),
         };
+        let (backend, allowed) = (what.backend, what.allow_remote.to_vec());
+        let conditions = Conditions { backend, allowed, tls, unlike, nofile: caps::descriptors() };
         let shared = Arc::new(Shared { product, conditions });
         Deployment::made(Variant { shared, applied, scratch, moved: Mutex::default() })
     }
@@ -318,7 +339,8 @@ impl<P: Product> Deployment<P> {
         let copy = P::copy(&variant)?;
         let translate = |message: &str| variant.applied.translate(&P::translate(&copy, message));
         let warnings = P::check(&variant, &copy, None, &translate)?;
-        let rewrites = variant.applied.rewrites(P::rewrites(&copy));
+        let unlike = variant.conditions().unlike.clone();
+        let rewrites = variant.applied.rewrites(P::rewrites(&copy).into_iter().chain(unlike));
         Ok(Deployment { variant, copy, rewrites, warnings })
     }
 
@@ -348,6 +370,20 @@ impl<P: Product> Deployment<P> {
     pub fn start(&self, cpus: Option<&[usize]>) -> Result<P::Running, TargetError> {
         P::start(&self.variant, &self.copy, cpus)
     }
+}
+
+/// A certificate of the run's authority like the user's; what could not be alike.
+fn stand_in(scratch: &Scratch, users: &Certificate) -> Result<(TlsMaterial, Option<Rewrite>), TargetError> {
+    let known = users.file.as_deref().map_or_else(|| Err("no single file".to_owned()), Key::of);
+    let dir = scratch.path().join("tls");
+    let made = std::fs::create_dir_all(&dir);
+    let made = made.and_then(|()| authority::make_for(&dir, &users.names, known.clone().unwrap_or_default()));
+    let unlike = |why| {
+        let from = format!("a key of a kind that is not known ({why})");
+        let to = format!("{}: handshakes may cost more or less processor time than with yours", Key::default());
+        Rewrite { place: users.place.clone(), from, to }
+    };
+    Ok((made.map_err(TargetError::files(&dir))?, known.err().map(unlike)))
 }
 
 fn scratch<P: Product>(dir: &Path) -> Result<Scratch, TargetError> {

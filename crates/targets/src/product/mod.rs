@@ -20,7 +20,7 @@ use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
 pub(crate) use deployment::READY_WITHIN;
-pub use deployment::{Conditions, Deployment, Product, Startup, Variant};
+pub use deployment::{Certificate, Conditions, Deployment, Product, Startup, Variant};
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};

@@ -12,6 +12,7 @@ mod listen;
 mod location;
 mod lua;
 mod pass;
+mod redirect;
 mod route;
 mod syntax;
 mod tree;

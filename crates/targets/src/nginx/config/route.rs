@@ -10,6 +10,8 @@ use crate::files::Requests;
 /// The blocks that serve a request.
 #[derive(Clone, Debug)]
 pub struct Route<'a> {
+    /// What a plain listener redirected the request with to the one it now comes in by; none: it came in here at once.
+    pub redirect: Option<Found<'a>>,
     /// The `listen` it comes in by; none where the server has none and nginx makes one up.
     pub listen: Option<Listen<'a>>,
     /// The `server` block.
@@ -45,6 +47,11 @@ fn names(argument: &str, host: &str) -> Option<(u8, usize)> {
 fn name_score(server: &Found<'_>, host: &str) -> Option<(u8, usize)> {
     let named = server.inside().into_iter().filter(|f| f.directive.is("server_name"));
     named.flat_map(|f| f.args()).filter_map(|argument| names(&argument, host)).max()
+}
+
+/// Whether a server has this name (`host` in lower case, without port).
+pub(super) fn is_named(server: &Found<'_>, host: &str) -> bool {
+    name_score(server, host).is_some()
 }
 
 impl<'a> Route<'a> {
@@ -121,12 +128,6 @@ impl Config {
         self.route_by(listen.as_ref().map(|l| &l.address), host, path)
     }
 
-    /// The route of these requests.
-    pub fn route_of(&self, requests: &Requests) -> Option<Route<'_>> {
-        let (host, path) = asked(requests);
-        self.route(host, path)
-    }
-
     /// The route of a request that comes in by `address`; none: by the one that nginx makes up for servers without any.
     pub fn route_by(&self, address: Option<&Address>, host: Option<&str>, path: &str) -> Option<Route<'_>> {
         let host = host.map(|h| h.split(':').next().unwrap_or(h).to_ascii_lowercase());
@@ -145,6 +146,6 @@ impl Config {
         let tls = listen.as_ref().is_some_and(|l| l.ssl);
         let variables = Variables::new(server.clone(), tls, host.as_deref(), path);
         let (ways, doubts) = ways(&variables);
-        Some(Route { listen, server, ways, doubts })
+        Some(Route { redirect: None, listen, server, ways, doubts })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::certificate;
 use super::changes::Changes;
 use crate::files::CopyError;
 use crate::nginx::config::{Config, Found};
@@ -60,9 +61,13 @@ fn is_relative(path: &str) -> bool {
     !path.is_empty() && !elsewhere.iter().any(|start| path.starts_with(start))
 }
 
-pub(super) fn make_absolute(config: &Config, changes: &mut Changes<'_>) -> Result<(), CopyError> {
+/// With `certified` the certificates of listeners were replaced already.
+pub(super) fn make_absolute(config: &Config, changes: &mut Changes<'_>, certified: bool) -> Result<(), CopyError> {
     for found in config.walk().into_iter().filter(|f| !f.is_entry()) {
         let name = String::from_utf8_lossy(found.directive.name()).into_owned();
+        if certified && certificate::is_about(&name) {
+            continue;
+        }
         if let Some(base) = base(&name) {
             one(config, changes, &found, base);
         } else if matches!(&*name, "lua_package_path" | "lua_package_cpath") {

@@ -1,15 +1,18 @@
 //! A plain reverse proxy, for when the user brings settings but no file.
 
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use genkai_place::authority::TlsMaterial;
+
 use super::{LISTEN_BACKLOG, WORKER_CONNECTIONS, WORKER_PROCESSES};
-use crate::nginx::config::Config;
+use crate::nginx::config::{Config, lexer::quote};
 
 /// A configuration of one file, `nginx.conf`: one backend that is always tried (a failure is shown, not hidden by `max_fails` or a
 /// second try), with kept connections, which need HTTP/1.1 and an empty Connection header; WebSockets need the client's
-/// (nginx.org/en/docs/http/websocket.html). Nothing is written.
-pub fn render(backend: SocketAddr, websocket: bool) -> Config {
+/// (nginx.org/en/docs/http/websocket.html). With `tls` it listens with that. Nothing is written.
+pub fn render(backend: SocketAddr, websocket: bool, tls: Option<&TlsMaterial>) -> Config {
     let connection = match websocket {
         false => "proxy_set_header Connection \"\";",
         true => {
@@ -32,7 +35,7 @@ http {{
     }}
 
     server {{
-        listen 80 backlog={backlog};
+        listen 80{ssl} backlog={backlog};{papers}
 
         location / {{
             proxy_pass http://backend;
@@ -47,7 +50,16 @@ http {{
         workers = WORKER_PROCESSES.default,
         connections = WORKER_CONNECTIONS.default,
         backlog = LISTEN_BACKLOG.default,
+        ssl = if tls.is_some() { " ssl" } else { "" },
+        papers = tls.map(papers).unwrap_or_default(),
     );
     let parsed = Config::of_text(Path::new("nginx.conf"), text.into_bytes(), Path::new(""));
     parsed.unwrap_or_else(|e| unreachable!("the text above is nginx's syntax: {e}"))
+}
+
+/// The certificate and its key.
+fn papers(tls: &TlsMaterial) -> String {
+    let quoted = |path: &Path| String::from_utf8_lossy(&quote(path.as_os_str().as_bytes())).into_owned();
+    let (certificate, key) = (quoted(&tls.certificate), quoted(&tls.key));
+    format!("\n        ssl_certificate {certificate};\n        ssl_certificate_key {key};")
 }

@@ -1,0 +1,60 @@
+//! `genkai tune nginx` on a site as certbot leaves it: a plain listener that redirects, TLS behind it.
+
+mod harness;
+
+use genkai_model::finding::Because;
+use genkai_place::authority::{self, Key};
+use harness::judged::{only_cause, told};
+use harness::{genkai, holds, machine};
+
+/// What certbot's installer makes of a site with one `proxy_pass`.
+const SITE: &str = "\
+events { worker_connections 60; }
+http {
+    server {
+        server_name shop.example;
+        location / { proxy_pass http://192.0.2.1:8080; }
+        listen [::]:443 ssl ipv6only=on; # managed by Certbot
+        listen 443 ssl; # managed by Certbot
+        ssl_certificate fullchain.pem; # managed by Certbot
+        ssl_certificate_key /nonexistent/privkey.pem; # managed by Certbot
+        ssl_session_cache shared:le_nginx_SSL:10m;
+    }
+    server {
+        if ($host = shop.example) {
+            return 301 https://$host$request_uri;
+        } # managed by Certbot
+        listen 80;
+        listen [::]:80;
+        server_name shop.example;
+        return 404; # managed by Certbot
+    }
+}
+";
+
+#[test]
+fn a_site_behind_a_redirect_to_tls_is_measured_there_without_its_key() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let users = authority::make_for(dir.path(), &["shop.example".to_owned()], Key::Rsa(2048)).unwrap();
+    std::fs::rename(&users.certificate, dir.path().join("fullchain.pem")).unwrap();
+    let file = dir.path().join("nginx.conf");
+    std::fs::write(&file, SITE).unwrap();
+    let run = told(
+        genkai("tune nginx --backend embedded --users 80 --spawn-rate 20 --quick --pairs 0 --max-limits 1 --quiet")
+            .args(["-H", "Host: shop.example", "--config"])
+            .arg(&file),
+    );
+    let verdict = only_cause(&run, "nginx.worker_connections");
+    assert_eq!(verdict.because(), Because::ProvedAndHolds, "{}", run.story());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), SITE, "the user's file is as it was");
+    let record = run.record();
+    let rewrites = &record.head.as_ref().unwrap().rewrites;
+    let of = |line: usize| rewrites.iter().find(|one| one.place == format!("{}:{line}", file.display())).unwrap();
+    assert!(of(14).from.starts_with("return 301") && of(14).to.contains(":6, where it leads"), "{rewrites:#?}");
+    assert!(of(8).to.ends_with("tls/certificate.pem") && of(9).to.ends_with("tls/key.pem"), "{rewrites:#?}");
+    assert!(!rewrites.iter().any(|one| one.from.contains("not known")), "RSA as the user's is: {rewrites:#?}");
+    let secured = verdict.trials[0].handshakes.as_ref().map(|seen| seen.full + seen.resumed);
+    assert!(secured.is_some_and(|n| n >= 50), "{secured:?}: {}", run.story());
+    assert!(!holds(&run.out, "PRIVATE KEY"), "a key is in {}", run.out.display());
+}
