@@ -134,6 +134,7 @@ mod tests {
             rate: None,
             bytes: None,
             formula: String::new(),
+            told_from: None,
             observed: None,
             within_load: true,
             far: false,

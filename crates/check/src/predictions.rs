@@ -38,6 +38,22 @@ struct Search<'a, 'e> {
     plan: Met,
 }
 
+/// Processor time in use, cores, at a rate of requests a second, and how many cores there are.
+#[derive(Clone, Copy)]
+struct Busy {
+    used: f64,
+    rate: f64,
+    mark: f64,
+}
+
+impl Busy {
+    /// The rate at which it runs out.
+    fn full(self) -> Ends {
+        let full = self.rate * self.mark / self.used;
+        (full * (1.0 - TOLERANCE), full * (1.0 + TOLERANCE))
+    }
+}
+
 /// The limits in force at an event: those told last before it.
 pub(crate) fn limits(events: &Events, before: usize) -> Vec<Limit> {
     let told = events.of("limits").filter(|line| line.number < before).last();
@@ -96,11 +112,13 @@ impl<'a, 'e> Search<'a, 'e> {
             expected.word(format!("{address}/limit"), limit.id.clone(), "the tightest first", line);
             let inside = predicted.bites(&limit.law, &self.plan).is_some_and(|at| self.plan.level > at);
             let busy = self.processor(limit);
-            if let Some(full) = busy {
-                predicted.rate = Some(full);
-            }
-            let inside = match busy {
-                Some((_, high)) => self.plan.spawn.is_none() && self.plan.level > high,
+            expected.is(format!("{address}/told_from/cores"), busy.map(|busy| busy.used), line);
+            expected.is(format!("{address}/told_from/rate"), busy.map(|busy| busy.rate), line);
+            let inside = match busy.map(Busy::full) {
+                Some(full) => {
+                    predicted.rate = Some(full);
+                    self.plan.spawn.is_none() && self.plan.level > full.1
+                }
                 None => inside,
             };
             expected.word(format!("{address}/within_load"), inside, "by its law", line);
@@ -151,8 +169,8 @@ impl<'a, 'e> Search<'a, 'e> {
         }
     }
 
-    /// The rate at which processor time runs out: that of the last three seconds before the break, by what it used of the mark.
-    fn processor(&self, limit: &Limit) -> Option<Ends> {
+    /// What the last three seconds before the break used of processor time; none where too little to tell anything from.
+    fn processor(&self, limit: &Limit) -> Option<Busy> {
         let Law::Cpu { .. } = limit.law else { return None };
         let own = limit.signatures.iter().filter(|one| one.strength >= Strength::Supports);
         let (name, mark) = own
@@ -177,9 +195,9 @@ impl<'a, 'e> Search<'a, 'e> {
             .into_iter()
             .filter(|tick| tick.number("/to_us") > begin && tick.number("/from_us") <= (end - 1.0).max(0.0))
             .collect();
-        let full = rate(&part) * mark / used;
-        let enough = values.len() >= 5 && used >= 0.1 * mark && rate(&part) > 0.0 && end >= 1e6;
-        enough.then_some((full * (1.0 - TOLERANCE), full * (1.0 + TOLERANCE)))
+        let rate = rate(&part);
+        let enough = values.len() >= 5 && used >= 0.1 * mark && rate > 0.0 && end >= 1e6;
+        enough.then_some(Busy { used, rate, mark })
     }
 
     fn cause(&self, address: &str, cause: &Json, expected: &mut Expected) {

@@ -76,6 +76,7 @@ pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
         rate: reach.rate,
         bytes: reach.bytes,
         formula: if limit.formula.is_empty() { law::formula(&limit.law, demand) } else { limit.formula.clone() },
+        told_from: None,
         observed: None,
         within_load: bites.is_some_and(|at| demand.asked > at),
         far: is_far(&limit.law, bites, demand),

@@ -1,6 +1,7 @@
 //! The rate at which processor time runs out, told from how much of it a known rate used.
 
 use genkai_model::evidence::metric;
+use genkai_model::finding::ProcessorUse;
 use genkai_model::limit::{Law, Limit, Sign, Strength};
 use genkai_model::record::Trial;
 use genkai_model::units::Range;
@@ -19,7 +20,7 @@ const LEAST: f64 = 0.1;
 /// none): by the utilisation law (Denning and Buzen, Computing Surveys 10, 1978), use grows in proportion to the rate.
 /// Give or take a tenth. With the use and the rate that it was told from. None for other laws, without a gauge, or when
 /// hardly anything was used.
-pub fn fills(limit: &Limit, trial: &Trial, until: Option<u64>) -> Option<(Range, f64, f64)> {
+pub fn fills(limit: &Limit, trial: &Trial, until: Option<u64>) -> Option<(Range, ProcessorUse)> {
     let Law::Cpu { .. } = limit.law else { return None };
     // A gauge that merely fits shows what others use too.
     let mut own = limit.signatures.iter().filter(|s| s.strength >= Strength::Supports);
@@ -44,5 +45,6 @@ pub fn fills(limit: &Limit, trial: &Trial, until: Option<u64>) -> Option<(Range,
         return None;
     }
     let full = rate * mark / used;
-    Some((Range { low: full * (1.0 - TOLERANCE), high: full * (1.0 + TOLERANCE) }, used, rate))
+    let range = Range { low: full * (1.0 - TOLERANCE), high: full * (1.0 + TOLERANCE) };
+    Some((range, ProcessorUse { cores: used, rate }))
 }

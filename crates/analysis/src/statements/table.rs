@@ -37,6 +37,7 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("service", "connections") if within("reasons") => Unit::Seconds,
         ("p99", "late") if within("reasons") => Unit::Seconds,
         ("used", "cpu") => Unit::Fraction,
+        ("cores", "told_from") => Unit::Cores,
         ("connects", "loads") => Unit::Fraction,
         ("score", "runs") | ("refused", _) if within("runs") => Unit::Number,
         ("bytes_in" | "bytes_out", _) => Unit::Bytes,
@@ -188,6 +189,7 @@ pub(super) fn source(names: &[&str]) -> Source {
     match first {
         _ if names.iter().any(|name| GIVEN.contains(name)) => Source::Plan,
         _ if within("used") => Source::TrialEnd,
+        _ if within("told_from") => Source::TicksAndSamples,
         _ if names.last() == Some(&"trial") => Source::Trial,
         "predictions" | "next" | "proposal" => Source::Limits,
         "causes" | "caveats" | "limits" if within("predicted") && !within("evidence") => Source::Limits,

@@ -66,12 +66,12 @@ pub(crate) fn predictions(record: &Record, state: &SearchState<'_>) -> Vec<Predi
 /// Fills in the rate at which processor time should run out, which only the run could tell.
 fn processor_time(limit: &Limit, first: &JudgedTrial<'_>, all: &mut [Predicted]) {
     let until = first.onset.map(|o| o.at_us);
-    let Some((rate, used, at)) = capacity::processor::fills(limit, first.trial, until) else { return };
+    let Some((rate, used)) = capacity::processor::fills(limit, first.trial, until) else { return };
     for predicted in all.iter_mut().filter(|p| p.limit == limit.id) {
         predicted.rate = Some(rate);
-        predicted.formula = format!("{}; {used:.2} in use at {at:.0} requests/s", predicted.formula);
+        predicted.told_from = Some(used);
         predicted.within_load = first.demand.is_open() && first.demand.asked > rate.high;
-        predicted.far = rate.low > FAR * at;
+        predicted.far = rate.low > FAR * used.rate;
     }
 }
 

@@ -80,7 +80,8 @@ fn processor_time_that_was_not_the_limit_is_foretold() {
     let v = verdict(&world.run());
     let rate = v.predictions[0].rate.unwrap();
     assert!((rate.low - 4275.0).abs() < 1.0 && (rate.high - 5225.0).abs() < 1.0, "{rate:?}");
-    assert!(v.predictions[0].formula.contains("0.40 in use at 2000 requests/s"), "{}", v.predictions[0].formula);
+    let used = v.predictions[0].told_from.unwrap();
+    assert!((used.cores - 0.4).abs() < 0.005 && (used.rate - 2000.0).abs() < 1.0, "{used:?}");
 }
 
 #[test]

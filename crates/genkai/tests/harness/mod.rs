@@ -4,8 +4,10 @@
 pub mod checked;
 pub mod judged;
 pub mod loads;
+pub mod perturbed;
 pub mod recorded;
 pub mod servers;
+pub mod sources;
 pub mod words;
 
 use std::path::{Path, PathBuf};

@@ -27,7 +27,7 @@ pub use client::{ClientCheck, ClientLimit, LateOver};
 pub use decision::{Answered, Decision, Pairing, Stop};
 pub use effect::{Call, Effect, RankedPair};
 pub use estimate::{Estimate, Quantiles};
-pub use predicted::Predicted;
+pub use predicted::{Predicted, ProcessorUse};
 pub use proof::{Decided, Proof, ProposedChange, Rule, TrialVerdict};
 pub use series::{Findings, Point, Series};
 pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, StepFinding, TrialFinding};

@@ -5,6 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Range;
 
+/// Processor time in use at a rate that was served.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessorUse {
+    /// Cores, the mean.
+    pub cores: f64,
+    /// Requests finished a second.
+    pub rate: f64,
+}
+
 /// A limit's prediction in the user's units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Predicted {
@@ -24,8 +33,11 @@ pub struct Predicted {
     pub rate: Option<Range>,
     /// Request body bytes above which it refuses.
     pub bytes: Option<f64>,
-    /// The formula with numbers.
+    /// The formula with numbers: of what is configured, and of nothing that was measured.
     pub formula: String,
+    /// What was measured that the prediction rests on; none where the configuration alone tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_from: Option<ProcessorUse>,
     /// Where it actually broke, if it did.
     pub observed: Option<f64>,
     /// Whether it should bite within the load asked for.

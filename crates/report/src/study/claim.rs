@@ -20,7 +20,7 @@ pub(crate) const COLUMNS: [&str; 6] = ["advice", "tested", "measured", "verdict"
 pub(crate) fn row(finding: &ClaimFinding) -> Vec<String> {
     vec![
         clean::line(&finding.claim.advice),
-        tested(&finding.claim).replace('`', ""),
+        test(&finding.claim),
         measured(finding),
         verdict(finding.verdict).to_owned(),
         evidence(finding),
@@ -81,10 +81,18 @@ fn call(call: Call, one: &KeptPromise) -> String {
     }
 }
 
-/// What was tested: the change, or the line.
+/// What was tested, in a sentence.
 pub(crate) fn tested(claim: &Claim) -> String {
     match &claim.test {
-        Test::Line(line) => format!("`{}`", clean::line(line)),
+        Test::Line(_) => format!("`{}`", test(claim)),
+        Test::Load(_) => test(claim),
+    }
+}
+
+/// What was tested: the change, or the line.
+fn test(claim: &Claim) -> String {
+    match &claim.test {
+        Test::Line(line) => clean::line(line),
         Test::Load(test) => test.changes.iter().map(|change| clean::line(change)).collect::<Vec<_>>().join(", "),
     }
 }

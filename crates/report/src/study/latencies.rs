@@ -430,7 +430,9 @@ fn ranking(comparison: &LatencyComparison, case: &CaseFinding) -> Section {
         [clean::line(&standing.name), rank(standing), of(standing.figure), ratio]
     };
     let title = title(comparison, case.case);
-    let head = ["server", "rank", "figure (95 % confidence interval)", "times the fastest"];
+    // Of whom it is a multiple: the first of the order, which several may share.
+    let times = format!("times {}", clean::line(best));
+    let head = ["server", "rank", "figure (95 % confidence interval)", &times];
     let table = Table::new(&title, &head, case.standings.iter().map(row));
     Section::terminal(&title).and_markdown().with(table.block())
 }

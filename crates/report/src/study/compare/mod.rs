@@ -27,8 +27,7 @@ pub(crate) fn sentences(finding: &ComparisonFinding) -> Vec<String> {
         return vec![claim::sentence(claim)];
     }
     let mut all = vec![headline(finding)];
-    let quoted = all.first().cloned();
-    if finding.blocks >= 2 && finding.pairs.first().map(pair) != quoted {
+    if finding.blocks >= 2 && !is_one_pair(finding) {
         all.extend(finding.pairs.iter().take(TOLD).map(pair));
     }
     all.extend(finding.claim.iter().map(|claim| claim::sentence(claim)));
@@ -55,8 +54,7 @@ pub(crate) fn headline(finding: &ComparisonFinding) -> String {
             _ => "The run ended before every contender had two turns: there is nothing to compare.".to_owned(),
         };
     }
-    let silent = finding.caveats.iter().filter(|c| matches!(c, ComparisonCaveat::Unanswered { .. })).count();
-    if silent > 0 && silent == finding.pairs.len() {
+    if is_silent(finding) {
         return "No request was answered by any of them: there is nothing to compare.".to_owned();
     }
     match (&finding.comparison.base, &finding.pairs[..]) {
@@ -64,6 +62,17 @@ pub(crate) fn headline(finding: &ComparisonFinding) -> String {
         (Some(base), all) => changes(base, all),
         (None, _) => ranking(finding),
     }
+}
+
+/// Whether no pair was answered.
+fn is_silent(finding: &ComparisonFinding) -> bool {
+    let silent = finding.caveats.iter().filter(|c| matches!(c, ComparisonCaveat::Unanswered { .. })).count();
+    silent > 0 && silent == finding.pairs.len()
+}
+
+/// Whether the headline says what there is to say of the one pair there is.
+fn is_one_pair(finding: &ComparisonFinding) -> bool {
+    finding.pairs.len() == 1 && !is_silent(finding)
 }
 
 /// Which of several changes made a difference, and in what: `Beside baseline, better in throughput: a -> b; all together. No difference

@@ -235,7 +235,8 @@ fn worst(run: &RoomsRun) -> Option<Block> {
     let head = ["room", "score", "missing", "of full"];
     let table =
         Table { long: true, ..Table::new("Rooms that miss most", &head, missing.iter().take(100).map(row)).figures() };
-    let summary = format!("Rooms that miss most ({} are not full)", figure::count(missing.len() as u64));
+    let rooms = figure::plural(missing.len() as u64, "room is", "rooms are");
+    let summary = format!("Rooms that miss most ({rooms} not full)");
     Some(Block::details(summary, [table.block()?]))
 }
 

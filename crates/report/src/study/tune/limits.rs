@@ -60,6 +60,13 @@ pub(crate) fn near<'p>(all: &'p [Predicted], caveats: &[Caveat]) -> (Vec<&'p Pre
     (near, (!far.is_empty()).then(|| owners.iter().map(clause).collect::<Vec<_>>().join("; ")))
 }
 
+/// What was measured that a prediction rests on; none where the configuration alone tells it.
+pub(crate) fn told_from(p: &Predicted) -> Option<String> {
+    let used = p.told_from?;
+    let (cores, rate) = (figure::number(used.cores), figure::number(used.rate));
+    Some(format!("told from what was measured: {cores} cores in use at {rate} requests/s"))
+}
+
 fn where_(p: &Predicted, unit: &str) -> String {
     if let Some(bytes) = p.bytes {
         return format!("for request bodies above {}", figure::bytes(bytes));

@@ -2,10 +2,11 @@
 //! distribution from the planned instant and from the write, statuses, failures with their side, thresholds.
 
 use genkai_model::finding::{Findings, TrialFinding};
+use genkai_model::objective::Condition;
 use genkai_model::record::Record;
 use genkai_model::summary::{Counted, Distribution, Known, Summary, Threshold};
 
-use super::{client, flows, sentences};
+use super::{client, condition, flows, sentences};
 use crate::document::{Block, Section, Table, Tone};
 use crate::figure::{bytes, count, number, percent, seconds};
 use crate::{clean, words};
@@ -233,16 +234,19 @@ fn thresholds(load: &Summary, trial: &TrialFinding) -> Option<Section> {
     (!load.thresholds.is_empty()).then(|| short("Thresholds").with(load.thresholds.iter().map(one)).with(broke))
 }
 
-/// Conditions whose figure is a part of all.
-const FRACTIONS: [&str; 4] = ["errors", "connects", "delivered", "disconnects"];
-
 /// What was seen of a condition, in its unit.
 fn seen(threshold: &Threshold) -> String {
-    match threshold.seen {
-        None => "nothing to judge by".to_owned(),
-        Some(x) if FRACTIONS.iter().any(|name| threshold.condition.starts_with(name)) => percent(x),
-        Some(x) if threshold.condition.starts_with("rate") => format!("{}/s", number(x)),
-        Some(x) => seconds(x),
+    let Some(x) = threshold.seen else { return "nothing to judge by".to_owned() };
+    match condition(&threshold.condition) {
+        Some(Condition::LatencyBelow(..)) => seconds(x),
+        Some(Condition::RateAbove(_)) => format!("{}/s", number(x)),
+        Some(
+            Condition::ErrorsBelow(_)
+            | Condition::ConnectsAbove(_)
+            | Condition::DeliveredAbove(_)
+            | Condition::DisconnectsBelow(_),
+        ) => percent(x),
+        None => number(x),
     }
 }
 

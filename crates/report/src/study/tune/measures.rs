@@ -14,34 +14,39 @@ pub(crate) struct Measure {
     /// Before, after, the difference.
     all: [Estimate; 3],
     show: fn(f64) -> String,
+    /// Whether its name begins with that of a quantile, which stays as it is: `p99`.
+    quantile: bool,
     /// The difference of two percentages is in points, which is no percentage.
     points: bool,
 }
 
 /// Those of a proof, that of the violated condition last where it is not always shown.
 pub(crate) fn measures(context: Context<'_>, proof: &Proof) -> Vec<Measure> {
-    let measure = |name: String, all, show| Measure { name, all, show, points: false };
+    let measure = |name: String, all, show| Measure { name, all, show, quantile: false, points: false };
+    let latency = |q, all| {
+        let name = format!("{} latency", figure::quantile(q));
+        Measure { quantile: q < 1.0, ..measure(name, all, figure::seconds) }
+    };
     let failed = [proof.failed_before, proof.failed_after, proof.failed_difference];
     let mut all = vec![
         Measure { points: true, ..measure(failing(context, proof).0, failed, figure::percent) },
         measure(format!("successful {}/s", context.counted()), proof.rate, figure::number),
-        measure("p99 latency".to_owned(), proof.p99, figure::seconds),
+        latency(0.99, proof.p99),
     ];
     // Another quantile than the one that is always shown decided.
     if let Some(judged) = &proof.judged
         && let Some(Condition::LatencyBelow(q, _)) = condition(&judged.condition)
         && q != 0.99
     {
-        all.push(measure(format!("{} latency", figure::quantile(q)), judged.figures, figure::seconds));
+        all.push(latency(q, judged.figures));
     }
     all
 }
 
 impl Measure {
-    /// Its name at the beginning of a line; `p99` stays as it is.
+    /// Its name at the beginning of a line.
     fn title(&self) -> String {
-        let quantile = self.name.starts_with('p') && self.name.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
-        if quantile { self.name.clone() } else { figure::capital(&self.name) }
+        if self.quantile { self.name.clone() } else { figure::capital(&self.name) }
     }
 
     fn signed(&self, x: f64) -> String {

@@ -20,7 +20,7 @@ use crate::context::Context;
 
 pub(crate) use cause::evidence;
 pub use document::tune;
-use limits::{is_at_work, is_far, short_place};
+use limits::{is_at_work, is_far, short_place, told_from};
 use measures::{Measure, measures};
 pub(crate) use proof::estimate;
 use proof::{Side, condition, failing, names, percentage_points};

@@ -4,7 +4,7 @@ use genkai_model::event::What;
 use genkai_model::finding::{Caveat, Findings, Predicted, Proof, Verdict};
 use genkai_model::record::Record;
 
-use super::limits::{is_at_work, near, short_place};
+use super::limits::{is_at_work, near, short_place, told_from};
 use super::measures::{Measure, measures};
 use super::proof::{Side, names};
 use super::{About, said};
@@ -85,7 +85,11 @@ pub(crate) fn predicted(closed: bool, all: &[Predicted], tense: Tense, caveats: 
     let title = "Limits, predicted from the configuration";
     let table = Table::new(title, &["limit", "predicted at", seen], near.iter().take(LIMITS).map(row)).block();
     let more = (near.len() > LIMITS).then(|| format!("({} more, further away)", near.len() - LIMITS));
-    let quiet = more.into_iter().chain(far.map(|far| format!("{what}: {far}.")));
+    let measured = near
+        .iter()
+        .take(LIMITS)
+        .filter_map(|p| Some(format!("{}: {}.", words::setting(&p.setting, &p.value), told_from(p)?)));
+    let quiet = measured.chain(more).chain(far.map(|far| format!("{what}: {far}.")));
     let quiet = quiet.map(|text| Block::toned(Tone::Quiet, text));
     Section::terminal(title).and_markdown().with(table).with(quiet).filled()
 }

@@ -2,7 +2,7 @@
 
 use genkai_model::finding::{Cause, Findings, Predicted, Scale};
 
-use super::{is_at_work, is_far, short_place};
+use super::{is_at_work, is_far, short_place, told_from};
 use crate::context::Context;
 use crate::document::{Block, Drawing, LimitRow, Part, Section, Tracks, TracksKey};
 use crate::{clean, figure, words};
@@ -38,7 +38,13 @@ pub(super) fn section(findings: &Findings, context: Context<'_>) -> Option<Secti
         }),
         others,
     };
-    let lead = "Computed from the configuration before any load was sent, in clients at once.";
+    let measured = verdict.predictions.iter().any(|one| one.told_from.is_some());
+    let lead = match measured {
+        true => {
+            "Computed from the configuration, in clients at once; what processor time allows, from what was in use under load."
+        }
+        false => "Computed from the configuration before any load was sent, in clients at once.",
+    };
     let section =
         || Section::page(Part::Evidence, "limits", "Limits", lead).with([Block::Drawing(Drawing::Tracks(tracks))]);
     (!verdict.predictions.is_empty()).then(section)
@@ -63,7 +69,7 @@ fn row(one: &Predicted, at_work: bool, context: Context<'_>) -> LimitRow {
         near: one.within_load,
         range: one.clients.map(|range| (range.low, range.high)),
         at: one.observed,
-        notes: vec![clean::line(&one.formula)],
+        notes: std::iter::once(clean::line(&one.formula)).chain(told_from(one)).collect(),
         ..LimitRow::default()
     }
 }
