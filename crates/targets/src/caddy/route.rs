@@ -310,4 +310,13 @@ mod tests {
         assert_eq!(to("a.example", "/wsx"), is(80, "ws:1"));
         assert_eq!(to("localhost", "/"), is(81, ""));
     }
+
+    #[test]
+    fn what_the_method_decides_is_not_sure() {
+        let config =
+            config("http://a.example {\n\t@read method GET\n\treverse_proxy @read web:1\n\treverse_proxy web:2\n}\n");
+        let unsure = |requests: Requests| Route::find(&config, &requests).unwrap().unsure.len();
+        assert_eq!(unsure(Requests::to("a.example", "/")), 1);
+        assert_eq!(unsure(Requests { websocket: true, ..Requests::to("a.example", "/") }), 0);
+    }
 }

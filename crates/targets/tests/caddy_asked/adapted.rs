@@ -14,11 +14,11 @@ pub(crate) struct Met {
     pub(crate) server: Value,
 }
 
-/// What each server whose routes take requests to this host does with one for this path.
-pub(crate) fn met(adapted: &Value, host: &str, path: &str) -> Vec<Met> {
+/// What each server whose routes take requests to this host does with one of this method for this path.
+pub(crate) fn met(adapted: &Value, method: &str, host: &str, path: &str) -> Vec<Met> {
     let servers = adapted.pointer("/apps/http/servers").and_then(Value::as_object);
     let each = servers.into_iter().flatten().filter_map(|(_, server)| {
-        let mut walk = Walk { host, path: path.to_owned(), proxy: None, bodies: Vec::new(), taken: false };
+        let mut walk = Walk { method, host, path: path.to_owned(), proxy: None, bodies: Vec::new(), taken: false };
         walk.routes(list(server, "routes"));
         walk.taken.then(|| Met { proxy: walk.proxy, bodies: walk.bodies, server: server.clone() })
     });
@@ -26,6 +26,7 @@ pub(crate) fn met(adapted: &Value, host: &str, path: &str) -> Vec<Met> {
 }
 
 struct Walk<'a> {
+    method: &'a str,
     host: &'a str,
     path: String,
     proxy: Option<Value>,
@@ -72,7 +73,7 @@ impl Walk<'_> {
         match kind {
             "path" => words().any(|pattern| fits(&pattern.to_lowercase(), &self.path.to_lowercase())),
             "host" => words().any(|pattern| labels(&pattern.to_lowercase(), &self.host.to_lowercase())),
-            "method" => words().any(|method| method == "GET"),
+            "method" => words().any(|method| method == self.method),
             "not" => !what.as_array().into_iter().flatten().any(|set| self.lets(set)),
             "header" => false,
             other => panic!("a matcher that the grammar does not have: {other}"),
