@@ -57,7 +57,7 @@ fn holds(machine: &Machine) -> Holds {
     let usable = machine.memory_limit.unwrap_or(u64::MAX).min(machine.available);
     let memory = usable / 100 * MEMORY_PART / (2 * (USER + KERNEL));
     let files = machine.files.1.saturating_sub(machine.files.0) / 2;
-    // While the table is empty nothing is tracked, and so nothing is dropped for want of room in it.
+    // Whether anything will be tracked is not known while nothing is: there may be rules, and no connections yet.
     let tracked = machine.conntrack.filter(|(used, _)| *used > 0);
     let conntrack = tracked.map(|(used, most)| most.saturating_sub(used));
     let all = [
@@ -220,14 +220,18 @@ fn servers(machine: &Machine) -> Item {
 
 fn conntrack(machine: &Machine, holds: &Holds, asked: Option<u64>) -> Option<Item> {
     let (used, most) = machine.conntrack?;
+    let raise = || sysctl("net.netfilter.nf_conntrack_max", 2 * asked.unwrap_or(500_000).max(500_000));
+    let beyond = asked.is_some_and(|asked| asked > most);
     let Some(free) = holds.conntrack else {
         return Some(Item {
             name: "net.netfilter.nf_conntrack_max".to_owned(),
             value: format!("{most}, {used} used"),
-            means: "nothing is tracked now: no rule of the firewall asks for it, and it limits no connections"
-                .to_owned(),
-            state: State::Good,
-            raise: None,
+            means: format!(
+                "nothing is tracked now; if a rule of the firewall tracks what comes, it remembers {most} connections, and what is beyond \
+                 is dropped"
+            ),
+            state: state(false, beyond),
+            raise: beyond.then(raise),
         });
     };
     let (bad, low) = (asked.is_some_and(|asked| asked > free), free < 10 * ENOUGH);
@@ -236,8 +240,7 @@ fn conntrack(machine: &Machine, holds: &Holds, asked: Option<u64>) -> Option<Ite
         value: format!("{most}, {used} used"),
         means: format!("the firewall remembers {free} more connections; what is beyond is dropped"),
         state: state(bad, low),
-        raise: (bad || low)
-            .then(|| sysctl("net.netfilter.nf_conntrack_max", 2 * asked.unwrap_or(500_000).max(500_000))),
+        raise: (bad || low).then(raise),
     })
 }
 
@@ -313,9 +316,23 @@ mod tests {
         assert!(!all(|m| m.memory_limit = Some(300 << 20)));
         assert!(!all(|m| m.files = (0, 60_000)));
         assert!(!all(|m| m.conntrack = Some((1, 40_000))));
-        assert!(all(|m| m.conntrack = Some((0, 40_000))), "an empty table holds nobody back");
+        assert!(all(|m| m.conntrack = Some((0, 40_000))), "whether anything is tracked is not known");
         assert!(!all(|m| m.descriptors_hard = 200));
         assert!(!all(|m| m.ports = (40_000, 40_010)));
         assert_eq!(examine(Machine::default(), None).holds.all, 0);
+    }
+
+    #[test]
+    fn an_empty_table_of_the_firewall_is_no_proof_that_nothing_fills_it() {
+        let item = |asked| {
+            let checkup = examine(Machine { conntrack: Some((0, 40_000)), ..machine() }, asked);
+            checkup.items.into_iter().find(|item| item.name.ends_with("conntrack_max")).unwrap()
+        };
+        let (few, many) = (item(Some(30_000)), item(Some(50_000)));
+        for words in [&few.means, &many.means] {
+            assert!(words.starts_with("nothing is tracked now; if a rule") && words.contains("40000"), "{words}");
+        }
+        assert_eq!((few.state, few.raise), (State::Good, None));
+        assert!(many.state == State::Low && many.raise.is_some(), "the bound may be met");
     }
 }

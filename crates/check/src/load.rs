@@ -1,9 +1,11 @@
 //! A plain load in sum.
 
+use genkai_model::objective::{Bound, Condition};
 use serde_json::Value as Json;
 
 use crate::events::{Events, Line, Trial, all_failed, failed, merged, sum, sum_where};
 use crate::expected::Expected;
+use crate::scan;
 
 /// What the events say of `load`.
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
@@ -132,9 +134,8 @@ fn seen(name: &str, trial: &Trial<'_>, ticks: &[&Line]) -> Option<Option<f64>> {
             Some(part(failed, opened + failed).map(|bad| 1.0 - bad))
         }
         "delivered" => {
-            let lost: f64 =
-                ["lost", "changed", "foreign"].map(|what| sum(ticks, &format!("/messages/{what}"))).iter().sum();
-            Some(part(lost, lost + sum(ticks, "/messages/delivered")).map(|bad| 1.0 - bad))
+            let (lost, all) = scan::share(ticks, Condition::DeliveredAbove(Bound::excluding(0.0)));
+            Some(part(lost, all).map(|bad| 1.0 - bad))
         }
         _ => {
             let digits = name.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());

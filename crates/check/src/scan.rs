@@ -286,7 +286,7 @@ pub(crate) fn share(ticks: &[&Line], condition: Condition) -> (f64, f64) {
             (bad, bad + of("/handshakes/upgraded"))
         }
         Condition::DeliveredAbove(_) => {
-            let bad = of("/messages/lost") + of("/messages/foreign");
+            let bad: f64 = ["lost", "changed", "foreign"].map(|what| of(&format!("/messages/{what}"))).iter().sum();
             (bad, bad + of("/messages/delivered"))
         }
         Condition::DisconnectsBelow(_) => {
@@ -403,5 +403,29 @@ fn scattered(ticks: &[&Line], asked: &Asked, condition: Condition) -> Option<(u6
             let first = ticks.iter().find(|tick| share(&[tick], condition).0 > 0.0);
             first.filter(|_| bad >= FEWEST && !condition.holds(figure)).map(first_error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tick(messages: serde_json::Value) -> Line {
+        let json = serde_json::json!({ "from_us": 0, "to_us": 1_000_000, "connections": 8, "messages": messages,
+            "handshakes": { "upgraded": 9, "failed": 1 }, "disconnects": { "closed": 1, "cut": 1 } });
+        Line { number: 1, json }
+    }
+
+    #[test]
+    fn each_condition_on_websockets_counts_its_own() {
+        let one = tick(serde_json::json!({ "delivered": 16, "lost": 1, "changed": 2, "foreign": 1, "late": 3 }));
+        let of = |condition: &str| {
+            let objective: genkai_model::objective::Objective = condition.parse().unwrap();
+            share(&[&one, &one], objective.0[0])
+        };
+        assert_eq!(of("delivered > 99%"), (8.0, 40.0), "what came back as something else was not delivered");
+        assert_eq!(of("connects > 99%"), (2.0, 20.0));
+        assert_eq!(of("disconnects < 1%"), (4.0, 12.0));
+        assert_eq!(of("errors < 1%"), (0.0, 0.0));
     }
 }

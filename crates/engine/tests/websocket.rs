@@ -118,6 +118,26 @@ fn the_first_message_may_come_with_the_handshake() {
 }
 
 #[test]
+fn a_servers_own_messages_are_no_failures_of_those_on_their_way() {
+    // Each user has one message on its way when the server says something of its own, and is echoed all the same.
+    let server = Echo::start(|n| if n < 2 { Next::Heralded } else { Next::Echo });
+    let seen = make(&Load { arrivals: users(5), ..talk(&server, 60) });
+    let messages = seen.messages();
+    assert_eq!((seen.ok(), seen.errors(), messages.delivered), (60, 0, 60), "{:?}", seen.kinds());
+    assert_eq!((messages.changed, messages.duplicated, messages.lost, messages.foreign), (0, 0, 0, 10));
+}
+
+#[test]
+fn what_comes_instead_of_an_echo_is_counted_once() {
+    let server = Echo::start(|n| if n == 1 { Next::Replaced } else { Next::Echo });
+    let seen = make(&Load { timeout: Span::from_millis(400), ..talk(&server, 5) });
+    let messages = seen.messages();
+    assert_eq!((seen.ok(), seen.kinds(), seen.errors()), (4, vec![ErrorKind::Timeout], 1));
+    assert_eq!((messages.changed, messages.duplicated, messages.lost, messages.foreign), (1, 0, 0, 0));
+    assert_eq!(fates(&seen), [Fate::Changed]);
+}
+
+#[test]
 fn each_fate_is_counted_and_named() {
     // The timeout is so long that only those pass it that are made to.
     let fate = |next: fn(u64) -> Next| {

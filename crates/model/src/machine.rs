@@ -85,7 +85,7 @@ pub struct Holds {
     pub memory: u64,
     /// Open files of the machine: two a connection.
     pub files: u64,
-    /// Further connections that the firewall can track; none: it tracks none.
+    /// Further connections that the firewall can track; none: it tracks none now.
     pub conntrack: Option<u64>,
     /// All of these, with as many processes and source addresses as are allowed.
     pub all: u64,

@@ -71,7 +71,8 @@ pub struct Messages {
     pub reordered: u64,
     /// Came after the load's timeout (counted under `delivered` too, and before as a timeout).
     pub late: u64,
-    /// Came back as something else: what came while just one message was on its way on that connection, and is no other's echo.
+    /// Came back as something else: with its identity, but not as it was sent; or never, where all that came for it was something
+    /// that is nobody's echo, while it was the only one on its way on that connection.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub changed: u64,
     /// Messages that are nobody's echo: of another connection, not asked for, or altered so that it is not known whose they were.

@@ -10,7 +10,7 @@ pub mod law;
 pub mod processor;
 pub mod remedy;
 
-use genkai_model::finding::{Predicted, Quantiles};
+use genkai_model::finding::{Predicted, Quantiles, Scale};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::load::Load;
 use genkai_model::objective::{Condition, Objective};
@@ -96,10 +96,17 @@ fn is_far(law: &Law, bites: Option<f64>, demand: &Demand) -> bool {
     )
 }
 
-/// Whether all that `limit` does to the requests beyond it is to make them wait, and no condition of `objective` judges that: a load that
-/// went beyond it without a violation does not show that it held nothing back.
-pub(crate) fn waits_unjudged(limit: &Limit, objective: &Objective) -> bool {
-    let queues = matches!(limit.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. });
+/// Whether all that `limit` does to the requests beyond what is predicted for it on `scale` is to make them wait, and no condition of
+/// `objective` judges that: a load that went beyond it without a violation does not show that it held nothing back.
+///
+/// The level predicted for workers ends where requests wait too long or are refused, and their clients where the queue is full: beyond, they
+/// fail, which every objective judges. Only of workers with a queue without end are the clients just those beyond whom the others wait.
+pub(crate) fn waits_unjudged(limit: &Limit, objective: &Objective, scale: Scale) -> bool {
+    let queues = match limit.law {
+        Law::Slots { .. } => true,
+        Law::Workers { queue: None, .. } | Law::Growing { .. } => scale == Scale::Clients,
+        _ => false,
+    };
     let judges = |c: &Condition| !matches!(c, Condition::ErrorsBelow(_));
     limit.symptom.slow && queues && !objective.0.iter().any(judges)
 }

@@ -68,7 +68,7 @@ fn held(judged: &JudgedTrial<'_>, objective: &Objective) -> Vec<Caveat> {
             Some(clients) => (clients, present(judged, f.limit), Scale::Clients),
             None => (attempt::levels(&f.predicted, &judged.demand)?, reached, Scale::Level),
         };
-        let (limit, waits) = (f.predicted.limit, capacity::waits_unjudged(f.limit, objective));
+        let (limit, waits) = (f.predicted.limit, capacity::waits_unjudged(f.limit, objective, scale));
         let over = predicted.high * (1.0 + TOLERANCE) + 1.0 < reached;
         over.then_some(Caveat::PredictedButHeld { limit, predicted, reached, scale, waits })
     });

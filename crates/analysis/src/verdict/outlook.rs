@@ -1,7 +1,7 @@
 //! What was predicted for the system as it is, and what breaks next.
 
 use genkai_model::event::Purpose;
-use genkai_model::finding::Predicted;
+use genkai_model::finding::{Predicted, Scale};
 use genkai_model::limit::Limit;
 use genkai_model::objective::Objective;
 use genkai_model::record::Record;
@@ -125,7 +125,7 @@ fn beyond(limits: &[Limit], asked: &Demand, reached: f64, objective: &Objective)
         let levels = if asked.is_open() { f.predicted.rate } else { f.predicted.users };
         levels.map(|l| l.high).filter(|_| f.bites.is_some()).or(f.bites)
     };
-    let stands =
-        |f: &Forecast<'_>, at: f64| at * (1.0 + TOLERANCE) >= reached || capacity::waits_unjudged(f.limit, objective);
+    let waits = |f: &Forecast<'_>| capacity::waits_unjudged(f.limit, objective, Scale::Level);
+    let stands = |f: &Forecast<'_>, at: f64| at * (1.0 + TOLERANCE) >= reached || waits(f);
     all.into_iter().find(|f| end(f).is_some_and(|at| stands(f, at))).map(|f| f.predicted)
 }

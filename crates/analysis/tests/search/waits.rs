@@ -353,3 +353,25 @@ fn a_limit_that_only_makes_wait_is_not_passed_because_nothing_failed() {
     assert_eq!(judged.next.unwrap().limit, "proxy.descriptors");
     assert!(matches!(&judged.caveats[..], [Caveat::PredictedButHeld { waits: false, .. }]), "{:?}", judged.caveats);
 }
+
+#[test]
+fn workers_beyond_whose_wait_requests_fail_are_passed_by_a_load_without_an_error() {
+    // 10 workers of 100 ms, and who waits for a second is refused: 110 users at most.
+    let law = Law::Workers { workers: 10.0, queue: None, service: Some(0.1), wait: Some(1.0) };
+    let world = World {
+        plan: plan(users(300, 60.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(move |_| {
+            vec![limit("maxconn", 10.0, law.clone(), Vec::new(), &[ErrorKind::Status503], true), descriptors(1_000.0)]
+        }),
+        behaviour: Box::new(|m| Seen::closed(m.level, 0.05)),
+    };
+    let v = verdict(&world.run());
+    assert_eq!(v.outcome(), Outcome::Holds);
+    assert_eq!(v.next.as_ref().unwrap().limit, "proxy.descriptors", "300 users held, and 110 are no limit to them");
+    let passed = |c: &Caveat| {
+        matches!(c, Caveat::PredictedButHeld { limit, predicted, waits: false, .. }
+            if limit == "proxy.maxconn" && predicted.high <= 110.0)
+    };
+    assert!(v.caveats.iter().any(passed), "{:?}", v.caveats);
+}

@@ -24,6 +24,10 @@ pub(crate) enum Next {
     /// After the one behind it.
     Swapped,
     Altered,
+    /// Something of the server's own before it.
+    Heralded,
+    /// Something of the server's own instead.
+    Replaced,
     /// So long after it came, and in order.
     After(Duration),
     /// A close frame instead; 1005: without a code.
@@ -234,6 +238,8 @@ fn serve(mut stream: impl Read + Write, raw: &TcpStream, manner: &Manner, last_h
                     stream.write_all(&[0xff; 20])?;
                     return stream.flush();
                 }
+                Next::Replaced => data = b"welcome".to_vec(),
+                Next::Heralded => encoder.message(&mut out, kind, b"welcome", 0, &mut scratch).unwrap(),
                 Next::Echo | Next::Twice | Next::After(_) => {}
             }
             let mut all = vec![data.clone()];

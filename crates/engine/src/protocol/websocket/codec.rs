@@ -6,7 +6,7 @@ use genkai_model::websocket::{Fate, Incident};
 use genkai_wire::websocket::deflate::{Agreed, Effort};
 use genkai_wire::websocket::{Chunk, Close, Decoder, Encoder, Event, Kind, MAX_MESSAGE, Role, Scratch};
 
-use super::identity::Incoming;
+use super::identity::{Arrived, Identity, Incoming};
 use super::inbox::Inbox;
 use super::plan::Plan;
 use super::window::{EchoKind, Window};
@@ -160,8 +160,12 @@ impl MessageReceiver<'_> {
             // On a held connection the server may send what it likes.
             return;
         };
-        let Some(whole) = incoming.push(chunk, &template.bytes, template.kind) else { return };
-        if let (Some(attendee), Some(identity)) = (&mut self.attendee, whole) {
+        let Some(arrived) = incoming.push(chunk, &template.bytes, template.kind) else { return };
+        let identity = match arrived {
+            Arrived::Whole(identity) => identity,
+            Arrived::Altered(claimed) => return self.altered(claimed, window),
+        };
+        if let Some(attendee) = &mut self.attendee {
             match attendee.receives(identity.connection, identity.sequence) {
                 RoomMessage::New { .. } => self.ledger.delivered(self.now, identity.planned),
                 RoomMessage::Again => {}
@@ -171,16 +175,9 @@ impl MessageReceiver<'_> {
                 return;
             }
         }
-        if whole.is_none()
-            && self.attendee.is_none()
-            && let Some((sequence, planned)) = window.only()
-        {
-            return self.changed(sequence, planned);
+        if identity.connection != self.number {
+            return self.foreign(identity.connection, identity.sequence);
         }
-        let Some(identity) = whole.filter(|identity| identity.connection == self.number) else {
-            let (connection, sequence) = whole.map_or((self.number, window.next()), |i| (i.connection, i.sequence));
-            return self.foreign(connection, sequence);
-        };
         let came = window.came(identity.sequence);
         let connection = self.number;
         let incident = |what| Incident {
@@ -206,6 +203,9 @@ impl MessageReceiver<'_> {
             }
             EchoKind::Never => self.foreign(identity.connection, identity.sequence),
         }
+        if came.stand_in {
+            self.foreign(self.number, identity.sequence);
+        }
         if came.reordered {
             let messages = self.ledger.messages();
             messages.reordered += 1;
@@ -213,13 +213,36 @@ impl MessageReceiver<'_> {
         }
     }
 
-    /// The message that was on its way came back as something else: it has failed, and is not waited for any more.
-    fn changed(&mut self, sequence: u64, planned: Moment) {
-        self.ledger.failed(self.now, planned, ErrorKind::EchoChanged);
+    /// A message that is not as any that was sent. One that says which it is has come back changed. Any other may be the server's own:
+    /// it stands for the only message on its way until that comes.
+    fn altered(&mut self, claimed: Option<Identity>, window: &mut Window) {
+        let claimed = claimed.filter(|_| self.attendee.is_none());
+        match claimed {
+            Some(identity) if identity.connection == self.number => self.changed(identity.sequence, window),
+            Some(identity) => self.foreign(identity.connection, identity.sequence),
+            None if self.attendee.is_none() && window.stand_in() => {}
+            None => self.foreign(self.number, window.next()),
+        }
+    }
+
+    /// A message came back as something else: it has failed, and is not waited for any more.
+    fn changed(&mut self, sequence: u64, window: &mut Window) {
+        let came = window.came(sequence);
+        let planned = match came.how {
+            EchoKind::InTime { planned, .. } => {
+                self.ledger.failed(self.now, planned, ErrorKind::EchoChanged);
+                planned
+            }
+            EchoKind::Late { planned } => planned,
+            EchoKind::Again | EchoKind::Never => return self.foreign(self.number, sequence),
+        };
         let messages = self.ledger.messages();
         messages.changed += 1;
         let planned_us = Some(planned / 1_000);
         messages.incident(Incident { what: Fate::Changed, connection: self.number, sequence, planned_us });
+        if came.stand_in {
+            self.foreign(self.number, sequence);
+        }
     }
 
     fn foreign(&mut self, connection: u32, sequence: u64) {

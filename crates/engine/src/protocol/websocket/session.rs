@@ -18,6 +18,7 @@ use super::codec::{Codec, MessageReceiver, SessionResult};
 use super::identity::Identity;
 use super::inbox::Inbox;
 use super::plan::Plan;
+use super::window::Missing;
 use crate::clock::Moment;
 use crate::measure::ledger::Ledger;
 use crate::protocol::attendance::Attendee;
@@ -295,8 +296,8 @@ impl Session {
             codec.encode(&mut out, template.kind, &payload, &mut scratch, || core.random_key())?;
         }
         let mut ledger = core.ledger.borrow_mut();
-        if let Some((sequence, planned)) = codec.window.push(planned, now) {
-            lost(&mut ledger, self.number, sequence, planned);
+        if let Some(given_up) = codec.window.push(planned, now) {
+            missing(&mut ledger, self.number, &given_up);
         }
         ledger.sent(now, prompt.then(|| now.saturating_sub(planned)));
         ledger.messages().sent += 1;
@@ -410,10 +411,10 @@ impl Session {
         let now = core.clock.now();
         {
             let mut ledger = core.ledger.borrow_mut();
-            codec.window.end(|sequence, planned, waiting| {
-                lost(&mut ledger, self.number, sequence, planned);
-                if waiting {
-                    ledger.failed(now, planned, kind);
+            codec.window.end(|message| {
+                missing(&mut ledger, self.number, &message);
+                if message.waiting {
+                    ledger.failed(now, message.planned, kind);
                 }
             });
             if kind != ErrorKind::Closed {
@@ -454,8 +455,11 @@ fn refusal(status: u16, head: &[u8], body: &[u8]) -> Refusal {
     Refusal { status, location: location.map(text), body: text(body) }
 }
 
-fn lost(ledger: &mut Ledger, connection: u32, sequence: u64, planned: Moment) {
+/// A message will not come: it is lost, unless something else came in its place.
+fn missing(ledger: &mut Ledger, connection: u32, message: &Missing) {
     let messages = ledger.messages();
-    messages.lost += 1;
-    messages.incident(Incident { what: Fate::Lost, connection, sequence, planned_us: Some(planned / 1_000) });
+    let what = if message.stand_in { Fate::Changed } else { Fate::Lost };
+    *(if message.stand_in { &mut messages.changed } else { &mut messages.lost }) += 1;
+    let planned_us = Some(message.planned / 1_000);
+    messages.incident(Incident { what, connection, sequence: message.sequence, planned_us });
 }

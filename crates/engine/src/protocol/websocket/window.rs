@@ -32,6 +32,8 @@ struct Entry {
     planned: Moment,
     written: Moment,
     state: State,
+    /// Whether something that says not whose it is came while this was the only one that it could be.
+    stand_in: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +49,19 @@ pub(crate) struct Echo {
     pub(crate) how: EchoKind,
     /// Whether a later one came before it. Not asked of repetitions.
     pub(crate) reordered: bool,
+    /// Whether something was taken for it before: that was nobody's.
+    pub(crate) stand_in: bool,
+}
+
+/// A message that will not come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) sequence: u64,
+    pub(crate) planned: Moment,
+    /// Whether it was not overdue yet.
+    pub(crate) waiting: bool,
+    /// Whether something else came in its place.
+    pub(crate) stand_in: bool,
 }
 
 /// In what way a message came.
@@ -82,16 +97,16 @@ impl Window {
     }
 
     /// A message is sent; not to be called when [full](Window::is_full). Gives the overdue one that had to be given up, if
-    /// any: number and planned instant.
+    /// any.
     #[inline]
-    pub(crate) fn push(&mut self, planned: Moment, written: Moment) -> Option<(u64, Moment)> {
-        let given_up =
-            if self.entries.len() >= MOST { self.entries.front().map(|e| (self.base, e.planned)) } else { None };
+    pub(crate) fn push(&mut self, planned: Moment, written: Moment) -> Option<Missing> {
+        let full = self.entries.len() >= MOST;
+        let given_up = self.entries.front().filter(|_| full).map(|entry| entry.missing(self.base));
         if given_up.is_some() {
             self.pop();
             self.tidy();
         }
-        self.entries.push_back(Entry { planned, written, state: State::Waiting });
+        self.entries.push_back(Entry { planned, written, state: State::Waiting, stand_in: false });
         self.waiting += 1;
         given_up
     }
@@ -116,13 +131,13 @@ impl Window {
     /// A message came.
     #[inline]
     pub(crate) fn came(&mut self, sequence: u64) -> Echo {
-        let plainly = |how| Echo { how, reordered: false };
+        let plainly = |how| Echo { how, reordered: false, stand_in: false };
         let Some(place) = sequence.checked_sub(self.base) else { return plainly(EchoKind::Again) };
         let Some(entry) = usize::try_from(place).ok().and_then(|place| self.entries.get_mut(place)) else {
             return plainly(EchoKind::Never);
         };
         let before = std::mem::replace(&mut entry.state, State::Came);
-        let (planned, written) = (entry.planned, entry.written);
+        let Entry { planned, written, stand_in, .. } = *entry;
         let how = match before {
             State::Waiting => EchoKind::InTime { planned, written },
             State::Overdue => EchoKind::Late { planned },
@@ -132,21 +147,17 @@ impl Window {
         let reordered = sequence < self.reached;
         self.reached = self.reached.max(sequence + 1);
         self.tidy();
-        Echo { how, reordered }
+        Echo { how, reordered, stand_in }
     }
 
-    /// Settles the only message that is on its way, and gives its number and planned instant; none where there are none or several, or
-    /// overdue ones that may come yet.
-    pub(crate) fn only(&mut self) -> Option<(u64, Moment)> {
-        let open = |entry: &Entry| entry.state != State::Came;
-        let mut all = self.entries.iter().zip(self.base..).filter(|(entry, _)| open(entry));
-        let (entry, sequence) = all.next().filter(|(entry, _)| entry.state == State::Waiting)?;
-        let planned = entry.planned;
-        if all.next().is_some() {
-            return None;
-        }
-        self.came(sequence);
-        Some((sequence, planned))
+    /// Something came that says not whose it is. It is taken for the only message that it could be (one that waits, where nothing
+    /// overdue may come yet) until that comes itself; whether there is just one.
+    pub(crate) fn stand_in(&mut self) -> bool {
+        let open = |entry: &&mut Entry| entry.state != State::Came && !entry.stand_in;
+        let mut all = self.entries.iter_mut().filter(open);
+        let only = all.next().filter(|entry| entry.state == State::Waiting);
+        let only = only.filter(|_| all.next().is_none());
+        only.map(|entry| entry.stand_in = true).is_some()
     }
 
     /// When the message that waits longest was written.
@@ -168,15 +179,18 @@ impl Window {
         }
     }
 
-    /// The connection ended: gives number, planned instant and whether it was waiting, of each message that will not come.
-    pub(crate) fn end(&mut self, mut each: impl FnMut(u64, Moment, bool)) {
-        let base = self.base;
-        for (i, entry) in self.entries.drain(..).enumerate() {
-            if entry.state != State::Came {
-                each(base + i as u64, entry.planned, entry.state == State::Waiting);
-            }
-        }
+    /// The connection ended: gives each message that will not come.
+    pub(crate) fn end(&mut self, each: impl FnMut(Missing)) {
+        let open = self.entries.iter().zip(self.base..).filter(|(entry, _)| entry.state != State::Came);
+        open.map(|(entry, sequence)| entry.missing(sequence)).for_each(each);
         *self = Window::default();
+    }
+}
+
+impl Entry {
+    fn missing(&self, sequence: u64) -> Missing {
+        let Entry { planned, stand_in, .. } = *self;
+        Missing { sequence, planned, waiting: self.state == State::Waiting, stand_in }
     }
 }
 
@@ -194,31 +208,49 @@ mod tests {
     #[test]
     fn each_message_has_one_fate() {
         let mut window = window(4);
+        let echo = |how, reordered| Echo { how, reordered, stand_in: false };
         let in_time = |n| EchoKind::InTime { planned: n, written: n };
-        assert_eq!(window.came(0), Echo { how: in_time(0), reordered: false });
-        assert_eq!(window.came(2), Echo { how: in_time(2), reordered: false });
+        assert_eq!(window.came(0), echo(in_time(0), false));
+        assert_eq!(window.came(2), echo(in_time(2), false));
         assert_eq!(window.came(2).how, EchoKind::Again);
-        assert_eq!(window.came(1), Echo { how: in_time(1), reordered: true });
+        assert_eq!(window.came(1), echo(in_time(1), true));
         assert_eq!(window.came(1).how, EchoKind::Again);
         assert_eq!(window.came(4).how, EchoKind::Never);
         let mut late = Vec::new();
         window.overdue(3, |planned| late.push(planned));
         assert_eq!((late, window.waiting(), window.oldest()), (vec![3], 0, None));
-        assert_eq!(window.came(3), Echo { how: EchoKind::Late { planned: 3 }, reordered: false });
+        assert_eq!(window.came(3), echo(EchoKind::Late { planned: 3 }, false));
         assert_eq!(window.next(), 4);
-        window.end(|_, _, _| panic!("all are settled"));
+        window.end(|missing| panic!("all are settled, but {missing:?}"));
     }
 
     #[test]
-    fn what_came_back_changed_is_known_where_one_message_only_is_on_its_way() {
+    fn what_says_not_whose_it_is_stands_for_the_only_one_on_its_way_until_that_comes() {
         let mut one = window(3);
-        assert_eq!(one.only(), None, "it may be any of three");
+        assert!(!one.stand_in(), "it may be any of three");
         (0..2).for_each(|n| assert!(matches!(one.came(n).how, EchoKind::InTime { .. })));
-        assert_eq!((one.only(), one.waiting()), (Some((2, 2)), 0));
-        assert_eq!(one.only(), None, "there is none any more");
+        assert!(one.stand_in());
+        assert_eq!(one.waiting(), 1, "the message may still come");
+        assert!(!one.stand_in(), "one message is one thing");
+        let echo = one.came(2);
+        assert!(matches!(echo.how, EchoKind::InTime { .. }) && echo.stand_in, "it came: the other was nobody's");
+        assert!(!one.stand_in(), "there is none any more");
         let mut late = window(2);
         late.overdue(0, |_| ());
-        assert_eq!(late.only(), None, "the late one may have come");
+        assert!(!late.stand_in(), "the late one may have come");
+    }
+
+    #[test]
+    fn what_did_not_come_by_the_end_came_as_something_else_where_that_is_all_that_came() {
+        let mut window = window(1);
+        assert!(window.stand_in());
+        window.overdue(0, |_| ());
+        window.push(1, 1);
+        assert!(window.stand_in(), "the overdue one has what came for it");
+        window.push(2, 2);
+        let mut all = Vec::new();
+        window.end(|missing| all.push((missing.sequence, missing.waiting, missing.stand_in)));
+        assert_eq!(all, [(0, false, true), (1, true, true), (2, true, false)]);
     }
 
     #[test]
@@ -227,9 +259,10 @@ mod tests {
         assert!(window.is_full());
         window.overdue(1, |_| ());
         assert!(!window.is_full());
-        assert_eq!(window.push(9999, 9999), Some((0, 0)));
+        let given_up = |n| Some(Missing { sequence: n, planned: n, waiting: false, stand_in: false });
+        assert_eq!(window.push(9999, 9999), given_up(0));
         assert_eq!(window.came(0).how, EchoKind::Again, "given up: it cannot be told any more");
-        assert_eq!(window.push(9999, 9999), Some((1, 1)));
+        assert_eq!(window.push(9999, 9999), given_up(1));
         assert!(window.is_full());
         (2..MOST as u64 + 2).for_each(|n| assert!(matches!(window.came(n).how, EchoKind::InTime { .. })));
         assert_eq!((window.waiting(), window.entries.capacity()), (0, 0));
@@ -238,30 +271,44 @@ mod tests {
     proptest! {
         /// Whatever comes in whatever order: every message sent is exactly one of in time, late, given up, lost.
         #[test]
-        fn nothing_is_counted_twice(steps in proptest::collection::vec((0u8..4, 0u64..3000), 1..4000)) {
+        fn nothing_is_counted_twice(steps in proptest::collection::vec((0u8..5, 0u64..3000), 1..4000)) {
             let mut window = Window::default();
             let (mut sent, mut in_time, mut late, mut given_up, mut lost, mut overdue) = (0u64, 0, 0, 0, 0, 0);
+            let (mut stood_in, mut nobodys, mut changed) = (0u64, 0u64, 0u64);
             for (now, (what, which)) in steps.into_iter().enumerate() {
                 let now = now as u64;
                 match what {
                     0 | 1 if !window.is_full() => {
                         sent += 1;
-                        given_up += u64::from(window.push(now, now).is_some());
+                        let missing = window.push(now, now);
+                        given_up += u64::from(missing.is_some());
+                        changed += u64::from(missing.is_some_and(|missing| missing.stand_in));
                     }
-                    2 => match window.came(which).how {
-                        EchoKind::InTime { .. } => in_time += 1,
-                        EchoKind::Late { .. } => late += 1,
-                        EchoKind::Again => prop_assert!(which < sent),
-                        EchoKind::Never => prop_assert!(which >= sent),
-                    },
+                    2 => {
+                        let echo = window.came(which);
+                        nobodys += u64::from(echo.stand_in);
+                        match echo.how {
+                            EchoKind::InTime { .. } => in_time += 1,
+                            EchoKind::Late { .. } => late += 1,
+                            EchoKind::Again => prop_assert!(which < sent && !echo.stand_in),
+                            EchoKind::Never => prop_assert!(which >= sent && !echo.stand_in),
+                        }
+                    }
+                    3 => stood_in += u64::from(window.stand_in()),
                     _ => window.overdue(now.saturating_sub(which), |_| overdue += 1),
                 }
                 prop_assert!(window.entries.len() <= MOST);
                 prop_assert_eq!(window.next(), sent);
                 prop_assert_eq!(window.waiting() as u64, sent - in_time - overdue);
             }
-            window.end(|_, _, _| lost += 1);
+            window.end(|missing| {
+                lost += 1;
+                changed += u64::from(missing.stand_in);
+            });
             prop_assert_eq!(sent, in_time + late + given_up + lost);
+            // What stood for a message that came was nobody's; changed are only those that never came.
+            prop_assert_eq!(stood_in, nobodys + changed);
+            prop_assert!(changed <= given_up + lost);
         }
     }
 }
