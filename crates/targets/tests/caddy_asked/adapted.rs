@@ -1,5 +1,5 @@
 //! What a request meets in the JSON that Caddy makes of a Caddyfile (`caddy adapt`): servers, routes in order, matchers, handlers. Plain,
-//! and nothing of genkai's.
+//! and nothing of genkai's. A route whose matcher depends on the method is not taken.
 
 use serde_json::Value;
 
@@ -48,7 +48,9 @@ impl Walk<'_> {
         for route in routes {
             let group = text(route, "group");
             let sets = list(route, "match");
-            if groups.iter().any(|one| one == group) || !(sets.is_empty() || sets.iter().any(|set| self.lets(set))) {
+            if groups.iter().any(|one| one == group)
+                || !(sets.is_empty() || any(sets.iter().map(|set| self.lets(set))) == Some(true))
+            {
                 continue;
             }
             self.taken = true;
@@ -63,18 +65,20 @@ impl Walk<'_> {
         false
     }
 
-    fn lets(&self, set: &Value) -> bool {
-        set.as_object().into_iter().flatten().all(|(kind, what)| self.one(kind, what))
+    /// None: the request's method, which nobody has said, decides.
+    fn lets(&self, set: &Value) -> Option<bool> {
+        let refuses = set.as_object().into_iter().flatten().map(|(kind, what)| self.one(kind, what).map(|lets| !lets));
+        any(refuses).map(|refuses| !refuses)
     }
 
-    fn one(&self, kind: &str, what: &Value) -> bool {
+    fn one(&self, kind: &str, what: &Value) -> Option<bool> {
         let words = || what.as_array().into_iter().flatten().filter_map(Value::as_str);
         match kind {
-            "path" => words().any(|pattern| fits(&pattern.to_lowercase(), &self.path.to_lowercase())),
-            "host" => words().any(|pattern| labels(&pattern.to_lowercase(), &self.host.to_lowercase())),
-            "method" => words().any(|method| method == "GET"),
-            "not" => !what.as_array().into_iter().flatten().any(|set| self.lets(set)),
-            "header" => false,
+            "path" => Some(words().any(|pattern| fits(&pattern.to_lowercase(), &self.path.to_lowercase()))),
+            "host" => Some(words().any(|pattern| labels(&pattern.to_lowercase(), &self.host.to_lowercase()))),
+            "method" => None,
+            "not" => any(what.as_array().into_iter().flatten().map(|set| self.lets(set))).map(|lets| !lets),
+            "header" => Some(false),
             other => panic!("a matcher that the grammar does not have: {other}"),
         }
     }
@@ -116,6 +120,15 @@ impl Walk<'_> {
             self.path = self.path.replace(text(one, "find"), text(one, "replace"));
         }
     }
+}
+
+/// Whether one of these is true; none where one of them decides that is not known.
+fn any(all: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    all.fold(Some(false), |before, one| match (before, one) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (Some(false), Some(false)) => Some(false),
+        _ => None,
+    })
 }
 
 /// A pattern of a path: a star for anything, where it stands in the middle for anything but a slash.
