@@ -407,7 +407,8 @@ fn the_backend_that_is_said_is_the_one_that_answers() {
         return;
     }
     let mut draw = Draw::seeded(12);
-    let total = count(24);
+    // More in one VCL take varnishd too long to compile.
+    let total = count(24).min(100);
     let backends: Vec<Backend> = (0..3).map(|_| Backend::start()).collect();
     let mut vcl = String::from("vcl 4.1;\n");
     for (n, port) in backends.iter().map(|backend| backend.address().port()).enumerate() {

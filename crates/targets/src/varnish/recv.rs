@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::lexer::Token;
-use super::vcl::closing;
+use super::lexer::{Token, closing};
 use crate::files::Requests;
 
 /// Subroutines that are called within each other, at most so deep.

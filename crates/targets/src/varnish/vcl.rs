@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::lexer::{Token, tokens};
+use super::lexer::{Token, closing, tokens};
 use super::recv::{self, Step, Walk};
 use crate::error::TargetError;
 use crate::files::ConfigError;
@@ -248,15 +248,6 @@ fn item(all: &[Token], path: &Path) -> Option<(Item, usize)> {
         }
         _ => None,
     }
-}
-
-/// Where the brace that words begin with is closed.
-pub(super) fn closing(all: &[Token]) -> Option<usize> {
-    let mut depth = 0_usize;
-    all.iter().position(|token| {
-        depth = if token.is(b'{') { depth + 1 } else { depth - usize::from(token.is(b'}') && depth > 0) };
-        depth == 0
-    })
 }
 
 fn attributes(all: &[Token]) -> Vec<Attribute> {

@@ -124,11 +124,12 @@ impl Walk<'_> {
 
 /// Whether one of these is true; none where one of them decides that is not known.
 fn any(all: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    all.fold(Some(false), |before, one| match (before, one) {
+    let or = |before, one| match (before, one) {
         (Some(true), _) | (_, Some(true)) => Some(true),
         (Some(false), Some(false)) => Some(false),
         _ => None,
-    })
+    };
+    all.reduce(or).unwrap_or(Some(false))
 }
 
 /// A pattern of a path: a star for anything, where it stands in the middle for anything but a slash.
