@@ -25,7 +25,7 @@ use stage::{Backend, Client, environment, eventually};
 const LOCATIONS: [&str; 9] = ["/", "/a/", "= /a/x", "~ \\.php$", "^~ /s/", "/in", "/in/", "@n1", "@n2"];
 const TARGETS: [&str; 8] = ["/in", "/a/x", "/in/z", "/b.php", "@n1", "@n2", "/s/q?a=1", "/a/$arg_b"];
 const ASKED: [&str; 9] = ["/", "/a/x", "/a/y?a=1", "/a/y?b=x", "/s/x.php", "/b.php", "/in", "/in/?a=1&b=y", "/zz?a=2"];
-const CONDITIONS: [&str; 8] = [
+const CONDITIONS: [&str; 12] = [
     "$arg_a = 1",
     "$arg_a",
     "$uri ~ ^/(a|s)/",
@@ -34,6 +34,10 @@ const CONDITIONS: [&str; 8] = [
     "$request_uri ~* \"B\"",
     "!-f $request_filename",
     "$scheme = https",
+    "$arg_a = \"\"",
+    "$arg_b != ''",
+    "$V != \"\"",
+    " $ARG_a ~ (.) ",
 ];
 
 /// A change of the path.
@@ -221,4 +225,5 @@ fn requests_go_where_they_were_followed_and_meet_the_limits_there() {
         wrong.len()
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(compared >= 5 * started && 2 * started >= total, "{compared} statements of {started} servers say little");
 }

@@ -312,10 +312,9 @@ mod tests {
     }
 
     /// Where plain requests to `:8080` go, and what they may meet before.
-    fn told(text: &str, websocket: bool) -> (Vec<String>, Vec<String>) {
+    fn told(text: &str) -> (Vec<String>, Vec<String>) {
         let config = config(text);
-        let requests = Requests { websocket, ..Requests::to("localhost", "/") };
-        let route = Route::find(&config, &requests).unwrap();
+        let route = Route::find(&config, &Requests::to("localhost", "/")).unwrap();
         let names = |all: Vec<&str>| all.into_iter().map(str::to_owned).collect();
         let to = route.upstreams().iter().map(|word| word.value.as_str()).collect();
         (names(to), names(route.unsure.iter().map(|line| line.name()).collect()))
@@ -330,21 +329,22 @@ mod tests {
             "&(a) {\n\tinvoke b\n}\n&(b) {\n\troute {\n\t\tinvoke a\n\t}\n}\n",
             "&(b) {\n\trespond no\n}\n",
         ] {
-            assert_eq!(told(&format!("{routes}{proxy}"), false), is("web:1", &["invoke"]), "{routes}");
+            assert_eq!(told(&format!("{routes}{proxy}")), is("web:1", &["invoke"]), "{routes}");
         }
         let found = "&(a) {\n\treverse_proxy api:1\n}\n:8080 {\n\tinvoke /* a\n\treverse_proxy web:1\n}\n";
-        assert_eq!(told(found, false), is("api:1", &[]));
+        assert_eq!(told(found), is("api:1", &[]));
         // Each of forty invokes the next one twice: as many ways as nobody can go.
         let many: String = (0..40).map(|n| format!("&(a{n}) {{\n\tinvoke a{0}\n\tinvoke a{0}\n}}\n", n + 1)).collect();
-        let (to, unsure) = told(&format!("{many}:8080 {{\n\tinvoke a0\n\treverse_proxy web:1\n}}\n"), false);
+        let (to, unsure) = told(&format!("{many}:8080 {{\n\tinvoke a0\n\treverse_proxy web:1\n}}\n"));
         assert!(to == ["web:1"] && !unsure.is_empty());
     }
 
     #[test]
-    fn the_method_of_requests_is_not_known_but_that_of_websockets() {
-        let text = ":8080 {\n\t@get method GET\n\treverse_proxy @get get:1\n\treverse_proxy web:1\n}\n";
-        let is = |to: &str, unsure: &[&str]| (vec![to.to_owned()], unsure.iter().map(|s| (*s).to_owned()).collect());
-        assert_eq!(told(text, false), is("web:1", &["reverse_proxy"]));
-        assert_eq!(told(text, true), is("get:1", &[]));
+    fn what_the_method_decides_is_not_sure() {
+        let config =
+            config("http://a.example {\n\t@read method GET\n\treverse_proxy @read web:1\n\treverse_proxy web:2\n}\n");
+        let unsure = |requests: Requests| Route::find(&config, &requests).unwrap().unsure.len();
+        assert_eq!(unsure(Requests::to("a.example", "/")), 1);
+        assert_eq!(unsure(Requests { websocket: true, ..Requests::to("a.example", "/") }), 0);
     }
 }

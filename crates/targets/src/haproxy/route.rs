@@ -80,9 +80,9 @@ pub fn binds<'c>(config: &'c Config, section: &Section) -> Vec<Bind<'c>> {
 
 /// What the requests under test tell of themselves.
 pub(super) struct Asked<'r> {
-    /// Host header without its port; none: any.
+    /// Host header as it is sent; none: any.
     host: Option<&'r str>,
-    /// Path without query; none where a rule has changed it.
+    /// Path without query; none where a rule has changed it. (The method is never known.)
     path: Option<&'r str>,
     /// Path with query.
     target: Option<&'r str>,
@@ -92,7 +92,7 @@ pub(super) struct Asked<'r> {
 
 impl<'r> Asked<'r> {
     fn of(requests: &'r Requests, tls: bool) -> Self {
-        let host = requests.host.split(':').next().filter(|host| !host.is_empty());
+        let host = Some(requests.host.as_str()).filter(|host| !host.is_empty());
         let target = requests.path.split('#').next().map(|target| if target.is_empty() { "/" } else { target });
         Asked { host, path: target.and_then(|t| t.split('?').next()), target, tls }
     }
@@ -101,9 +101,46 @@ impl<'r> Asked<'r> {
         Some(self.target?.split_once('?').map_or("", |(_, query)| query))
     }
 
-    /// A field of the query; none where it has none of that name.
-    fn parameter(&self, name: &str) -> Option<&'r str> {
-        self.query()?.split('&').find_map(|field| field.split_once('=').filter(|(key, _)| *key == name).map(|(_, v)| v))
+    /// A field of the query, or that it has none of that name; none where the query is not known.
+    fn parameter(&self, name: &str) -> Option<Option<&'r str>> {
+        let mut fields = self.query()?.split(['&', ';']).filter_map(|field| field.split_once('='));
+        Some(fields.find(|(key, _)| *key == name).map(|(_, value)| value))
+    }
+
+    /// Something has been rewritten: it is not known any more.
+    fn forget(&mut self, changed: Changed) {
+        match changed {
+            Changed::All => (self.host, self.path, self.target) = (None, None, None),
+            Changed::Path => (self.path, self.target) = (None, None),
+            Changed::Query => self.target = None,
+            Changed::Host => self.host = None,
+        }
+    }
+}
+
+/// What a rule rewrites of a request.
+#[derive(Clone, Copy)]
+enum Changed {
+    All,
+    Path,
+    Query,
+    Host,
+}
+
+impl Changed {
+    /// By an action of `http-request`; none: nothing that conditions are decided by.
+    fn by(action: &str, rule: &Found) -> Option<Changed> {
+        match action {
+            "set-query" => Some(Changed::Query),
+            "add-header" | "del-header" | "replace-header" | "replace-value" | "set-header" => {
+                // A name may also be a pattern of names (`del-header ... -m beg`).
+                let named = rule.words.iter().skip(2).any(|word| word.value == "-m");
+                (named || rule.arg(1).is_some_and(|name| name.eq_ignore_ascii_case("host"))).then_some(Changed::Host)
+            }
+            _ if MOVES.contains(&action) => Some(Changed::Path),
+            _ if action.starts_with("lua.") => Some(Changed::All),
+            _ => None,
+        }
     }
 }
 
@@ -168,20 +205,18 @@ impl<'c> Route<'c> {
         for rule in lines("http-request").chain(lines("redirect")) {
             let action = rule.arg(0).filter(|_| !rule.is("redirect")).unwrap_or("redirect");
             let action = action.split(['(', ',']).next().unwrap_or_default();
-            let (ends, moves) = (ENDS.contains(&action), MOVES.contains(&action));
-            if !(ends || moves || action == "allow") {
+            let (ends, changed) = (ENDS.contains(&action), Changed::by(action, rule));
+            if !(ends || changed.is_some() || action == "allow") {
                 continue;
             }
-            match acl::applies(config, section, rule, asked) {
-                Some(false) => {}
-                Some(true) if moves => (asked.path, asked.target) = (None, None),
-                Some(true) if ends => {
-                    self.answered = self.answered.or(Some(rule));
+            match (acl::applies(config, section, rule, asked), changed) {
+                (Some(false), _) => {}
+                (_, Some(changed)) => asked.forget(changed),
+                (Some(true), None) => {
+                    self.answered = self.answered.or(Some(rule).filter(|_| ends));
                     return;
                 }
-                Some(true) => return,
-                None if moves => (asked.path, asked.target) = (None, None),
-                None => self.doubts.push(rule),
+                (None, None) => self.doubts.push(rule),
             }
         }
     }
@@ -237,7 +272,8 @@ impl<'c> Route<'c> {
 /// Actions of `http-request` after which no server is asked.
 const ENDS: [&str; 8] = ["return", "deny", "tarpit", "redirect", "reject", "auth", "silent-drop", "use-service"];
 /// Actions of `http-request` that give the request another path.
-const MOVES: [&str; 6] = ["set-path", "replace-path", "set-uri", "replace-uri", "set-pathq", "replace-pathq"];
+const MOVES: [&str; 7] =
+    ["set-path", "replace-path", "set-uri", "replace-uri", "set-pathq", "replace-pathq", "normalize-uri"];
 
 fn is_server(found: &Found) -> bool {
     found.is("server") || found.is("server-template")
@@ -316,8 +352,17 @@ mod tests {
             ("if { url_param(u) 7 }", Some(true)),
             ("if { hdr_dom(host) example }", Some(true)),
             ("if METH_GET", None),
-            ("if METH_PUT", Some(false)),
-            ("if { method GET HEAD POST OPTIONS }", Some(true)),
+            ("if METH_PUT", None),
+            ("if { method GET HEAD POST OPTIONS }", None),
+            ("unless { req.hdr(host) -m found }", Some(false)),
+            ("if { url_param(u) -m found }", Some(true)),
+            ("if { url_param(none) -m found }", Some(false)),
+            ("if { path_dir p/x.png }", Some(true)),
+            ("if { path_dir /p/ }", Some(true)),
+            ("if { path_dir x }", Some(false)),
+            ("if { path_dir / }", None),
+            ("if { hdr_dom(host) -i .Example }", Some(true)),
+            ("if { hdr_dom(host) one.ex }", Some(false)),
             ("if { src 10.0.0.0/8 }", None),
             ("if { src 10.0.0.0/8 } { path /none }", Some(false)),
             ("if { ssl_fc }", Some(false)),
@@ -343,6 +388,18 @@ mod tests {
         assert_eq!(answered(" http-request allow if { path_beg /p }\n http-request deny\n", ""), (false, 0));
         assert_eq!(answered(" http-request deny if { path /q }\n redirect prefix /x if { path /q }\n", ""), (false, 0));
         assert_eq!(answered(" http-request set-path /q\n http-request deny if { path /q }\n", ""), (false, 1));
+        for (rewritten, criterion) in [
+            ("set-header HOST x", "hdr(host) one.example"),
+            ("replace-header Host (.*) \\1x", "hdr(host) one.example"),
+            ("del-header ho -m beg", "hdr(host) one.example"),
+            ("set-query u=8", "url_param(u) 7"),
+            ("lua.own", "path_beg /p"),
+        ] {
+            let rules = format!(" http-request {rewritten}\n http-request deny if {{ {criterion} }}\n");
+            assert_eq!(answered(&rules, ""), (false, 1), "{rewritten}");
+        }
+        let other = " http-request set-header x y\n http-request deny if { hdr(host) one.example }\n";
+        assert_eq!(answered(other, ""), (true, 0));
         assert_eq!(answered("", " http-request tarpit if { path_beg /p }\n"), (true, 0));
         assert_eq!(answered(" http-request deny if { src 10.0.0.1 }\n", ""), (false, 1));
         let servers = |back: &str| way("", back).1;
@@ -352,6 +409,15 @@ mod tests {
         assert_eq!(servers(" default-server backup\n"), ["s1"]);
         assert_eq!(servers(" default-server backup\n option allbackups\n"), ["s1", "s2"]);
         assert_eq!(way(" use_backend %[path,map(x)]\n", "").3, 1);
+    }
+
+    #[test]
+    fn a_host_is_compared_with_its_port() {
+        let text = "frontend f\n mode http\n bind :80\n use_backend a if { hdr(host) one.example }\n use_backend c if { hdr_dom(host) \
+            one.example }\nbackend a\n server a 127.0.0.1:1\nbackend c\n server c 127.0.0.1:1\n";
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+        let back = |host: &str| Route::find(&config, &Requests::to(host, "/")).unwrap().back.unwrap().name.clone();
+        assert_eq!((back("one.example"), back("one.example:8080")), ("a".to_owned(), "c".to_owned()));
     }
 
     #[test]

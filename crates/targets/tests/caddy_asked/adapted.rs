@@ -1,5 +1,5 @@
 //! What a request meets in the JSON that Caddy makes of a Caddyfile (`caddy adapt`): servers, routes in order, matchers, handlers. Plain,
-//! and nothing of genkai's. A route whose matcher depends on the method is not taken.
+//! and nothing of genkai's.
 
 use serde_json::Value;
 
@@ -14,11 +14,11 @@ pub(crate) struct Met {
     pub(crate) server: Value,
 }
 
-/// What each server whose routes take requests to this host does with one for this path.
-pub(crate) fn met(adapted: &Value, host: &str, path: &str) -> Vec<Met> {
+/// What each server whose routes take requests to this host does with one of this method for this path.
+pub(crate) fn met(adapted: &Value, method: &str, host: &str, path: &str) -> Vec<Met> {
     let servers = adapted.pointer("/apps/http/servers").and_then(Value::as_object);
     let each = servers.into_iter().flatten().filter_map(|(_, server)| {
-        let mut walk = Walk { host, path: path.to_owned(), proxy: None, bodies: Vec::new(), taken: false };
+        let mut walk = Walk { method, host, path: path.to_owned(), proxy: None, bodies: Vec::new(), taken: false };
         walk.routes(list(server, "routes"));
         walk.taken.then(|| Met { proxy: walk.proxy, bodies: walk.bodies, server: server.clone() })
     });
@@ -26,6 +26,7 @@ pub(crate) fn met(adapted: &Value, host: &str, path: &str) -> Vec<Met> {
 }
 
 struct Walk<'a> {
+    method: &'a str,
     host: &'a str,
     path: String,
     proxy: Option<Value>,
@@ -48,9 +49,7 @@ impl Walk<'_> {
         for route in routes {
             let group = text(route, "group");
             let sets = list(route, "match");
-            if groups.iter().any(|one| one == group)
-                || !(sets.is_empty() || any(sets.iter().map(|set| self.lets(set))) == Some(true))
-            {
+            if groups.iter().any(|one| one == group) || !(sets.is_empty() || sets.iter().any(|set| self.lets(set))) {
                 continue;
             }
             self.taken = true;
@@ -65,20 +64,18 @@ impl Walk<'_> {
         false
     }
 
-    /// None: the request's method, which nobody has said, decides.
-    fn lets(&self, set: &Value) -> Option<bool> {
-        let refuses = set.as_object().into_iter().flatten().map(|(kind, what)| self.one(kind, what).map(|lets| !lets));
-        any(refuses).map(|refuses| !refuses)
+    fn lets(&self, set: &Value) -> bool {
+        set.as_object().into_iter().flatten().all(|(kind, what)| self.one(kind, what))
     }
 
-    fn one(&self, kind: &str, what: &Value) -> Option<bool> {
+    fn one(&self, kind: &str, what: &Value) -> bool {
         let words = || what.as_array().into_iter().flatten().filter_map(Value::as_str);
         match kind {
-            "path" => Some(words().any(|pattern| fits(&pattern.to_lowercase(), &self.path.to_lowercase()))),
-            "host" => Some(words().any(|pattern| labels(&pattern.to_lowercase(), &self.host.to_lowercase()))),
-            "method" => None,
-            "not" => any(what.as_array().into_iter().flatten().map(|set| self.lets(set))).map(|lets| !lets),
-            "header" => Some(false),
+            "path" => words().any(|pattern| fits(&pattern.to_lowercase(), &self.path.to_lowercase())),
+            "host" => words().any(|pattern| labels(&pattern.to_lowercase(), &self.host.to_lowercase())),
+            "method" => words().any(|method| method == self.method),
+            "not" => !what.as_array().into_iter().flatten().any(|set| self.lets(set)),
+            "header" => false,
             other => panic!("a matcher that the grammar does not have: {other}"),
         }
     }
@@ -120,16 +117,6 @@ impl Walk<'_> {
             self.path = self.path.replace(text(one, "find"), text(one, "replace"));
         }
     }
-}
-
-/// Whether one of these is true; none where one of them decides that is not known.
-fn any(all: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    let or = |before, one| match (before, one) {
-        (Some(true), _) | (_, Some(true)) => Some(true),
-        (Some(false), Some(false)) => Some(false),
-        _ => None,
-    };
-    all.reduce(or).unwrap_or(Some(false))
 }
 
 /// A pattern of a path: a star for anything, where it stands in the middle for anything but a slash.

@@ -20,7 +20,7 @@ fn one(words: &[Word], inside: &[Line], requests: &Requests, path: &str) -> Lets
     match words.first()?.value.as_str() {
         "path" => args.map(|pattern| is_path(pattern, path)).fold(Some(false), or),
         "host" => Some(args.any(|host| is_host(host, &requests.host))),
-        // A request that opens a WebSocket is a GET (RFC 6455 section 4.1); of others the method is not known.
+        // Load has any method; a WebSocket begins with GET.
         "method" => requests.websocket.then(|| args.any(|method| method.eq_ignore_ascii_case("GET"))),
         "header" => header(&args.collect::<Vec<_>>(), requests),
         "not" if !inside.is_empty() => all(inside, requests, path).map(|lets| !lets),

@@ -3,9 +3,6 @@
 use super::Asked;
 use crate::haproxy::config::{Config, Found, Section};
 
-/// Methods that load has.
-const METHODS: [&str; 3] = ["GET", "HEAD", "POST"];
-
 /// Whether a rule applies to requests; none where something else decides.
 pub(super) fn applies(config: &Config, section: &Section, rule: &Found, asked: &Asked<'_>) -> Option<bool> {
     let words: Vec<&str> = rule.words.iter().map(|w| w.value.as_str()).collect();
@@ -82,20 +79,14 @@ fn named(config: &Config, section: &Section, name: &str, asked: &Asked<'_>) -> O
         _ if !all.is_empty() => or(all.into_iter()),
         "TRUE" | "HTTP" | "HTTP_1.1" => Some(true),
         "FALSE" | "HTTP_1.0" | "HTTP_2.0" => Some(false),
-        _ => over(&METHODS, |method| name.strip_prefix("METH_").map(|wanted| wanted == method)),
+        _ => None,
     }
 }
 
-/// What holds of every text that a value may be; none where they differ.
-fn over(texts: &[&str], holds: impl Fn(&str) -> Option<bool>) -> Option<bool> {
-    let mut all: Vec<bool> = texts.iter().map(|text| holds(text)).collect::<Option<_>>()?;
-    all.dedup();
-    if let [one] = all[..] { Some(one) } else { None }
-}
-
-/// What a criterion looks at: every text that it may be, and how it compares by itself.
+/// What a criterion looks at, and how it compares by itself.
 struct Subject {
-    texts: Vec<String>,
+    /// None: the request has nothing of the kind.
+    text: Option<String>,
     how: &'static str,
 }
 
@@ -114,22 +105,20 @@ fn subject(criterion: &str, asked: &Asked<'_>) -> Option<Subject> {
     let (name, converters) = criterion.split_once(',').unwrap_or((criterion, ""));
     let (name, argument) = name.split_once('(').map_or((name, ""), |(n, a)| (n, a.split(')').next().unwrap_or(a)));
     let (name, how) = HOW.iter().find_map(|(end, how)| Some((name.strip_suffix(end)?, *how))).unwrap_or((name, "str"));
-    let one = |text: Option<&str>| text.map(|text| vec![text.to_owned()]);
-    let texts = match (name, argument) {
-        ("path", "") => one(asked.path),
-        ("url", "") => one(asked.target),
-        ("query", "") => one(asked.query()),
-        ("method", "") => Some(METHODS.map(str::to_owned).to_vec()),
+    let text = match (name, argument) {
+        ("path", "") => asked.path.map(Some),
+        ("url", "") => asked.target.map(Some),
+        ("query", "") => asked.query().map(Some),
         ("hdr" | "req.hdr" | "req.fhdr", name) if name.split(',').next()?.eq_ignore_ascii_case("host") => {
-            one(asked.host)
+            asked.host.map(Some)
         }
-        ("url_param" | "urlp", name) => one(asked.parameter(name)),
+        ("url_param" | "urlp", name) if !name.contains(',') => asked.parameter(name),
         _ => None,
     };
-    let texts = texts?;
+    let text = text?;
     match converters {
-        "" => Some(Subject { texts, how }),
-        "lower" => Some(Subject { texts: texts.iter().map(|text| text.to_ascii_lowercase()).collect(), how }),
+        "" => Some(Subject { text: text.map(str::to_owned), how }),
+        "lower" => Some(Subject { text: text.map(str::to_ascii_lowercase), how }),
         _ => None,
     }
 }
@@ -153,9 +142,12 @@ fn matches(words: &[&str], asked: &Asked<'_>) -> Option<bool> {
             _ => return None,
         }
     }
-    let patterns: Vec<&str> = patterns.copied().collect();
-    let texts: Vec<&str> = subject.texts.iter().map(String::as_str).collect();
-    over(&texts, |text| or(patterns.iter().map(|pattern| compared(text, pattern, how, blind))))
+    match subject.text {
+        None => Some(false),
+        // This takes no patterns.
+        Some(_) if how == "found" => Some(true),
+        Some(text) => or(patterns.map(|pattern| compared(&text, pattern, how, blind))),
+    }
 }
 
 fn compared(text: &str, pattern: &str, how: &str, blind: bool) -> Option<bool> {
@@ -166,10 +158,20 @@ fn compared(text: &str, pattern: &str, how: &str, blind: bool) -> Option<bool> {
         "beg" => text.starts_with(&folded),
         "end" => text.ends_with(&folded),
         "sub" => text.contains(&folded),
-        "dir" => text.split('/').any(|part| part == folded.trim_matches('/')),
-        "dom" => text.split('.').collect::<Vec<_>>().windows(folded.split('.').count()).any(|w| w.join(".") == folded),
+        "dir" => has_word(&text, &folded, &['/', '?'])?,
+        "dom" => has_word(&text, &folded, &['/', '?', '.', ':'])?,
         "reg" => regex::RegexBuilder::new(pattern).case_insensitive(blind).build().ok()?.is_match(&text),
-        "found" => true,
         _ => return None,
     })
+}
+
+/// Whether a text has a pattern between delimiters, those at its own ends aside (match_word of src/pattern.c); none: it has nothing else.
+fn has_word(text: &str, pattern: &str, delimiters: &[char]) -> Option<bool> {
+    let word = Some(pattern.trim_matches(delimiters)).filter(|word| !word.is_empty())?;
+    let bounds = |c: Option<char>| c.is_none_or(|c| delimiters.contains(&c));
+    let is = |at: usize| {
+        let after = text[at..].strip_prefix(word);
+        after.is_some_and(|after| bounds(after.chars().next()) && bounds(text[..at].chars().next_back()))
+    };
+    Some(text.char_indices().any(|(at, _)| is(at)))
 }

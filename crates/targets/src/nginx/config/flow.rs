@@ -1,7 +1,7 @@
 //! The way of a request through nginx's phases (ngx_http_core_module.c): what rewrites it, at which locations limits are looked at, and
 //! what answers in the end. Where something decides that is not in the configuration, both ways are followed.
 
-use super::location::{Rule, locate, rule, slash};
+use super::location::{Rule, expression, locate, rule, slash};
 use super::variables::{Value, Variables};
 use super::{Found, Pass};
 
@@ -137,8 +137,12 @@ impl Oracle {
 
 /// Every way of a request, the one of what is not decided taken not to hold first, and what is not decided.
 pub(super) fn ways<'a>(variables: &Variables<'a>) -> (Vec<Way<'a>>, Vec<String>) {
-    let (mut all, mut doubts, mut open) = (Vec::new(), Vec::new(), vec![Vec::new()]);
-    while let Some(given) = open.pop().filter(|_| all.len() < WAYS) {
+    let (mut all, mut doubts, mut open) = (Vec::<Way<'a>>::new(), Vec::new(), vec![Vec::new()]);
+    while let Some(given) = open.pop() {
+        if all.len() == WAYS {
+            all[0].lost = Some(format!("more than {WAYS} ways: too many conditions"));
+            break;
+        }
         let known = given.len();
         let mut oracle = Oracle { given, asked: Vec::new() };
         all.push(Walk::new(variables.clone(), &mut oracle).run(Next::Server));
@@ -251,6 +255,9 @@ impl<'a, 'o> Walk<'a, 'o> {
         let oracle = &mut *self.oracle;
         let mut blind = |found: &Found<'a>| oracle.ask(format!("the regular expression at {}", found.place()));
         let chain = locate(&self.variables.server, &path, &mut blind);
+        for pattern in chain.iter().filter_map(expression) {
+            self.variables.matched(&pattern, Vec::new());
+        }
         let mut within = [self.variables.server.clone()].into_iter().chain(chain.clone());
         if let Some(found) = within.find_map(|block| slash(&block, &path)) {
             self.chain = vec![found];
@@ -284,24 +291,36 @@ impl<'a, 'o> Walk<'a, 'o> {
         self.looked.push(Stage { chain: self.chain.clone(), variables: self.variables.clone(), paged: self.paged });
         let block = self.chain.last().cloned().unwrap_or_else(|| self.variables.server.clone());
         let inside = block.inside();
-        if let Some(tried) = inside.iter().find(|f| f.directive.is("try_files")) {
-            return self.tried(tried);
+        let tried = inside.iter().find(|f| f.directive.is("try_files"));
+        if let Some(next) = tried.and_then(|tried| self.tried(tried)) {
+            return next;
         }
         let answers =
             pass(&self.chain).is_some() || ITSELF.iter().any(|name| inside.iter().any(|f| f.directive.is(name)));
         if answers {
             return Next::End(None);
         }
-        self.index().unwrap_or_else(|| self.missing())
+        match (self.index(), tried) {
+            (Some(next), _) => next,
+            (None, Some(_)) => Next::End(None),
+            (None, None) => self.missing(),
+        }
     }
 
-    /// Where a request goes for which no file is found: where the last argument of `try_files` says.
-    fn tried(&mut self, tried: &Found<'a>) -> Next<'a> {
-        let last = tried.args().pop().unwrap_or_default();
-        match last.strip_prefix('=') {
-            Some(code) => code.parse().map_or(Next::End(None), |status| self.answered(status, true)),
-            None => self.inner(&last, &tried.place()),
-        }
+    /// Where the last argument of `try_files` leads a request for which no file is found. None: a file is found, which is taken so where
+    /// there would be a status else, and where that argument has led here already.
+    fn tried(&mut self, tried: &Found<'a>) -> Option<Next<'a>> {
+        let args = tried.args();
+        let (last, files) = args.split_last()?;
+        let Some(code) = last.strip_prefix('=') else {
+            let is = |text: &str| self.variables.is_path(text);
+            let there = files.iter().any(|file| is(file)) && is(last.split('?').next().unwrap_or(last));
+            return (!there).then(|| self.inner(last, &tried.place()));
+        };
+        let status = code.parse().ok()?;
+        error_page(&self.chain, &self.variables.server, status).filter(|_| !self.paged)?;
+        let missing = self.oracle.ask(format!("whether the file is there, which try_files at {} asks", tried.place()));
+        missing.then(|| self.answered(status, true))
     }
 
     /// An internal redirect: to a named location, or another path.
@@ -395,9 +414,8 @@ impl<'a, 'o> Walk<'a, 'o> {
     }
 
     fn set(&mut self, found: &Found<'a>) -> Option<Rewritten> {
-        let name = found.arg(0)?.trim_start_matches('$').to_owned();
         let value = self.variables.value(&found.arg(1).unwrap_or_default());
-        self.variables.set.insert(name, value);
+        self.variables.assign(&found.arg(0)?, value);
         None
     }
 
@@ -408,6 +426,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             .variables
             .holds(found)
             .unwrap_or_else(|| !inside.iter().all(idle) && self.oracle.ask(format!("`if` at {}", found.place())));
+        self.variables.looked_at(found);
         if !holds {
             return None;
         }
@@ -428,7 +447,7 @@ impl<'a, 'o> Walk<'a, 'o> {
         let Some(matched) = super::variables::captures(pattern, &uri, false) else {
             return lost("this cannot evaluate the pattern of");
         };
-        self.variables.captures = matched?;
+        self.variables.matched(pattern, matched?);
         let flag = flag.first().map(String::as_str);
         let away = ["http://", "https://", "$scheme"].iter().any(|start| to.starts_with(start));
         match flag {

@@ -35,6 +35,14 @@ pub(super) fn rule(location: &Found<'_>) -> Option<(Rule, Vec<u8>)> {
     Some((rule, pattern.to_vec()))
 }
 
+/// The regular expression of a location, if it has one.
+pub(super) fn expression(location: &Found<'_>) -> Option<String> {
+    match rule(location) {
+        Some((Rule::Regex { .. }, pattern)) => Some(String::from_utf8_lossy(&pattern).into_owned()),
+        _ => None,
+    }
+}
+
 /// Whether a regular expression is in a text; none: it needs PCRE.
 pub(super) fn matches(pattern: &[u8], path: &str, blind: bool) -> Option<bool> {
     let pattern = std::str::from_utf8(pattern).ok()?;

@@ -1,6 +1,7 @@
 //! Values of variables for the requests under test, as far as the configuration and the requests tell them
 //! (ngx_http_variables.c, ngx_http_script.c).
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -39,11 +40,20 @@ const VARIES: [&str; 13] = [
     "pid",
 ];
 
-/// Methods that load has.
-const METHODS: [&str; 3] = ["GET", "HEAD", "POST"];
-
 /// Variables that lead to variables may do so in a circle.
-const DEPTH: usize = 8;
+const DEPTH: usize = 9;
+
+/// Variables looked up for one value; what needs more is not known.
+const STEPS: usize = 1024;
+
+/// A text of more bytes is not known.
+const LENGTH: usize = 8 << 10;
+
+/// Tests of files in an `if`, also with `!` before them.
+const FILES: [&str; 4] = ["-f", "-d", "-e", "-x"];
+
+/// Comparisons with a regular expression in an `if`, also with `!` before them.
+const EXPRESSIONS: [&str; 2] = ["~", "~*"];
 
 /// A value that may be more texts than that is not known.
 const TEXTS: usize = 16;
@@ -86,10 +96,11 @@ impl Value {
 
     /// One after the other.
     fn then(self, next: Value) -> Value {
-        let texts = self.texts.zip(next.texts).map(|(these, those)| {
+        let both = self.texts.zip(next.texts).filter(|(these, those)| these.len() * those.len() <= TEXTS);
+        let texts = both.map(|(these, those)| {
             these.iter().flat_map(|a| those.iter().map(move |b| format!("{a}{b}"))).collect::<Vec<_>>()
         });
-        let texts = texts.filter(|texts| texts.len() <= TEXTS);
+        let texts = texts.filter(|texts| texts.iter().all(|text| text.len() <= LENGTH));
         Value { texts, full: self.full || next.full, steady: self.steady && next.steady }
     }
 
@@ -162,15 +173,46 @@ impl<'a> Variables<'a> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words[..] {
             [one] => self.over(one, |text| Some(!text.is_empty() && text != "0")),
-            [test, _] => Some(test.starts_with('!')),
+            [test, _] if FILES.contains(&plain(test).1) => Some(plain(test).0),
             [one, "=", to] => self.equals(one, to),
             [one, "!=", to] => self.equals(one, to).map(|same| !same),
-            [one, how, pattern] => {
-                let (negated, how) = how.strip_prefix('!').map_or((false, how), |how| (true, how));
+            [one, how, pattern] if EXPRESSIONS.contains(&plain(how).1) => {
+                let (negated, how) = plain(how);
                 let found = |text: &str| Some(captures(pattern, text, how == "~*")?.is_some());
                 self.over(one, found).map(|found| found != negated)
             }
             _ => None,
+        }
+    }
+
+    /// What is known of `$1` and the like once the condition of an `if` has been looked at.
+    pub(super) fn looked_at(&mut self, found: &Found<'_>) {
+        let words = condition(found);
+        let [one, how, pattern] = &words[..] else { return };
+        let (_, how) = plain(how);
+        if !EXPRESSIONS.contains(&how) {
+            return;
+        }
+        match self.value(one).constant().map(|text| captures(pattern, text, how == "~*")) {
+            Some(Some(None)) => {}
+            Some(Some(Some(found))) => self.matched(pattern, found),
+            _ => self.matched(pattern, Vec::new()),
+        }
+    }
+
+    /// A regular expression has matched, or may have; its groups with names are variables.
+    pub(super) fn matched(&mut self, pattern: &str, captures: Vec<String>) {
+        self.captures = captures;
+        self.set.extend(groups(pattern).map(|name| (name, Value::unknown())));
+    }
+
+    /// What `set` does. `$args` is the query itself (`ngx_http_variable_set_args`).
+    pub(super) fn assign(&mut self, variable: &str, value: Value) {
+        match variable.trim_start_matches('$').to_ascii_lowercase() {
+            name if name == "args" => self.args = value.constant().map(str::to_owned),
+            name => {
+                self.set.insert(name, value);
+            }
         }
     }
 
@@ -188,22 +230,29 @@ impl<'a> Variables<'a> {
         if let [one] = all[..] { Some(one) } else { None }
     }
 
-    /// The value of a text with variables.
-    pub fn value(&self, text: &str) -> Value {
-        self.evaluated(text, 0)
+    /// Whether a text is the path that is looked for.
+    pub(super) fn is_path(&self, text: &str) -> bool {
+        self.uri.as_deref().is_some_and(|path| self.value(text).constant() == Some(path))
     }
 
-    fn evaluated(&self, text: &str, depth: usize) -> Value {
+    /// The value of a text with variables.
+    pub fn value(&self, text: &str) -> Value {
+        self.evaluated(text, Room { depth: DEPTH, steps: &Cell::new(STEPS) })
+    }
+
+    fn evaluated(&self, text: &str, room: Room<'_>) -> Value {
         let values = parts(text).into_iter().map(|part| match part {
             Part::Literal(text) => Value::text(text),
-            Part::Variable(name) => self.variable(name, depth),
+            Part::Variable(name) => self.variable(&name.to_ascii_lowercase(), room),
         });
         values.fold(Value::text(""), Value::then)
     }
 
-    fn variable(&self, name: &str, depth: usize) -> Value {
-        if depth > DEPTH {
-            return Value::unknown();
+    /// The value of a variable (names have no case: this one is in lower case).
+    fn variable(&self, name: &str, room: Room<'_>) -> Value {
+        let Some(room) = room.inner() else { return Value::unknown() };
+        if let Some(set) = self.set.get(name) {
+            return set.clone();
         }
         let known = |text: Option<&str>, full| text.map_or(Value { texts: None, full, steady: true }, Value::text);
         if let Some(at) = name.parse::<usize>().ok().filter(|at| *at < 10) {
@@ -215,7 +264,7 @@ impl<'a> Variables<'a> {
             "host" => known(self.host.as_deref(), true),
             "scheme" => Value::text(if self.tls { "https" } else { "http" }),
             "https" => Value::text(if self.tls { "on" } else { "" }),
-            "request_method" => Value::one_of(METHODS.map(str::to_owned).to_vec()),
+            "request_method" => known(None, true),
             "request_uri" => Value::text(self.target.as_str()),
             "uri" | "document_uri" => known(self.uri.as_deref(), true),
             "args" | "query_string" => known(self.args.as_deref(), false),
@@ -223,7 +272,7 @@ impl<'a> Variables<'a> {
             _ if name.starts_with("arg_") => known(self.argument(&name[4..]), false),
             _ if FULL.contains(&name) => known(None, true),
             _ if VARIES.contains(&name) => Value { texts: None, full: true, steady: false },
-            _ => self.set.get(name).cloned().unwrap_or_else(|| self.defined(name, depth)),
+            _ => self.defined(name, room),
         }
     }
 
@@ -243,7 +292,7 @@ impl<'a> Variables<'a> {
     }
 
     /// A variable that a block of `http` defines, or a `set` that the request has not come by: that is empty.
-    fn defined(&self, name: &str, depth: usize) -> Value {
+    fn defined(&self, name: &str, room: Room<'_>) -> Value {
         let variable = format!("${name}");
         let is = |kind: &str| {
             let mut all = self.config().find(&["http"], kind).into_iter();
@@ -251,12 +300,12 @@ impl<'a> Variables<'a> {
         };
         let set = |f: &Found<'_>| f.directive.is("set") && f.arg(0).is_some_and(|a| a.eq_ignore_ascii_case(&variable));
         if let Some(map) = is("map") {
-            self.map(&map, depth)
+            self.map(&map, room)
         } else if let Some(geo) = is("geo") {
             self.geo(&geo)
         } else if let Some(split) = is("split_clients") {
-            let by = self.evaluated(&split.arg(0).unwrap_or_default(), depth + 1);
-            let values = entries(&split).into_iter().map(|(_, value)| self.evaluated(&value, depth + 1));
+            let by = self.evaluated(&split.arg(0).unwrap_or_default(), room);
+            let values = entries(&split).into_iter().map(|(_, value)| self.evaluated(&value, room));
             Value::any(values.collect(), by.steady)
         } else if self.config().walk().iter().any(set) {
             Value::text("")
@@ -266,14 +315,14 @@ impl<'a> Variables<'a> {
     }
 
     /// The entry of the source's value; where that is not known, what all entries may be.
-    fn map(&self, map: &Found<'_>, depth: usize) -> Value {
+    fn map(&self, map: &Found<'_>, room: Room<'_>) -> Value {
         let entries = entries(map);
         let special = |name: &str| entries.iter().any(|(key, _)| key == name);
         let default = entries.iter().rfind(|(key, _)| key == "default").map_or("", |(_, value)| value);
         let rows: Vec<_> =
             entries.iter().filter(|(key, _)| !["default", "hostnames", "volatile"].contains(&key.as_str())).collect();
         let patterns = special("hostnames") || rows.iter().any(|(key, _)| key.starts_with('~'));
-        let source = self.evaluated(&map.arg(0).unwrap_or_default(), depth + 1);
+        let source = self.evaluated(&map.arg(0).unwrap_or_default(), room);
         let named = |source: &str| {
             rows.iter().find(|(key, _)| key.strip_prefix('\\').unwrap_or(key).eq_ignore_ascii_case(source))
         };
@@ -283,7 +332,7 @@ impl<'a> Variables<'a> {
             Some(texts) => texts.iter().map(|text| row(text)).collect(),
             None => rows.iter().map(|(_, value)| value.as_str()).chain([default]).collect(),
         };
-        Value::any(values.into_iter().map(|value| self.evaluated(value, depth + 1)).collect(), source.steady)
+        Value::any(values.into_iter().map(|value| self.evaluated(value, room)).collect(), source.steady)
     }
 
     /// The value of the longest network that the visitor is in; where it is not known who that is, what it may be.
@@ -323,17 +372,49 @@ fn within(ip: Ipv4Addr, text: &str) -> Option<u32> {
     (u32::from(ip) & mask == u32::from(network) & mask).then_some(length)
 }
 
-/// The words of an `if`, without its brackets.
+/// The words of an `if`, without its brackets, which may be words of their own (`ngx_http_rewrite_if_condition`).
 fn condition(found: &Found<'_>) -> Vec<String> {
     let mut words = found.args();
-    if let Some(first) = words.first_mut() {
-        *first = first.strip_prefix('(').unwrap_or(first).to_owned();
+    match words.first_mut() {
+        Some(first) if first == "(" => drop(words.remove(0)),
+        Some(first) => *first = first.strip_prefix('(').unwrap_or(first).to_owned(),
+        None => {}
     }
-    if let Some(last) = words.last_mut() {
-        *last = last.strip_suffix(')').unwrap_or(last).to_owned();
+    match words.last_mut() {
+        Some(last) if last == ")" => drop(words.pop()),
+        Some(last) => *last = last.strip_suffix(')').unwrap_or(last).to_owned(),
+        None => {}
     }
-    words.retain(|word| !word.is_empty());
     words
+}
+
+/// Whether a test has `!` before it, and the test without.
+fn plain(test: &str) -> (bool, &str) {
+    test.strip_prefix('!').map_or((false, test), |test| (true, test))
+}
+
+/// The names of the groups of a regular expression, in lower case: `(?<name>`, `(?P<name>`, `(?'name'`.
+fn groups(pattern: &str) -> impl Iterator<Item = String> {
+    pattern.split("(?").skip(1).filter_map(|rest| {
+        let name = rest.trim_start_matches('P').strip_prefix(['<', '\''])?.split(['>', '\'']).next()?;
+        let word = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        word.then(|| name.to_ascii_lowercase())
+    })
+}
+
+/// What one evaluation may still do.
+#[derive(Clone, Copy)]
+struct Room<'r> {
+    depth: usize,
+    steps: &'r Cell<usize>,
+}
+
+impl Room<'_> {
+    /// That of a variable within; none: too deep, or too much.
+    fn inner(self) -> Option<Self> {
+        self.steps.set(self.steps.get().checked_sub(1)?);
+        Some(Room { depth: self.depth.checked_sub(1)?, ..self })
+    }
 }
 
 /// What a regular expression finds in a text, if anything: the whole, and its groups. None: it needs PCRE.
@@ -371,60 +452,4 @@ fn parts(text: &str) -> Vec<Part<'_>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    fn value(http: &str, server: &str, text: &str, visitor: Option<Ipv4Addr>) -> Value {
-        let text_of = format!("events {{}}\nhttp {{ {http} server {{ listen 80; {server} location / {{ }} }} }}\n");
-        let config = Config::of_text(Path::new("/n.conf"), text_of.into(), Path::new("/usr")).unwrap();
-        let route = config.route(Some("localhost"), "/d/x?a=1&B=2").unwrap();
-        let stage = route.ways[0].looked[0].clone();
-        stage.variables.of_visitor(visitor).value(text)
-    }
-
-    fn of(text: &str) -> Option<String> {
-        value("", "", text, None).constant().map(str::to_owned)
-    }
-
-    #[test]
-    fn a_request_tells_its_own_parts() {
-        assert_eq!(of("$scheme://${host}$uri$is_args$args").as_deref(), Some("http://localhost/d/x?a=1&B=2"));
-        assert_eq!([of("$arg_a"), of("$arg_b"), of("$arg_c"), of("$https")].map(Option::unwrap), ["1", "2", "", ""]);
-        assert_eq!(of("$http_x"), None);
-        assert_eq!(value("", "", "$request_method", None).texts.unwrap(), ["GET", "HEAD", "POST"]);
-    }
-
-    #[test]
-    fn what_is_set_is_known_and_what_is_not_reached_is_empty() {
-        let set = |server: &str| value("", server, "$k", None).constant().map(str::to_owned);
-        assert_eq!(set("set $k a$uri;").as_deref(), Some("a/d/x"));
-        assert_eq!(set("if ($scheme = https) { set $k b; }").as_deref(), Some(""));
-        assert_eq!(set("set $k a; set $k $http_x;"), None);
-    }
-
-    const LIST: &str = "geo $limited { default 1; 127.0.0.0/8 0; 127.0.0.9 1; }\n\
-                        map $limited $limit_key { 0 \"\"; 1 $binary_remote_addr; }";
-
-    #[test]
-    fn a_geo_is_known_of_a_known_visitor_and_else_one_of_its_values() {
-        let of = |key: &str, ip: Option<[u8; 4]>| value(LIST, "", key, ip.map(Ipv4Addr::from));
-        assert_eq!(of("$limited", None).texts.unwrap(), ["0", "1"]);
-        assert_eq!(of("$limit_key", Some([127, 0, 0, 1])).constant(), Some(""));
-        assert!(of("$limit_key", Some([127, 0, 0, 9])).full);
-        assert!(!of("$limit_key", None).full);
-    }
-
-    #[test]
-    fn what_differs_from_request_to_request_is_not_steady() {
-        let of = |http: &str| value(http, "", "$b", None);
-        let split = of("split_clients \"$request_id\" $b { 50% x; * y; }");
-        assert_eq!((split.steady, split.full, split.texts.unwrap().len()), (false, true, 2));
-        assert!(of("split_clients $remote_addr $b { 50% x; * y; }").steady);
-        assert!(of("split_clients $request_id $b { 50% x; * x; }").steady, "it makes no difference");
-        assert!(of("map $http_a $b { default x; a y; }").steady);
-        assert_eq!(of("map $uri $b { default x; /d/x z; }").constant(), Some("z"));
-        assert_eq!(of("map $b $b { default $b; }").constant(), None);
-    }
-}
+mod tests;

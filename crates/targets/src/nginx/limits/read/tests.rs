@@ -90,6 +90,46 @@ fn what_answers_decides_what_a_client_costs() {
 }
 
 #[test]
+fn a_file_that_is_tried_for_is_there_where_a_status_is_all_else() {
+    let of = |server: &str, path: &str| {
+        let facts = facts_of(&format!("events {{}}\nhttp {{ server {{ listen 80; root /srv; {server} }} }}\n"), path);
+        (facts.serving, facts.mixed)
+    };
+    let debian = "index index.html index.nginx-debian.html; location / { try_files $uri $uri/ =404; }";
+    for path in ["/", "/a", "/a/"] {
+        assert_eq!(of(debian, path), (Serving::File, false), "{path}");
+        assert_eq!(of(&format!("{debian} error_page 404 /404.html;"), path), (Serving::File, false), "{path}");
+    }
+    let php = "location ~ \\.php$ { try_files $uri =404; fastcgi_pass unix:/run/php.sock; }";
+    assert_eq!(of(php, "/x.php"), (Serving::Upstream, false));
+    let one_page = "location / { try_files $uri $uri/ /index.html; }";
+    assert_eq!(of(one_page, "/some/page"), (Serving::File, false));
+    let else_app =
+        "error_page 404 = @app; location / { try_files $uri =404; } location @app { proxy_pass http://127.0.0.1:9; }";
+    assert_eq!(of(else_app, "/x"), (Serving::File, true));
+}
+
+#[test]
+fn more_conditions_than_are_followed_leave_the_way_open() {
+    let ifs: String = (0..6).map(|at| format!("if ($http_x{at}) {{ set $y{at} 1; }} ")).collect();
+    let facts = facts_of(
+        &format!(
+            "events {{}}\nhttp {{ server {{ listen 80; location / {{ {ifs} proxy_pass http://127.0.0.1:9; }} }} }}\n"
+        ),
+        "/",
+    );
+    assert!(facts.mixed);
+    assert!(facts.upstream.unwrap().only.is_some_and(|why| why.contains("too many conditions")));
+}
+
+#[test]
+fn a_condition_on_the_method_is_not_decided() {
+    let server =
+        "location / { if ($request_method = PUT) { return 403; } limit_conn z 5; proxy_pass http://127.0.0.1:9; }";
+    assert_eq!(conns("", server), [("z".to_owned(), None, Refusal::Status(503))]);
+}
+
+#[test]
 fn sockets_and_logs_are_counted_once() {
     let text = "worker_processes 3;\nerror_log /l/error.log;\nevents {}\nhttp { access_log /l/a.log;\n\
         server { listen 80 reuseport; access_log /l/a.log; error_log /l/error.log; return 200; }\n\
@@ -151,6 +191,7 @@ fn limits_are_those_of_where_a_request_goes() {
         "rewrite ^ https://x/ ; location / { limit_conn z 5; PASS }",
         "location / { internal; limit_conn z 5; PASS }",
         "if ($host = localhost) { return 404; } location / { limit_conn z 5; PASS }",
+        "location / { if ($arg_key = \"\") { return 403; } limit_conn z 5; PASS }",
     ] {
         assert_eq!(of(server), [], "{server}");
     }
