@@ -311,6 +311,34 @@ mod tests {
         assert_eq!(to("localhost", "/"), is(81, ""));
     }
 
+    /// Where plain requests to `:8080` go, and what they may meet before.
+    fn told(text: &str) -> (Vec<String>, Vec<String>) {
+        let config = config(text);
+        let route = Route::find(&config, &Requests::to("localhost", "/")).unwrap();
+        let names = |all: Vec<&str>| all.into_iter().map(str::to_owned).collect();
+        let to = route.upstreams().iter().map(|word| word.value.as_str()).collect();
+        (names(to), names(route.unsure.iter().map(|line| line.name()).collect()))
+    }
+
+    #[test]
+    fn a_route_that_invokes_itself_is_followed_once() {
+        let proxy = ":8080 {\n\tinvoke a\n\treverse_proxy web:1\n}\n";
+        let is = |to: &str, unsure: &[&str]| (vec![to.to_owned()], unsure.iter().map(|s| (*s).to_owned()).collect());
+        for routes in [
+            "&(a) {\n\tinvoke a\n}\n",
+            "&(a) {\n\tinvoke b\n}\n&(b) {\n\troute {\n\t\tinvoke a\n\t}\n}\n",
+            "&(b) {\n\trespond no\n}\n",
+        ] {
+            assert_eq!(told(&format!("{routes}{proxy}")), is("web:1", &["invoke"]), "{routes}");
+        }
+        let found = "&(a) {\n\treverse_proxy api:1\n}\n:8080 {\n\tinvoke /* a\n\treverse_proxy web:1\n}\n";
+        assert_eq!(told(found), is("api:1", &[]));
+        // Each of forty invokes the next one twice: as many ways as nobody can go.
+        let many: String = (0..40).map(|n| format!("&(a{n}) {{\n\tinvoke a{0}\n\tinvoke a{0}\n}}\n", n + 1)).collect();
+        let (to, unsure) = told(&format!("{many}:8080 {{\n\tinvoke a0\n\treverse_proxy web:1\n}}\n"));
+        assert!(to == ["web:1"] && !unsure.is_empty());
+    }
+
     #[test]
     fn what_the_method_decides_is_not_sure() {
         let config =

@@ -114,7 +114,8 @@ fn refused(vcl: &Vcl, backend: &Backend, before: &mut BTreeSet<String>) -> Vec<(
     if !before.insert(backend.name.clone()) {
         why.push((backend.inside, name.clone(), "stands there a second time"));
     }
-    if vcl.mentions(&backend.name) < 2 && vcl.default() != Some(&backend.name) {
+    // Of a part of a VCL another one may use them.
+    if vcl.version().is_some() && vcl.mentions(&backend.name) < 2 && vcl.default() != Some(&backend.name) {
         why.push((backend.inside, name.clone(), "is used nowhere"));
     }
     if !backend.is_none && !has("host") && !has("path") {
@@ -144,9 +145,9 @@ fn wrong(one: &Attribute) -> Option<&'static str> {
 fn remarks(vcl: &Vcl) -> Vec<Remark> {
     let mut all = Vec::new();
     let main = vcl.files().next().map(|(_, file)| file.path.display().to_string()).unwrap_or_default();
-    // A file without backends is part of another one: only the main file says the version.
-    if vcl.version().is_none() && vcl.backends().next().is_some() {
-        let text = "is not said: varnishd does not load it".to_owned();
+    // A file without backends, or with nothing else, is part of another one: only the main file says the version.
+    if vcl.version().is_none() && vcl.backends().next().is_some() && vcl.has_subroutines() {
+        let text = "is not said: varnishd does not load it, except as a part that another file includes".to_owned();
         let hint = Some("begin the file with `vcl 4.1;`".to_owned());
         all.push(remark(RemarkKind::Unknown, Some(format!("{main}:1")), "the version of VCL", text, hint));
     }

@@ -90,6 +90,15 @@ fn short(rest: &[u8]) -> (Option<Kind>, usize) {
     }
 }
 
+/// Where the brace that words begin with is closed.
+pub(super) fn closing(all: &[Token]) -> Option<usize> {
+    let mut depth = 0_usize;
+    all.iter().position(|token| {
+        depth = if token.is(b'{') { depth + 1 } else { depth - usize::from(token.is(b'}') && depth > 0) };
+        depth == 0
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

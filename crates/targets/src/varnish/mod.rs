@@ -9,6 +9,7 @@ mod limits;
 mod looks;
 mod private;
 mod product;
+mod recv;
 mod settings;
 pub mod vcl;
 

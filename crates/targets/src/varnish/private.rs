@@ -76,7 +76,7 @@ pub(super) fn build(vcl: &Vcl, at: &Sandbox<'_>) -> Result<Private, TargetError>
                     let what = format!("{}: `import {name}` may pass requests to", file.place(*place));
                     return Err(unseen("Varnish", &what, &format!("{hint}: {}", KNOWN.join(", "))));
                 }
-                Item::Import(..) | Item::Version(_) | Item::Choice(_) | Item::Words(_) => {}
+                Item::Import(..) | Item::Version(_) | Item::Sub(..) | Item::Words(_) => {}
             }
         }
         // Backends and includes do not overlap.

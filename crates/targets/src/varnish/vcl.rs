@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::lexer::{Token, tokens};
+use super::lexer::{Token, closing, tokens};
+use super::recv::{self, Step, Walk};
 use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::ENDLESS;
@@ -54,8 +55,8 @@ pub(super) enum Item {
     Version(String),
     /// Every name that the file has anywhere, as often as it has it.
     Words(BTreeMap<String, usize>),
-    /// A subroutine that chooses where requests go.
-    Choice(Vec<Choice>),
+    /// A subroutine, or a part of one: its name, and its statements.
+    Sub(String, Vec<Step>),
 }
 
 /// A VCL with the files that it includes.
@@ -91,22 +92,40 @@ impl Vcl {
         })
     }
 
-    /// The backend of these requests: the one that is set last, else the default. None where a director chooses, or where what chooses
-    /// is not evaluated.
+    /// The backend of these requests. None where a director chooses, or where what chooses is not evaluated; and of a part of a VCL, since
+    /// others may choose too.
     pub(super) fn usual(&self, requests: &Requests) -> Option<&str> {
-        let choices = self.files.iter().flat_map(|file| &file.tree).filter_map(|item| match item {
-            Item::Choice(choices) => Some(choices),
-            _ => None,
-        });
-        let mut usual = self.default();
-        for choice in choices.flatten() {
-            match choice.conditions.iter().try_fold(true, |before, one| Some(before && one.holds(requests)?)) {
-                Some(false) => {}
-                Some(true) => usual = self.backends().map(|(.., one)| one.name.as_str()).find(|one| *one == choice.to),
-                None => return None,
+        self.version()?;
+        let mut subs = BTreeMap::<&str, Vec<&[Step]>>::new();
+        for item in self.items() {
+            if let Item::Sub(name, steps) = item {
+                subs.entry(name).or_default().push(steps);
             }
         }
-        usual
+        let elsewhere =
+            subs.iter().any(|(name, all)| *name != "vcl_recv" && all.iter().any(|steps| recv::choose(steps)));
+        let to = Walk::usual(&subs, self.default(), requests).filter(|_| !elsewhere)?;
+        self.backends().map(|(.., one)| one.name.as_str()).find(|one| *one == to)
+    }
+
+    /// What all files declare, each in the place where it is included.
+    fn items(&self) -> Vec<&Item> {
+        let (mut all, mut left) = (Vec::new(), (0..self.files.len()).collect::<BTreeSet<usize>>());
+        self.items_of(0, &mut left, &mut all);
+        all
+    }
+
+    fn items_of<'v>(&'v self, file: usize, left: &mut BTreeSet<usize>, all: &mut Vec<&'v Item>) {
+        if !left.remove(&file) {
+            return;
+        }
+        for item in &self.files[file].tree {
+            all.push(item);
+            let included = |path: &PathBuf| self.files.iter().position(|file| file.path == *path);
+            for file in included_by(item).iter().filter_map(included) {
+                self.items_of(file, left, all);
+            }
+        }
     }
 
     /// How often a name stands anywhere.
@@ -120,14 +139,25 @@ impl Vcl {
 
     /// The backend of requests for which nothing chooses one: that of the name `default`, else the first.
     pub(super) fn default(&self) -> Option<&str> {
-        let mut names = self.backends().map(|(.., one)| one.name.as_str());
+        let mut names = self.items().into_iter().filter_map(|item| match item {
+            Item::Backend(backend) => Some(backend.name.as_str()),
+            _ => None,
+        });
         let first = names.next();
         names.find(|name| *name == "default").or(first)
     }
 
     /// Whether conditions send requests elsewhere.
     pub(super) fn chooses(&self) -> bool {
-        self.files.iter().flat_map(|file| &file.tree).any(|item| matches!(item, Item::Choice(_)))
+        self.files
+            .iter()
+            .flat_map(|file| &file.tree)
+            .any(|item| matches!(item, Item::Sub(_, steps) if recv::choose(steps)))
+    }
+
+    /// Whether there is any subroutine.
+    pub(super) fn has_subroutines(&self) -> bool {
+        self.files.iter().flat_map(|file| &file.tree).any(|item| matches!(item, Item::Sub(..)))
     }
 
     /// The version of the language that the main file says.
@@ -148,7 +178,7 @@ impl Vcl {
             return Err(ConfigError::at(path.display().to_string(), ENDLESS).into());
         }
         let tree = items(&text, &path);
-        let included: Vec<PathBuf> = tree.iter().flat_map(included).cloned().collect();
+        let included: Vec<PathBuf> = tree.iter().flat_map(included_by).cloned().collect();
         self.files.push(File::new(path, real.clone(), text, tree));
         for path in included {
             if !self.files.iter().any(|file| file.path == path) {
@@ -160,7 +190,7 @@ impl Vcl {
     }
 }
 
-fn included(item: &Item) -> &[PathBuf] {
+fn included_by(item: &Item) -> &[PathBuf] {
     match item {
         Item::Include(_, paths) => paths,
         _ => &[],
@@ -200,8 +230,7 @@ fn item(all: &[Token], path: &Path) -> Option<(Item, usize)> {
         }
         "sub" if all.get(2)?.is(b'{') => {
             let close = closing(&all[2..])? + 2;
-            let choices = choices(all[1].word()?, &all[3..close]);
-            (!choices.is_empty()).then_some((Item::Choice(choices), close + 1))
+            Some((Item::Sub(all[1].word()?.to_owned(), recv::steps(&all[3..close])), close + 1))
         }
         "backend" if all.get(2)?.is(b'{') => {
             let close = closing(&all[2..])? + 2;
@@ -218,117 +247,6 @@ fn item(all: &[Token], path: &Path) -> Option<(Item, usize)> {
             Some((Item::Backend(Backend { name, inside, attributes: Vec::new(), is_none: true }), 3))
         }
         _ => None,
-    }
-}
-
-/// Where the brace that words begin with is closed.
-fn closing(all: &[Token]) -> Option<usize> {
-    let mut depth = 0_usize;
-    all.iter().position(|token| {
-        depth = if token.is(b'{') { depth + 1 } else { depth - usize::from(token.is(b'}') && depth > 0) };
-        depth == 0
-    })
-}
-
-/// The choices in the body of a subroutine: `set req.backend_hint = NAME`, and `set bereq.backend = NAME`. What stands in another one than
-/// `vcl_recv` may be called or not.
-fn choices(sub: &str, all: &[Token]) -> Vec<Choice> {
-    let (mut found, mut open, mut next, mut closed) = (Vec::new(), Vec::<Condition>::new(), None, Condition::Always);
-    let outside = if sub == "vcl_recv" { Condition::Always } else { Condition::Unknown };
-    for (at, token) in all.iter().enumerate() {
-        match token.word() {
-            Some("if") if next.is_none() => next = Some(condition(&all[at + 1..])),
-            Some("else") => next = Some(closed.clone().otherwise()),
-            // `else if` and its short forms.
-            Some("if" | "elseif" | "elsif" | "elif") => next = Some(Condition::Unknown),
-            Some(what @ ("req.backend_hint" | "bereq.backend")) if at > 0 && all[at - 1].word() == Some("set") => {
-                let to = all.get(at + 2).and_then(Token::word).unwrap_or_default().to_owned();
-                let own = if what == "bereq.backend" { Condition::Unknown } else { outside.clone() };
-                found.push(Choice { to, conditions: open.iter().cloned().chain([own]).collect() });
-            }
-            _ if token.is(b'{') => open.push(next.take().unwrap_or(Condition::Always)),
-            _ if token.is(b'}') => closed = open.pop().unwrap_or(Condition::Unknown),
-            _ => {}
-        }
-    }
-    found
-}
-
-/// What stands in the parentheses behind an `if`.
-fn condition(all: &[Token]) -> Condition {
-    let [open, what, sign, rest @ ..] = all else { return Condition::Unknown };
-    let (Some(what), true) = (what.word(), open.is(b'(')) else { return Condition::Unknown };
-    let what = match what {
-        "req.url" => Compared::Url,
-        "req.http.host" | "req.http.Host" => Compared::Host,
-        _ => return Condition::Unknown,
-    };
-    match (sign, rest) {
-        (sign, [equals, text, close, ..]) if sign.is(b'=') && equals.is(b'=') && close.is(b')') => {
-            text.text().map_or(Condition::Unknown, |text| Condition::Is(what, text.to_owned()))
-        }
-        (sign, [text, close, ..]) if sign.is(b'~') && close.is(b')') => {
-            let begin = text.text().and_then(|text| text.strip_prefix('^')).filter(|text| is_plain(text));
-            begin.map_or(Condition::Unknown, |text| Condition::Begins(what, text.to_owned()))
-        }
-        _ => Condition::Unknown,
-    }
-}
-
-/// Whether a regular expression means nothing but its letters.
-fn is_plain(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-'))
-}
-
-/// A backend or director that is chosen, where all of these hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
-    to: String,
-    conditions: Vec<Condition>,
-}
-
-/// What a condition looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compared {
-    /// The path.
-    Url,
-    /// The host.
-    Host,
-}
-
-/// A condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
-    /// None at all.
-    Always,
-    /// `== "TEXT"`.
-    Is(Compared, String),
-    /// `~ "^TEXT"`.
-    Begins(Compared, String),
-    /// Another one does not hold.
-    Not(Box<Condition>),
-    /// Any other: it is not evaluated.
-    Unknown,
-}
-
-impl Condition {
-    fn otherwise(self) -> Condition {
-        Condition::Not(Box::new(self))
-    }
-
-    /// Whether it holds for these requests; none where that is not known.
-    fn holds(&self, requests: &Requests) -> Option<bool> {
-        let of = |what: &Compared| match what {
-            Compared::Url => requests.path.as_str(),
-            Compared::Host => requests.host.as_str(),
-        };
-        match self {
-            Condition::Always => Some(true),
-            Condition::Is(what, text) => Some(of(what) == text),
-            Condition::Begins(what, text) => Some(of(what).starts_with(text)),
-            Condition::Not(other) => other.holds(requests).map(|holds| !holds),
-            Condition::Unknown => None,
-        }
     }
 }
 
@@ -416,15 +334,57 @@ include "./more.vcl";
         assert_eq!(usual("if (req.http.host == \"b\") { set req.backend_hint = health; }"), told("web", true));
         assert_eq!(usual("set req.backend_hint = health;"), told("health", true));
         assert_eq!(usual("set req.backend_hint = director.backend();"), (None, true));
+        for (recv, name) in [
+            (
+                "if (req.url ~ \"^/a/\") { set req.backend_hint = health; return (pass); } set req.backend_hint = web;",
+                "health",
+            ),
+            (
+                "if (req.url ~ \"^/x/\") { set req.backend_hint = health; return (pass); } set req.backend_hint = web;",
+                "web",
+            ),
+            ("if (req.url ~ \"^/x\") { } else if (req.url == \"/\") { set req.backend_hint = health; }", "web"),
+            ("if (req.http.X) { return (pass); } set req.http.Host = \"b\"; std.log(\"x\");", "web"),
+            ("if (req.http.X) { set req.backend_hint = health; } set req.backend_hint = default;", "web"),
+            (
+                "if (req.url != \"/\") { { set req.backend_hint = health; } } elsif (req.http.X) { return (synth(403)); }",
+                "health",
+            ),
+            ("call one; } sub one { if (req.url ~ \"^/a\") { return; } return (synth(403));", "web"),
+        ] {
+            assert_eq!(usual(recv).0.as_deref(), Some(name), "{recv}");
+        }
         for unknown in [
+            "if (req.http.X) { set req.backend_hint = health; return (pass); }",
+            "if (req.http.X) { return (synth(403)); } set req.backend_hint = health;",
+            "set req.backend_hint = health; return (synth(403));",
+            "set req.url = \"/x\"; if (req.url ~ \"^/x\") { set req.backend_hint = health; }",
+            "unset req.http.Host; if (req.http.host == \"b\") { set req.backend_hint = health; }",
+            "std.rollback(req); if (req.url ~ \"^/x\") { set req.backend_hint = health; }",
+            "if (req.http.X) { set req.url = \"/x\"; } if (req.url ~ \"^/x\") { set req.backend_hint = health; }",
+            "include \"x.vcl\"; set req.backend_hint = health;",
+            "} sub vcl_backend_fetch { set bereq.backend = health;",
+            "call one; } sub one { call one; set req.backend_hint = health;",
             "if (req.method == \"POST\") { set req.backend_hint = health; }",
             "if (req.url ~ \"[.]png$\") { set req.backend_hint = health; }",
-            "if (req.url ~ \"^/x\") { } else if (req.url == \"/\") { set req.backend_hint = health; }",
             "if (req.url ~ \"^/a\" && req.http.X) { set req.backend_hint = health; }",
         ] {
             assert_eq!(usual(unknown), (None, true), "{unknown}");
         }
         assert_eq!(usual(""), told("web", false));
+    }
+
+    #[test]
+    fn what_is_included_counts_where_it_is_included() {
+        let dir = tempfile::tempdir().unwrap();
+        let (main, part) = (dir.path().join("default.vcl"), dir.path().join("part.vcl"));
+        std::fs::write(&main, "vcl 4.1;\ninclude \"./part.vcl\";\nbackend web { .host = \"h\"; }\nsub vcl_recv { set req.backend_hint = web; }\n").unwrap();
+        std::fs::write(&part, "backend api { .host = \"h\"; }\nsub vcl_recv { set req.backend_hint = api; }\n")
+            .unwrap();
+        let vcl = Vcl::read(&main).unwrap();
+        assert_eq!((vcl.default(), vcl.usual(&Requests::to("localhost", "/"))), (Some("api"), Some("web")));
+        let alone = Vcl::read(&part).unwrap();
+        assert_eq!(alone.usual(&Requests::to("localhost", "/")), None, "others may choose too");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use genkai_model::explain::{Explanation, RemarkKind};
 use genkai_model::limit::Law;
@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use adapted::Met;
 use differential::{Draw, count};
-use stage::{Backend, Client, eventually};
+use stage::{Backend, admitted, eventually};
 
 fn there() -> bool {
     let found = Command::new("caddy").arg("version").output().is_ok();
@@ -269,26 +269,6 @@ impl Drop for Caddy {
     fn drop(&mut self) {
         self.child.stop(Signal::SIGTERM, Duration::from_secs(5));
     }
-}
-
-/// How many requests get to the upstreams before one does not.
-fn admitted(backends: &[Backend], address: SocketAddr, most: usize) -> usize {
-    let inside = || backends.iter().map(Backend::inside).sum::<usize>();
-    backends.iter().for_each(|backend| backend.hold(true));
-    let mut held = Vec::new();
-    while held.len() < most {
-        let Some(client) = Client::ask(address, &format!("/{}", held.len())) else { break };
-        let deadline = Instant::now() + Duration::from_secs(3);
-        while inside() == held.len() && !client.is_answered() && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(1));
-        }
-        if inside() == held.len() {
-            break;
-        }
-        held.push(client);
-    }
-    backends.iter().for_each(|backend| backend.hold(false));
-    held.len()
 }
 
 #[test]

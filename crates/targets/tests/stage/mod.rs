@@ -132,6 +132,26 @@ fn announced(head: &[u8]) -> usize {
     field.map_or(0, |value| value.trim().parse().expect("a length"))
 }
 
+/// How many requests get to the backends before one is answered without.
+pub(crate) fn admitted(backends: &[Backend], address: SocketAddr, most: usize) -> usize {
+    let inside = || backends.iter().map(Backend::inside).sum::<usize>();
+    backends.iter().for_each(|backend| backend.hold(true));
+    let mut held = Vec::new();
+    while held.len() < most {
+        let Some(client) = Client::ask(address, &format!("/{}", held.len())) else { break };
+        let deadline = Instant::now() + Duration::from_secs(3);
+        while inside() == held.len() && !client.is_answered() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if inside() == held.len() {
+            break;
+        }
+        held.push(client);
+    }
+    backends.iter().for_each(|backend| backend.hold(false));
+    held.len()
+}
+
 /// A connection on which a request was sent.
 pub(crate) struct Client(TcpStream);
 

@@ -88,8 +88,6 @@ fn traffic_server() -> Vec<Case> {
             .beside("storage.config", "var/cache 32M\n")
             .beside("plugin.config", "")
             .beside("ip_allow.yaml", "ip_allow:\n  - {apply: in, ip_addrs: 127.0.0.1, action: allow, methods: ALL}\n")
-            .beside("plugin.config", "")
-            .beside("ip_allow.yaml", "ip_allow:\n  - {apply: in, ip_addrs: 127.0.0.1, action: allow, methods: ALL}\n")
     };
     let throttle = |name: &str, n: u32| {
         case(

@@ -10,6 +10,11 @@ use crate::files::read;
 /// Imports within imports, at most so deep.
 const MAX_DEPTH: usize = 20;
 
+/// What is wrong with imports that bring too much.
+const ENDLESS: &str = "imports without end (does one import itself?)";
+/// Lines that imports stand for, all told, at most so many.
+const MAX_LINES: usize = 100_000;
+
 /// Snippets by name, as they are written.
 pub(super) type Snippets = BTreeMap<String, Vec<Line>>;
 
@@ -48,7 +53,7 @@ pub(super) fn imported(
         return Err(syntax(loader, "import names nothing; name a file or a snippet"));
     };
     if depth >= MAX_DEPTH {
-        return Err(syntax(loader, "imports without end (does one import itself?)"));
+        return Err(syntax(loader, ENDLESS));
     }
     let lines = match snippets.get(&what.value) {
         Some(lines) => lines.clone(),
@@ -61,7 +66,13 @@ pub(super) fn imported(
         }
     };
     let given = Given { args: &line.args()[1..], block: line.inside() };
-    Ok(given.put(&lines))
+    let lines = given.put(&lines);
+    loader.imported += 1;
+    lines.iter().for_each(|line| line.all(&mut |_| loader.imported += 1));
+    if loader.imported > MAX_LINES {
+        return Err(syntax(loader, ENDLESS));
+    }
+    Ok(lines)
 }
 
 /// The files of a pattern, relative to the file that imports; one without wildcards must be there.

@@ -86,7 +86,7 @@ impl Config {
         let Some((main, text)) = texts.next() else {
             return Ok(Config { files: Vec::new(), global: None, sites: Vec::new(), variables });
         };
-        let mut loader = Loader { files: Vec::new(), texts: texts.collect(), variables: &variables };
+        let mut loader = Loader { files: Vec::new(), texts: texts.collect(), variables: &variables, imported: 0 };
         let lines = loader.add(main, text)?;
         let (global, sites) = sites(&mut loader, lines)?;
         Ok(Config { files: loader.files, global, sites, variables })
@@ -153,6 +153,8 @@ struct Loader<'a> {
     /// Texts that stand for files.
     texts: BTreeMap<PathBuf, Vec<u8>>,
     variables: &'a Variables,
+    /// Imports so far, and the lines that they brought.
+    imported: usize,
 }
 
 impl Loader<'_> {
@@ -313,5 +315,24 @@ mod tests {
         assert!(said("a {\n}\n}\n").starts_with("/x:3: this brace closes nothing"));
         assert!(said("a {\n import gone\n}\n").starts_with("/x:2: cannot import /gone"));
         assert!(said("(a) {\n import a\n}\n:1 {\n import a\n}\n").contains("imports without end"));
+    }
+
+    #[test]
+    fn what_is_without_end_is_refused() {
+        let many: String =
+            (0..15).map(|n| format!("(a{n}) {{\n{}}}\n", format!("\timport a{}\n", n + 1).repeat(10))).collect();
+        for (text, why) in [
+            ("(a) {\n\timport a\n}\n:80 {\n\timport a\n}\n".to_owned(), "without end"),
+            (
+                "(a) {\n\timport a {\n\t\t{block}\n\t\t{block}\n\t}\n}\n:80 {\n\timport a {\n\t\tx\n\t}\n}\n"
+                    .to_owned(),
+                "without end",
+            ),
+            (format!("{many}(a15) {{\n\tencode gzip\n}}\n:80 {{\n\timport a0\n}}\n"), "without end"),
+            (format!(":80 {{\n{}{}}}\n", "route {\n".repeat(100_000), "}\n".repeat(100_000)), "blocks within"),
+        ] {
+            let refused = Config::of_texts(vec![("/x".into(), text.into())], Variables::new()).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 }

@@ -5,6 +5,9 @@ use std::ops::Range;
 use super::lexer::{Fault, Token, Word};
 use crate::files::FileId;
 
+/// Blocks within blocks, at most so many.
+const MAX_OPEN: usize = 50;
+
 /// A directive, an option, or the head of a site: words on a line, and the block that it opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -100,6 +103,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn token(&mut self, word: &Word, begins: bool) -> Result<(), Fault> {
         if word.is("{") {
+            if self.open.len() == MAX_OPEN {
+                return Err((word.span.start, format!("more than {MAX_OPEN} blocks within each other")));
+            }
             if begins || self.lines.is_empty() {
                 self.line(word, Vec::new());
             }

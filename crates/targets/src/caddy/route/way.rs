@@ -2,7 +2,7 @@
 //! httptype.go: `buildSubroute`).
 
 use super::matcher::{self, Lets, matcher};
-use crate::caddy::config::{Config, Line};
+use crate::caddy::config::{Config, Line, Site};
 use crate::files::Requests;
 
 /// The order of directives that deal with requests. Those that are not named below let requests through.
@@ -53,6 +53,9 @@ const ANSWERS: [&str; 8] =
 /// Those whose part depends on what is on the disk, or on who asks.
 const DEPENDS: [&str; 4] = ["try_files", "basic_auth", "basicauth", "php_fastcgi"];
 
+/// Routes with a name that one request is followed through, at most so many, and so many within each other: they may invoke themselves.
+const MAX_INVOKED: (usize, usize) = (1000, 30);
+
 /// Where a request ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct End<'c> {
@@ -76,13 +79,18 @@ pub(super) struct Walk<'c, 'r> {
     pub(super) bodies: Vec<&'c Line>,
     /// Directives that it may have met: their matchers, or the disk, decide.
     pub(super) unsure: Vec<&'c Line>,
+    /// Routes with a name that it is in.
+    invoked: Vec<&'c Site>,
+    /// How many it has been in.
+    invocations: usize,
 }
 
 impl<'c, 'r> Walk<'c, 'r> {
     pub(super) fn of(config: &'c Config, requests: &'r Requests) -> Walk<'c, 'r> {
         let path = requests.path.split('?').next().unwrap_or_default().to_owned();
         let (matchers, bodies, unsure) = (Vec::new(), Vec::new(), Vec::new());
-        Walk { config, requests, order: order(config), path, matchers, bodies, unsure }
+        let (invoked, invocations) = (Vec::new(), 0);
+        Walk { config, requests, order: order(config), path, matchers, bodies, unsure, invoked, invocations }
     }
 
     /// Where it ends among the directives of a site, a `handle` or a route with a name. None: nothing in them answers.
@@ -208,11 +216,26 @@ impl<'c, 'r> Walk<'c, 'r> {
         None
     }
 
-    /// `invoke NAME`: a route with a name (since 2.7).
+    /// `invoke [MATCHER] NAME`: a route with a name (since 2.7). One that invokes itself answers nothing that could be told.
     fn invoke(&mut self, line: &'c Line) -> Option<End<'c>> {
-        let name = format!("&({})", line.arg(0)?.value);
-        let route = self.config.sites().iter().find(|site| site.head.name() == name)?;
-        self.sorted(&route.lines)
+        let name = line.args().get(usize::from(matcher(line).is_some())).map(|word| format!("&({})", word.value));
+        let route = self.config.sites().iter().find(|site| Some(site.head.name()) == name.as_deref());
+        let Some(route) = route.filter(|route| self.may_invoke(route)) else {
+            let known = self.unsure.iter().any(|one| std::ptr::eq(*one, line));
+            self.unsure.extend((!known).then_some(line));
+            return None;
+        };
+        self.invocations += 1;
+        self.invoked.push(route);
+        let end = self.sorted(&route.lines);
+        self.invoked.pop();
+        end
+    }
+
+    fn may_invoke(&self, route: &Site) -> bool {
+        let (most, within) = MAX_INVOKED;
+        let again = self.invoked.iter().any(|one| std::ptr::eq(*one, route));
+        !again && self.invoked.len() < within && self.invocations < most
     }
 
     /// Where a directive stands in the order; none where it is none that counts here.
