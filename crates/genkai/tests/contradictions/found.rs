@@ -3,7 +3,7 @@
 use genkai_analysis::window::Tally;
 use genkai_model::event::ServerState;
 use genkai_model::finding::*;
-use genkai_model::limit::Law;
+use genkai_model::limit::{Law, Limit};
 use genkai_model::load::{Arrivals, Protocol};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
@@ -145,7 +145,7 @@ fn place(trial: &Trial, broke: &Break) -> Vec<String> {
 }
 
 /// A next limit that nothing was seen of, beside the tighter ones of the same configuration: one that only makes requests wait, which nothing
-/// judges, stands however far the load went.
+/// judges, stands however far the load went. Workers beyond whom requests fail do not, and nobody waits there unjudged.
 fn next_above(record: &Record, v: &Verdict) -> Option<String> {
     let next = v.next.as_ref().filter(|next| next.observed.is_none())?;
     let head = record.head.as_ref()?;
@@ -167,7 +167,21 @@ fn next_above(record: &Record, v: &Verdict) -> Option<String> {
     let work = v.caveats.iter().any(|c| matches!(c, Caveat::AtWorkButHeld { limit, .. } if *limit == next.limit));
     let tighter = all.iter().filter(waits).find(|p| users(p).zip(users(next)).is_some_and(|(one, next)| one < next));
     let tighter = tighter.filter(|p| !judged && !work && p.limit != next.limit);
-    value.or(tighter.map(|p| format!("{} = {} stands before {} = {}", p.limit, p.value, next.limit, next.value)))
+    let passed = v.caveats.iter().filter(|_| !work).find_map(|c| passed(unchanged?, next, c));
+    let tighter = tighter.map(|p| format!("{} = {} stands before {} = {}", p.limit, p.value, next.limit, next.value));
+    value.or(tighter).or(passed)
+}
+
+/// Whether `limit` is of workers beyond whose last user requests fail, so that every objective judges it.
+fn fails_beyond(limit: &Limit) -> bool {
+    matches!(limit.law, Law::Workers { .. } | Law::Growing { .. })
+}
+
+/// A next limit beyond whose last user a load held without an error.
+fn passed(limit: &Limit, next: &Predicted, caveat: &Caveat) -> Option<String> {
+    let Caveat::PredictedButHeld { limit: held, reached, scale: Scale::Level, .. } = caveat else { return None };
+    let high = next.users.filter(|_| *held == next.limit && fails_beyond(limit))?.high;
+    if_(high * 1.1 + 1.0 < *reached, || format!("{held} is next at {high} users, and {reached} were held"))
 }
 
 fn cause(record: &Record, v: &Verdict, c: &Cause) -> Vec<String> {
@@ -255,6 +269,11 @@ fn caveat(record: &Record, v: &Verdict, c: &Caveat) -> Option<String> {
         Caveat::BaselineHeldInProof => if_(v.decision() == Decision::Carried { pairs: Pairing::Enough }, || {
             "a baseline held, and the change is enough".to_owned()
         }),
+        Caveat::PredictedButHeld { limit: id, scale: Scale::Level, waits: true, .. } => {
+            let limits = record.trials.iter().flat_map(|trial| &trial.limits.limits);
+            let fails = limits.filter(|limit| limit.id == *id).any(fails_beyond);
+            if_(fails, || format!("{id}: beyond its last user requests fail, and nothing is said to judge that"))
+        }
         Caveat::ProposalFailedInProof => if_(v.decision() == Decision::Carried { pairs: Pairing::Enough }, || {
             "a proposal failed, and the change is enough".to_owned()
         }),

@@ -41,6 +41,8 @@ pub(crate) struct Drawn {
     pub(crate) backend: bool,
     /// Clients that are taken at once; further ones wait, and nothing fails.
     pub(crate) takes: Option<f64>,
+    /// Workers said to refuse who waits for a second; the formula is wrong, and they never do.
+    pub(crate) workers: Option<f64>,
     pub(crate) trouble: Trouble,
     pub(crate) objective: &'static str,
     pub(crate) think_ms: u64,
@@ -84,13 +86,14 @@ pub(crate) fn drawn() -> impl Strategy<Value = Drawn> {
         any::<bool>(),
         trouble(),
         proptest::option::of(5.0..120.0f64),
+        proptest::option::of(1.0..5.0f64),
     );
     let objectives = prop_oneof![Just("errors < 0.1%"), Just("errors < 1%, p99 < 500ms"), Just("p95 < 200ms")];
     let luck = prop_oneof![3 => Just(0u32), 1 => any::<u32>(), 1 => Just(u32::MAX)];
     let unlucky = prop_oneof![4 => Just(0u32), 1 => any::<u32>()];
     let cut = prop_oneof![6 => Just(Cut::Not), 1 => Just(Cut::Interrupted), 1 => (1usize..40).prop_map(Cut::Off)];
     let run = (objectives, prop_oneof![Just(0u64), Just(50u64)], luck, unlucky, 0u32..4, 1usize..30, cut);
-    (system, run).prop_map(|((users, slots, descriptors, backend, trouble, takes), run)| {
+    (system, run).prop_map(|((users, slots, descriptors, backend, trouble, takes, workers), run)| {
         let (objective, think_ms, lucky, unlucky, pairs, trials, cut) = run;
         let (slots, descriptors, takes) = (slots.round(), descriptors.map(f64::round), takes.map(f64::round));
         Drawn {
@@ -99,6 +102,7 @@ pub(crate) fn drawn() -> impl Strategy<Value = Drawn> {
             descriptors,
             backend,
             takes,
+            workers: workers.map(f64::round),
             trouble,
             objective,
             think_ms,
@@ -109,6 +113,12 @@ pub(crate) fn drawn() -> impl Strategy<Value = Drawn> {
             cut,
         }
     })
+}
+
+/// Workers with 100 ms a request, who refuse whoever waits for a second.
+fn few(workers: f64) -> Limit {
+    let law = Law::Workers { workers, queue: None, service: Some(0.1), wait: Some(1.0) };
+    limit("workers", workers, law, Vec::new(), &[ErrorKind::Status503], true)
 }
 
 /// A slot for each client.
@@ -126,8 +136,8 @@ impl Drawn {
         (plan.procedure.min_pairs, plan.procedure.max_pairs) = (self.pairs, self.pairs.max(2));
         (plan.procedure.hold, plan.procedure.proof_hold) = (Span::from_secs(2), Span::from_secs(2));
         let numbers = [("slots", self.slots), ("descriptors", self.descriptors.unwrap_or(1e6))];
-        let (has_descriptors, backend, takes, one) =
-            (self.descriptors.is_some(), self.backend, self.takes, self.clone());
+        let (has_descriptors, backend, takes, workers, one) =
+            (self.descriptors.is_some(), self.backend, self.takes, self.workers, self.clone());
         World {
             plan,
             settings: settings(&numbers),
@@ -136,6 +146,7 @@ impl Drawn {
                 all.extend(
                     takes.map(|takes| limit("takes", takes, one_each(takes), Vec::new(), &[ErrorKind::Timeout], true)),
                 );
+                all.extend(workers.map(few));
                 all.extend(has_descriptors.then(|| descriptors(s["descriptors"])));
                 all.extend(backend.then(|| Limit::named(BACKEND_BY_ITSELF, "backend", "load it bears by itself")));
                 all
