@@ -34,6 +34,8 @@ rust() {
   all=$(grep -c '<testcase ' $junit)
   bad=$(grep -cE '<(failure|error) ' $junit)
   judged=$(grep '<testcase ' $junit | grep -c 'classname="genkai::')
+  grep -B1 '<flakyFailure ' $junit | grep -oE '<testcase name="[^"]+"' |
+    sed -E 's/.*name="([^"]+)"/again\t\1\tfailed once, then passed/' >>"$GENKAI_TEST_NOTES"
   passed=$((passed + all - bad)) failed=$((failed + bad))
   return $code
 }

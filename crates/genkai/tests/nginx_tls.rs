@@ -55,6 +55,6 @@ fn a_site_behind_a_redirect_to_tls_is_measured_there_without_its_key() {
     assert!(of(8).to.ends_with("tls/certificate.pem") && of(9).to.ends_with("tls/key.pem"), "{rewrites:#?}");
     assert!(!rewrites.iter().any(|one| one.from.contains("not known")), "RSA as the user's is: {rewrites:#?}");
     let secured = verdict.trials[0].handshakes.as_ref().map(|seen| seen.full + seen.resumed);
-    assert!(secured.is_some_and(|n| n >= 50), "{secured:?}: {}", run.story());
+    assert!(secured.is_some_and(|n| n >= 26), "as many as the users that were served: {secured:?}: {}", run.story());
     assert!(!holds(&run.out, "PRIVATE KEY"), "a key is in {}", run.out.display());
 }

@@ -9,7 +9,6 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ use genkai_place::process::{Child, Signal, Spawn};
 use genkai_targets::catalog;
 use genkai_targets::explain::Requests;
 
-use differential::{Draw, count};
+use differential::{Draw, count, judged};
 use stage::{Backend, Client, eventually};
 
 /// Whether Squid is there.
@@ -123,21 +122,7 @@ fn what_keeps_squid_from_starting_is_told_and_nothing_else() {
     let total = count(48);
     let texts: Vec<String> = (0..total).map(|_| written(&mut draw)).collect();
     // Squid mostly waits while it reads a configuration.
-    let (next, found) = (Mutex::new(0..total), Mutex::new((0, Vec::new())));
-    thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
-                loop {
-                    let Some(number) = next.lock().unwrap().next() else { break };
-                    let (refused, differs) = compare(number, &texts[number], dir.path());
-                    let mut found = found.lock().unwrap();
-                    found.0 += usize::from(refused);
-                    found.1.extend(differs);
-                }
-            });
-        }
-    });
-    let (refused, wrong) = found.into_inner().unwrap();
+    let (refused, wrong) = judged(total, 16, |number| compare(number, &texts[number], dir.path()));
     println!("{total} configurations, {refused} refused by Squid, {} differences", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -11,8 +11,6 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Mutex;
-use std::thread;
 use std::time::Duration;
 
 use genkai_model::explain::{Explanation, RemarkKind};
@@ -21,7 +19,7 @@ use genkai_place::process::{Child, Signal, Spawn};
 use genkai_targets::catalog;
 use genkai_targets::explain::Requests;
 
-use differential::{Draw, count};
+use differential::{Draw, count, judged};
 use stage::{Backend, admitted, eventually};
 
 fn there() -> bool {
@@ -208,21 +206,7 @@ fn what_a_vcl_says_of_backends_is_what_varnishd_makes_of_it() {
     let mut draw = Draw::seeded(71);
     let total = count(24);
     let texts: Vec<(String, String)> = (0..total).map(|_| written(&mut draw)).collect();
-    let (next, found) = (Mutex::new(0..total), Mutex::new((0, Vec::new())));
-    thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                loop {
-                    let Some(number) = next.lock().unwrap().next() else { break };
-                    let (accepted, differs) = compare(number, &texts[number], dir.path());
-                    let mut found = found.lock().unwrap();
-                    found.0 += usize::from(accepted);
-                    found.1.extend(differs);
-                }
-            });
-        }
-    });
-    let (accepted, wrong) = found.into_inner().unwrap();
+    let (accepted, wrong) = judged(total, 8, |number| compare(number, &texts[number], dir.path()));
     println!("{total} VCLs, {accepted} loaded by varnishd, {} differences", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.into_iter().take(8).collect::<Vec<_>>().join("\n"));
     assert!(accepted * 4 >= total, "too few are accepted for the comparison to mean something");

@@ -1,4 +1,4 @@
-use genkai_model::limit::{Ceiling, Origin, Remedy, RemedyUnit, Symptom};
+use genkai_model::limit::{Ceiling, Remedy, RemedyUnit};
 use genkai_model::load::{Arrivals, Body, Request, Reuse, Spacing, Stop};
 use genkai_model::units::{Span, Spread};
 use proptest::prelude::*;
@@ -29,17 +29,8 @@ fn open(per_second: f64) -> Load {
 
 fn limit(id: &str, law: Law) -> Limit {
     Limit {
-        id: id.into(),
-        subject: "product".into(),
-        setting: id.into(),
         value: format!("{}", law::setting(&law)),
-        origin: Origin::Given,
-        caps: String::new(),
         law,
-        formula: String::new(),
-        source: String::new(),
-        signatures: Vec::new(),
-        symptom: Symptom::default(),
         remedy: Some(Remedy {
             setting: id.into(),
             unit: RemedyUnit::Count,
@@ -48,7 +39,7 @@ fn limit(id: &str, law: Law) -> Limit {
             note: None,
             parts: 1.0,
         }),
-        patience: None,
+        ..Limit::named(id, "product", id)
     }
 }
 

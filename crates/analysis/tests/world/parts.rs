@@ -11,14 +11,9 @@ use genkai_model::units::Span;
 /// A limit of the product under test (`proxy`), whose setting has the limit's name.
 pub fn limit(id: &str, value: f64, law: Law, signatures: Vec<Signature>, errors: &[ErrorKind], slow: bool) -> Limit {
     Limit {
-        id: format!("proxy.{id}"),
-        subject: "proxy".into(),
-        setting: id.into(),
         value: format!("{value}"),
-        origin: Origin::Given,
         caps: format!("what {id} caps"),
         law,
-        formula: String::new(),
         source: "tests".into(),
         signatures,
         symptom: Symptom { errors: errors.to_vec(), slow },
@@ -30,7 +25,7 @@ pub fn limit(id: &str, value: f64, law: Law, signatures: Vec<Signature>, errors:
             note: None,
             parts: 1.0,
         }),
-        patience: None,
+        ..Limit::named(&format!("proxy.{id}"), "proxy", id)
     }
 }
 

@@ -158,14 +158,14 @@ fn next_above(record: &Record, v: &Verdict) -> Option<String> {
     let value = if_(unchanged.is_some_and(|l| l.value != next.value), || {
         format!("{} = {} is next, but that is not its value in what is proposed", next.limit, next.value)
     });
-    let users = |p: &Predicted| p.users.map(|users| users.high);
     let all = genkai_analysis::capacity::predict_under(limits, &head.plan.load, &head.plan.objective, None);
     let waits = |p: &&Predicted| {
         let limit = limits.iter().find(|l| l.id == p.limit);
         limit.is_some_and(|l| l.symptom.slow && matches!(l.law, Law::Slots { .. }))
     };
     let work = v.caveats.iter().any(|c| matches!(c, Caveat::AtWorkButHeld { limit, .. } if *limit == next.limit));
-    let tighter = all.iter().filter(waits).find(|p| users(p).zip(users(next)).is_some_and(|(one, next)| one < next));
+    let tighter =
+        all.iter().filter(waits).find(|p| p.users.zip(next.users).is_some_and(|(one, next)| one.high < next.low));
     let tighter = tighter.filter(|p| !judged && !work && p.limit != next.limit);
     let passed = v.caveats.iter().filter(|_| !work).find_map(|c| passed(unchanged?, next, c));
     let tighter = tighter.map(|p| format!("{} = {} stands before {} = {}", p.limit, p.value, next.limit, next.value));

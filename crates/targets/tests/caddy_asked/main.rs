@@ -13,8 +13,6 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Mutex;
-use std::thread;
 use std::time::Duration;
 
 use genkai_model::explain::{Explanation, RemarkKind};
@@ -25,7 +23,7 @@ use genkai_targets::explain::Requests;
 use serde_json::Value;
 
 use adapted::Met;
-use differential::{Draw, count};
+use differential::{Draw, count, judged};
 use stage::{Backend, admitted, eventually};
 
 fn there() -> bool {
@@ -200,21 +198,7 @@ fn what_a_caddyfile_means_is_what_caddy_makes_of_it() {
     let mut draw = Draw::seeded(seed);
     let total = count(48);
     let texts: Vec<(String, String)> = (0..total).map(|_| grammar::written(&mut draw)).collect();
-    let (next, found) = (Mutex::new(0..total), Mutex::new((0, Vec::new())));
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                loop {
-                    let Some(number) = next.lock().unwrap().next() else { break };
-                    let (accepted, differs) = compare(number, &texts[number], dir.path());
-                    let mut found = found.lock().unwrap();
-                    found.0 += usize::from(accepted);
-                    found.1.extend(differs);
-                }
-            });
-        }
-    });
-    let (accepted, wrong) = found.into_inner().unwrap();
+    let (accepted, wrong) = judged(total, 4, |number| compare(number, &texts[number], dir.path()));
     println!("{total} Caddyfiles, {accepted} accepted by Caddy, {} differences", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.into_iter().take(20).collect::<Vec<_>>().join("\n"));
     assert!(accepted * 4 >= total, "too few are accepted for the comparison to mean something");

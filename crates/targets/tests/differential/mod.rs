@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+use std::sync::Mutex;
+use std::thread;
+
 /// A sequence of numbers that look random (splitmix64: Steele, Lea and Flood, OOPSLA 2014).
 pub(crate) struct Draw(u64);
 
@@ -29,4 +32,27 @@ impl Draw {
 /// How many configurations: so many in `make test`, else what `GENKAI_DIFFERENTIAL` says.
 pub(crate) fn count(usual: usize) -> usize {
     std::env::var("GENKAI_DIFFERENTIAL").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Judges every number below `total`, so many at once: how many were taken (accepted, refused: what `judge` counts), and what differs.
+pub(crate) fn judged(
+    total: usize,
+    at_once: usize,
+    judge: impl Fn(usize) -> (bool, Option<String>) + Sync,
+) -> (usize, Vec<String>) {
+    let (next, found) = (Mutex::new(0..total), Mutex::new((0, Vec::new())));
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let Some(number) = next.lock().unwrap().next() else { break };
+                    let (taken, differs) = judge(number);
+                    let mut found = found.lock().unwrap();
+                    found.0 += usize::from(taken);
+                    found.1.extend(differs);
+                }
+            });
+        }
+    });
+    found.into_inner().unwrap()
 }
