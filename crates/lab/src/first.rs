@@ -79,6 +79,14 @@ pub fn unloaded(load: &Load, backend: &Backend) -> Vec<Limit> {
     alone.into_iter().chain([by_itself()]).collect()
 }
 
+/// The shortest time of an answer without a load, of those that are no failures. None where it cannot be asked.
+pub fn least(load: &Load, address: SocketAddr) -> Option<Duration> {
+    if !load.transport.is_tcp() || matches!(load.protocol, Protocol::WebSocket(_)) {
+        return None;
+    }
+    asked(load, address)?.0.into_iter().min()
+}
+
 /// How long each answer took, and how many were failures. None where it cannot be asked, or does not answer at all.
 fn asked(load: &Load, address: SocketAddr) -> Option<(Vec<Duration>, usize)> {
     let (begun, mut took, mut failed) = (Instant::now(), Vec::new(), 0);

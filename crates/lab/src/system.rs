@@ -10,7 +10,7 @@ use genkai_model::limit::Limit;
 use genkai_model::load::Load;
 use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
-use genkai_place::caps::online;
+use genkai_place::caps::{Machine, online};
 use genkai_place::{machine, port};
 use genkai_targets::product::{Prepare, Prepared};
 use genkai_targets::{catalog, cores, embedded};
@@ -119,6 +119,14 @@ fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
     cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
+/// How long the load's request takes through the product when nothing else is asked. None where it cannot be asked.
+fn through(product: &dyn Prepared, load: &Load, cpus: Option<&[usize]>) -> Result<Option<Duration>, LabError> {
+    let running = product.start(cpus)?;
+    let took = first::least(load, running.address());
+    running.stop();
+    Ok(took)
+}
+
 /// Cores the servers have.
 pub fn server_cores(environment: &Environment) -> u32 {
     environment.pinning.as_ref().map_or(environment.cores, |p| p.servers.len() as u32)
@@ -143,10 +151,16 @@ impl System {
     /// When one of them cannot be had; what was started is stopped.
     pub fn start(plan: &Plan, program: &Path, folder: &Folder, pin: &Pin) -> Result<System, LabError> {
         let cpus = pin.resolve().map(|p| p.servers);
-        let backend = Backend::start(&plan.system.backend, program, folder, cpus.as_deref())?;
+        let mut backend = Backend::start(&plan.system.backend, program, folder, cpus.as_deref())?;
         let baseline = prepare(&plan.system, &plan.load, backend.address(), folder.private("baseline")?)?;
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
+        backend.meet(&baseline.behind(), &Machine::of(&environment), environment.memory);
+        if let Some(behind) = backend.behind().filter(|behind| behind.has_workers())
+            && let Some(took) = through(&*baseline, &plan.load, cpus.as_deref())?
+        {
+            behind.takes(took);
+        }
         let alone = first::unloaded(&plan.load, &backend);
         Ok(System { baseline, backend, cpus, environment, alone, variants: 0 })
     }

@@ -28,6 +28,7 @@ pub(crate) use program::{LONGEST, Lookup, after, located, tested};
 use crate::error::TargetError;
 use crate::files::Backup;
 use genkai_place::authority::TlsMaterial;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
 use genkai_place::running;
 
@@ -80,6 +81,11 @@ pub trait Prepared {
 
     /// Every limit of this configuration on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
+
+    /// Where the requests of the load go from it, as its configuration says; names that must be resolved are not among them.
+    fn behind(&self) -> Vec<Endpoint> {
+        Vec::new()
+    }
 
     /// What carries connections to its listener.
     fn transport(&self) -> Transport {
