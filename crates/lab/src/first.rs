@@ -79,12 +79,12 @@ pub fn unloaded(load: &Load, backend: &Backend) -> Vec<Limit> {
     alone.into_iter().chain([by_itself()]).collect()
 }
 
-/// The shortest time of an answer without a load, of those that are no failures. None where it cannot be asked.
-pub fn least(load: &Load, address: SocketAddr) -> Option<Duration> {
+/// How long answers take without a load, those left out that are failures. None where it cannot be asked.
+pub fn took(load: &Load, address: SocketAddr) -> Option<Vec<Duration>> {
     if !load.transport.is_tcp() || matches!(load.protocol, Protocol::WebSocket(_)) {
         return None;
     }
-    asked(load, address)?.0.into_iter().min()
+    Some(asked(load, address)?.0)
 }
 
 /// How long each answer took, and how many were failures. None where it cannot be asked, or does not answer at all.

@@ -12,7 +12,8 @@ use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{Machine, online};
 use genkai_place::{machine, port};
-use genkai_targets::product::{Prepare, Prepared};
+use genkai_targets::behind::Behind;
+use genkai_targets::product::{Cost, Prepare, Prepared};
 use genkai_targets::{catalog, cores, embedded};
 
 use crate::backend::Backend;
@@ -119,12 +120,23 @@ fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
     cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
-/// How long the load's request takes through the product when nothing else is asked. None where it cannot be asked.
-fn through(product: &dyn Prepared, load: &Load, cpus: Option<&[usize]>) -> Result<Option<Duration>, LabError> {
+/// What the load's request costs those behind the product when nothing else is asked. None where it cannot be asked.
+fn through(
+    product: &dyn Prepared,
+    load: &Load,
+    cpus: Option<&[usize]>,
+    behind: &Behind,
+) -> Result<Option<Cost>, LabError> {
     let running = product.start(cpus)?;
-    let took = first::least(load, running.address());
+    let before = behind.processor();
+    let took = first::took(load, running.address());
+    let processor = behind.processor().saturating_sub(before);
     running.stop();
-    Ok(took)
+    let cost = |took: Vec<Duration>| {
+        let service = took.iter().min().copied()?;
+        Some(Cost { service, processor: processor / took.len() as u32, cores: online() })
+    };
+    Ok(took.and_then(cost))
 }
 
 /// Cores the servers have.
@@ -157,9 +169,9 @@ impl System {
         environment.versions.extend(backend.versions());
         backend.meet(&baseline.behind(), &Machine::of(&environment), environment.memory);
         if let Some(behind) = backend.behind().filter(|behind| behind.has_workers())
-            && let Some(took) = through(&*baseline, &plan.load, cpus.as_deref())?
+            && let Some(cost) = through(&*baseline, &plan.load, cpus.as_deref(), behind)?
         {
-            behind.takes(took);
+            behind.costs(cost);
         }
         let alone = first::unloaded(&plan.load, &backend);
         Ok(System { baseline, backend, cpus, environment, alone, variants: 0 })

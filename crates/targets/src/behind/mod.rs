@@ -2,7 +2,6 @@
 //! and never touched. Of a product that is known its own limits are read from its configuration; of any other those of its processes.
 
 mod peer;
-mod pool;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
 
 use self::peer::Peer;
+use crate::product::Cost;
 
 /// Most that are looked at: together they may not delay the other looks.
 const MOST: usize = 8;
@@ -42,10 +42,15 @@ impl Behind {
         self.peers.iter().any(Peer::has_workers)
     }
 
-    /// Takes over how long a request takes them when nothing else is asked.
-    pub fn takes(&mut self, service: Duration) {
+    /// Processor time that they have had.
+    pub fn processor(&self) -> Duration {
+        self.peers.iter().map(Peer::processor).sum()
+    }
+
+    /// Takes over what a request costs when nothing else is asked.
+    pub fn costs(&mut self, cost: Cost) {
         for peer in &mut self.peers {
-            peer.takes(service);
+            peer.costs(cost);
         }
     }
 

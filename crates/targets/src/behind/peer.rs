@@ -13,10 +13,11 @@ use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_place::listener;
 use genkai_place::observation::Observation;
 use genkai_place::threads::Threads;
-use genkai_place::usage::{Tree, Usage, alone};
+use genkai_place::usage::{Tree, alone};
 
-use super::pool::Served;
+use crate::catalog;
 use crate::limits::{SLOW, grew, reached, reached_of};
+use crate::product::{Cost, Served};
 
 /// The busiest thread of all its processes, as a share of a core; after its subject.
 const THREAD: &str = "thread_cpu_max";
@@ -51,8 +52,8 @@ struct Processes {
     name: String,
     tree: Tree,
     threads: Threads,
-    /// A pool of php-fpm's, or why it cannot be read; none: it is something else.
-    pool: Option<Result<Served, String>>,
+    /// A product of the catalogue, or why nothing of it can be read; none: it is something else.
+    product: Option<Result<Box<dyn Served>, String>>,
 }
 
 impl Peer {
@@ -63,9 +64,9 @@ impl Peer {
             Listener::Hidden => Who::Hidden,
             Listener::Process(first) => {
                 let name = named(first);
-                let pool = (name == "php-fpm").then(|| Served::find(first, &endpoint, machine, memory));
+                let product = catalog::serves(first, &endpoint, machine, memory);
                 let (tree, threads) = (Tree::new(first), Threads::default());
-                Who::Known(Box::new(Processes { first, name, tree, threads, pool }))
+                Who::Known(Box::new(Processes { first, name, tree, threads, product }))
             }
         };
         Peer { endpoint, subject, who }
@@ -80,11 +81,11 @@ impl Peer {
                 "the processes that listen at {at} belong to another user: run genkai as that user or as root, so that it can look at them"
             ),
             Who::Known(known) => {
-                let Processes { first, name, pool, .. } = &**known;
-                match pool {
+                let Processes { first, name, product, .. } = &**known;
+                match product {
                     None => format!("{at} is {name}, process {first}"),
-                    Some(Ok(pool)) => format!("{at} is {}, process {first}", pool.told()),
-                    Some(Err(why)) => format!("{at} is {name}, process {first}; its pool cannot be read: {why}"),
+                    Some(Ok(product)) => format!("{at} is {}, process {first}", product.told()),
+                    Some(Err(why)) => format!("{at} is {name}, process {first}, of which nothing more is known: {why}"),
                 }
             }
         }
@@ -92,29 +93,35 @@ impl Peer {
 
     /// Whether it has a number of workers.
     pub(super) fn has_workers(&self) -> bool {
-        matches!(&self.who, Who::Known(known) if matches!(known.pool, Some(Ok(_))))
+        matches!(&self.who, Who::Known(known) if matches!(known.product, Some(Ok(_))))
     }
 
-    /// Takes over how long a request takes when nothing else is asked.
-    pub(super) fn takes(&mut self, service: Duration) {
+    /// Processor time that its processes have had.
+    pub(super) fn processor(&self) -> Duration {
+        let Who::Known(known) = &self.who else { return Duration::ZERO };
+        known.tree.processor()
+    }
+
+    /// Takes over what a request costs when nothing else is asked.
+    pub(super) fn costs(&mut self, cost: Cost) {
         if let Who::Known(known) = &mut self.who
-            && let Some(Ok(pool)) = &mut known.pool
+            && let Some(Ok(product)) = &mut known.product
         {
-            pool.takes(service);
+            product.costs(cost);
         }
     }
 
     /// What caps it: its pool where it is one, and what every process has.
     pub(super) fn limits(&self) -> Vec<Limit> {
         let Who::Known(known) = &self.who else { return Vec::new() };
-        let own = known.pool.iter().flatten().flat_map(|pool| pool.limits(&self.subject));
+        let own = known.product.iter().flatten().flat_map(|product| product.limits(&self.subject));
         own.chain([self.thread(known), self.descriptors(known), self.queue(known)].into_iter().flatten()).collect()
     }
 
     /// One thread that has a core for itself and needs more.
     fn thread(&self, known: &Processes) -> Option<Limit> {
-        // A child of php-fpm's works on one request at a time: a pool is as many threads as children.
-        known.pool.is_none().then(|| Limit {
+        // Of a product that is known its own limits tell more.
+        known.product.is_none().then(|| Limit {
             value: "1".to_owned(),
             origin: Origin::Machine(format!("threads of process {}", known.first)),
             caps: "one of its threads has a core for itself all the time: what that thread does for each request is the limit (an event loop, a \
@@ -153,7 +160,7 @@ impl Peer {
     /// The accept queue of a TCP listener; of a pool, and of a Unix socket, others tell.
     fn queue(&self, known: &Processes) -> Option<Limit> {
         let Endpoint::Tcp(address) = &self.endpoint else { return None };
-        let backlog = listener::queue(*address).filter(|_| known.pool.is_none())?.backlog;
+        let backlog = listener::queue(*address).filter(|_| known.product.is_none())?.backlog;
         Some(Limit {
             value: backlog.to_string(),
             origin: Origin::Machine(format!("listening socket of {address}")),
@@ -192,9 +199,9 @@ impl Peer {
             note(DROPS, listener::queue(*address).map(|queue| queue.dropped as f64));
         }
         let mut logs = Vec::new();
-        if let Some(Ok(pool)) = &mut known.pool {
-            metrics.extend(pool.look(&endpoint, &usage));
-            logs = pool.logs(&subject);
+        if let Some(Ok(product)) = &mut known.product {
+            metrics.extend(product.look(&endpoint, &usage));
+            logs = product.logs(&subject);
         }
         let metrics = metrics.into_iter().map(|(name, value)| (format!("{subject}.{name}"), value)).collect();
         Observation { samples: vec![Sample { subject, metrics }], logs, states: Vec::new() }
@@ -210,7 +217,6 @@ fn named(pid: u32) -> String {
     let program = program.as_deref().and_then(name).or_else(|| Some(usage_name(pid)?)).unwrap_or_default();
     let script = words.iter().skip(1).find(|word| !word.is_empty() && !word.starts_with('-'));
     match (program.as_str(), script) {
-        (name, _) if name.starts_with("php-fpm") => "php-fpm".to_owned(),
         (name, Some(script)) if name.starts_with("python") => name_of(script),
         _ => program,
     }
@@ -222,13 +228,4 @@ fn name_of(script: &str) -> String {
 
 fn usage_name(pid: u32) -> Option<String> {
     alone(pid).map(|one| one.name)
-}
-
-/// Children of the first process of a tree whose title is `title`.
-pub(super) fn titled(usage: &Usage, title: &str) -> u64 {
-    let is = |pid: u32| {
-        let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&text).trim_end_matches(['\0', ' ']) == title
-    };
-    usage.processes.iter().filter(|one| is(one.pid)).count() as u64
 }

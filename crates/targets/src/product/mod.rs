@@ -7,6 +7,7 @@ mod deployment;
 mod entry;
 pub mod looks;
 mod program;
+mod served;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,6 +25,7 @@ pub use deployment::{Certificate, Conditions, Deployment, Product, Startup, Vari
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
+pub use served::{Cost, Served, ServesFn};
 
 use crate::error::TargetError;
 use crate::files::Backup;

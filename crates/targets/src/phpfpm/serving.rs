@@ -12,11 +12,11 @@ use genkai_place::log_lines::{self, ParsedLine};
 use genkai_place::tail::Tail;
 use genkai_place::usage::Usage;
 
-use super::peer::titled;
+use super::config;
+use super::limits::{self, Pool};
 use crate::files::entry::Entries;
 use crate::limits::{log, reached};
-use crate::phpfpm::config;
-use crate::phpfpm::limits::{self, Pool};
+use crate::product::{Cost, Served};
 use crate::settings::SourcedValue;
 
 /// Children of the pool that there are; after its subject.
@@ -26,105 +26,116 @@ const BUSY: &str = "busy";
 /// Connections that wait for a child; after its subject.
 const QUEUED: &str = "queued";
 
+/// Part of what processors can do for it from which on a full pool may be theirs.
+const FED: f64 = 0.7;
+
 /// A pool as it runs.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct Serving {
     pool: Pool,
     /// Where the pool begins, `path:line`.
     place: String,
     limits: Vec<Limit>,
     log: Option<Tail>,
-    /// How long a request takes when nothing else is asked, where that was tried.
-    service: Option<Duration>,
+    /// What a request costs when nothing else is asked, where that was tried.
+    cost: Option<Cost>,
 }
 
-impl Served {
-    /// The pool that listens at `endpoint`, of the master `pid`.
-    ///
-    /// # Errors
-    /// Why its configuration cannot be read, in words.
-    pub(super) fn find(pid: u32, endpoint: &Endpoint, machine: &Machine, memory: u64) -> Result<Served, String> {
-        let main = main(pid).ok_or("its title does not name its configuration")?;
-        let config = config::read(&main).map_err(|e| e.to_string())?;
+/// Process `pid` as php-fpm's master, whose title names its configuration.
+pub(super) fn serves(
+    pid: u32,
+    endpoint: &Endpoint,
+    machine: &Machine,
+    memory: u64,
+) -> Option<Result<Box<dyn Served>, String>> {
+    let found = Serving::find(&main(pid)?, endpoint, machine, memory);
+    Some(found.map(|serving| Box::new(serving) as Box<dyn Served>))
+}
+
+impl Serving {
+    /// The pool that listens at `endpoint`, of a master that was started with `main`.
+    fn find(main: &Path, endpoint: &Endpoint, machine: &Machine, memory: u64) -> Result<Serving, String> {
+        let config = config::read(main).map_err(|e| e.to_string())?;
         let names = config::pools(&config);
         let name = names.iter().find(|name| listens(&config, name, endpoint));
         let name = name.ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
         let pool = Pool::of(&config, name, machine);
         let first = config.all().iter().find(|entry| entry.section == **name).map(|entry| config.place(entry));
         let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
-        Ok(Served {
+        Ok(Serving {
             place: first.unwrap_or_else(|| main.display().to_string()),
             limits: limits::of(&config, std::slice::from_ref(&pool), machine, memory),
             log: log.filter(|path| path.is_absolute()).map(Tail::open),
             pool,
-            service: None,
+            cost: None,
         })
     }
 
-    /// It in words.
-    pub(super) fn told(&self) -> String {
-        let Pool { name, children, .. } = &self.pool;
-        let most = |most: &SourcedValue<u64>| format!(", pm.max_children {}{}", most.written, placed(&most.origin));
-        let most = children.as_ref().map(most);
-        format!("php-fpm's pool {name} ({}){}", self.place, most.unwrap_or_default())
-    }
-
-    /// Takes over how long a request takes when nothing else is asked.
-    pub(super) fn takes(&mut self, service: Duration) {
-        self.service = Some(service);
-    }
-
-    /// What caps it, with the signs that can be seen from outside.
-    pub(super) fn limits(&self, subject: &str) -> Vec<Limit> {
-        let busy = |of: f64| reached(&format!("{subject}.{BUSY}"), of, Strength::Consistent);
-        let queued = |n: f64, strength| reached(&format!("{subject}.{QUEUED}"), n, strength);
-        let signed = |limit: &Limit| {
-            // It is somebody else's: genkai changes nothing of it.
-            let mut limit = Limit { remedy: None, ..limit.clone() };
-            let id = limit.id.rsplit('.').next().unwrap_or_default().to_owned();
-            match (id.as_str(), &self.pool.children) {
-                ("max_children", Some(children)) => {
-                    let workers = children.value as f64;
-                    if let (Law::Workers { service, .. }, Some(took)) = (&mut limit.law, self.service) {
-                        let seconds = took.as_secs_f64().max(1e-6);
-                        *service = Some(seconds);
-                        limit.formula = format!(
-                            "{} children / {:.0} ms a request (asked alone, before any load) = {:.0} requests/s at most",
-                            children.value,
-                            seconds * 1e3,
-                            workers / seconds
-                        );
-                    }
-                    limit.caps += &format!(
-                        "; to lift it, raise pm.max_children{}, as far as processors and memory reach",
-                        placed(&children.origin)
-                    );
-                    limit.signatures = vec![
-                        log(&self.signature(), Strength::Decisive),
-                        busy(workers),
-                        queued(1.0, Strength::Supports),
-                    ];
-                }
-                ("backlog", _) => {
-                    let Law::Backlog { value } = limit.law else { return limit };
-                    limit.signatures = vec![queued(value - 1.0, Strength::Decisive)];
-                }
-                _ => {}
+    /// Its children as a limit, with the signs that can be seen from outside. It is somebody else's: genkai changes nothing of it.
+    fn children(&self, limit: &Limit, subject: &str) -> Limit {
+        let metric = |name: &str| format!("{subject}.{name}");
+        let place = placed(&limit.origin);
+        let caps =
+            format!("{}; to lift it, raise pm.max_children{place}, as far as processors and memory reach", limit.caps);
+        let mut own = Limit { remedy: None, caps, ..limit.clone() };
+        let Law::Workers { workers, service, .. } = &mut own.law else { return own };
+        // Where processors cannot feed all children, the pool fills because each child waits for its processor: the same signs, another
+        // cause, and more children would not help.
+        let (mut exhausted, mut waiting) = (Strength::Decisive, Strength::Supports);
+        if let Some(cost) = self.cost {
+            let (took, works) = (seconds(cost.service), seconds(cost.processor));
+            let (pool, processors) = (*workers / took, f64::from(cost.cores) / works);
+            *service = Some(took);
+            own.formula = format!(
+                "{workers} children / {:.0} ms a request (asked alone, before any load) = {pool:.0} requests/s at most (processors: \
+                 {processors:.0})",
+                took * 1e3
+            );
+            if pool > FED * processors {
+                (exhausted, waiting) = (Strength::Consistent, Strength::Consistent);
             }
-            limit
-        };
-        // What else the pool has shows itself to nobody outside.
-        let seen = |limit: &&Limit| [".max_children", ".backlog"].iter().any(|end| limit.id.ends_with(end));
-        self.limits.iter().filter(seen).map(signed).collect()
+        }
+        own.signatures = vec![
+            log(&self.signature(), exhausted),
+            reached(&metric(BUSY), *workers, Strength::Consistent),
+            reached(&metric(QUEUED), 1.0, waiting),
+        ];
+        own
     }
 
     /// What the pool's own message is called.
     fn signature(&self) -> String {
         format!("php-fpm.{}.max_children.reached", self.pool.name)
     }
+}
 
-    /// Its children, those that work, and who waits for one.
-    pub(super) fn look(&self, endpoint: &Endpoint, usage: &Usage) -> BTreeMap<String, f64> {
+impl Served for Serving {
+    fn told(&self) -> String {
+        let Pool { name, children, .. } = &self.pool;
+        let most = |most: &SourcedValue<u64>| format!(", pm.max_children {}{}", most.written, placed(&most.origin));
+        let most = children.as_ref().map(most);
+        format!("php-fpm's pool {name} ({}){}", self.place, most.unwrap_or_default())
+    }
+
+    fn costs(&mut self, cost: Cost) {
+        self.cost = Some(cost);
+    }
+
+    fn limits(&self, subject: &str) -> Vec<Limit> {
+        // What else the pool has shows itself to nobody outside.
+        let seen = |limit: &Limit| match limit.law {
+            Law::Workers { .. } => Some(self.children(limit, subject)),
+            Law::Backlog { value } => Some(Limit {
+                remedy: None,
+                signatures: vec![reached(&format!("{subject}.{QUEUED}"), value - 1.0, Strength::Decisive)],
+                ..limit.clone()
+            }),
+            _ => None,
+        };
+        self.limits.iter().filter_map(seen).collect()
+    }
+
+    fn look(&self, endpoint: &Endpoint, usage: &Usage) -> BTreeMap<String, f64> {
         let children = titled(usage, &format!("php-fpm: pool {}", self.pool.name));
         let mut seen = BTreeMap::from([(CHILDREN.to_owned(), children as f64)]);
         if let Some(connections) = endpoint.connections() {
@@ -134,8 +145,7 @@ impl Served {
         seen
     }
 
-    /// New lines of its log that tell of trouble.
-    pub(super) fn logs(&mut self, subject: &str) -> Vec<LogLine> {
+    fn logs(&mut self, subject: &str) -> Vec<LogLine> {
         let lines = self.log.as_mut().map(Tail::lines).unwrap_or_default();
         let (of, signature) = (format!("[pool {}] server reached", self.pool.name), self.signature());
         let bad = |line: &&str| ["WARNING", "ERROR", "ALERT"].contains(&level(line));
@@ -145,6 +155,19 @@ impl Served {
             signature: (line.contains(&of) && line.contains("max_children setting")).then(|| signature.clone().into()),
         })
     }
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_secs_f64().max(1e-6)
+}
+
+/// Processes of a tree whose title is `title`.
+fn titled(usage: &Usage, title: &str) -> u64 {
+    let is = |pid: u32| {
+        let text = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&text).trim_end_matches(['\0', ' ']) == title
+    };
+    usage.processes.iter().filter(|one| is(one.pid)).count() as u64
 }
 
 /// Where a value stands: ` (path:line)`; empty where it stands in no file.
