@@ -56,7 +56,11 @@ mod tests {
         assert_eq!(threads.busiest(own()), None);
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| while !stop.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
             threads.busiest(own());
             std::thread::sleep(Duration::from_millis(100));
             let seen = threads.busiest(own());

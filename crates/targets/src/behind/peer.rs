@@ -21,6 +21,8 @@ use crate::product::{Cost, Served};
 
 /// The busiest thread of all its processes, as a share of a core; after its subject.
 const THREAD: &str = "thread_cpu_max";
+/// Cores that all its processes use; after its subject. Not [`metric::CPU`]: it does not run on the cores that the servers of the run share.
+const PROCESSOR: &str = "processor";
 /// Connections that its accept queue had no room for, cumulative; after its subject.
 const DROPS: &str = "listen_drops_total";
 /// A thread that never waits has as much of a core, or more.
@@ -187,7 +189,7 @@ impl Peer {
         let Who::Known(known) = &mut self.who else { return Observation::default() };
         let usage = known.tree.sample();
         let mut metrics = BTreeMap::from([
-            (metric::CPU.to_owned(), usage.cpu),
+            (PROCESSOR.to_owned(), usage.cpu),
             (metric::WORKER_CPU_MAX.to_owned(), usage.busiest_cpu),
             (metric::RSS.to_owned(), usage.rss as f64),
         ]);
@@ -214,7 +216,7 @@ fn named(pid: u32) -> String {
     let words: Vec<String> = text.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let program = program.as_deref().and_then(name).or_else(|| Some(usage_name(pid)?)).unwrap_or_default();
+    let program = program.as_deref().and_then(name).or_else(|| usage_name(pid)).unwrap_or_default();
     let script = words.iter().skip(1).find(|word| !word.is_empty() && !word.starts_with('-'));
     match (program.as_str(), script) {
         (name, Some(script)) if name.starts_with("python") => name_of(script),
