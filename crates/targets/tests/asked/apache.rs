@@ -9,6 +9,7 @@ use genkai_model::explain::RemarkKind;
 use genkai_place::caps::Machine;
 use genkai_targets::apache::config::{Config, Reading};
 use genkai_targets::apache::limits::Facts;
+use genkai_targets::apache::route::Route;
 use genkai_targets::explain::Requests;
 
 use super::apache_said::Said;
@@ -138,6 +139,9 @@ fn server(random: &mut Random, mpm: &str, dir: &Path, depth: usize) -> String {
                 ])
             }
             4 | 5 => text += &directive(random, HOST, mpm),
+            6 if random.one_in(3) => {
+                text += random.pick(&["PidFile pid${N}\n", "DocumentRoot docs${N}\n", "DocumentRoot docs\n"])
+            }
             _ => text += &directive(random, SERVER, mpm),
         }
     }
@@ -165,6 +169,10 @@ fn make(number: u64, dir: &Path, port: u16) -> Made {
     let mut random = Random::of(seed(), number);
     let mpm = random.pick(&["event", "event", "worker", "prefork"]);
     let main = dir.join("httpd.conf");
+    // Apache refuses a DocumentRoot that is not there.
+    for number in ["", "9", "30", "50", "75"] {
+        std::fs::create_dir(dir.join(format!("docs{number}"))).unwrap();
+    }
     let load = |name: &str| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n");
     let root = dir.display();
     let mut text = format!(
@@ -221,6 +229,15 @@ fn facts(made: &Made) -> Facts {
     Facts::of(&config, &Requests::to(&made.host.0, "/app/x"), &Machine::of(&Environment::default()))
 }
 
+/// A path of the whole server as genkai reads it, from the server's root.
+fn place(made: &Made, name: &str) -> Option<String> {
+    let root = made.main.parent().unwrap();
+    let reading = Reading { root: root.to_owned(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+    let config = Config::read(&made.main, reading).unwrap();
+    let found = Route::global(&config, &[name])?;
+    Some(config.root().join(found.arg(0)?).display().to_string())
+}
+
 /// What is not the same.
 struct Differences {
     all: Vec<String>,
@@ -269,6 +286,14 @@ fn compared(made: &Made, said: &Said) -> Vec<String> {
     differences.same("KeepAlive", facts.keep_alive, keep);
     let body = said.last(host, &["limitrequestbody"]).map_or(1 << 30, |v| v.parse().unwrap_or(0));
     differences.same("LimitRequestBody", facts.body.value, body);
+    for (name, running) in
+        [("documentroot", "Main DocumentRoot"), ("errorlog", "Main ErrorLog"), ("pidfile", "PidFile")]
+    {
+        let (mine, theirs) = (place(made, name), said.runs_with(running));
+        if mine.is_some() {
+            differences.same(running, mine, theirs);
+        }
+    }
     // What httpd changes is told, and nothing else is said to be changed.
     for (names, name) in [
         (WORKERS, "MaxRequestWorkers"),
@@ -353,17 +378,13 @@ fn asked(made: &Made) -> Vec<String> {
     }
     let info = page(made.port, &made.host.0, "/server-info?server").unwrap_or_default();
     let told = |mark: &str| after(&info, mark).and_then(|n| n.parse::<u64>().ok());
-    differences.same(
-        "Timeout of the running server",
-        Some(facts.timeout.value.0 / 1_000_000_000),
-        told("connection: "),
-    );
-    let idle = info.split_once("keep-alive: ").and_then(|(_, rest)| after(rest, ""));
-    differences.same(
-        "KeepAliveTimeout",
-        Some(facts.keep_alive_timeout.value.0 / 1_000_000_000),
-        idle.and_then(|n| n.parse().ok()),
-    );
+    let (timeout, idle) = (told("connection: "), info.split_once("keep-alive: ").and_then(|(_, rest)| after(rest, "")));
+    // With a Timeout of 0 it gives up on a page that does not go out at once.
+    if facts.timeout.value.0 > 0 || timeout.is_some() {
+        differences.same("Timeout of the running server", Some(facts.timeout.value.0 / 1_000_000_000), timeout);
+        let mine = Some(facts.keep_alive_timeout.value.0 / 1_000_000_000);
+        differences.same("KeepAliveTimeout", mine, idle.and_then(|n| n.parse().ok()));
+    }
     drop(running);
     let log = std::fs::read_to_string(made.main.with_file_name("log")).unwrap_or_default();
     let pool =
@@ -380,10 +401,12 @@ fn asked(made: &Made) -> Vec<String> {
     differences.all
 }
 
-/// A copy that starts all its children at once, so that they can be counted.
+/// A copy that starts all its children at once, and ends none for having nothing to do, so that they can be counted.
 fn with_all_children(made: &Made) {
     let text = std::fs::read_to_string(&made.main).unwrap();
-    std::fs::write(&made.main, text + "StartServers 400\nLogLevel info proxy:debug\n").unwrap();
+    let more = "<IfModule prefork.c>\nMaxSpareServers 5000\n</IfModule>\n<IfModule !prefork.c>\nMaxSpareThreads 50000\n</IfModule>\n\
+                StartServers 400\nLogLevel info proxy:debug\n";
+    std::fs::write(&made.main, text + more).unwrap();
 }
 
 #[test]
