@@ -1,10 +1,13 @@
 //! What genkai reads in a VCL, against what varnishd makes of it (`varnishd -C`): whether it loads it, and what its backends are; what a running
 //! one says (`backend.list`, `vcl.show`, `param.show`); and how many requests a backend of it takes, and which one. `GENKAI_DIFFERENTIAL=2000` tries so many.
 
+#[path = "../differential/mod.rs"]
 mod differential;
+mod running;
+#[path = "../stage/mod.rs"]
 mod stage;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -14,7 +17,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use genkai_model::explain::{Explanation, RemarkKind};
-use genkai_model::limit::{Law, Origin};
+use genkai_model::limit::Law;
 use genkai_place::process::{Child, Signal, Spawn};
 use genkai_targets::catalog;
 use genkai_targets::explain::Requests;
@@ -241,11 +244,11 @@ struct Varnish {
 
 impl Varnish {
     fn start(vcl: &str) -> Varnish {
-        Varnish::start_with(vcl, "")
+        Varnish::start_with(vcl, "").expect("it starts")
     }
 
-    /// One whose VCL includes `more.vcl`.
-    fn start_with(vcl: &str, more: &str) -> Varnish {
+    /// One whose VCL includes `more.vcl`; none where it ends instead.
+    fn start_with(vcl: &str, more: &str) -> Option<Varnish> {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("more.vcl"), more).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -256,8 +259,12 @@ impl Varnish {
         command.arg(dir.path().join("n")).arg("-f").arg(&file);
         let child = Child::spawn(command, Spawn { name: "varnishd".to_owned(), ..Spawn::default() }).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        eventually(&format!("Varnish listens with\n{vcl}--- more.vcl\n{more}"), || TcpStream::connect(address).is_ok());
-        Varnish { dir, child, address }
+        let (mut varnish, mut ended) = (Varnish { dir, child, address }, false);
+        eventually("Varnish listens or ends", || {
+            ended = varnish.child.try_exited().is_some();
+            ended || TcpStream::connect(address).is_ok()
+        });
+        (!ended).then_some(varnish)
     }
 
     /// What it answers to a command.
@@ -438,82 +445,4 @@ fn the_backend_that_is_said_is_the_one_that_answers() {
     println!("{asked} requests, of {told} a backend is said, {} differences", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(told * 4 >= asked, "too few are told for the comparison to mean something: {told} of {asked}");
-}
-
-/// The part of a JSON answer that says something: after the version, the command and the time.
-fn answer(text: &str) -> Vec<serde_json::Value> {
-    let all: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
-    all.as_array().unwrap().iter().skip(3).cloned().collect()
-}
-
-/// Values of parameters that genkai takes as they are by default, as it says them.
-fn taken(explained: &Explanation) -> BTreeMap<String, f64> {
-    let timers = explained.timers.iter().filter(|one| matches!(one.origin, Origin::Default(_)));
-    let timers = timers.map(|one| {
-        let name = one.setting.rsplit_once(": ").map_or(&*one.setting, |(_, name)| name);
-        (name.to_owned(), one.span.map_or(0.0, |span| span.as_secs_f64()))
-    });
-    let limits = explained.limits.iter().filter(|limit| matches!(limit.origin, Origin::Default(_)));
-    timers.chain(limits.filter_map(|limit| Some((limit.setting.clone(), limit.value.parse().ok()?)))).collect()
-}
-
-#[test]
-fn what_a_running_varnish_says_of_itself_is_what_was_read() {
-    if !there() {
-        return;
-    }
-    let mut draw = Draw::seeded(72);
-    let total = count(4);
-    let dir = tempfile::tempdir().unwrap();
-    let texts: Vec<(String, String)> = (0..total).map(|_| written(&mut draw)).collect();
-    let (started, wrong) = judged(total, 2, |number| {
-        let (main, more) = &texts[number];
-        let at = dir.path().join(number.to_string());
-        fs::create_dir_all(&at).unwrap();
-        fs::write(at.join("default.vcl"), main).unwrap();
-        fs::write(at.join("more.vcl"), more).unwrap();
-        // A socket that is not there is looked for when it starts.
-        if main.contains(".path") || more.contains(".path") || compiled(&at.join("default.vcl"), &at.join("n")).is_err()
-        {
-            return (false, None);
-        }
-        let varnish = Varnish::start_with(main, more);
-        let file = varnish.dir.path().join("default.vcl");
-        let explained = explained(&file).unwrap();
-        let listed = answer(&varnish.says(&["backend.list", "-j"]));
-        let theirs: BTreeSet<String> = listed
-            .iter()
-            .flat_map(|one| one.as_object().unwrap().iter())
-            .filter(|(_, value)| value["type"] == "backend")
-            .map(|(name, _)| name.trim_start_matches("boot.").to_owned())
-            .collect();
-        let named = explained.timers.iter().filter_map(|one| one.setting.strip_prefix("backend ")?.split_once(':'));
-        let mine: BTreeSet<String> = named.map(|(name, _)| name.to_owned()).collect();
-        let mut all = Vec::new();
-        if mine != theirs {
-            all.push(format!("backends: genkai {mine:?}, Varnish {theirs:?}"));
-        }
-        let shown = varnish.says(&["vcl.show", "-v", "boot"]);
-        let files: BTreeSet<&str> = shown
-            .lines()
-            .filter_map(|line| line.strip_prefix("// VCL.SHOW ")?.splitn(3, ' ').nth(2))
-            .map(|name| name.rsplit('/').next().unwrap_or(name))
-            .filter(|name| *name != "Builtin" && *name != "<builtin>")
-            .collect();
-        let read: BTreeSet<&str> = explained.files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
-        if read != files {
-            all.push(format!("files: genkai {read:?}, Varnish {files:?}"));
-        }
-        let parameters = answer(&varnish.says(&["param.show", "-j"]));
-        for (name, mine) in taken(&explained) {
-            let found = parameters.iter().find(|one| one["name"] == name.as_str());
-            if let Some(theirs) = found.and_then(|one| one["value"].as_f64()).filter(|theirs| *theirs != mine) {
-                all.push(format!("{name}: genkai {mine}, Varnish {theirs}"));
-            }
-        }
-        (true, (!all.is_empty()).then(|| format!("--- {number}\n{}\n{main}--- more.vcl\n{more}", all.join("\n"))))
-    });
-    println!("{total} VCLs, {started} started, {} differences", wrong.len());
-    assert!(wrong.is_empty(), "{}", wrong.into_iter().take(8).collect::<Vec<_>>().join("\n"));
-    assert!(started * 6 >= total, "too few start for the comparison to mean something");
 }
