@@ -43,7 +43,11 @@ const SERVER: &[(&str, &[&str], &[&str])] = &[
 const HOST: &[(&str, &[&str], &[&str])] = &[
     ("Timeout", &["60", "5", "300", "2min", "500ms", "1h", "7s", "${N}"], &["x", "5 s", ""]),
     ("KeepAlive", &["On", "off", "ON", "Off", "On Off"], &["maybe", "1", ""]),
-    ("KeepAliveTimeout", &["5", "500ms", "2s", "1min", "0", "5sec", "1h", "2min30"], &["5x", "5S", "-1", "x", "5m"]),
+    (
+        "KeepAliveTimeout",
+        &["5", "500ms", "2s", "1min", "0", "0", "5sec", "1h", "2min30"],
+        &["5x", "5S", "-1", "x", "5m"],
+    ),
     ("ProxyTimeout", &["60", "5", "500ms", "2min", "7x"], &["0", "x", "-1"]),
     ("LimitRequestBody", &["0", "1024", "1073741824"], &["5k", "-1", "99999999999999999999"]),
     ("MaxKeepAliveRequests", &["100", "0", "7"], &["x"]),
@@ -280,7 +284,11 @@ fn compared(made: &Made, said: &Said) -> Vec<String> {
     let told = limit(&genkai, "apache.MaxRequestWorkers").or_else(|| limit(&genkai, "apache.ServerLimit"));
     differences.same("the limit", told.and_then(|l| slots(&l.law)).map(f64::round), Some(workers as f64));
     let host = made.host.1;
-    let whole = |name: &str, default| seconds(said.last(host, &[name]), default);
+    // A host whose time is 0 has the server's.
+    let whole = |name: &str, default| match seconds(said.last(host, &[name]), default) {
+        0 => seconds(said.last(0, &[name]), default),
+        own => own,
+    };
     differences.same("Timeout", facts.timeout.value.0 / 1_000_000_000, whole("timeout", 60));
     let keep = said.last(host, &["keepalive"]).is_none_or(|v| !v.to_lowercase().starts_with("off"));
     differences.same("KeepAlive", facts.keep_alive, keep);
