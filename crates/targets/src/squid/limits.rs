@@ -4,6 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
+use super::access;
 use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
 use super::settings::{UNLIMITED, bytes, integer};
@@ -46,7 +47,7 @@ pub(super) fn of(config: &Config, available: u64, machine: &Machine, direct: boo
     let first = [max_filedescriptors(config, available), backlog(config, available, machine), cpu(config, machine)];
     let peers = peers(config).filter(|_| !direct);
     let more = [Some(object(config)), rock(config), per_client(config), body(config), peers];
-    first.into_iter().chain(more.into_iter().flatten()).collect()
+    first.into_iter().chain(more.into_iter().flatten()).chain(access::limits(config)).collect()
 }
 
 /// Those that decide what a cache of genkai's own making can hold: all else of it is Squid's default.

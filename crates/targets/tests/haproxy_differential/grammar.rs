@@ -100,6 +100,10 @@ impl Maker {
                 self.line(&format!("stats maxconn {n}"));
             }
         }
+        // In a file that is only read.
+        if self.ports.contains(&7000) && self.random.percent(15) {
+            self.line("stats socket 127.0.0.1:7999 level admin");
+        }
         for _ in 0..self.random.below(5) {
             let n = self.number();
             let text = match self.random.below(11) {
@@ -273,7 +277,7 @@ impl Maker {
         let from = self.from(defaults);
         let _ = writeln!(self.text, "frontend f{n}{from}");
         self.mode(mode, if defaults.is_empty() { 100 } else { 30 });
-        for _ in 0..1 + self.random.below(2) {
+        for _ in 0..self.random.of(&[&1, &2, &1, &0]).to_owned() {
             self.bind();
         }
         for _ in 0..self.random.below(4) {
@@ -285,7 +289,8 @@ impl Maker {
         }
         if self.random.percent(90) {
             let to = if self.random.percent(self.odd) { backs } else { self.random.below(backs) };
-            self.line(&format!("default_backend b{to}"));
+            let rest = if self.random.percent(self.odd) { " if { src 10.0.0.1 }" } else { "" };
+            self.line(&format!("default_backend b{to}{rest}"));
         }
         if self.random.percent(4) {
             let text = self.random.of(&["disabled", "enabled"]);

@@ -52,15 +52,15 @@ pub(super) fn refused(config: &Config) -> Vec<Remark> {
     out
 }
 
-/// Nobody listens.
+/// Nobody listens: src/haproxy.c, main. The socket of the statistics is a listener, too.
 fn silent(config: &Config) -> Option<Remark> {
     let fronts = || config.sections().iter().filter(|s| s.is_front());
     let listens = fronts().any(|s| !is_off(config, s) && config.inside(s).iter().any(|f| f.is("bind")));
     let others = config.sections().iter().any(|s| matches!(s.kind.as_str(), "peers" | "log-forward" | "program"));
-    if listens || others {
+    if listens || others || config.global("stats socket").is_some() {
         return None;
     }
-    let text = "no frontend has a bind: HAProxy does not start".to_owned();
+    let text = "no frontend has a bind, and there is no stats socket: HAProxy does not start".to_owned();
     Some(remark(RemarkKind::Unknown, None, "bind", text, Some("frontend ... bind :80".to_owned())))
 }
 
@@ -116,6 +116,7 @@ fn line(config: &Config, section: &Section, found: &Found) -> Option<String> {
             _ => Some("is http or tcp".to_owned()),
         },
         "use_backend" if section.is_front() => target(config, section, found),
+        "default_backend" if proxy && found.words.len() > 2 => Some("takes one name, and no condition".to_owned()),
         "bind" if found.words.len() < 2 && section.is_front() => Some("needs an address".to_owned()),
         _ => None,
     }
