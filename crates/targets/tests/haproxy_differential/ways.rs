@@ -106,7 +106,7 @@ fn before(random: &mut Random) -> String {
         2 => format!("    tcp-request connection reject if {}\n", random.of(&["TRUE", "FALSE", "{ src 10.0.0.0/8 }"])),
         3 => "    tcp-request connection accept if TRUE\n    tcp-request connection reject\n".to_owned(),
         _ => {
-            let action = random.of(&["reject", "accept", "silent-drop"]);
+            let action = random.of(&["reject", "accept"]);
             format!("    tcp-request content {action} {}\n", condition(random))
         }
     }

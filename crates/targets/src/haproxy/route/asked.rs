@@ -1,7 +1,15 @@
 //! What is known of the requests under test, while rules are looked at.
 
-use super::rules::Changed;
 use crate::files::Requests;
+
+/// What a rule rewrites of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Changed {
+    All,
+    Path,
+    Query,
+    Host,
+}
 
 /// What the requests under test tell of themselves.
 pub(super) struct Asked<'r> {

@@ -1,19 +1,10 @@
 //! What may end a request before a server gets it: the rules of the connection, of its content and of the request, and what HAProxy
 //! answers itself (`monitor-uri`, its statistics).
 
-use super::asked::Asked;
+use super::asked::{Asked, Changed};
 use super::{Route, acl};
 use crate::haproxy::config::{Config, Found, Section};
 use crate::haproxy::proxy::{self, Mode};
-
-/// What a rule rewrites of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Changed {
-    All,
-    Path,
-    Query,
-    Host,
-}
 
 /// What the action of a rule does to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +143,7 @@ impl<'c> Route<'c> {
         // What a section says of them itself leaves nothing of what `defaults` say (src/cfgparse-listen.c).
         let lines = |s: &'c Section| config.inside(s).iter().filter(|f| f.is("stats"));
         let Some(own) = config.lineage(section).find(|s| lines(s).next().is_some()) else { return };
-        let written = lines(own).filter(|f| f.is("stats uri")).last();
+        let written = lines(own).rfind(|f| f.is("stats uri"));
         let prefix = written.and_then(|f| f.arg(1)).unwrap_or("/haproxy?stats");
         if asked.target.is_none_or(|target| target.starts_with(prefix)) {
             self.doubts.extend(written.or_else(|| lines(own).next()));
