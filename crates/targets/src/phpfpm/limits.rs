@@ -144,11 +144,7 @@ fn children(pool: &Pool, held: &SourcedValue<u64>, machine: &Machine) -> Limit {
     Limit {
         caps: "requests that PHP works on at once; further ones wait in the accept queue".to_owned(),
         law: Law::Workers { workers: n as f64, queue: Some(queue as f64), service: None, wait: None },
-        formula: format!(
-            "requests/s <= {n} children / time of a request: {} at 100 ms, {n} at 1 s{}",
-            n.saturating_mul(10),
-            if pool.manager == "ondemand" { ON_DEMAND } else { "" }
-        ),
+        formula: format!("{}{}", rates(n), if pool.manager == "ondemand" { ON_DEMAND } else { "" }),
         source: "php.net/manual/install.fpm.configuration#pm.max-children; Little's law".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         remedy: Some(Remedy {
@@ -157,6 +153,12 @@ fn children(pool: &Pool, held: &SourcedValue<u64>, machine: &Machine) -> Limit {
         }),
         ..limit(pool, "pm.max_children", held)
     }
+}
+
+/// What so many children answer at most.
+fn rates(children: u64) -> String {
+    let fast = children.saturating_mul(10);
+    format!("requests/s <= {children} children / time of a request: {fast} at 100 ms, {children} at 1 s")
 }
 
 /// `pm.max_children` where `process.max` gives all pools fewer children together than they ask for: a pool alone gets those, of several the
@@ -169,7 +171,7 @@ fn sharing(limit: Limit, most: u64, pools: &[Pool]) -> Limit {
         _ => Law::Unknown,
     };
     let formula = match pools.len() {
-        1 => format!("{most} children: process.max of global"),
+        1 => format!("{}; process.max of global gives no more", rates(most)),
         _ => format!("from 0 to {most} children: process.max of global is shared, and who asks first has them"),
     };
     Limit { law, formula, ..limit }
