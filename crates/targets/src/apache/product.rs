@@ -122,7 +122,8 @@ impl Product for Apache {
     }
 
     fn limits(of: &Variant<Self>, _: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(&facts(of, machine)).into_iter().chain(limits::accidents()).collect()
+        let facts = facts(of, machine);
+        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {
