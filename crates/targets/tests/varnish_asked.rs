@@ -34,13 +34,16 @@ fn explained(file: &Path) -> Result<Explanation, String> {
     catalog::explain(Some("varnish"), file, &Requests::to("localhost", "/")).map_err(|e| e.to_string())
 }
 
-const TIMES: [&str; 16] =
-    ["1s", "500ms", "3 s", "1.5m", "2h", "1d", "1w", "0.25y", "0s", "60s", "10s", "3.500s", "5", "\"5s\"", ".5s", "1x"];
-const NUMBERS: [&str; 12] = ["0", "1", "7", "25", "010", "100", "300", "64", "-1", "\"5\"", "3.5", "1k"];
+const TIMES: [&str; 18] = [
+    "1s", "500ms", "3 s", "1.5m", "2h", "1d", "1w", "0.25y", "0s", "60s", "10s", "3.500s", "5", "\"5s\"", ".5s", "1x",
+    "-5s", "1s 2s",
+];
+const NUMBERS: [&str; 14] =
+    ["0", "1", "7", "25", "010", "100", "300", "64", "3.5", "\"5\"", "-1", "5 5", "1 + 1", "1k"];
 
-/// A value, of forty about one of the wrong ones at the end.
+/// A value, of fifteen about one of the wrong ones at the end.
 fn value<'a>(draw: &mut Draw, all: &[&'a str]) -> &'a str {
-    let end = if draw.below(40) == 0 { all.len() } else { all.len() - 4 };
+    let end = if draw.below(15) == 0 { all.len() } else { all.len() - 6 };
     all[draw.below(end)]
 }
 

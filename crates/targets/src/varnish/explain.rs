@@ -184,4 +184,24 @@ mod tests {
             (Some(Span::from_millis(3500)), Some(Span::from_millis(100)), None)
         );
     }
+
+    /// varnishd 7.1 refuses each ("Expected CNUM got '-'", "Expected ';' got '5'").
+    #[test]
+    fn whatever_stands_in_a_value_is_looked_at() {
+        let (dir, file) = (tempfile::tempdir().unwrap(), "default.vcl");
+        let says = |line: &str| {
+            let text = format!("vcl 4.1;\nbackend default {{ .host = \"h\"; {line} }}\n");
+            std::fs::write(dir.path().join(file), text).unwrap();
+            remarks(&Vcl::read(&dir.path().join(file)).unwrap())
+        };
+        for wrong in [
+            ".max_connections = -1;",
+            ".max_connections = 5 5;",
+            ".max_connections = 5 + 1;",
+            ".connect_timeout = -5s;",
+        ] {
+            assert_eq!(says(wrong).len(), 1, "{wrong}");
+        }
+        assert_eq!(says(".max_connections = 5; .connect_timeout = 3 s; .first_byte_timeout = 1.5m;"), []);
+    }
 }
