@@ -144,7 +144,7 @@ mod tests {
         let expected =
             [("refuses", "a"), ("refuses", "b"), ("slow", "a"), ("slow", "b")].map(|(what, name)| server(what, name));
         assert_eq!(names, expected);
-        assert_eq!((two[1].1.as_str(), &two[1].2), ("127.0.0.1:2", &Origin::File { path: "/x".into(), line: 10 }));
+        assert_eq!((two[1].1.as_str(), &two[1].2), ("127.0.0.1:2", &Origin::File { path: "/x".into(), line: 11 }));
         assert!(ids(&with("", " server a 127.0.0.1:1\n")).is_empty(), "the only one is the backend");
         let tcp = with("", " server a 127.0.0.1:1\n server b 127.0.0.1:2\n").replace("mode http", "mode tcp");
         assert!(ids(&tcp).iter().all(|(id, ..)| !id.contains("slow")), "no time is told in TCP mode");
