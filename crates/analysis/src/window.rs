@@ -97,6 +97,12 @@ pub fn merge<'t>(ticks: impl IntoIterator<Item = &'t Tick>, pick: impl Fn(&Tick)
     all
 }
 
+/// Requests that met the end of a kept connection in a tick: made again, or failed.
+pub fn met_end(tick: &Tick) -> u64 {
+    let lost = |e: &&ErrorCount| matches!(e.kind, ErrorKind::EofReused | ErrorKind::ResetReused);
+    tick.retried + tick.errors.iter().filter(lost).map(|e| e.count).sum::<u64>()
+}
+
 /// As [`merge`], of a histogram that not every tick has.
 pub fn merge_some<'t>(
     ticks: impl IntoIterator<Item = &'t Tick>,

@@ -23,6 +23,7 @@ mod hanging;
 mod idle_requests;
 mod instants;
 mod intervals;
+mod kept;
 mod latencies;
 mod laws;
 mod load;

@@ -13,6 +13,7 @@ use crate::broken::{self, Judged};
 use crate::events::{Line, merged, sum, sum_where};
 use crate::generator::STEEP;
 use crate::instants;
+use crate::kept;
 use crate::laws::{self, Ends, Met, predicted};
 
 /// How far from a range counts as there: a tenth.
@@ -248,8 +249,13 @@ impl<'a, 'e> Case<'a, 'e> {
                     "text": first.text("/text"), "at": at / 1e6, "strength": strength }),
                 )
             }
-            Sign::Grew(metric) => {
+            Sign::Silent { after } => kept::kept(&self.ticks(), *after),
+            Sign::Paced { rate, after } => kept::paced(&self.ticks(), *rate, *after),
+            Sign::Grew(metric) | Sign::GrewAsEnded(metric) => {
                 let all = self.values(metric);
+                if matches!(signature.sign, Sign::GrewAsEnded(_)) && !kept::met_as_it_grew(&self.ticks(), &all) {
+                    return None;
+                }
                 let before = all.iter().rev().find(|(at, ..)| *at < self.from).or(all.first())?;
                 let after = all.iter().filter(|(at, ..)| self.holds(*at) && *at > before.0).map(|(_, value, _)| *value);
                 let after = after.reduce(f64::max).filter(|after| *after > before.1)?;
@@ -331,15 +337,8 @@ impl<'a, 'e> Case<'a, 'e> {
     fn silence(&self, limit: &Limit) -> Option<Json> {
         let Law::Idle { after } = limit.law else { return None };
         let ticks = self.ticks();
-        let silent = merged(&ticks, "/disconnects/silent");
         let of = sum(&ticks, "/disconnects/closed") + sum(&ticks, "/disconnects/cut");
-        let nanoseconds = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
-        let (low, high) = (nanoseconds(after * 0.9), nanoseconds(after * 1.1 + 1.0));
-        let count = silent.over(low, false) - silent.over(high, true);
-        let seen = silent.quantile(0.5)?;
-        (count >= 3.0 && count * 2.0 > of).then(
-            || json!({ "evidence": "silence", "count": count as u64, "of": of as u64, "seen": seen, "allowed": after }),
-        )
+        kept::silent(&ticks, "/disconnects/silent", of, after)
     }
 
     /// How much of what clients saw a limit can cause (none: nothing of it), and the evidence for that.

@@ -11,7 +11,8 @@ use genkai_engine::FAILURE_PACE;
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Arrivals, Load, Reuse, Stop};
 use genkai_model::units::{Span, Spread};
-use server::{HELLO, Server, load, make, read_request, reset, users};
+use hdrhistogram::Histogram;
+use server::{HELLO, Seen, Server, load, make, read_request, reset, users};
 
 #[test]
 fn nobody_listens() {
@@ -123,6 +124,13 @@ fn a_connection_that_ends_instead_of_answering() {
     }
 }
 
+/// How long nothing had been said on kept connections before the server ended them.
+fn silences(seen: &Seen) -> Histogram<u64> {
+    let mut all = genkai_model::histogram::empty();
+    seen.ticks.iter().for_each(|tick| tick.kept_silent.add_to(&mut all).unwrap());
+    all
+}
+
 /// Answers so many requests of a connection, reads another, counts it, and closes.
 fn closes_after(good: usize, asked: &Arc<AtomicUsize>) -> Server {
     let asked = Arc::clone(asked);
@@ -145,6 +153,7 @@ fn a_request_that_meets_the_end_of_a_kept_connection_is_made_again_and_has_not_f
     let seen = make(&Load { retry: true, ..load(server.address, 9) });
     assert_eq!((seen.ok(), seen.errors(), seen.sum(|t| t.retried), seen.sent()), (9, 0, 4, 9));
     assert_eq!((asked.load(Ordering::SeqCst), server.connections()), (9 + 4, 5), "as the server counts");
+    assert_eq!(silences(&seen).len(), 4, "each end of a kept connection is told with the silence before it");
     let server = gives_up_after(2, true);
     let seen = make(&Load { retry: true, ..load(server.address, 3) });
     assert_eq!((seen.ok(), seen.errors(), seen.sum(|t| t.retried)), (3, 0, 1), "a reset is an end, too");

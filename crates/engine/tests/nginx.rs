@@ -75,6 +75,9 @@ fn when_nginx_closes() {
         .over(3)
         .holds(&server);
     assert_eq!(seen.sum(|t| t.closed_idle), 2);
+    let mut silent = genkai_model::histogram::empty();
+    seen.ticks.iter().for_each(|tick| tick.kept_silent.add_to(&mut silent).unwrap());
+    assert_eq!(silent.len(), 2, "each has the silence before its end");
     // Eight thousand bytes at a hundred a second.
     get("/drip", 2).timeout_ms(200).fails(ErrorKind::Timeout, 2).over(2).holds(&server);
 }

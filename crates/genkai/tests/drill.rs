@@ -41,6 +41,16 @@ fn nobody_behind_haproxy() {
 }
 
 #[test]
+fn one_of_two_servers_refuses() {
+    right("haproxy-refusing-server");
+}
+
+#[test]
+fn one_of_two_servers_is_slow() {
+    right("haproxy-slow-server");
+}
+
+#[test]
 fn a_server_slower_than_haproxy_waits() {
     right("haproxy-timeout");
 }

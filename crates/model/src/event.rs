@@ -243,6 +243,10 @@ pub struct Tick {
     pub opened: u64,
     /// Idle connections the server closed in the interval, noticed before a request was sent on them.
     pub closed_idle: u64,
+    /// How long nothing had been said on kept connections of HTTP/1.1 that the server closed without a word before it (no
+    /// `Connection: close`), ns: those closed while idle, and those whose end a request met.
+    #[serde(default, skip_serializing_if = "Payload::is_empty")]
+    pub kept_silent: Payload,
     /// Requests written in the interval.
     pub sent: u64,
     /// Requests that were made again, because the server closed a kept connection before a byte of their response (RFC 9112 section

@@ -208,6 +208,20 @@ pub enum Sign {
     },
     /// WebSockets were closed with this code.
     Closed(u16),
+    /// Requests met the end of kept connections, most of which the server closed when nothing had been said on them for so long.
+    Silent {
+        /// Seconds.
+        after: f64,
+    },
+    /// Responses take about as long as it takes to send them at this pace.
+    Paced {
+        /// Bytes a second.
+        rate: f64,
+        /// Bytes that go before it counts.
+        after: f64,
+    },
+    /// Requests met the end of kept connections in the seconds in which this cumulative metric grew.
+    GrewAsEnded(String),
     /// This gauge reached this number.
     Reached {
         /// The gauge.
@@ -278,7 +292,7 @@ pub enum RemedyUnit {
     Seconds,
     /// Whole seconds with their unit, as `30s`: for products to which a plain number is something else.
     Time,
-    /// `off` (or the product's word for none): no number lifts it, only removing it does.
+    /// `0`, the word of products for none: no number lifts it, only removing it does.
     Off,
     /// Requests a second with the burst allowed, as `600r/s burst=120`: the burst grows with the rate, so that it covers
     /// the same time.

@@ -95,6 +95,6 @@ fn written(unit: RemedyUnit, law: &Law) -> String {
         (RemedyUnit::Count | RemedyUnit::Seconds, _) => format!("{}", number.ceil()),
         (RemedyUnit::Time, _) => format!("{}s", number.ceil()),
         (RemedyUnit::Bytes, _) => Bytes(number.ceil().max(0.0) as u64).to_string(),
-        (RemedyUnit::Off, _) => "off".to_owned(),
+        (RemedyUnit::Off, _) => "0".to_owned(),
     }
 }

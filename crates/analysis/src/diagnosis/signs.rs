@@ -1,11 +1,14 @@
 //! What a limit leaves behind: its log lines, the counters it makes grow, the gauges it holds at a mark.
 
-use genkai_model::evidence::LogLine;
+use genkai_model::event::Tick;
+use genkai_model::evidence::{LogLine, Sample};
 use genkai_model::finding::Evidence;
 use genkai_model::limit::{Sign, Signature};
 use genkai_model::record::Trial;
 
-use crate::window::US;
+use super::silence;
+use crate::capacity::TOLERANCE;
+use crate::window::{self, US};
 
 /// How long before the break signs may begin, microseconds. A limit may bite some clients before so many that the
 /// objective fails; and looks at servers come at intervals of their own.
@@ -71,6 +74,13 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
             let count = closed(*code, trial);
             (count > 0).then_some(Evidence::Closed { code: *code, count })
         }
+        Sign::Paced { rate, after } => paced(*rate, *after, &trial.ticks),
+        Sign::Silent { after } => silence::kept(*after, &trial.ticks),
+        Sign::GrewAsEnded(metric) => {
+            let (from, to) =
+                growth(metric, trial, seconds).filter(|_| ended_as_grew(metric, &trial.samples, &trial.ticks))?;
+            Some(Evidence::Grew { metric: metric.clone(), from, to, strength })
+        }
         Sign::Reached { metric, value } => {
             let seen = gauge(metric, trial, seconds, |_| Some(*value))?;
             let mark = *value;
@@ -88,6 +98,47 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
 fn closed(code: u16, trial: &Trial) -> u64 {
     let closes = trial.ticks.iter().filter_map(|t| t.messages.as_ref()).flat_map(|m| &m.closes);
     closes.filter(|close| close.code == code).map(|close| close.count).sum()
+}
+
+/// Least part of the time to send a response that a request must take.
+const PACED: f64 = 0.3;
+/// What a request takes beside, seconds.
+const BESIDE: f64 = 0.05;
+
+/// That requests take about as long as it takes to send their responses at `rate` bytes a second, `after` of which go at once. A second's
+/// worth of what is left may go at once, too.
+fn paced(rate: f64, after: f64, ticks: &[Tick]) -> Option<Evidence> {
+    let sum = |count: fn(&Tick) -> u64| ticks.iter().map(count).sum::<u64>() as f64;
+    let bytes = sum(|t| t.bytes_in) / sum(|t| t.ok).max(1.0);
+    let seen = window::quantile(&window::merge(ticks, |t| &t.service), 0.5)?;
+    let takes = (bytes - after).max(0.0) / rate;
+    let least = (takes - 1.0).max(PACED * takes);
+    (takes > 0.0 && (least..=takes * (1.0 + TOLERANCE) + BESIDE).contains(&seen)).then_some(Evidence::Paced {
+        bytes,
+        seen,
+        takes,
+    })
+}
+
+/// How long before a process is gone its connections may have ended, microseconds: it closes what is idle first, lingers for two seconds
+/// (httpd server/core: SECONDS_TO_LINGER), and is looked at in intervals.
+const LINGERS_US: i64 = 3_500_000;
+/// The same after it was seen to be gone: what was closed is noticed by the next request.
+const NOTICED_US: i64 = 500_000;
+/// Part of the requests that must have met an end while the metric grew.
+const NEARLY_ALL: f64 = 0.9;
+
+/// Whether nearly all requests that met the end of a kept connection did so while `metric` grew.
+fn ended_as_grew(metric: &str, samples: &[(i64, Sample)], ticks: &[Tick]) -> bool {
+    let values: Vec<(i64, f64)> = samples.iter().filter_map(|(at, s)| Some((*at, *s.metrics.get(metric)?))).collect();
+    let grew: Vec<i64> = values.windows(2).filter(|pair| pair[1].1 > pair[0].1).map(|pair| pair[1].0).collect();
+    let near = |tick: &&Tick| {
+        let (from, to) = (tick.from_us as i64 - NOTICED_US, tick.to_us as i64 + LINGERS_US);
+        grew.iter().any(|at| (from..=to).contains(at))
+    };
+    let met: u64 = ticks.iter().map(window::met_end).sum();
+    let during: u64 = ticks.iter().filter(near).map(window::met_end).sum();
+    met > 0 && during as f64 >= NEARLY_ALL * met as f64
 }
 
 /// When the first line came, how many came, and the first.
@@ -130,4 +181,49 @@ fn value_near(metric: &str, trial: &Trial, index: usize) -> Option<f64> {
     let value = |(_, s): &(i64, genkai_model::evidence::Sample)| s.metrics.get(metric).copied();
     let (before, after) = trial.samples.split_at((index + 1).min(trial.samples.len()));
     before.iter().rev().find_map(value).or_else(|| after.iter().find_map(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use genkai_model::histogram::{self, Payload};
+
+    use super::*;
+
+    #[test]
+    fn responses_that_are_sent_at_a_pace_take_the_time_of_their_bytes() {
+        let tick = |each: u64, took: f64| {
+            let mut service = histogram::empty();
+            service.record_n((took * 1e9) as u64, 10).unwrap();
+            [Tick { ok: 10, bytes_in: 10 * each, service: Payload::encode(&service), ..Tick::default() }]
+        };
+        let seen = |each, took, after| paced(20_000.0, after, &tick(each, took)).is_some();
+        assert!(seen(10_000, 0.4, 0.0) && seen(60_000, 2.1, 0.0));
+        assert!(!seen(10_000, 0.02, 0.0), "sent at once");
+        assert!(!seen(10_000, 0.9, 0.0) && !seen(60_000, 1.5, 0.0), "something else");
+        assert!(!seen(10_000, 0.4, 10_000.0), "all of it goes before the pace counts");
+    }
+
+    #[test]
+    fn what_ends_connections_counts_only_where_requests_met_their_end() {
+        let sample = |second: i64, ended: f64| {
+            let metrics = BTreeMap::from([("ended".to_owned(), ended)]);
+            (second * 1_000_000, Sample { subject: "proxy".into(), metrics })
+        };
+        let tick = |second: u64, retried: u64| Tick {
+            from_us: second * 1_000_000,
+            to_us: (second + 1) * 1_000_000,
+            retried,
+            ..Tick::default()
+        };
+        let samples: Vec<_> = (0..20).map(|second| sample(second, if second < 10 { 2.0 } else { 3.0 })).collect();
+        let met = |seconds: &[u64]| {
+            let ticks: Vec<Tick> = (0..20).map(|n| tick(n, u64::from(seconds.contains(&n)))).collect();
+            ended_as_grew("ended", &samples, &ticks)
+        };
+        assert!(met(&[9, 8]), "just before it was seen to be gone");
+        assert!(!met(&[]) && !met(&[2, 3]) && !met(&[12]) && !met(&[9, 15]));
+        assert!(!ended_as_grew("other", &samples, &[tick(9, 1)]));
+    }
 }

@@ -211,6 +211,13 @@ impl Ledger {
         self.handover.open.closed();
     }
 
+    /// The server closed a kept connection on which nothing had been said for `silent`.
+    pub(crate) fn kept_ended(&mut self, now: Moment, silent: Moment) {
+        if self.open(now) {
+            self.tally.kept_silent.record(silent);
+        }
+    }
+
     /// The peer closed an idle connection ([`closed`](Self::closed) follows).
     pub(crate) fn closed_idle(&mut self, now: Moment) {
         if self.open(now) {

@@ -16,6 +16,8 @@ figures! {
     Tally tells Tick {
         opened: u64,
         closed_idle: u64,
+        /// From the last response to the end that was noticed.
+        kept_silent: Distribution,
         sent: u64,
         retried: u64,
         ok: u64,

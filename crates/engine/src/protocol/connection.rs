@@ -29,6 +29,8 @@ pub(crate) struct Connection {
     pub(crate) stream: Option<Stream>,
     /// Whether it has carried a response: tells a keep-alive race from a refusal.
     pub(super) reused: bool,
+    /// When the last response had arrived.
+    pub(super) answered: Moment,
     /// What is known of the last read.
     pub(super) last: Cell<Last>,
     /// The present moment, while nothing has been waited for since the last response.
@@ -54,7 +56,16 @@ impl Connection {
     /// The same, to an endpoint that is not the load's own.
     pub(crate) fn toward(core: Rc<Core>, endpoint: Rc<Endpoint>) -> Connection {
         let slot = core.deadlines.slot();
-        Connection { core, endpoint, slot, stream: None, reused: false, last: Cell::default(), fresh: None }
+        Connection {
+            core,
+            endpoint,
+            slot,
+            stream: None,
+            reused: false,
+            answered: 0,
+            last: Cell::default(),
+            fresh: None,
+        }
     }
 
     /// The protocol agreed on by ALPN; none without TLS.
@@ -143,7 +154,15 @@ impl Connection {
     fn forget_idle(&mut self) {
         let now = self.core.clock.now();
         self.core.ledger.borrow_mut().closed_idle(now);
+        self.kept_ended(now, now);
         self.close();
+    }
+
+    /// Counts the silence before the end of a kept connection, which lasted until `at`.
+    pub(super) fn kept_ended(&self, now: Moment, at: Moment) {
+        if self.reused {
+            self.core.ledger.borrow_mut().kept_ended(now, at.saturating_sub(self.answered));
+        }
     }
 
     /// Lets the server close first, for a while.

@@ -15,13 +15,13 @@ const KINDS: [(&str, &[&str]); 11] = [
     ("ports", &["ports"]),
     ("rate or key", &["limit_conn", "limit_req", "rate-limit"]),
     ("size", &["body", "Body", "max_message", "max_size", "buffer", "bufsize"]),
-    ("time", &["timeout", "Timeout", "idle", "service_time", "alone", "limit_rate"]),
+    ("time", &["timeout", "Timeout", "idle", "service_time", "alone", "limit_rate", "keep-alive", "MaxSpare"]),
     ("pool to the backend", &["server.maxconn", "ProxyPass", "max_conns", "request_count"]),
     ("connections", &["worker_connections", "nofile", "ulimit", "maxconn"]),
     ("workers", &["MaxRequestWorkers", "ServerLimit", "ThreadsPerChild"]),
     ("processor", &["cpu"]),
     ("Redis", &["redis."]),
-    ("backend", &["backend", "upstream", "SSLProxyEngine"]),
+    ("backend", &["backend", "upstream", "SSLProxyEngine", "server.slow", "server.refuses"]),
 ];
 
 const HOLDS: &str = "holds";

@@ -86,13 +86,17 @@ impl World {
     pub(crate) fn make(case: &Case, genkai: &Path, dir: &Path) -> io::Result<World> {
         let mut servers = Vec::new();
         let mut flags = Vec::new();
+        let mut second = String::new();
         let behind = match &case.behind {
             Behind::Flags => None,
-            Behind::Origin(words) => {
-                let (guard, address) = serve(genkai, &format!("origin {words}"))?;
-                servers.push(guard);
-                Some(address)
+            Behind::Two(words, other) => {
+                second = match other {
+                    Some(words) => origin(genkai, words, &mut servers)?,
+                    None => free()?,
+                };
+                Some(origin(genkai, words, &mut servers)?)
             }
+            Behind::Origin(words) => Some(origin(genkai, words, &mut servers)?),
             Behind::Link(origin, link) => {
                 let (origin, to) = serve(genkai, &format!("origin {origin}"))?;
                 let (link, address) = serve(genkai, &format!("link --to {to} {link}"))?;
@@ -125,7 +129,7 @@ impl World {
             let file = dir.join(case.file);
             let folder = file.parent().unwrap_or(dir);
             std::fs::create_dir_all(folder)?;
-            std::fs::write(&file, filled(text, &address, dir))?;
+            std::fs::write(&file, filled(text, &address, dir).replace("{second}", &second))?;
             for (name, text) in &case.others {
                 std::fs::write(folder.join(name), text)?;
             }
@@ -133,6 +137,13 @@ impl World {
         }
         Ok(World { flags, _servers: servers, _hog: case.hog.then(Hog::start) })
     }
+}
+
+/// Starts an origin with these flags; where it listens.
+fn origin(genkai: &Path, words: &str, servers: &mut Vec<Guard>) -> io::Result<String> {
+    let (guard, address) = serve(genkai, &format!("origin {words}"))?;
+    servers.push(guard);
+    Ok(address)
 }
 
 /// A configuration with the address of what stands behind, and the folder of the case.

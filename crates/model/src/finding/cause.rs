@@ -154,6 +154,15 @@ pub enum Evidence {
         /// Seconds allowed.
         allowed: f64,
     },
+    /// Responses took about as long as it takes to send them at the pace that this limit sets.
+    Paced {
+        /// Bytes of a response on average, its head included.
+        bytes: f64,
+        /// What requests took, seconds (median).
+        seen: f64,
+        /// What so many bytes take at that pace, seconds.
+        takes: f64,
+    },
     /// WebSockets were closed with the code by which this limit tells itself.
     Closed {
         /// The code (RFC 6455 section 7.4.1).

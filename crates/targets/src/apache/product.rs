@@ -123,7 +123,8 @@ impl Product for Apache {
     }
 
     fn limits(of: &Variant<Self>, _: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(&facts(of, machine)).into_iter().chain(limits::accidents()).collect()
+        let facts = facts(of, machine);
+        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
     }
 
     fn behind(of: &Variant<Self>, _: &Private) -> Vec<Endpoint> {

@@ -105,7 +105,8 @@ impl Product for Caddy {
     }
 
     fn limits(of: &Variant<Self>, copy: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(&Facts::of(of.config(), Some(&copy.running), of.requests(), machine))
+        let facts = Facts::of(of.config(), Some(&copy.running), of.requests(), machine);
+        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
     }
 
     fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {

@@ -108,7 +108,8 @@ impl Product for Haproxy {
     }
 
     fn limits(of: &Variant<Self>, copy: &Private, machine: &Machine, environment: &Environment) -> Vec<Limit> {
-        limits::of(&Facts::of(of.config(), Some(&copy.running), of.requests(), machine, environment.memory))
+        let facts = Facts::of(of.config(), Some(&copy.running), of.requests(), machine, environment.memory);
+        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
     }
 
     fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {

@@ -7,6 +7,8 @@ use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 
+use genkai_model::units::Span;
+
 use crate::settings::SourcedValue;
 
 /// A known message in a server's log.
@@ -17,6 +19,11 @@ pub(crate) fn log(signature: &str, strength: Strength) -> Signature {
 /// A cumulative metric that grows.
 pub(crate) fn grew(metric: &str, strength: Strength) -> Signature {
     Signature { sign: Sign::Grew(metric.to_owned()), strength }
+}
+
+/// A cumulative metric that grows while requests meet the end of kept connections.
+pub(crate) fn grew_as_ended(metric: &str, strength: Strength) -> Signature {
+    Signature { sign: Sign::GrewAsEnded(metric.to_owned()), strength }
 }
 
 /// A gauge that reaches a value.
@@ -84,6 +91,22 @@ pub(crate) fn memory_group(product: &str) -> Limit {
             "the kernel ends processes of a control group whose memory is used up",
             &[],
         )
+    }
+}
+
+/// How long a product keeps a connection on which no further request comes. One that is on its way when that time is over meets the end
+/// (RFC 9112, 9.3.1).
+pub(crate) fn kept(product: &str, setting: &str, time: &SourcedValue<Span>, source: &str) -> Limit {
+    let sign = Sign::Silent { after: time.value.as_secs_f64() };
+    Limit {
+        caps: "a kept connection is closed when no request has come on it for so long".to_owned(),
+        formula:
+            "a request that is sent just when its connection is closed gets no answer; it may be made again on another"
+                .to_owned(),
+        source: source.to_owned(),
+        signatures: vec![Signature { sign, strength: Strength::Decisive }],
+        symptom: errors(&[ErrorKind::EofReused, ErrorKind::ResetReused]),
+        ..valued(&format!("{product}.{setting}"), product, setting, time)
     }
 }
 

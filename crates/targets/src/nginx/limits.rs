@@ -43,8 +43,8 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
 }
 
 /// What the running server may say of itself beside: messages of things that no configuration predicts.
-pub(super) fn accidents() -> Vec<Limit> {
-    system::accidents()
+pub(super) fn accidents(facts: &Facts) -> Vec<Limit> {
+    system::accidents().into_iter().chain(clients::kept(facts)).collect()
 }
 
 /// What clients see of a refusal.

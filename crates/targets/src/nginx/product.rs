@@ -139,7 +139,8 @@ impl Product for Nginx {
     }
 
     fn limits(of: &Variant<Self>, copy: &Copied, machine: &Machine, _: &Environment) -> Vec<Limit> {
-        limits::of(&facts(of, copy, machine)).into_iter().chain(limits::accidents()).collect()
+        let facts = facts(of, copy, machine);
+        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
     }
 
     fn behind(of: &Variant<Self>, copy: &Copied) -> Vec<Endpoint> {

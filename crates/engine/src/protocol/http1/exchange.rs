@@ -99,6 +99,9 @@ impl Connection {
                 let late = prompt.then(|| written.saturating_sub(scheduled.planned));
                 self.core.ledger.borrow_mut().sent(written, late);
                 let outcome = self.exchange(message, intake).await;
+                if matches!(outcome, Err(ErrorKind::EofReused | ErrorKind::ResetReused)) {
+                    self.kept_ended(self.core.clock.now(), written);
+                }
                 if self.is_retried(message, &outcome) {
                     let until = written.saturating_add(timeout);
                     // Boxed: it is rare, and must not make every request's task larger.
@@ -148,7 +151,10 @@ impl Connection {
     /// lateness.
     pub(crate) async fn after(&mut self, attempt: &Attempt) -> Moment {
         match attempt.outcome {
-            Ok(Received { persistent: true, .. }) if self.core.reuse == Reuse::KeepAlive => self.reused = true,
+            Ok(Received { persistent: true, .. }) if self.core.reuse == Reuse::KeepAlive => {
+                self.reused = true;
+                self.answered = attempt.at;
+            }
             Ok(_) => {
                 self.await_close().await;
                 self.close();

@@ -1,7 +1,7 @@
 //! Faults of Apache.
 
 use super::Behind::{Nobody, Scripted};
-use super::{AT_ONCE, Case, HANGS, NO_NUMBER, SLOW, TWO_ENDS};
+use super::{AT_ONCE, Case, HANGS, KEPT, NO_NUMBER, SLOW, TWO_ENDS};
 
 fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
     Case::of("apache", name, fault)
@@ -134,7 +134,29 @@ fn times() -> Vec<Case> {
             .either(&["apache.ProxyTimeout", "backend.service_time"], TWO_ENDS)
             .off(SLOW)
     };
-    vec![one("apache-timeout", "1", "2500ms"), one("apache-timeout-2", "2", "3s")]
+    let kept = |name: &str, fault: &str, lines: &str| {
+        case(name, fault).flags(KEPT).config(conf(&format!(
+            "ServerLimit 4\nStartServers 4\nThreadsPerChild 25\nMaxRequestWorkers 100\nMinSpareThreads 25\nMaxSpareThreads \
+             100\n{lines}\nProxyPass / http://127.0.0.1:9/ retry=0"
+        )))
+    };
+    vec![
+        one("apache-timeout", "1", "2500ms"),
+        one("apache-timeout-2", "2", "3s"),
+        kept(
+            "apache-keepalive-timeout",
+            "KeepAliveTimeout 500ms, and users who come back after 500 ms and ask once",
+            "KeepAliveTimeout 500ms",
+        )
+        .flags("--think 500ms")
+        .cause("apache.KeepAliveTimeout")
+        .off(SLOW),
+        kept(
+            "apache-keepalive-requests",
+            "nothing: MaxKeepAliveRequests 7, and users who ask once: the seventh answer says that it is the last",
+            "MaxKeepAliveRequests 7",
+        ),
+    ]
 }
 
 fn others() -> Vec<Case> {
@@ -154,6 +176,12 @@ fn others() -> Vec<Case> {
         case("apache-spare", "nothing: MaxSpareThreads 50 under 8 children of 25 threads, which ends children with idle kept connections")
             .flags("--users 30 --spawn-rate 30 --think 300ms --backend-time 20ms --hold 6s")
             .flags("--set mpm=event --set StartServers=8 --set MinSpareThreads=25 --set MaxSpareThreads=50"),
+        case("apache-spare-lost", "the same, with users who ask once")
+            .flags("--users 150 --spawn-rate 150 --think 20ms --backend-time 2ms --hold 9s --no-retry")
+            .flags("--set mpm=event --set StartServers=16 --set MaxRequestWorkers=400 --set MinSpareThreads=25 --set MaxSpareThreads=50")
+            .objective("errors <= 0%")
+            .cause("apache.MaxSpareThreads")
+            .off(NO_NUMBER),
         case("apache-no-ssl-module", "an https backend without mod_ssl")
             .flags("--users 10 --spawn-rate 10")
             .config(conf("ProxyPass / https://{backend}/ retry=0"))

@@ -1,7 +1,7 @@
 //! Faults of Caddy.
 
 use super::Behind::Nobody;
-use super::{Case, NO_NUMBER, PATIENCE, SIZE, SLOW, TWO_ENDS};
+use super::{Case, KEPT, NO_NUMBER, PATIENCE, SIZE, SLOW, TWO_ENDS};
 
 fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
     Case::of("caddy", name, fault)
@@ -40,6 +40,12 @@ pub(super) fn cases() -> Vec<Case> {
             .config("http://:80 {\n\trequest_body {\n\t\tmax_size 8kB\n\t}\n\treverse_proxy 127.0.0.1:9\n}\n")
             .cause("caddy.request_body.max_size")
             .off(SIZE),
+        case("caddy-keep-alive", "timeouts.idle 500ms, and users who come back after 500 ms and ask once")
+            .flags(KEPT)
+            .flags("--think 500ms")
+            .config("{\n\tservers {\n\t\ttimeouts {\n\t\t\tidle 500ms\n\t\t}\n\t}\n}\nhttp://:80 {\n\treverse_proxy 127.0.0.1:9\n}\n")
+            .cause("caddy.timeouts.idle")
+            .off(SLOW),
         case("caddy-refused", "nobody listens where the upstream should be")
             .flags("--users 20 --spawn-rate 20")
             .config("http://:80 {\n\treverse_proxy {backend}\n}\n")

@@ -1,7 +1,7 @@
 //! Faults of HAProxy.
 
-use super::Behind::{Nobody, Scripted};
-use super::{AT_ONCE, Case, HANGS, NO_NUMBER, SIZE, SLOW, TWO_ENDS};
+use super::Behind::{Nobody, Scripted, Two};
+use super::{AT_ONCE, Case, HANGS, KEPT, NO_NUMBER, SIZE, SLOW, TWO_ENDS};
 
 fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
     Case::of("haproxy", name, fault)
@@ -103,7 +103,16 @@ fn times() -> Vec<Case> {
             .either(&["haproxy.timeout.server", "backend.service_time"], TWO_ENDS)
             .off(SLOW)
     };
-    vec![one("haproxy-timeout", "1s", "1500ms"), one("haproxy-timeout-500", "500ms", "900ms")]
+    vec![
+        one("haproxy-timeout", "1s", "1500ms"),
+        one("haproxy-timeout-500", "500ms", "900ms"),
+        case("haproxy-keep-alive", "timeout http-keep-alive 500ms, and users who come back after 500 ms and ask once")
+            .flags(KEPT)
+            .flags("--think 500ms")
+            .config(cfg("timeout http-keep-alive 500ms", "server s 127.0.0.1:9"))
+            .cause("haproxy.timeout.http-keep-alive")
+            .off(SLOW),
+    ]
 }
 
 fn others() -> Vec<Case> {
@@ -113,6 +122,20 @@ fn others() -> Vec<Case> {
             .config(cfg("", "server s {backend}"))
             .behind(Nobody)
             .cause("haproxy.backend")
+            .off(NO_NUMBER),
+        case("haproxy-slow-server", "one of two servers takes 400 ms, the other 5 ms")
+            .flags("--users 20 --spawn-rate 20")
+            .objective("p99 < 300ms")
+            .config(cfg("", "balance roundrobin\n  server quick {backend}\n  server late {second}"))
+            .behind(Two("--service-time 5ms", Some("--service-time 400ms")))
+            .cause("haproxy.server.slow.late")
+            .off(SLOW),
+        case("haproxy-refusing-server", "nobody listens where the second of two servers should be")
+            .flags("--users 20 --spawn-rate 20")
+            .config(cfg("", "balance roundrobin\n  retries 0\n  server here {backend}\n  server gone {second}"))
+            .behind(Two("--service-time 5ms", None))
+            .cause("haproxy.server.refuses.gone")
+            .then(&["haproxy.backend"])
             .off(NO_NUMBER),
         case("haproxy-bufsize", "a response head of 20 kB, larger than tune.bufsize takes")
             .flags("--users 10 --spawn-rate 10")

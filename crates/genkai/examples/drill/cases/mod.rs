@@ -58,6 +58,8 @@ pub(crate) enum Behind {
     Server(Between, &'static str),
     /// A real server that answers by itself, on a Unix socket `{dir}/*.sock`.
     Alone(Between),
+    /// Two origins of the user's with these flags, of which the second is `{second}` in the configuration; none: nobody listens there.
+    Two(&'static str, Option<&'static str>),
     /// Nobody: a port that refuses, named in the configuration.
     Nobody,
 }
@@ -230,6 +232,9 @@ const PAGE: &str = "a page that takes too long is seen when it is there, and mea
 const PATIENCE: &str = "requests wait first: it fails where the wait exceeds what is allowed, not where waiting begins";
 const COST: &str = "what a request costs is not in the configuration";
 const SPREAD: &str = "connections spread unevenly, so one part is full before all are";
+
+/// Users who come back just when a connection that is kept for so long is closed, and who ask once only.
+const KEPT: &str = "--users 60 --spawn-rate 60 --hold 4s --backend embedded --backend-time 5ms --no-retry";
 
 /// The time that a proxy waits and the time that the backend takes are two ends of one fact.
 const TWO_ENDS: &str = "the backend takes longer than the proxy waits: either of the two can be called the limit";

@@ -1,7 +1,7 @@
 //! Faults of nginx.
 
 use super::Behind::{Alone, Nobody, Scripted};
-use super::{AT_ONCE, Between, COST, Case, HANGS, NO_NUMBER, SIZE, SLOW, SPREAD, TWO_ENDS};
+use super::{AT_ONCE, Between, COST, Case, HANGS, KEPT, NO_NUMBER, SIZE, SLOW, SPREAD, TWO_ENDS};
 
 fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
     Case::of("nginx", name, fault)
@@ -182,6 +182,18 @@ fn times() -> Vec<Case> {
     vec![
         one("nginx-read-timeout", "1s", "1500ms"),
         one("nginx-read-timeout-500", "500ms", "800ms"),
+        case("nginx-keepalive-timeout", "keepalive_timeout 500ms, and users who come back after 500 ms and ask once")
+            .flags(KEPT)
+            .flags("--think 500ms")
+            .config(http(1, &serving("keepalive_timeout 500ms;")))
+            .cause("nginx.keepalive_timeout")
+            .off(SLOW),
+        case(
+            "nginx-keepalive-requests",
+            "nothing: keepalive_requests 7, and users who ask once: the seventh answer says that it is the last",
+        )
+        .flags(KEPT)
+        .config(http(1, &serving("keepalive_requests 7;"))),
         case("nginx-limit-rate", "limit_rate 20k of responses of 10 KiB: each takes half a second")
             .flags("--users 20 --spawn-rate 20 --backend-time 1ms --backend embedded")
             .objective("p99 < 300ms")

@@ -169,6 +169,7 @@ fn strongest(all: &[Evidence]) -> Option<&Evidence> {
             Evidence::Alone { .. } | Evidence::Directly { .. } | Evidence::Silence { .. } | Evidence::Closed { .. } => {
                 Some((Strength::Decisive, 4, 0))
             }
+            Evidence::Paced { .. } => Some((Strength::Consistent, 0, 0)),
             Evidence::Errors { .. } | Evidence::Slow { .. } | Evidence::Place { .. } => None,
         }
     }
@@ -207,6 +208,7 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
         }
         Evidence::Silence { .. }
         | Evidence::Closed { .. }
+        | Evidence::Paced { .. }
         | Evidence::Errors { .. }
         | Evidence::Slow { .. }
         | Evidence::Place { .. } => self::evidence(evidence),
@@ -269,6 +271,12 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
             figure::plural(*of, "connection that ended", "connections that ended"),
             figure::seconds(*seen),
             figure::seconds(*allowed)
+        ),
+        Evidence::Paced { bytes, seen, takes } => format!(
+            "responses of {} bytes took {} (median); at this pace they take up to {}",
+            figure::whole(*bytes),
+            figure::seconds(*seen),
+            figure::seconds(*takes)
         ),
         Evidence::Closed { code, count } => {
             format!(

@@ -18,8 +18,8 @@ pub(crate) use facts::{most_servers, most_threads};
 use genkai_model::limit::Limit;
 
 /// What the running server may say of itself beside: messages of things that no configuration predicts.
-pub(super) fn accidents() -> Vec<Limit> {
-    system::accidents()
+pub(super) fn accidents(facts: &Facts) -> Vec<Limit> {
+    system::accidents().into_iter().chain(workers::kept(facts)).collect()
 }
 
 /// Every limit of the configuration that `facts` describe, those that count clients first.

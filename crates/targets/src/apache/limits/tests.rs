@@ -135,7 +135,8 @@ fn every_message_that_is_recognised_belongs_to_a_limit() {
         ["", "max=3 acquire=500\nServerLimit 20", "\nLoadModule mpm_prefork_module x"].map(|text| of(&facts(text)));
     let file = of(&Facts { upstream: None, ..facts("") });
     let encrypted = of(&encrypted(""));
-    let known: Vec<Limit> = all.into_iter().flatten().chain(file).chain(encrypted).chain(accidents()).collect();
+    let known: Vec<Limit> =
+        all.into_iter().flatten().chain(file).chain(encrypted).chain(accidents(&facts(""))).collect();
     for name in crate::apache::evidence::known() {
         let sign = Sign::Log(name.to_owned());
         assert!(

@@ -6,8 +6,8 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Signature, St
 use super::Facts;
 use super::facts::most_servers;
 use crate::apache::evidence::{metrics, signature};
-use crate::apache::settings::{MAX_REQUEST_WORKERS, Mpm, SERVER_LIMIT, THREADS_PER_CHILD};
-use crate::limits::{Descriptors, counted, errors, grew, log, raised, reached, valued};
+use crate::apache::settings::{KEEP_ALIVE_TIMEOUT, MAX_REQUEST_WORKERS, Mpm, SERVER_LIMIT, THREADS_PER_CHILD};
+use crate::limits::{self, Descriptors, counted, errors, grew, grew_as_ended, log, raised, reached, valued};
 
 /// Share of the workers from which on all are as good as busy: the last ones are those that just finished.
 const FULL: f64 = 0.98;
@@ -205,10 +205,19 @@ pub(super) fn ended(facts: &Facts) -> Option<Limit> {
         source: "httpd server/mpm/event/event.c, worker.c, prefork.c: perform_idle_server_maintenance; child_main"
             .to_owned(),
         // Servers end idle children all the time, and mostly nobody meets it.
-        signatures: vec![grew(metrics::ENDED, Strength::Consistent)],
+        signatures: vec![grew_as_ended(metrics::ENDED, Strength::Supports)],
         symptom: errors(&[ErrorKind::EofReused, ErrorKind::ResetReused]),
         ..valued(&format!("apache.{setting}"), "apache", setting, held)
     })
+}
+
+/// How long a connection is kept for a next request.
+pub(super) fn kept(facts: &Facts) -> Option<Limit> {
+    let held = &facts.keep_alive_timeout;
+    let source =
+        "httpd server/mpm/event/event.c: keepalive_q; modules/http/http_core.c: ap_process_http_sync_connection";
+    (facts.keep_alive && !facts.websocket && !held.value.is_zero())
+        .then(|| limits::kept("apache", KEEP_ALIVE_TIMEOUT.name, held, source))
 }
 
 /// Descriptors of each child process.

@@ -53,6 +53,8 @@ pub struct Facts {
     pub try_duration: SourcedValue<Span>,
     /// How long a connect may last.
     pub dial_timeout: SourcedValue<Span>,
+    /// How long a connection is kept for a next request.
+    pub idle: SourcedValue<Span>,
     /// How long the head of an answer may take.
     pub response_header_timeout: Option<SourcedValue<Span>>,
     /// How long an upstream may be silent.
@@ -106,6 +108,7 @@ impl Facts {
             max_conns: counted(&MAX_CONNS_PER_HOST),
             try_duration: time(config, &LB_TRY_DURATION, requests),
             dial_timeout: time(config, &DIAL_TIMEOUT, requests),
+            idle: time(config, &IDLE, requests),
             response_header_timeout: set_time(&RESPONSE_HEADER_TIMEOUT),
             read_timeout: set_time(&READ_TIMEOUT),
             websocket: requests.websocket,

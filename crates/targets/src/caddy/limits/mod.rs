@@ -22,3 +22,8 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(backend::all(facts));
     all
 }
+
+/// What bites at no load that could be told beforehand.
+pub(super) fn accidents(facts: &Facts) -> Vec<Limit> {
+    requests::kept(facts).into_iter().collect()
+}

@@ -5,7 +5,7 @@ use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::Facts;
 use crate::caddy::evidence::{metrics, signature};
-use crate::caddy::settings::{MAX_CONNS_PER_HOST, MAX_SIZE, UNHEALTHY_REQUEST_COUNT};
+use crate::caddy::settings::{IDLE, MAX_CONNS_PER_HOST, MAX_SIZE, UNHEALTHY_REQUEST_COUNT};
 use crate::limits::{errors, log, raised, reached, valued};
 
 /// `unhealthy_request_count`: an upstream with so many requests gets no more. When all have, Caddy answers 503, after it has
@@ -103,4 +103,11 @@ pub(super) fn body(facts: &Facts) -> Option<Limit> {
         symptom: errors(&[ErrorKind::Status413, ErrorKind::Status502]),
         ..limit
     })
+}
+
+/// How long a connection is kept for a next request.
+pub(super) fn kept(facts: &Facts) -> Option<Limit> {
+    let held = &facts.idle;
+    let source = "Go net/http server.go: Server.IdleTimeout; Caddy modules/caddyhttp/app.go";
+    (!held.value.is_zero()).then(|| crate::limits::kept("caddy", IDLE.name, held, source))
 }

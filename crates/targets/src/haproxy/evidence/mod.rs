@@ -10,7 +10,7 @@ pub use log::signature;
 pub(crate) use log::{LINE, Session, aggregate, ended, unanswered};
 #[cfg(test)]
 pub(crate) use stat::STAT;
-pub(crate) use stat::{Names, Row, Stat, sample};
+pub(crate) use stat::{Names, Row, Stat, of_server, sample};
 
 use crate::socket;
 use genkai_place::listener;
@@ -51,6 +51,9 @@ pub mod metrics {
     pub const SERVER_SESSIONS_MAX: &str = "haproxy.server_sessions_max";
     /// The most it gets at once (slim).
     pub const SERVER_SESSIONS_LIMIT: &str = "haproxy.server_sessions_limit";
+    /// How long the server that answers soonest takes, seconds, 0.02 at least; each server's own time is
+    /// `haproxy.server.NAME.response_time`.
+    pub const FASTEST: &str = "haproxy.server_fastest";
     /// CPU of its process, cores.
     pub const CPU: &str = "haproxy.cpu";
     /// Its open descriptors.

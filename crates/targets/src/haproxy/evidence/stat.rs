@@ -113,10 +113,41 @@ impl Stat {
         put("connect_errors_total", back, "econ");
         put("response_errors_total", back, "eresp");
         put("refused_total", front, "hrsp_5xx");
-        let servers = self.rows.iter().filter(|row| row.proxy == names.back && row.is_server());
-        let fullest = servers.max_by_key(|row| row.get("scur"));
+        let servers: Vec<&Row> = self.servers(names).collect();
+        let fullest = servers.iter().copied().max_by_key(|row| row.get("scur"));
         put("server_sessions_max", fullest, "scur");
         put("server_sessions_limit", fullest, "slim");
+        for row in &servers {
+            put(&of_server(&row.server, "connect_errors_total"), Some(row), "econ");
+            put(&of_server(&row.server, "response_errors_total"), Some(row), "eresp");
+        }
+        each_time(&servers, metrics);
+    }
+
+    fn servers(&self, names: &Names) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.proxy == names.back && row.is_server())
+    }
+}
+
+/// What of one server is called, after `haproxy.`.
+pub(crate) fn of_server(server: &str, what: &str) -> String {
+    format!("server.{server}.{what}")
+}
+
+/// A server that answers sooner than this (milliseconds) is as good as one that answers at once.
+const AT_ONCE: u64 = 20;
+
+/// How long each server took to answer, on average of its last 1,024 requests (`rtime`), and the least of these.
+fn each_time(servers: &[&Row], metrics: &mut BTreeMap<String, f64>) {
+    let asked = servers.iter().filter(|row| row.get("stot") > 0);
+    let times: Vec<(&str, u64)> =
+        asked.filter_map(|row| Some((row.server.as_str(), *row.fields.get("rtime")?))).collect();
+    let seconds = |milliseconds: u64| milliseconds as f64 / 1000.0;
+    for (name, time) in &times {
+        metrics.insert(format!("{SUBJECT}.{}", of_server(name, "response_time")), seconds(*time));
+    }
+    if let Some(least) = times.iter().map(|(_, time)| *time).min() {
+        metrics.insert(super::metrics::FASTEST.to_owned(), seconds(least.max(AT_ONCE)));
     }
 }
 
@@ -158,6 +189,18 @@ mod tests {
         let value = |field| both.rows[0].get(field);
         assert_eq!((value("smax"), value("econ"), value("scur"), value("slim")), (7, 3, 1, 9));
         assert_eq!(Stat::default().after(&old), old, "it does not answer any more");
+    }
+
+    #[test]
+    fn each_server_has_a_time_of_its_own() {
+        let text =
+            "# pxname,svname,stot,econ,eresp,rtime\nb,a,9,0,0,3\nb,c,9,4,0,400\nb,d,0,0,0,0\nb,BACKEND,18,4,0,200\n";
+        let names = Names { front: "f".to_owned(), back: "b".to_owned() };
+        let sample = sample("", &Stat::read(text), &names, &Usage::default());
+        let metric = |name: &str| sample.metrics.get(&format!("haproxy.{name}")).copied();
+        let times = ["a", "c", "d"].map(|server| metric(&of_server(server, "response_time")));
+        assert_eq!(times, [Some(0.003), Some(0.4), None], "nobody asked the third");
+        assert_eq!((metric("server_fastest"), metric("server.c.connect_errors_total")), (Some(0.02), Some(4.0)));
     }
 
     #[test]

@@ -4,9 +4,9 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::Facts;
-use crate::haproxy::evidence::{metrics, signature};
+use crate::haproxy::evidence::{metrics, of_server, signature};
 use crate::haproxy::settings::{SERVER_MAXCONN, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL};
-use crate::limits::{backend, errors, log, raised, reached, reached_of, valued};
+use crate::limits::{backend, errors, grew, log, raised, reached, reached_of, valued};
 use crate::settings::SourcedValue;
 
 /// Every limit of the servers' side, but for their `maxconn`.
@@ -15,6 +15,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
         return Vec::new();
     }
     let mut all = vec![refusing(facts)];
+    all.extend(one_of_several(facts));
     all.extend(unfit(facts));
     all.extend(slow_to_accept(facts));
     all.extend(silent(facts));
@@ -125,17 +126,52 @@ fn refusing(facts: &Facts) -> Limit {
         }
     };
     let kinds = if facts.http { &[ErrorKind::Status502, ErrorKind::Status503][..] } else { &[ErrorKind::EofNew] };
+    // Of several servers it is said which one refuses: see `one_of_several`.
+    let strength = if facts.each.len() > 1 { Strength::Supports } else { Strength::Decisive };
     Limit {
         formula,
         source: "HAProxy configuration manual 8.5: termination states SC, SH".to_owned(),
         signatures: vec![
-            log(signature::SERVER_REFUSED, Strength::Decisive),
-            log(signature::SERVER_CLOSED, Strength::Decisive),
+            log(signature::SERVER_REFUSED, strength),
+            log(signature::SERVER_CLOSED, strength),
             log(signature::SERVER_DOWN, Strength::Supports),
         ],
         symptom: errors(kinds),
         ..backend::refusing("haproxy.backend", "(backend)", &back)
     }
+}
+
+/// From how many times the time of the fastest server on one of several is called slow.
+const SLOWER: f64 = 3.0;
+
+/// One of several servers that refuses, or is far slower than the others: which it is.
+fn one_of_several(facts: &Facts) -> Vec<Limit> {
+    let several = facts.each.len() > 1;
+    let metric = |name: &str, what: &str| format!("haproxy.{}", of_server(name, what));
+    let named = |what: &str, name: &str, held: &SourcedValue<()>| {
+        valued(&format!("haproxy.server.{what}.{name}"), "backend", &format!("server {name}"), held)
+    };
+    let refuses = |(name, held): &(String, SourcedValue<()>)| Limit {
+        caps: "this one of several servers refuses connections, or closes them unanswered".to_owned(),
+        formula: "no number says when".to_owned(),
+        source: "HAProxy management manual 9.1: econ, eresp of a server".to_owned(),
+        signatures: vec![
+            grew(&metric(name, "connect_errors_total"), Strength::Decisive),
+            grew(&metric(name, "response_errors_total"), Strength::Decisive),
+        ],
+        symptom: errors(&[answer(facts, ErrorKind::Status502), answer(facts, ErrorKind::Status503)]),
+        ..named("refuses", name, held)
+    };
+    let slow = |(name, held): &(String, SourcedValue<()>)| Limit {
+        caps: format!("this one of several servers takes {SLOWER} times as long as the fastest, or longer"),
+        formula: "no number says when".to_owned(),
+        source: "HAProxy management manual 9.1: rtime of a server".to_owned(),
+        signatures: vec![reached_of(&metric(name, "response_time"), metrics::FASTEST, SLOWER, Strength::Supports)],
+        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status504)], slow: true },
+        ..named("slow", name, held)
+    };
+    let each = facts.each.iter().filter(|_| several);
+    each.clone().map(refuses).chain(each.filter(|_| facts.http).map(slow)).collect()
 }
 
 /// HAProxy does not pass on what a server answers, and answers 502: the response is none, its head is too large, or a rule denies it.

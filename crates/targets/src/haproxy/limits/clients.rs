@@ -6,7 +6,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Signature, St
 use super::Facts;
 use crate::haproxy::evidence::{metrics, signature};
 use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, RATE_LIMIT_SESSIONS, ULIMIT_N};
-use crate::limits::{Descriptors, connections, errors, log, raised, reached_of, valued};
+use crate::limits::{self, Descriptors, connections, errors, log, raised, reached_of, valued};
 
 /// Clients beyond a full process or frontend are not accepted: they wait in the kernel's queue, and hang.
 fn waits() -> Symptom {
@@ -163,4 +163,13 @@ pub(super) fn silent(facts: &Facts) -> Option<Limit> {
         remedy: Some(raised(setting.name, RemedyUnit::Time, 1.0)),
         ..valued("haproxy.timeout.http-request", "haproxy", setting.name, held)
     })
+}
+
+/// How long a connection is kept for a next request (configuration manual 4.2: `timeout http-keep-alive`, without it the time for a
+/// request).
+pub(super) fn kept(facts: &Facts) -> Option<Limit> {
+    let (setting, held) = facts.keep_alive.as_ref().filter(|_| facts.http)?;
+    let limit =
+        limits::kept("haproxy", setting.name, held, "HAProxy configuration manual 4.2, `timeout http-keep-alive`");
+    Some(Limit { id: "haproxy.timeout.http-keep-alive".to_owned(), ..limit })
 }

@@ -10,8 +10,8 @@ use crate::haproxy::proxy::{self, Mode, Server, first_parameter};
 use crate::haproxy::route::{Address, Route, binds, in_use};
 use crate::haproxy::settings::{
     BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
-    TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE, TIMEOUT_SERVER, TIMEOUT_TUNNEL, TUNE_BUFSIZE,
-    ULIMIT_N, in_force, value, written,
+    TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_KEEP_ALIVE, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE, TIMEOUT_SERVER,
+    TIMEOUT_TUNNEL, TUNE_BUFSIZE, ULIMIT_N, in_force, value, written,
 };
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
@@ -55,6 +55,8 @@ pub struct Facts {
     pub http: bool,
     /// Servers behind it.
     pub servers: u64,
+    /// Each server that has a line of its own: its name, and its address with the place of the line.
+    pub each: Vec<(String, SourcedValue<()>)>,
     /// Their section; none: there is none.
     pub back: Option<String>,
     /// How many requests they get at once, where that is capped.
@@ -71,6 +73,8 @@ pub struct Facts {
     pub connect_timeout: Option<SourcedValue<Span>>,
     /// How long a client may take to send a request; the setting that says so.
     pub request_timeout: Option<(&'static Setting, SourcedValue<Span>)>,
+    /// How long a connection is kept for a next request; the setting that says so.
+    pub keep_alive: Option<(&'static Setting, SourcedValue<Span>)>,
     /// How long a server may be silent.
     pub server_timeout: Option<SourcedValue<Span>>,
     /// How long both sides of a tunnel may be silent, and the setting that says so; none: for ever, or the load opens none.
@@ -152,10 +156,14 @@ impl Facts {
             front_maxconn,
             http: route.as_ref().is_none_or(|r| proxy::mode(config, r.front) == Mode::Http),
             servers,
+            each: used.iter().filter_map(|server| named(config, server)).collect(),
             back: served.and_then(|r| Some(r.back?.title())),
             queue_timeout,
             connect_timeout: time(&TIMEOUT_CONNECT),
             request_timeout: [&TIMEOUT_HTTP_REQUEST, &TIMEOUT_CLIENT].into_iter().find_map(|s| Some((s, time(s)?))),
+            keep_alive: [&TIMEOUT_HTTP_KEEP_ALIVE, &TIMEOUT_HTTP_REQUEST, &TIMEOUT_CLIENT]
+                .into_iter()
+                .find_map(|s| Some((s, time(s)?))),
             server_timeout: time(&TIMEOUT_SERVER),
             tunnel_timeout: tunnel_timeout(time).filter(|_| requests.websocket),
             inet,
@@ -186,6 +194,14 @@ impl Facts {
     pub fn workers(&self) -> u32 {
         self.threads.value.min(self.cores).max(1)
     }
+}
+
+/// The name of a server, and its address.
+fn named(config: &Config, server: &Server<'_>) -> Option<(String, SourcedValue<()>)> {
+    let (name, address) = (server.found.arg(0)?, server.found.arg(1)?);
+    let own = server.found.is("server");
+    let held = SourcedValue { value: (), written: address.to_owned(), origin: proxy::origin(config, server.found) };
+    own.then(|| (name.to_owned(), held))
 }
 
 /// Capacities of other backends that requests may go to.

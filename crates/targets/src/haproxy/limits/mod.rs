@@ -30,11 +30,16 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all
 }
 
+/// What bites at no load that could be told beforehand.
+pub(super) fn accidents(facts: &Facts) -> Vec<Limit> {
+    clients::kept(facts).into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use genkai_model::limit::{Ceiling, Law, Sign};
+    use genkai_model::limit::{Ceiling, Law, Origin, Sign};
 
     use super::*;
     use crate::files::Requests;
@@ -123,6 +128,52 @@ mod tests {
         let limits = told(&with("", " server s1 1:1 maxconn 5\n server-template t 1-2 a:1 maxconn 5\n"), false);
         let parts = |id: &str| limits.iter().find(|l| l.id == id).and_then(|l| Some(l.remedy.as_ref()?.parts));
         assert_eq!((parts("haproxy.server.maxconn"), parts("haproxy.maxconn")), (Some(3.0), Some(1.0)));
+    }
+
+    #[test]
+    fn which_of_several_servers_it_is_has_a_name_an_address_and_a_line() {
+        let ids = |text: &str| {
+            let all = told(text, false)
+                .into_iter()
+                .filter(|limit| limit.id.contains(".slow.") || limit.id.contains(".refuses."));
+            all.map(|limit| (limit.id, limit.value, limit.origin)).collect::<Vec<_>>()
+        };
+        let two = ids(&with("", " server a 127.0.0.1:1\n server b 127.0.0.1:2\n"));
+        let names: Vec<&str> = two.iter().map(|(id, ..)| id.as_str()).collect();
+        let server = |what: &str, name: &str| format!("haproxy.server.{what}.{name}");
+        let expected =
+            [("refuses", "a"), ("refuses", "b"), ("slow", "a"), ("slow", "b")].map(|(what, name)| server(what, name));
+        assert_eq!(names, expected);
+        assert_eq!((two[1].1.as_str(), &two[1].2), ("127.0.0.1:2", &Origin::File { path: "/x".into(), line: 11 }));
+        assert!(ids(&with("", " server a 127.0.0.1:1\n")).is_empty(), "the only one is the backend");
+        let tcp = with("", " server a 127.0.0.1:1\n server b 127.0.0.1:2\n").replace("mode http", "mode tcp");
+        assert!(ids(&tcp).iter().all(|(id, ..)| !id.contains("slow")), "no time is told in TCP mode");
+    }
+
+    #[test]
+    fn the_time_of_a_kept_connection_is_that_for_a_request_where_it_has_none() {
+        let kept = |front: &str| {
+            let config = Config::of_texts(vec![("/x".into(), with(front, "").into())], Reading::default()).unwrap();
+            let machine = Machine {
+                descriptors: 1024,
+                descriptors_hard: 1024,
+                descriptors_ceiling: Ceiling { value: 1024.0, by: String::new() },
+                online: 2,
+                cores: 2,
+                somaxconn: 4096,
+                ports: (1, 2),
+            };
+            let facts = Facts::of(&config, None, &Requests::default(), &machine, 1 << 30);
+            accidents(&facts).into_iter().map(|limit| (limit.setting, limit.value)).collect::<Vec<_>>()
+        };
+        let told = |setting: &str, value: &str| vec![(setting.to_owned(), value.to_owned())];
+        assert_eq!(
+            kept(" timeout http-keep-alive 300\n timeout http-request 2s\n"),
+            told("timeout.http-keep-alive", "300")
+        );
+        assert_eq!(kept(" timeout http-request 2s\n"), told("timeout.http-request", "2s"));
+        assert_eq!(kept(""), told("timeout.client", "9s"));
+        assert!(kept(" mode tcp\n").is_empty());
     }
 
     #[test]

@@ -4,9 +4,9 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength};
 
 use super::Facts;
-use crate::limits::{Descriptors, counted, errors, grew, log, raised, valued};
+use crate::limits::{self, Descriptors, counted, errors, grew, log, raised, valued};
 use crate::nginx::evidence::{metrics, signature};
-use crate::nginx::settings::{WORKER_CONNECTIONS, WORKER_RLIMIT_NOFILE};
+use crate::nginx::settings::{KEEPALIVE_TIMEOUT, WORKER_CONNECTIONS, WORKER_RLIMIT_NOFILE};
 
 /// Idle connections are closed, and bursts lose clients, once at most 1/16 of the slots are free
 /// (`ngx_drain_connections`).
@@ -140,4 +140,12 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
         }),
         ..limit
     }
+}
+
+/// How long a connection is kept for a next request. (After `keepalive_requests`, and after `keepalive_time`, nginx says so in the last
+/// response: no request meets that end.)
+pub(super) fn kept(facts: &Facts) -> Option<Limit> {
+    let held = &facts.keepalive_timeout;
+    let source = "nginx src/http/ngx_http_request.c: ngx_http_keepalive_handler";
+    (!held.value.is_zero()).then(|| limits::kept("nginx", KEEPALIVE_TIMEOUT.name, held, source))
 }

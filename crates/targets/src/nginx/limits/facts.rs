@@ -118,6 +118,8 @@ pub struct Facts {
     pub mixed: bool,
     /// `limit_rate`: bytes of a response that are sent in a second, and bytes that go before it counts; none: no cap.
     pub limit_rate: Option<SourcedValue<(u64, u64)>>,
+    /// How long a connection is kept for a next request; 0: not at all.
+    pub keepalive_timeout: SourcedValue<Span>,
     /// The buffer that a response's head must fit.
     pub head_buffer: SourcedValue<u64>,
     /// `backlog` of the listener under load.

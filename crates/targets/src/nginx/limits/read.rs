@@ -12,9 +12,9 @@ use crate::nginx::config::{
     self, Address, Config, Found, Host, ITSELF, Listen, Pass, Protocol, Route, Stage, Target, Variables, Way, sockets,
 };
 use crate::nginx::settings::{
-    ACCEPT_MUTEX, ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, LIMIT_CONN, LIMIT_CONN_ZONE, LIMIT_REQ, LIMIT_REQ_ZONE,
-    LISTEN_BACKLOG, MULTI_ACCEPT, Named, PROXY_BUFFER_SIZE, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, Setting,
-    WORKER_CONNECTIONS, WORKER_PROCESSES, WORKER_RLIMIT_NOFILE, in_force, value,
+    ACCEPT_MUTEX, ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, KEEPALIVE_TIMEOUT, LIMIT_CONN, LIMIT_CONN_ZONE,
+    LIMIT_REQ, LIMIT_REQ_ZONE, LISTEN_BACKLOG, MULTI_ACCEPT, Named, PROXY_BUFFER_SIZE, PROXY_CONNECT_TIMEOUT,
+    PROXY_READ_TIMEOUT, Setting, WORKER_CONNECTIONS, WORKER_PROCESSES, WORKER_RLIMIT_NOFILE, in_force, value,
 };
 use crate::settings::SourcedValue;
 
@@ -49,6 +49,11 @@ fn span(text: &str) -> Option<Span> {
     value::time(text).map(Span::from_millis)
 }
 
+/// The first of two times: the second is what clients are told.
+fn first_span(text: &str) -> Option<Span> {
+    span(text.split_ascii_whitespace().next()?)
+}
+
 impl Reading<'_> {
     /// Everything the limits are computed from.
     pub fn facts(&self) -> Facts {
@@ -74,6 +79,7 @@ impl Reading<'_> {
             cached: self.cached(pass.as_ref()),
             mixed: self.is_mixed(),
             limit_rate: self.limit_rate(),
+            keepalive_timeout: self.value(&KEEPALIVE_TIMEOUT, first_span),
             head_buffer: self.head_buffer(pass.as_ref()),
             backlog: self.value(&LISTEN_BACKLOG, number),
             somaxconn: machine.somaxconn,

@@ -1,6 +1,6 @@
 //! Limits on requests that an administrator set on purpose: body size, concurrency and rate of one visitor.
 
-use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 
 use super::{ConnZone, Facts, Keyed, ReqZone, refusal};
 use crate::limits::{self, SLOW, at_once, log, raised, valued};
@@ -150,7 +150,16 @@ pub(super) fn limit_rate(facts: &Facts) -> Option<Limit> {
             (takes - 1.0).max(0.0)
         ),
         source: "nginx src/http/ngx_http_write_filter_module.c: ngx_http_write_filter (limit_rate)".to_owned(),
+        // What else takes just so long is not excluded: that it is away shows it.
+        signatures: vec![Signature {
+            sign: Sign::Paced { rate: rate as f64, after: after as f64 },
+            strength: Strength::Consistent,
+        }],
         symptom: SLOW,
+        remedy: Some(Remedy {
+            note: Some("it is there on purpose: it keeps a client from taking all of the bandwidth".to_owned()),
+            ..raised(LIMIT_RATE.name, RemedyUnit::Off, 1.0)
+        }),
         ..valued("nginx.limit_rate", "nginx", LIMIT_RATE.name, held)
     })
 }

@@ -46,6 +46,7 @@ fn proxy(worker_connections: u64) -> Facts {
         cached: false,
         mixed: false,
         limit_rate: None,
+        keepalive_timeout: held(Span::from_secs(75)),
         head_buffer: held(4096),
         backlog: held(511),
         somaxconn: 4096,
@@ -320,7 +321,7 @@ fn every_message_that_is_recognised_belongs_to_a_limit() {
         ..behind()
     };
     let facts = Facts { limit_conn: vec![zone("per")], limit_req: vec![req], upstream: Some(upstream), ..proxy(512) };
-    let limits: Vec<Limit> = of(&facts).into_iter().chain(accidents()).collect();
+    let limits: Vec<Limit> = of(&facts).into_iter().chain(accidents(&facts)).collect();
     for name in crate::nginx::evidence::known() {
         let signs = [Sign::Log(name.to_owned()), Sign::Log(crate::nginx::evidence::signature::in_zone(name, "per"))];
         let owner = limits.iter().find(|limit| limit.signatures.iter().any(|s| signs.contains(&s.sign)));
@@ -372,4 +373,15 @@ fn a_second_s_worth_of_a_slowed_response_may_go_at_once() {
     };
     let formula = limit(&slowed, "nginx.limit_rate").formula;
     assert!(formula.ends_with("100 kB take from 4.000 to 5.000 s"), "{formula}");
+}
+
+#[test]
+fn the_time_of_a_kept_connection_is_a_limit_unless_none_is_kept() {
+    let kept = |seconds| {
+        let facts = Facts { keepalive_timeout: held(Span::from_secs(seconds)), ..proxy(512) };
+        accidents(&facts).into_iter().find(|limit| limit.id == "nginx.keepalive_timeout")
+    };
+    let sign = kept(75).unwrap().signatures.remove(0).sign;
+    assert_eq!(sign, Sign::Silent { after: 75.0 });
+    assert_eq!(kept(0), None);
 }

@@ -61,6 +61,8 @@ pub const LIMIT_REQ_ZONE: Setting = Setting::new("limit_req_zone", HttpZone, Wor
 pub const PROXY_BUFFER_SIZE: Setting = Setting::new("proxy_buffer_size", Http, SIZE, "4k", PROXY);
 /// Bytes of a response that are sent in a second.
 pub const LIMIT_RATE: Setting = Setting::new("limit_rate", Http, Size(0, i64::MAX as u64), "0", HTTP);
+/// How long a connection is kept for a next request.
+pub const KEEPALIVE_TIMEOUT: Setting = Setting::new("keepalive_timeout", Http, TIMES, "75s", HTTP);
 /// How long an upstream may take to accept.
 pub const PROXY_CONNECT_TIMEOUT: Setting = Setting::new("proxy_connect_timeout", Http, TIME, "60s", PROXY);
 /// Version of HTTP towards an upstream.
@@ -96,7 +98,7 @@ pub static TABLE: Table<Context> = Table {
         Setting::new("client_header_buffer_size", Http, SIZE, "1k", SERVER),
         Setting::new("large_client_header_buffers", Http, BUFFERS, "4 8k", SERVER),
         Setting::new("keepalive_requests", Http, Count(0, MANY), "1000", HTTP),
-        Setting::new("keepalive_timeout", Http, TIMES, "75s", HTTP),
+        KEEPALIVE_TIMEOUT,
         Setting::new("keepalive_time", Http, TIME, "1h", HTTP),
         Setting::new("open_file_cache", Http, Words(1, 2), "off", HTTP),
         Setting::new("reset_timedout_connection", Http, FLAG, "off", HTTP),
