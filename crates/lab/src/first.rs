@@ -79,6 +79,14 @@ pub fn unloaded(load: &Load, backend: &Backend) -> Vec<Limit> {
     alone.into_iter().chain([by_itself()]).collect()
 }
 
+/// How long answers take without a load, those left out that are failures. None where it cannot be asked.
+pub fn took(load: &Load, address: SocketAddr) -> Option<Vec<Duration>> {
+    if !load.transport.is_tcp() || matches!(load.protocol, Protocol::WebSocket(_)) {
+        return None;
+    }
+    Some(asked(load, address)?.0)
+}
+
 /// How long each answer took, and how many were failures. None where it cannot be asked, or does not answer at all.
 fn asked(load: &Load, address: SocketAddr) -> Option<(Vec<Duration>, usize)> {
     let (begun, mut took, mut failed) = (Instant::now(), Vec::new(), 0);

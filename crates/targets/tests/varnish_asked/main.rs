@@ -1,7 +1,10 @@
-//! What genkai reads in a VCL, against what varnishd makes of it (`varnishd -C`): whether it loads it, and what its backends are; and how
-//! many requests a backend of a running one takes, and which one. `GENKAI_DIFFERENTIAL=2000` tries so many.
+//! What genkai reads in a VCL, against what varnishd makes of it (`varnishd -C`): whether it loads it, and what its backends are; what a running
+//! one says (`backend.list`, `vcl.show`, `param.show`); and how many requests a backend of it takes, and which one. `GENKAI_DIFFERENTIAL=2000` tries so many.
 
+#[path = "../differential/mod.rs"]
 mod differential;
+mod running;
+#[path = "../stage/mod.rs"]
 mod stage;
 
 use std::collections::BTreeMap;
@@ -241,7 +244,13 @@ struct Varnish {
 
 impl Varnish {
     fn start(vcl: &str) -> Varnish {
+        Varnish::start_with(vcl, "").expect("it starts")
+    }
+
+    /// One whose VCL includes `more.vcl`; none where it ends instead.
+    fn start_with(vcl: &str, more: &str) -> Option<Varnish> {
         let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("more.vcl"), more).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let file = dir.path().join("default.vcl");
         fs::write(&file, vcl).unwrap();
@@ -250,8 +259,19 @@ impl Varnish {
         command.arg(dir.path().join("n")).arg("-f").arg(&file);
         let child = Child::spawn(command, Spawn { name: "varnishd".to_owned(), ..Spawn::default() }).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        eventually("Varnish listens", || TcpStream::connect(address).is_ok());
-        Varnish { dir, child, address }
+        let (mut varnish, mut ended) = (Varnish { dir, child, address }, false);
+        eventually("Varnish listens or ends", || {
+            ended = varnish.child.try_exited().is_some();
+            ended || TcpStream::connect(address).is_ok()
+        });
+        (!ended).then_some(varnish)
+    }
+
+    /// What it answers to a command.
+    fn says(&self, command: &[&str]) -> String {
+        let output =
+            Command::new("varnishadm").arg("-n").arg(self.dir.path().join("n")).args(command).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
 
@@ -274,6 +294,7 @@ fn a_backend_takes_as_many_requests_at_once_as_predicted() {
         (&[12, 2], "if (req.url ~ \"^/healthz\") { set req.backend_hint = b1; }", true),
         (&[4, 6], "set req.backend_hint = b1;", true),
         (&[0], "", false),
+        (&[2], "return (hash);", false),
         (&[20], "", true),
         (&[1, 5], "if (req.method == \"GET\") { set req.backend_hint = b1; }", false),
         (&[30, 8], "if (req.url ~ \"^/\") { set req.backend_hint = b1; }", true),
