@@ -59,6 +59,13 @@ fn single_strays_are_no_break() {
 }
 
 #[test]
+fn failures_that_last_to_the_very_end_are_no_strays() {
+    let b = trial(users(10, 10.0), "errors < 0.1%", errors_at(&[10.0], 500.0)).unwrap();
+    assert!((9.7..=10.0).contains(&b.at), "{}", b.at);
+    assert_eq!(trial(users(10, 10.0), "errors < 10%", errors_at(&[10.0], 500.0)), None, "so many are allowed");
+}
+
+#[test]
 fn what_lasts_is_a_break_from_its_first_error_on() {
     let b = trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0, 3.4, 3.8, 4.0], 5.0)).unwrap();
     assert!((2.8..=3.0).contains(&b.at), "{}", b.at);
@@ -269,6 +276,24 @@ fn a_rate_counts_only_after_the_ramp() {
     assert!((b.seen.least() - 500.0).abs() < 10.0, "{:?}", b.seen);
     let dip = |m: &Moment<'_>| Seen::closed(m.level, if m.t > 6.0 && m.t <= 6.4 { 0.5 } else { 0.1 });
     assert_eq!(trial(users(100, 20.0), "rate > 900", dip), None);
+}
+
+#[test]
+fn a_server_that_answers_what_was_planned_answers_enough() {
+    // A hundred a second on average: fewer in one second, more in another, and each is answered.
+    let random = |m: &Moment<'_>| Seen {
+        ok: if m.t > 3.0 && m.t <= 5.0 { 80.0 } else { 105.0 },
+        in_flight: 1.0,
+        ..Seen::closed(1.0, 0.01)
+    };
+    assert_eq!(trial(rate(100.0, 1, 100), "rate >= 90", random), None);
+    let slow = |m: &Moment<'_>| Seen {
+        ok: if m.t > 3.0 { 80.0 } else { 100.0 },
+        in_flight: (m.t - 3.0).max(0.0) * 20.0,
+        ..Seen::closed(1.0, 0.01)
+    };
+    let b = trial(rate(100.0, 1, 100), "rate >= 90", slow).unwrap();
+    assert!((2.5..=4.5).contains(&b.at), "{}", b.at);
 }
 
 #[test]

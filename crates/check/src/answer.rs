@@ -5,8 +5,29 @@ use serde_json::{Value as Json, json};
 
 use crate::broken::{self, Judged};
 use crate::expected::Expected;
+use crate::load::Threshold;
 use crate::search::{End, Search, Step, Test};
 use crate::weigh::Weighed;
+
+/// What the conditions say of a whole load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    Holds,
+    Fails,
+    /// None fails, but of one nothing came to judge it by.
+    Unjudged,
+}
+
+impl Over {
+    /// Of the conditions of a load.
+    pub(crate) fn of(all: &[Threshold]) -> Over {
+        match () {
+            () if all.iter().any(|one| one.seen.is_some() && !one.holds) => Over::Fails,
+            () if all.iter().any(|one| !one.holds) => Over::Unjudged,
+            () => Over::Holds,
+        }
+    }
+}
 
 impl<'e> Search<'_, 'e> {
     /// What stops the load, as far as it is known.
@@ -36,15 +57,16 @@ impl<'e> Search<'_, 'e> {
         }
     }
 
-    /// What is decided, where `pairing` is what pairs say of what was lifted, and `failed` whether a condition does not hold over a whole load.
-    fn decision(&self, pairing: impl FnOnce() -> Json, failed: bool) -> Json {
+    /// What is decided, where `pairing` is what pairs say of what was lifted, and `over` what holds over a whole load.
+    fn decision(&self, pairing: impl FnOnce() -> Json, over: Over) -> Json {
         let broken = self.first.is_some_and(|first| first.onset.is_some());
         let invalid = self.first.is_some_and(|first| !first.generator.is_valid());
         match self.end {
             End::Untried => json!({ "decided": "unfinished" }),
             End::Cut if !broken => json!({ "decided": "unfinished" }),
             End::Invalid if invalid => json!({ "decided": "invalid" }),
-            End::Holds if failed => json!({ "decided": "unmoved", "by": { "stop": "unknown" } }),
+            End::Holds if over == Over::Unjudged => json!({ "decided": "unfinished" }),
+            End::Holds if over == Over::Fails => json!({ "decided": "unmoved", "by": { "stop": "unknown" } }),
             End::Holds => json!({ "decided": "holds" }),
             End::Prove => json!({ "decided": "carried", "pairs": pairing() }),
             _ if self.is_moved() => json!({ "decided": "moved", "then": self.stop() }),
@@ -53,9 +75,10 @@ impl<'e> Search<'_, 'e> {
     }
 
     /// What the verdict must say of causes and of the answer.
-    pub(crate) fn expect(&self, call: Option<&str>, pairs: &Pairs<'_, 'e>, failed: bool, expected: &mut Expected) {
-        self.causes(expected);
-        let decision = self.decision(|| self.pairing(call, pairs), failed);
+    pub(crate) fn expect(&self, call: Option<&str>, pairs: &Pairs<'_, 'e>, over: Over, expected: &mut Expected) {
+        let decision = self.decision(|| self.pairing(call, pairs), over);
+        let reproduced = decision.pointer("/pairs/pairing") != Some(&"not_reproduced".into());
+        self.causes(reproduced, expected);
         let line = self.first.map(|first| first.trial.start.number);
         let why = format!("the search ended so: {:?}", self.end);
         let (outcome, must_change, because) = views(&decision);
@@ -89,11 +112,16 @@ impl<'e> Search<'_, 'e> {
     }
 
     /// The limits that were met, in order: those lifted, then the one behind a break that was not.
-    fn causes(&self, expected: &mut Expected) {
+    fn causes(&self, reproduced: bool, expected: &mut Expected) {
         let mut count = 0;
         for step in &self.steps {
             for test in &step.tests {
-                let confidence = if test.moved == "not" { "refuted" } else { "proved" };
+                let confidence = match test.moved {
+                    "not" => "refuted",
+                    // What did not fail again may have been over before the change was made.
+                    _ if !reproduced => "possible",
+                    _ => "proved",
+                };
                 if cause(count, step, &test.candidate, confidence, expected) {
                     lifted(&format!("/causes/{count}/counterfactual"), step, test, expected);
                     count += 1;

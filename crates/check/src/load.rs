@@ -115,7 +115,8 @@ pub(crate) fn by_key(
 /// A condition over a whole load.
 pub(crate) struct Threshold {
     condition: Condition,
-    seen: Option<f64>,
+    /// What was seen, where anything came to judge by.
+    pub(crate) seen: Option<f64>,
     /// Whether it holds, which needs something to be judged by.
     pub(crate) holds: bool,
 }

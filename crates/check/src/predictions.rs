@@ -139,35 +139,16 @@ impl<'a, 'e> Search<'a, 'e> {
         weigh::place(limit, judged, &met).map(|(_, seen)| seen).or(judged.in_flight())
     }
 
-    /// What the last three seconds before the break used of processor time; none where too little to tell anything from.
+    /// What processor time the first trial used; none where too little to tell anything from.
     fn processor(&self, limit: &Limit) -> Option<Busy> {
-        let Law::Cpu { .. } = limit.law else { return None };
-        let own = limit.signatures.iter().filter(|one| one.strength >= Strength::Supports);
-        let (name, mark) = own
-            .filter_map(|one| match &one.sign {
-                Sign::Reached { metric, value } if metric != metric::THROTTLED => Some((metric, *value)),
-                _ => None,
-            })
-            .next()?;
         let first = self.judged.iter().find(|one| matches!(one.trial.start.text("/purpose"), "break" | "measure"))?;
-        let ticks = first.trial.ticks();
-        let end = match first.onset {
-            Some(onset) => onset.at_us as f64,
-            None => ticks.last()?.number("/to_us"),
-        };
-        let begin = (end - 3e6).max(0.0);
-        let inside =
-            |line: &&Line| scan::since(&first.trial, line).is_some_and(|at| at as f64 > begin && at as f64 <= end);
-        let looks = first.trial.of("sample").filter(inside);
-        let values: Vec<f64> = looks.filter_map(|line| line.json.get("metrics")?.get(name)?.as_f64()).collect();
-        let used = values.iter().sum::<f64>() / values.len() as f64;
-        let part: Vec<&Line> = ticks
-            .into_iter()
-            .filter(|tick| tick.number("/to_us") > begin && tick.number("/from_us") <= (end - 1.0).max(0.0))
-            .collect();
-        let rate = rate(&part);
-        let enough = values.len() >= 5 && used >= 0.1 * mark && rate > 0.0 && end >= 1e6;
-        enough.then_some(Busy { used, rate, mark })
+        busy(limit, first)
+    }
+
+    /// The same in the trial that held at last: after the last change, or the first.
+    fn busy_next(&self, limit: &Limit) -> Option<Busy> {
+        let changed = self.causes.iter().rev().find_map(|cause| self.judged(cause.pointer("/counterfactual/trial")));
+        changed.map_or_else(|| self.processor(limit), |judged| busy(limit, judged))
     }
 
     fn cause(&self, address: &str, cause: &Json, expected: &mut Expected) {
@@ -199,7 +180,13 @@ impl<'a, 'e> Search<'a, 'e> {
         let Some((line, limit)) = all.last() else {
             return expected.word("/next/limit", Json::Null, "no limit of this name and value was told", None);
         };
-        let told = predicted(&limit.law, &self.plan);
+        let mut told = predicted(&limit.law, &self.plan);
+        if next.get("told_from").is_some_and(Json::is_object) {
+            let busy = self.busy_next(&limit);
+            expected.is("/next/told_from/cores", busy.map(|busy| busy.used), Some(line));
+            expected.is("/next/told_from/rate", busy.map(|busy| busy.rate), Some(line));
+            told.rate = busy.map(Busy::full).or(told.rate);
+        }
         ranges("/next", &told, Some(line), expected);
         named("/next", &limit, &told, &self.plan, Some(line), expected);
         let seen = self.met_next().and_then(|judged| self.counted(&limit, judged));
@@ -211,7 +198,7 @@ impl<'a, 'e> Search<'a, 'e> {
         let last = self.causes.last()?;
         match last.get("confidence").and_then(Json::as_str) {
             Some("refuted") | None => None,
-            Some("proved") => {
+            Some(_) if lifted(last) => {
                 let from = self
                     .judged
                     .iter()
@@ -231,9 +218,7 @@ impl<'a, 'e> Search<'a, 'e> {
         let changes = self.verdict.get("proposal").and_then(Json::as_array);
         for (i, change) in changes.into_iter().flatten().enumerate() {
             let id = change.get("limit");
-            let proved = |cause: &&Json| {
-                cause.pointer("/limit/id") == id && cause.get("confidence").and_then(Json::as_str) == Some("proved")
-            };
+            let proved = |cause: &&Json| cause.pointer("/limit/id") == id && lifted(cause);
             let Some(judged) = self.causes.iter().rev().find(proved).and_then(|cause| self.judged(cause.get("trial")))
             else {
                 continue;
@@ -254,6 +239,40 @@ impl<'a, 'e> Search<'a, 'e> {
             expected.between(format!("/proposal/{i}/holds_for"), holds, Some(judged.trial.start.number));
         }
     }
+}
+
+/// Whether a cause was lifted, and the break moved.
+pub(crate) fn lifted(cause: &Json) -> bool {
+    cause.pointer("/counterfactual/moved").and_then(Json::as_str).is_some_and(|moved| moved != "not")
+}
+
+/// What the last three seconds before the break, or the end, of a trial used of processor time.
+fn busy(limit: &Limit, first: &Judged<'_>) -> Option<Busy> {
+    let Law::Cpu { .. } = limit.law else { return None };
+    let own = limit.signatures.iter().filter(|one| one.strength >= Strength::Supports);
+    let (name, mark) = own
+        .filter_map(|one| match &one.sign {
+            Sign::Reached { metric, value } if metric != metric::THROTTLED => Some((metric, *value)),
+            _ => None,
+        })
+        .next()?;
+    let ticks = first.trial.ticks();
+    let end = match first.onset {
+        Some(onset) => onset.at_us as f64,
+        None => ticks.last()?.number("/to_us"),
+    };
+    let begin = (end - 3e6).max(0.0);
+    let inside = |line: &&Line| scan::since(&first.trial, line).is_some_and(|at| at as f64 > begin && at as f64 <= end);
+    let looks = first.trial.of("sample").filter(inside);
+    let values: Vec<f64> = looks.filter_map(|line| line.json.get("metrics")?.get(name)?.as_f64()).collect();
+    let used = values.iter().sum::<f64>() / values.len() as f64;
+    let part: Vec<&Line> = ticks
+        .into_iter()
+        .filter(|tick| tick.number("/to_us") > begin && tick.number("/from_us") <= (end - 1.0).max(0.0))
+        .collect();
+    let rate = rate(&part);
+    let enough = values.len() >= 5 && used >= 0.1 * mark && rate > 0.0 && end >= 1e6;
+    enough.then_some(Busy { used, rate, mark })
 }
 
 /// Whose limit a prediction is of, and whether the load goes beyond it.

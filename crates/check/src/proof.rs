@@ -31,7 +31,7 @@ pub(crate) fn expect(
     let pairs = pairs(judged);
     let line = pairs.first().map(|(a, _)| a.trial.start.number);
     let causes = verdict.get("causes").and_then(Json::as_array);
-    let lifted = causes.into_iter().flatten().any(|one| one.get("confidence").and_then(Json::as_str) == Some("proved"));
+    let lifted = causes.into_iter().flatten().any(crate::predictions::lifted);
     let there = lifted && pairs.len() > 1;
     expected.there("/proof", there, "a limit was lifted, and there are two pairs or more", line);
     if pairs.len() < 2 {

@@ -9,7 +9,7 @@ use genkai_model::objective::{Bound, Condition, Objective};
 use genkai_model::units::Span;
 
 use crate::asked::Asked;
-use crate::events::{Line, Trial, failed, merged, rate, sum};
+use crate::events::{Line, Trial, failed, merged, sum};
 use crate::hanging::{self, Allowed, Hanging};
 
 /// A violation.
@@ -117,6 +117,8 @@ struct Look {
     told: bool,
     /// When the first failure was seen.
     seen: Option<u64>,
+    /// Requests planned in it; without end where users ask for the next one only when they have an answer.
+    planned: f64,
 }
 
 /// A violation of one condition that lasts.
@@ -159,7 +161,8 @@ fn violates(window: &[Look], condition: Condition, span: u64) -> Option<bool> {
     match condition {
         Condition::RateAbove(_) => {
             let seconds = window.last()?.to.saturating_sub(window.first()?.from) as f64 / 1e6;
-            (seconds >= span as f64 / 1e6).then(|| !condition.holds(all / seconds))
+            let planned = window.iter().map(|look| look.planned).sum::<f64>();
+            (seconds >= span as f64 / 1e6).then(|| too_few(condition, all, planned, seconds))
         }
         _ if all == 0.0 => None,
         Condition::ErrorsBelow(_) => Some(broken(bad / all)),
@@ -219,7 +222,13 @@ fn looks(ticks: &[&Line], asked: &Asked, condition: Condition) -> Vec<Look> {
                 let rises = asked.ramp > 0.0 && tick.json.get("waiting").is_some_and(serde_json::Value::is_object);
                 us(tick, "/from_us") >= (asked.ramp * 1e6) as u64 && !(rises && tick.number("/level") < asked.level)
             };
-            ticks.iter().filter(held).map(|tick| of_rate(tick, bound, bare(tick))).collect()
+            let mut before = 0.0;
+            let all = ticks.iter().map(|tick| {
+                let planned = planned(&[tick], asked, before);
+                before = tick.number("/in_flight");
+                (tick, Look { planned, ..bare(tick) })
+            });
+            all.filter(|(tick, _)| held(tick)).map(|(tick, look)| of_rate(tick, bound, look)).collect()
         }
         _ => {
             let out = left_out(ticks, asked);
@@ -290,6 +299,19 @@ fn of_rate(tick: &Line, bound: Bound<f64>, look: Look) -> Look {
     let seconds = ((look.to - look.from) as f64 / 1e6).max(1e-9);
     let slow = !bound.is_below(tick.number("/ok") / seconds);
     Look { all: tick.number("/ok"), bad: if slow { FEWEST } else { 0.0 }, ..look }
+}
+
+/// Requests planned over intervals, with so many in flight before the first.
+fn planned(ticks: &[&Line], asked: &Asked, before: f64) -> f64 {
+    let ended: f64 = ticks.iter().map(|tick| tick.number("/ok") + failed(tick)).sum();
+    let after = ticks.last().map_or(before, |tick| tick.number("/in_flight"));
+    if asked.users { f64::INFINITY } else { ended + after - before }
+}
+
+/// A rate too low although enough was planned, or although less than nine tenths of what was planned came.
+fn too_few(condition: Condition, ok: f64, planned: f64, seconds: f64) -> bool {
+    let enough_planned = condition.holds(planned / seconds);
+    !condition.holds(ok / seconds) && (enough_planned || ok < 0.9 * planned)
 }
 
 fn of_sockets(tick: &Line, condition: Condition, out: (f64, u64), look: Look) -> Look {
@@ -406,7 +428,9 @@ fn scattered(ticks: &[&Line], asked: &Asked, condition: Condition) -> Option<(u6
             let bad: Vec<&Line> = ticks.iter().copied().filter(|tick| failed(tick) > 0.0).collect();
             let count: f64 = bad.iter().map(|tick| failed(tick)).sum();
             let none = bound.at <= 0.0 && count > 0.0;
-            let many = none || count >= SCATTERED && bad.len() >= 3;
+            // Bad to the end: cut short, not over.
+            let lasts = bad.len() >= 3 || ticks.last().is_some_and(|tick| failed(tick) > 0.0);
+            let many = none || count >= SCATTERED && lasts;
             (many && !condition.holds(count / (count + sum(ticks, "/ok")))).then(|| bad.first().map(first_error))?
         }
         Condition::LatencyBelow(q, bound) => {
@@ -419,9 +443,12 @@ fn scattered(ticks: &[&Line], asked: &Asked, condition: Condition) -> Option<(u6
         }
         Condition::RateAbove(_) => {
             let held = |tick: &&Line| us(tick, "/from_us") >= (asked.ramp * 1e6) as u64;
+            let before = ticks.iter().rfind(|tick| !held(tick)).map_or(0.0, |tick| tick.number("/in_flight"));
             let held: Vec<&Line> = ticks.iter().copied().filter(held).collect();
             let first = held.first()?;
-            (!condition.holds(rate(&held))).then_some((us(first, "/from_us"), None))
+            let seconds: f64 = held.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
+            let planned = planned(&held, asked, before);
+            too_few(condition, sum(&held, "/ok"), planned, seconds).then_some((us(first, "/from_us"), None))
         }
         _ => {
             let (bad, all) = share(ticks, condition);

@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use crate::answer::Over;
 use crate::broken::{self, Judged};
 use crate::events::{Events, Line, Trial, all_failed, merged, rate, sum, sum_where};
 use crate::expected::Expected;
@@ -45,8 +46,8 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     if of_load {
         predictions::expect(events, verdict, &judged, expected);
         let call = proof::expect(events, verdict, &judged, expected);
-        let failed = load::thresholds(events).is_some_and(|all| !all.iter().all(|one| one.holds));
-        Search::of(events, &judged).expect(call, &proof::pairs(&judged), failed, expected);
+        let over = load::thresholds(events).map_or(Over::Holds, |all| Over::of(&all));
+        Search::of(events, &judged).expect(call, &proof::pairs(&judged), over, expected);
     }
 }
 

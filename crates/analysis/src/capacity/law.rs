@@ -134,9 +134,10 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
         Law::BodySize { .. } => Some(demand.body),
         Law::MessageSize { .. } => Some(demand.message),
         Law::Idle { .. } => Some(demand.silence),
-        Law::Rate { value, burst } => {
-            let wanted = demand.throughput(level)? * stretch;
-            Some((wanted / fill(grown(burst, value, wanted)) - EPSILON).ceil())
+        // A bucket counts exactly: that it overflows below its rate says that its burst is too small, not its rate.
+        Law::Rate { value, .. } => {
+            let wanted = demand.throughput(level)?;
+            Some(if wanted <= value * FILLED + EPSILON { value } else { (wanted / FILLED - EPSILON).ceil() })
         }
         Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown => None,
     }
@@ -152,16 +153,30 @@ fn grown(burst: f64, from: f64, to: f64) -> f64 {
 /// allowed by default.
 const OVERFLOW: f64 = 1e-4;
 
-/// How much of its rate a leaky bucket with room for `burst` early requests can be given before requests that come at random
-/// overflow it. Its content is the work waiting in an M/D/1 queue, which exceeds `b` with a probability of about
-/// `exp(-t b)`, where `r (exp(t) - 1) = t` for a load of `r` (Cramer-Lundberg; Asmussen, Applied Probability and Queues, 2003,
-/// XIII.5). So `t = ln(1 / OVERFLOW) / b` and `r = t / (exp(t) - 1)`. A bucket without room is left at 1: no rate makes it safe.
-fn fill(burst: f64) -> f64 {
-    if burst < 1.0 {
-        return 1.0;
+/// Part of a leaky bucket's rate that a load may take where the rate is chosen here: beyond it the burst that random arrivals take
+/// grows without bound.
+const FILLED: f64 = 0.9;
+
+/// The burst of a leaky bucket of `rate` for `wanted` requests a second that come at random, or in groups of up to `together`. Its
+/// content is the work waiting in an M/D/1 queue, which exceeds `b` with a probability of about `exp(-t b)`, where
+/// `r (exp(t) - 1) = t` for a load of `r` (Cramer-Lundberg; Asmussen, Applied Probability and Queues, 2003, XIII.5). At a load of `r` or
+/// less, `t >= 2 (1 - r) / (1 + r)`, as `(exp(t) - 1) / t <= (2 + t) / (2 - t)`: so `b = ln(1 / OVERFLOW) / t` is enough.
+fn room(wanted: f64, rate: f64, together: f64) -> f64 {
+    let filled = (wanted / rate).min(FILLED);
+    let t = 2.0 * (1.0 - filled) / (1.0 + filled);
+    (-OVERFLOW.ln() / t).max(together).ceil()
+}
+
+/// `law`, if it is a leaky bucket, with a burst of room for a load of `level`, and never less than twice what it has: it overflowed.
+pub fn with_room(law: Law, before: &Law, demand: &Demand, level: f64) -> Law {
+    match (law, before) {
+        (Law::Rate { value, burst }, Law::Rate { burst: had, .. }) => {
+            let wanted = demand.throughput(level).unwrap_or(value);
+            let together = if demand.is_open() { 0.0 } else { level };
+            Law::Rate { value, burst: room(wanted, value, together).max(burst).max(had * 2.0) }
+        }
+        (law, _) => law,
     }
-    let t = -OVERFLOW.ln() / burst;
-    t / t.exp_m1()
 }
 
 /// The smallest whole `value` for which `pools * floor((soft * value - reserved) / cost) >= wanted`: each pool must hold

@@ -33,6 +33,9 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
         return Some(off(remedy));
     }
     let present = law::setting(&limit.law);
+    if matches!(limit.law, Law::Rate { .. }) {
+        return bucket(limit, remedy, demand, headroom);
+    }
     if at_ceiling(limit) {
         return None;
     }
@@ -62,6 +65,24 @@ pub fn at_ceiling(limit: &Limit) -> bool {
     let ceiling = limit.remedy.as_ref().and_then(|r| r.ceiling.as_ref());
     let parts = limit.remedy.as_ref().map_or(1.0, |r| r.parts.max(1.0));
     ceiling.is_some_and(|c| c.value <= law::setting(&limit.law) / parts)
+}
+
+/// A leaky bucket's rate, left as it is where the load is below it, and the burst that its load needs.
+fn bucket(limit: &Limit, remedy: &Remedy, demand: &Demand, headroom: f64) -> Option<Lift> {
+    let lifted = |level: f64| {
+        let needed = law::needed(&limit.law, demand, level, 1.0);
+        let rate = needed.unwrap_or(law::setting(&limit.law) * 2.0).max(law::setting(&limit.law));
+        law::with_room(law::with_setting(&limit.law, rate), &limit.law, demand, level)
+    };
+    let law = lifted(demand.asked * headroom);
+    Some(Lift {
+        setting: remedy.setting.clone(),
+        value: written(remedy.unit, &law),
+        minimum: written(remedy.unit, &lifted(demand.asked)),
+        law: Some(law),
+        holds_for: None,
+        capped: None,
+    })
 }
 
 fn off(remedy: &Remedy) -> Lift {

@@ -219,7 +219,7 @@ fn a_setting_of_each_of_several_servers_gets_its_part() {
 fn values_of_other_laws() {
     let demand = Demand::of(&users(100, 0), &Objective::default(), took(0.1), &[]);
     let value = |law: Law| remedy::lift(&limit("x", law), &demand, 1.2, 1.0).unwrap().value;
-    assert_eq!(value(Law::Rate { value: 10.0, burst: 0.0 }), "1200");
+    assert_eq!(value(Law::Rate { value: 10.0, burst: 0.0 }), "1334", "1200 are nine tenths of it");
     assert_eq!(value(Law::Backlog { value: 9.0 }), "119", "a queue of 120");
     assert_eq!(value(Law::Cpu { cores: 1.0 }), "2");
     assert_eq!(value(Law::Workers { workers: 5.0, queue: Some(5.0), service: Some(0.1), wait: None }), "115");
@@ -291,10 +291,28 @@ fn a_rate_is_chosen_with_room_for_its_bursts() {
         limit.remedy.as_mut().unwrap().unit = RemedyUnit::Rate;
         remedy::lift(&limit, &demand, 1.2, 1.0).unwrap().value
     };
-    assert_eq!(rate(0.0), "600r/s", "no rate is safe without a burst: the plain one");
-    // The burst of 0.2 s grows to 120 at 600/s. M/D/1: t = 9.21 / 120; t / (e^t - 1) = 0.962.
-    assert_eq!(rate(10.0), "624r/s burst=125");
-    assert_eq!(rate(100.0), "603r/s burst=1206");
+    // 600 of 667 requests/s; who waits for an answer comes back at once with all others, which are 180.
+    assert_eq!(rate(0.0), "667r/s burst=180");
+    assert_eq!(rate(10.0), "667r/s burst=180");
+    assert_eq!(rate(100.0), "667r/s burst=1334", "a burst covers the time that it did");
     let Law::Rate { burst, .. } = law::with_setting(&Law::Rate { value: 50.0, burst: 10.0 }, 20.0) else { panic!() };
     assert_eq!(burst, 10.0, "a burst does not shrink");
+}
+
+#[test]
+fn a_rate_above_the_load_is_left_alone_and_its_burst_is_raised() {
+    let lift = |asked, burst| {
+        let mut limit = limit("rate", Law::Rate { value: 100.0, burst });
+        limit.remedy.as_mut().unwrap().unit = RemedyUnit::Rate;
+        let demand = Demand::of(&open(asked), &Objective::default(), took(0.02), &[]);
+        // That it broke early says that the burst is too small: no other rate follows from where it did.
+        assert_eq!(remedy::lift(&limit, &demand, 1.2, 1.0), remedy::lift(&limit, &demand, 1.2, 3.0));
+        let lift = remedy::lift(&limit, &demand, 1.2, 1.0).unwrap();
+        (lift.value, lift.minimum)
+    };
+    let two = |value: &str, minimum: &str| (value.to_owned(), minimum.to_owned());
+    // M/D/1 at 0.6 of the rate: t >= 0.5, and 9.21 / 0.5 is 18.4.
+    assert_eq!(lift(50.0, 2.0), two("100r/s burst=19", "100r/s burst=14"));
+    assert_eq!(lift(50.0, 20.0), two("100r/s burst=40", "100r/s burst=40"), "it overflowed with 20");
+    assert_eq!(lift(90.0, 2.0), two("120r/s burst=88", "100r/s burst=88"), "the headroom is above the rate");
 }

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use genkai_model::event::Tick;
-use genkai_model::load::Load;
-use genkai_model::objective::{Condition, Objective};
+use genkai_model::load::{Arrivals, Load};
+use genkai_model::objective::{Bound, Condition, Objective};
 use genkai_model::plan::Procedure;
 use genkai_model::record::Trial;
 
@@ -48,6 +48,8 @@ impl Watch {
             steady: Steady::new(load.patience()),
             patience_us: load.patience().0 / 1_000,
             full: demand::asked(load),
+            open: is_open(load),
+            in_flight: 0,
             suspected: false,
             hang: match c {
                 Condition::LatencyBelow(_, bound) => Hang::new(bound.at.as_secs_f64()),
@@ -92,6 +94,8 @@ struct Look {
     level: Option<f64>,
     /// Whether the record tells how long each has waited.
     told: bool,
+    /// Requests planned in the interval, where they are planned whatever the server does.
+    planned: f64,
 }
 
 impl Look {
@@ -136,6 +140,10 @@ struct Tracker {
     patience_us: u64,
     /// The level when the ramp is over.
     full: f64,
+    /// Whether requests are planned whatever the server does.
+    open: bool,
+    /// Requests in flight at the end of the last interval.
+    in_flight: u64,
     /// Whether requests wait of which it is not known yet whether they get an answer.
     suspected: bool,
     hang: Hang,
@@ -146,7 +154,9 @@ struct Tracker {
 
 impl Tracker {
     fn tick(&mut self, tick: &Tick) -> Option<Onset> {
-        let look = self.look(tick)?;
+        let before = std::mem::replace(&mut self.in_flight, tick.in_flight);
+        let planned = if self.open { planned(std::slice::from_ref(tick), before) } else { f64::INFINITY };
+        let look = Look { planned, ..self.look(tick)? };
         self.window.push_back(look);
         let span = self.window_us();
         while self.window.len() > TICKS && look.to_us.saturating_sub(self.window[1].from_us) >= span {
@@ -227,7 +237,8 @@ impl Tracker {
         match self.condition {
             Condition::RateAbove(bound) => {
                 let seconds = self.seconds();
-                (seconds >= self.window_us() as f64 / US).then(|| !bound.is_below(all / seconds))
+                let planned = self.window.iter().map(|l| l.planned).sum::<f64>();
+                (seconds >= self.window_us() as f64 / US).then(|| is_short(bound, all, planned, seconds))
             }
             _ if all == 0.0 => None,
             Condition::ErrorsBelow(bound) => Some(bad > 0.0 && !bound.is_above(bad / all)),
@@ -301,6 +312,26 @@ impl Tracker {
     }
 }
 
+/// Part of the planned requests that a server has answered that keeps up: the others may only be under way.
+const KEEPS_UP: f64 = 0.9;
+
+/// Whether requests are planned whatever the server does.
+fn is_open(load: &Load) -> bool {
+    matches!(load.arrivals, Arrivals::Rate { .. })
+}
+
+/// Requests planned in `ticks`, with so many in flight before.
+fn planned(ticks: &[Tick], before: u64) -> f64 {
+    let after = ticks.last().map_or(before, |t| t.in_flight);
+    Tally::of(ticks).finished() as f64 + after as f64 - before as f64
+}
+
+/// Whether a rate is too low by the server: one that answered what was planned is not to blame that less was planned.
+fn is_short(bound: Bound<f64>, ok: f64, planned: f64, seconds: f64) -> bool {
+    let unasked = !bound.is_below(planned / seconds) && ok >= planned * KEEPS_UP;
+    !bound.is_below(ok / seconds) && !unasked
+}
+
 /// When the first failure of `tick` was seen: as long after its plan as the one that failed soonest.
 fn failed_us(tick: &Tick) -> Option<u64> {
     let after = window::decode(&tick.failed_after);
@@ -365,7 +396,9 @@ fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)>
             let tally = Tally::of(ticks);
             let bad: Vec<&Tick> = ticks.iter().filter(|t| window::failed(t) > 0).collect();
             let none = bound.at <= 0.0;
-            let many = tally.failed > 0 && none || tally.failed >= SCATTERED && bad.len() >= TICKS;
+            // What lasted to the very end was cut short by it, and is no stray.
+            let lasts = bad.len() >= TICKS || ticks.last().is_some_and(|t| window::failed(t) > 0);
+            let many = tally.failed > 0 && none || tally.failed >= SCATTERED && lasts;
             let first = bad.first().map(|t| (t.first_error_us.unwrap_or(t.from_us), t.first_error_level));
             first.filter(|_| many && !bound.is_above(tally.failed_fraction()))
         }
@@ -388,9 +421,14 @@ fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)>
         }
         Condition::RateAbove(bound) => {
             let ramp_us = (demand::ramp(&trial.started.load) * US) as u64;
-            let held = &ticks[ticks.partition_point(|t| t.from_us < ramp_us)..];
+            let (rise, held) = ticks.split_at(ticks.partition_point(|t| t.from_us < ramp_us));
             let first = held.first()?;
-            (!bound.is_below(Tally::of(held).rate())).then_some((first.from_us, None))
+            let tally = Tally::of(held);
+            let planned = match is_open(&trial.started.load) {
+                true => planned(held, rise.last().map_or(0, |t| t.in_flight)),
+                false => f64::INFINITY,
+            };
+            is_short(bound, tally.ok as f64, planned, tally.seconds).then_some((first.from_us, None))
         }
     }
 }

@@ -12,10 +12,17 @@ use crate::proof::{self, Trials};
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
 
-/// The same for a plain load: what does not hold over the whole of it has failed, even if nothing broke for long.
+/// The same for a plain load: what does not hold over the whole of it has failed, even if nothing broke for long. What nothing came to be
+/// judged by has neither held nor failed.
 pub(crate) fn over(decision: Decision, load: Option<&Summary>) -> Decision {
-    let holds = load.is_none_or(|load| load.thresholds.iter().all(|t| t.holds));
-    if decision == Decision::Holds && !holds { Decision::Unmoved { by: Stop::Unknown } } else { decision }
+    let thresholds = load.map(|load| load.thresholds.as_slice()).unwrap_or_default();
+    match decision {
+        Decision::Holds if thresholds.iter().any(|t| t.seen.is_some() && !t.holds) => {
+            Decision::Unmoved { by: Stop::Unknown }
+        }
+        Decision::Holds if thresholds.iter().any(|t| !t.holds) => Decision::Unfinished,
+        _ => decision,
+    }
 }
 
 /// What the search and the proof decide; unfinished where nothing was tried.

@@ -40,7 +40,7 @@ fn verdict(record: &Record) -> Verdict {
         schema: SCHEMA.to_owned(),
         answer: Answered(decision),
         proposal: state.as_ref().map(proposal).unwrap_or_default(),
-        causes: state.as_ref().map(cause::all).unwrap_or_default(),
+        causes: state.as_ref().map(|s| cause::all(s, decision)).unwrap_or_default(),
         next: state.as_ref().and_then(|s| outlook::next(record, s, &trials)),
         predictions: state.as_ref().map(|s| outlook::predictions(record, s)).unwrap_or_default(),
         client: client::overall(judging(&summaries, record)),

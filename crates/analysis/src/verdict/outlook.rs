@@ -86,7 +86,9 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>, trials: &Trials<'_>
         }
         let reached = state.first.as_ref().map_or(0.0, JudgedTrial::held_to);
         let at_work = state.first.as_ref().and_then(|f| at_work(f, &asked));
-        return at_work.or_else(|| beyond(baseline(record, state), &asked, reached, &state.plan.objective));
+        let limits = baseline(record, state);
+        let first = || beyond(limits, &asked, reached, &state.plan.objective);
+        return at_work.or_else(|| sooner(first(), limits, state.first.as_ref()?, &asked));
     };
     // What was found of the break that stands (the backend by itself is told by another trial), which may be nothing.
     if let Some(step) = state.steps.last().filter(|step| step.proved().is_none()) {
@@ -99,7 +101,8 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>, trials: &Trials<'_>
     let Some(case) = after.case() else {
         let reached = held.held_to().max(demand::asked(&state.plan.load));
         let limits = &held.trial.limits.limits;
-        return at_work(held, &asked).or_else(|| beyond(limits, &asked, reached, &state.plan.objective));
+        let first = || beyond(limits, &asked, reached, &state.plan.objective);
+        return at_work(held, &asked).or_else(|| sooner(first(), limits, held, &asked));
     };
     let found = attribute::attribute(&case, &[]);
     met(found.iter().find(|w| w.is_possible())?, after, &asked)
@@ -116,6 +119,18 @@ fn met(cause: &Weighed<'_>, at: &JudgedTrial<'_>, asked: &Demand) -> Option<Pred
 fn at_work(held: &JudgedTrial<'_>, asked: &Demand) -> Option<Predicted> {
     let found = attribute::at_work(held.trial, &held.demand);
     found.first().map(|(limit, ..)| capacity::of(limit, asked).predicted)
+}
+
+/// `found`, or the processor time of `limits` where that runs out at a lower rate, as `held` used it: a rate beyond is none that comes.
+fn sooner(found: Option<Predicted>, limits: &[Limit], held: &JudgedTrial<'_>, asked: &Demand) -> Option<Predicted> {
+    let told = limits.iter().filter_map(|limit| {
+        let mut all = vec![capacity::of(limit, asked).predicted];
+        processor_time(limit, held, &mut all);
+        all.pop().filter(|p| p.told_from.is_some())
+    });
+    let rate = |p: &Predicted| p.rate.map_or(f64::INFINITY, |rate| rate.high);
+    let Some(first) = told.min_by(|a, b| rate(a).total_cmp(&rate(b))) else { return found };
+    if found.as_ref().is_some_and(|p| rate(p) <= rate(&first)) { found } else { Some(first) }
 }
 
 /// The first limit that `reached` without a violation does not exclude.

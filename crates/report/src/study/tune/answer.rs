@@ -19,13 +19,6 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
             client::reasons(&v.client)
         ),
         Decision::Unfinished => ended_early(context, v),
-        Decision::Unmoved { .. } if v.load.is_some() && !is_judged(v) => {
-            format!(
-                "Cannot tell: nothing came by which {} could be judged{}.",
-                quoted(&context.objective()),
-                at_asked(context)
-            )
-        }
         Decision::Unmoved { .. } if v.load.is_some() => {
             format!("Failed: {} did not hold{}.", quoted(&context.objective()), at_asked(context))
         }
@@ -40,12 +33,6 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
         Decision::Moved { then } => moved(context, v, then),
         Decision::Carried { pairs } => carried(v, pairs),
     }
-}
-
-/// Whether anything speaks against the objective of a plain load: a condition that did not hold, or a break.
-fn is_judged(v: &Verdict) -> bool {
-    let failed = v.load.iter().flat_map(|load| &load.thresholds).any(|t| t.seen.is_some() && !t.holds);
-    failed || v.trials.iter().any(|trial| trial.broke.is_some())
 }
 
 /// That the objective holds, and what it does not judge.
@@ -73,6 +60,11 @@ fn held(context: Context<'_>, v: &Verdict) -> String {
 /// That the run ended before an answer.
 fn ended_early(context: Context<'_>, v: &Verdict) -> String {
     match &v.load {
+        Some(load) if load.thresholds.iter().any(|t| t.seen.is_none()) => format!(
+            "Cannot tell: nothing came by which {} could be judged{}.",
+            quoted(&context.objective()),
+            at_asked(context)
+        ),
         Some(load) if load.thresholds.iter().all(|t| t.holds) => format!(
             "Cannot tell: the load ended after {}, before its time; until then {} held.",
             figure::seconds(load.lasted),
@@ -142,7 +134,7 @@ fn carried(v: &Verdict, pairs: Pairing) -> String {
             )
         }
         Pairing::NotReproduced { of } => format!(
-            "Cannot tell: the objective had failed, but held in all {of} trials of the proof without any change;              {changing} is not known to be needed."
+            "Cannot tell: the objective had failed, but held in all {of} trials of the proof without any change; {changing} is not known to be needed."
         ),
         Pairing::Same => format!(
             "Cannot tell: {changing} carried the load in the search, but makes no measurable difference in the proof."

@@ -1,7 +1,9 @@
 //! What broke, what speaks for the cause, what happened when it was lifted.
 
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::finding::{Break, Candidate, Cause, Counterfactual, Evidence, Failures, Moved, Scale, Seen};
+use genkai_model::finding::{
+    Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen,
+};
 use genkai_model::limit::Strength;
 use genkai_model::objective::Condition;
 
@@ -306,6 +308,11 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
     let change = words::change(&c.change);
     let predicted = predicted(context, c).unwrap_or_else(|| "no further limit within the load sent".to_owned());
     Some(match (&c.observed, c.moved) {
+        // The proof refuted it: what stood in the search was over by itself.
+        (None, moved) if moved != Moved::Not && cause.confidence != Confidence::Proved => format!(
+            "With only {change} changed, the load held up to {}; in the proof it held without the change, too.",
+            context.level(c.held_to)
+        ),
         (Some(after), Moved::AsPredicted) => {
             format!(
                 "Changing only {change} moved the break {} (predicted: {predicted}).",

@@ -37,11 +37,13 @@ pub(crate) fn used(used: &ClientUse) -> String {
         many => format!("{memory} in {many} processes (largest {})", figure::bytes(used.rss_max as f64)),
     };
     let limit = figure::count(used.descriptors_limit);
+    // They are looked at once in a while, connections are counted; of several processes it is not known how they share these.
+    let descriptors = if used.processes > 1 { used.descriptors } else { used.descriptors.max(used.connections) };
     let each = if used.processes > 1 { " each" } else { "" };
     let text = format!(
-        "{memory}, {} of CPU time, at most {} of {limit} descriptors{each}",
+        "{memory}, {} of CPU time, at least {} of {limit} descriptors{each}",
         figure::seconds(used.cpu_us as f64 / 1e6),
-        figure::count(used.descriptors),
+        figure::count(descriptors),
     );
     let (sources, ports) = (u64::from(used.sources), figure::count(u64::from(used.ports)));
     let sources = figure::plural(sources, "address", "addresses");

@@ -194,14 +194,14 @@ fn failures(load: &Summary, trial: &TrialFinding) -> Option<Section> {
         let since = match broke.later {
             Some(later) => {
                 format!(
-                    "from {} on, {condition} failed; first for what was planned at {}",
+                    "{condition} first failed at {}, for what was planned at {}",
                     seconds(later.at),
                     seconds(broke.at)
                 )
             }
-            None => format!("from {} on, {condition} failed", seconds(broke.at)),
+            None => format!("{condition} first failed at {}", seconds(broke.at)),
         };
-        Block::fact("since", since)
+        Block::fact("first", since)
     });
     let paced = (load.paced > 0).then(|| Block::fact("pauses", words::paced(load.paced)));
     let refusal = load.refusal.as_ref().map(|one| Block::text(words::refusal(one)));
@@ -225,7 +225,7 @@ fn thresholds(load: &Summary, trial: &TrialFinding) -> Option<Section> {
             Some(waited) => format!("FAIL  from {at} on: {waited} (asked for: {condition})."),
             None => {
                 format!(
-                    "FAIL  over the whole load, but from {at} on not: {condition} did not hold for a second and more."
+                    "FAIL  {condition} holds over the whole load, but did not for a second and more, first at {at}."
                 )
             }
         };

@@ -14,18 +14,18 @@ pub(crate) struct Measure {
     /// Before, after, the difference.
     all: [Estimate; 3],
     show: fn(f64) -> String,
-    /// Whether its name begins with that of a quantile, which stays as it is: `p99`.
-    quantile: bool,
+    /// Whether it is a latency.
+    latency: bool,
     /// The difference of two percentages is in points, which is no percentage.
     points: bool,
 }
 
 /// Those of a proof, that of the violated condition last where it is not always shown.
 pub(crate) fn measures(context: Context<'_>, proof: &Proof) -> Vec<Measure> {
-    let measure = |name: String, all, show| Measure { name, all, show, quantile: false, points: false };
+    let measure = |name: String, all, show| Measure { name, all, show, latency: false, points: false };
     let latency = |q, all| {
         let name = format!("{} latency", figure::quantile(q));
-        Measure { quantile: q < 1.0, ..measure(name, all, figure::seconds) }
+        Measure { latency: true, ..measure(name, all, figure::seconds) }
     };
     let failed = [proof.failed_before, proof.failed_after, proof.failed_difference];
     let mut all = vec![
@@ -46,7 +46,22 @@ pub(crate) fn measures(context: Context<'_>, proof: &Proof) -> Vec<Measure> {
 impl Measure {
     /// Its name at the beginning of a line.
     fn title(&self) -> String {
-        if self.quantile { self.name.clone() } else { figure::capital(&self.name) }
+        // The name of a quantile stays as it is: `p99`.
+        if self.latency && self.name.starts_with('p') { self.name.clone() } else { figure::capital(&self.name) }
+    }
+
+    /// A figure of one side: a latency is not 0, but of nothing.
+    fn of(&self, estimate: Estimate) -> String {
+        if self.is_missing(estimate) { "none succeeded".to_owned() } else { (self.show)(estimate.value) }
+    }
+
+    /// Whether it is a latency of a side without one successful response.
+    fn is_missing(&self, estimate: Estimate) -> bool {
+        self.latency && estimate.value == 0.0
+    }
+
+    fn has_difference(&self) -> bool {
+        !self.all[..2].iter().any(|estimate| self.is_missing(*estimate))
     }
 
     fn signed(&self, x: f64) -> String {
@@ -63,27 +78,40 @@ impl Measure {
     }
 
     fn difference(&self) -> String {
+        if !self.has_difference() {
+            return "-".to_owned();
+        }
         format!("{} ({})", self.signed(self.all[2].value), self.bounds())
     }
 
     /// As a row of the page's table.
     pub(super) fn row(&self) -> [String; 4] {
-        let one =
-            |e: Estimate| format!("{} ({}, n={})", (self.show)(e.value), figure::range(e.interval, self.show), e.n);
+        let one = |e: Estimate| match self.is_missing(e) {
+            true => self.of(e),
+            false => format!("{} ({}, n={})", (self.show)(e.value), figure::range(e.interval, self.show), e.n),
+        };
         [self.title(), one(self.all[0]), one(self.all[1]), self.difference()]
     }
 
     /// As a row on a terminal.
     pub(crate) fn in_short(&self) -> Vec<String> {
-        let bounds = if self.points { percentage_points(self.all[2]) } else { self.bounds() };
-        vec![self.name.clone(), (self.show)(self.all[0].value), (self.show)(self.all[1].value), bounds]
+        let bounds = match self.points {
+            true => percentage_points(self.all[2]),
+            false if !self.has_difference() => "-".to_owned(),
+            false => self.bounds(),
+        };
+        vec![self.name.clone(), self.of(self.all[0]), self.of(self.all[1]), bounds]
     }
 
     /// Drawn, with what baseline and proposal are called.
     pub(super) fn card(&self, before: &str, after: &str) -> Card {
         let entry = |name: String, estimate: Estimate, filled| Entry {
             name,
-            marks: vec![Interval::new(Some(estimate), filled, (self.show)(estimate.value))],
+            marks: vec![Interval::new(
+                Some(estimate).filter(|_| !self.is_missing(estimate)),
+                filled,
+                self.of(estimate),
+            )],
         };
         let entries =
             vec![entry(format!("○ {before}"), self.all[0], false), entry(format!("● {after}"), self.all[1], true)];

@@ -1,7 +1,7 @@
 //! Before against after, and how sure it all is.
 
 use genkai_model::finding::{
-    Answer, Call, Cause, Confidence, Estimate, Evidence, Moved, Outcome, Proof, Rule, Verdict,
+    Answer, Call, Cause, Confidence, Decision, Estimate, Evidence, Moved, Outcome, Pairing, Proof, Rule, Verdict,
 };
 use genkai_model::objective::{Condition, Objective};
 
@@ -48,15 +48,17 @@ pub(crate) fn failing(context: Context<'_>, p: &Proof) -> (String, String) {
 fn speed(context: Context<'_>, p: &Proof) -> String {
     let [rate_before, rate_after, rate_gain] = p.rate;
     let [p99_before, p99_after, p99_gain] = p.p99;
+    let p99 = |e: Estimate| if e.value > 0.0 { figure::seconds(e.value) } else { "none succeeded".to_owned() };
+    let both = p99_before.value > 0.0 && p99_after.value > 0.0;
     format!(
         "Successful {}: {}/s before, {}/s after ({}). p99 latency: {} before, {} after ({}).",
         context.counted(),
         figure::number(rate_before.value),
         figure::number(rate_after.value),
         difference(rate_gain, |x| format!("{}/s", figure::number(x))),
-        figure::seconds(p99_before.value),
-        figure::seconds(p99_after.value),
-        difference(p99_gain, figure::seconds)
+        p99(p99_before),
+        p99(p99_after),
+        if both { difference(p99_gain, figure::seconds) } else { "no difference to tell".to_owned() }
     )
 }
 
@@ -134,6 +136,10 @@ pub(super) fn sure(context: Context<'_>, v: &Verdict) -> Option<String> {
 /// How sure the causes are: those that a test confirmed, and the one that none was made of.
 fn causes(v: &Verdict) -> Vec<String> {
     let confirmed: Vec<&Cause> = v.causes.iter().filter(|c| c.confidence == Confidence::Proved).collect();
+    if matches!(v.decision(), Decision::Carried { pairs: Pairing::NotReproduced { .. } }) {
+        let why = "what failed in the search did not fail again, with or without the change";
+        return vec![format!("The cause is not confirmed: {why}.")];
+    }
     let open = v.causes.iter().rfind(|c| matches!(c.confidence, Confidence::Likely | Confidence::Possible));
     let who = if confirmed.is_empty() { "The cause" } else { "What stops the load then" };
     let moved = (!confirmed.is_empty()).then(|| match confirmed.iter().any(|c| elsewhere(c)) {
@@ -160,7 +166,7 @@ fn untested(who: &str, c: &Cause) -> String {
              outside."
         ),
         Confidence::Likely if shown(|e| matches!(e, Evidence::Directly { .. })) => format!(
-            "{who} was put to the test: without anything before it, it breaks in the same way, at no more load. Which of its limits it is, \
+            "{who} was put to the test: without anything before it, it breaks in the same way, at about the same load or less. Which of its limits it is, \
              is not seen from outside."
         ),
         Confidence::Likely => format!("{who} is likely: the evidence speaks for it, but it was not put to the test."),

@@ -120,10 +120,19 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
             ],
             symptom: Symptom { slow: delays, ..refusal(&zone.refusal) },
             remedy: known.then(|| Remedy { note: Some(rate_note(zone)), ..raised(&setting, RemedyUnit::Rate, 1.0) }),
+            value: written(zone),
             ..valued(&format!("nginx.{setting}"), "nginx", &setting, &zone.rate)
         }
     };
     counted.iter().map(limit).collect()
+}
+
+/// Rate and burst, which are changed together.
+fn written(zone: &ReqZone) -> String {
+    match zone.burst {
+        0 => zone.rate.written.clone(),
+        burst => format!("{} burst={burst}", zone.rate.written),
+    }
 }
 
 /// What becomes of requests that come early.
