@@ -129,6 +129,16 @@ fn what_servers_do_to_streams_has_a_name() {
 }
 
 #[test]
+fn a_connection_that_is_given_up_was_not_closed_by_the_server() {
+    let node = Node::start("{}");
+    let seen = make(&Load { timeout: Span::from_millis(300), ..http2(&node, "/silent", 4, 4, 12) });
+    assert_eq!((seen.error(ErrorKind::Timeout), seen.sum(|t| t.closed_idle)), (12, 0));
+    assert!(seen.sum(|t| t.opened) > 1, "it was given up");
+    let once = make(&Load { reuse: Reuse::PerRequest, ..http2(&node, "/", 2, 1, 10) });
+    assert_eq!((once.ok(), once.sum(|t| t.closed_idle)), (10, 0), "each was for one request");
+}
+
+#[test]
 fn a_reset_stream_does_not_cost_its_neighbours_the_connection() {
     let node = Node::start("{}");
     let seen = make(&http2(&node, "/refuse", 8, 8, 40));

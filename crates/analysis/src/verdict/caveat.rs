@@ -1,14 +1,14 @@
 //! Facts that contradict the verdict or limit what it says.
 
 use genkai_model::event::{EndReason, Tick};
-use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
+use genkai_model::finding::{Against, Call, Caveat, Predicted, Proof, Scale};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
 
 use super::{answer, cause, is_proposal};
 use crate::capacity::{self, TOLERANCE, demand, remedy};
-use crate::diagnosis::attribute;
+use crate::diagnosis::attribute::{self, Weighed};
 use crate::effect;
 use crate::proof::Trials;
 use crate::refusals;
@@ -34,6 +34,7 @@ pub(crate) fn all(
         all.extend(last.iter().flat_map(|judged| at_work(state, judged)));
         all.extend(ceilings(state));
         all.extend(bore(state));
+        all.extend(crowded(state));
         if matches!(state.phase, Phase::Holds) {
             let headroom = state.first.iter().flat_map(|first| no_headroom(state, first, &all)).collect::<Vec<_>>();
             all.extend(headroom);
@@ -62,7 +63,9 @@ fn held(judged: &JudgedTrial<'_>, objective: &Objective) -> Vec<Caveat> {
     let signs = attribute::at_work(judged.trial, &judged.demand);
     bit.extend(signs.iter().map(|(limit, ..)| limit.id.as_str()));
     let forecasts = capacity::forecast(&judged.trial.limits.limits, &judged.demand);
-    let passed = forecasts.into_iter().filter(|f| !bit.contains(&f.limit.id.as_str())).filter_map(|f| {
+    // What a part takes by itself was measured, not predicted.
+    let predicted = forecasts.into_iter().filter(|f| !matches!(f.limit.law, Law::Delay { .. }));
+    let passed = predicted.filter(|f| !bit.contains(&f.limit.id.as_str())).filter_map(|f| {
         // A rate says nothing of clients: how many they are depends on how long responses take by then.
         let (predicted, reached, scale) = match f.predicted.clients.filter(|_| judged.demand.is_open()) {
             Some(clients) => (clients, present(judged, f.limit), Scale::Clients),
@@ -120,6 +123,13 @@ fn at_work(state: &SearchState<'_>, judged: &JudgedTrial<'_>) -> Vec<Caveat> {
     held.map(caveat).collect()
 }
 
+/// Breaks while programs that are no part of the run used most of the machine, where no setting was proved to be behind it.
+fn crowded<'s>(state: &'s SearchState<'_>) -> impl Iterator<Item = Caveat> + 's {
+    let by_others = |w: &Weighed<'_>| w.candidate.against.contains(&Against::OtherPrograms);
+    let steps = state.steps.iter().filter(move |step| step.proved().is_none() && step.weighed.iter().any(by_others));
+    steps.map(|step| Caveat::OtherPrograms { trial: step.at.trial.number })
+}
+
 /// What the backend by itself says where it is not the cause.
 fn bore(state: &SearchState<'_>) -> Option<Caveat> {
     let (direct, step) = (state.direct.as_ref()?, state.steps.last()?);
@@ -132,7 +142,9 @@ fn bore(state: &SearchState<'_>) -> Option<Caveat> {
     }
     let (level, through) = (direct.held_to(), step.at.broke.as_ref()?.level);
     let longer = match Directly::of(&step.at, direct) {
-        Directly::TooFew { directly, through } => return Some(Caveat::BackendFailedToo { trial, directly, through }),
+        Directly::FailedToo { directly, through } => {
+            return Some(Caveat::BackendFailedToo { trial, directly, through });
+        }
         Directly::Bore => true,
         Directly::AsOften | Directly::AsEarly | Directly::Otherwise => false,
     };

@@ -52,8 +52,7 @@ pub(super) async fn drive(pool: Rc<Pool>, shared: Rc<SharedConnection>) {
         }
         Err(kind) => Err(kind),
     };
-    let by_server = shared.state.get() == State::Leaving || shared.cut.get().is_some();
-    if connection.is_open() && by_server && shared.active.get() == 0 && !core.is_ending() {
+    if connection.is_open() && shared.is_ended_by_server() && shared.active.get() == 0 && !core.is_ending() {
         core.ledger.borrow_mut().closed_idle(core.clock.now());
     }
     pool.forget(&shared, ended.err());

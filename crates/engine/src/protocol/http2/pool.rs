@@ -84,7 +84,7 @@ impl Pool {
     pub(super) fn release(&self, shared: &SharedConnection) {
         shared.requesters.set(shared.requesters.get() - 1);
         if self.once {
-            shared.leave();
+            shared.give_up();
         }
         self.call();
     }

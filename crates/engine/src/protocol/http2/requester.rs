@@ -180,7 +180,7 @@ impl Requester {
         .await;
         if matches!(outcome, Outcome::Failed(ErrorKind::Timeout)) && shared.last_read.get() < now {
             // Nothing at all has come meanwhile: what is sent on it next would fare no better.
-            shared.leave();
+            shared.give_up();
         }
         outcome
     }

@@ -46,6 +46,8 @@ pub(super) struct SharedConnection {
     pub(super) cut: Cell<Option<Cut>>,
     /// Whether the server has ended it by GOAWAY with an error.
     pub(super) blamed: Cell<bool>,
+    /// Whether we ended it: what the server does then is its answer to that.
+    given_up: Cell<bool>,
     /// Requesters to be told when it is open, or will not be.
     waiting: RefCell<Vec<Rc<Slot>>>,
     /// The driver's.
@@ -69,6 +71,7 @@ impl SharedConnection {
             last_read: Cell::new(0),
             cut: Cell::new(None),
             blamed: Cell::new(false),
+            given_up: Cell::new(false),
             waiting: RefCell::default(),
             slot: RefCell::default(),
             tray: Cell::default(),
@@ -86,7 +89,19 @@ impl SharedConnection {
         Circumstances { cut: self.cut.get(), blamed: self.blamed.get(), reused: self.reused.get(), started }
     }
 
-    /// Takes no more requests.
+    /// Takes no more requests, by our choice.
+    pub(super) fn give_up(&self) {
+        let is_ours = matches!(self.state.get(), State::Opening | State::Open) && self.cut.get().is_none();
+        self.given_up.set(self.given_up.get() || is_ours);
+        self.leave();
+    }
+
+    /// Whether the server ended it, by GOAWAY or by closing, before we did.
+    pub(super) fn is_ended_by_server(&self) -> bool {
+        !self.given_up.get() && (self.state.get() == State::Leaving || self.cut.get().is_some())
+    }
+
+    /// Takes no more requests, because it came to an end.
     pub(super) fn leave(&self) {
         if matches!(self.state.get(), State::Opening | State::Open) {
             self.state.set(State::Leaving);
