@@ -125,7 +125,7 @@ fn at_work(state: &SearchState<'_>, judged: &JudgedTrial<'_>) -> Vec<Caveat> {
 
 /// Breaks while programs that are no part of the run used most of the machine, where no setting was proved to be behind it.
 fn crowded<'s>(state: &'s SearchState<'_>) -> impl Iterator<Item = Caveat> + 's {
-    let by_others = |w: &Weighed<'_>| w.candidate.against.contains(&Against::OtherPrograms);
+    let by_others = |w: &Weighed<'_>| w.candidate.against == [Against::OtherPrograms];
     let steps = state.steps.iter().filter(move |step| step.proved().is_none() && step.weighed.iter().any(by_others));
     steps.map(|step| Caveat::OtherPrograms { trial: step.at.trial.number })
 }
