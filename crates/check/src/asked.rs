@@ -1,5 +1,6 @@
 //! What was asked of a system: a trial's load and the objective, in the few figures that statements are made of.
 
+use genkai_model::limit::Limit;
 use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::units::Spread;
@@ -103,4 +104,10 @@ pub(crate) fn tightest(objective: &Objective) -> Option<f64> {
         _ => None,
     });
     bounds.reduce(f64::min)
+}
+
+/// The limits in force at an event: those told last before it.
+pub(crate) fn limits(events: &Events, before: usize) -> Vec<Limit> {
+    let told = events.of("limits").filter(|line| line.number < before).last();
+    told.and_then(|line| serde_json::from_value(line.json.get("limits")?.clone()).ok()).unwrap_or_default()
 }

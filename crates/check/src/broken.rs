@@ -1,13 +1,16 @@
 //! A break in figures, and the generator up to it.
 
-use genkai_model::error::ErrorKind;
+use genkai_model::error::{ErrorKind, Side};
+use genkai_model::limit::Limit;
 use genkai_model::objective::{Condition, Objective};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::asked::{self, Asked};
 use crate::distribution::Distribution;
 use crate::events::{Events, Line, Trial, failed, merged, rate, sum, sum_where};
 use crate::expected::Expected;
+use crate::generator::{self, Generator};
+use crate::instants::{before, between, counted_at, gauge};
 use crate::scan::{self, Onset};
 
 /// A trial with where it broke.
@@ -21,6 +24,10 @@ pub(crate) struct Judged<'e> {
     pub(crate) onset: Option<Onset>,
     /// What must hold.
     pub(crate) objective: Objective,
+    /// The limits in force.
+    pub(crate) limits: Vec<Limit>,
+    /// The generator up to the violation.
+    pub(crate) generator: Generator,
 }
 
 impl<'e> Judged<'e> {
@@ -28,14 +35,19 @@ impl<'e> Judged<'e> {
     pub(crate) fn of(events: &Events, trial: &Trial<'e>) -> Option<Judged<'e>> {
         let (asked, objective) = (Asked::of(trial.start)?, asked::objective(events));
         let onset = scan::onset(trial, &asked, &objective, asked::sustained_us(events));
-        Some(Judged { trial: trial.clone(), asked, onset, objective })
+        let limits = asked::limits(events, trial.start.number);
+        let generator = generator::up_to_break(trial, &asked, &objective, onset.as_ref(), &limits);
+        Some(Judged { trial: trial.clone(), asked, onset, objective, limits, generator })
     }
 
-    /// Up to when the generator must have been good enough: a break of latency or rate rests on it until it is certain.
-    fn rests_until(&self) -> Option<u64> {
-        let onset = self.onset?;
-        let timed = matches!(onset.condition, Some(Condition::LatencyBelow(..) | Condition::RateAbove(_)));
-        Some(if timed { onset.certain_us } else { onset.at_us })
+    /// The largest level that it reached without a violation, as far as the generator is to be believed.
+    pub(crate) fn held_to(&self) -> f64 {
+        generator::held_to(&self.trial, &self.asked, self.level(), &self.generator)
+    }
+
+    /// Whether it ran as it should.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.trial.end().is_some_and(|end| matches!(end.text("/reason"), "completed" | "break_seen" | "server_died"))
     }
 
     /// What the busiest thread of the generator used of a core in its busiest second up to the break.
@@ -52,7 +64,7 @@ impl<'e> Judged<'e> {
 
     /// The intervals in which the generator must have been good enough: that of the break is left out, which is full of its consequences.
     fn trusted<'t>(&self, ticks: &[&'t Line]) -> Vec<&'t Line> {
-        let until = self.rests_until().map_or(f64::INFINITY, |us| us as f64);
+        let until = self.onset.map_or(f64::INFINITY, |onset| onset.rests_until() as f64);
         ticks.iter().copied().filter(|tick| tick.number("/to_us") < until).collect()
     }
 
@@ -79,16 +91,6 @@ impl<'e> Judged<'e> {
     }
 }
 
-fn before<'e>(ticks: &[&'e Line], us: u64) -> Vec<&'e Line> {
-    ticks.iter().copied().filter(|tick| tick.number("/from_us") <= us as f64).collect()
-}
-
-/// Intervals that end after one instant and begin no later than another, microseconds.
-fn between<'e>(ticks: &[&'e Line], from: f64, to: f64) -> Vec<&'e Line> {
-    let inside = |tick: &&Line| tick.number("/to_us") > from && tick.number("/from_us") <= to;
-    ticks.iter().copied().filter(inside).collect()
-}
-
 /// The most WebSockets that were open at the end of an interval.
 fn most_open(ticks: &[&Line]) -> f64 {
     let (mut open, mut most) = (0.0, 0.0f64);
@@ -99,34 +101,10 @@ fn most_open(ticks: &[&Line]) -> f64 {
     most
 }
 
-/// A gauge between the ends of intervals, in a straight line.
-pub(crate) fn gauge(ticks: &[&Line], at: f64, pointer: &str) -> f64 {
-    let Some(next) = ticks.iter().position(|tick| tick.number("/to_us") >= at) else {
-        return ticks.last().map_or(0.0, |tick| tick.number(pointer));
-    };
-    let (begin, low) = match next.checked_sub(1) {
-        Some(i) => (ticks[i].number("/to_us"), ticks[i].number(pointer)),
-        None => (ticks[0].number("/from_us"), 0.0),
-    };
-    let (end, high) = (ticks[next].number("/to_us"), ticks[next].number(pointer));
-    if end > begin { low + (high - low) * ((at - begin).max(0.0) / (end - begin)).min(1.0) } else { high }
-}
-
-/// What intervals count at their ends: the first one tells of all of it.
-fn counted_at(ticks: &[&Line], at: f64, pointer: &str) -> f64 {
-    let first = ticks.first().filter(|first| at <= first.number("/to_us"));
-    first.map_or_else(|| gauge(ticks, at, pointer), |first| first.number(pointer))
-}
-
-/// What a break must be where a finding has one, and that it has one or none.
-pub(crate) fn expect(address: &str, stated: Option<&Json>, judged: &Judged<'_>, expected: &mut Expected) {
+/// What a break must be, and that there is one or none.
+pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected) {
     let ticks = judged.trial.ticks();
     let Some(onset) = judged.onset else {
-        if stated.is_some_and(Json::is_object) {
-            for name in ["at", "level", "in_flight", "connections", "rate", "seen"] {
-                expected.is(format!("{address}/{name}"), None, judged.trial.first());
-            }
-        }
         expected.there(address, false, "the trial held its objective", judged.trial.first());
         return;
     };
@@ -142,21 +120,39 @@ pub(crate) fn expect(address: &str, stated: Option<&Json>, judged: &Judged<'_>, 
     expected.is(format!("{address}/connections"), counted_at(&ticks, at, "/connections"), line);
     let second = between(&ticks, (at - 1e6).max(0.0), (at - 1.0).max(0.0));
     expected.is(format!("{address}/rate"), rate(&second), line);
-    let end = judged.trial.lasted() + 1.0;
-    expected.within(format!("{address}/later/at"), at / 1e6, end, line);
-    for name in ["level", "in_flight", "connections"] {
-        let most = ticks.iter().flat_map(|tick| [tick.number(&format!("/{name}")), tick.number("/level")]);
-        expected.within(format!("{address}/later/{name}"), 0.0, most.fold(0.0, f64::max), line);
-    }
+    later(address, judged, line, expected);
     waiting(address, &onset, line, expected);
-    errors(address, stated, &onset, &between(&ticks, at, f64::MAX), line, expected);
+    errors(address, judged, &onset, line, expected);
     seen(address, &onset, &ticks, line, expected);
+}
+
+/// What there was when the first failure was seen, where that was later.
+fn later(address: &str, judged: &Judged<'_>, line: Option<usize>, expected: &mut Expected) {
+    let seen = judged.onset.and_then(|onset| onset.seen_us).filter(|_| !judged.asked.tunnels);
+    expected.there(format!("{address}/later"), seen.is_some(), "whether the first failure was seen later", line);
+    let Some(seen) = seen.map(|us| us as f64) else { return };
+    let ticks = judged.trial.ticks();
+    let level = gauge(&ticks, seen, "/level");
+    let clients = if judged.asked.is_planned() {
+        counted_at(&ticks, seen, "/in_flight").min(judged.asked.most)
+    } else {
+        level.round()
+    };
+    let connections = counted_at(&ticks, seen, "/connections");
+    for (name, value) in [("at", seen / 1e6), ("level", level), ("in_flight", clients), ("connections", connections)] {
+        expected.is(format!("{address}/later/{name}"), value, line);
+    }
+}
+
+/// How many requests without an answer a break rests on.
+pub(crate) fn waits(onset: &Onset) -> f64 {
+    let counts = matches!(onset.condition, Some(Condition::ErrorsBelow(_) | Condition::ConnectsAbove(_)));
+    if counts { onset.hung.floor() } else { 0.0 }
 }
 
 /// Requests without an answer that a break rests on.
 fn waiting(address: &str, onset: &Onset, line: Option<usize>, expected: &mut Expected) {
-    let counts = matches!(onset.condition, Some(Condition::ErrorsBelow(_) | Condition::ConnectsAbove(_)));
-    let count = if counts { onset.hung.floor() } else { 0.0 };
+    let count = waits(onset);
     // Of WebSockets it is the time in which nobody got in.
     let stalled = matches!(onset.condition, Some(Condition::ConnectsAbove(_))).then_some(1.5);
     let patience = stalled.or(onset.patience_us.map(|us| us as f64 / 1e6));
@@ -168,21 +164,54 @@ fn waiting(address: &str, onset: &Onset, line: Option<usize>, expected: &mut Exp
     expected.is(format!("{address}/unsent"), (onset.unsent > 0).then_some(onset.unsent as f64), line);
 }
 
-fn errors(
-    address: &str,
-    stated: Option<&Json>,
-    onset: &Onset,
-    after: &[&Line],
-    line: Option<usize>,
-    expected: &mut Expected,
-) {
-    let unasked = matches!(onset.condition, Some(Condition::DisconnectsBelow(_)));
-    let list = stated.and_then(|broke| broke.get("errors")).and_then(Json::as_array);
-    for (i, error) in list.into_iter().flatten().enumerate() {
-        let Some(kind) = error.get("kind") else { continue };
-        let count = counted(after, kind, unasked);
-        expected.is(format!("{address}/errors/{i}/count"), count, line);
+/// What failed from the break on, by kind, and on whose side.
+fn errors(address: &str, judged: &Judged<'_>, onset: &Onset, line: Option<usize>, expected: &mut Expected) {
+    let all = failures(judged, onset);
+    let told: Vec<Json> = all.iter().map(|(kind, count)| json!({ "kind": kind, "count": *count as u64 })).collect();
+    expected.same(&format!("{address}/errors"), &told.into(), "failures from the break on, most frequent first", line);
+    let mut sides = [(Side::Client, 0.0), (Side::Server, 0.0), (Side::Unknown, 0.0)];
+    for (kind, count) in troubles(&all, onset) {
+        sides.iter_mut().filter(|(side, _)| *side == kind.side()).for_each(|(_, sum)| *sum += count);
     }
+    sides.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let told: Vec<Json> = sides.iter().filter(|(_, sum)| *sum > 0.0).map(|(side, _)| json!(side)).collect();
+    expected.word(format!("{address}/sides"), told, "whose side failures are on, most frequent first", line);
+}
+
+/// Failures of a trial from its break on, by kind, most frequent first; WebSockets that ended unasked where they are what is judged.
+pub(crate) fn failures(judged: &Judged<'_>, onset: &Onset) -> Vec<(ErrorKind, f64)> {
+    let ticks = between(&judged.trial.ticks(), onset.at_us as f64, f64::MAX);
+    let unasked = matches!(onset.condition, Some(Condition::DisconnectsBelow(_)));
+    let count = |kind: &ErrorKind, unasked: bool| {
+        serde_json::to_value(kind).map_or(0.0, |name| counted(&ticks, &name, unasked))
+    };
+    let mut all: Vec<(ErrorKind, f64)> = ErrorKind::ALL.iter().map(|kind| (*kind, count(kind, false))).collect();
+    all.retain(|(_, count)| *count > 0.0);
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    for kind in [ErrorKind::Closed, ErrorKind::ClosedAbnormally].into_iter().filter(|_| unasked) {
+        let ended = count(&kind, true);
+        match all.iter_mut().find(|(other, _)| *other == kind) {
+            Some(one) => one.1 = ended,
+            None if ended > 0.0 => all.push((kind, ended)),
+            None => {}
+        }
+    }
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all
+}
+
+/// Failures with what waits, most frequent first: for too long without an answer, as if it had timed out; for a connection, as if dropped.
+pub(crate) fn troubles(failures: &[(ErrorKind, f64)], onset: &Onset) -> Vec<(ErrorKind, f64)> {
+    let mut all = failures.to_vec();
+    for (kind, count) in [(ErrorKind::Timeout, waits(onset)), (ErrorKind::Dropped, onset.unsent as f64)] {
+        match all.iter_mut().find(|(other, _)| *other == kind) {
+            // Those that timed out in the end had waited before.
+            Some(one) => one.1 = if kind == ErrorKind::Timeout { one.1.max(count) } else { one.1 + count },
+            None if count > 0.0 => all.push((kind, count)),
+            None => {}
+        }
+    }
+    all
 }
 
 /// Failures of a kind; WebSockets that ended unasked with nothing under way are no failed requests, and count where `unasked`.
@@ -240,6 +269,14 @@ pub(crate) fn generator(address: &str, judged: &Judged<'_>, expected: &mut Expec
     few(&format!("{address}/lateness"), &late, line, expected);
     few(&format!("{address}/receipt"), &merged(&part, "/receipt"), line, expected);
     expected.is(format!("{address}/cpu_max"), judged.busiest(), line);
+    believed(address, &judged.generator, line, expected);
+}
+
+/// Whether a generator was good enough, and why not.
+pub(crate) fn believed(address: &str, of: &Generator, line: Option<usize>, expected: &mut Expected) {
+    let why = "by its processor time, how late and how much it sent, and its connections";
+    expected.word(format!("{address}/valid"), of.is_valid(), why, line);
+    expected.same(&format!("{address}/reasons"), &of.reasons.clone().into(), why, line);
 }
 
 /// The figures of a distribution, where it is told in few.

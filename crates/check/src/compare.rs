@@ -1,15 +1,17 @@
 //! Systems compared: each turn from its own intervals, effects over blocks, ranks from effects.
 
 use genkai_model::event::Environment;
+use genkai_model::figure::Figure;
 use serde_json::Value as Json;
 
 use crate::broken::{Judged, counted};
+use crate::compared::{self, Came, Pair, Strain};
 use crate::effects::{self, Pairs, Rules, Said};
 use crate::events::{Events, Line, Trial, merged};
 use crate::expected::Expected;
 use crate::intervals::{self, ALPHA, Interval};
-use crate::proof;
 use crate::steady::{self, Steady};
+use crate::{generator, proof};
 
 /// The figures of a turn, in their order.
 const FIGURES: [&str; 8] = ["failures", "throughput", "p50", "p95", "p99", "max", "cpu", "memory"];
@@ -20,6 +22,14 @@ const THROUGHPUT: usize = 1;
 const LESS: f64 = 0.1;
 /// Subjects of samples that are no servers.
 const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
+
+/// Where the plan has the claim that a comparison tests.
+const CLAIM: &str = "/plan/comparison/claim";
+
+/// The figure of a name.
+fn figure_of(name: &str) -> Option<Figure> {
+    serde_json::from_value(name.into()).ok()
+}
 
 /// A turn as it was played.
 struct Turn<'e> {
@@ -33,6 +43,8 @@ struct Turn<'e> {
     values: Vec<Option<f64>>,
     busy: Option<f64>,
     after: Option<f64>,
+    stressed: bool,
+    limited: bool,
 }
 
 /// What the events say of a comparison of systems.
@@ -46,19 +58,19 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     for (i, finding) in list("turns").iter().enumerate() {
         let address = format!("/turns/{i}");
         let Some(trial) = crate::trials::named(events, finding, &address, expected) else { continue };
-        let Some(turn) = Turn::of(events, &trial, finding, cores) else { continue };
+        let Some(turn) = Turn::of(events, &trial, cores) else { continue };
         turn.expect(&address, events, expected);
         turns.push(turn);
     }
     let comparison = Comparison::of(events, comparison, verdict, turns);
-    comparison.expect(list("pairs"), expected);
+    comparison.expect(events, list("pairs"), expected);
     for (i, contender) in list("subjects").iter().enumerate() {
         comparison.contender(&format!("/subjects/{i}"), contender, list("pairs"), expected);
     }
 }
 
 impl<'e> Turn<'e> {
-    fn of(events: &'e Events, trial: &Trial<'e>, finding: &Json, cores: f64) -> Option<Turn<'e>> {
+    fn of(events: &'e Events, trial: &Trial<'e>, cores: f64) -> Option<Turn<'e>> {
         let judged = Judged::of(events, trial)?;
         let said = events.of("turn").filter(|turn| turn.number < trial.start.number).last()?;
         let (failed, finished) = finished(&judged);
@@ -70,15 +82,28 @@ impl<'e> Turn<'e> {
         };
         let after = cut.and_then(|at| held.get(at)).map(|tick| (tick.number("/from_us") - ramp_us) / 1e6);
         let part = Part { trial, ticks: held[cut.unwrap_or(0).min(held.len())..].to_vec() };
+        let generator = generator::of(trial, &judged.asked, &judged.objective, None, true);
+        let busy = part.busy(cores);
+        let strain = Strain {
+            ticks: &part.ticks,
+            looks: part.inside(),
+            failed,
+            finished,
+            busy,
+            asked: (!judged.asked.users).then_some(judged.asked.level),
+            allowed: judged.objective.0.iter().find_map(compared::allowed),
+        };
         Some(Turn {
+            stressed: strain.is_stressed(),
+            limited: !generator.is_valid(),
             contender: said.json.get("contender")?.clone(),
             block: said.number("/block") as u32,
             control: said.json.get("control") == Some(&Json::Bool(true)),
-            counts: finding.get("counts") == Some(&Json::Bool(true)),
+            counts: judged.is_whole() && generator.is_valid() && !trial.ticks().is_empty(),
             failed,
             finished,
             values: part.values(failed, finished),
-            busy: part.busy(cores),
+            busy,
             after,
             judged,
         })
@@ -94,6 +119,9 @@ impl<'e> Turn<'e> {
         }
         expected.is(format!("{address}/failed"), self.failed, line);
         expected.is(format!("{address}/finished"), self.finished, line);
+        let why = "whether it ended as it should and the generator was good enough";
+        expected.word(format!("{address}/counts"), self.counts, why, line);
+        expected.word(format!("{address}/control"), self.control, "as announced", line);
         expected.is(format!("{address}/steady_after"), self.after, line);
         expected.is(format!("{address}/busy"), self.busy, line);
         for (i, value) in self.values.iter().enumerate() {
@@ -123,7 +151,7 @@ struct Part<'t, 'e> {
     ticks: Vec<&'e Line>,
 }
 
-impl Part<'_, '_> {
+impl<'e> Part<'_, 'e> {
     fn values(&self, failed: f64, finished: f64) -> Vec<Option<f64>> {
         let latency = merged(&self.ticks, "/latency");
         let seconds: f64 = self.ticks.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
@@ -153,6 +181,14 @@ impl Part<'_, '_> {
         let looks =
             self.trial.of("sample").map(move |line| (line.number("/at_us") - began, line.text("/subject"), line));
         looks.filter(|(_, subject, _)| !OTHERS.contains(subject))
+    }
+
+    /// Looks at anything, in the part.
+    fn inside(&self) -> Vec<&'e Line> {
+        let (from, to) = self.span();
+        let began = self.trial.start.number("/at_us");
+        let at = |line: &&Line| line.number("/at_us") - began;
+        self.trial.of("sample").filter(|line| at(line) >= from && at(line) <= to).collect()
     }
 
     fn metric(subject: &str, name: &str, line: &Line) -> Option<f64> {
@@ -210,7 +246,8 @@ struct Comparison<'a> {
     margin: f64,
     looks: Vec<u32>,
     deciding: Vec<Json>,
-    all: usize,
+    /// All contenders, as planned.
+    order: Vec<Json>,
 }
 
 impl<'a> Comparison<'a> {
@@ -224,7 +261,7 @@ impl<'a> Comparison<'a> {
             verdict,
             turns,
             first: names.first().cloned(),
-            all: names.len(),
+            order: names.clone(),
             playing: names.into_iter().filter(|name| !dropped.contains(&name)).collect(),
             base: comparison.get("base").filter(|base| base.is_string()).cloned(),
             margin: comparison.get("margin").and_then(Json::as_f64).unwrap_or(0.0),
@@ -242,7 +279,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn expect(&self, pairs: &[Json], expected: &mut Expected) {
+    fn expect(&self, events: &Events, pairs: &[Json], expected: &mut Expected) {
         let line = self.turns.first().map(|turn| turn.judged.trial.start.number);
         let begun = self.turns.iter().map(|turn| turn.block).max().unwrap_or(0);
         let last = self.looks.last().copied().unwrap_or(1);
@@ -250,15 +287,14 @@ impl<'a> Comparison<'a> {
         let statements = (self.names().len() * FIGURES.len()).max(1) as f64;
         expected.is("/alpha", ALPHA, line);
         expected.is("/each", spends[0] / statements, line);
-        let whole = (1..=begun).filter(|block| {
-            self.playing.iter().all(|name| self.turns.iter().any(|turn| turn.is(name, false) && turn.block == *block))
-        });
-        expected.is("/blocks", whole.count() as f64, line);
+        expected.is("/blocks", f64::from(self.blocks(begun)), line);
         let control = self.control(spends, line, expected);
+        let mut all: Vec<Pair> = Vec::new();
         for (i, (base, other)) in self.names().into_iter().enumerate() {
             let address = format!("/pairs/{i}");
             expected.word(format!("{address}/base"), base.clone(), "the order of the plan", line);
             expected.word(format!("{address}/other"), other.clone(), "the order of the plan", line);
+            let mut pair = Pair::new();
             for (k, figure) in FIGURES.iter().enumerate() {
                 let mut said = self.said((base, false), (other, false), k, spends.map(|part| part / statements));
                 let strays = control.get(k) == Some(&true) && !self.deciding.contains(&Json::from(*figure));
@@ -267,12 +303,58 @@ impl<'a> Comparison<'a> {
                     (said.call, said.more) = ("cannot_tell", None);
                 }
                 effects::expect(&format!("{address}/effects/{k}"), &said, line, expected);
+                expected.word(format!("{address}/effects/{k}/figure"), *figure, "their order", line);
+                pair.extend(figure_of(figure).map(|figure| (figure, said)));
             }
+            all.push(pair);
         }
         if pairs.len() != self.names().len() {
             expected.word("/pairs", Json::Null, &format!("there are {} pairs", self.names().len()), line);
         }
-        self.stress(line, expected);
+        let stressed = self.stress(&all, line, expected);
+        self.came(events, &all, &control, stressed, line, expected);
+    }
+
+    /// What all of it decides.
+    fn came(
+        &self,
+        events: &Events,
+        pairs: &[Pair],
+        control: &[bool],
+        stressed: bool,
+        line: Option<usize>,
+        expected: &mut Expected,
+    ) {
+        let begun = self.turns.iter().map(|turn| turn.block).max().unwrap_or(0);
+        let strays = FIGURES.iter().zip(control).filter(|(_, differs)| **differs);
+        let deciding = self.deciding.iter().filter_map(Json::as_str);
+        let came = Came {
+            pairs,
+            strays: strays.filter_map(|(name, _)| figure_of(name)).collect(),
+            deciding: deciding.filter_map(figure_of).collect(),
+            blocks: self.blocks(begun),
+            limited: self.turns.iter().any(|turn| turn.limited),
+            silent: self
+                .names()
+                .into_iter()
+                .filter(|(base, other)| self.is_silent((base, false), (other, false)))
+                .count(),
+            dropped: self.playing.len() < self.order.len(),
+            stressed,
+        };
+        expected.word("/outcome", came.outcome(), "by what is decided of the pairs", line);
+        expected.word("/ended", compared::ended(events, begun, &self.looks), "by the end of the record", line);
+        if let Some(claim) = events.head().json.pointer(CLAIM).filter(|claim| claim.is_object()) {
+            came.claim(events, claim, expected);
+        }
+    }
+
+    /// Blocks in which everybody who plays had a turn that counts.
+    fn blocks(&self, begun: u32) -> u32 {
+        let whole = (1..=begun).filter(|block| {
+            self.playing.iter().all(|name| self.turns.iter().any(|turn| turn.is(name, false) && turn.block == *block))
+        });
+        whole.count() as u32
     }
 
     /// The first contender against itself: for each figure, whether it differs.
@@ -285,6 +367,7 @@ impl<'a> Comparison<'a> {
         let all = (0..FIGURES.len()).map(|k| {
             let said = self.said((first, false), (first, true), k, each);
             effects::expect(&format!("/control/effects/{k}"), &said, line, expected);
+            expected.word(format!("/control/effects/{k}/figure"), FIGURES[k], "their order", line);
             matches!(said.call, "better" | "worse")
         });
         all.collect()
@@ -293,15 +376,10 @@ impl<'a> Comparison<'a> {
     /// What one figure of two contenders says, over the blocks in which both have a turn that counts.
     fn said(&self, base: (&Json, bool), other: (&Json, bool), figure: usize, [now, last]: [f64; 2]) -> Said {
         let own = |of: (&Json, bool)| self.turns.iter().filter(|turn| turn.is(of.0, of.1)).collect::<Vec<_>>();
-        let answered = |turn: &Turn<'_>| {
-            let any = |tick: &&Line| tick.number("/ok") > 0.0 || tick.number("/handshakes/upgraded") > 0.0;
-            turn.judged.trial.ticks().iter().any(any)
-        };
-        let (mine, theirs) = (own(base), own(other));
-        let mut both = mine.iter().chain(&theirs).peekable();
-        if both.peek().is_some() && !both.any(|turn| answered(turn)) {
+        if self.is_silent(base, other) {
             return Said { effect: None, call: "missing", more: None };
         }
+        let (mine, theirs) = (own(base), own(other));
         let blocks = mine.iter().filter_map(|a| Some((*a, *theirs.iter().find(|b| b.block == a.block)?)));
         let (pairs, margin) = match figure {
             FAILURES => {
@@ -316,20 +394,45 @@ impl<'a> Comparison<'a> {
         pairs.said(Rules { margin, more: figure == THROUGHPUT, now, last })
     }
 
-    fn stress(&self, line: Option<usize>, expected: &mut Expected) {
-        let mut names: Vec<&Json> = self.turns.iter().map(|turn| &turn.contender).collect();
-        names.dedup();
-        let mean = |name: &&Json| {
-            let own: Vec<f64> =
-                self.turns.iter().filter(|turn| turn.is(name, false)).filter_map(|turn| turn.busy).collect();
-            (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
+    /// Whether two had turns that count, and neither was ever answered in one.
+    fn is_silent(&self, base: (&Json, bool), other: (&Json, bool)) -> bool {
+        let answered = |turn: &Turn<'_>| {
+            let any = |tick: &&Line| tick.number("/ok") > 0.0 || tick.number("/handshakes/upgraded") > 0.0;
+            turn.judged.trial.ticks().iter().any(any)
         };
-        expected.is("/stress/busiest", names.iter().filter_map(mean).reduce(f64::max), line);
+        let both = |turn: &&Turn<'_>| [base, other].iter().any(|(name, control)| turn.is(name, *control));
+        let mut turns = self.turns.iter().filter(both).peekable();
+        turns.peek().is_some() && !turns.any(answered)
+    }
+
+    /// Whether anybody noticed the load, and who was busiest.
+    fn stress(&self, pairs: &[Pair], line: Option<usize>, expected: &mut Expected) -> bool {
+        let mut names: Vec<&str> = self.turns.iter().filter_map(|turn| turn.contender.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let own =
+            |name: &str| -> Vec<&Turn<'_>> { self.turns.iter().filter(|turn| turn.is(&name.into(), false)).collect() };
+        let mean = |name: &str| {
+            let all: Vec<f64> = own(name).iter().filter_map(|turn| turn.busy).collect();
+            (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+        };
+        let most = names.iter().filter_map(|name| Some((mean(name)?, *name))).max_by(|a, b| a.0.total_cmp(&b.0));
+        let stressed = |name: &&str| own(name).iter().filter(|turn| turn.stressed).count() * 2 > own(name).len();
+        // Where nobody can be seen, nothing speaks against it.
+        let anybody = most.is_none() || compared::is_slower(pairs) || names.iter().any(stressed);
+        expected.is("/stress/busiest", most.map(|(busy, _)| busy), line);
+        expected.word("/stress/who", most.map(|(_, name)| name), "who was busiest in the mean", line);
+        expected.word("/stress/anybody", anybody, "whether anybody failed, fell short, was busy or slower", line);
+        anybody
     }
 
     /// A contender in sum: geometric means over its turns, its failures, and its ranks by what its pairs mean.
     fn contender(&self, address: &str, contender: &Json, pairs: &[Json], expected: &mut Expected) {
         let Some(name) = contender.get("name") else { return };
+        let at = address.rsplit('/').next().and_then(|at| at.parse::<usize>().ok());
+        if let Some(planned) = at.and_then(|at| self.order.get(at)) {
+            expected.word(format!("{address}/name"), planned.clone(), "the order of the plan", None);
+        }
         let own: Vec<&Turn<'_>> = self.turns.iter().filter(|turn| turn.is(name, false)).collect();
         let line = own.first().map(|turn| turn.judged.trial.start.number);
         expected.is(format!("{address}/turns"), own.len() as f64, line);
@@ -363,7 +466,7 @@ impl<'a> Comparison<'a> {
         });
         match self.playing.contains(name) {
             true => effects::ranks(name, self.playing.len(), &ahead.collect::<Vec<_>>()),
-            false => (1.0, self.all as f64),
+            false => (1.0, self.order.len() as f64),
         }
     }
 }

@@ -57,6 +57,11 @@ impl Distribution {
         None
     }
 
+    /// The smallest value, seconds.
+    pub(crate) fn least(&self) -> Option<f64> {
+        self.values.values().next().map(|(lowest, _)| *lowest as f64 / NS)
+    }
+
     /// Values at or above `bound` nanoseconds, at least and at most: a value may be anywhere in its step of the histogram.
     pub(crate) fn from(&self, bound: u64) -> (u64, u64) {
         let sum = |counts: &dyn Fn(u64, u64) -> bool| {

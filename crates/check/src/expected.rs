@@ -108,6 +108,31 @@ impl Expected {
         self.words.insert(address.into(), Word { wanted: Wanted::There(there), why: why.to_owned(), line });
     }
 
+    /// Just this stands there, name by name and number by number.
+    pub(crate) fn same(&mut self, address: &str, told: &Json, why: &str, line: Option<usize>) {
+        match told {
+            Json::Object(fields) => {
+                let number = |name: &str| fields.get(name).and_then(Json::as_f64);
+                match (number("low"), number("high"), number("more_than")) {
+                    (Some(low), Some(high), _) => self.between(address, Some((low, high)), line),
+                    (_, _, Some(bound)) => self.more_than(address, bound, line),
+                    _ => {}
+                }
+                for (name, value) in fields {
+                    self.same(&format!("{address}/{}", name.replace('~', "~0").replace('/', "~1")), value, why, line);
+                }
+            }
+            Json::Array(items) => {
+                for (i, item) in items.iter().enumerate() {
+                    self.same(&format!("{address}/{i}"), item, why, line);
+                }
+                self.there(format!("{address}/{}", items.len()), false, why, line);
+            }
+            Json::Number(_) => self.is(address, told.as_f64(), line),
+            word => self.word(address, word.clone(), why, line),
+        }
+    }
+
     fn insert(&mut self, address: String, what: What, line: Option<usize>) {
         self.figures.insert(address, Expectation { what, line });
     }

@@ -140,12 +140,16 @@ pub(crate) fn failures_differ(pairs: &[(Counts, Counts)], alpha: f64) -> Option<
     let changes: Vec<f64> = pairs.iter().map(|(a, b)| part(*b) - part(*a)).collect();
     let e = mean(&changes, alpha)?;
     let (before, after): (Vec<Counts>, Vec<Counts>) = pairs.iter().copied().unzip();
-    let (before, after) = (pooled(&before), pooled(&after));
+    let (low, high) = differ(pooled(&before), pooled(&after), alpha);
+    Some(Interval { low: e.low.min(low).clamp(-1.0, 1.0), high: e.high.max(high).clamp(-1.0, 1.0), ..e })
+}
+
+/// The interval of what a part changed by, of two counts (Newcombe's "square and add" on exact ends).
+pub(crate) fn differ(before: Counts, after: Counts, alpha: f64) -> (f64, f64) {
     let (p, q) = (part(before), part(after));
     let ((pl, ph), (ql, qh)) = (exact(before, alpha), exact(after, alpha));
     let low = q - p - ((q - ql).powi(2) + (ph - p).powi(2)).sqrt();
-    let high = q - p + ((qh - q).powi(2) + (p - pl).powi(2)).sqrt();
-    Some(Interval { low: e.low.min(low).clamp(-1.0, 1.0), high: e.high.max(high).clamp(-1.0, 1.0), ..e })
+    (low, q - p + ((qh - q).powi(2) + (p - pl).powi(2)).sqrt())
 }
 
 #[cfg(test)]

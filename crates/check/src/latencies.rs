@@ -17,10 +17,50 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     for (i, case) in verdict.get("cases").and_then(Json::as_array).into_iter().flatten().enumerate() {
         self::case(&format!("/cases/{i}"), case, contest, events, expected);
     }
+    if verdict.get("contest").is_some() {
+        expected.word(
+            "/outcome",
+            outcome(verdict, events),
+            "by the rounds that every contender has in every case",
+            None,
+        );
+    }
     for (i, entrant) in verdict.get("entrants").and_then(Json::as_array).into_iter().flatten().enumerate() {
         usage(&format!("/entrants/{i}/usage"), entrant, events, expected);
         started(&format!("/entrants/{i}/started"), entrant, events, expected);
     }
+}
+
+/// Whether every contender answered in every case.
+fn outcome(verdict: &Json, events: &Events) -> &'static str {
+    let list = |of: &Json, name: &str| of.get(name).and_then(Json::as_array).cloned().unwrap_or_default();
+    let several = verdict.pointer("/contest/starts").and_then(Json::as_f64).unwrap_or(1.0) > 1.0;
+    let cases = list(verdict, "cases");
+    let (mut short, mut failed) = (cases.is_empty(), false);
+    for case in &cases {
+        for name in list(case, "standings").iter().filter_map(|one| one.get("name")) {
+            let rounds = rounds(case, name, events);
+            let wrong = rounds.iter().any(|round| round.found("/figure_ns").is_none());
+            let none = observed(&rounds, several).len() < 2;
+            (short, failed) = (short || none && !wrong, failed || wrong);
+        }
+    }
+    match () {
+        () if events.of("run_ended").next().is_none() || short => "unfinished",
+        () if failed => "fails",
+        () => "holds",
+    }
+}
+
+/// The rounds of a contender in a case that count.
+fn rounds<'e>(case: &Json, name: &Json, events: &'e Events) -> Vec<&'e Line> {
+    let mine = |line: &&Line| {
+        let same = |field: &&str| line.json.get(field) == case.get(field);
+        line.json.get("contender") == Some(name)
+            && ["case", "bytes", "binary"].iter().all(same)
+            && line.json.get("warm_up") != Some(&Json::Bool(true))
+    };
+    events.of("round").filter(mine).collect()
 }
 
 /// One case: every contender, each two of them, and ranks.
@@ -28,15 +68,6 @@ fn case(address: &str, case: &Json, contest: &Json, events: &Events, expected: &
     let several = contest.get("starts").and_then(Json::as_f64).unwrap_or(1.0) > 1.0;
     let list = |name: &str| case.get(name).and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     let (standings, pairs) = (list("standings"), list("pairs"));
-    let rounds = |name: &Json| -> Vec<&Line> {
-        let mine = |line: &&Line| {
-            let same = |field: &str| line.json.get(field) == case.get(field);
-            line.json.get("contender") == Some(name)
-                && ["case", "bytes", "binary"].iter().all(|field| same(field))
-                && line.json.get("warm_up") != Some(&Json::Bool(true))
-        };
-        events.of("round").filter(mine).collect()
-    };
     let references = contest.get("contenders").and_then(Json::as_array).into_iter().flatten();
     let references: Vec<&Json> = references
         .filter(|one| one.get("reference") == Some(&Json::Bool(true)))
@@ -46,7 +77,7 @@ fn case(address: &str, case: &Json, contest: &Json, events: &Events, expected: &
     let ranked: Vec<&Json> = names.filter(|name| !references.contains(name)).collect();
     for (k, one) in standings.iter().enumerate() {
         let (place, Some(name)) = (format!("{address}/standings/{k}"), one.get("name")) else { continue };
-        let rounds = rounds(name);
+        let rounds = rounds(case, name, events);
         let line = rounds.first().map(|round| round.number);
         standing(&place, one, &rounds, events, expected);
         let values: Vec<f64> = observed(&rounds, several).into_iter().map(|(_, figure)| figure).collect();
@@ -60,7 +91,8 @@ fn case(address: &str, case: &Json, contest: &Json, events: &Events, expected: &
     }
     for (k, pair) in pairs.iter().enumerate() {
         let (Some(faster), Some(slower)) = (pair.get("faster"), pair.get("slower")) else { continue };
-        let (more, less) = (observed(&rounds(slower), several), observed(&rounds(faster), several));
+        let (more, less) =
+            (observed(&rounds(case, slower, events), several), observed(&rounds(case, faster, events), several));
         let ratio = effects::ratio(&more, &less, effects::shared(standings.len()));
         expected.estimate(format!("{address}/pairs/{k}/ratio"), ratio, None);
     }

@@ -27,12 +27,16 @@ pub(crate) struct Met {
     alone: Option<f64>,
     /// How long a response may take, seconds, and at which quantile that is judged.
     patience: (f64, f64),
-    most: f64,
-    body: f64,
-    message: f64,
+    /// Most clients at once.
+    pub(crate) most: f64,
+    /// Bytes of a request's body.
+    pub(crate) body: f64,
+    /// Bytes of a WebSocket message.
+    pub(crate) message: f64,
     /// Whether clients are WebSockets that stay open.
     pub(crate) tunnels: bool,
-    silence: f64,
+    /// The longest that an open WebSocket says nothing, seconds.
+    pub(crate) silence: f64,
 }
 
 /// What a law says, in each unit.
@@ -156,7 +160,7 @@ fn silence(asked: &Asked) -> f64 {
 }
 
 /// A quantile of a time, seconds.
-fn longest(time: &Spread, q: f64) -> f64 {
+pub(crate) fn longest(time: &Spread, q: f64) -> f64 {
     match time {
         Spread::Constant(s) => s.as_secs_f64(),
         Spread::Uniform(a, b) => a.as_secs_f64() * (1.0 - q) + b.as_secs_f64() * q,

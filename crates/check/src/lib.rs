@@ -7,16 +7,21 @@
 //! Reading order: [`events`] (the record as lines), [`order`] (the first event that does not fit), [`expected`] (what a figure must be),
 //! then a module for each kind of study.
 
+mod answer;
 mod asked;
 mod broken;
 mod cache;
 mod compare;
+mod compared;
+mod directly;
 mod distribution;
 mod effects;
 mod events;
 mod expected;
+mod generator;
 mod hanging;
 mod idle_requests;
+mod instants;
 mod intervals;
 mod latencies;
 mod laws;
@@ -27,8 +32,11 @@ mod proof;
 mod quoted;
 mod rooms;
 mod scan;
+mod search;
 mod steady;
+mod trails;
 mod trials;
+mod weigh;
 
 use genkai_model::statement::{Checked, Contradicted, Difference, Statement, Unfit, Unit, Value};
 use serde_json::Value as Json;

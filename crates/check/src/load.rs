@@ -1,11 +1,11 @@
 //! A plain load in sum.
 
-use genkai_model::objective::{Bound, Condition};
+use genkai_model::objective::Condition;
 use serde_json::Value as Json;
 
 use crate::events::{Events, Line, Trial, all_failed, failed, merged, sum, sum_where};
 use crate::expected::Expected;
-use crate::scan;
+use crate::{asked, scan};
 
 /// What the events say of `load`.
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
@@ -25,7 +25,9 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     }
     merged(&ticks, "/connect").expect("/load/connections/connect", line, expected);
     lists(load, &ticks, line, expected);
-    thresholds(events, trial, expected);
+    if let Some(all) = thresholds(events) {
+        told(&all, line, expected);
+    }
 }
 
 fn counts(trial: &Trial<'_>, expected: &mut Expected) {
@@ -110,37 +112,47 @@ pub(crate) fn by_key(
     }
 }
 
-fn thresholds(events: &Events, trial: &Trial<'_>, expected: &mut Expected) {
-    let (ticks, line) = (trial.ticks(), trial.first());
-    let objective = events.head().text("/plan/objective").to_owned();
-    for (i, condition) in objective.split(',').map(str::trim).enumerate() {
-        let name = condition.split(['<', '>']).next().unwrap_or_default().trim();
-        if let Some(seen) = seen(name, trial, &ticks) {
-            expected.is(format!("/load/thresholds/{i}/seen"), seen, line);
-        }
-    }
+/// A condition over a whole load.
+pub(crate) struct Threshold {
+    condition: Condition,
+    seen: Option<f64>,
+    /// Whether it holds, which needs something to be judged by.
+    pub(crate) holds: bool,
 }
 
-/// What a condition of this name speaks of, over the whole trial; none where it is not known here. The inner none: nothing to judge.
-#[expect(clippy::option_option, reason = "not known here, and nothing to judge, are two things")]
-fn seen(name: &str, trial: &Trial<'_>, ticks: &[&Line]) -> Option<Option<f64>> {
+/// The conditions of a plain load, each over all of it; none of a search.
+pub(crate) fn thresholds(events: &Events) -> Option<Vec<Threshold>> {
+    let trials = events.trials();
+    let trial = trials.first().filter(|trial| trial.start.text("/purpose") == "measure")?;
+    let ticks = trial.ticks();
+    let judged = |condition: Condition| {
+        let seen = seen(condition, trial, &ticks);
+        Threshold { condition, seen, holds: seen.is_some_and(|seen| condition.holds(seen)) }
+    };
+    Some(asked::objective(events).0.into_iter().map(judged).collect())
+}
+
+fn told(thresholds: &[Threshold], line: Option<usize>, expected: &mut Expected) {
+    for (i, one) in thresholds.iter().enumerate() {
+        let address = format!("/load/thresholds/{i}");
+        expected.is(format!("{address}/seen"), one.seen, line);
+        expected.word(format!("{address}/holds"), one.holds, "by what was seen over the whole load", line);
+        expected.word(format!("{address}/condition"), one.condition.to_string(), "as asked", line);
+    }
+    expected.there(format!("/load/thresholds/{}", thresholds.len()), false, "no more was asked", line);
+}
+
+/// What a condition speaks of, over a whole trial; none: nothing to judge it by.
+fn seen(condition: Condition, trial: &Trial<'_>, ticks: &[&Line]) -> Option<f64> {
     let (ok, bad): (f64, f64) = (sum(ticks, "/ok"), ticks.iter().map(|tick| failed(tick)).sum());
-    let part = |bad: f64, all: f64| (all > 0.0).then(|| bad / all);
-    match name {
-        "errors" => Some(part(bad, ok + bad)),
-        "rate" => Some(Some(ok / trial.lasted()).filter(|rate| rate.is_finite())),
-        "connects" => {
-            let (opened, failed) = (sum(ticks, "/handshakes/upgraded"), sum(ticks, "/handshakes/failed"));
-            Some(part(failed, opened + failed).map(|bad| 1.0 - bad))
-        }
-        "delivered" => {
-            let (lost, all) = scan::share(ticks, Condition::DeliveredAbove(Bound::excluding(0.0)));
-            Some(part(lost, all).map(|bad| 1.0 - bad))
-        }
-        _ => {
-            let digits = name.strip_prefix('p').and_then(|digits| digits.parse::<f64>().ok());
-            let q = if name == "max" { Some(1.0) } else { digits.map(|percent| percent / 100.0) };
-            q.map(|q| merged(ticks, "/latency").quantile(q))
+    let part = |(bad, all): (f64, f64)| (all > 0.0).then(|| bad / all);
+    match condition {
+        Condition::ErrorsBelow(_) => part((bad, ok + bad)),
+        Condition::RateAbove(_) => Some(ok / trial.lasted()).filter(|rate| rate.is_finite()),
+        Condition::LatencyBelow(q, _) => merged(ticks, "/latency").quantile(q),
+        Condition::DisconnectsBelow(_) => part(scan::share(ticks, condition)),
+        Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) => {
+            part(scan::share(ticks, condition)).map(|bad| 1.0 - bad)
         }
     }
 }

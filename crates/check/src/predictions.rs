@@ -6,11 +6,11 @@ use genkai_model::load::Load;
 use serde_json::Value as Json;
 
 use crate::asked::{self, Asked};
-use crate::broken::{self, Judged};
-use crate::events::{Events, Line, Trial, merged, rate};
+use crate::broken::Judged;
+use crate::events::{Events, Line, merged, rate};
 use crate::expected::Expected;
 use crate::laws::{Ends, Met, Predicted, predicted};
-use crate::scan;
+use crate::{scan, weigh};
 
 /// How far from the range predicted a break may be: a tenth.
 const TOLERANCE: f64 = 0.1;
@@ -54,16 +54,9 @@ impl Busy {
     }
 }
 
-/// The limits in force at an event: those told last before it.
-pub(crate) fn limits(events: &Events, before: usize) -> Vec<Limit> {
-    let told = events.of("limits").filter(|line| line.number < before).last();
-    told.and_then(|line| serde_json::from_value(line.json.get("limits")?.clone()).ok()).unwrap_or_default()
-}
-
 /// A trial's load as laws meet it, with the response times seen before it broke.
-pub(crate) fn met(events: &Events, judged: &Judged<'_>) -> Met {
-    let limits = limits(events, judged.trial.start.number);
-    Met::of(&judged.asked, &judged.objective, service(judged), &limits)
+pub(crate) fn met(judged: &Judged<'_>) -> Met {
+    Met::of(&judged.asked, &judged.objective, service(judged), &judged.limits)
 }
 
 /// The mean response time up to the break, seconds.
@@ -79,10 +72,10 @@ impl<'a, 'e> Search<'a, 'e> {
         let load: Load = serde_json::from_value(events.head().json.pointer("/plan/load")?.clone()).ok()?;
         let first = judged.iter().find(|one| matches!(one.trial.start.text("/purpose"), "break" | "measure"));
         let before = first.map_or(usize::MAX, |first| first.trial.start.number);
-        let limits = limits(events, before);
+        let limits = asked::limits(events, before);
         let objective = asked::objective(events);
         let asked = Asked::by(load);
-        let service = first.and_then(|first| met(events, first).service);
+        let service = first.and_then(|first| met(first).service);
         let plan = Met::of(&asked, &objective, service, &limits);
         let causes = verdict.get("causes").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
         Some(Search { events, verdict, judged, causes, limits, plan })
@@ -142,31 +135,8 @@ impl<'a, 'e> Search<'a, 'e> {
 
     /// What a limit counts, when a trial broke: in the unit of its law, or else clients in flight.
     fn counted(&self, limit: &Limit, judged: &Judged<'_>) -> Option<f64> {
-        let met = met(self.events, judged);
-        self.place(limit, judged, &met).map(|(_, seen)| seen).or(judged.in_flight())
-    }
-
-    /// The range that a law predicts for what it counts, and what was counted.
-    fn place(&self, limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(Ends, f64)> {
-        let predicted = predicted(&limit.law, met);
-        let onset = judged.onset?;
-        match limit.law {
-            Law::Slots { idle_cost, .. } => {
-                let users = met.think == 0.0 && !met.tunnels && met.spawn.is_some();
-                let connected = !met.tunnels && met.keeps && idle_cost > 0.0;
-                let connections = || broken::gauge(&judged.trial.ticks(), onset.at_us as f64, "/connections");
-                let seen = match () {
-                    () if users => judged.level()?,
-                    () if connected => connections(),
-                    () => judged.in_flight()?,
-                };
-                Some((predicted.clients?, seen))
-            }
-            Law::Workers { .. } | Law::Growing { .. } | Law::Rate { .. } | Law::NewConnections { .. } => {
-                Some((predicted.levels(met)?, judged.level()?))
-            }
-            _ => None,
-        }
+        let met = met(judged);
+        weigh::place(limit, judged, &met).map(|(_, seen)| seen).or(judged.in_flight())
     }
 
     /// What the last three seconds before the break used of processor time; none where too little to tell anything from.
@@ -203,42 +173,17 @@ impl<'a, 'e> Search<'a, 'e> {
     fn cause(&self, address: &str, cause: &Json, expected: &mut Expected) {
         let Some(judged) = self.judged(cause.get("trial")) else { return };
         let line = Some(judged.trial.start.number);
-        let told = limits(self.events, judged.trial.start.number);
+        let told = &judged.limits;
         let Some(limit) =
             told.iter().find(|one| Some(one.id.as_str()) == cause.pointer("/limit/id").and_then(Json::as_str))
         else {
             return;
         };
-        let met = met(self.events, judged);
-        ranges(&format!("{address}/predicted"), &predicted(&limit.law, &met), line, expected);
+        let met = met(judged);
+        let told = predicted(&limit.law, &met);
+        ranges(&format!("{address}/predicted"), &told, line, expected);
+        named(&format!("{address}/predicted"), limit, &told, &met, line, expected);
         expected.is(format!("{address}/predicted/observed"), self.counted(limit, judged), line);
-        let place = self.place(limit, judged, &met);
-        for (i, one) in cause.get("evidence").and_then(Json::as_array).into_iter().flatten().enumerate() {
-            if let (Some("place"), Some((ends, seen))) = (one.get("evidence").and_then(Json::as_str), place) {
-                expected.between(format!("{address}/evidence/{i}/predicted"), Some(ends), line);
-                expected.is(format!("{address}/evidence/{i}/observed"), seen, line);
-            }
-        }
-        if let Some(after) = cause.get("counterfactual").and_then(|one| self.judged(one.get("trial"))) {
-            let next = self.expected_next(limit, judged, after);
-            expected.between(format!("{address}/counterfactual/predicted"), next, Some(after.trial.start.number));
-        }
-    }
-
-    /// Where the next limit should be met once one was lifted: the first beyond the break, or the lifted one itself.
-    fn expected_next(&self, lifted: &Limit, before: &Judged<'_>, after: &Judged<'_>) -> Option<Ends> {
-        let met = met(self.events, after);
-        let size = if met.tunnels { before.in_flight()? } else { before.level()? };
-        let told = limits(self.events, after.trial.start.number);
-        let all = told.iter().filter_map(|limit| {
-            let predicted = predicted(&limit.law, &met);
-            Some((predicted.bites(&limit.law, &met)?, limit, predicted))
-        });
-        let beyond = all.filter(|(at, limit, _)| *at > size * (1.0 + TOLERANCE) || limit.id == lifted.id);
-        let (at, _, predicted) = beyond.reduce(|a, b| if b.0 < a.0 { b } else { a })?;
-        let levels = predicted.levels(&met);
-        let clients = predicted.clients.filter(|_| met.think == 0.0 || levels.is_none());
-        clients.or(levels).filter(|_| at < met.level)
     }
 
     /// What breaks next, with the plan's load.
@@ -254,7 +199,9 @@ impl<'a, 'e> Search<'a, 'e> {
         let Some((line, limit)) = all.last() else {
             return expected.word("/next/limit", Json::Null, "no limit of this name and value was told", None);
         };
-        ranges("/next", &predicted(&limit.law, &self.plan), Some(line), expected);
+        let told = predicted(&limit.law, &self.plan);
+        ranges("/next", &told, Some(line), expected);
+        named("/next", &limit, &told, &self.plan, Some(line), expected);
         let seen = self.met_next().and_then(|judged| self.counted(&limit, judged));
         expected.is("/next/observed", seen, Some(line));
     }
@@ -271,7 +218,7 @@ impl<'a, 'e> Search<'a, 'e> {
                     .rposition(|one| !matches!(one.trial.start.text("/purpose"), "baseline" | "proposal"));
                 let proof = &self.judged[from.map_or(0, |last| last + 1)..];
                 let failed = proof.iter().find(|one| {
-                    one.trial.start.text("/purpose") == "proposal" && one.onset.is_some() && ended(&one.trial)
+                    one.trial.start.text("/purpose") == "proposal" && one.onset.is_some() && one.is_whole()
                 });
                 failed.or_else(|| self.judged(last.pointer("/counterfactual/trial")).filter(|one| one.onset.is_some()))
             }
@@ -291,7 +238,7 @@ impl<'a, 'e> Search<'a, 'e> {
             else {
                 continue;
             };
-            let told = limits(self.events, judged.trial.start.number);
+            let told = &judged.limits;
             let Some(limit) = told.iter().find(|one| Some(one.id.as_str()) == id.and_then(Json::as_str)) else {
                 continue;
             };
@@ -303,15 +250,21 @@ impl<'a, 'e> Search<'a, 'e> {
                 }
                 _ => Law::Unknown,
             };
-            let holds = predicted(&law, &met(self.events, judged)).clients;
+            let holds = predicted(&law, &met(judged)).clients;
             expected.between(format!("/proposal/{i}/holds_for"), holds, Some(judged.trial.start.number));
         }
     }
 }
 
-/// Whether a trial ran as it should.
-fn ended(trial: &Trial<'_>) -> bool {
-    trial.end().is_some_and(|end| matches!(end.text("/reason"), "completed" | "break_seen" | "server_died"))
+/// Whose limit a prediction is of, and whether the load goes beyond it.
+fn named(address: &str, limit: &Limit, of: &Predicted, met: &Met, line: Option<usize>, expected: &mut Expected) {
+    let Limit { id, subject, setting, value, .. } = limit;
+    let names = [("limit", id), ("subject", subject), ("setting", setting), ("value", value)];
+    for (name, word) in names {
+        expected.word(format!("{address}/{name}"), word.clone(), "as the limit was told", line);
+    }
+    let inside = of.bites(&limit.law, met).is_some_and(|at| met.level > at);
+    expected.word(format!("{address}/within_load"), inside, "by its law", line);
 }
 
 /// A prediction in each of its units.

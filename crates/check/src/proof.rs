@@ -20,20 +20,29 @@ const MARGINS: (f64, f64) = (0.05, 0.001);
 const DIGITS: f64 = 0.001;
 
 /// What the events say of `proof`.
-pub(crate) fn expect(events: &Events, verdict: &Json, judged: &[Judged<'_>], expected: &mut Expected) {
+///
+/// Gives what they decide; none where there are fewer than two.
+pub(crate) fn expect(
+    events: &Events,
+    verdict: &Json,
+    judged: &[Judged<'_>],
+    expected: &mut Expected,
+) -> Option<&'static str> {
     let pairs = pairs(judged);
     let line = pairs.first().map(|(a, _)| a.trial.start.number);
     let causes = verdict.get("causes").and_then(Json::as_array);
     let lifted = causes.into_iter().flatten().any(|one| one.get("confidence").and_then(Json::as_str) == Some("proved"));
     let there = lifted && pairs.len() > 1;
     expected.there("/proof", there, "a limit was lifted, and there are two pairs or more", line);
-    if !there {
-        return;
+    if pairs.len() < 2 {
+        return None;
     }
-    expected.is("/proof/pairs", pairs.len() as f64, line);
+    if there {
+        expected.is("/proof/pairs", pairs.len() as f64, line);
+    }
     let first = judged.iter().find(|one| matches!(one.trial.start.text("/purpose"), "break" | "measure"));
     let condition = first.and_then(|one| one.onset).and_then(|onset| onset.condition);
-    Proof { pairs, condition, looks: looks(events), line }.expect(expected);
+    Proof { pairs, condition, looks: looks(events), line }.expect(there, expected)
 }
 
 /// After how many pairs it is looked at.
@@ -48,10 +57,9 @@ pub(crate) fn pairs<'a, 'e>(judged: &'a [Judged<'e>]) -> Vec<(&'a Judged<'e>, &'
     let purpose = |one: &Judged<'e>| one.trial.start.text("/purpose").to_owned();
     let is_proof = |one: &Judged<'e>| matches!(purpose(one).as_str(), "baseline" | "proposal");
     let begin = judged.iter().rposition(|one| !is_proof(one)).map_or(0, |last| last + 1);
-    let ended = |one: &&Judged<'e>| {
-        one.trial.end().is_some_and(|end| matches!(end.text("/reason"), "completed" | "break_seen" | "server_died"))
+    let side = |wanted: &'static str| {
+        judged[begin..].iter().filter(|one| one.is_whole()).filter(move |one| purpose(one) == wanted)
     };
-    let side = |wanted: &'static str| judged[begin..].iter().filter(ended).filter(move |one| purpose(one) == wanted);
     side("baseline").zip(side("proposal")).collect()
 }
 
@@ -69,7 +77,10 @@ impl<'e> Proof<'_, 'e> {
         self.pairs.iter().map(|(a, b)| (of(a), of(b))).collect()
     }
 
-    fn expect(&self, expected: &mut Expected) {
+    /// What is told of it where it is `told`, and what it decides.
+    fn expect(&self, told: bool, expected: &mut Expected) -> Option<&'static str> {
+        let mut silent = Expected::default();
+        let expected = if told { expected } else { &mut silent };
         let line = self.line;
         let counts = self.both(|one| counts(one, self.condition));
         let sides: (Vec<Counts>, Vec<Counts>) = counts.iter().copied().unzip();
@@ -94,7 +105,7 @@ impl<'e> Proof<'_, 'e> {
             _ => (failures, Pairs::Failures(counts)),
         };
         let ratio = matches!(figure, Pairs::Ratios(_));
-        let decided = self.decide(&figure, expected);
+        let (decided, call) = self.decide(&figure, expected);
         // One figure has one interval: that by which it is decided.
         let told = |mut all: [Option<Interval>; 3]| {
             if !ratio && decided.is_some() {
@@ -110,9 +121,12 @@ impl<'e> Proof<'_, 'e> {
                 expected.estimate(format!("/proof/{name}/{i}"), one, line);
             }
         }
+        let judged = self.condition.map(|condition| condition.to_string());
+        expected.word("/proof/judged/condition", judged, "what the system as it is violates", line);
         let (held, failed) = self.outcomes();
         expected.word("/proof/proposal_holds", failed == 0, "the objective in each proposal", line);
         expected.word("/proof/baseline_fails", held == 0, "the objective in each baseline", line);
+        Some(call)
     }
 
     /// Baselines that held, and proposals that failed.
@@ -122,7 +136,7 @@ impl<'e> Proof<'_, 'e> {
     }
 
     /// What the pairs decide: all baselines failed and all proposals held, or by the interval with what that leaves of the error rate.
-    fn decide(&self, figure: &Pairs, expected: &mut Expected) -> Option<Interval> {
+    fn decide(&self, figure: &Pairs, expected: &mut Expected) -> (Option<Interval>, &'static str) {
         let (line, pairs) = (self.line, self.pairs.len() as u32);
         let first = self.looks.iter().copied().find(|look| *look >= APART);
         let by_chance = |pairs: u32| 0.25_f64.powi(pairs as i32);
@@ -149,7 +163,7 @@ impl<'e> Proof<'_, 'e> {
         for (i, look) in self.looks.iter().enumerate() {
             expected.is(format!("/proof/decided/looks/{i}"), f64::from(*look), line);
         }
-        said.effect
+        (said.effect, said.call)
     }
 
     fn margin(&self) -> f64 {

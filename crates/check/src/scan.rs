@@ -31,6 +31,16 @@ pub(crate) struct Onset {
     pub(crate) unsent: u64,
     /// Whether a server died.
     pub(crate) died: bool,
+    /// When the first failure was seen, where that was later.
+    pub(crate) seen_us: Option<u64>,
+}
+
+impl Onset {
+    /// Up to when the generator must have been good enough: slowness rests on it until it is certain.
+    pub(crate) fn rests_until(&self) -> u64 {
+        let timed = matches!(self.condition, Some(Condition::LatencyBelow(..) | Condition::RateAbove(_)));
+        if timed { self.certain_us } else { self.at_us }
+    }
 }
 
 /// Fewest bad requests of a violation, and intervals of a window.
@@ -90,7 +100,7 @@ fn refuses_for_good(trial: &Trial<'_>, states: &[(u64, &Line)]) -> Option<u64> {
 }
 
 fn begins(condition: Option<Condition>, (at_us, level): (u64, Option<f64>), certain_us: u64) -> Onset {
-    Onset { condition, at_us, level, certain_us, hung: 0.0, patience_us: None, unsent: 0, died: false }
+    Onset { condition, at_us, level, certain_us, hung: 0.0, patience_us: None, unsent: 0, died: false, seen_us: None }
 }
 
 /// What one interval says of a condition.
@@ -105,6 +115,8 @@ struct Look {
     at: u64,
     level: Option<f64>,
     told: bool,
+    /// When the first failure was seen.
+    seen: Option<u64>,
 }
 
 /// A violation of one condition that lasts.
@@ -128,7 +140,11 @@ fn lasting(ticks: &[&Line], asked: &Asked, condition: Condition, sustained_us: u
             let hung = stretch.iter().map(|look| look.stuck).fold(0.0, f64::max);
             let told = matches!(condition, Condition::ErrorsBelow(_)) && start.told;
             let onset = begins(Some(condition), (start.at, start.level), looks[now].to);
-            return Some(Onset { hung, patience_us: told.then_some(asked.patience_us), ..onset });
+            // One that only waited by then is seen to when its time is over.
+            let over = (told && start.stuck > 0.0).then(|| start.at + asked.patience_us);
+            let seen = start.seen.or(over).map(|seen| seen.min(looks[now].to));
+            let seen_us = seen.filter(|seen| seen.saturating_sub(start.at) > (start.to - start.from).max(1));
+            return Some(Onset { hung, patience_us: told.then_some(asked.patience_us), seen_us, ..onset });
         }
     }
     None
@@ -219,7 +235,15 @@ fn of_errors(tick: &Line, (stuck, since, level): Waits, look: Look) -> Look {
     let bad = failed(tick);
     let first = tick.found("/first_error_us").map(|at| at as u64);
     let at = first.or(since).unwrap_or(look.from);
-    Look { all: tick.number("/ok") + bad, bad, stuck, at, level: tick.found("/first_error_level").or(level), ..look }
+    let level = tick.found("/first_error_level").or(level);
+    Look { all: tick.number("/ok") + bad, bad, stuck, at, level, seen: failed_at(tick), ..look }
+}
+
+/// When the first failure of an interval was seen: as long after its plan as the one that failed soonest.
+fn failed_at(tick: &Line) -> Option<u64> {
+    let soonest = merged(&[tick], "/failed_after").least()?;
+    let at = tick.found("/first_error_us")? as u64 + (soonest * 1e6 + 1e-6) as u64;
+    Some(at.clamp(us(tick, "/from_us"), us(tick, "/to_us").max(us(tick, "/from_us"))))
 }
 
 /// Those that have waited for longer than is patient while the load had not risen for half of that; of older records, those that hang.
@@ -344,9 +368,12 @@ fn overall(ticks: &[&Line], asked: &Asked, objective: &Objective, sustained_us: 
         };
         let waits = since.filter(|_| hung >= SCATTERED).map(|at| (at, None));
         let first = scattered(ticks, asked, *condition).or(waits)?;
-        let patient = told && matches!(condition, Condition::ErrorsBelow(_));
-        let patience_us = patient.then_some(asked.patience_us);
-        Some(Onset { hung, patience_us, ..begins(Some(*condition), first, end) })
+        let errors = matches!(condition, Condition::ErrorsBelow(_));
+        let patience_us = (told && errors).then_some(asked.patience_us);
+        let failing = ticks.iter().find(|tick| failed(tick) > 0.0).filter(|_| errors);
+        let long = us(ticks[0], "/to_us") - us(ticks[0], "/from_us");
+        let seen_us = failing.and_then(|tick| failed_at(tick)).filter(|seen| seen.saturating_sub(first.0) > long);
+        Some(Onset { hung, patience_us, seen_us, ..begins(Some(*condition), first, end) })
     };
     let unsent = unsent(ticks, asked, objective, sustained_us);
     objective.0.iter().filter_map(whole).chain(unsent).min_by_key(|onset| onset.at_us)

@@ -5,7 +5,9 @@ use serde_json::Value as Json;
 use crate::broken::{self, Judged};
 use crate::events::{Events, Line, Trial, all_failed, merged, rate, sum, sum_where};
 use crate::expected::Expected;
-use crate::load::{asked, by_key};
+use crate::generator::Generator;
+use crate::load::{self, asked, by_key};
+use crate::search::Search;
 use crate::{predictions, proof};
 
 /// What the events say of `trials` and `causes` of a search or a load.
@@ -18,28 +20,33 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
         false => Vec::new(),
     };
     let of = |number: u32| judged.iter().find(|one| one.trial.number == number);
+    for (i, one) in judged.iter().enumerate() {
+        let (address, line) = (format!("/trials/{i}"), Some(one.trial.start.number));
+        expected.word(format!("{address}/trial"), one.trial.number, "the trials in their order", line);
+        expected.word(format!("{address}/purpose"), one.trial.start.text("/purpose"), "as it began", line);
+    }
     for (i, finding) in items("trials").iter().enumerate() {
         let Some(trial) = named(events, finding, &format!("/trials/{i}"), expected) else { continue };
         if let Some(judged) = of(trial.number) {
             whole(&format!("/trials/{i}"), finding, judged, expected);
         }
     }
-    for (i, cause) in items("causes").iter().enumerate() {
-        let address = format!("/causes/{i}");
-        let Some(trial) = named(events, cause, &address, expected) else { continue };
-        if let Some(judged) = of(trial.number) {
-            broken::expect(&format!("{address}/broke"), cause.get("broke"), judged, expected);
+    if !of_load {
+        for (i, cause) in items("causes").iter().enumerate() {
+            named(events, cause, &format!("/causes/{i}"), expected);
         }
-        evidence(&address, cause, &trial, expected);
-        let lifted = cause.get("counterfactual").filter(|one| one.is_object());
-        if let Some((finding, judged)) = lifted.and_then(|one| Some((one, of(one.get("trial")?.as_u64()? as u32)?))) {
-            counterfactual(&format!("{address}/counterfactual"), finding, judged, expected);
+    }
+    for (i, cause) in items("causes").iter().enumerate() {
+        if let Some(judged) = cause.get("trial").and_then(Json::as_u64).and_then(|number| of(number as u32)) {
+            broken::expect(&format!("/causes/{i}/broke"), judged, expected);
         }
     }
     client(events, verdict, &judged, expected);
     if of_load {
         predictions::expect(events, verdict, &judged, expected);
-        proof::expect(events, verdict, &judged, expected);
+        let call = proof::expect(events, verdict, &judged, expected);
+        let failed = load::thresholds(events).is_some_and(|all| !all.iter().all(|one| one.holds));
+        Search::of(events, &judged).expect(call, &proof::pairs(&judged), failed, expected);
     }
 }
 
@@ -73,7 +80,7 @@ fn whole(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expe
     sums(address, finding, &ticks, line, expected);
     flows(address, finding, trial, expected);
     used(address, finding, trial, expected);
-    broken::expect(&format!("{address}/broke"), finding.get("broke"), judged, expected);
+    broken::expect(&format!("{address}/broke"), judged, expected);
     broken::generator(&format!("{address}/client"), judged, expected);
 }
 
@@ -142,8 +149,9 @@ fn client(events: &Events, verdict: &Json, judged: &[Judged<'_>], expected: &mut
     let findings = verdict.get("trials").and_then(Json::as_array).into_iter().flatten();
     // What a backend says by itself counts only where its generator was good enough.
     let rests = |finding: &&Json| {
-        finding.get("purpose").and_then(Json::as_str) != Some("direct")
-            || finding.pointer("/client/valid") == Some(&Json::Bool(true))
+        let number = finding.get("trial").and_then(Json::as_u64);
+        let valid = judged.iter().any(|one| Some(u64::from(one.trial.number)) == number && one.generator.is_valid());
+        finding.get("purpose").and_then(Json::as_str) != Some("direct") || valid
     };
     let trials: Vec<Trial<'_>> = findings.filter(rests).filter_map(|one| events.trial_of(one.get("trial"))).collect();
     let ticks: Vec<&Line> = trials.iter().flat_map(Trial::ticks).collect();
@@ -155,56 +163,14 @@ fn client(events: &Events, verdict: &Json, judged: &[Judged<'_>], expected: &mut
     broken::few("/client/lateness", &merged(&planned, "/lateness"), line, expected);
     broken::few("/client/receipt", &merged(&ticks, "/receipt"), line, expected);
     let of = |trial: &Trial<'_>| judged.iter().find(|one| one.trial.number == trial.number).map(Judged::busiest);
+    let mut reasons: Vec<Json> = Vec::new();
+    for one in judged.iter().filter(|one| trials.iter().any(|trial| trial.number == one.trial.number)) {
+        for reason in &one.generator.reasons {
+            if !reasons.iter().any(|known| known.get("reason") == reason.get("reason")) {
+                reasons.push(reason.clone());
+            }
+        }
+    }
+    broken::believed("/client", &Generator { reasons, since: None }, line, expected);
     expected.is("/client/cpu_max", trials.iter().filter_map(of).fold(0.0, f64::max), line);
-}
-
-fn most(ticks: &[&Line], pointer: &str) -> f64 {
-    ticks.iter().map(|tick| tick.number(pointer)).fold(0.0, f64::max)
-}
-
-/// What speaks for a cause was really seen: lines of a log were counted, values of metrics sampled.
-fn evidence(address: &str, cause: &Json, trial: &Trial<'_>, expected: &mut Expected) {
-    let ticks = trial.ticks();
-    for (i, one) in cause.get("evidence").and_then(Json::as_array).into_iter().flatten().enumerate() {
-        let place = format!("{address}/evidence/{i}");
-        if let Some(signature) = one.get("signature") {
-            let lines: Vec<&Line> =
-                trial.of("log").filter(|line| line.json.get("signature") == Some(signature)).collect();
-            let first = lines.first().map(|line| line.number).or(Some(trial.start.number));
-            expected.within(format!("{place}/count"), 1.0, sum(&lines, "/count"), first);
-        }
-        if let Some(metric) = one.get("metric").and_then(Json::as_str) {
-            sampled(&place, metric, trial, expected);
-        }
-        for (k, error) in one.get("errors").and_then(Json::as_array).into_iter().flatten().enumerate() {
-            let Some(kind) = error.get("kind") else { continue };
-            let counted = sum_where(&ticks, "/errors", ("kind", kind), "count");
-            let ended = sum(&ticks, "/disconnects/closed") + sum(&ticks, "/disconnects/cut");
-            let waiting = if kind == "timeout" || kind == "dropped" { most(&ticks, "/in_flight") } else { ended };
-            expected.within(format!("{place}/errors/{k}/count"), 0.0, counted + waiting, trial.first());
-        }
-    }
-}
-
-/// A metric's values lie between the smallest and the largest that were sampled.
-fn sampled(place: &str, metric: &str, trial: &Trial<'_>, expected: &mut Expected) {
-    let with = |line: &&Line| line.json.get("metrics").and_then(|all| all.get(metric)).is_some();
-    let lines: Vec<&Line> = trial.of("sample").filter(with).collect();
-    let values = lines.iter().filter_map(|line| line.json["metrics"][metric].as_f64());
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    let first = lines.first().map(|line| line.number);
-    for name in ["value", "from", "to"] {
-        if low <= high {
-            expected.within(format!("{place}/{name}"), low, high, first);
-        }
-    }
-}
-
-/// Changing one setting alone: the trial it names, what became of the break, and how far that one went.
-fn counterfactual(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expected) {
-    let start = Some(judged.trial.start.number);
-    expected.is(format!("{address}/trial"), f64::from(judged.trial.number), start);
-    let trusted = judged.trial.ticks().iter().map(|tick| tick.number("/level")).fold(0.0, f64::max);
-    expected.within(format!("{address}/held_to"), 0.0, trusted.max(judged.asked.level), start);
-    broken::expect(&format!("{address}/observed"), finding.get("observed"), judged, expected);
 }

@@ -172,7 +172,8 @@ fn runnable(draw: &mut Draw, dir: &Path, backend: SocketAddr) -> Running {
     if draw.below(2) == 0 {
         let _ = writeln!(text, "worker_rlimit_nofile {};", 200 + draw.below(900));
     }
-    let _ = write!(text, "events {{ worker_connections {connections}; }}\nhttp {{\n");
+    // Else nginx waits five seconds for the rest of a body that it has refused (`ngx_http_finalize_connection`), whether or not its client has gone.
+    let _ = write!(text, "events {{ worker_connections {connections}; }}\nhttp {{\nlingering_timeout 50ms;\n");
     for module in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
         let _ = writeln!(text, "{module}_temp_path {at}/{module};");
     }

@@ -1,5 +1,5 @@
-//! What genkai reads from a squid.conf against Squid: whether it starts (`squid -k parse`) over generated configurations, what a started one says
-//! of itself, and how many requests its peers take.
+//! What genkai reads from a squid.conf against Squid: whether it starts (`squid -k parse`) over generated configurations, what a started one has
+//! in force (`mgr:config`) and says of itself (`mgr:info`), and how many requests its peers take.
 
 mod differential;
 mod stage;
@@ -143,7 +143,7 @@ impl Squid {
         let text = format!(
             "http_port 127.0.0.1:{port} accel defaultsite=localhost no-vhost\nvisible_hostname localhost\npinger_enable off\n\
              netdb_filename none\npid_filename {at}/pid\ncache_log {at}/cache.log\naccess_log none\ncoredump_dir {at}\nhttp_access allow all\n\
-             cache deny all\nshutdown_lifetime 0 seconds\n{more}"
+             cache deny all\nshutdown_lifetime 0 seconds\ncachemgr_passwd none config\nlogformat asked %ts\n{more}"
         );
         fs::write(dir.path().join("squid.conf"), text).unwrap();
         let mut command = Command::new("squid");
@@ -268,4 +268,120 @@ fn descriptors_are_what_squid_says_it_has() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+const SPANS: [&str; 11] = [
+    "30 seconds",
+    "1 minute",
+    "2 hours",
+    "1.5 days",
+    "3 MINUTES",
+    "1 fortnight",
+    "2 weeks",
+    "90 second",
+    "2.5 minutes",
+    "1 decade",
+    "1 month",
+];
+const NAMES: [&str; 10] = [
+    "read_timeout",
+    "request_timeout",
+    "request_start_timeout",
+    "client_idle_pconn_timeout",
+    "server_idle_pconn_timeout",
+    "client_lifetime",
+    "connect_timeout",
+    "peer_connect_timeout",
+    "forward_timeout",
+    "write_timeout",
+];
+/// Older names of two of them (src/cf.data.pre).
+const OLD_NAMES: [&str; 2] = ["pconn_timeout", "persistent_request_timeout"];
+
+/// A configuration that answers when it runs, some directives more than once.
+fn runnable(draw: &mut Draw) -> String {
+    let mut text = String::new();
+    for _ in 0..2 + draw.below(6) {
+        let line = match draw.below(16) {
+            0 => format!("client_ip_max_connections {}", draw.of(&["-1", "64", "0x10", "010", "7"])),
+            1 => format!("max_filedescriptors {}", draw.of(&["0x100", "1000", "512", "0"])),
+            2 => format!(
+                "request_body_max_size {}",
+                draw.of(&["8 MB", "512 KB", "1 GB", "0", "1.5 MB", "4 kbytes", "16 bytes"])
+            ),
+            3 => format!("{} {}", draw.of(&OLD_NAMES), draw.of(&SPANS)),
+            _ => format!("{} {}", draw.of(&NAMES), draw.of(&SPANS)),
+        };
+        let _ = writeln!(text, "{line}");
+    }
+    for peer in 0..draw.below(3) {
+        let cap = draw.of(&["5", "12", "007"]);
+        let _ = writeln!(
+            text,
+            "cache_peer 127.0.0.1 parent {} 0 no-query no-digest originserver round-robin name=p{peer} max-conn={cap}",
+            peer + 8
+        );
+    }
+    text
+}
+
+/// The numbers after a word that begins a line of `mgr:config`, all of its lines.
+fn in_force(dump: &str, name: &str) -> Vec<i64> {
+    let lines = dump.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    lines.filter_map(|rest| rest.split_ascii_whitespace().next()?.parse().ok()).collect()
+}
+
+/// What genkai reads beside what a running Squid has in force (`mgr:config`), by name.
+fn read_and_running(explained: &Explanation, dump: &str) -> Vec<(String, Option<f64>, Option<f64>)> {
+    let running = |name: &str| in_force(dump, name).last().map(|number| *number as f64);
+    let law = |id: &str| explained.limits.iter().find(|limit| limit.id == id).map(|limit| &limit.law);
+    let slots = |id: &str| match law(id) {
+        Some(Law::Slots { value, pools, .. }) => Some(value * pools),
+        _ => None,
+    };
+    let timer = |name: &str| explained.timers.iter().find(|one| one.setting == name).and_then(|one| one.span);
+    let mut all: Vec<_> =
+        NAMES.map(|name| (name.to_owned(), timer(name).map(|span| span.as_secs_f64().trunc()), running(name))).to_vec();
+    // One more is let in than the number says, and a negative one lets all in.
+    let of_one = running("client_ip_max_connections").filter(|most| *most >= 0.0).map(|most| most + 1.0);
+    all.push(("client_ip_max_connections".to_owned(), slots("squid.client_ip_max_connections"), of_one));
+    let body = match law("squid.request_body_max_size") {
+        Some(Law::BodySize { value }) => Some(*value),
+        _ => None,
+    };
+    all.push(("request_body_max_size".to_owned(), body, running("request_body_max_size").filter(|bytes| *bytes > 0.0)));
+    if let Some(descriptors) = running("max_filedescriptors").filter(|most| *most > 0.0) {
+        all.push(("max_filedescriptors".to_owned(), slots("squid.max_filedescriptors"), Some(descriptors)));
+    }
+    let peers = dump.lines().filter(|line| line.starts_with("cache_peer "));
+    let caps: Vec<f64> =
+        peers.filter_map(|line| line.split_once("max-conn=")?.1.split(' ').next()?.parse().ok()).collect();
+    all.push(("max-conn".to_owned(), slots("squid.max_conn"), (!caps.is_empty()).then(|| caps.iter().sum())));
+    all
+}
+
+#[test]
+fn what_a_running_squid_has_in_force_is_what_was_read() {
+    if !installed() {
+        return;
+    }
+    let mut draw = Draw::seeded(15);
+    let total = count(16);
+    let texts: Vec<String> = (0..total).map(|_| runnable(&mut draw)).collect();
+    let (started, wrong) = judged(total, 4, |number| {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("squid.conf");
+        fs::write(&file, format!("http_port 127.0.0.1:61812\nvisible_hostname localhost\n{}", texts[number])).unwrap();
+        if refusal(&file).is_some() {
+            return (false, None);
+        }
+        let squid = Squid::start(&texts[number]);
+        let dump = Client::ask(squid.address, "/squid-internal-mgr/config").map(Client::text).unwrap_or_default();
+        let all = read_and_running(&squid.explained(), &dump);
+        let differ: Vec<_> = all.into_iter().filter(|(_, read, running)| read != running).collect();
+        (true, (!differ.is_empty()).then(|| format!("--- {number}\n{}\ngenkai, Squid: {differ:?}", texts[number])))
+    });
+    println!("{total} configurations, {started} started, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(started * 4 >= total, "too few are accepted for the comparison to mean something");
 }

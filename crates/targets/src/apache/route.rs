@@ -1,5 +1,7 @@
 //! Which virtual host answers the requests under test, which directives are in force for them, and what stands behind.
 
+use std::collections::BTreeSet;
+
 use super::config::{Config, Found};
 use crate::files::Requests;
 
@@ -48,16 +50,25 @@ pub fn listens(config: &Config) -> Vec<Listen<'_>> {
     config.named("listen").filter_map(read).collect()
 }
 
-/// Whether an address of a `VirtualHost` takes connections of a listener.
-fn takes(address_of_host: &str, listen: &Listen<'_>) -> bool {
+/// Address, without brackets, and port of a `VirtualHost`.
+fn ip_and_port(address_of_host: &str) -> (&str, Option<&str>) {
     let (ip, port) = match address_of_host.rsplit_once(':') {
         Some((ip, port)) if port == "*" || port.parse::<u16>().is_ok() => (ip, Some(port)),
         _ => (address_of_host, None),
     };
-    let ip = ip.trim_start_matches('[').trim_end_matches(']');
+    (ip.trim_start_matches('[').trim_end_matches(']'), port)
+}
+
+/// Whether an address stands for all.
+fn is_any(ip: &str) -> bool {
+    matches!(ip, "*" | "_default_" | "0.0.0.0" | "::")
+}
+
+/// Whether an address of a `VirtualHost` takes connections of a listener.
+fn takes(address_of_host: &str, listen: &Listen<'_>) -> bool {
+    let (ip, port) = ip_and_port(address_of_host);
     let same_port = port.is_none_or(|p| p == "*" || p.parse() == Ok(listen.port));
-    let any = matches!(ip, "*" | "_default_" | "0.0.0.0" | "::");
-    same_port && (any || listen.ip.is_none() || listen.ip.as_deref() == Some(ip))
+    same_port && (is_any(ip) || listen.ip.is_none() || listen.ip.as_deref() == Some(ip))
 }
 
 /// Whether an address of a `VirtualHost` is the listener's own, and no wildcard.
@@ -167,10 +178,23 @@ fn has_name(config: &Config, host: usize, name: &str) -> bool {
     let own = |name: &'static str| {
         config.found().iter().filter(move |f| f.host() == Some(host) && f.context.len() == 1 && f.name == name)
     };
-    // Without a name of its own it has the server's (server/vhost.c: ap_fini_vhost_config).
-    let named = own("servername").next_back().or_else(|| Route::global(config, &["servername"]));
-    let names = named.into_iter().chain(own("serveralias")).flat_map(|f| &f.args);
-    names.map(|n| bare(n)).any(|pattern| matches(&pattern, &name.to_ascii_lowercase()))
+    let named = match own("servername").next_back() {
+        Some(found) => found.arg(0).map(str::to_owned),
+        None => unnamed(config, host),
+    };
+    let aliases = own("serveralias").flat_map(|f| f.args.clone());
+    named.into_iter().chain(aliases).any(|pattern| matches(&bare(&pattern), &name.to_ascii_lowercase()))
+}
+
+/// The name of a virtual host that says none (server/vhost.c: ap_fini_vhost_config): with an address that is a wildcard the server's, else the
+/// one that its first address has, which is known of this machine's own only.
+fn unnamed(config: &Config, host: usize) -> Option<String> {
+    let addresses = &config.found()[host].args;
+    if addresses.iter().any(|address| is_any(ip_and_port(address).0)) {
+        return Route::global(config, &["servername"])?.arg(0).map(str::to_owned);
+    }
+    let first = ip_and_port(addresses.first()?).0;
+    matches!(first, "127.0.0.1" | "::1").then(|| "localhost".to_owned())
 }
 
 /// `*` stands for any characters, `?` for one (server/util.c: ap_strcasecmp_match).
@@ -271,10 +295,14 @@ impl Member<'_> {
         }
         on
     }
+
+    /// Neither disabled nor stopped, nor failed a check of its health (PROXY_WORKER_NOT_USABLE_BITMAP), nor draining.
+    fn is_usable(&self) -> bool {
+        !['D', 'S', 'C', 'N'].into_iter().any(|letter| self.is(letter))
+    }
 }
 
-/// The members of the balancer that a URL names which take requests as long as all live: neither disabled nor stopped, and hot standbys and
-/// spares only where there is nobody else. None: it names no balancer.
+/// The members of the balancer that a URL names which take requests as long as all live. None: it names no balancer.
 pub fn members<'c>(config: &'c Config, url: &str) -> Option<Vec<Member<'c>>> {
     let name = balancer(url)?;
     let mine: Vec<Member<'c>> = config.found().iter().filter_map(|found| member(found, &name)).collect();
@@ -285,9 +313,23 @@ pub fn members<'c>(config: &'c Config, url: &str) -> Option<Vec<Member<'c>>> {
         let values = member.values.iter().cloned().chain(more).collect();
         Member { values, ..member.clone() }
     };
-    let all: Vec<Member<'c>> = mine.iter().map(set).filter(|m| !(m.is('D') || m.is('S'))).collect();
-    let (standby, regular): (Vec<_>, Vec<_>) = all.into_iter().partition(|m| m.is('H') || m.is('R'));
-    Some(if regular.is_empty() { standby } else { regular })
+    Some(elected(&mine.iter().map(set).collect::<Vec<_>>()))
+}
+
+/// Of the first `lbset` that has any: the members that are usable, and for each one that is not a spare; where there is none its hot
+/// standbys (modules/proxy/proxy_util.c: ap_proxy_balancer_get_best_worker).
+fn elected<'c>(all: &[Member<'c>]) -> Vec<Member<'c>> {
+    let set = |member: &Member<'_>| member.parameter("lbset").and_then(|n| n.parse::<u8>().ok()).unwrap_or(0);
+    let sets: BTreeSet<u8> = all.iter().map(set).collect();
+    let of = |(wanted, standby): (u8, bool)| {
+        let here = all.iter().filter(|m| set(m) == wanted && m.is('H') == standby);
+        let (spares, others): (Vec<_>, Vec<_>) = here.partition(|m| m.is('R'));
+        let (usable, unusable): (Vec<_>, Vec<_>) = others.into_iter().partition(|m| m.is_usable());
+        let spares = spares.into_iter().filter(|m| m.is_usable()).take(unusable.len());
+        usable.into_iter().chain(spares).cloned().collect::<Vec<_>>()
+    };
+    let mut groups = sets.into_iter().flat_map(|set| [(set, false), (set, true)]);
+    groups.find_map(|group| Some(of(group)).filter(|some| !some.is_empty())).unwrap_or_default()
 }
 
 /// The name in `balancer://NAME/path`; it has no case.
@@ -357,13 +399,44 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_those_of_the_very_address_and_inherit_the_servers_name() {
+    fn hosts_are_those_of_the_very_address_and_only_those_of_any_inherit_the_servers_name() {
         let config = config(
             "ServerName main\nListen 10.0.0.1:80\n<VirtualHost *:80>\n ServerName x\n</VirtualHost>\n<VirtualHost 10.0.0.1:80>\n ServerName \
              y\n ServerAlias w?w.*\n</VirtualHost>\n<VirtualHost 10.0.0.1:80>\n Timeout 7\n</VirtualHost>\n",
         );
         let line = |host: &str| Route::find(&config, &requests(host)).and_then(|r| Some(config.found()[r.host?].line));
-        assert_eq!([line("x"), line("www.a"), line("ww.a"), line("main")], [Some(6), Some(6), Some(6), Some(10)]);
+        assert_eq!([line("x"), line("www.a"), line("ww.a"), line("main")], [Some(6), Some(6), Some(6), Some(6)]);
+        let of = |address: &str, host: &str| {
+            let unnamed = format!("<VirtualHost {address}>\n Timeout 7\n</VirtualHost>\n");
+            let text = format!(
+                "ServerName main\nListen 127.0.0.1:80\n<VirtualHost {address}>\n ServerName x\n</VirtualHost>\n{unnamed}"
+            );
+            let config = self::config(&text);
+            Route::find(&config, &requests(host)).and_then(|r| Some(config.found()[r.host?].line))
+        };
+        assert_eq!(
+            [of("*:80", "main"), of("_default_:80", "main"), of("127.0.0.1:80", "main")],
+            [Some(6), Some(6), Some(3)]
+        );
+        assert_eq!([of("127.0.0.1:80", "localhost"), of("*:80", "localhost")], [Some(6), Some(3)]);
+    }
+
+    /// httpd 2.4.71, by the counts of its balancer-manager.
+    #[test]
+    fn spares_take_the_place_of_members_that_are_not_usable() {
+        let of = |members: &[&str]| {
+            let lines: String =
+                members.iter().enumerate().map(|(n, more)| format!("BalancerMember http://m{n}:1 {more}\n")).collect();
+            let config = config(&format!("Listen 80\n<Proxy balancer://b>\n{lines}</Proxy>\n"));
+            let urls = super::members(&config, "balancer://b/").unwrap().into_iter().map(|member| member.url);
+            urls.map(|url| url["http://m".len()..][..1].to_owned()).collect::<String>()
+        };
+        assert_eq!(of(&["", "status=+R"]), "0");
+        assert_eq!(of(&["", "status=D", "status=+R", "status=+R"]), "02");
+        assert_eq!(of(&["", "status=+N", "lbset=1"]), "0");
+        assert_eq!(of(&["status=D", "lbset=1", "lbset=1 status=+H"]), "1");
+        assert_eq!(of(&["status=D", "status=+H", "lbset=2"]), "1", "a standby comes before the next set");
+        assert_eq!(of(&["status=+N", "status=+R"]), "1", "one that drains has a spare, too");
     }
 
     #[test]

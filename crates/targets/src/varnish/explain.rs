@@ -7,6 +7,7 @@ use genkai_model::explain::{Explanation, Remark, RemarkKind, Timer};
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
+use super::lexer::tokens;
 use super::limits;
 use super::vcl::{Attribute, Backend, Vcl};
 use crate::error::TargetError;
@@ -170,6 +171,24 @@ fn remarks(vcl: &Vcl) -> Vec<Remark> {
             all.push(remark(RemarkKind::Contradiction, Some(file.place(backend.inside)), &name, text, hint));
         }
     }
+    all.extend(added_none(vcl));
+    all
+}
+
+/// Backends that are `none` in directors (vmod_directors/vdir.c: vdir_add_backend, "None backend cannot be added").
+fn added_none(vcl: &Vcl) -> Vec<Remark> {
+    let none: BTreeSet<&str> =
+        vcl.backends().filter(|(.., backend)| backend.is_none).map(|(.., backend)| &*backend.name).collect();
+    let mut all = Vec::new();
+    for (_, file) in vcl.files() {
+        for three in tokens(&file.text).windows(3) {
+            let adds = three[0].word().is_some_and(|word| word.ends_with(".add_backend")) && three[1].is(b'(');
+            let Some(name) = three[2].word().filter(|name| adds && none.contains(name)) else { continue };
+            let text = "is none, and a director takes no such backend: varnishd does not start".to_owned();
+            let place = Some(file.place(three[2].span.start));
+            all.push(remark(RemarkKind::Unknown, place, &format!("backend {name}"), text, None));
+        }
+    }
     all
 }
 
@@ -183,5 +202,39 @@ mod tests {
             (duration("3.5s"), duration("100ms"), duration("2x")),
             (Some(Span::from_millis(3500)), Some(Span::from_millis(100)), None)
         );
+    }
+
+    /// varnishd 7.1 refuses each ("Expected CNUM got '-'", "Expected ';' got '5'").
+    #[test]
+    fn whatever_stands_in_a_value_is_looked_at() {
+        let (dir, file) = (tempfile::tempdir().unwrap(), "default.vcl");
+        let says = |line: &str| {
+            let text = format!("vcl 4.1;\nbackend default {{ .host = \"h\"; {line} }}\n");
+            std::fs::write(dir.path().join(file), text).unwrap();
+            remarks(&Vcl::read(&dir.path().join(file)).unwrap())
+        };
+        for wrong in [
+            ".max_connections = -1;",
+            ".max_connections = 5 5;",
+            ".max_connections = 5 + 1;",
+            ".connect_timeout = -5s;",
+        ] {
+            assert_eq!(says(wrong).len(), 1, "{wrong}");
+        }
+        assert_eq!(says(".max_connections = 5; .connect_timeout = 3 s; .first_byte_timeout = 1.5m;"), []);
+    }
+
+    /// varnishd 7.1 compiles it, and its child does not start.
+    #[test]
+    fn a_director_takes_no_backend_that_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("default.vcl");
+        for (backend, expected) in [("none;", 1), ("{ .host = \"h\"; }", 0)] {
+            let text = format!(
+                "vcl 4.1;\nimport directors;\nbackend web {backend}\nsub vcl_init {{ new d = directors.random(); d.add_backend(web, 1); }}\n"
+            );
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(remarks(&Vcl::read(&file).unwrap()).len(), expected, "{backend}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::lexer::{Token, closing, tokens};
+use super::lexer::{Kind, Token, closing, tokens};
 use super::recv::{self, Step, Walk};
 use crate::error::TargetError;
 use crate::files::ConfigError;
@@ -254,21 +254,33 @@ fn attributes(all: &[Token]) -> Vec<Attribute> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < all.len() {
         let end = at + end_of(&all[at..]);
-        if let [point, name, equals, value, ..] = &all[at..=end.min(all.len() - 1)]
+        let last = &all[end.min(all.len() - 1)];
+        if let [point, name, equals, value @ ..] = &all[at..end.min(all.len())]
             && point.is(b'.')
             && equals.is(b'=')
-            && let Some(name) = name.word()
+            && let (Some(name), Some(first)) = (name.word(), value.first().or(all.get(at + 3)))
         {
-            // A time may have a space before its unit.
-            let unit = all.get(at + 4).and_then(Token::word).filter(|_| at + 4 < end).unwrap_or_default();
-            let is_text = value.text().is_some();
-            let value = value.text().or(value.word()).unwrap_or_default().to_owned() + unit;
-            let span = point.span.start..all[end.min(all.len() - 1)].span.end;
-            found.push(Attribute { name: name.to_owned(), value, is_text, span });
+            let (is_text, span) = (first.text().is_some(), point.span.start..last.span.end);
+            found.push(Attribute { name: name.to_owned(), value: written(value), is_text, span });
         }
         at = end + 1;
     }
     found
+}
+
+/// The value of an attribute as it is written, whatever it is: what is wrong in it must be seen. A time may have a space before its unit.
+fn written(value: &[Token]) -> String {
+    let one = |token: &Token| match &token.kind {
+        Kind::Word(text) | Kind::Text(text) => text.clone(),
+        Kind::Sign(sign) => char::from(*sign).to_string(),
+    };
+    match value {
+        [first, ..] if first.is(b'{') => String::new(),
+        [number, unit] if unit.word().is_some_and(|unit| unit.starts_with(char::is_alphabetic)) => {
+            one(number) + &one(unit)
+        }
+        _ => value.iter().map(one).collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// Where a statement ends: at its semicolon, or with the braces that it has instead.

@@ -9,6 +9,7 @@ use genkai_model::explain::RemarkKind;
 use genkai_place::caps::Machine;
 use genkai_targets::apache::config::{Config, Reading};
 use genkai_targets::apache::limits::Facts;
+use genkai_targets::apache::route::Route;
 use genkai_targets::explain::Requests;
 
 use super::apache_said::Said;
@@ -42,7 +43,11 @@ const SERVER: &[(&str, &[&str], &[&str])] = &[
 const HOST: &[(&str, &[&str], &[&str])] = &[
     ("Timeout", &["60", "5", "300", "2min", "500ms", "1h", "7s", "${N}"], &["x", "5 s", ""]),
     ("KeepAlive", &["On", "off", "ON", "Off", "On Off"], &["maybe", "1", ""]),
-    ("KeepAliveTimeout", &["5", "500ms", "2s", "1min", "0", "5sec", "1h", "2min30"], &["5x", "5S", "-1", "x", "5m"]),
+    (
+        "KeepAliveTimeout",
+        &["5", "500ms", "2s", "1min", "0", "0", "5sec", "1h", "2min30"],
+        &["5x", "5S", "-1", "x", "5m"],
+    ),
     ("ProxyTimeout", &["60", "5", "500ms", "2min", "7x"], &["0", "x", "-1"]),
     ("LimitRequestBody", &["0", "1024", "1073741824"], &["5k", "-1", "99999999999999999999"]),
     ("MaxKeepAliveRequests", &["100", "0", "7"], &["x"]),
@@ -138,6 +143,9 @@ fn server(random: &mut Random, mpm: &str, dir: &Path, depth: usize) -> String {
                 ])
             }
             4 | 5 => text += &directive(random, HOST, mpm),
+            6 if random.one_in(3) => {
+                text += random.pick(&["PidFile pid${N}\n", "DocumentRoot docs${N}\n", "DocumentRoot docs\n"])
+            }
             _ => text += &directive(random, SERVER, mpm),
         }
     }
@@ -165,6 +173,10 @@ fn make(number: u64, dir: &Path, port: u16) -> Made {
     let mut random = Random::of(seed(), number);
     let mpm = random.pick(&["event", "event", "worker", "prefork"]);
     let main = dir.join("httpd.conf");
+    // Apache refuses a DocumentRoot that is not there.
+    for number in ["", "9", "30", "50", "75"] {
+        std::fs::create_dir(dir.join(format!("docs{number}"))).unwrap();
+    }
     let load = |name: &str| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n");
     let root = dir.display();
     let mut text = format!(
@@ -221,6 +233,15 @@ fn facts(made: &Made) -> Facts {
     Facts::of(&config, &Requests::to(&made.host.0, "/app/x"), &Machine::of(&Environment::default()))
 }
 
+/// A path of the whole server as genkai reads it, from the server's root.
+fn place(made: &Made, name: &str) -> Option<String> {
+    let root = made.main.parent().unwrap();
+    let reading = Reading { root: root.to_owned(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+    let config = Config::read(&made.main, reading).unwrap();
+    let found = Route::global(&config, &[name])?;
+    Some(config.root().join(found.arg(0)?).display().to_string())
+}
+
 /// What is not the same.
 struct Differences {
     all: Vec<String>,
@@ -263,12 +284,24 @@ fn compared(made: &Made, said: &Said) -> Vec<String> {
     let told = limit(&genkai, "apache.MaxRequestWorkers").or_else(|| limit(&genkai, "apache.ServerLimit"));
     differences.same("the limit", told.and_then(|l| slots(&l.law)).map(f64::round), Some(workers as f64));
     let host = made.host.1;
-    let whole = |name: &str, default| seconds(said.last(host, &[name]), default);
+    // A host whose time is 0 has the server's.
+    let whole = |name: &str, default| match seconds(said.last(host, &[name]), default) {
+        0 => seconds(said.last(0, &[name]), default),
+        own => own,
+    };
     differences.same("Timeout", facts.timeout.value.0 / 1_000_000_000, whole("timeout", 60));
     let keep = said.last(host, &["keepalive"]).is_none_or(|v| !v.to_lowercase().starts_with("off"));
     differences.same("KeepAlive", facts.keep_alive, keep);
     let body = said.last(host, &["limitrequestbody"]).map_or(1 << 30, |v| v.parse().unwrap_or(0));
     differences.same("LimitRequestBody", facts.body.value, body);
+    for (name, running) in
+        [("documentroot", "Main DocumentRoot"), ("errorlog", "Main ErrorLog"), ("pidfile", "PidFile")]
+    {
+        let (mine, theirs) = (place(made, name), said.runs_with(running));
+        if mine.is_some() {
+            differences.same(running, mine, theirs);
+        }
+    }
     // What httpd changes is told, and nothing else is said to be changed.
     for (names, name) in [
         (WORKERS, "MaxRequestWorkers"),
@@ -353,17 +386,13 @@ fn asked(made: &Made) -> Vec<String> {
     }
     let info = page(made.port, &made.host.0, "/server-info?server").unwrap_or_default();
     let told = |mark: &str| after(&info, mark).and_then(|n| n.parse::<u64>().ok());
-    differences.same(
-        "Timeout of the running server",
-        Some(facts.timeout.value.0 / 1_000_000_000),
-        told("connection: "),
-    );
-    let idle = info.split_once("keep-alive: ").and_then(|(_, rest)| after(rest, ""));
-    differences.same(
-        "KeepAliveTimeout",
-        Some(facts.keep_alive_timeout.value.0 / 1_000_000_000),
-        idle.and_then(|n| n.parse().ok()),
-    );
+    let (timeout, idle) = (told("connection: "), info.split_once("keep-alive: ").and_then(|(_, rest)| after(rest, "")));
+    // With a Timeout of 0 it gives up on a page that does not go out at once.
+    if facts.timeout.value.0 > 0 || timeout.is_some() {
+        differences.same("Timeout of the running server", Some(facts.timeout.value.0 / 1_000_000_000), timeout);
+        let mine = Some(facts.keep_alive_timeout.value.0 / 1_000_000_000);
+        differences.same("KeepAliveTimeout", mine, idle.and_then(|n| n.parse().ok()));
+    }
     drop(running);
     let log = std::fs::read_to_string(made.main.with_file_name("log")).unwrap_or_default();
     let pool =
@@ -380,10 +409,12 @@ fn asked(made: &Made) -> Vec<String> {
     differences.all
 }
 
-/// A copy that starts all its children at once, so that they can be counted.
+/// A copy that starts all its children at once, and ends none for having nothing to do, so that they can be counted.
 fn with_all_children(made: &Made) {
     let text = std::fs::read_to_string(&made.main).unwrap();
-    std::fs::write(&made.main, text + "StartServers 400\nLogLevel info proxy:debug\n").unwrap();
+    let more = "<IfModule prefork.c>\nMaxSpareServers 5000\n</IfModule>\n<IfModule !prefork.c>\nMaxSpareThreads 50000\n</IfModule>\n\
+                StartServers 400\nLogLevel info proxy:debug\n";
+    std::fs::write(&made.main, text + more).unwrap();
 }
 
 #[test]

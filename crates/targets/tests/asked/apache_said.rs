@@ -1,5 +1,5 @@
-//! What Apache says of a configuration: the directives it has read (`-D DUMP_CONFIG` of mod_info) and what it changes (warnings of `-t`);
-//! and of itself when it runs (mod_info, mod_status, its log). Nothing of genkai's is used.
+//! What Apache says of a configuration: the directives it has read (`-D DUMP_CONFIG` of mod_info), what it would run with (`-D DUMP_RUN_CFG`)
+//! and what it changes (warnings of `-t`); and of itself when it runs (mod_info, mod_status, its log). Nothing of genkai's is used.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,6 +20,8 @@ pub(crate) struct Said {
     /// Why it does not start.
     pub(crate) refused: Option<String>,
     directives: Vec<Read>,
+    /// What it would run with, by name.
+    running: BTreeMap<String, String>,
     /// Number a warning ends with, by the directive it is about.
     pub(crate) changed: BTreeMap<String, i64>,
 }
@@ -45,7 +47,21 @@ impl Said {
                 changed.insert(name.to_lowercase(), number(to.trim_start_matches("nearest multiple ")));
             }
         }
-        Said { refused, directives: directives(&String::from_utf8_lossy(&asked.stdout)), changed }
+        let running =
+            Command::new("apache2").arg("-t").arg("-f").arg(main).args(["-D", "DUMP_RUN_CFG"]).output().unwrap();
+        let running = String::from_utf8_lossy(&running.stdout).into_owned();
+        let named = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
+        Said {
+            refused,
+            directives: directives(&String::from_utf8_lossy(&asked.stdout)),
+            running: running.lines().filter_map(named).collect(),
+            changed,
+        }
+    }
+
+    /// A path that it would run with (`-D DUMP_RUN_CFG`).
+    pub(crate) fn runs_with(&self, name: &str) -> Option<String> {
+        self.running.get(name).map(|value| value.trim_matches('"').to_owned())
     }
 
     /// The arguments of the last directive of these names in a virtual host, else in the main server.

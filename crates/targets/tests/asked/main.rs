@@ -5,6 +5,7 @@
 
 mod apache;
 mod apache_hosts;
+mod apache_members;
 mod apache_said;
 mod held;
 mod loads;
@@ -24,6 +25,14 @@ use genkai_targets::explain::Requests;
 /// How many configurations of a product are made.
 fn sample(short: u64) -> u64 {
     std::env::var("GENKAI_DIFFERENTIAL").ok().and_then(|n| n.parse().ok()).unwrap_or(short)
+}
+
+/// How many of those are started that are asked when they run: a quarter of what `GENKAI_DIFFERENTIAL` says.
+fn started(short: u64) -> u64 {
+    match sample(0) {
+        0 => short,
+        many => many / 4,
+    }
 }
 
 /// How many systems are put under load for each kind of prediction: `GENKAI_DIFFERENTIAL_LOADS=N`.

@@ -94,18 +94,3 @@ fn a_mistake_in_an_included_file_is_told_with_its_place() {
         assert!(said.iter().any(|one| one.contains(&place) && one.contains("does not start")), "{product}: {said:?}");
     }
 }
-
-/// Where they are installed.
-#[test]
-fn stock_files_of_this_machine_have_no_remarks() {
-    for (product, main) in [
-        ("apache", "/etc/apache2/apache2.conf"),
-        ("php-fpm", "/etc/php/8.2/fpm/php-fpm.conf"),
-        ("php-fpm", "/etc/php/8.2/fpm/pool.d/www.conf"),
-        ("redis", "/etc/redis/redis.conf"),
-    ] {
-        if Path::new(main).exists() {
-            assert_eq!(remarks(product, Path::new(main)), Vec::<String>::new(), "{main}");
-        }
-    }
-}

@@ -1,5 +1,5 @@
 //! What genkai reads in a Caddyfile, against the JSON that Caddy itself makes of it (`caddy adapt`): whether it takes it, which
-//! `reverse_proxy` gets a request, and with what values. `GENKAI_DIFFERENTIAL=2000` tries so many.
+//! `reverse_proxy` gets a request, and with what values; and whether a running one takes that JSON (`/load`, `/config/`). `GENKAI_DIFFERENTIAL=2000` tries so many.
 
 mod adapted;
 #[path = "../differential/mod.rs"]
@@ -303,4 +303,74 @@ fn upstreams_take_as_many_requests_at_once_as_predicted() {
     }
     println!("{seen:#?}");
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What a running Caddy's admin interface answers: the status, and the body.
+fn admin(address: SocketAddr, method: &str, path: &str, body: &str) -> (u16, String) {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let length = body.len();
+    let head = "Content-Type: application/json\r\nConnection: close";
+    write!(stream, "{method} {path} HTTP/1.0\r\nHost: {address}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}")
+        .unwrap();
+    let mut text = String::new();
+    let _ = stream.read_to_string(&mut text);
+    let status = text.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, text.split_once("\r\n\r\n").map_or(String::new(), |(_, body)| body.to_owned()))
+}
+
+/// A configuration that may run here: it listens on sockets in a folder, and asks nobody for certificates.
+fn harmless(mut adapted: Value, dir: &Path, address: SocketAddr) -> Value {
+    adapted["admin"] = serde_json::json!({ "listen": address.to_string() });
+    if let Some(apps) = adapted.get_mut("apps").and_then(Value::as_object_mut) {
+        apps.remove("tls");
+        let servers = apps.get_mut("http").and_then(|http| http.get_mut("servers")).and_then(Value::as_object_mut);
+        for (number, server) in servers.into_iter().flat_map(|all| all.values_mut()).enumerate() {
+            server["listen"] = serde_json::json!([format!("unix/{}/s{number}", dir.display())]);
+            server["automatic_https"] = serde_json::json!({ "disable": true });
+            if let Some(server) = server.as_object_mut() {
+                server.remove("tls_connection_policies");
+            }
+        }
+    }
+    adapted
+}
+
+#[test]
+fn a_running_caddy_takes_what_genkai_takes() {
+    if !there() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let begin = dir.path().join("begin.json");
+    fs::write(&begin, format!("{{\"admin\":{{\"listen\":\"{address}\"}}}}")).unwrap();
+    let mut command = Command::new("caddy");
+    command.args(["run", "--config"]).arg(&begin).env("HOME", dir.path());
+    command.env("XDG_CONFIG_HOME", dir.path()).env("XDG_DATA_HOME", dir.path());
+    let mut child = Child::spawn(command, Spawn { name: "caddy".to_owned(), ..Spawn::default() }).unwrap();
+    eventually("Caddy's admin interface answers", || std::net::TcpStream::connect(address).is_ok());
+    let mut draw = Draw::seeded(27);
+    let (total, mut loaded, mut wrong) = (count(24), 0, Vec::new());
+    for number in 0..total {
+        let (main, more) = grammar::written(&mut draw);
+        let file = dir.path().join("Caddyfile");
+        fs::write(&file, &main).unwrap();
+        fs::write(dir.path().join("more.caddy"), &more).unwrap();
+        let explained =
+            catalog::explain(Some("caddy"), &file, &Requests::to("localhost", "/")).map_err(|e| e.to_string());
+        let (None, Ok(adapted)) = (refused(&explained), adapt(&file)) else { continue };
+        loaded += 1;
+        let wanted = harmless(adapted, dir.path(), address);
+        let (status, why) = admin(address, "POST", "/load", &wanted.to_string());
+        let runs = serde_json::from_str::<Value>(&admin(address, "GET", "/config/", "").1).unwrap_or(Value::Null);
+        if status != 200 || runs != wanted {
+            wrong.push(format!("--- {number}: {status} {why}\n{main}--- more.caddy\n{more}"));
+        }
+    }
+    child.stop(Signal::SIGTERM, Duration::from_secs(5));
+    println!("{total} Caddyfiles, {loaded} loaded by a running Caddy, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.into_iter().take(20).collect::<Vec<_>>().join("\n"));
+    assert!(loaded * 4 >= total, "too few are accepted for the comparison to mean something");
 }

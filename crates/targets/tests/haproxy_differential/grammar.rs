@@ -40,6 +40,8 @@ pub(crate) struct Maker {
     odd: u64,
     ports: Vec<u16>,
     socket: Option<String>,
+    /// It is not started: what else listens may stand there, or nothing.
+    checked: bool,
     text: String,
 }
 
@@ -47,7 +49,7 @@ impl Maker {
     pub(crate) fn new(seed: u64, ports: Vec<u16>, socket: Option<String>) -> Maker {
         let mut random = Random(seed);
         let odd = [0, 0, 2, 8][random.below(4)];
-        Maker { random, odd, ports, socket, text: String::new() }
+        Maker { random, odd, ports, checked: socket.is_none(), socket, text: String::new() }
     }
 
     fn line(&mut self, text: &str) {
@@ -99,6 +101,10 @@ impl Maker {
                 let n = self.random.of(&["5", "20"]);
                 self.line(&format!("stats maxconn {n}"));
             }
+        }
+        if self.checked && self.random.percent(12) {
+            let text = self.random.of(&["stats socket /run/none/s level admin", "master-worker", "stats timeout 2s"]);
+            self.line(text);
         }
         for _ in 0..self.random.below(5) {
             let n = self.number();
@@ -273,7 +279,8 @@ impl Maker {
         let from = self.from(defaults);
         let _ = writeln!(self.text, "frontend f{n}{from}");
         self.mode(mode, if defaults.is_empty() { 100 } else { 30 });
-        for _ in 0..1 + self.random.below(2) {
+        let binds = 1 + self.random.below(2);
+        for _ in 0..if self.checked && self.random.percent(12) { 0 } else { binds } {
             self.bind();
         }
         for _ in 0..self.random.below(4) {

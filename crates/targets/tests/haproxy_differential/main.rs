@@ -1,5 +1,5 @@
 //! What genkai reads in a configuration of HAProxy, against what HAProxy says: whether it takes it (`haproxy -c`), and what a running
-//! one has made of it (`show info`, `show stat`). Configurations are generated from seeds; `GENKAI_DIFFERENTIAL=2000` tries so many.
+//! one has made of it (`show info`, `show stat`, `show servers conn`). Configurations are generated from seeds; `GENKAI_DIFFERENTIAL=2000` tries so many.
 
 mod grammar;
 mod times;
@@ -179,6 +179,25 @@ impl Compared<'_> {
         self.same("Ulimit-n", "process", written.unwrap_or_else(|| facts.needed()), &said("Ulimit-n"));
     }
 
+    /// The servers of a backend by name and address, those of templates one by one.
+    fn addresses(&mut self, config: &Config, section: &Section, conn: &str) {
+        let mut mine = Vec::new();
+        for server in proxy::servers(config, section).iter().filter(|_| section.is_back()) {
+            let word = |at: usize| server.found.arg(at).unwrap_or_default().to_owned();
+            let (name, template) = (word(0), server.found.name() == "server-template");
+            mine.extend((1..=server.count).map(|n| match template {
+                true => format!("{name}{n} {}", word(2)),
+                false => format!("{name} {}", word(1)),
+            }));
+        }
+        let of = format!("{}/", section.name);
+        let theirs = conn.lines().filter_map(|line| {
+            let fields: Vec<&str> = line.strip_prefix(&of)?.split_ascii_whitespace().collect();
+            Some(format!("{} {}:{}", fields.first()?, fields.get(2)?, fields.get(3)?))
+        });
+        self.same("addresses", &section.name, mine.join(", "), &theirs.collect::<Vec<_>>().join(", "));
+    }
+
     fn section(&mut self, config: &Config, section: &Section, process: u64, stat: &[Row]) {
         let row = |server: &str| stat.iter().find(|r| r["pxname"] == section.name && r["svname"] == server);
         let mode = if proxy::mode(config, section) == Mode::Http { "http" } else { "tcp" };
@@ -258,8 +277,12 @@ fn a_running_haproxy_has_the_values_that_genkai_reads() {
         started += 1;
         compared.info(&facts, &config, &ask(&socket, "show info"));
         let stat = rows(&ask(&socket, "show stat"));
+        let conn = ask(&socket, "show servers conn");
         for section in config.sections().iter().filter(|s| s.is_front() || s.is_back()) {
             compared.section(&config, section, facts.maxconn.value, &stat);
+            if section.is_back() && !proxy::is_off(&config, section) {
+                compared.addresses(&config, section, &conn);
+            }
         }
     }
     println!("{started} started, compared: {seen:?}");

@@ -156,7 +156,7 @@ fn requests_reach_the_servers_that_were_read() {
     }
     let dir = tempfile::Builder::new().prefix("genkai-hw-").tempdir().unwrap();
     let (mut wrong, mut compared, mut open) = (Vec::new(), 0, 0);
-    for seed in 0..if many() > SAMPLE { many() / 4 } else { 8 } {
+    for seed in 0..if many() > SAMPLE { many() / 2 } else { 8 } {
         let (mut random, all) = (Random(seed + 1000), ports(8));
         let (path, socket) = (dir.path().join("x.cfg"), dir.path().join("s"));
         let _ = std::fs::remove_file(&socket);

@@ -184,3 +184,15 @@ fn what_ends_children_is_the_share_that_each_serves_else_how_many_may_be_spare()
     assert_eq!(named("\nLoadModule mpm_prefork_module x"), pair("apache.MaxSpareServers", "10"));
     assert_eq!(named("\nKeepAlive Off"), None, "nobody keeps a connection");
 }
+
+/// httpd 2.4.71 (mod_info): a virtual host whose time is 0 has the server's.
+#[test]
+fn a_time_of_zero_in_a_virtual_host_is_none() {
+    let times = |own: &str| {
+        let facts =
+            facts(&format!("\nTimeout 7\nKeepAliveTimeout 3\n<VirtualHost *:80>\nServerName x\n{own}\n</VirtualHost>"));
+        (facts.timeout.value.as_secs_f64(), facts.keep_alive_timeout.value.as_secs_f64())
+    };
+    assert_eq!(times("Timeout 9\nKeepAliveTimeout 500ms"), (9.0, 0.5));
+    assert_eq!(times("Timeout 0\nKeepAliveTimeout 0"), (7.0, 3.0));
+}

@@ -2,10 +2,10 @@
 
 use genkai_model::limit::Origin;
 
-use super::value::count;
+use super::value::{self, count};
 use super::{
-    Context, MAX_REQUEST_WORKERS, MPM, Mpm, SERVER_LIMIT, Setting, SettingError, TABLE, THREAD_LIMIT,
-    THREADS_PER_CHILD, default_of, directives,
+    Context, KEEP_ALIVE_TIMEOUT, MAX_REQUEST_WORKERS, MPM, Mpm, SERVER_LIMIT, Setting, SettingError, TABLE,
+    THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, default_of, directives,
 };
 use crate::apache::config::{Config, Edit, Found};
 use crate::apache::route::Route;
@@ -78,12 +78,22 @@ fn held_by<'c>(config: &'c Config, setting: &Setting, requests: &Requests) -> Op
     let route = || Route::find(config, requests);
     match setting.context {
         Context::Server => Route::global(config, &names),
-        Context::Host => route().and_then(|r| r.of_host(config, &names)).or_else(|| Route::global(config, &names)),
+        Context::Host => {
+            let own = route().and_then(|r| r.of_host(config, &names)).filter(|found| !is_unset(setting, found));
+            own.or_else(|| Route::global(config, &names))
+        }
         Context::Path => {
             route().and_then(|r| r.of_path(config, &names, &requests.path)).or_else(|| Route::global(config, &names))
         }
         Context::Pass | Context::Mpm => None,
     }
+}
+
+/// Whether a virtual host has the server's time instead of its own: 0 is how httpd keeps that none is set (server/config.c:
+/// ap_fixup_virtual_hosts).
+fn is_unset(setting: &Setting, found: &Found) -> bool {
+    let is_time = [TIMEOUT.name, KEEP_ALIVE_TIMEOUT.name].contains(&setting.name);
+    is_time && found.host().is_some() && found.arg(0).is_none_or(|text| value::atoi(text) == 0)
 }
 
 fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Vec<Edit>, SettingError> {

@@ -52,15 +52,19 @@ pub(super) fn refused(config: &Config) -> Vec<Remark> {
     out
 }
 
-/// Nobody listens.
+/// Nobody listens (src/haproxy.c: `listeners == 0`). The socket of `stats socket` is a listener, and a master process has one of its own:
+/// Debian's file has no frontend and starts.
 fn silent(config: &Config) -> Option<Remark> {
     let fronts = || config.sections().iter().filter(|s| s.is_front());
     let listens = fronts().any(|s| !is_off(config, s) && config.inside(s).iter().any(|f| f.is("bind")));
     let others = config.sections().iter().any(|s| matches!(s.kind.as_str(), "peers" | "log-forward" | "program"));
-    if listens || others {
+    let global = |f: &Found| f.is("master-worker") || f.is("stats") && f.arg(0).is_some_and(|word| word == "socket");
+    let globals = || config.sections().iter().filter(|s| s.kind == "global");
+    if listens || others || globals().any(|s| config.inside(s).iter().any(|f| f.prefix.is_none() && global(f))) {
         return None;
     }
-    let text = "no frontend has a bind: HAProxy does not start".to_owned();
+    let text = "no frontend has a bind, and nothing else listens: without a master process (-W) HAProxy does not start"
+        .to_owned();
     Some(remark(RemarkKind::Unknown, None, "bind", text, Some("frontend ... bind :80".to_owned())))
 }
 

@@ -1,6 +1,7 @@
 //! The way of a request through nginx's phases (ngx_http_core_module.c): what rewrites it, at which locations limits are looked at, and
 //! what answers in the end. Where something decides that is not in the configuration, both ways are followed.
 
+use super::error_page::{Page, Refusal, error_page};
 use super::location::{Rule, expression, locate, rule, slash};
 use super::variables::{Value, Variables};
 use super::{Found, Pass};
@@ -69,6 +70,10 @@ impl Stage<'_> {
         let mut walk = Walk::new(self.variables.clone(), &mut oracle);
         let next = walk.page(&page, status);
         let way = walk.run(next);
+        // A page that cannot be followed may answer with any status.
+        if way.lost.is_some() {
+            return led();
+        }
         // The text of `return` has the status of the page, an error or a redirect of its own.
         match (way.status.filter(|_| !way.text), page.answer) {
             (Some(made), _) if made < 400 => led(),
@@ -86,38 +91,6 @@ fn pass<'a>(chain: &[Found<'a>]) -> Option<Pass<'a>> {
     let last = inner.next()?;
     let around = inner.next().filter(|_| last.directive.is("if"));
     [Some(last), around].into_iter().flatten().find_map(|block| block.config.pass_in(block))
-}
-
-/// What clients get where nginx refuses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// This status.
-    Status(u16),
-    /// What something else answers: what it is.
-    Elsewhere(String),
-}
-
-/// An `error_page` that holds for a status.
-struct Page {
-    /// Where it leads.
-    to: String,
-    /// The status that `=` gives; 0: that of what answers. None: the status stays.
-    answer: Option<u16>,
-    place: String,
-}
-
-fn error_page(chain: &[Found<'_>], server: &Found<'_>, status: u16) -> Option<Page> {
-    let scopes = chain.iter().rev().cloned().chain([server.clone()]).chain(server.parent());
-    let own = |block: Found<'_>| {
-        let all = block.inside().into_iter().filter(|f| f.directive.is("error_page"));
-        all.map(|f| (f.place(), f.args())).collect::<Vec<_>>()
-    };
-    let pages = scopes.map(own).find(|own| !own.is_empty())?;
-    pages.into_iter().find_map(|(place, mut args)| {
-        let to = args.pop()?;
-        let answer = args.last().and_then(|a| a.strip_prefix('=').map(|code| code.parse().unwrap_or(0)));
-        args.iter().any(|code| code.parse() == Ok(status)).then_some(Page { to, answer, place })
-    })
 }
 
 /// Decides what the configuration does not: as given, else no. What it was asked is kept.
@@ -357,10 +330,10 @@ impl<'a, 'o> Walk<'a, 'o> {
         Some(next)
     }
 
-    /// A file that nginx has to serve. Where it is not there a named location may answer instead.
+    /// A file that nginx has to serve. Where it is not there another location may answer instead.
     fn missing(&mut self) -> Next<'a> {
-        let page = error_page(&self.chain, &self.variables.server, 404).filter(|page| page.to.starts_with('@'));
-        match page.filter(|_| !self.paged) {
+        let page = error_page(&self.chain, &self.variables.server, 404).filter(|_| !self.paged);
+        match page.filter(|page| self.is_served(page)) {
             Some(page)
                 if self.oracle.ask(format!("whether the file is there, which error_page at {} asks", page.place)) =>
             {
@@ -368,6 +341,21 @@ impl<'a, 'o> Walk<'a, 'o> {
             }
             _ => Next::End(None),
         }
+    }
+
+    /// Whether an `error_page` leads to more than a file without limits of its own.
+    fn is_served(&self, page: &Page) -> bool {
+        if page.to.contains("://") || page.to.starts_with('@') {
+            return page.to.starts_with('@');
+        }
+        let mut oracle = Oracle::default();
+        let mut walk = Walk::new(self.variables.clone(), &mut oracle);
+        let next = walk.page(page, 404);
+        let way = walk.run(next);
+        let limits = |block: &Found<'_>| {
+            block.inside().iter().any(|f| f.directive.is("limit_conn") || f.directive.is("limit_req"))
+        };
+        way.pass().is_some() || way.looked.iter().any(|stage| stage.chain.iter().any(limits))
     }
 
     /// A status that nginx makes itself; an `error_page` may send the request on.

@@ -4,6 +4,7 @@
 //! [`Config::walk`] and what is built on it; changes are [`Edit`]s, which replace spans and leave every other byte alone.
 
 mod edit;
+mod error_page;
 mod flow;
 mod include;
 mod insert;
@@ -23,8 +24,9 @@ use std::path::{Path, PathBuf};
 
 pub use crate::files::ConfigError;
 pub use edit::Edit;
+pub use error_page::Refusal;
 pub(in crate::nginx) use flow::ITSELF;
-pub use flow::{Refusal, Stage, Way};
+pub use flow::{Stage, Way};
 pub use include::{MAX_INCLUSIONS, MAX_SIZE};
 pub(in crate::nginx) use listen::is_socket_option;
 pub use listen::{Address, Family, Host, Listen, sockets};

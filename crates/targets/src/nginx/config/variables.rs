@@ -256,7 +256,9 @@ impl<'a> Variables<'a> {
         }
         let known = |text: Option<&str>, full| text.map_or(Value { texts: None, full, steady: true }, Value::text);
         if let Some(at) = name.parse::<usize>().ok().filter(|at| *at < 10) {
-            return known(self.captures.get(at).map(String::as_str), false);
+            // A group that the last expression does not have is empty (`r->ncaptures`). None are known of one that was not evaluated.
+            let found = self.captures.get(at).map(String::as_str);
+            return known(found.or(self.captures.first().map(|_| "")), false);
         }
         match name {
             "server_name" => self.server_name(),

@@ -233,6 +233,38 @@ fn an_error_page_may_answer_what_is_refused() {
     }
 }
 
+/// A file that is not there may be answered by another location, which has limits of its own.
+#[test]
+fn an_error_page_that_is_served_behind_limits_is_a_way_too() {
+    let doubts = |page: &str, there: &str| {
+        let text = format!(
+            "events {{}}\nhttp {{ limit_conn_zone $uri zone=z:1m;\nserver {{ listen 80; {page} location /s/ {{ }} location /a/ {{ {there} }} }} }}\n"
+        );
+        let config = Config::of_text(Path::new("/n.conf"), text.into(), Path::new("/usr")).unwrap();
+        config.route(Some("localhost"), "/s/x").unwrap().doubts.len()
+    };
+    let pass = "limit_conn z 5; proxy_pass http://127.0.0.1:9;";
+    assert_eq!(doubts("error_page 404 /a/x;", pass), 1);
+    assert_eq!(doubts("error_page 404 /a/x;", "limit_conn z 5;"), 1);
+    assert_eq!(doubts("error_page 404 /a/x;", ""), 0, "a file like any other");
+    assert_eq!(doubts("error_page 404 https://x/a/;", pass), 0);
+    assert_eq!(doubts("error_page 500 /a/x;", pass), 0);
+}
+
+/// nginx 1.22: a group that the last expression does not have is empty.
+#[test]
+fn a_redirect_in_an_error_page_is_followed_by_the_path_that_is_known() {
+    let of = |to: &str| {
+        let server = format!(
+            "error_page 452 =429 @n; location / {{ limit_conn z 5; limit_conn_status 452; rewrite ^ {to} break; proxy_pass http://127.0.0.1:9; }} \
+             location @n {{ rewrite ^/in/ /b redirect; proxy_pass http://127.0.0.1:9; }}"
+        );
+        conns("", &server).remove(0).2
+    };
+    assert!(matches!(of("/in/$1"), Refusal::Elsewhere(_)));
+    assert_eq!(of("/out/$1"), Refusal::Status(429));
+}
+
 #[test]
 fn a_variable_names_one_upstream_or_several() {
     let of = |http: &str, server: &str| {

@@ -1,7 +1,10 @@
-//! What genkai reads in a VCL, against what varnishd makes of it (`varnishd -C`): whether it loads it, and what its backends are; and how
-//! many requests a backend of a running one takes, and which one. `GENKAI_DIFFERENTIAL=2000` tries so many.
+//! What genkai reads in a VCL, against what varnishd makes of it (`varnishd -C`): whether it loads it, and what its backends are; what a running
+//! one says (`backend.list`, `vcl.show`, `param.show`); and how many requests a backend of it takes, and which one. `GENKAI_DIFFERENTIAL=2000` tries so many.
 
+#[path = "../differential/mod.rs"]
 mod differential;
+mod running;
+#[path = "../stage/mod.rs"]
 mod stage;
 
 use std::collections::BTreeMap;
@@ -34,13 +37,16 @@ fn explained(file: &Path) -> Result<Explanation, String> {
     catalog::explain(Some("varnish"), file, &Requests::to("localhost", "/")).map_err(|e| e.to_string())
 }
 
-const TIMES: [&str; 16] =
-    ["1s", "500ms", "3 s", "1.5m", "2h", "1d", "1w", "0.25y", "0s", "60s", "10s", "3.500s", "5", "\"5s\"", ".5s", "1x"];
-const NUMBERS: [&str; 12] = ["0", "1", "7", "25", "010", "100", "300", "64", "-1", "\"5\"", "3.5", "1k"];
+const TIMES: [&str; 18] = [
+    "1s", "500ms", "3 s", "1.5m", "2h", "1d", "1w", "0.25y", "0s", "60s", "10s", "3.500s", "5", "\"5s\"", ".5s", "1x",
+    "-5s", "1s 2s",
+];
+const NUMBERS: [&str; 14] =
+    ["0", "1", "7", "25", "010", "100", "300", "64", "3.5", "\"5\"", "-1", "5 5", "1 + 1", "1k"];
 
-/// A value, of forty about one of the wrong ones at the end.
+/// A value, of fifteen about one of the wrong ones at the end.
 fn value<'a>(draw: &mut Draw, all: &[&'a str]) -> &'a str {
-    let end = if draw.below(40) == 0 { all.len() } else { all.len() - 4 };
+    let end = if draw.below(15) == 0 { all.len() } else { all.len() - 6 };
     all[draw.below(end)]
 }
 
@@ -238,7 +244,13 @@ struct Varnish {
 
 impl Varnish {
     fn start(vcl: &str) -> Varnish {
+        Varnish::start_with(vcl, "").expect("it starts")
+    }
+
+    /// One whose VCL includes `more.vcl`; none where it ends instead.
+    fn start_with(vcl: &str, more: &str) -> Option<Varnish> {
         let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("more.vcl"), more).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let file = dir.path().join("default.vcl");
         fs::write(&file, vcl).unwrap();
@@ -247,8 +259,19 @@ impl Varnish {
         command.arg(dir.path().join("n")).arg("-f").arg(&file);
         let child = Child::spawn(command, Spawn { name: "varnishd".to_owned(), ..Spawn::default() }).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        eventually("Varnish listens", || TcpStream::connect(address).is_ok());
-        Varnish { dir, child, address }
+        let (mut varnish, mut ended) = (Varnish { dir, child, address }, false);
+        eventually("Varnish listens or ends", || {
+            ended = varnish.child.try_exited().is_some();
+            ended || TcpStream::connect(address).is_ok()
+        });
+        (!ended).then_some(varnish)
+    }
+
+    /// What it answers to a command.
+    fn says(&self, command: &[&str]) -> String {
+        let output =
+            Command::new("varnishadm").arg("-n").arg(self.dir.path().join("n")).args(command).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
 

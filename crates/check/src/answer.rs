@@ -1,0 +1,208 @@
+//! What a search decides, and the limits that it met, as a verdict must tell them.
+
+use genkai_model::limit::Law;
+use serde_json::{Value as Json, json};
+
+use crate::broken::{self, Judged};
+use crate::expected::Expected;
+use crate::search::{End, Search, Step, Test};
+use crate::weigh::Weighed;
+
+impl<'e> Search<'_, 'e> {
+    /// What stops the load, as far as it is known.
+    fn stop(&self) -> Json {
+        let named = self.steps.last().filter(|step| step.proved().is_none()).and_then(Step::untested);
+        let stop = |name: &str| json!({ "stop": name });
+        match self.end {
+            End::Died => stop("died"),
+            End::Refused => stop("refused"),
+            End::Invalid => stop("generator"),
+            End::NoCause => stop("unknown"),
+            End::Refuted => stop("refuted"),
+            End::Enough => stop("untested"),
+            End::CannotLift => {
+                let Some(named) = named else { return stop("unknown") };
+                let product = self.events.head().text("/plan/system/product");
+                let foreign = ![product, "kernel", "machine"].contains(&named.limit.subject.as_str());
+                let likely = named.confidence() == "likely";
+                match named.limit.law {
+                    _ if foreign => json!({ "stop": "backend", "likely": likely }),
+                    Law::Cpu { .. } => json!({ "stop": "processor", "likely": likely }),
+                    _ => stop("untested"),
+                }
+            }
+            _ if named.is_some() && !self.is_moved() => stop("untested"),
+            _ => stop("unfinished"),
+        }
+    }
+
+    /// What is decided, where `pairing` is what pairs say of what was lifted, and `failed` whether a condition does not hold over a whole load.
+    fn decision(&self, pairing: impl FnOnce() -> Json, failed: bool) -> Json {
+        let broken = self.first.is_some_and(|first| first.onset.is_some());
+        let invalid = self.first.is_some_and(|first| !first.generator.is_valid());
+        match self.end {
+            End::Untried => json!({ "decided": "unfinished" }),
+            End::Cut if !broken => json!({ "decided": "unfinished" }),
+            End::Invalid if invalid => json!({ "decided": "invalid" }),
+            End::Holds if failed => json!({ "decided": "unmoved", "by": { "stop": "unknown" } }),
+            End::Holds => json!({ "decided": "holds" }),
+            End::Prove => json!({ "decided": "carried", "pairs": pairing() }),
+            _ if self.is_moved() => json!({ "decided": "moved", "then": self.stop() }),
+            _ => json!({ "decided": "unmoved", "by": self.stop() }),
+        }
+    }
+
+    /// What the verdict must say of causes and of the answer.
+    pub(crate) fn expect(&self, call: Option<&str>, pairs: &Pairs<'_, 'e>, failed: bool, expected: &mut Expected) {
+        self.causes(expected);
+        let decision = self.decision(|| self.pairing(call, pairs), failed);
+        let line = self.first.map(|first| first.trial.start.number);
+        let why = format!("the search ended so: {:?}", self.end);
+        let (outcome, must_change, because) = views(&decision);
+        for (name, word) in [("outcome", outcome), ("must_change", must_change), ("because", because)] {
+            expected.word(format!("/{name}"), word, &why, line);
+        }
+        expected.word("/decision", decision, &why, line);
+    }
+
+    /// What pairs say of what was lifted.
+    fn pairing(&self, call: Option<&str>, pairs: &Pairs<'_, 'e>) -> Json {
+        let fewest = self.head("/plan/procedure/min_pairs") as usize;
+        let pairing = |name: &str| json!({ "pairing": name });
+        let of = pairs.len();
+        let held = pairs.iter().filter(|(a, _)| a.onset.is_none()).count();
+        let failed = pairs.iter().filter(|(_, b)| b.onset.is_some()).count();
+        match call {
+            _ if pairs.is_empty() && fewest == 0 => pairing("none"),
+            _ if of < fewest => pairing("unfinished"),
+            _ if pairs.iter().any(|(a, b)| !a.generator.is_valid() || !b.generator.is_valid()) => pairing("generator"),
+            _ if failed > 0 => {
+                json!({ "pairing": "not_enough", "failed": failed, "of": of, "helps": call == Some("better") })
+            }
+            _ if held == of => json!({ "pairing": "not_reproduced", "of": of }),
+            Some("same") => pairing("same"),
+            Some("worse") => pairing("worse"),
+            Some("better") if held > 0 => json!({ "pairing": "helps", "held": held, "of": of }),
+            Some("better") => pairing("enough"),
+            _ => pairing("undecided"),
+        }
+    }
+
+    /// The limits that were met, in order: those lifted, then the one behind a break that was not.
+    fn causes(&self, expected: &mut Expected) {
+        let mut count = 0;
+        for step in &self.steps {
+            for test in &step.tests {
+                let confidence = if test.moved == "not" { "refuted" } else { "proved" };
+                if cause(count, step, &test.candidate, confidence, expected) {
+                    lifted(&format!("/causes/{count}/counterfactual"), step, test, expected);
+                    count += 1;
+                }
+            }
+            let open = step.untested().filter(|_| step.proved().is_none());
+            if open.is_some_and(|open| cause(count, step, open, open.confidence(), expected)) {
+                expected.there(format!("/causes/{count}/counterfactual"), false, "it was not lifted", None);
+                count += 1;
+            }
+        }
+        expected.there(format!("/causes/{count}"), false, "no more limits were met", None);
+    }
+}
+
+/// Baselines with their proposals.
+pub(crate) type Pairs<'a, 'e> = [(&'a Judged<'e>, &'a Judged<'e>)];
+
+/// The words for scripts that follow from a decision: outcome, whether something must change, and why.
+fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
+    let text = |pointer: &str| decision.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
+    let stops = |stop: &str| match stop {
+        "refuted" => "change_made_no_difference",
+        "untested" => "not_tested",
+        "backend" => "backend_is_limit",
+        "processor" => "cpu_is_limit",
+        "died" => "server_died",
+        "refused" => "server_refused",
+        "generator" => "client_is_limit",
+        "unfinished" => "unfinished",
+        _ => "no_cause_found",
+    };
+    match text("/decided") {
+        "holds" => ("holds", "no", "objective_holds"),
+        "invalid" => ("invalid", "cannot_tell", "client_is_limit"),
+        "unmoved" => {
+            let no = decision.pointer("/by/likely") == Some(&true.into());
+            ("fails", if no { "no" } else { "cannot_tell" }, stops(text("/by/stop")))
+        }
+        "moved" => match text("/then/stop") {
+            stop @ ("died" | "refused" | "generator" | "unfinished") => ("fails", "cannot_tell", stops(stop)),
+            _ => ("fails", "yes", "proved_but_next_limit"),
+        },
+        "carried" => {
+            let (must_change, because) = match text("/pairs/pairing") {
+                "none" | "enough" => ("yes", "proved_and_holds"),
+                "generator" => ("cannot_tell", "client_is_limit"),
+                "not_enough" => ("cannot_tell", "proved_but_next_limit"),
+                "not_reproduced" => ("cannot_tell", "not_reproduced"),
+                "same" => ("cannot_tell", "change_made_no_difference"),
+                "worse" => ("cannot_tell", "change_made_it_worse"),
+                "undecided" => ("cannot_tell", "undecided"),
+                "helps" => ("cannot_tell", "helps"),
+                _ => ("cannot_tell", "unfinished"),
+            };
+            ("fails", must_change, because)
+        }
+        _ => ("unfinished", "cannot_tell", "unfinished"),
+    }
+}
+
+/// A limit that was met at a break. Whether it can be told: there was one.
+fn cause(i: usize, step: &Step<'_>, of: &Weighed, confidence: &str, expected: &mut Expected) -> bool {
+    if step.at.onset.is_none() {
+        return false;
+    }
+    let (address, line) = (format!("/causes/{i}"), Some(step.at.trial.start.number));
+    expected.is(format!("{address}/trial"), f64::from(step.at.trial.number), line);
+    let limit = serde_json::to_value(&of.limit).unwrap_or_default();
+    expected.word(
+        format!("{address}/limit"),
+        limit,
+        "the best of those that can be the cause, or what was lifted",
+        line,
+    );
+    expected.word(format!("{address}/confidence"), confidence, "by its signs, or by what lifting it did", line);
+    expected.same(&format!("{address}/evidence"), &of.evidence.clone().into(), "the signs seen around the break", line);
+    let others = step.weighed.iter().filter(|one| one.limit.id != of.limit.id).map(Weighed::told).collect::<Vec<_>>();
+    expected.same(&format!("{address}/others"), &others.into(), "the other limits in force, best first", line);
+    true
+}
+
+/// What lifting a limit did.
+fn lifted(address: &str, step: &Step<'_>, test: &Test<'_>, expected: &mut Expected) {
+    let line = Some(test.after.trial.start.number);
+    expected.is(format!("{address}/trial"), f64::from(test.after.trial.number), line);
+    expected.word(format!("{address}/moved"), test.moved, "by where it broke then, and by what", line);
+    expected.word(format!("{address}/scale"), test.scale, "what the next limit counts", line);
+    expected.between(format!("{address}/predicted"), test.predicted, line);
+    expected.is(format!("{address}/held_to"), test.after.held_to(), line);
+    broken::expect(&format!("{address}/observed"), &test.after, expected);
+    let setting = test.candidate.limit.remedy.as_ref().map(|remedy| remedy.setting.clone());
+    let of = |judged: &Judged<'_>| {
+        let name = setting.clone().map(Json::from);
+        judged.trial.start.items("/changes").iter().find(|change| change.get("setting") == name.as_ref()).cloned()
+    };
+    if let Some(change) = of(&test.after) {
+        let before = of(&step.at).and_then(|before| before.get("to").cloned());
+        for (name, value) in [
+            ("setting", change.get("setting")),
+            ("to", change.get("to")),
+            ("from", before.as_ref().or(change.get("from"))),
+        ] {
+            expected.word(
+                format!("{address}/change/{name}"),
+                value.cloned().unwrap_or_default(),
+                "as it was changed",
+                line,
+            );
+        }
+    }
+}

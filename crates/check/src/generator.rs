@@ -1,0 +1,318 @@
+//! Whether the generator was good enough, and why not: its processor time, how late it sent, what it sent of what was planned, and whether it
+//! had connections.
+
+use std::collections::BTreeMap;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::evidence::metric;
+use genkai_model::limit::{Law, Limit};
+use genkai_model::load::{Arrivals, Spacing};
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::stage::Stage;
+use genkai_model::units::Span;
+use serde_json::{Value as Json, json};
+
+use crate::asked::{self, Asked};
+use crate::events::{Line, Trial, all_failed, merged, sum, sum_where};
+use crate::scan::Onset;
+use crate::{instants, laws};
+
+/// The longest ramp, seconds, that puts a whole load on at once.
+pub(crate) const STEEP: f64 = 1.0;
+
+/// What is found wrong with a generator.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Generator {
+    /// Why it is not to be believed; none: it is.
+    pub(crate) reasons: Vec<Json>,
+    /// Since when it was not good enough, microseconds.
+    pub(crate) since: Option<f64>,
+}
+
+/// What speaks against a generator, and since when.
+type Found = Option<(Json, f64)>;
+
+/// A trial's generator up to a moment.
+struct Looked<'e> {
+    trial: &'e Trial<'e>,
+    asked: &'e Asked,
+    until: Option<f64>,
+    /// The intervals that begin by then.
+    begun: Vec<&'e Line>,
+    /// Those that end before it.
+    ticks: Vec<&'e Line>,
+    /// How late is too late, seconds.
+    bound: f64,
+    /// Of each interval, by its line: requests that were too late, and all of which it is known.
+    counts: BTreeMap<usize, (f64, f64)>,
+}
+
+/// The generator up to `until` microseconds (none: all of it); `timed` is whether a late message changes anything that is judged.
+pub(crate) fn of(
+    trial: &Trial<'_>,
+    asked: &Asked,
+    objective: &Objective,
+    until: Option<f64>,
+    timed: bool,
+) -> Generator {
+    let all = trial.ticks();
+    let end = until.unwrap_or(f64::INFINITY);
+    let begun: Vec<&Line> = all.iter().copied().filter(|tick| tick.number("/from_us") <= end).collect();
+    let ticks: Vec<&Line> =
+        begun.iter().copied().filter(|tick| until.is_none() || tick.number("/to_us") < end).collect();
+    let judged = merged(&ticks, "/latency").quantile(0.5).unwrap_or(0.0).max(asked::tightest(objective).unwrap_or(0.0));
+    let bound = if timed { (0.1 * judged).max(0.010) } else { 1.0 };
+    let late = |tick: &&Line| {
+        let one = merged(&[tick], "/lateness");
+        (tick.number, (one.over(Span::from_secs_f64(bound).0, false), one.count() as f64))
+    };
+    let counts = ticks.iter().map(late).collect();
+    let looked = Looked { trial, asked, until, begun, ticks, bound, counts };
+    let found = [
+        looked.spent(),
+        looked.late(),
+        looked.short(),
+        looked.exhausted(ErrorKind::PortsExhausted, "ports"),
+        looked.exhausted(ErrorKind::DescriptorsExhausted, "descriptors"),
+    ];
+    let found: Vec<(Json, f64)> = found.into_iter().flatten().collect();
+    let since = found.iter().map(|(_, since)| *since).reduce(f64::min);
+    let why = since.and_then(|_| looked.throttled());
+    Generator { reasons: why.into_iter().chain(found.into_iter().map(|(reason, _)| reason)).collect(), since }
+}
+
+/// Whether a late message changes anything that an objective judges of a load.
+pub(crate) fn is_timed(asked: &Asked, objective: &Objective) -> bool {
+    let timed = |one: &Condition| matches!(one, Condition::LatencyBelow(..) | Condition::RateAbove(_));
+    !asked.tunnels || objective.0.iter().any(timed)
+}
+
+/// The generator of a trial up to its break, which it must not have made itself.
+pub(crate) fn up_to_break(
+    trial: &Trial<'_>,
+    asked: &Asked,
+    objective: &Objective,
+    onset: Option<&Onset>,
+    limits: &[Limit],
+) -> Generator {
+    let until = onset.map(|onset| onset.rests_until() as f64);
+    let mut all = of(trial, asked, objective, until, is_timed(asked, objective));
+    if let Some((reason, since)) = onset.and_then(|onset| connections(trial, asked, onset, limits)) {
+        all.reasons.push(reason);
+        all.since = Some(all.since.map_or(since, |before| before.min(since)));
+    }
+    all
+}
+
+impl Generator {
+    /// Whether it was good enough.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.reasons.is_empty()
+    }
+}
+
+/// Stretches of intervals that cover a second, one that ends with each interval.
+fn seconds<'s, 'e>(ticks: &'s [&'e Line]) -> impl Iterator<Item = &'s [&'e Line]> {
+    (0..ticks.len()).filter_map(|last| {
+        let from = ticks[last].number("/to_us") - 1e6;
+        let first = ticks[..=last].iter().rposition(|tick| tick.number("/from_us") <= from)?;
+        Some(&ticks[first..=last])
+    })
+}
+
+/// The part of a core that the busiest thread used.
+fn used(ticks: &[&Line]) -> f64 {
+    let wall: f64 = ticks.iter().map(|tick| tick.number("/to_us") - tick.number("/from_us")).sum();
+    if wall > 0.0 { sum(ticks, "/cpu_max_us") / wall } else { 0.0 }
+}
+
+/// When something began in a stretch: with the first interval that shows it, or else with the stretch.
+fn begins(stretch: &[&Line], shows: impl Fn(&Line) -> bool) -> f64 {
+    stretch.iter().find(|tick| shows(tick)).or(stretch.first()).map_or(0.0, |tick| tick.number("/from_us"))
+}
+
+fn count(ticks: &[&Line], kind: ErrorKind) -> f64 {
+    serde_json::to_value(kind).map_or(0.0, |kind| sum_where(ticks, "/errors", ("kind", &kind), "count"))
+}
+
+impl Looked<'_> {
+    /// Requests that were too late, and all of which it is known how late they were.
+    fn too_late(&self, ticks: &[&Line]) -> (f64, f64) {
+        let each = ticks.iter().filter_map(|tick| self.counts.get(&tick.number));
+        each.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
+    fn spent(&self) -> Found {
+        let many = |second: &[&Line]| {
+            let (late, all) = self.too_late(second);
+            late > 0.01 * all
+        };
+        let at_end = |second: &&[&Line]| used(second) >= 0.97 || used(second) >= 0.90 && many(second);
+        let first = seconds(&self.ticks).find(at_end)?;
+        let most = seconds(&self.ticks).filter(at_end).map(used).fold(0.0, f64::max);
+        Some((json!({ "reason": "cpu", "used": most }), begins(first, |tick| used(&[tick]) >= 0.90)))
+    }
+
+    /// The quota of its control group was used up in a fifth of the time.
+    fn throttled(&self) -> Option<Json> {
+        let began = self.trial.start.number("/at_us");
+        let inside = |line: &&Line| {
+            let at = line.number("/at_us") - began;
+            at > 0.0 && self.until.is_none_or(|until| at <= until)
+        };
+        let looks = self.trial.of("sample").filter(inside);
+        let seen: Vec<f64> =
+            looks.filter_map(|line| line.json.get("metrics")?.get(metric::THROTTLED)?.as_f64()).collect();
+        let part = seen.iter().sum::<f64>() / seen.len().max(1) as f64;
+        (part >= 0.2).then(|| json!({ "reason": "throttled", "fraction": part }))
+    }
+
+    /// Half of the requests of a second were too late, or one in a hundred of all. A load that comes at once may be late in its first second.
+    fn late(&self) -> Found {
+        let begin = if self.asked.ramp < STEEP { 1e6 } else { 0.0 };
+        let ticks: Vec<&Line> = self.ticks.iter().copied().filter(|tick| tick.number("/from_us") >= begin).collect();
+        let half = |second: &&[&Line]| {
+            let (late, all) = self.too_late(second);
+            late > 0.5 * all
+        };
+        let second = seconds(&ticks).find(half);
+        let (late, all) = self.too_late(&ticks);
+        let many = (all >= 100.0 && late > 0.01 * all).then_some(&ticks[..]);
+        let found = second.or(many)?;
+        let p99 = merged(many.unwrap_or(found), "/lateness").quantile(0.99)?;
+        let settled = ticks.first().is_some_and(|first| first.number("/from_us") > 0.0);
+        let over = match many {
+            None => "second",
+            Some(_) if settled => "settled",
+            Some(_) => "all",
+        };
+        let shows = |tick: &Line| {
+            let (late, all) = self.too_late(&[tick]);
+            late * 100.0 > all
+        };
+        Some((json!({ "reason": "late", "p99": p99, "bound": self.bound, "over": over }), begins(found, shows)))
+    }
+
+    /// Less than 99 of 100 planned requests were begun, and no server was the reason.
+    fn short(&self) -> Found {
+        let Arrivals::Rate { connections, spacing, .. } = self.asked.load.arrivals else { return None };
+        let ticks = &self.ticks;
+        let full = |tick: &&Line| tick.number("/connections").max(tick.number("/in_flight")) >= f64::from(connections);
+        let refused = [ErrorKind::ConnectTimeout, ErrorKind::ConnectRefused, ErrorKind::ConnectOther];
+        let slow = merged(ticks, "/connect").quantile(1.0).is_some_and(|longest| longest >= 0.5);
+        let held = refused.iter().any(|kind| count(ticks, *kind) > 0.0) || slow || ticks.iter().any(full);
+        if held || self.asked.load.scenario.is_some() {
+            return None;
+        }
+        let planned = self.planned()?;
+        let total: f64 = planned.iter().sum();
+        let stray = if spacing == Spacing::Poisson { 3.0 * total.sqrt() } else { 0.0 };
+        let begun = sum(ticks, "/sent")
+            + ErrorKind::ALL.iter().filter(|kind| never_sent(**kind)).map(|kind| count(ticks, *kind)).sum::<f64>();
+        if total < 100.0 || begun >= 0.99 * total - stray - 2.0 {
+            return None;
+        }
+        let since = ticks.iter().zip(&planned).find(|(tick, planned)| tick.number("/sent") < **planned * 0.9 - 1.0);
+        let since = since.map_or(0.0, |(tick, _)| tick.number("/from_us"));
+        Some((json!({ "reason": "short", "fraction": begun / total }), since))
+    }
+
+    /// Requests planned in each interval: the area under the level.
+    fn planned(&self) -> Option<Vec<f64>> {
+        let load = &self.asked.load;
+        let mut before = if self.asked.ramp > 0.0 { 0.0 } else { self.ticks.first()?.number("/level") };
+        let area = |tick: &&Line| {
+            let (from, to) = (tick.number("/from_us") / 1e6, tick.number("/to_us") / 1e6);
+            let level = std::mem::replace(&mut before, tick.number("/level"));
+            match load.stages.as_slice() {
+                [] => f64::midpoint(level, before) * (to - from),
+                stages => area(stages, from, to),
+            }
+        };
+        Some(self.ticks.iter().map(area).collect())
+    }
+
+    fn exhausted(&self, kind: ErrorKind, name: &str) -> Found {
+        let some = |tick: &&&Line| count(&[tick], kind) > 0.0;
+        let first = self.begun.iter().find(some)?;
+        let since = first.found("/first_error_us").unwrap_or(first.number("/from_us"));
+        Some((json!({ "reason": name, "count": count(&self.begun, kind) as u64 }), since))
+    }
+}
+
+/// The area under stages from one second to another.
+fn area(stages: &[Stage], from: f64, to: f64) -> f64 {
+    let (mut begin, mut sum) = (0.0, 0.0);
+    for stage in stages {
+        let end = begin + stage.lasts.as_secs_f64();
+        let (a, b) = (from.clamp(begin, end), to.clamp(begin, end));
+        if b > a {
+            let at = |x: f64| stage.from + (stage.to - stage.from) * (x - begin) / (end - begin);
+            sum += f64::midpoint(at(a), at(b)) * (b - a);
+        }
+        begin = end;
+    }
+    sum
+}
+
+/// Whether a request that failed so was never written: there was no connection for it, or no TLS or WebSocket on one.
+fn never_sent(kind: ErrorKind) -> bool {
+    let name = serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default();
+    ["connect_", "tls_", "upgrade_"].iter().any(|begin| name.starts_with(begin)) || name.ends_with("_exhausted")
+}
+
+/// All connections of an open load were busy, could not have carried what was planned, and the server answered no slower than under little
+/// load.
+fn connections(trial: &Trial<'_>, asked: &Asked, onset: &Onset, limits: &[Limit]) -> Found {
+    let Arrivals::Rate { connections, .. } = asked.load.arrivals else { return None };
+    let ticks = trial.ticks();
+    let ticks: Vec<&Line> =
+        ticks.into_iter().filter(|tick| tick.number("/from_us") <= onset.certain_us as f64).collect();
+    if asked.load.scenario.is_some() || !is_of_waiting(onset, &ticks) {
+        return None;
+    }
+    let full = |tick: &&&Line| tick.number("/in_flight") > f64::from(connections);
+    let first = ticks.iter().position(|tick| full(&tick))?;
+    let busy: Vec<&Line> = ticks.iter().filter(full).copied().collect();
+    let services = merged(&busy, "/service");
+    let now = services.quantile(0.5).filter(|_| services.count() >= 20)?;
+    let calm = ticks[..first].iter().map(|tick| merged(&[tick], "/service")).filter(|all| all.count() >= 20);
+    let calm = calm.filter_map(|all| all.quantile(0.5)).reduce(f64::min);
+    let alone = || {
+        limits.iter().find_map(|limit| match &limit.law {
+            Law::Delay { time } => Some(laws::longest(time, 0.5)),
+            _ => None,
+        })
+    };
+    let before = calm.or_else(alone).or_else(|| merged(&ticks, "/service").least());
+    if before.is_some_and(|before| now >= 2.0 * before) {
+        return None;
+    }
+    let service = services.sum() / services.count() as f64;
+    let carries = f64::from(connections) / service;
+    let planned = busy.iter().map(|tick| tick.number("/level")).fold(0.0, f64::max);
+    let reason = json!({ "reason": "connections", "connections": connections, "service": service, "carries": carries, "planned": planned });
+    (planned >= carries).then(|| (reason, ticks[first].number("/from_us")))
+}
+
+/// Whether what is violated is that requests waited.
+fn is_of_waiting(onset: &Onset, ticks: &[&Line]) -> bool {
+    match onset.condition {
+        Some(Condition::ErrorsBelow(_)) => {
+            onset.unsent > 0 || 2.0 * count(ticks, ErrorKind::Dropped) > all_failed(ticks)
+        }
+        Some(Condition::LatencyBelow(..) | Condition::RateAbove(_)) => true,
+        _ => false,
+    }
+}
+
+/// What a load reached without a violation, as far as its generator is to be believed. Nothing, of one that came at once and broke.
+pub(crate) fn held_to(trial: &Trial<'_>, asked: &Asked, broke: Option<f64>, generator: &Generator) -> f64 {
+    if asked.ramp < STEEP && broke.is_some() {
+        return 0.0;
+    }
+    let ticks = trial.ticks();
+    let reached = ticks.iter().map(|tick| tick.number("/level")).fold(0.0, f64::max);
+    let trusted = generator.since.map(|since| instants::gauge(&ticks, since, "/level"));
+    broke.into_iter().chain(trusted).fold(reached, f64::min)
+}

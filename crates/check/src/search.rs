@@ -1,0 +1,369 @@
+//! A search told once more: which limit was named at each break, what became of the break when it was lifted, and what that decides.
+//!
+//! Nothing that the verdict says is read here.
+
+use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Strength};
+use genkai_model::objective::Condition;
+
+use crate::broken::Judged;
+use crate::directly;
+use crate::events::{Events, Line};
+use crate::generator::STEEP;
+use crate::laws::{Ends, Met, Predicted, predicted};
+use crate::predictions::met;
+use crate::scan;
+use crate::weigh::{self, TOLERANCE, Weighed};
+
+/// At most so many limits of one break are lifted.
+const TESTS: usize = 3;
+
+/// A search.
+pub(crate) struct Search<'a, 'e> {
+    pub(crate) events: &'e Events,
+    judged: &'a [Judged<'e>],
+    /// The trial of the system as it is.
+    pub(crate) first: Option<&'a Judged<'e>>,
+    /// The breaks in the order met.
+    pub(crate) steps: Vec<Step<'e>>,
+    /// How it ended.
+    pub(crate) end: End,
+}
+
+/// A break with what was named and lifted.
+pub(crate) struct Step<'e> {
+    pub(crate) at: Judged<'e>,
+    pub(crate) weighed: Vec<Weighed>,
+    pub(crate) tests: Vec<Test<'e>>,
+}
+
+/// A limit that was lifted.
+pub(crate) struct Test<'e> {
+    pub(crate) candidate: Weighed,
+    pub(crate) after: Judged<'e>,
+    pub(crate) moved: &'static str,
+    pub(crate) predicted: Option<Ends>,
+    /// What `predicted` counts.
+    pub(crate) scale: &'static str,
+}
+
+/// How a search, or the look at one break, ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Untried,
+    Cut,
+    Invalid,
+    Holds,
+    Died,
+    Refused,
+    Open,
+    NoCause,
+    Refuted,
+    CannotLift,
+    Enough,
+    Prove,
+    Proved,
+}
+
+impl<'e> Step<'e> {
+    /// The test that moved the break.
+    pub(crate) fn proved(&self) -> Option<&Test<'e>> {
+        self.tests.last().filter(|test| test.moved != "not")
+    }
+
+    /// The likeliest cause that was not tested.
+    pub(crate) fn untested(&self) -> Option<&Weighed> {
+        self.weighed.iter().find(|one| one.is_possible())
+    }
+}
+
+/// Whether a setting can be given a larger number, or be taken away.
+fn can_be_lifted(limit: &Limit) -> bool {
+    let Some(remedy) = &limit.remedy else { return false };
+    let present = match limit.law {
+        Law::Slots { value, .. }
+        | Law::BodySize { value }
+        | Law::MessageSize { value }
+        | Law::Idle { after: value }
+        | Law::NewConnections { value }
+        | Law::Rate { value, .. } => value,
+        Law::Workers { workers, .. } => workers,
+        Law::Growing { least, .. } => least,
+        // The queue holds one more than its setting.
+        Law::Backlog { value } => value - 1.0,
+        Law::Cpu { cores } => cores,
+        Law::Delay { .. } | Law::Unknown => 0.0,
+    };
+    let full = remedy.ceiling.as_ref().is_some_and(|most| most.value <= present / remedy.parts.max(1.0));
+    remedy.unit == RemedyUnit::Off || !full
+}
+
+/// The next limit to be lifted at a break, or why there is none.
+fn pick(step: &Step<'_>) -> Result<Weighed, End> {
+    let possible: Vec<&Weighed> = step.weighed.iter().filter(|one| one.is_possible()).collect();
+    let Some(best) = possible.first() else {
+        return Err(if step.tests.is_empty() { End::NoCause } else { End::Refuted });
+    };
+    if matches!(best.limit.law, Law::Delay { .. }) {
+        return Err(End::CannotLift);
+    }
+    if step.tests.len() >= TESTS {
+        return Err(End::Refuted);
+    }
+    let equal = possible.iter().find(|one| one.strongest == best.strongest && can_be_lifted(&one.limit));
+    equal.map(|one| (*one).clone()).ok_or(End::CannotLift)
+}
+
+impl<'a, 'e> Search<'a, 'e> {
+    /// The search of a record, told by its trials.
+    pub(crate) fn of(events: &'e Events, judged: &'a [Judged<'e>]) -> Search<'a, 'e> {
+        let first = judged.iter().find(|one| matches!(one.trial.start.text("/purpose"), "break" | "measure"));
+        let mut search = Search { events, judged, first, steps: Vec::new(), end: End::Untried };
+        search.end = match first {
+            None => End::Untried,
+            Some(first) if !first.generator.is_valid() => End::Invalid,
+            Some(first) if first.onset.is_none() => {
+                if first.is_whole() {
+                    End::Holds
+                } else {
+                    End::Cut
+                }
+            }
+            Some(first) => ended(first).unwrap_or_else(|| search.go_on(first.clone())),
+        };
+        search
+    }
+
+    /// A number of the plan.
+    pub(crate) fn head(&self, pointer: &str) -> f64 {
+        self.events.head().number(pointer)
+    }
+
+    /// The load asked for, and up to where the objective must hold.
+    fn asked(&self) -> (f64, f64) {
+        let load = |name: &str| self.events.head().found(&format!("/plan/load/arrivals/{name}"));
+        let asked = load("count").or_else(|| load("per_second")).unwrap_or(0.0);
+        (asked, (asked * self.head("/plan/procedure/headroom") * (1.0 - TOLERANCE)).max(asked))
+    }
+
+    fn go_on(&mut self, first: Judged<'e>) -> End {
+        let judged = self.judged;
+        let mut tests = judged.iter().filter(|one| one.trial.start.text("/purpose") == "counterfactual");
+        let mut at = first;
+        loop {
+            if self.steps.len() >= self.head("/plan/procedure/max_limits") as usize {
+                self.look(at, &mut std::iter::empty());
+                return self.or_prove(End::Enough);
+            }
+            match self.look(at, &mut tests) {
+                End::Proved => {}
+                why @ (End::CannotLift | End::Refuted | End::NoCause) => return self.or_else(why),
+                why => return why,
+            }
+            let Some(test) = self.steps.last().and_then(Step::proved) else { return End::NoCause };
+            at = match test.after.level() {
+                Some(level) if level < self.asked().1 => match ended(&test.after) {
+                    Some(why) => return why,
+                    None => test.after.clone(),
+                },
+                _ => match self.failed_proof(&test.after) {
+                    Some(failed) => failed,
+                    None => return End::Prove,
+                },
+            };
+        }
+    }
+
+    /// Looks into one break: what is named, and what came of lifting it.
+    fn look(&mut self, at: Judged<'e>, tests: &mut dyn Iterator<Item = &'a Judged<'e>>) -> End {
+        let mut step = Step { at, weighed: Vec::new(), tests: Vec::new() };
+        let end = self.looked(&mut step, tests);
+        self.steps.push(step);
+        end
+    }
+
+    fn looked(&self, step: &mut Step<'e>, tests: &mut dyn Iterator<Item = &'a Judged<'e>>) -> End {
+        let own = met(&step.at);
+        loop {
+            let refuted: Vec<String> = step.tests.iter().map(|test| test.candidate.limit.id.clone()).collect();
+            step.weighed = weigh::all(&step.at, &own, &refuted);
+            let candidate = match pick(step) {
+                Ok(candidate) => candidate,
+                Err(why) => return why,
+            };
+            let Some(trial) = tests.next() else { return End::Open };
+            if !trial.is_whole() {
+                return End::Cut;
+            }
+            let after = self.trusted(trial);
+            if !after.generator.is_valid() {
+                return End::Invalid;
+            }
+            let (moved, predicted, scale) = self.moved(&step.at, &candidate.limit, &after);
+            step.tests.push(Test { candidate, after, moved, predicted, scale });
+            if moved != "not" {
+                return End::Proved;
+            }
+        }
+    }
+
+    /// A test goes beyond the load asked for: where the generator gave out only there, what was seen before stands.
+    fn trusted(&self, trial: &Judged<'e>) -> Judged<'e> {
+        let mut after = trial.clone();
+        if after.generator.since.is_some() && after.held_to() >= self.asked().1 {
+            after.onset = None;
+            after.generator.reasons.clear();
+        }
+        after
+    }
+
+    /// What became of the break of `before` when `lifted` was: to where it moved, where the next one was predicted, and in what.
+    fn moved(
+        &self,
+        before: &Judged<'e>,
+        lifted: &Limit,
+        after: &Judged<'e>,
+    ) -> (&'static str, Option<Ends>, &'static str) {
+        let Some(size) = size(before) else { return ("elsewhere", None, "clients") };
+        let own = met(after);
+        let next = next(after, &own, lifted, size);
+        let levels = next.as_ref().and_then(|(_, predicted)| predicted.levels(&own));
+        let clients = next.as_ref().and_then(|(_, predicted)| predicted.clients);
+        let clients = clients.filter(|_| own.think == 0.0 || levels.is_none());
+        let scale = if clients.is_some() { "clients" } else { "level" };
+        let passed = levels.is_some_and(|(_, high)| high * (1.0 + TOLERANCE) + 1.0 < after.held_to());
+        let moved = match self::size(after) {
+            None if passed => "elsewhere",
+            None => "as_predicted",
+            Some(now) => {
+                let there = levels.is_some_and(|ends| weigh::is_near(ends, now));
+                let same = size * (1.0 + TOLERANCE) + blur(before);
+                let steep = after.asked.ramp < STEEP;
+                if steep && !after.asked.tunnels || now <= same {
+                    let best = weigh::all(after, &own, &[]);
+                    let best = best.iter().find(|one| one.is_possible()).map(|one| one.limit.id.clone());
+                    let expected = next.as_ref().is_some_and(|(id, _)| Some(id) == best.as_ref());
+                    let another = best.is_some_and(|id| id != lifted.id && self.is_new(&id, before));
+                    match (another, expected && (there || steep)) {
+                        (false, _) => "not",
+                        (true, true) => "as_predicted",
+                        (true, false) => "elsewhere",
+                    }
+                } else if there {
+                    "as_predicted"
+                } else {
+                    "elsewhere"
+                }
+            }
+        };
+        (moved, clients.or(levels), scale)
+    }
+
+    /// Whether a limit had left no sign in a break.
+    fn is_new(&self, id: &str, before: &Judged<'e>) -> bool {
+        let all = weigh::all(before, &met(before), &[]);
+        !all.iter().any(|one| one.limit.id == id && one.strongest.is_some())
+    }
+
+    /// A trial of the proof that failed by a limit which says so for certain, and can be lifted.
+    fn failed_proof(&self, lifted: &Judged<'e>) -> Option<Judged<'e>> {
+        let changes = |one: &Judged<'_>| one.trial.start.items("/changes").to_vec();
+        let wanted = changes(lifted);
+        let mine = |one: &&Judged<'e>| one.trial.start.text("/purpose") == "proposal" && changes(one) == wanted;
+        let failed = self
+            .judged
+            .iter()
+            .filter(mine)
+            .filter(|one| one.is_whole() && one.generator.is_valid() && one.onset.is_some_and(|onset| !onset.died));
+        let says = |one: &&Judged<'e>| {
+            let weighed = weigh::all(one, &met(one), &[]);
+            let step = Step { at: (*one).clone(), weighed, tests: Vec::new() };
+            step.untested().is_some_and(|it| it.strongest == Some(Strength::Decisive)) && pick(&step).is_ok()
+        };
+        failed.into_iter().find(says).cloned()
+    }
+
+    /// What is met beyond the load asked for does not matter once something was lifted.
+    fn or_prove(&self, end: End) -> End {
+        let beyond = self.steps.last().and_then(|step| step.at.level()).is_some_and(|level| level > self.asked().0);
+        let lifted = self.steps.iter().any(|step| step.proved().is_some());
+        if lifted && beyond { End::Prove } else { end }
+    }
+
+    /// The same; where nothing is more than possible, what the backend did by itself.
+    fn or_else(&mut self, end: End) -> End {
+        let end = self.or_prove(end);
+        let open = self.steps.last().is_some_and(|step| {
+            let named = step.untested().is_some_and(|one| one.strongest > Some(Strength::Consistent));
+            !named && step.weighed.iter().any(|one| one.limit.id == BACKEND_BY_ITSELF)
+        });
+        let direct = self.judged.iter().find(|one| one.trial.start.text("/purpose") == "direct");
+        let Some(direct) = direct.filter(|one| end != End::Prove && open && one.is_whole()) else { return end };
+        if let Some(why) = ended(direct) {
+            return why;
+        }
+        let Some(step) = self.steps.last_mut().filter(|_| direct.generator.is_valid()) else { return end };
+        let Some(evidence) = directly::evidence(&step.at, direct) else { return end };
+        let Some(at) = step.weighed.iter().position(|one| one.limit.id == BACKEND_BY_ITSELF) else { return end };
+        let mut backend = step.weighed.remove(at);
+        backend.evidence.push(evidence);
+        (backend.against, backend.score, backend.strongest) = (Vec::new(), 1.0, Some(Strength::Decisive));
+        step.weighed.iter_mut().filter(|one| one.is_possible()).for_each(|one| one.against.push("explained"));
+        step.weighed.insert(0, backend);
+        End::CannotLift
+    }
+
+    /// Whether anything was lifted.
+    pub(crate) fn is_moved(&self) -> bool {
+        self.steps.iter().any(|step| step.proved().is_some())
+    }
+}
+
+/// How large the load was that broke: its level; of WebSockets that stay open, how many were.
+fn size(judged: &Judged<'_>) -> Option<f64> {
+    if judged.asked.tunnels { judged.in_flight() } else { judged.level() }
+}
+
+/// How far apart two breaks at the same place can be noticed: the load rises on until they are.
+fn blur(before: &Judged<'_>) -> f64 {
+    if before.asked.tunnels {
+        return 1.0;
+    }
+    let errors = matches!(before.onset.and_then(|onset| onset.condition), Some(Condition::ErrorsBelow(_)));
+    let seconds = before.asked.load.tick.as_secs_f64() * if errors { 1.0 } else { 3.0 };
+    if before.asked.ramp > 0.0 { (before.asked.level / before.asked.ramp * seconds).max(1.0) } else { 1.0 }
+}
+
+/// The limit that should be met next once one was lifted: the first beyond the break, or the lifted one itself, below the load sent.
+fn next(after: &Judged<'_>, own: &Met, lifted: &Limit, size: f64) -> Option<(String, Predicted)> {
+    let all = after.limits.iter().filter_map(|limit| {
+        let predicted = predicted(&limit.law, own);
+        Some((predicted.bites(&limit.law, own)?, limit, predicted))
+    });
+    let beyond = all.filter(|(at, limit, _)| *at > size * (1.0 + TOLERANCE) || limit.id == lifted.id);
+    let (at, limit, predicted) = beyond.reduce(|a, b| if b.0 < a.0 { b } else { a })?;
+    (at < own.level).then(|| (limit.id.clone(), predicted))
+}
+
+/// Whether a server was gone, or refused connections, when a trial broke.
+fn ended(judged: &Judged<'_>) -> Option<End> {
+    let onset = judged.onset?;
+    let states: Vec<(f64, &Line)> =
+        judged.trial.of("state").filter_map(|line| Some((scan::since(&judged.trial, line)? as f64, line))).collect();
+    let end = judged.trial.ticks().last().map_or(0.0, |last| last.number("/to_us"));
+    let refuses = |line: &Line| {
+        let stopped = line.text("/detail").contains("stopped accepting connections");
+        line.text("/state") == "refuses" || line.text("/state") == "died" && stopped
+    };
+    let around = states.iter().enumerate().filter(|(_, (_, line))| refuses(line)).find_map(|(i, (from, line))| {
+        let back = |(_, later): &&(f64, &Line)| {
+            later.text("/state") == "ready" && later.text("/subject") == line.text("/subject")
+        };
+        let until = states[i + 1..].iter().find(back).map(|(at, _)| *at);
+        let here = from - 1e6 <= onset.certain_us as f64 && until.is_none_or(|until| onset.at_us as f64 <= until);
+        here.then_some(until.is_none() && end - from >= 4e6)
+    });
+    match around {
+        Some(false) => Some(End::Refused),
+        _ => onset.died.then_some(End::Died),
+    }
+}

@@ -1,0 +1,438 @@
+//! The limits in force when a trial broke, each with the signs that it left, put down plainly once more: which of them can be the cause, and
+//! which is the likeliest.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Law, Limit, Sign, Signature, Strength};
+use genkai_model::load::Arrivals;
+use genkai_model::objective::Condition;
+use genkai_model::units::Spread;
+use serde_json::{Value as Json, json};
+
+use crate::asked;
+use crate::broken::{self, Judged};
+use crate::events::{Line, merged, sum, sum_where};
+use crate::generator::STEEP;
+use crate::instants;
+use crate::laws::{self, Ends, Met, predicted};
+
+/// How far from a range counts as there: a tenth.
+pub(crate) const TOLERANCE: f64 = 0.1;
+/// The least part of the errors that a limit must explain.
+const SHARE: f64 = 0.05;
+/// A fraction of errors that no load has less of.
+const RARE: f64 = 1e-6;
+
+/// A limit as a candidate.
+#[derive(Clone, Debug)]
+pub(crate) struct Weighed {
+    /// The limit.
+    pub(crate) limit: Limit,
+    /// What speaks for it.
+    pub(crate) evidence: Vec<Json>,
+    /// What speaks against it.
+    pub(crate) against: Vec<&'static str>,
+    /// From 0 to 1.
+    pub(crate) score: f64,
+    /// Its strongest sign.
+    pub(crate) strongest: Option<Strength>,
+    out_of_reach: bool,
+}
+
+impl Weighed {
+    /// Whether it can be the cause.
+    pub(crate) fn is_possible(&self) -> bool {
+        !self.out_of_reach && self.against.iter().all(|one| *one == "wrong_place")
+    }
+
+    /// How sure it is without a test.
+    pub(crate) fn confidence(&self) -> &'static str {
+        let supports = |one: &&Json| {
+            let kind = one.get("evidence").and_then(Json::as_str);
+            let strong = one.get("strength").and_then(Json::as_str).is_some_and(|it| it != "consistent");
+            matches!(kind, Some("log" | "grew" | "reached")) && strong
+        };
+        let several = self.evidence.iter().filter(supports).count() > 1;
+        let likely = match self.strongest {
+            Some(Strength::Decisive) => true,
+            Some(Strength::Supports) => several || self.against.is_empty(),
+            _ => false,
+        };
+        if likely { "likely" } else { "possible" }
+    }
+
+    /// As a verdict lists it among others.
+    pub(crate) fn told(&self) -> Json {
+        let Limit { id, subject, setting, .. } = &self.limit;
+        json!({ "limit": id, "subject": subject, "setting": setting, "score": self.score, "evidence": self.evidence, "against": self.against })
+    }
+
+    /// The names of its signs.
+    fn names(&self) -> Vec<String> {
+        let text = |one: &Json, name: &str| one.get(name).and_then(Json::as_str).map(str::to_owned);
+        let name = |one: &Json| match one.get("evidence")?.as_str()? {
+            "log" => text(one, "signature"),
+            "grew" | "reached" => text(one, "metric"),
+            "closed" => Some(format!("close code {}", one.get("code")?)),
+            _ => None,
+        };
+        self.evidence.iter().filter_map(name).collect()
+    }
+}
+
+/// A break as signs are looked for around it.
+struct Case<'a, 'e> {
+    judged: &'a Judged<'e>,
+    condition: Option<Condition>,
+    met: Met,
+    /// From when to when signs count, and the break, microseconds since the load began.
+    from: f64,
+    broke: f64,
+    to: f64,
+    certain: f64,
+    /// What clients saw fail from the break on, most frequent first; and the same with what waited.
+    errors: Vec<(ErrorKind, f64)>,
+    troubles: Vec<(ErrorKind, f64)>,
+}
+
+/// Every limit of a trial that broke, best first; of `refuted` it is known that lifting them changed nothing. None of one that held.
+pub(crate) fn all(judged: &Judged<'_>, met: &Met, refuted: &[String]) -> Vec<Weighed> {
+    let Some(case) = Case::of(judged, met) else { return Vec::new() };
+    let mut all: Vec<Weighed> = judged.limits.iter().map(|limit| case.weigh(limit, refuted)).collect();
+    all.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let Some(best) = all.iter().position(Weighed::is_possible) else { return all };
+    let (strongest, signs) = (all[best].strongest, all[best].names());
+    for (i, other) in all.iter_mut().enumerate() {
+        let same = other.names().iter().all(|name| signs.contains(name));
+        if i != best && other.is_possible() && (other.strongest < strongest || same) {
+            other.against.push("explained");
+        }
+    }
+    all
+}
+
+/// Whether a place lies in a range, give or take a tenth and one.
+pub(crate) fn is_near((low, high): Ends, at: f64) -> bool {
+    at >= low * (1.0 - TOLERANCE) - 1.0 && at <= high * (1.0 + TOLERANCE) + 1.0
+}
+
+/// What a limit counts, when a trial broke, with what its law predicts in the same unit.
+pub(crate) fn place(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(Ends, f64)> {
+    let predicted = predicted(&limit.law, met);
+    let onset = judged.onset?;
+    match limit.law {
+        Law::Slots { idle_cost, .. } => {
+            let users = met.think == 0.0 && !met.tunnels && met.spawn.is_some();
+            let connected = !met.tunnels && met.keeps && idle_cost > 0.0;
+            let seen = match () {
+                () if users => judged.level()?,
+                () if connected => instants::counted_at(&judged.trial.ticks(), onset.at_us as f64, "/connections"),
+                () => judged.in_flight()?,
+            };
+            Some((predicted.clients?, seen))
+        }
+        Law::Workers { .. } | Law::Growing { .. } | Law::Rate { .. } | Law::NewConnections { .. } => {
+            Some((predicted.levels(met)?, judged.level()?))
+        }
+        _ => None,
+    }
+}
+
+/// Where a break came, against the formula.
+enum Place {
+    There(Ends, f64),
+    Elsewhere,
+    Unknown,
+}
+
+impl<'a, 'e> Case<'a, 'e> {
+    fn of(judged: &'a Judged<'e>, met: &Met) -> Option<Case<'a, 'e>> {
+        let onset = judged.onset?;
+        let ticks = judged.trial.ticks();
+        let (broke, certain) = (onset.at_us as f64, onset.certain_us as f64);
+        let end = ticks.last().map_or(f64::INFINITY, |last| last.number("/to_us") + 5e5);
+        let errors = broken::failures(judged, &onset);
+        let troubles = broken::troubles(&errors, &onset);
+        Some(Case {
+            judged,
+            condition: onset.condition,
+            met: met.clone(),
+            from: broke - 1e6,
+            broke,
+            to: (certain + 2e6).min(end).max(broke),
+            certain,
+            errors,
+            troubles,
+        })
+    }
+
+    fn ticks(&self) -> Vec<&'e Line> {
+        self.judged.trial.ticks()
+    }
+
+    /// Lines of a kind, each with when it was, microseconds since the load began.
+    fn lines(&self, kind: &'static str) -> Vec<(f64, &'e Line)> {
+        let began = self.judged.trial.start.number("/at_us");
+        self.judged.trial.of(kind).map(|line| (line.number("/at_us") - began, line)).collect()
+    }
+
+    fn holds(&self, at: f64) -> bool {
+        at >= self.from && at <= self.to
+    }
+
+    fn weigh(&self, limit: &Limit, refuted: &[String]) -> Weighed {
+        let signs = self.signs(limit);
+        let alone = self.alone(limit).or_else(|| self.silence(limit));
+        let count = signs.len() + usize::from(alone.is_some());
+        let strongest =
+            signs.iter().map(|(strength, _)| *strength).chain(alone.as_ref().map(|_| Strength::Decisive)).max();
+        let (share, symptoms) = self.symptom(limit);
+        let told = matches!(limit.law, Law::BodySize { value } if self.met.body > value);
+        let nobody = matches!(limit.law, Law::Slots { value, .. } if value == 0.0);
+        let strongest = strongest.or((share.is_some() && (told || nobody)).then_some(Strength::Supports));
+        let out_of_reach = self.is_out_of_reach(limit);
+        let place = if out_of_reach { Place::Elsewhere } else { self.place(limit) };
+        let served = instants::before(&self.ticks(), self.certain as u64).iter().any(|tick| tick.number("/ok") > 0.0);
+        let wrong = share.is_none() || matches!(limit.law, Law::Cpu { .. }) && !served;
+        let against = [
+            (strongest.is_none(), "no_sign"),
+            (wrong, "wrong_symptom"),
+            (matches!(place, Place::Elsewhere), "wrong_place"),
+            (refuted.contains(&limit.id), "refuted"),
+        ];
+        let mut weighed = Weighed {
+            limit: limit.clone(),
+            evidence: signs.into_iter().map(|(_, evidence)| evidence).chain(alone.clone()).chain(symptoms).collect(),
+            against: against.iter().filter(|(so, _)| *so).map(|(_, why)| *why).collect(),
+            score: 1.0,
+            strongest,
+            out_of_reach,
+        };
+        if alone.is_none() {
+            let counts = weighed.strongest.filter(|_| share.is_some() && !out_of_reach);
+            weighed.score = score(counts, share, &place, count);
+        }
+        if let Place::There((low, high), seen) = place {
+            let predicted = json!({ "low": low, "high": high });
+            weighed.evidence.push(json!({ "evidence": "place", "predicted": predicted, "observed": seen }));
+        }
+        weighed
+    }
+
+    /// The signs that were seen; of marks that a gauge passed, the highest.
+    fn signs(&self, limit: &Limit) -> Vec<(Strength, Json)> {
+        let seen = limit.signatures.iter().filter_map(|one| Some((one.strength, self.sign(one)?)));
+        let seen: Vec<(Strength, Json)> = seen.collect();
+        let reached = |one: &Json| match (one.get("evidence")?.as_str()?, one.get("metric"), one.get("mark")?.as_f64()?)
+        {
+            ("reached", Some(metric), mark) => Some((metric.clone(), mark)),
+            _ => None,
+        };
+        let marks: Vec<(Json, f64)> = seen.iter().filter_map(|(_, one)| reached(one)).collect();
+        let passed = |one: &Json| {
+            reached(one)
+                .is_some_and(|(metric, mark)| marks.iter().any(|(other, more)| *other == metric && *more > mark))
+        };
+        seen.into_iter().filter(|(_, one)| !passed(one)).collect()
+    }
+
+    fn sign(&self, signature: &Signature) -> Option<Json> {
+        let strength = serde_json::to_value(signature.strength).ok()?;
+        match &signature.sign {
+            Sign::Log(name) => {
+                let mine = |(at, line): &(f64, &Line)| self.holds(*at) && line.text("/signature") == name;
+                let lines: Vec<(f64, &Line)> = self.lines("log").into_iter().filter(mine).collect();
+                let (at, first) = lines.first()?;
+                let count: f64 = lines.iter().map(|(_, line)| line.number("/count")).sum();
+                Some(
+                    json!({ "evidence": "log", "subject": first.text("/subject"), "signature": name, "count": count as u64,
+                    "text": first.text("/text"), "at": at / 1e6, "strength": strength }),
+                )
+            }
+            Sign::Grew(metric) => {
+                let all = self.values(metric);
+                let before = all.iter().rev().find(|(at, ..)| *at < self.from).or(all.first())?;
+                let after = all.iter().filter(|(at, ..)| self.holds(*at) && *at > before.0).map(|(_, value, _)| *value);
+                let after = after.reduce(f64::max).filter(|after| *after > before.1)?;
+                Some(
+                    json!({ "evidence": "grew", "metric": metric, "from": before.1, "to": after, "strength": strength }),
+                )
+            }
+            Sign::Closed(code) => {
+                let count = sum_where(&self.ticks(), "/messages/closes", ("code", &json!(code)), "count");
+                (count > 0.0).then(|| json!({ "evidence": "closed", "code": code, "count": count as u64 }))
+            }
+            Sign::Reached { metric, value } => {
+                let (value, mark) = self.reached(metric, |_| Some(*value))?;
+                Some(
+                    json!({ "evidence": "reached", "metric": metric, "value": value, "mark": mark, "of": "", "strength": strength }),
+                )
+            }
+            Sign::ReachedMetric { metric, of, fraction } => {
+                let wholes = self.values(of);
+                let near = |look: usize| {
+                    let before = wholes.iter().rev().find(|(_, _, at)| *at <= look);
+                    let whole = before.or(wholes.first()).map(|(_, whole, _)| *whole)?;
+                    (whole > 0.0).then_some(whole * fraction)
+                };
+                let (value, mark) = self.reached(metric, near)?;
+                Some(
+                    json!({ "evidence": "reached", "metric": metric, "value": value, "mark": mark, "of": of, "strength": strength }),
+                )
+            }
+        }
+    }
+
+    /// The values of a metric: when, how much, and in the how many-th look.
+    fn values(&self, metric: &str) -> Vec<(f64, f64, usize)> {
+        let looks = self.lines("sample").into_iter().enumerate();
+        looks.filter_map(|(i, (at, line))| Some((at, line.json.get("metrics")?.get(metric)?.as_f64()?, i))).collect()
+    }
+
+    /// The largest value of a gauge that reached its mark, with the mark, where half of the looks from the break on (or else around it) did.
+    fn reached(&self, metric: &str, mark: impl Fn(usize) -> Option<f64>) -> Option<(f64, f64)> {
+        let all = self.values(metric).into_iter().filter(|(at, ..)| self.holds(*at));
+        let all: Vec<(f64, f64, f64)> = all.filter_map(|(at, value, look)| Some((at, value, mark(look)?))).collect();
+        let after: Vec<(f64, f64, f64)> = all.iter().copied().filter(|(at, ..)| *at >= self.broke).collect();
+        let looked = if after.is_empty() { all } else { after };
+        let reached: Vec<(f64, f64)> =
+            looked.iter().filter(|(_, value, mark)| value >= mark).map(|(_, value, mark)| (*value, *mark)).collect();
+        let largest = reached.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        (reached.len() * 2 >= looked.len()).then_some(largest)
+    }
+
+    /// What takes too long alone, or what stands behind a limit that waits less.
+    fn alone(&self, limit: &Limit) -> Option<Json> {
+        let load = &self.judged.asked.load;
+        if let Law::Delay { time } = limit.law {
+            return match self.condition? {
+                Condition::LatencyBelow(q, bound) => longer(&time, Some(q), bound.at.as_secs_f64()),
+                Condition::ErrorsBelow(most) => {
+                    longer(&time, Some(1.0 - most.at.max(RARE)), load.timeout.as_secs_f64())
+                }
+                Condition::RateAbove(rate) => {
+                    let clients = match load.arrivals {
+                        Arrivals::Users { .. } => self.met.level,
+                        Arrivals::Rate { .. } => self.met.most,
+                    };
+                    longer(&time, None, (clients / rate.at - self.met.think).max(0.0))
+                }
+                _ => None,
+            };
+        }
+        let allowed = limit.patience?;
+        let Condition::ErrorsBelow(most) = self.condition? else { return None };
+        self.judged.limits.iter().find_map(|behind| match &behind.law {
+            Law::Delay { time } => longer(time, Some(1.0 - most.at.max(RARE)), allowed),
+            _ => None,
+        })
+    }
+
+    /// Most connections that were cut had been silent for just as long as is allowed.
+    fn silence(&self, limit: &Limit) -> Option<Json> {
+        let Law::Idle { after } = limit.law else { return None };
+        let ticks = self.ticks();
+        let silent = merged(&ticks, "/disconnects/silent");
+        let of = sum(&ticks, "/disconnects/closed") + sum(&ticks, "/disconnects/cut");
+        let nanoseconds = |seconds: f64| (seconds.max(0.0) * 1e9) as u64;
+        let (low, high) = (nanoseconds(after * 0.9), nanoseconds(after * 1.1 + 1.0));
+        let count = silent.over(low, false) - silent.over(high, true);
+        let seen = silent.quantile(0.5)?;
+        (count >= 3.0 && count * 2.0 > of).then(
+            || json!({ "evidence": "silence", "count": count as u64, "of": of as u64, "seen": seen, "allowed": after }),
+        )
+    }
+
+    /// How much of what clients saw a limit can cause (none: nothing of it), and the evidence for that.
+    fn symptom(&self, limit: &Limit) -> (Option<f64>, Vec<Json>) {
+        let causes = |kind: ErrorKind| {
+            let waits = matches!(kind, ErrorKind::Timeout | ErrorKind::Dropped);
+            limit.symptom.errors.contains(&kind) || limit.symptom.slow && waits
+        };
+        let explains = |(kind, _): &&(ErrorKind, f64)| {
+            // The end of a TLS handshake is what ends a connection without TLS.
+            causes(*kind)
+                || *kind == ErrorKind::TlsClosed && (causes(ErrorKind::EofNew) || causes(ErrorKind::Reset))
+                || *kind == ErrorKind::TlsTimeout && causes(ErrorKind::Timeout)
+        };
+        let all: f64 = self.troubles.iter().map(|(_, count)| count).sum();
+        let explained: f64 = self.troubles.iter().filter(explains).map(|(_, count)| count).sum();
+        let share = (all > 0.0).then(|| explained / all).filter(|share| *share >= SHARE);
+        let mut evidence = Vec::new();
+        let errors: Vec<Json> = self
+            .errors
+            .iter()
+            .filter(explains)
+            .map(|(kind, count)| json!({ "kind": kind, "count": *count as u64 }))
+            .collect();
+        if share.is_some() && !errors.is_empty() {
+            evidence.push(json!({ "evidence": "errors", "errors": errors }));
+        }
+        let slow = limit.symptom.slow;
+        let share = match self.condition {
+            Some(Condition::LatencyBelow(..)) => slow.then_some(1.0),
+            Some(Condition::RateAbove(_)) => share.or(slow.then_some(0.5)),
+            _ => share,
+        };
+        if let (true, Some(Condition::LatencyBelow(q, bound))) = (slow, self.condition) {
+            let bound = bound.at.as_secs_f64();
+            let part = instants::between(&self.ticks(), self.broke, self.certain - 1.0);
+            let seen = merged(&part, "/latency").quantile(q).filter(|seen| *seen >= bound);
+            let seen = seen.map_or_else(|| json!({ "more_than": bound }), Json::from);
+            evidence.push(json!({ "evidence": "slow", "seen": seen }));
+        }
+        (share, evidence)
+    }
+
+    /// Whether a queue is longer than all clients that there were.
+    fn is_out_of_reach(&self, limit: &Limit) -> bool {
+        let Law::Backlog { value } = limit.law else { return false };
+        let ticks = instants::before(&self.ticks(), self.certain as u64);
+        let there = |tick: &&Line| {
+            let users = if self.met.spawn.is_some() { tick.number("/level") } else { 0.0 };
+            users.max(tick.number("/in_flight").max(tick.number("/connections")).min(self.met.most))
+        };
+        ticks.iter().map(there).fold(0.0, f64::max) < value * (1.0 - TOLERANCE)
+    }
+
+    fn place(&self, limit: &Limit) -> Place {
+        let bites = match limit.law {
+            Law::BodySize { value } => Some(self.met.body > value),
+            Law::MessageSize { value } => Some(self.met.message > value),
+            Law::Idle { after } => Some(self.met.silence > after),
+            _ => None,
+        };
+        match (bites, place(limit, self.judged, &self.met)) {
+            (Some(true), _) | (None, None) => Place::Unknown,
+            (Some(false), _) => Place::Elsewhere,
+            (None, Some((ends, seen))) if is_near(ends, seen) => Place::There(ends, seen),
+            (None, Some((ends, seen))) if self.judged.asked.ramp < STEEP && seen > ends.1 => Place::Unknown,
+            _ => Place::Elsewhere,
+        }
+    }
+}
+
+/// That a time is not less than is allowed, at a quantile (none: in the mean).
+fn longer(time: &Spread, quantile: Option<f64>, allowed: f64) -> Option<Json> {
+    let takes = quantile.map_or_else(|| asked::mean(time), |q| laws::longest(time, q));
+    let mut told = json!({ "evidence": "alone", "takes": takes, "allowed": allowed });
+    if let (Some(q), false) = (quantile, matches!(time, Spread::Constant(_))) {
+        told["quantile"] = q.into();
+    }
+    (takes >= allowed).then_some(told)
+}
+
+fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: usize) -> f64 {
+    let quarter = match strongest {
+        None => 0.0,
+        Some(Strength::Consistent) => 1.0,
+        Some(Strength::Supports) => 2.0,
+        Some(Strength::Decisive) => 3.0,
+    };
+    let place = match place {
+        Place::There(..) => 0.4,
+        Place::Unknown => 0.2,
+        Place::Elsewhere => 0.0,
+    };
+    let more = (signs.saturating_sub(1) as f64 * 0.05).min(0.15);
+    ((quarter + 0.4 * share.unwrap_or(0.0) + place + more) / 4.0 * 1000.0).round() / 1000.0
+}
