@@ -55,8 +55,6 @@ pub mod metric {
     pub const LISTEN_DROPS: &str = "kernel.listen_drops_total";
     /// Machine CPU in use, cores (all processes).
     pub const MACHINE_CPU: &str = "kernel.cpu";
-    /// Cores that all servers of a run use together.
-    pub const SERVERS_CPU: &str = "machine.servers_cpu";
     /// Control groups of genkai and what it starts: of the periods since the look before, the fraction in which the CPU quota was used up
     /// (`nr_throttled` by `nr_periods` of cpu.stat, cgroups(7)); absent without a quota.
     pub const THROTTLED: &str = "kernel.throttled";

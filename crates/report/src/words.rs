@@ -65,7 +65,6 @@ pub fn against(against: Against) -> &'static str {
         Against::WrongPlace => "the break came far from where its formula puts it",
         Against::Explained => "a limit with stronger signs explains its signs too",
         Against::Refuted => "lifting it did not move the break",
-        Against::OtherPrograms => "programs that are no part of the run used most of it",
     }
 }
 

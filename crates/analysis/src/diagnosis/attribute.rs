@@ -10,7 +10,7 @@
 //! 5. Among equals: how many of the errors it explains, whether the break came where its formula puts it, and how many
 //!    signs it left.
 
-use genkai_model::error::{ErrorCount, ErrorKind};
+use genkai_model::error::ErrorKind;
 use genkai_model::event::Tick;
 use genkai_model::finding::{Against, Break, Candidate, Evidence};
 use genkai_model::limit::{Law, Limit, Strength};
@@ -20,7 +20,7 @@ use genkai_model::units::Range;
 
 use super::case::Case;
 use super::signs::{self, Seconds};
-use super::{onset, others, silence, unloaded};
+use super::{onset, silence, unloaded};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE};
 
 /// The least share of the errors that a limit must explain.
@@ -99,9 +99,6 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
     }
     if place == Place::Elsewhere {
         against.push(Against::WrongPlace);
-    }
-    if strongest.is_some() && others::filled(limit, case.trial, seconds) {
-        against.push(Against::OtherPrograms);
     }
     if refuted.contains(&limit.id) {
         against.push(Against::Refuted);
@@ -196,7 +193,7 @@ fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
     if share >= SHARE && !errors.is_empty() {
         evidence.push(Evidence::Errors { errors });
     }
-    let errors = (share >= SHARE && is_main(&troubles, causes)).then_some(share);
+    let errors = (share >= SHARE).then_some(share);
     let share = match onset::condition(broke) {
         Some(Condition::LatencyBelow(..)) => {
             if limit.symptom.slow {
@@ -208,15 +205,6 @@ fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
         _ => errors,
     };
     (share, evidence)
-}
-
-/// Whether what is explained is the most frequent kind of failure, or most of all: what was seen first and most is to be explained, not
-/// what came beside it.
-fn is_main(troubles: &[ErrorCount], causes: impl Fn(ErrorKind) -> bool) -> bool {
-    let all: u64 = troubles.iter().map(|e| e.count).sum();
-    let explained: u64 = troubles.iter().filter(|e| causes(e.kind)).map(|e| e.count).sum();
-    let most = troubles.iter().map(|e| e.count).max().unwrap_or(0);
-    explained * 2 >= all || troubles.iter().any(|e| e.count == most && causes(e.kind))
 }
 
 /// What a client sees without TLS of what ends a handshake of it: what becomes of a connection is the same before and after.

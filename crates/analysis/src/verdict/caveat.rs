@@ -1,14 +1,14 @@
 //! Facts that contradict the verdict or limit what it says.
 
 use genkai_model::event::{EndReason, Tick};
-use genkai_model::finding::{Against, Call, Caveat, Predicted, Proof, Scale};
+use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
 
 use super::{answer, cause, is_proposal};
 use crate::capacity::{self, TOLERANCE, demand, remedy};
-use crate::diagnosis::attribute::{self, Weighed};
+use crate::diagnosis::attribute;
 use crate::effect;
 use crate::proof::Trials;
 use crate::refusals;
@@ -34,7 +34,6 @@ pub(crate) fn all(
         all.extend(last.iter().flat_map(|judged| at_work(state, judged)));
         all.extend(ceilings(state));
         all.extend(bore(state));
-        all.extend(crowded(state));
         if matches!(state.phase, Phase::Holds) {
             let headroom = state.first.iter().flat_map(|first| no_headroom(state, first, &all)).collect::<Vec<_>>();
             all.extend(headroom);
@@ -121,13 +120,6 @@ fn at_work(state: &SearchState<'_>, judged: &JudgedTrial<'_>) -> Vec<Caveat> {
         waits: limit.symptom.slow && !is_judged,
     };
     held.map(caveat).collect()
-}
-
-/// Breaks while programs that are no part of the run used most of the machine, where no setting was proved to be behind it.
-fn crowded<'s>(state: &'s SearchState<'_>) -> impl Iterator<Item = Caveat> + 's {
-    let by_others = |w: &Weighed<'_>| w.candidate.against == [Against::OtherPrograms];
-    let steps = state.steps.iter().filter(move |step| step.proved().is_none() && step.weighed.iter().any(by_others));
-    steps.map(|step| Caveat::OtherPrograms { trial: step.at.trial.number })
 }
 
 /// What the backend by itself says where it is not the cause.

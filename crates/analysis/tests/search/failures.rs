@@ -1,4 +1,4 @@
-//! Failures: whose they are, when few become many, and what fills a machine beside the load.
+//! Failures: whose they are, and when few become many.
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Purpose;
@@ -44,27 +44,6 @@ fn a_backend_that_gives_the_same_failures_later_by_itself_is_not_cleared() {
     );
 }
 
-#[test]
-fn what_explains_the_lesser_part_of_the_failures_is_not_the_cause() {
-    let world = |refused: f64| World {
-        plan: plan(users(20, 10.0), "errors < 0.1%"),
-        settings: settings(&[]),
-        limits: Box::new(|_| {
-            let closes = vec![said("closed", Strength::Decisive)];
-            vec![behind(limit("refuses", 0.0, Law::Unknown, closes, &[ErrorKind::Status502], false))]
-        }),
-        behaviour: Box::new(move |m| {
-            let mut seen = failing(m.level, &[(ErrorKind::Status413, 1.0 - refused), (ErrorKind::Status502, refused)]);
-            seen.logs.push(("closed", 5));
-            seen
-        }),
-    };
-    let v = verdict(&world(0.4).run());
-    assert_eq!((v.because(), v.causes.len()), (Because::NoCauseFound, 0), "most were 413");
-    let v = verdict(&world(0.6).run());
-    assert_eq!(v.because(), Because::BackendIsLimit);
-}
-
 /// A proxy that asks no backend for a while after failures of one; the backend fails so many of all requests.
 fn leaves_alone(fails: f64) -> World {
     World {
@@ -104,27 +83,4 @@ fn a_break_by_other_failures_is_another_break_however_early_it_comes() {
     let moved = v.causes[0].counterfactual.as_ref().map(|test| test.moved);
     assert!(matches!(moved, Some(Moved::Elsewhere | Moved::AsPredicted)), "{moved:?}");
     assert_eq!(v.because(), Because::ProvedButNextLimit);
-}
-
-#[test]
-fn processor_time_of_other_programs_is_no_cause() {
-    let world = |servers: f64| World {
-        plan: plan(users(60, 20.0), "p99 < 40ms"),
-        settings: settings(&[]),
-        limits: Box::new(|_| {
-            let mut whole = cpu(2.0, Strength::Consistent, None);
-            whole.signatures = vec![reached("kernel.cpu", 1.9, Strength::Consistent)];
-            vec![Limit { id: "machine.cpu".into(), subject: "machine".into(), ..whole }]
-        }),
-        behaviour: Box::new(move |m| {
-            let mut seen = Seen::closed(m.level, if m.level > 20.0 { 0.05 } else { 0.02 });
-            seen.gauges = vec![("kernel.cpu", 2.0), ("machine.servers_cpu", servers)];
-            seen
-        }),
-    };
-    let v = verdict(&world(0.05).run());
-    assert_eq!((v.because(), v.causes.len()), (Because::NoCauseFound, 0));
-    assert_eq!(v.caveats, [Caveat::OtherPrograms { trial: 1 }]);
-    let own = verdict(&world(1.7).run());
-    assert_eq!((own.because(), own.caveats.len()), (Because::CpuIsLimit, 0), "the servers use it");
 }

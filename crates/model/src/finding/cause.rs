@@ -75,8 +75,6 @@ pub enum Against {
     Explained,
     /// Lifting it did not move the break.
     Refuted,
-    /// Its sign was made by programs that are no part of the run.
-    OtherPrograms,
 }
 
 /// One fact that speaks for a cause.

@@ -99,11 +99,6 @@ pub enum Caveat {
         /// The load asked for.
         asked: f64,
     },
-    /// When the load broke, programs that are no part of the run used most of the machine's processor time.
-    OtherPrograms {
-        /// The trial.
-        trial: u32,
-    },
     /// Asked directly, the backend did not break as it does behind the product: it is not the cause by itself.
     BackendBore {
         /// The trial in which it was asked.

@@ -19,9 +19,6 @@ pub(super) fn check(v: &Verdict) -> Option<String> {
     let known = [(c.cpu_max > 0.0, cpu), (c.lateness.count > 0, lateness)];
     let figures: Vec<String> = known.into_iter().filter(|(known, _)| *known).map(|(_, text)| text).collect();
     let figures = if figures.is_empty() { "too little was sent to measure it".to_owned() } else { figures.join("; ") };
-    if !c.valid && c.reasons.iter().all(|r| matches!(r, ClientLimit::Users { .. })) {
-        return Some(format!("The generator's users were too few, it was not too slow: {figures}."));
-    }
     if !c.valid && c.reasons.iter().all(|r| matches!(r, ClientLimit::Connections { .. })) {
         return Some(format!("The generator's connections were the limit, not its speed: {figures}."));
     }
@@ -90,15 +87,6 @@ pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
             figure::seconds(*service),
             figure::number(*carries),
             figure::number(*planned)
-        ),
-        ClientLimit::Users { users, alone, carries, wanted, needed } => format!(
-            "its {} users make at most {} requests/s of a backend that takes {} for a request without any load, and {} were asked for: ask \
-             with at least {} users, or with --rate",
-            figure::whole(*users),
-            figure::number(*carries),
-            figure::seconds(*alone),
-            figure::number(*wanted),
-            figure::whole(*needed)
         ),
         ClientLimit::Short { fraction } => format!("it sent {} of the requests planned", figure::percent(*fraction)),
         ClientLimit::Ports { count } => {
@@ -174,11 +162,6 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             clean::line(limit),
             super::cause::evidence(sign),
             if *waits { " Requests wait there, which no condition on latency judges." } else { "" }
-        ),
-        Caveat::OtherPrograms { trial } => format!(
-            "When it broke (trial {trial}), other programs than servers and generator used most of this machine's processor time (a backend \
-             that genkai did not start counts as one): whether {} would have held without them is not known.",
-            context.product()
         ),
         Caveat::ServerDied { subject, trial } => format!("In trial {trial} {} died.", words::subject(subject)),
         Caveat::ServerRefused { subject, trial, from, until } => {
