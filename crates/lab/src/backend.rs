@@ -8,7 +8,10 @@ use genkai_engine::StopFlag;
 use genkai_model::evidence::metric;
 use genkai_model::limit::Limit;
 use genkai_model::plan;
+use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
+use genkai_targets::behind::Behind;
 use genkai_targets::embedded::Origin;
 use genkai_targets::port_probe::PortProbe;
 use genkai_targets::wordpress::WordPress;
@@ -26,9 +29,9 @@ pub enum Backend {
     /// WordPress with its database and interpreter, processes of ours.
     WordPress(Box<WordPress>),
     /// Somebody else's process.
-    External(SocketAddr, PortProbe),
+    External(SocketAddr, PortProbe, Behind),
     /// Whatever the user's configuration names.
-    Kept,
+    Kept(Behind),
 }
 
 impl Backend {
@@ -57,9 +60,35 @@ impl Backend {
             }
             plan::Backend::Url(url) => {
                 let address = reachable(url)?;
-                Ok(Backend::External(address, PortProbe::new([address])))
+                Ok(Backend::External(address, PortProbe::new([address]), Behind::default()))
             }
-            plan::Backend::Kept => Ok(Backend::Kept),
+            plan::Backend::Kept => Ok(Backend::Kept(Behind::default())),
+        }
+    }
+
+    /// Finds the processes of what genkai did not start: those that listen where it is said to be, or where the product's configuration
+    /// (`named`) leads. `of` is the machine, with so much memory (bytes).
+    pub fn meet(&mut self, named: &[Endpoint], of: &Machine, memory: u64) {
+        match self {
+            Backend::External(address, _, behind) => *behind = Behind::find(&[Endpoint::Tcp(*address)], of, memory),
+            Backend::Kept(behind) => *behind = Behind::find(named, of, memory),
+            Backend::Embedded(_) | Backend::WordPress(_) => {}
+        }
+    }
+
+    /// What it is made of, where genkai did not start it.
+    pub fn behind(&mut self) -> Option<&mut Behind> {
+        match self {
+            Backend::External(_, _, behind) | Backend::Kept(behind) => Some(behind),
+            Backend::Embedded(_) | Backend::WordPress(_) => None,
+        }
+    }
+
+    /// Who it is, where genkai did not start it: a sentence for each server.
+    pub fn told(&self) -> Vec<String> {
+        match self {
+            Backend::External(_, _, behind) | Backend::Kept(behind) => behind.told(),
+            Backend::Embedded(_) | Backend::WordPress(_) => Vec::new(),
         }
     }
 
@@ -73,8 +102,8 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => Some(origin.address()),
             Backend::WordPress(wordpress) => Some(wordpress.address()),
-            Backend::External(address, _) => Some(*address),
-            Backend::Kept => None,
+            Backend::External(address, ..) => Some(*address),
+            Backend::Kept(_) => None,
         }
     }
 
@@ -83,7 +112,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => origin.limits(),
             Backend::WordPress(wordpress) => wordpress.limits(),
-            Backend::External(..) | Backend::Kept => Vec::new(),
+            Backend::External(_, _, behind) | Backend::Kept(behind) => behind.limits(),
         }
     }
 
@@ -92,8 +121,12 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => origin.observe(),
             Backend::WordPress(wordpress) => wordpress.observe(),
-            Backend::External(_, watch) => watch.observe(),
-            Backend::Kept => Observation::default(),
+            Backend::External(_, watch, behind) => {
+                let mut seen = watch.observe();
+                seen.merge(behind.observe());
+                seen
+            }
+            Backend::Kept(behind) => behind.observe(),
         }
     }
 

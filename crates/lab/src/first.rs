@@ -84,6 +84,15 @@ pub fn unloaded(load: &Load, backend: &Backend) -> Vec<Limit> {
     alone.into_iter().chain([by_itself()]).collect()
 }
 
+/// How long answers take without a load, those left out that are failures, and those of a backend that only warms up. None where it cannot
+/// be asked.
+pub fn took(load: &Load, address: SocketAddr) -> Option<Vec<Duration>> {
+    if !load.transport.is_tcp() || matches!(load.protocol, Protocol::WebSocket(_)) {
+        return None;
+    }
+    Some(warmed_up(&asked(load, address)?.took).1.to_vec())
+}
+
 /// What came of asking.
 #[derive(Default)]
 struct Answers {

@@ -10,9 +10,10 @@ use genkai_model::limit::Limit;
 use genkai_model::load::Load;
 use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
-use genkai_place::caps::online;
+use genkai_place::caps::{Machine, online};
 use genkai_place::{machine, port};
-use genkai_targets::product::{Prepare, Prepared};
+use genkai_targets::behind::Behind;
+use genkai_targets::product::{Cost, Prepare, Prepared};
 use genkai_targets::{catalog, cores, embedded};
 
 use crate::backend::Backend;
@@ -119,6 +120,25 @@ fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
     cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
+/// What the load's request costs those behind the product when nothing else is asked. None where it cannot be asked.
+fn through(
+    product: &dyn Prepared,
+    load: &Load,
+    cpus: Option<&[usize]>,
+    behind: &Behind,
+) -> Result<Option<Cost>, LabError> {
+    let running = product.start(cpus)?;
+    let before = behind.processor();
+    let took = first::took(load, running.address());
+    let processor = behind.processor().saturating_sub(before);
+    running.stop();
+    let cost = |took: Vec<Duration>| {
+        let service = took.iter().min().copied()?;
+        Some(Cost { service, processor: processor / took.len() as u32, cores: online() })
+    };
+    Ok(took.and_then(cost))
+}
+
 /// Cores the servers have.
 pub fn server_cores(environment: &Environment) -> u32 {
     environment.pinning.as_ref().map_or(environment.cores, |p| p.servers.len() as u32)
@@ -143,10 +163,16 @@ impl System {
     /// When one of them cannot be had; what was started is stopped.
     pub fn start(plan: &Plan, program: &Path, folder: &Folder, pin: &Pin) -> Result<System, LabError> {
         let cpus = pin.resolve().map(|p| p.servers);
-        let backend = Backend::start(&plan.system.backend, program, folder, cpus.as_deref())?;
+        let mut backend = Backend::start(&plan.system.backend, program, folder, cpus.as_deref())?;
         let baseline = prepare(&plan.system, &plan.load, backend.address(), folder.private("baseline")?)?;
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
+        backend.meet(&baseline.behind(), &Machine::of(&environment), environment.memory);
+        if let Some(behind) = backend.behind().filter(|behind| behind.has_workers())
+            && let Some(cost) = through(&*baseline, &plan.load, cpus.as_deref(), behind)?
+        {
+            behind.costs(cost);
+        }
         let alone = first::unloaded(&plan.load, &backend);
         Ok(System { baseline, backend, cpus, environment, alone, variants: 0 })
     }

@@ -45,6 +45,9 @@ impl Running for Nobody {
     }
 }
 
+/// Identity of the notes that tell who stands behind the product.
+const BEHIND: &str = "behind";
+
 /// How long a backend may take to finish what an earlier trial left in it.
 const DRAIN: Duration = Duration::from_secs(60);
 
@@ -167,6 +170,11 @@ impl Run<'_, '_, '_> {
         let address = server.address();
         let mut load = Load { transport, ..trial::shape(&self.job.plan.load, what) };
         load.addresses = vec![address];
+        if self.recorder.record().trials.is_empty() {
+            for text in self.system.backend.told() {
+                self.recorder.note(None, BEHIND, format!("behind {}: {text}", self.job.plan.system.product))?;
+            }
+        }
         if self.recorder.record().trials.is_empty()
             && let Some(text) = first::answer(&self.job.plan.system.product, &load, address, &mut self.system.backend)
         {

@@ -9,6 +9,7 @@ pub mod authority;
 pub mod caps;
 mod diag;
 pub mod disk;
+pub mod endpoint;
 pub mod footprint;
 pub mod group;
 pub mod handshake;
@@ -34,6 +35,7 @@ mod session;
 pub mod status_page;
 pub mod survey;
 pub mod tail;
+pub mod threads;
 pub mod usage;
 
 use std::io;

@@ -1,7 +1,7 @@
 //! What a process and everything it started consume.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use genkai_model::evidence::{Sample, metric};
 use procfs::process::{LimitValue, Process, Stat, all_processes};
@@ -59,6 +59,12 @@ impl Tree {
         let mut tree = Tree { root: pid as i32, before: HashMap::new(), looked: Instant::now() };
         tree.sample();
         tree
+    }
+
+    /// Processor time that its processes have had, those that have ended left out.
+    pub fn processor(&self) -> Duration {
+        let seconds: f64 = members(self.root).iter().map(|(_, stat)| cpu_seconds(stat)).sum();
+        Duration::from_secs_f64(seconds)
     }
 
     /// Looks at the tree. Processes that end meanwhile are left out; a tree that is gone consumes nothing.

@@ -1,15 +1,12 @@
 //! A server that runs on this machine already, as a contender: nothing of it is started, changed or ended; what its
 //! processes use is seen where they may be looked at.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::process::ExitStatus;
 
-use procfs::net::{TcpNetEntry, TcpState};
-use procfs::process::{FDTarget, all_processes};
-
 use crate::port_probe::PortProbe;
 use crate::product::Running;
+use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_place::observation::Observation;
 use genkai_place::usage::Tree;
 
@@ -31,7 +28,10 @@ impl ExternalServer {
         ExternalServer {
             address,
             probe: PortProbe::new([address]),
-            tree: listener(address).map(|pid| Tree::new(pid as u32)),
+            tree: match Endpoint::Tcp(address).listener() {
+                Listener::Process(pid) => Some(Tree::new(pid)),
+                Listener::Hidden | Listener::Nobody => None,
+            },
         }
     }
 }
@@ -56,23 +56,6 @@ impl Running for ExternalServer {
     fn stop(self: Box<Self>) -> ExitStatus {
         ExitStatus::default()
     }
-}
-
-/// The process that holds the listener of `address`: of several the one with the lowest number, from which the others were
-/// forked.
-fn listener(address: SocketAddr) -> Option<i32> {
-    let takes = |entry: &TcpNetEntry| {
-        let local = entry.local_address;
-        let same = local.ip() == address.ip() || local.ip().is_unspecified();
-        entry.state == TcpState::Listen && local.port() == address.port() && same
-    };
-    let all = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
-    let inodes: BTreeSet<u64> = all.filter(takes).map(|entry| entry.inode).collect();
-    let holds = |process: &procfs::process::Process| {
-        let descriptors = process.fd().ok().into_iter().flatten().flatten();
-        descriptors.into_iter().any(|fd| matches!(fd.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
-    };
-    all_processes().ok()?.flatten().filter(holds).map(|process| process.pid).min()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub mod apache;
 pub mod application;
+pub mod behind;
 pub mod cache;
 pub mod caddy;
 pub mod catalog;

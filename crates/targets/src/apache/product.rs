@@ -14,7 +14,7 @@ use super::config::{Config, Reading};
 use super::evidence::{Watch, children};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
-use super::limits::{self, Facts};
+use super::limits::{self, Facts, handlers};
 use super::private::{self, Private};
 use super::route::Route;
 use super::settings::{Rendering, render};
@@ -22,6 +22,7 @@ use crate::error::TargetError;
 use crate::files::with_line;
 use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, Role, Startup, Variant};
 use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
 use genkai_place::running::Running;
 use genkai_place::{port, process_tree};
@@ -123,6 +124,11 @@ impl Product for Apache {
 
     fn limits(of: &Variant<Self>, _: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
         limits::of(&facts(of, machine)).into_iter().chain(limits::accidents()).collect()
+    }
+
+    fn behind(of: &Variant<Self>, _: &Private) -> Vec<Endpoint> {
+        let upstream = facts(of, &of.machine(&Environment::default())).upstream;
+        upstream.map_or_else(|| handlers(of.config()), |upstream| upstream.behind)
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

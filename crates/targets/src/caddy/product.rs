@@ -20,6 +20,7 @@ use crate::error::TargetError;
 use crate::files::passing;
 use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant};
 use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
 use genkai_place::running::Running;
 use genkai_place::{port, ready};
@@ -105,6 +106,11 @@ impl Product for Caddy {
 
     fn limits(of: &Variant<Self>, copy: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
         limits::of(&Facts::of(of.config(), Some(&copy.running), of.requests(), machine))
+    }
+
+    fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {
+        let machine = of.machine(&Environment::default());
+        Facts::of(of.config(), Some(&copy.running), of.requests(), &machine).behind
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

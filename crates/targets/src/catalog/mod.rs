@@ -10,11 +10,12 @@ pub use guess::guess;
 use genkai_model::explain::Explanation;
 use genkai_model::plan::ConfigSource;
 use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::machine;
 
 use crate::error::TargetError;
 use crate::explain::{Explain, Requests};
-use crate::product::{Entry, Prepare, Prepared, Role};
+use crate::product::{Entry, Prepare, Prepared, Role, Served};
 use crate::{apache, caddy, haproxy, nginx, phpfpm, redis, squid, trafficserver, varnish};
 
 /// Every product, in the order in which they are listed.
@@ -43,7 +44,7 @@ pub fn names() -> Vec<String> {
 /// What a file of systems can name: products whose configurations can take part, and caches as genkai writes them.
 pub fn systems() -> Vec<String> {
     let products =
-        PRODUCTS.iter().filter(|entry| !matches!(entry.role, Role::Behind)).map(|entry| entry.name.to_owned());
+        PRODUCTS.iter().filter(|entry| !matches!(entry.role, Role::Behind(_))).map(|entry| entry.name.to_owned());
     let products: Vec<String> = products.collect();
     let caches = caches::compared().into_iter().filter(|name| !products.contains(name));
     products.iter().cloned().chain(caches).collect()
@@ -80,6 +81,19 @@ pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, Targe
         (None, Some(preset)) if generated => preset.prepare(&what),
         _ => Err(TargetError::usage("", format!("there is no product `{name}`; there are: {}", names().join(", ")))),
     }
+}
+
+/// Process `pid`, reached at `endpoint` behind a product, as one of those that are recognised there. None: it is no one of them.
+pub fn serves(
+    pid: u32,
+    endpoint: &Endpoint,
+    machine: &Machine,
+    memory: u64,
+) -> Option<Result<Box<dyn Served>, String>> {
+    PRODUCTS.iter().find_map(|entry| match entry.role {
+        Role::Behind(Some(serves)) => serves(pid, endpoint, machine, memory),
+        _ => None,
+    })
 }
 
 /// Whether a product listens with TLS where genkai writes its configuration.

@@ -22,6 +22,7 @@ use crate::files::passing;
 use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant};
 use crate::socket;
 use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
 use genkai_place::running::Running;
 use genkai_place::{port, ready};
@@ -108,6 +109,11 @@ impl Product for Haproxy {
 
     fn limits(of: &Variant<Self>, copy: &Private, machine: &Machine, environment: &Environment) -> Vec<Limit> {
         limits::of(&Facts::of(of.config(), Some(&copy.running), of.requests(), machine, environment.memory))
+    }
+
+    fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {
+        let machine = of.machine(&Environment::default());
+        Facts::of(of.config(), Some(&copy.running), of.requests(), &machine, 0).behind
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

@@ -21,6 +21,7 @@ use crate::files::{Requests, with_line};
 use crate::product::{Certificate, Deployment, Entry, Prepare, Product, Program, Proxy, Role, Startup, Variant};
 use genkai_place::authority;
 use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
 use genkai_place::remote::Remote;
 use genkai_place::running::Running;
@@ -139,6 +140,14 @@ impl Product for Nginx {
 
     fn limits(of: &Variant<Self>, copy: &Copied, machine: &Machine, _: &Environment) -> Vec<Limit> {
         limits::of(&facts(of, copy, machine)).into_iter().chain(limits::accidents()).collect()
+    }
+
+    fn behind(of: &Variant<Self>, copy: &Copied) -> Vec<Endpoint> {
+        let upstream = facts(of, copy, &of.machine(&Environment::default())).upstream;
+        upstream.map_or_else(Vec::new, |upstream| {
+            let tcp = upstream.addresses.into_iter().map(Endpoint::Tcp);
+            tcp.chain(upstream.sockets.into_iter().map(Endpoint::Unix)).collect()
+        })
     }
 
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {

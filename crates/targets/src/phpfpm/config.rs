@@ -62,7 +62,7 @@ pub fn read(main: &Path) -> Result<Entries, ConfigError> {
 }
 
 /// The pools, in the order in which they are first met.
-pub(super) fn pools(config: &Entries) -> Vec<&str> {
+pub fn pools(config: &Entries) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for entry in config.all() {
         let name = entry.section.as_str();

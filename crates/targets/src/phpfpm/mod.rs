@@ -6,6 +6,7 @@ pub mod limits;
 mod looks;
 mod refused;
 mod remarks;
+mod serving;
 
 use genkai_model::explain::{Explanation, Timer};
 use genkai_model::units::Span;
@@ -21,7 +22,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "php-fpm",
     called: "php-fpm",
     program: ("php-fpm", &[]),
-    role: Role::Behind,
+    role: Role::Behind(Some(serving::serves)),
     prepare: None,
     explain: Some(explain),
     looks: looks::LOOKS,

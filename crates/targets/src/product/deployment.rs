@@ -21,6 +21,7 @@ use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, CopyOptions, Requests};
 use genkai_place::authority::{self, Key, TlsMaterial};
 use genkai_place::caps::{self, Machine};
+use genkai_place::endpoint::Endpoint;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::tail::Tail;
@@ -95,6 +96,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
 
     /// Every limit of the configuration, each with its place there. The memory of the machine is that of `environment`.
     fn limits(of: &Variant<Self>, copy: &Self::Copy, machine: &Machine, environment: &Environment) -> Vec<Limit>;
+
+    /// Where the requests of the load go from it; names that must be resolved are not among them.
+    fn behind(_of: &Variant<Self>, _copy: &Self::Copy) -> Vec<Endpoint> {
+        Vec::new()
+    }
 
     /// The user's certificate that its listener for those requests shows; none: it wants no TLS, or a copy shows it as it is. Copies
     /// show another, made for the same names with a key of the same kind ([`Conditions::tls`]).
@@ -421,6 +427,10 @@ impl<P: Product> Prepared for Deployment<P> {
             limit.origin = self.variant.applied.origin_of(&limit.setting, limit.origin.clone());
         }
         all
+    }
+
+    fn behind(&self) -> Vec<Endpoint> {
+        P::behind(&self.variant, &self.copy)
     }
 
     fn transport(&self) -> Transport {

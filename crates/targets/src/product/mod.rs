@@ -7,6 +7,7 @@ mod deployment;
 mod entry;
 pub mod looks;
 mod program;
+mod served;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,10 +25,12 @@ pub use deployment::{Certificate, Conditions, Deployment, Product, Startup, Vari
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
+pub use served::{Cost, Served, ServesFn};
 
 use crate::error::TargetError;
 use crate::files::Backup;
 use genkai_place::authority::TlsMaterial;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
 use genkai_place::running;
 
@@ -80,6 +83,11 @@ pub trait Prepared {
 
     /// Every limit of this configuration on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
+
+    /// Where the requests of the load go from it, as its configuration says; names that must be resolved are not among them.
+    fn behind(&self) -> Vec<Endpoint> {
+        Vec::new()
+    }
 
     /// What carries connections to its listener.
     fn transport(&self) -> Transport {

@@ -22,7 +22,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "redis",
     called: CALLED,
     program: ("redis-server", &["--version"]),
-    role: Role::Behind,
+    role: Role::Behind(None),
     prepare: None,
     explain: Some(explain::explain),
     looks: looks::LOOKS,

@@ -17,6 +17,7 @@ use crate::apache::settings::{
 use crate::files::Requests;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 
 /// The backend that answers the path under load.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Upstream {
     pub name: SourcedValue<()>,
     /// Its address, where it is one; those of a balancer's members.
     pub addresses: Vec<SocketAddr>,
+    /// Where it is reached, by TCP or a Unix socket; names that must be resolved are not among them.
+    pub behind: Vec<Endpoint>,
     /// `max=`: connections of each child process at once, of each member of a balancer; none: as many as threads.
     pub max: Vec<Option<SourcedValue<u64>>>,
     /// Whether it is a balancer, whose members have the parameters.
@@ -303,6 +306,7 @@ impl Reading<'_> {
         Some(Upstream {
             name: SourcedValue { value: (), written: host(name).to_owned(), origin: self.origin(pass.found) },
             addresses: urls.iter().filter_map(|url| address(url)).collect(),
+            behind: urls.iter().filter_map(|url| endpoint(url)).collect(),
             max: match &members {
                 Some(all) => all.iter().map(own).collect(),
                 None => vec![self.raw(&PROXY_PASS_MAX).parsed(limit)],
@@ -321,6 +325,20 @@ impl Reading<'_> {
 /// An authority without the user and password that a URL may have.
 fn host(authority: &str) -> &str {
     authority.rsplit('@').next().unwrap_or(authority)
+}
+
+/// Where `scheme://address:port/`, or `unix:/path|scheme://name/`, leads.
+fn endpoint(url: &str) -> Option<Endpoint> {
+    match url.strip_prefix("unix:") {
+        Some(rest) => Endpoint::parse(rest.split('|').next()?),
+        None => address(url).map(Endpoint::Tcp),
+    }
+}
+
+/// Where handlers lead that pass to a server (`SetHandler "proxy:unix:/path|fcgi://localhost"`), whichever files or locations have them.
+pub fn handlers(config: &Config) -> Vec<Endpoint> {
+    let passed = config.named("sethandler").filter_map(|found| found.arg(0)?.strip_prefix("proxy:"));
+    passed.filter_map(endpoint).collect()
 }
 
 fn address(url: &str) -> Option<SocketAddr> {

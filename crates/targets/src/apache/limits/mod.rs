@@ -12,7 +12,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{Facts, Upstream};
+pub use facts::{Facts, Upstream, handlers};
 pub(crate) use facts::{most_servers, most_threads};
 
 use genkai_model::limit::Limit;

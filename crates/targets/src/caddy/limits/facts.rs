@@ -12,6 +12,7 @@ use crate::caddy::settings::{in_force, value};
 use crate::files::Requests;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 
 /// Descriptors of a Caddy with the private copy's endpoint and logs, its listeners apart: standard streams, epoll and its
 /// wake-up, the endpoint, what Go and Caddy keep open (counted in /proc/PID/fd of 2.6.2: 10 with one listener).
@@ -38,6 +39,8 @@ pub struct Facts {
     pub asked: String,
     /// Directives before the proxy of which it is not known whether they take the requests, in words; empty: none.
     pub unsure: String,
+    /// Where they are reached; names that must be resolved are not among them.
+    pub behind: Vec<Endpoint>,
     /// How many of them have an address and a port, so that local ports are used.
     pub inet: u64,
     /// Requests that each gets at once (`unhealthy_request_count`).
@@ -101,6 +104,7 @@ impl Facts {
             multiplexed: route.as_ref().and_then(|route| route.proxy).is_some_and(is_multiplexed),
             asked: requests.host.clone(),
             unsure: route.as_ref().map(|route| unsure(config, route)).unwrap_or_default(),
+            behind: distinct.iter().filter_map(|text| Endpoint::parse(text)).collect(),
             inet: distinct.iter().filter(|text| Upstream::parse(text).host.is_some()).count() as u64,
             no_fails_allowed: max_requests.is_some() && !forgiving,
             max_requests,

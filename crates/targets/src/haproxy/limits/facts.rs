@@ -15,6 +15,7 @@ use crate::haproxy::settings::{
 };
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 
 /// Descriptors that HAProxy sets aside before it counts anything (src/haproxy.c: `global.maxsock = 10`).
 const RESERVED: u64 = 10;
@@ -76,6 +77,8 @@ pub struct Facts {
     pub tunnel_timeout: Option<(&'static str, SourcedValue<Span>)>,
     /// Whether there is an address and a port of a server, so that local ports are used.
     pub inet: bool,
+    /// Where servers are reached; names that must be resolved are not among them.
+    pub behind: Vec<Endpoint>,
     /// `listen(2)`'s queue.
     pub backlog: SourcedValue<u32>,
     /// net.core.somaxconn.
@@ -118,6 +121,8 @@ impl Facts {
             .map(|h| (TIMEOUT_QUEUE.directive, h))
             .or_else(|| time(&TIMEOUT_CONNECT).map(|h| (TIMEOUT_CONNECT.directive, h)));
         let address = |s: &Server<'_>| Address::parse(s.found.arg(first_parameter(s.found) - 1).unwrap_or_default());
+        let behind = used.iter().filter_map(|s| Endpoint::parse(s.found.arg(first_parameter(s.found) - 1)?));
+        let behind = behind.collect();
         let inet = used.iter().any(|s| matches!(address(s), Address::Inet { .. }));
         let rates = [MAXCONNRATE, RATE_LIMIT_SESSIONS, MAXSESSRATE].into_iter();
         let rate = |s: &Setting| match s.name == RATE_LIMIT_SESSIONS.name {
@@ -154,6 +159,7 @@ impl Facts {
             server_timeout: time(&TIMEOUT_SERVER),
             tunnel_timeout: tunnel_timeout(time).filter(|_| requests.websocket),
             inet,
+            behind,
             somaxconn: machine.somaxconn,
             threads,
             cores: machine.cores,

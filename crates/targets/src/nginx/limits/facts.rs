@@ -2,6 +2,7 @@
 //! can be tested without a server.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use genkai_model::limit::Ceiling;
 use genkai_model::units::Span;
@@ -66,8 +67,8 @@ pub struct Upstream {
     pub name: SourcedValue<()>,
     /// TCP addresses; Unix sockets and names that were not resolved are not among them.
     pub addresses: Vec<SocketAddr>,
-    /// Servers in regular use that listen on a Unix socket.
-    pub unix: u32,
+    /// Unix sockets of servers in regular use.
+    pub sockets: Vec<PathBuf>,
     /// Servers in regular use (neither `backup` nor `down`).
     pub servers: u32,
     /// `max_conns` of each server, those that are `backup` after the others: they take what the others have no room for. None: at least

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
@@ -353,7 +354,7 @@ impl Reading<'_> {
         let mut upstream = Upstream {
             name: self.held(&pass.found, (), written.clone()),
             addresses: Vec::new(),
-            unix: 0,
+            sockets: Vec::new(),
             servers: 1,
             max_conns: None,
             max_fails: None,
@@ -367,7 +368,7 @@ impl Reading<'_> {
         match (&pass.target, self.config.upstreams().iter().find(|u| is(u))) {
             (Target::Address(address), _) => {
                 upstream.addresses.extend(socket(address));
-                upstream.unix = u32::from(is_unix(address));
+                upstream.sockets.extend(unix(address));
             }
             (_, Some(group)) => self.group(group, &mut upstream),
             (_, None) => upstream.addresses.extend(written.parse::<SocketAddr>().ok()),
@@ -392,7 +393,7 @@ impl Reading<'_> {
         upstream.max_fails = leaves.then(|| self.held(&first.found, (), each.join(", ")));
         upstream.resolved = takes.iter().find_map(|s| s.address.as_ref().map_or(s.found.arg(0), name));
         upstream.addresses = used.iter().filter_map(|s| socket(s.address.as_ref()?)).collect();
-        upstream.unix = used.iter().filter(|s| s.address.as_ref().is_some_and(is_unix)).count() as u32;
+        upstream.sockets = used.iter().filter_map(|s| unix(s.address.as_ref()?)).collect();
         upstream.servers = used.len() as u32;
         upstream.shared = group.zone;
         // CHANGES of 1.29.7: 32 connections by default in an explicit group.
@@ -448,9 +449,12 @@ fn name(address: &Address) -> Option<String> {
     }
 }
 
-/// Whether an address is that of a Unix socket.
-fn is_unix(address: &Address) -> bool {
-    matches!(address, Address::Unix(_))
+/// The path of a Unix socket.
+fn unix(address: &Address) -> Option<PathBuf> {
+    match address {
+        Address::Unix(path) => Some(path.into()),
+        Address::Inet { .. } => None,
+    }
 }
 
 /// A TCP address that needs no resolver.

@@ -18,7 +18,7 @@ fn behind() -> Upstream {
     Upstream {
         name: SourcedValue { value: (), written: "backend".into(), origin: Origin::Given },
         addresses: vec!["127.0.0.1:9".parse().unwrap()],
-        unix: 0,
+        sockets: Vec::new(),
         servers: 1,
         max_conns: None,
         max_fails: None,
@@ -329,7 +329,7 @@ fn every_message_that_is_recognised_belongs_to_a_limit() {
     };
     let upstream = Upstream {
         max_conns: Some(SourcedValue { value: vec![1], written: "1".into(), origin: Origin::Given }),
-        unix: 1,
+        sockets: vec!["/run/php.sock".into()],
         ..behind()
     };
     let facts = Facts { limit_conn: vec![zone("per")], limit_req: vec![req], upstream: Some(upstream), ..proxy(512) };

@@ -39,7 +39,7 @@ fn refusing(upstream: &Upstream) -> Limit {
 /// The accept queue of an upstream that listens on a Unix socket: a connect that finds it full fails at once. What is behind it does not
 /// accept as fast as requests come; its backlog is in its own configuration.
 fn queue(upstream: &Upstream) -> Option<Limit> {
-    (upstream.unix > 0).then(|| Limit {
+    (!upstream.sockets.is_empty()).then(|| Limit {
         caps:
             "its accept queue is full: all its workers are busy, and as many requests wait as its listen backlog allows"
                 .to_owned(),

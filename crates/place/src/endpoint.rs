@@ -1,0 +1,180 @@
+//! A place where a server is reached, whoever started it: which processes listen there, and how many connections it has.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use procfs::net::{TcpNetEntry, TcpState, UnixState};
+use procfs::process::{FDTarget, Process, all_processes};
+
+use crate::diag::{self, Question, ends};
+use crate::listener;
+
+/// linux/tcp_states.h.
+const TCP_ESTABLISHED: u32 = 1;
+
+/// Where a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Endpoint {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+}
+
+/// Who listens there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listener {
+    /// Nobody on this machine (in this network namespace).
+    Nobody,
+    /// Processes that may not be looked at: another user's.
+    Hidden,
+    /// The process from which the others that hold the listening socket were forked.
+    Process(u32),
+}
+
+/// Connections of a server, as the kernel counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// That the server has accepted and not closed.
+    pub accepted: u64,
+    /// That wait to be accepted.
+    pub waiting: u64,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Tcp(address) => write!(f, "{address}"),
+            Endpoint::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl Endpoint {
+    /// Reads `address:port`, `localhost:port`, and the path of a Unix socket, alone or after `unix:`, `unix@` or `unix/`. None for names
+    /// that must be resolved, and for anything else.
+    pub fn parse(text: &str) -> Option<Endpoint> {
+        let path = ["unix:", "unix@", "unix/"].iter().find_map(|before| text.strip_prefix(before)).unwrap_or(text);
+        if path.starts_with('/') {
+            return Some(Endpoint::Unix(path.into()));
+        }
+        let address =
+            text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+        address.parse().ok().map(Endpoint::Tcp)
+    }
+
+    /// Who listens there.
+    pub fn listener(&self) -> Listener {
+        let inodes = self.listening();
+        if inodes.is_empty() {
+            return Listener::Nobody;
+        }
+        let holds = |process: &Process| {
+            let descriptors = process.fd().ok().into_iter().flatten().flatten();
+            descriptors.into_iter().any(|fd| matches!(fd.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
+        };
+        let holders: Vec<Process> = all_processes().into_iter().flatten().flatten().filter(holds).collect();
+        let pids: BTreeSet<i32> = holders.iter().map(|process| process.pid).collect();
+        let forked = |process: &&Process| process.stat().is_ok_and(|stat| pids.contains(&stat.ppid));
+        let first = holders.iter().find(|process| !forked(process)).map(|process| process.pid);
+        first.or(pids.first().copied()).map_or(Listener::Hidden, |pid| Listener::Process(pid as u32))
+    }
+
+    /// Inodes of the sockets that listen there.
+    fn listening(&self) -> BTreeSet<u64> {
+        match self {
+            Endpoint::Tcp(address) => {
+                let takes = |entry: &TcpNetEntry| {
+                    let local = entry.local_address;
+                    let same = local.ip() == address.ip() || local.ip().is_unspecified();
+                    entry.state == TcpState::Listen && local.port() == address.port() && same
+                };
+                let all = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
+                all.filter(takes).map(|entry| entry.inode).collect()
+            }
+            Endpoint::Unix(path) => {
+                let all = procfs::net::unix().into_iter().flatten();
+                // A listener is not connected itself (unix_seq_show, net/unix/af_unix.c).
+                all.filter(|entry| entry.path.as_ref() == Some(path) && entry.state == UnixState::UNCONNECTED)
+                    .map(|entry| entry.inode)
+                    .collect()
+            }
+        }
+    }
+
+    /// Its connections from this machine. None when the kernel does not tell.
+    pub fn connections(&self) -> Option<Connections> {
+        match self {
+            Endpoint::Tcp(address) => {
+                let waiting = u64::from(listener::queue(*address)?.waiting);
+                let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 } as u8;
+                let established = Question { family, states: 1 << TCP_ESTABLISHED, memory: false, to: address.port() };
+                let mut all = 0_u64;
+                let to = |payload: &[u8]| ends(payload).is_some_and(|(_, remote)| remote == *address);
+                diag::dump(established, |payload| all += u64::from(to(payload))).ok()?;
+                Some(Connections { accepted: all.saturating_sub(waiting), waiting })
+            }
+            Endpoint::Unix(path) => {
+                // The server's ends carry the listener's path; those that nobody has accepted yet have no inode.
+                let ends: Vec<_> =
+                    procfs::net::unix().ok()?.into_iter().filter(|e| e.path.as_ref() == Some(path)).collect();
+                let count =
+                    |of: &dyn Fn(&procfs::net::UnixNetEntry) -> bool| ends.iter().filter(|e| of(e)).count() as u64;
+                Some(Connections {
+                    accepted: count(&|e| e.inode != 0 && e.state == UnixState::CONNECTED),
+                    waiting: count(&|e| e.inode == 0),
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    use super::*;
+
+    #[test]
+    fn places_are_read_as_products_write_them() {
+        let tcp = |text: &str| Some(Endpoint::Tcp(text.parse().unwrap()));
+        assert_eq!(Endpoint::parse("10.0.0.1:80"), tcp("10.0.0.1:80"));
+        assert_eq!(Endpoint::parse("localhost:80"), tcp("127.0.0.1:80"));
+        assert_eq!(Endpoint::parse("[::1]:80"), tcp("[::1]:80"));
+        for text in ["/run/a.sock", "unix:/run/a.sock", "unix@/run/a.sock", "unix//run/a.sock"] {
+            assert_eq!(Endpoint::parse(text), Some(Endpoint::Unix("/run/a.sock".into())), "{text}");
+        }
+        for text in ["a.example:80", "127.0.0.1", "", ":80", "unix:run/a.sock"] {
+            assert_eq!(Endpoint::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_unix_socket_tells_who_listens_and_who_waits() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sock");
+        let endpoint = Endpoint::Unix(path.clone());
+        assert_eq!(endpoint.listener(), Listener::Nobody);
+        let listener = UnixListener::bind(&path).unwrap();
+        assert_eq!(endpoint.listener(), Listener::Process(std::process::id()));
+        let clients: Vec<UnixStream> = (0..3).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        let accepted = listener.accept().unwrap();
+        assert_eq!(endpoint.connections(), Some(Connections { accepted: 1, waiting: 2 }));
+        drop((accepted, clients));
+    }
+
+    #[test]
+    fn a_tcp_socket_tells_who_listens_and_who_waits() {
+        let listener = TcpListener::bind("127.57.0.2:0").unwrap();
+        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
+        assert_eq!(endpoint.listener(), Listener::Process(std::process::id()));
+        let clients: Vec<TcpStream> =
+            (0..3).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
+        let accepted = listener.accept().unwrap();
+        assert_eq!(endpoint.connections(), Some(Connections { accepted: 1, waiting: 2 }));
+        drop((accepted, clients));
+    }
+}

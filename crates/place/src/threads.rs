@@ -1,0 +1,71 @@
+//! How much of a core the busiest thread of some processes takes.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::Instant;
+
+/// Threads, looked at again and again.
+#[derive(Debug)]
+pub struct Threads {
+    /// Time each thread had on a processor at the last look, nanoseconds, by process and thread.
+    before: HashMap<(u32, u32), u64>,
+    looked: Instant,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Threads { before: HashMap::new(), looked: Instant::now() }
+    }
+}
+
+impl Threads {
+    /// The largest share of a core that a thread of `processes` took since the look before; none at the first look, and where the kernel
+    /// keeps no account of it (`/proc/PID/task/TID/schedstat`, proc(5)).
+    pub fn busiest(&mut self, processes: impl IntoIterator<Item = u32>) -> Option<f64> {
+        let now = Instant::now();
+        let wall = now.duration_since(self.looked).as_nanos().max(1) as f64;
+        let times: HashMap<_, _> = processes.into_iter().flat_map(of).collect();
+        let since = |(thread, time): (&(u32, u32), &u64)| Some(time.saturating_sub(*self.before.get(thread)?));
+        let most = times.iter().filter_map(since).max();
+        (self.before, self.looked) = (times, now);
+        most.map(|most| most as f64 / wall)
+    }
+}
+
+/// Each thread of a process with its time on a processor.
+fn of(process: u32) -> Vec<((u32, u32), u64)> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
+    let one = |thread: u32| {
+        let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
+        Some(((process, thread), text.split_whitespace().next()?.parse().ok()?))
+    };
+    tasks.flatten().filter_map(|entry| one(entry.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_works_is_seen_beside_those_that_wait() {
+        let own = || [std::process::id()];
+        let mut threads = Threads::default();
+        assert_eq!(threads.busiest(own()), None);
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            threads.busiest(own());
+            std::thread::sleep(Duration::from_millis(100));
+            let seen = threads.busiest(own());
+            stop.store(true, Ordering::Relaxed);
+            assert!(seen.is_some_and(|share| share > 0.0 && share < 1.5), "{seen:?}");
+        });
+    }
+}

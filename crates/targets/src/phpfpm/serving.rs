@@ -1,0 +1,214 @@
+//! A pool of php-fpm's that somebody else started: its configuration, its children, its accept queue, its log.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use genkai_model::evidence::LogLine;
+use genkai_model::limit::{Law, Limit, Origin, Strength};
+use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
+use genkai_place::log_lines::{self, ParsedLine};
+use genkai_place::tail::Tail;
+use genkai_place::usage::Usage;
+
+use super::config;
+use super::limits::{self, Pool};
+use crate::files::entry::Entries;
+use crate::limits::{log, reached};
+use crate::product::{Cost, Served};
+use crate::settings::SourcedValue;
+
+/// Children of the pool that there are; after its subject.
+const CHILDREN: &str = "children";
+/// Children that have a connection; after its subject.
+const BUSY: &str = "busy";
+/// Connections that wait for a child; after its subject.
+const QUEUED: &str = "queued";
+
+/// Part of what processors can do for it from which on a full pool may be theirs.
+const FED: f64 = 0.7;
+
+/// A pool as it runs.
+#[derive(Debug)]
+pub(super) struct Serving {
+    pool: Pool,
+    /// Where the pool begins, `path:line`.
+    place: String,
+    limits: Vec<Limit>,
+    log: Option<Tail>,
+    /// What a request costs when nothing else is asked, where that was tried.
+    cost: Option<Cost>,
+}
+
+/// Process `pid` as php-fpm's master, whose title names its configuration.
+pub(super) fn serves(
+    pid: u32,
+    endpoint: &Endpoint,
+    machine: &Machine,
+    memory: u64,
+) -> Option<Result<Box<dyn Served>, String>> {
+    let found = Serving::find(&main(pid)?, endpoint, machine, memory);
+    Some(found.map(|serving| Box::new(serving) as Box<dyn Served>))
+}
+
+impl Serving {
+    /// The pool that listens at `endpoint`, of a master that was started with `main`.
+    fn find(main: &Path, endpoint: &Endpoint, machine: &Machine, memory: u64) -> Result<Serving, String> {
+        let config = config::read(main).map_err(|e| e.to_string())?;
+        let names = config::pools(&config);
+        let name = names.iter().find(|name| listens(&config, name, endpoint));
+        let name = name.ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
+        let pool = Pool::of(&config, name, machine);
+        let first = config.all().iter().find(|entry| entry.section == **name).map(|entry| config.place(entry));
+        let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
+        Ok(Serving {
+            place: first.unwrap_or_else(|| main.display().to_string()),
+            limits: limits::of(&config, std::slice::from_ref(&pool), machine, memory),
+            log: log.filter(|path| path.is_absolute()).map(Tail::open),
+            pool,
+            cost: None,
+        })
+    }
+
+    /// Its children as a limit, with the signs that can be seen from outside. It is somebody else's: genkai changes nothing of it.
+    fn children(&self, limit: &Limit, subject: &str) -> Limit {
+        let metric = |name: &str| format!("{subject}.{name}");
+        let place = placed(&limit.origin);
+        let caps =
+            format!("{}; to lift it, raise pm.max_children{place}, as far as processors and memory reach", limit.caps);
+        let mut own = Limit { remedy: None, caps, ..limit.clone() };
+        let Law::Workers { workers, service, .. } = &mut own.law else { return own };
+        // Where processors cannot feed all children, the pool fills because each child waits for its processor: the same signs, another
+        // cause, and more children would not help.
+        let (mut exhausted, mut waiting) = (Strength::Decisive, Strength::Supports);
+        if let Some(cost) = self.cost {
+            let (took, works) = (seconds(cost.service), seconds(cost.processor));
+            let (pool, processors) = (*workers / took, f64::from(cost.cores) / works);
+            *service = Some(took);
+            own.formula = format!(
+                "{workers} children / {:.0} ms a request (asked alone, before any load) = {pool:.0} requests/s at most (processors: \
+                 {processors:.0})",
+                took * 1e3
+            );
+            if pool > FED * processors {
+                (exhausted, waiting) = (Strength::Consistent, Strength::Consistent);
+            }
+        }
+        own.signatures = vec![
+            log(&self.signature(), exhausted),
+            reached(&metric(BUSY), *workers, Strength::Consistent),
+            reached(&metric(QUEUED), 1.0, waiting),
+        ];
+        own
+    }
+
+    /// What the pool's own message is called.
+    fn signature(&self) -> String {
+        format!("php-fpm.{}.max_children.reached", self.pool.name)
+    }
+}
+
+impl Served for Serving {
+    fn told(&self) -> String {
+        let Pool { name, children, .. } = &self.pool;
+        let most = |most: &SourcedValue<u64>| format!(", pm.max_children {}{}", most.written, placed(&most.origin));
+        let most = children.as_ref().map(most);
+        format!("php-fpm's pool {name} ({}){}", self.place, most.unwrap_or_default())
+    }
+
+    fn costs(&mut self, cost: Cost) {
+        self.cost = Some(cost);
+    }
+
+    fn limits(&self, subject: &str) -> Vec<Limit> {
+        // What else the pool has shows itself to nobody outside.
+        let seen = |limit: &Limit| match limit.law {
+            Law::Workers { .. } => Some(self.children(limit, subject)),
+            Law::Backlog { value } => Some(Limit {
+                remedy: None,
+                signatures: vec![reached(&format!("{subject}.{QUEUED}"), value - 1.0, Strength::Decisive)],
+                ..limit.clone()
+            }),
+            _ => None,
+        };
+        self.limits.iter().filter_map(seen).collect()
+    }
+
+    fn look(&self, endpoint: &Endpoint, usage: &Usage) -> BTreeMap<String, f64> {
+        let children = titled(usage, &format!("php-fpm: pool {}", self.pool.name));
+        let mut seen = BTreeMap::from([(CHILDREN.to_owned(), children as f64)]);
+        if let Some(connections) = endpoint.connections() {
+            seen.insert(BUSY.to_owned(), connections.accepted.min(children) as f64);
+            seen.insert(QUEUED.to_owned(), connections.waiting as f64);
+        }
+        seen
+    }
+
+    fn logs(&mut self, subject: &str) -> Vec<LogLine> {
+        let lines = self.log.as_mut().map(Tail::lines).unwrap_or_default();
+        let (of, signature) = (format!("[pool {}] server reached", self.pool.name), self.signature());
+        let bad = |line: &&str| ["WARNING", "ERROR", "ALERT"].contains(&level(line));
+        log_lines::aggregate(subject, lines.iter().map(String::as_str).filter(bad), |line| ParsedLine {
+            level: level(line),
+            gist: line,
+            signature: (line.contains(&of) && line.contains("max_children setting")).then(|| signature.clone().into()),
+        })
+    }
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_secs_f64().max(1e-6)
+}
+
+/// Processes of a tree whose title is `title`.
+fn titled(usage: &Usage, title: &str) -> u64 {
+    let is = |pid: u32| {
+        let text = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&text).trim_end_matches(['\0', ' ']) == title
+    };
+    usage.processes.iter().filter(|one| is(one.pid)).count() as u64
+}
+
+/// Where a value stands: ` (path:line)`; empty where it stands in no file.
+fn placed(origin: &Origin) -> String {
+    match origin {
+        Origin::File { path, line } => format!(" ({}:{line})", path.display()),
+        _ => String::new(),
+    }
+}
+
+/// The severity of a line as php-fpm writes it (zlog.c); empty where it has none.
+fn level(line: &str) -> &str {
+    line.split_once("] ").and_then(|(_, rest)| rest.split_once(": ")).map_or("", |(level, _)| level)
+}
+
+/// The configuration that a master was started with, as its title tells (sapi/fpm/fpm/fpm_env.c: `master process (PATH)`).
+fn main(pid: u32) -> Option<PathBuf> {
+    let title = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let title = String::from_utf8_lossy(&title).into_owned();
+    let path = title.split_once("master process (")?.1.split_once(')')?.0;
+    // As it was given on the command line; an absolute one replaces the folder.
+    let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+    Some(folder.join(path))
+}
+
+/// Whether the pool's `listen` is this place: `/path`, `port`, `address:port`; `$pool` stands for its name (fpm_conf.c).
+fn listens(config: &Entries, name: &str, endpoint: &Endpoint) -> bool {
+    let Some(entry) = config.value_in(name, "listen") else { return false };
+    let listen = entry.value().replace("$pool", name);
+    match endpoint {
+        Endpoint::Unix(path) => Path::new(&listen) == path,
+        Endpoint::Tcp(address) => {
+            let port = |text: &str| text.parse() == Ok(address.port());
+            match listen.rsplit_once(':') {
+                None => port(&listen),
+                Some((host, number)) => {
+                    let host = host.trim_matches(['[', ']']);
+                    let every = ["", "*", "0.0.0.0", "::"].contains(&host);
+                    port(number) && (every || host.parse() == Ok(address.ip()) || host == "localhost")
+                }
+            }
+        }
+    }
+}
