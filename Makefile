@@ -55,8 +55,9 @@ drill: packages-test build ## Faults put in on purpose, and look-alikes: is the 
 differential: packages-test ## What is read from configurations against what the servers make of them, 2,000 a product (an hour)
 	GENKAI_DIFFERENTIAL=2000 GENKAI_PREDICTIONS=1 cargo test --locked -p genkai-targets --test haproxy_differential --test haproxy_loads -- --nocapture
 	GENKAI_DIFFERENTIAL=2000 cargo test --locked -p genkai-targets --test nginx_differential --test squid_asked -- --nocapture what_keeps
-	GENKAI_DIFFERENTIAL=2000 cargo test --locked -p genkai-targets --test caddy_asked --test varnish_asked -- --nocapture
-	GENKAI_DIFFERENTIAL=200 cargo test --locked -p genkai-targets --test nginx_differential -- --nocapture what_runs
+	GENKAI_DIFFERENTIAL=500 cargo test --locked -p genkai-targets --test nginx_differential --test squid_asked -- --nocapture what_runs what_a_running
+	GENKAI_DIFFERENTIAL=2000 cargo test --locked -p genkai-targets --test caddy_asked -- --nocapture
+	GENKAI_DIFFERENTIAL=600 cargo test --locked -p genkai-targets --test varnish_asked -- --nocapture
 	GENKAI_DIFFERENTIAL=2000 cargo test --locked -p genkai-targets --test nginx_ways -- --nocapture
 	GENKAI_DIFFERENTIAL=2000 GENKAI_DIFFERENTIAL_LOADS=20 cargo test --locked -p genkai-targets --test asked -- --nocapture
 

@@ -35,8 +35,8 @@ pub fn examine(machine: Machine, asked: Option<u64>) -> Checkup {
         descriptors(&machine, &holds, asked),
         files(&machine, &holds, asked),
         ports(&machine, &holds),
-        queue("net.core.somaxconn", machine.somaxconn, "longest accept queue of a server"),
-        queue("net.ipv4.tcp_max_syn_backlog", machine.syn_backlog, "half-open connections of a listener"),
+        queue(machine.somaxconn),
+        half_open(machine.syn_backlog),
         memory(&machine, &holds, asked),
         buffers(&machine),
         cores(&machine),
@@ -142,14 +142,27 @@ fn ports(machine: &Machine, holds: &Holds) -> Item {
     }
 }
 
-fn queue(name: &str, value: u64, what: &str) -> Item {
-    let low = value < ENOUGH_QUEUE / 4;
+fn queue(value: u64) -> Item {
+    let (name, low) = ("net.core.somaxconn", value < ENOUGH_QUEUE / 4);
     Item {
         name: name.to_owned(),
         value: value.to_string(),
-        means: format!("{what}: bursts of new connections beyond it are dropped and tried again after a second"),
+        means: "longest accept queue of a server: bursts of new connections beyond it are dropped and tried again after a second"
+            .to_owned(),
         state: state(false, low),
         raise: low.then(|| sysctl(name, ENOUGH_QUEUE)),
+    }
+}
+
+/// It counts only without SYN cookies (tcp(7); Linux net/ipv4/tcp_input.c: `tcp_conn_request`). Measured: with them 3,800 half-open ones at 2,048.
+fn half_open(value: u64) -> Item {
+    Item {
+        name: "net.ipv4.tcp_max_syn_backlog".to_owned(),
+        value: value.to_string(),
+        means: "half-open connections of a listener, only where net.ipv4.tcp_syncookies is 0; else the accept queue bounds them"
+            .to_owned(),
+        state: State::Good,
+        raise: None,
     }
 }
 
@@ -208,7 +221,12 @@ fn servers(machine: &Machine) -> Item {
     Item {
         name: "servers".to_owned(),
         value: if all.is_empty() { "none found".to_owned() } else { all.join(", ") },
-        means: if none { "`genkai tune` needs one" } else { "`genkai tune` can run them" }.to_owned(),
+        means: if none {
+            "`genkai tune` needs one"
+        } else {
+            "genkai can start them; `genkai tune --help` names those that it can tune"
+        }
+        .to_owned(),
         state: state(false, none),
         raise: package.map(|package| Raise {
             command: format!("apt-get install {package}"),

@@ -17,7 +17,7 @@ pub(crate) fn run(command: &Explain) -> Result<Exit, Failure> {
     let mut exit = Exit::Holds;
     for (i, config) in command.configs.iter().enumerate() {
         let explanation = explain::explain(command.product.as_deref(), config, &requests)?;
-        if !explanation.remarks.is_empty() {
+        if explanation.mistakes().next().is_some() {
             exit = Exit::Fails;
         }
         if i > 0 && !command.json {

@@ -248,7 +248,7 @@ fn what_is_wrong_with_pools_of_php_fpm() {
     }
     assert_eq!(seen.len(), 6, "{:?}", explanation.remarks);
     let children = explanation.limits.iter().find(|l| l.id == "php-fpm.www.pm.max_children").unwrap();
-    assert!(children.formula.contains("40 at 100 ms"), "{}", children.formula);
+    assert!(children.formula.contains("30 at 100 ms"), "process.max gives 3 of 4: {}", children.formula);
     assert!(matches!(&children.origin, Origin::File { line: 5, .. }), "{:?}", children.origin);
 }
 

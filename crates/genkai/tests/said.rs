@@ -45,7 +45,7 @@ fn chosen() -> Vec<PathBuf> {
 }
 
 /// Fields of a finding that quote numbers: what is configured, computed by a formula from that, or was written by a server or its user.
-const QUOTED: [&str; 27] = [
+const QUOTED: [&str; 30] = [
     "advice",
     "caps",
     "changes",
@@ -55,6 +55,7 @@ const QUOTED: [&str; 27] = [
     "failure",
     "formula",
     "from",
+    "kind",
     "limit",
     "minimum",
     "name",
@@ -73,6 +74,8 @@ const QUOTED: [&str; 27] = [
     "text",
     "to",
     "value",
+    "version",
+    "who",
 ];
 
 fn field(address: &str) -> &str {

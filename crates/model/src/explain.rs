@@ -23,8 +23,20 @@ pub struct Explanation {
     pub predictions: Vec<Predicted>,
     /// Settings that count time.
     pub timers: Vec<Timer>,
-    /// What is wrong, or is not what it seems.
+    /// What is wrong, or is not what it seems; and what the configuration alone does not tell.
     pub remarks: Vec<Remark>,
+}
+
+impl Explanation {
+    /// What is wrong, or is not what it seems.
+    pub fn mistakes(&self) -> impl Iterator<Item = &Remark> {
+        self.remarks.iter().filter(|remark| remark.kind != RemarkKind::Unsure)
+    }
+
+    /// What the configuration alone does not tell.
+    pub fn open(&self) -> impl Iterator<Item = &Remark> {
+        self.remarks.iter().filter(|remark| remark.kind == RemarkKind::Unsure)
+    }
 }
 
 /// A setting that ends something after a time.
@@ -71,4 +83,7 @@ pub enum RemarkKind {
     Clamped,
     /// It has no effect here.
     Ignored,
+    /// Nothing is wrong: what it does to requests is decided by more than the configuration, so that limits count only those that it
+    /// lets through.
+    Unsure,
 }

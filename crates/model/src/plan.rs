@@ -145,6 +145,9 @@ impl Stored {
     }
 }
 
+/// How many times the load asked for the test of a cause may send, to see the next limit; or the headroom, if that is more.
+pub const FARTHEST: f64 = 2.0;
+
 /// How the answer is found.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Procedure {

@@ -145,6 +145,11 @@ impl Squid {
              netdb_filename none\npid_filename {at}/pid\ncache_log {at}/cache.log\naccess_log none\ncoredump_dir {at}\nhttp_access allow all\n\
              cache deny all\nshutdown_lifetime 0 seconds\ncachemgr_passwd none config\nlogformat asked %ts\n{more}"
         );
+        // Rules of the case's own come in the place of that one.
+        let text = match more.contains("http_access") {
+            true => text.replacen("http_access allow all\n", "", 1),
+            false => text,
+        };
         fs::write(dir.path().join("squid.conf"), text).unwrap();
         let mut command = Command::new("squid");
         command.args(["-N", "-n", &format!("asked{port}"), "-f"]).arg(dir.path().join("squid.conf"));
@@ -212,15 +217,17 @@ fn peers_and_clients_are_let_in_as_predicted() {
     }
     let mut seen = Vec::new();
     for (caps, more, id) in [
-        (&[10][..], "", "squid.max_conn"),
+        (&[10][..], "server_persistent_connections off\n", "squid.max_conn"),
         (&[7], "server_persistent_connections off\n", "squid.max_conn"),
-        (&[4, 9], "", "squid.max_conn"),
+        (&[4, 9], "server_persistent_connections off\n", "squid.max_conn"),
         (&[5, 6, 7], "server_persistent_connections off\n", "squid.max_conn"),
         (&[500], "client_ip_max_connections 12\n", "squid.client_ip_max_connections"),
         (&[500], "client_ip_max_connections 0x10\n", "squid.client_ip_max_connections"),
         (&[500], "client_ip_max_connections 3\n", "squid.client_ip_max_connections"),
-        (&[6, 2], "workers 1\n", "squid.max_conn"),
-        (&[3], "client_persistent_connections off\n", "squid.max_conn"),
+        (&[500], "acl m maxconn 6\nhttp_access deny m\nhttp_access allow all\n", "squid.http_access"),
+        (&[500], "acl m maxconn 9\nacl n maxconn 4\nhttp_access allow !n\n", "squid.http_access"),
+        (&[6, 2], "workers 1\nserver_persistent_connections off\n", "squid.max_conn"),
+        (&[3], "client_persistent_connections off\nserver_persistent_connections off\n", "squid.max_conn"),
         (&[500], "max_filedescriptors 128\n", "squid.max_filedescriptors"),
         (&[500], "max_filedesc 200\n", "squid.max_filedescriptors"),
     ] {
@@ -300,7 +307,8 @@ const OLD_NAMES: [&str; 2] = ["pconn_timeout", "persistent_request_timeout"];
 
 /// A configuration that answers when it runs, some directives more than once.
 fn runnable(draw: &mut Draw) -> String {
-    let mut text = String::new();
+    // Where peers keep connections, how many clients they serve is no number.
+    let mut text = String::from("server_persistent_connections off\n");
     for _ in 0..2 + draw.below(6) {
         let line = match draw.below(16) {
             0 => format!("client_ip_max_connections {}", draw.of(&["-1", "64", "0x10", "010", "7"])),

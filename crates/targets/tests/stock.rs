@@ -15,8 +15,9 @@ fn told(product: &str, path: &Path) -> Option<Vec<Remark>> {
     }
     let explained = catalog::explain(Some(product), path, &Requests::to("localhost", "/"));
     let mut remarks = explained.unwrap_or_else(|e| panic!("{}: {e}", path.display())).remarks;
-    // What this machine does not give is no fault of the file.
-    remarks.retain(|remark| remark.kind != RemarkKind::Clamped && !remark.text.contains("RLIMIT_NOFILE"));
+    // What this machine does not give is no fault of the file, and what the file alone does not tell is none.
+    remarks.retain(|remark| !matches!(remark.kind, RemarkKind::Clamped | RemarkKind::Unsure));
+    remarks.retain(|remark| !remark.text.contains("RLIMIT_NOFILE"));
     Some(remarks)
 }
 

@@ -4,7 +4,7 @@ use genkai_model::event::{Change, Purpose};
 use genkai_model::finding::Predicted;
 use genkai_model::limit::Limit;
 use genkai_model::load::Arrivals;
-use genkai_model::plan::Plan;
+use genkai_model::plan::{FARTHEST, Plan};
 use genkai_model::units::{Range, Span};
 
 use super::TrialPlan;
@@ -13,8 +13,6 @@ use crate::capacity::remedy::{self, Lift};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
 use crate::diagnosis::attribute::{self, STEEP};
 
-/// How far beyond the load asked for a counterfactual may go to see the next limit.
-const FARTHEST: f64 = 2.0;
 /// The most that a formula is stretched when fewer clients fitted than it says.
 const STRETCH: f64 = 8.0;
 

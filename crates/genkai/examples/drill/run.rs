@@ -4,6 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use genkai_model::statement::Statement;
+use serde_json::Value;
+
 use crate::cases::{Case, ROOMS};
 use crate::inside::Entered;
 use crate::judge::{Judged, Mark, judge};
@@ -42,9 +45,20 @@ pub(crate) fn run<'c>(case: &'c Case, genkai: &Path, dir: &Path) -> Done<'c> {
     let began = Instant::now();
     let judged = Entered::make(&case.inside, dir).map_err(Unjudged::Skipped).and_then(|inside| {
         let verdict = answer(case, genkai, dir, &inside).map_err(Unjudged::Failed)?;
+        follows(&verdict, &dir.join("out")).map_err(Unjudged::Failed)?;
         judge(case, &verdict).map_err(Unjudged::Failed)
     });
     Done { case, judged, again: None, took: began.elapsed() }
+}
+
+/// Whether all that a verdict states follows from the record beside it, by the second computation.
+fn follows(verdict: &str, out: &Path) -> Result<(), String> {
+    let verdict: Value = serde_json::from_str(verdict).map_err(|e| e.to_string())?;
+    let Some(stated) = verdict.get("statements") else { return Ok(()) };
+    let stated: Vec<Statement> = serde_json::from_value(stated.clone()).map_err(|e| e.to_string())?;
+    let lines = std::fs::read_to_string(out.join("run.jsonl")).map_err(|e| e.to_string())?;
+    let checked = genkai_check::check(&lines, &verdict, &stated)?;
+    if checked.holds() { Ok(()) } else { Err(format!("the verdict does not follow from its record: {checked:?}")) }
 }
 
 impl Done<'_> {

@@ -193,6 +193,8 @@ pub(crate) struct SearchFlags {
     #[arg(long, value_name = "N", value_parser = pairs, hide_short_help = true)]
     pub(crate) pairs: Option<u32>,
     /// Multiple of the requested load that the proposal must hold
+    ///
+    /// The test of a cause sends this much; or up to twice the requested load, where the next limit is predicted within that.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.2, hide_short_help = true)]
     pub(crate) headroom: f64,
     /// Most limits to raise, one after another

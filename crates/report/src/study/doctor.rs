@@ -10,7 +10,10 @@ pub fn doctor(checkup: &Checkup) -> Document {
     let (machine, holds) = (&checkup.machine, &checkup.holds);
     let each = figure::count(holds.one_process);
     let asked = checkup.asked.map(|asked| match &checkup.flags {
-        Some(flags) => format!("{} fit: genkai load ws://... {flags}", figure::count(asked)),
+        Some(flags) => format!(
+            "{} fit, if the server may open as many descriptors: genkai load ws://... {flags}",
+            figure::count(asked)
+        ),
         None => format!("{} do not fit", figure::count(asked)),
     });
     let facts = [

@@ -7,25 +7,33 @@ use genkai_model::limit::{Law, Limit, Origin};
 use crate::document::{Block, Document, Section, Tone};
 use crate::{clean, figure, words};
 
-/// The explanation: what is wrong, the limits (the tightest first), the timers.
+/// The explanation: what is wrong, what is not told, the limits (the tightest first), the timers.
 pub fn explain(explanation: &Explanation) -> Document {
     let main = explanation.files.first().map(|f| clean::line(&f.display().to_string())).unwrap_or_default();
     let files = figure::plural(explanation.files.len() as u64, "file", "files");
     let title = format!("{}: {main} ({files} read, nothing started)", clean::line(&explanation.product));
-    let sections = [remarks(&explanation.remarks), limits(explanation)].into_iter().chain(timers(&explanation.timers));
-    Document::plain(title, sections.collect())
+    let sections =
+        [Some(mistakes(explanation)), open(explanation), Some(limits(explanation)), timers(&explanation.timers)];
+    Document::plain(title, sections.into_iter().flatten().collect())
 }
 
-fn remarks(all: &[Remark]) -> Section {
-    if all.is_empty() {
-        return Section::terminal("").with([Block::toned(Tone::Good, "genkai knows of no mistake in it.")]);
+fn mistakes(explanation: &Explanation) -> Section {
+    let facts: Vec<_> = explanation.mistakes().map(fact).collect();
+    match facts.is_empty() {
+        true => Section::terminal("").with([Block::toned(Tone::Good, "genkai knows of no mistake in it.")]),
+        false => Section::terminal("What is not as it seems").with([Block::facts(facts)]),
     }
-    let fact = |remark: &Remark| {
-        let place = remark.place.as_deref().map(|p| format!(" ({})", clean::line(p))).unwrap_or_default();
-        let hint = remark.hint.as_deref().map(|h| format!("; {}", clean::line(h))).unwrap_or_default();
-        (kind(remark.kind), format!("{} {}{place}{hint}", clean::line(&remark.setting), clean::line(&remark.text)))
-    };
-    Section::terminal("What is not as it seems").with([Block::facts(all.iter().map(fact))])
+}
+
+fn open(explanation: &Explanation) -> Option<Section> {
+    let facts: Vec<_> = explanation.open().map(fact).collect();
+    (!facts.is_empty()).then(|| Section::terminal("What the file alone does not tell").with([Block::facts(facts)]))
+}
+
+fn fact(remark: &Remark) -> (&'static str, String) {
+    let place = remark.place.as_deref().map(|p| format!(" ({})", clean::line(p))).unwrap_or_default();
+    let hint = remark.hint.as_deref().map(|h| format!("; {}", clean::line(h))).unwrap_or_default();
+    (kind(remark.kind), format!("{} {}{place}{hint}", clean::line(&remark.setting), clean::line(&remark.text)))
 }
 
 /// A kind of remark in a word.
@@ -35,6 +43,7 @@ fn kind(kind: RemarkKind) -> &'static str {
         RemarkKind::Contradiction => "contradicts",
         RemarkKind::Clamped => "clamped",
         RemarkKind::Ignored => "no effect",
+        RemarkKind::Unsure => "cannot tell",
     }
 }
 

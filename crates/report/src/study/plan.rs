@@ -5,7 +5,7 @@ use genkai_model::event::Environment;
 use genkai_model::finding::Predicted;
 use genkai_model::latencies::ContenderRecord;
 use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
-use genkai_model::plan::{Answers, Backend, ConfigSource, Plan, System};
+use genkai_model::plan::{Answers, Backend, ConfigSource, FARTHEST, Plan, System};
 use genkai_model::units::Range;
 
 use super::compare::copy;
@@ -174,10 +174,11 @@ fn procedure(plan: &Plan) -> String {
     let p = &plan.procedure;
     format!(
         "raise the load until the objective is violated for {} (then held for {}); name the limit; change only that setting and \
-         look again, for at most {}; then {}-{} pairs of baseline and proposal in an order drawn for each, until they decide ({} ramp, {} hold each); the \
+         look again, with up to {} times the load, so that the next limit can be seen, for at most {}; then {}-{} pairs of baseline and proposal in an order drawn for each, until they decide ({} ramp, {} hold each); the \
          proposal must hold for {} times the load",
         p.sustained,
         p.hold,
+        figure::number(p.headroom.max(FARTHEST)),
         figure::plural(p.max_limits.into(), "limit", "limits"),
         p.min_pairs,
         p.max_pairs,

@@ -1,13 +1,16 @@
 //! Which frontend takes the requests under test, and which backend they reach.
 
 mod acl;
+mod asked;
+mod rules;
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use super::config::{Config, Found, Section};
-use super::proxy::{self, Mode, Server, is_off};
+use super::proxy::{self, Mode, Server, giving, is_off};
 use crate::files::Requests;
+use asked::Asked;
 
 /// Where a `bind` or a `server` is: configuration manual 11.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,72 +81,6 @@ pub fn binds<'c>(config: &'c Config, section: &Section) -> Vec<Bind<'c>> {
     config.inside(section).iter().filter(|f| f.is("bind")).map(of).collect()
 }
 
-/// What the requests under test tell of themselves.
-pub(super) struct Asked<'r> {
-    /// Host header as it is sent; none: any.
-    host: Option<&'r str>,
-    /// Path without query; none where a rule has changed it. (The method is never known.)
-    path: Option<&'r str>,
-    /// Path with query.
-    target: Option<&'r str>,
-    /// Whether they come by TLS.
-    tls: bool,
-}
-
-impl<'r> Asked<'r> {
-    fn of(requests: &'r Requests, tls: bool) -> Self {
-        let host = Some(requests.host.as_str()).filter(|host| !host.is_empty());
-        let target = requests.path.split('#').next().map(|target| if target.is_empty() { "/" } else { target });
-        Asked { host, path: target.and_then(|t| t.split('?').next()), target, tls }
-    }
-
-    fn query(&self) -> Option<&'r str> {
-        Some(self.target?.split_once('?').map_or("", |(_, query)| query))
-    }
-
-    /// A field of the query, or that it has none of that name; none where the query is not known.
-    fn parameter(&self, name: &str) -> Option<Option<&'r str>> {
-        let mut fields = self.query()?.split(['&', ';']).filter_map(|field| field.split_once('='));
-        Some(fields.find(|(key, _)| *key == name).map(|(_, value)| value))
-    }
-
-    /// Something has been rewritten: it is not known any more.
-    fn forget(&mut self, changed: Changed) {
-        match changed {
-            Changed::All => (self.host, self.path, self.target) = (None, None, None),
-            Changed::Path => (self.path, self.target) = (None, None),
-            Changed::Query => self.target = None,
-            Changed::Host => self.host = None,
-        }
-    }
-}
-
-/// What a rule rewrites of a request.
-#[derive(Clone, Copy)]
-enum Changed {
-    All,
-    Path,
-    Query,
-    Host,
-}
-
-impl Changed {
-    /// By an action of `http-request`; none: nothing that conditions are decided by.
-    fn by(action: &str, rule: &Found) -> Option<Changed> {
-        match action {
-            "set-query" => Some(Changed::Query),
-            "add-header" | "del-header" | "replace-header" | "replace-value" | "set-header" => {
-                // A name may also be a pattern of names (`del-header ... -m beg`).
-                let named = rule.words.iter().skip(2).any(|word| word.value == "-m");
-                (named || rule.arg(1).is_some_and(|name| name.eq_ignore_ascii_case("host"))).then_some(Changed::Host)
-            }
-            _ if MOVES.contains(&action) => Some(Changed::Path),
-            _ if action.starts_with("lua.") => Some(Changed::All),
-            _ => None,
-        }
-    }
-}
-
 /// The way of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route<'c> {
@@ -153,11 +90,11 @@ pub struct Route<'c> {
     pub bind: Bind<'c>,
     /// The section with the servers; none where no backend can be told.
     pub back: Option<&'c Section>,
-    /// The rule by which HAProxy answers itself, or refuses: no request reaches a server.
+    /// The line by which HAProxy answers itself, or refuses: no request reaches a server.
     pub answered: Option<&'c Found>,
     /// The server that a `use-server` names.
     pub chosen: Option<&'c str>,
-    /// Rules that something else decides than the requests' path and host: where they go is not sure.
+    /// Lines that something else decides than the requests' path and host: where they go, or whether any server gets them, is not sure.
     pub doubts: Vec<&'c Found>,
     /// Other backends that they may go to.
     pub others: Vec<&'c Section>,
@@ -179,46 +116,28 @@ impl<'c> Route<'c> {
         best(false).or_else(|| best(true))
     }
 
-    /// By the rules of a frontend in the order in which HAProxy looks at them, then those of the backend (http_process_req_common).
+    /// By the rules of a frontend in the order in which HAProxy looks at them, then those of the backend.
     fn of(config: &'c Config, front: &'c Section, bind: Bind<'c>, requests: &Requests) -> Route<'c> {
-        let mut asked = Asked::of(requests, bind.tls);
+        let http = proxy::mode(config, front) == Mode::Http;
+        let mut asked = if http { Asked::of(requests, bind.tls) } else { Asked::blind(Some(bind.tls)) };
         let mut route =
             Route { front, bind, back: None, answered: None, chosen: None, doubts: Vec::new(), others: Vec::new() };
-        route.rules(config, front, &mut asked);
+        route.connection(config);
+        route.requests(config, front, &mut asked);
+        let (sure, answered) = (route.doubts.len(), route.answered);
         route.back = route.backend(config, &asked);
+        let certain = route.doubts.len() == sure;
         if let Some(back) = route.back.filter(|back| *back != front) {
-            route.rules(config, back, &mut asked);
+            route.requests(config, back, &mut asked);
+        }
+        if !certain && answered.is_none() {
+            // Requests that another backend gets are not answered by this one's rules.
+            route.doubts.extend(route.answered.take());
         }
         route.chosen = route.back.and_then(|back| route.server(config, back, &asked));
+        let redirecting = route.servers(config).into_iter().find_map(|s| giving(config, route.back?, &s, "redir"));
+        route.doubts.extend(redirecting.filter(|_| http));
         route
-    }
-
-    /// `http-request` and `redirect` of a section, in HTTP.
-    fn rules(&mut self, config: &'c Config, section: &'c Section, asked: &mut Asked<'_>) {
-        if proxy::mode(config, section) != Mode::Http {
-            return;
-        }
-        let mut lineage: Vec<&Section> = config.lineage(section).collect();
-        lineage.reverse();
-        // `redirect` counts after all `http-request`.
-        let lines = |key: &'static str| lineage.iter().flat_map(|s| config.inside(s)).filter(move |f| f.is(key));
-        for rule in lines("http-request").chain(lines("redirect")) {
-            let action = rule.arg(0).filter(|_| !rule.is("redirect")).unwrap_or("redirect");
-            let action = action.split(['(', ',']).next().unwrap_or_default();
-            let (ends, changed) = (ENDS.contains(&action), Changed::by(action, rule));
-            if !(ends || changed.is_some() || action == "allow") {
-                continue;
-            }
-            match (acl::applies(config, section, rule, asked), changed) {
-                (Some(false), _) => {}
-                (_, Some(changed)) => asked.forget(changed),
-                (Some(true), None) => {
-                    self.answered = self.answered.or(Some(rule).filter(|_| ends));
-                    return;
-                }
-                (None, None) => self.doubts.push(rule),
-            }
-        }
     }
 
     /// The backend of a frontend's requests: by the first `use_backend` whose condition holds, else `default_backend`, else itself.
@@ -269,12 +188,6 @@ impl<'c> Route<'c> {
     }
 }
 
-/// Actions of `http-request` after which no server is asked.
-const ENDS: [&str; 8] = ["return", "deny", "tarpit", "redirect", "reject", "auth", "silent-drop", "use-service"];
-/// Actions of `http-request` that give the request another path.
-const MOVES: [&str; 7] =
-    ["set-path", "replace-path", "set-uri", "replace-uri", "set-pathq", "replace-pathq", "normalize-uri"];
-
 fn is_server(found: &Found) -> bool {
     found.is("server") || found.is("server-template")
 }
@@ -311,7 +224,7 @@ mod tests {
 
     #[test]
     fn requests_find_their_backend() {
-        let text = "listen stats\n bind :9\n stats enable\nfrontend tls\n bind :443 ssl crt x\nfrontend www\n bind :80\n \
+        let text = "defaults\n mode http\nlisten stats\n bind :9\n stats enable\nfrontend tls\n bind :443 ssl crt x\nfrontend www\n bind :80\n \
             acl api path_beg /api\n acl shop hdr(host) -i shop.example\n use_backend api if api !shop\n use_backend shop if shop\n \
             default_backend web\nbackend web\n server a 127.0.0.1:1\nbackend api\n server b 127.0.0.1:2\n server c \
             127.0.0.1:3 backup\nbackend shop\n server d 127.0.0.1:4\n";
@@ -388,16 +301,19 @@ mod tests {
         assert_eq!(answered(" http-request allow if { path_beg /p }\n http-request deny\n", ""), (false, 0));
         assert_eq!(answered(" http-request deny if { path /q }\n redirect prefix /x if { path /q }\n", ""), (false, 0));
         assert_eq!(answered(" http-request set-path /q\n http-request deny if { path /q }\n", ""), (false, 1));
+        assert_eq!(answered(" http-request allow if { src 10.0.0.1 }\n http-request deny\n", ""), (false, 2));
+        assert_eq!(answered(" use_backend a if { src 10.0.0.1 }\n", " http-request deny\n"), (false, 2));
         for (rewritten, criterion) in [
             ("set-header HOST x", "hdr(host) one.example"),
             ("replace-header Host (.*) \\1x", "hdr(host) one.example"),
             ("del-header ho -m beg", "hdr(host) one.example"),
             ("set-query u=8", "url_param(u) 7"),
-            ("lua.own", "path_beg /p"),
         ] {
             let rules = format!(" http-request {rewritten}\n http-request deny if {{ {criterion} }}\n");
             assert_eq!(answered(&rules, ""), (false, 1), "{rewritten}");
         }
+        let own = " http-request lua.own\n http-request deny if { path_beg /p }\n";
+        assert_eq!(answered(own, ""), (false, 2), "it may answer, and rewrite");
         let other = " http-request set-header x y\n http-request deny if { hdr(host) one.example }\n";
         assert_eq!(answered(other, ""), (true, 0));
         assert_eq!(answered("", " http-request tarpit if { path_beg /p }\n"), (true, 0));
@@ -409,6 +325,43 @@ mod tests {
         assert_eq!(servers(" default-server backup\n"), ["s1"]);
         assert_eq!(servers(" default-server backup\n option allbackups\n"), ["s1", "s2"]);
         assert_eq!(way(" use_backend %[path,map(x)]\n", "").3, 1);
+    }
+
+    #[test]
+    fn whatever_may_end_a_request_before_a_server_is_seen() {
+        let answered = |front: &str, back: &str| (way(front, back).2, way(front, back).3);
+        for (line, expected) in [
+            ("monitor-uri /p/x.png?u=7", (true, 0)),
+            ("monitor-uri /p/x.png", (false, 0)),
+            ("tcp-request connection reject", (true, 0)),
+            ("tcp-request connection reject if { src_conn_cur gt 6 }", (false, 1)),
+            ("tcp-request connection accept if { src 10.0.0.1 }\n tcp-request connection reject", (false, 2)),
+            ("tcp-request session silent-drop if { src_conn_rate gt 6 }", (false, 1)),
+            ("tcp-request session reject if FALSE", (false, 0)),
+            ("tcp-request content reject if { path_beg /p }", (true, 0)),
+            ("tcp-request content reject if { path_beg /q }", (false, 0)),
+            ("tcp-request content use-service lua.x", (true, 0)),
+            ("tcp-request connection track-sc0 src\n tcp-request inspect-delay 5s", (false, 0)),
+            ("http-request cache-use x", (false, 1)),
+            ("http-request set-var(txn.x) src\n http-request sc-inc-gpc0(0)\n http-request track-sc0 src", (false, 0)),
+            ("http-request of-a-later-version", (false, 1)),
+            ("stats uri /p", (false, 1)),
+            ("stats enable", (false, 0)),
+            ("stats enable\n http-request set-path /q", (false, 1)),
+        ] {
+            assert_eq!(answered(&format!(" {line}\n"), ""), expected, "{line}");
+        }
+        assert_eq!(answered("", " default-server redir http://x\n"), (false, 1));
+        assert_eq!(answered("", " tcp-request content reject\n"), (true, 0));
+    }
+
+    #[test]
+    fn nothing_of_a_request_decides_where_only_bytes_are_seen() {
+        let text = "frontend f\n bind :80\n use_backend a if { path / }\n default_backend b\n monitor-uri /\n stats uri /\nbackend \
+                    a\n server a 127.0.0.1:1\nbackend b\n server b 127.0.0.1:1 redir http://x\n";
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+        let route = Route::find(&config, &Requests::to("x", "/")).unwrap();
+        assert_eq!((route.doubts.len(), route.others.len(), route.answered), (1, 1, None));
     }
 
     #[test]

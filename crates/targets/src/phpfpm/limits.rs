@@ -121,8 +121,13 @@ pub(super) fn seconds(text: &str) -> Option<u64> {
 /// Every limit of all pools.
 pub fn of(config: &Entries, pools: &[Pool], machine: &Machine, memory: u64) -> Vec<Limit> {
     let mut all = Vec::new();
+    let shared = process_max(config).filter(|most| *most < asked(pools));
     for pool in pools {
-        all.extend(pool.children.as_ref().map(|held| children(pool, held, machine)));
+        let own = pool.children.as_ref().map(|held| children(pool, held, machine));
+        all.extend(own.map(|limit| match shared {
+            Some(most) => sharing(limit, most, pools),
+            None => limit,
+        }));
         all.extend([backlog(pool, machine), memory_limit(pool, memory), descriptors(pool)]);
     }
     all.extend(together(config, pools));
@@ -139,11 +144,7 @@ fn children(pool: &Pool, held: &SourcedValue<u64>, machine: &Machine) -> Limit {
     Limit {
         caps: "requests that PHP works on at once; further ones wait in the accept queue".to_owned(),
         law: Law::Workers { workers: n as f64, queue: Some(queue as f64), service: None, wait: None },
-        formula: format!(
-            "requests/s <= {n} children / time of a request: {} at 100 ms, {n} at 1 s{}",
-            n.saturating_mul(10),
-            if pool.manager == "ondemand" { ON_DEMAND } else { "" }
-        ),
+        formula: format!("{}{}", rates(n), if pool.manager == "ondemand" { ON_DEMAND } else { "" }),
         source: "php.net/manual/install.fpm.configuration#pm.max-children; Little's law".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         remedy: Some(Remedy {
@@ -152,6 +153,33 @@ fn children(pool: &Pool, held: &SourcedValue<u64>, machine: &Machine) -> Limit {
         }),
         ..limit(pool, "pm.max_children", held)
     }
+}
+
+/// What so many children answer at most.
+fn rates(children: u64) -> String {
+    let fast = children.saturating_mul(10);
+    format!("requests/s <= {children} children / time of a request: {fast} at 100 ms, {children} at 1 s")
+}
+
+/// `pm.max_children` where `process.max` gives all pools fewer children together than they ask for: a pool alone gets those, of several the
+/// first that ask (fpm_children.c: `fpm_children_make`), which may leave none.
+fn sharing(limit: Limit, most: u64, pools: &[Pool]) -> Limit {
+    let law = match limit.law {
+        Law::Workers { queue, service, wait, .. } if pools.len() == 1 => {
+            Law::Workers { workers: most as f64, queue, service, wait }
+        }
+        _ => Law::Unknown,
+    };
+    let formula = match pools.len() {
+        1 => format!("{}; process.max of global gives no more", rates(most)),
+        _ => format!("from 0 to {most} children: process.max of global is shared, and who asks first has them"),
+    };
+    Limit { law, formula, ..limit }
+}
+
+/// `process.max`, where it is a cap.
+fn process_max(config: &Entries) -> Option<u64> {
+    number(&config.value_in("global", "process.max")?.value()).filter(|n| *n > 0)
 }
 
 fn backlog(pool: &Pool, machine: &Machine) -> Limit {
@@ -231,8 +259,7 @@ pub(super) fn asked(pools: &[Pool]) -> u64 {
 /// `process.max` of all pools together.
 fn together(config: &Entries, pools: &[Pool]) -> Option<Limit> {
     let entry = config.value_in("global", "process.max")?;
-    let most = number(&entry.value()).filter(|n| *n > 0)?;
-    let asked = asked(pools);
+    let (most, asked) = (process_max(config)?, asked(pools));
     Some(Limit {
         value: entry.value(),
         origin: config.origin(entry),

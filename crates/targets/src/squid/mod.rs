@@ -2,6 +2,7 @@
 //! in one process (`-N`); a user's configuration runs as a private copy. It is started, looked at and ended as every cache is
 //! ([`crate::cache`]).
 
+mod access;
 pub mod config;
 mod evidence;
 pub mod explain;

@@ -4,6 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::evidence::metrics;
+use super::recv::Handling;
 use super::settings::THREADS;
 use super::vcl::{Backend, Vcl};
 use crate::files::{Requests, masked};
@@ -40,7 +41,8 @@ const LISTEN_DEPTH: u32 = 1024;
 pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine, requests: &Requests) -> Vec<Limit> {
     let usual = vcl.usual(requests);
     let backends = vcl.backends().filter_map(|(_, file, backend)| {
-        let limit = connections(backend, usual == Some(&backend.name), vcl.chooses())?;
+        let handling = usual.filter(|(name, _)| *name == backend.name).map(|(_, handling)| handling);
+        let limit = connections(backend, handling, vcl.chooses())?;
         let attribute = backend.attributes.iter().find(|one| one.name == "max_connections")?;
         let origin = Origin::File { path: file.path.clone(), line: file.line(attribute.span.start) };
         Some(Limit { origin, ..limit })
@@ -105,27 +107,35 @@ fn backlog(value: &Parameter<'_>, machine: &Machine) -> Limit {
     }
 }
 
-/// What a backend takes at once; none where it has no cap.
-/// Only the `usual` backend of the requests has a number, where what `chooses` one is understood.
-fn connections(backend: &Backend, usual: bool, chooses: bool) -> Option<Limit> {
+/// What a backend takes at once; none where it has no cap. Only the usual backend of the requests has a number, where what `chooses` one is
+/// understood and each request is sent to it: how many the cache answers, and how many wait for one that is fetched, the file does not say.
+fn connections(backend: &Backend, usual: Option<Handling>, chooses: bool) -> Option<Limit> {
     let written = &backend.attributes.iter().find(|one| one.name == "max_connections")?.value;
     let most: u32 = written.parse().ok().filter(|most| *most > 0)?;
     let name = masked(&backend.name);
+    let piped = usual == Some(Handling::Piped);
+    let (beyond, error) = match piped {
+        true => ("closed without an answer", ErrorKind::EofNew),
+        false => ("answered 503", ErrorKind::Status503),
+    };
+    let which = match (usual, chooses) {
+        (None, _) => "; only those that the VCL sends there: not these, or conditions decide that are not evaluated",
+        (Some(Handling::Looked), _) => {
+            ", requests that miss at once for different objects: how many the cache answers is not in the file"
+        }
+        (Some(_), false) => ", every request",
+        (Some(_), true) => ", every request for this path and host",
+    };
     Some(Limit {
         value: written.clone(),
-        caps: "requests at the backend at once; a further one is answered 503".to_owned(),
-        law: if usual { at_once(f64::from(most), 1.0) } else { Law::Unknown },
-        formula: format!(
-            "backend {name}: .max_connections {most}, requests that are not answered from the cache{}",
-            match (usual, chooses) {
-                (true, false) => "",
-                (true, true) => ", for this path and host",
-                (false, _) =>
-                    "; only those that the VCL sends there: not these, or conditions decide that are not evaluated",
-            }
-        ),
+        caps: format!("requests at the backend at once; a further one is {beyond}"),
+        law: match usual {
+            Some(Handling::Passed | Handling::Piped) => at_once(f64::from(most), 1.0),
+            Some(Handling::Looked) | None => Law::Unknown,
+        },
+        formula: format!("backend {name}: .max_connections {most}{which}"),
         source: "vcl-backend(7); varnish 7.1 bin/varnishd/cache/cache_backend.c: VBE_Healthy, vbe_dir_getfd".to_owned(),
-        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
+        symptom: Symptom { errors: vec![error], slow: false },
         ..Limit::named(&format!("varnish.backend.{name}.max_connections"), "varnish", "max_connections")
     })
 }
@@ -133,6 +143,27 @@ fn connections(backend: &Backend, usual: bool, chooses: bool) -> Option<Limit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_backend_has_a_number_only_where_each_request_is_sent_to_it() {
+        let of = |recv: &str| {
+            let text =
+                format!("vcl 4.1;\nbackend a {{ .host = \"h\"; .max_connections = 7; }}\nsub vcl_recv {{ {recv} }}\n");
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("x.vcl");
+            std::fs::write(&path, text).unwrap();
+            let vcl = Vcl::read(&path).unwrap();
+            let backend = vcl.backends().next().unwrap().2.clone();
+            let usual = vcl.usual(&Requests::to("localhost", "/")).map(|(_, handling)| handling);
+            let limit = connections(&backend, usual, false).unwrap();
+            (limit.law == at_once(7.0, 1.0), limit.symptom.errors[0])
+        };
+        assert_eq!(of("return (pass);"), (true, ErrorKind::Status503));
+        assert_eq!(of("return (pipe);"), (true, ErrorKind::EofNew));
+        for cached in ["", "return (hash);", "if (req.http.x) { return (pass); }"] {
+            assert_eq!(of(cached), (false, ErrorKind::Status503), "{cached}");
+        }
+    }
 
     #[test]
     fn a_request_that_is_fetched_takes_two_threads() {

@@ -32,6 +32,17 @@ pub(super) enum Step {
     Unknown,
 }
 
+/// What becomes of requests that are given to a backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Handling {
+    /// Each is sent there, as bytes: no answer of Varnish's own.
+    Piped,
+    /// Each is sent there.
+    Passed,
+    /// Only those that the cache does not answer, and one for all that wait for the same object.
+    Looked,
+}
+
 /// What a condition looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compared {
@@ -227,24 +238,28 @@ pub(super) struct Walk<'v, 'r> {
     requests: &'r Requests,
     default: Option<&'v str>,
     /// Where they leave it: the backend, none where that is not known, or none at all.
-    ends: Vec<Option<String>>,
+    ends: Vec<Option<(String, Handling)>>,
     depth: usize,
     steps: usize,
 }
 
 impl<'v, 'r> Walk<'v, 'r> {
-    /// The backend that all of them are given to; none where that is not known, or not every one is given to a backend.
+    /// The backend that all of them are given to, and how (of several ways the last); none where that is not known, or not every one is given
+    /// to a backend.
     pub(super) fn usual(
         subs: &'v BTreeMap<&'v str, Vec<&'v [Step]>>,
         default: Option<&'v str>,
         requests: &'r Requests,
-    ) -> Option<String> {
+    ) -> Option<(String, Handling)> {
         let mut walk = Walk { subs, requests, default, ends: Vec::new(), depth: 0, steps: 0 };
         let state = State { to: default.map(str::to_owned), url: true, host: true };
-        let last = walk.call("vcl_recv", state).map(|state| state.to);
+        // The built-in one looks up what may be cached.
+        let last = walk.call("vcl_recv", state).map(|state| Some((state.to?, Handling::Looked)));
         walk.ends.extend(last);
-        let first = walk.ends.first()?.clone()?;
-        walk.ends.iter().all(|end| end.as_ref() == Some(&first)).then_some(first)
+        let ends: Vec<(String, Handling)> = walk.ends.into_iter().collect::<Option<_>>()?;
+        let (to, _) = ends.first()?.clone();
+        let handling = ends.iter().map(|(_, handling)| *handling).max()?;
+        ends.iter().all(|(other, _)| *other == to).then_some((to, handling))
     }
 
     /// Through a subroutine; none where it does not come back from it.
@@ -286,8 +301,13 @@ impl<'v, 'r> Walk<'v, 'r> {
                 }
             },
             Step::Return(Some(action)) => {
-                let passed = ["hash", "pass", "pipe", "lookup"].contains(&action.as_str());
-                self.ends.push(state.to.filter(|_| passed));
+                let handling = match action.as_str() {
+                    "hash" | "lookup" => Some(Handling::Looked),
+                    "pass" => Some(Handling::Passed),
+                    "pipe" => Some(Handling::Piped),
+                    _ => None,
+                };
+                self.ends.push(state.to.zip(handling));
                 None
             }
             Step::Return(None) => {
@@ -314,7 +334,7 @@ mod tests {
     fn usual(body: &str) -> Option<String> {
         let steps = steps(&tokens(body.as_bytes()));
         let subs = BTreeMap::from([("vcl_recv", vec![steps.as_slice()])]);
-        Walk::usual(&subs, Some("web"), &Requests::to("localhost", "/api/x"))
+        Walk::usual(&subs, Some("web"), &Requests::to("localhost", "/api/x")).map(|(name, _)| name)
     }
 
     #[test]

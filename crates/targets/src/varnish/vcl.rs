@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::lexer::{Kind, Token, closing, tokens};
-use super::recv::{self, Step, Walk};
+use super::recv::{self, Handling, Step, Walk};
 use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::ENDLESS;
@@ -92,9 +92,9 @@ impl Vcl {
         })
     }
 
-    /// The backend of these requests. None where a director chooses, or where what chooses is not evaluated; and of a part of a VCL, since
+    /// The backend of these requests, and how they are given to it. None where a director chooses, or where what chooses is not evaluated; and of a part of a VCL, since
     /// others may choose too.
-    pub(super) fn usual(&self, requests: &Requests) -> Option<&str> {
+    pub(super) fn usual(&self, requests: &Requests) -> Option<(&str, Handling)> {
         self.version()?;
         let mut subs = BTreeMap::<&str, Vec<&[Step]>>::new();
         for item in self.items() {
@@ -104,8 +104,9 @@ impl Vcl {
         }
         let elsewhere =
             subs.iter().any(|(name, all)| *name != "vcl_recv" && all.iter().any(|steps| recv::choose(steps)));
-        let to = Walk::usual(&subs, self.default(), requests).filter(|_| !elsewhere)?;
-        self.backends().map(|(.., one)| one.name.as_str()).find(|one| *one == to)
+        let (to, handling) = Walk::usual(&subs, self.default(), requests).filter(|_| !elsewhere)?;
+        let name = self.backends().map(|(.., one)| one.name.as_str()).find(|one| *one == to)?;
+        Some((name, handling))
     }
 
     /// What all files declare, each in the place where it is included.
@@ -337,7 +338,7 @@ include "./more.vcl";
             let backends = "vcl 4.1;\nbackend web { .host = \"h\"; }\nbackend health { .host = \"h\"; }\n";
             std::fs::write(&main, format!("{backends}sub vcl_recv {{ {recv} return (pass); }}\n")).unwrap();
             let vcl = Vcl::read(&main).unwrap();
-            (vcl.usual(&Requests::to("localhost", "/a/b")).map(str::to_owned), vcl.chooses())
+            (vcl.usual(&Requests::to("localhost", "/a/b")).map(|(name, _)| name.to_owned()), vcl.chooses())
         };
         let told = |name: &str, chooses: bool| (Some(name.to_owned()), chooses);
         assert_eq!(usual("if (req.url == \"/healthz\") { set req.backend_hint = health; }"), told("web", true));
@@ -394,7 +395,10 @@ include "./more.vcl";
         std::fs::write(&part, "backend api { .host = \"h\"; }\nsub vcl_recv { set req.backend_hint = api; }\n")
             .unwrap();
         let vcl = Vcl::read(&main).unwrap();
-        assert_eq!((vcl.default(), vcl.usual(&Requests::to("localhost", "/"))), (Some("api"), Some("web")));
+        assert_eq!(
+            (vcl.default(), vcl.usual(&Requests::to("localhost", "/")).map(|(name, _)| name)),
+            (Some("api"), Some("web"))
+        );
         let alone = Vcl::read(&part).unwrap();
         assert_eq!(alone.usual(&Requests::to("localhost", "/")), None, "others may choose too");
     }

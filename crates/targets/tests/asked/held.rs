@@ -1,6 +1,6 @@
 //! Requests that are held until they are let go, so that what a server works on at once is counted exactly, whatever the machine does.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -139,7 +139,17 @@ pub(crate) fn queued_unix(to: &Path, most: usize) -> usize {
 
 /// A FastCGI request for a script, which is kept open (FastCGI specification 1.0, 3.3 and 5).
 pub(crate) fn fast_cgi(socket: &Path, script: &Path) -> Option<UnixStream> {
-    let mut stream = UnixStream::connect(socket).ok()?;
+    // The socket is there a moment before anybody listens on it.
+    let begun = Instant::now();
+    let mut stream = loop {
+        match UnixStream::connect(socket) {
+            Ok(stream) => break stream,
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(_) => return None,
+        }
+    };
     let record = |kind: u8, body: &[u8]| {
         let length = u16::try_from(body.len()).unwrap().to_be_bytes();
         [&[1, kind, 0, 1, length[0], length[1], 0, 0][..], body].concat()

@@ -153,6 +153,7 @@ fn compared(main: &Path, pools: &[String]) -> Result<Vec<String>, ()> {
         (config::read(main).unwrap(), Machine::of(&genkai_place::machine::environment(Default::default())));
     let mut differences = Vec::new();
     let global = |key: &str| said["global"].get(key).map_or(0, |v| v.parse::<i64>().unwrap());
+    let asked: i64 = pools.iter().map(|name| said[name]["pm.max_children"].parse::<i64>().unwrap()).sum();
     for name in pools {
         let (pool, said) = (Pool::of(&read, name, &machine), &said[name]);
         let number = |key: &str| said[key].parse::<i64>().unwrap();
@@ -163,7 +164,13 @@ fn compared(main: &Path, pools: &[String]) -> Result<Vec<String>, ()> {
         };
         same("pm.max_children", pool.children.as_ref().map_or(0, |h| h.value as i64), number("pm.max_children"));
         let told = limit(&genkai, &format!("php-fpm.{name}.pm.max_children")).and_then(|l| slots(&l.law));
-        same("the limit", told.unwrap_or(0.0) as i64, number("pm.max_children"));
+        // Of fewer children than all pools ask for, one pool alone gets all; of several nobody says who gets how many.
+        let expected = match global("process.max") {
+            most if most == 0 || most >= asked => number("pm.max_children"),
+            most if pools.len() == 1 => most,
+            _ => 0,
+        };
+        same("the limit", told.unwrap_or(0.0) as i64, expected);
         let most = i64::from(machine.somaxconn);
         let queue = |n: i64| if n < 0 { most } else { n.min(most) };
         let told = limit(&genkai, &format!("php-fpm.{name}.listen.backlog")).and_then(|l| slots(&l.law));

@@ -292,7 +292,8 @@ impl Maker {
         }
         if self.random.percent(90) {
             let to = if self.random.percent(self.odd) { backs } else { self.random.below(backs) };
-            self.line(&format!("default_backend b{to}"));
+            let rest = if self.random.percent(self.odd) { " if { src 10.0.0.1 }" } else { "" };
+            self.line(&format!("default_backend b{to}{rest}"));
         }
         if self.random.percent(4) {
             let text = self.random.of(&["disabled", "enabled"]);

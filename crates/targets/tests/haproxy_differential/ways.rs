@@ -98,12 +98,29 @@ fn rule(random: &mut Random) -> String {
     format!("    http-request {action} {}\n", condition(random))
 }
 
+/// A line of a frontend by which HAProxy may refuse a connection, or answer, before the rules of requests.
+fn before(random: &mut Random) -> String {
+    match random.below(6) {
+        0 => format!("    monitor-uri {}\n", random.of(&["/", "/b", "/a/x.png", "/a/x.png?u=7"])),
+        1 => format!("    stats uri {}\n", random.of(&["/c", "/a/x", "/b?u"])),
+        2 => format!("    tcp-request connection reject if {}\n", random.of(&["TRUE", "FALSE", "{ src 10.0.0.0/8 }"])),
+        3 => "    tcp-request connection accept if TRUE\n    tcp-request connection reject\n".to_owned(),
+        _ => {
+            let action = random.of(&["reject", "accept"]);
+            format!("    tcp-request content {action} {}\n", condition(random))
+        }
+    }
+}
+
 fn make(random: &mut Random, front: u16, servers: &[u16]) -> String {
     let mut text = format!(
         "global\n    maxconn 100\ndefaults\n    mode http\n    timeout connect 5s\n    timeout client 5s\n    timeout server 5s\n    timeout \
          tarpit 10ms\nfrontend f\n    bind 127.0.0.1:{front}\n"
     );
     text += &acls(random);
+    if random.percent(30) {
+        text += &before(random);
+    }
     for _ in 0..random.below(2) {
         text += &rule(random);
     }
@@ -142,7 +159,9 @@ fn make(random: &mut Random, front: u16, servers: &[u16]) -> String {
 fn answer(to: SocketAddr, host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    // A connection that is refused takes no request.
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    let _ = stream.write_all(request.as_bytes());
     let mut text = String::new();
     let _ = stream.read_to_string(&mut text);
     let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body).trim();

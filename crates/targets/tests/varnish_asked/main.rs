@@ -294,6 +294,7 @@ fn a_backend_takes_as_many_requests_at_once_as_predicted() {
         (&[12, 2], "if (req.url ~ \"^/healthz\") { set req.backend_hint = b1; }", true),
         (&[4, 6], "set req.backend_hint = b1;", true),
         (&[0], "", false),
+        (&[2], "return (hash);", false),
         (&[20], "", true),
         (&[1, 5], "if (req.method == \"GET\") { set req.backend_hint = b1; }", false),
         (&[30, 8], "if (req.url ~ \"^/\") { set req.backend_hint = b1; }", true),

@@ -336,7 +336,7 @@ fn held(context: Context<'_>, cause: &Cause, c: &Counterfactual, change: &str) -
         (Some(next), _) => format!(" The next limit is predicted at {next}."),
     };
     format!(
-        "Changing only {change} removed the break at {}: the load held up to {}.{where_next}",
+        "Changing only {change} removed the break at {}: the objective held as far as the test can tell, up to {}.{where_next}",
         context.place(&cause.broke),
         context.level(c.held_to)
     )

@@ -10,7 +10,7 @@ use crate::files::Requests;
 use crate::files::names::{nearest, table};
 use crate::haproxy::config::{Config, Found, Section};
 use crate::haproxy::limits::Facts;
-use crate::haproxy::proxy::{giving, parameter, servers};
+use crate::haproxy::proxy::{Mode, giving, mode, parameter, servers};
 use crate::haproxy::route::Route;
 use crate::haproxy::settings::{HTTP_REUSE, TABLE, value};
 
@@ -48,6 +48,7 @@ pub(super) fn of(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Rem
     all.extend(contradictions(config, facts, requests));
     all.extend(without_effect(config, facts, requests));
     all.extend(skipped(config));
+    all.extend(unsure(config, requests));
     all.sort();
     all.dedup();
     all
@@ -230,6 +231,10 @@ fn without_effect(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Re
     };
     for section in config.sections() {
         again(config, section, &mut say);
+        for found in in_tcp_mode(config, section) {
+            let text = format!("has no effect: `{}` is in TCP mode", section.title());
+            say(found, found.name(), text, Some("mode http"));
+        }
     }
     let low = |f: &&Found| f.arg(0).and_then(value::whole).is_some_and(|n| n < facts.needed());
     if let Some(found) = config.global("ulimit-n").filter(low).filter(|_| facts.nofile.value >= facts.needed()) {
@@ -256,6 +261,15 @@ fn without_effect(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Re
         say(found, "timeout queue", text, Some("server ... maxconn N"));
     }
     out
+}
+
+/// Lines on requests of a section that sees none (src/cfgparse.c, check_config_validity: a warning).
+fn in_tcp_mode<'c>(config: &'c Config, section: &'c Section) -> impl Iterator<Item = &'c Found> {
+    let bytes = (section.is_front() || section.is_back()) && mode(config, section) == Mode::Tcp;
+    let switches = || config.inside(section).iter().any(|f| f.words.iter().any(|word| word.value == "switch-mode"));
+    let lines = if bytes && !switches() { config.inside(section) } else { &[] };
+    let keys = ["http-request", "http-response", "http-after-response", "redirect", "monitor-uri", "stats"];
+    lines.iter().filter(move |found| keys.iter().any(|key| found.is(key)))
 }
 
 /// A limit that is set twice in one section: the later one counts, but for some of `global`.
@@ -288,4 +302,23 @@ fn skipped(config: &Config) -> Vec<Remark> {
         remark(RemarkKind::Ignored, Some(config.place(found)), &key(found), text, None)
     };
     limits.map(say).collect()
+}
+
+/// Rules on the way of these requests that more than the configuration decides.
+fn unsure(config: &Config, requests: &Requests) -> Vec<Remark> {
+    let Some(route) = Route::find(config, requests).filter(|route| route.answered.is_none()) else { return Vec::new() };
+    let say = |rule: &&Found| {
+        let text = match rule.name() {
+            "use_backend" | "use-server" => {
+                "decides where requests go by more than this file: which servers get them, and how many"
+            }
+            _ => {
+                "may keep requests from the servers, and more than this file decides which: the limits count only those that it lets through"
+            }
+        };
+        let words = rule.words.iter().map(|word| word.value.as_str());
+        let words: Vec<&str> = words.take_while(|word| !matches!(*word, "if" | "unless")).take(3).collect();
+        remark(RemarkKind::Unsure, Some(config.place(rule)), &words.join(" "), text.to_owned(), None)
+    };
+    route.doubts.iter().map(say).collect()
 }

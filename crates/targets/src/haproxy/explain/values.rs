@@ -120,6 +120,7 @@ fn line(config: &Config, section: &Section, found: &Found) -> Option<String> {
             _ => Some("is http or tcp".to_owned()),
         },
         "use_backend" if section.is_front() => target(config, section, found),
+        "default_backend" if proxy && found.words.len() > 2 => Some("takes one name, and no condition".to_owned()),
         "bind" if found.words.len() < 2 && section.is_front() => Some("needs an address".to_owned()),
         _ => None,
     }

@@ -77,8 +77,10 @@ fn named(config: &Config, section: &Section, name: &str, asked: &Asked<'_>) -> O
     let all: Vec<Option<bool>> = words.map(|words| matches(&words, asked)).collect();
     match name {
         _ if !all.is_empty() => or(all.into_iter()),
-        "TRUE" | "HTTP" | "HTTP_1.1" => Some(true),
-        "FALSE" | "HTTP_1.0" | "HTTP_2.0" => Some(false),
+        "TRUE" => Some(true),
+        "FALSE" => Some(false),
+        "HTTP" | "HTTP_1.1" if asked.http => Some(true),
+        "HTTP_1.0" | "HTTP_2.0" if asked.http => Some(false),
         _ => None,
     }
 }
@@ -129,7 +131,7 @@ fn matches(words: &[&str], asked: &Asked<'_>) -> Option<bool> {
     match *criterion {
         "always_true" => return Some(true),
         "always_false" => return Some(false),
-        "ssl_fc" => return Some(asked.tls),
+        "ssl_fc" => return asked.tls,
         _ => {}
     }
     let subject = subject(criterion, asked)?;

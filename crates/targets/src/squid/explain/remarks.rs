@@ -5,6 +5,7 @@ use genkai_model::explain::{Remark, RemarkKind};
 use super::values;
 use crate::explain::{about, place, remark};
 use crate::files::entry::Entry;
+use crate::squid::access;
 use crate::squid::config::Config;
 use crate::squid::limits::{OBJECT, descriptors, workers};
 use crate::squid::settings::{Known, bytes, known, similar};
@@ -23,6 +24,7 @@ pub(super) fn of(config: &Config, machine: &Machine) -> Vec<Remark> {
     all.extend(shared(config));
     all.extend(clamped(config, machine));
     all.extend(unreached(config));
+    all.extend(unsure(config));
     all.sort();
     all.dedup();
     all
@@ -129,6 +131,15 @@ fn unreached(config: &Config) -> Vec<Remark> {
         all.push(about(&config.entries, entry, RemarkKind::Ignored, text, None));
     }
     all
+}
+
+/// What may keep requests from the origin, by more than the configuration.
+fn unsure(config: &Config) -> Vec<Remark> {
+    let list = "refuses requests by more than this file: the limits count only those that it lets in";
+    let program = "may answer with a redirection: the limits count only requests that are passed on";
+    let say = |entry: &Entry, text: &str| about(&config.entries, entry, RemarkKind::Unsure, text.to_owned(), None);
+    let programs = ["url_rewrite_program", "redirect_program"].into_iter().flat_map(|name| config.value(name));
+    access::open(config).map(|entry| say(entry, list)).chain(programs.map(|entry| say(entry, program))).collect()
 }
 
 #[cfg(test)]
