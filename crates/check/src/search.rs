@@ -5,9 +5,9 @@
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Strength};
 use genkai_model::objective::Condition;
 
-use crate::broken::Judged;
+use crate::broken::{self, Judged};
 use crate::directly;
-use crate::events::{Events, Line};
+use crate::events::{Events, Line, failed, sum_where};
 use crate::generator::STEEP;
 use crate::laws::{Ends, Met, Predicted, predicted};
 use crate::predictions::met;
@@ -94,7 +94,7 @@ fn can_be_lifted(limit: &Limit) -> bool {
         Law::Delay { .. } | Law::Unknown => 0.0,
     };
     let full = remedy.ceiling.as_ref().is_some_and(|most| most.value <= present / remedy.parts.max(1.0));
-    remedy.unit == RemedyUnit::Off || !full
+    matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) || !full
 }
 
 /// The next limit to be lifted at a break, or why there is none.
@@ -238,12 +238,13 @@ impl<'a, 'e> Search<'a, 'e> {
                 let there = levels.is_some_and(|ends| weigh::is_near(ends, now));
                 let same = size * (1.0 + TOLERANCE) + blur(before);
                 let steep = after.asked.ramp < STEEP;
-                if steep && !after.asked.tunnels || now <= same {
+                let gone = is_gone(before, after);
+                if gone || steep && !after.asked.tunnels || now <= same {
                     let best = weigh::all(after, &own, &[]);
                     let best = best.iter().find(|one| one.is_possible()).map(|one| one.limit.id.clone());
                     let expected = next.as_ref().is_some_and(|(id, _)| Some(id) == best.as_ref());
                     let another = best.is_some_and(|id| id != lifted.id && self.is_new(&id, before));
-                    match (another, expected && (there || steep)) {
+                    match (another || gone, expected && (there || steep)) {
                         (false, _) => "not",
                         (true, true) => "as_predicted",
                         (true, false) => "elsewhere",
@@ -316,6 +317,24 @@ impl<'a, 'e> Search<'a, 'e> {
     pub(crate) fn is_moved(&self) -> bool {
         self.steps.iter().any(|step| step.proved().is_some())
     }
+}
+
+/// Whether of the failures that most were in one break less than a tenth are left in another.
+fn is_gone(before: &Judged<'_>, after: &Judged<'_>) -> bool {
+    let onset = |judged: &Judged<'_>| {
+        let onset = judged.onset?;
+        let errors = matches!(onset.condition, Some(Condition::ErrorsBelow(_)));
+        (errors && broken::waits(&onset) == 0.0).then_some(onset)
+    };
+    let (Some(broke), Some(_)) = (onset(before), onset(after)) else { return false };
+    let Some((kind, _)) = broken::failures(before, &broke).first().copied() else { return false };
+    let Ok(kind) = serde_json::to_value(kind) else { return false };
+    let part = |judged: &Judged<'_>| {
+        let ticks = judged.trial.ticks();
+        let all: f64 = ticks.iter().map(|tick| tick.number("/ok") + failed(tick)).sum();
+        sum_where(&ticks, "/errors", ("kind", &kind), "count") / all.max(1.0)
+    };
+    part(after) < 0.1 * part(before)
 }
 
 /// How large the load was that broke: its level; of WebSockets that stay open, how many were.

@@ -65,42 +65,70 @@ const ENOUGH: Duration = Duration::from_secs(6);
 const REST: Duration = Duration::from_millis(30);
 /// How much longer than the median an answer is slow by itself.
 const SLOW: (u32, Duration) = (3, Duration::from_millis(100));
+/// Fewest answers by which it is told whether it only warms up.
+const FEWEST: usize = 10;
 
 /// What the backend takes for the load's request when nothing stands before it and nothing else is asked, as a limit on
 /// everything before it; and that it has a limit by itself, which is asked for under load. Neither where the plan says what it takes, where it
 /// is not known where it is, or where asking is not safe. An answer that is a failure now and then tells no time, but the backend is there.
 pub fn unloaded(load: &Load, backend: &Backend) -> Vec<Limit> {
     let address = backend.address().filter(|_| !matches!(backend, Backend::Embedded(_)));
-    let Some((took, failed)) = address.and_then(|address| asked(load, address)) else { return Vec::new() };
-    if took.is_empty() {
+    let Some(answers) = address.and_then(|address| asked(load, address)) else { return Vec::new() };
+    let Answers { took, failed, closed } = answers;
+    if took.is_empty() && failed == 0 {
         return Vec::new();
     }
-    let alone = if failed * 2 <= took.len() { alone(load, &took, failed) } else { None };
+    let (warm, took) = warmed_up(&took);
+    let failed = failed + closed;
+    let alone = if failed * 2 <= took.len() { alone(load, took, failed, warm) } else { None };
     alone.into_iter().chain([by_itself()]).collect()
 }
 
-/// How long answers take without a load, those left out that are failures. None where it cannot be asked.
+/// How long answers take without a load, those left out that are failures, and those of a backend that only warms up. None where it cannot
+/// be asked.
 pub fn took(load: &Load, address: SocketAddr) -> Option<Vec<Duration>> {
     if !load.transport.is_tcp() || matches!(load.protocol, Protocol::WebSocket(_)) {
         return None;
     }
-    Some(asked(load, address)?.0)
+    Some(warmed_up(&asked(load, address)?.took).1.to_vec())
 }
 
-/// How long each answer took, and how many were failures. None where it cannot be asked, or does not answer at all.
-fn asked(load: &Load, address: SocketAddr) -> Option<(Vec<Duration>, usize)> {
-    let (begun, mut took, mut failed) = (Instant::now(), Vec::new(), 0);
+/// What came of asking.
+#[derive(Default)]
+struct Answers {
+    /// How long each good answer took, in order.
+    took: Vec<Duration>,
+    /// Answers that were failures.
+    failed: usize,
+    /// Connections that were closed without an answer.
+    closed: usize,
+}
+
+/// Asks for a while. None where it cannot be asked, or is not there.
+fn asked(load: &Load, address: SocketAddr) -> Option<Answers> {
+    let (begun, mut all) = (Instant::now(), Answers::default());
     let every = every(load);
-    while begun.elapsed() < WHILE || begun.elapsed() < ENOUGH && slow(&took).1.len() == 1 {
+    // What is slow at first only may be warming up.
+    let unsure = |took: &[Duration]| slow(took).1.len() == 1 || took.len() < FEWEST;
+    while begun.elapsed() < WHILE || begun.elapsed() < ENOUGH && unsure(&all.took) && !all.took.is_empty() {
         let asked = Instant::now();
         match ask(load, address, WITHIN)? {
-            Asked::Answered { status: ..400, .. } => took.push(asked.elapsed()),
-            Asked::Answered { .. } | Asked::Closed => failed += 1,
+            Asked::Answered { status: ..400, .. } => all.took.push(asked.elapsed()),
+            Asked::Answered { .. } => all.failed += 1,
+            Asked::Closed => all.closed += 1,
             _ => return None,
         }
         std::thread::sleep(every.saturating_sub(asked.elapsed()));
     }
-    Some((took, failed))
+    Some(all)
+}
+
+/// Answers that were slow before any was not, and those from then on: a backend that has just been started, or was not asked for long, is
+/// slow at first, which says nothing of what it takes later.
+fn warmed_up(took: &[Duration]) -> (&[Duration], &[Duration]) {
+    let (_, slow) = slow(took);
+    let bound = slow.first().copied().unwrap_or(Duration::MAX);
+    took.split_at(took.iter().position(|t| *t < bound).unwrap_or(0))
 }
 
 /// How often it is asked.
@@ -116,7 +144,7 @@ fn think(load: &Load) -> f64 {
     }
 }
 
-fn alone(load: &Load, took: &[Duration], failed: usize) -> Option<Limit> {
+fn alone(load: &Load, took: &[Duration], failed: usize, warm: &[Duration]) -> Option<Limit> {
     let (least, most) = (took.iter().min()?, took.iter().max()?);
     let time = spread(load, took)?;
     let often = match (slow(took).1.len(), time) {
@@ -124,13 +152,18 @@ fn alone(load: &Load, took: &[Duration], failed: usize) -> Option<Limit> {
         _ => String::new(),
     };
     let failing = if failed > 0 { format!("; {failed} more were answered by a failure") } else { String::new() };
+    let warming = match (warm.len(), warm.iter().max()) {
+        (1, Some(most)) => format!("; the first before them took {}", rounded(*most)),
+        (many, Some(most)) => format!("; the first {many} before them took up to {}", rounded(*most)),
+        (_, None) => String::new(),
+    };
     Some(Limit {
         value: rounded(*least),
         origin: Origin::Machine("asked before any load".to_owned()),
         caps: "time the backend takes for a request, however few there are".to_owned(),
         law: Law::Delay { time },
         formula: format!(
-            "asked {} times directly, without any load: {} to {}{often}{failing}",
+            "asked {} times directly, without any load: {} to {}{often}{failing}{warming}",
             took.len(),
             rounded(*least),
             rounded(*most)
@@ -232,6 +265,22 @@ mod tests {
         stalls.extend([900, 800]);
         let (usual, other, _) = share(of(&busy, &stalls));
         assert_eq!((usual, other), (ms(10), ms(800)));
+    }
+
+    #[test]
+    fn a_backend_that_warms_up_is_not_slow_by_itself() {
+        let ms = |all: &[u64]| all.iter().map(|ms| Duration::from_millis(*ms)).collect::<Vec<_>>();
+        let split = |all: &[u64]| {
+            let all = ms(all);
+            let (warm, took) = warmed_up(&all);
+            (warm.len(), took.len())
+        };
+        let cold = [vec![1_000; 3], vec![20; 30]].concat();
+        assert_eq!(split(&cold), (3, 30));
+        assert_eq!(of(&thinking(0), &cold[3..]), Spread::Constant(Span::from_millis(20)));
+        assert_eq!(split(&[20, 20, 20, 20, 1_000, 20]), (0, 6), "not the first");
+        assert_eq!(split(&[1_000; 6]), (0, 6), "always");
+        assert_eq!(split(&[12, 10, 30, 25]), (0, 4));
     }
 
     #[test]

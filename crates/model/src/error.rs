@@ -157,6 +157,12 @@ impl ErrorKind {
             _ => return None,
         })
     }
+
+    /// Whether it is an answer of a server, by its status.
+    pub fn is_status(self) -> bool {
+        use ErrorKind::{Status4xx, Status5xx, Status413, Status429, Status500, Status502, Status503, Status504};
+        matches!(self, Status4xx | Status413 | Status429 | Status500 | Status502 | Status503 | Status504 | Status5xx)
+    }
 }
 
 /// How often one kind of error was seen.

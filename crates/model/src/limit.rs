@@ -294,6 +294,8 @@ pub enum RemedyUnit {
     Time,
     /// `0`, the word of products for none: no number lifts it, only removing it does.
     Off,
+    /// `0`, which is the product's word for none.
+    Zero,
     /// Requests a second with the burst allowed, as `600r/s burst=120`: the burst grows with the rate, so that it covers
     /// the same time.
     Rate,

@@ -72,6 +72,8 @@ fn placed(case: &Case, limit: &Limit) {
     let named = match limit.id.as_str() {
         "nginx.upstream" => text.contains("_pass"),
         "nginx.upstream.max_conns" => text.contains("max_conns"),
+        // Also where it is the default.
+        "nginx.upstream.max_fails" => text.contains("server"),
         id if id.starts_with("nginx.limit_req") => text.contains("limit_req_zone"),
         "nginx.proxy_timeouts" => text.contains("_read_timeout"),
         _ => text.contains(directive),

@@ -29,7 +29,7 @@ pub struct Lift {
 /// None when the limit has no remedy, or the present value is the largest that works here.
 pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Option<Lift> {
     let remedy = limit.remedy.as_ref()?;
-    if remedy.unit == RemedyUnit::Off {
+    if matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) {
         return Some(off(remedy));
     }
     let present = law::setting(&limit.law);
@@ -86,7 +86,7 @@ fn bucket(limit: &Limit, remedy: &Remedy, demand: &Demand, headroom: f64) -> Opt
 }
 
 fn off(remedy: &Remedy) -> Lift {
-    let value = written(RemedyUnit::Off, &Law::Unknown);
+    let value = written(remedy.unit, &Law::Unknown);
     Lift { setting: remedy.setting.clone(), minimum: value.clone(), value, law: None, holds_for: None, capped: None }
 }
 
@@ -116,6 +116,7 @@ fn written(unit: RemedyUnit, law: &Law) -> String {
         (RemedyUnit::Count | RemedyUnit::Seconds, _) => format!("{}", number.ceil()),
         (RemedyUnit::Time, _) => format!("{}s", number.ceil()),
         (RemedyUnit::Bytes, _) => Bytes(number.ceil().max(0.0) as u64).to_string(),
-        (RemedyUnit::Off, _) => "0".to_owned(),
+        (RemedyUnit::Off, _) => "off".to_owned(),
+        (RemedyUnit::Zero, _) => "0".to_owned(),
     }
 }

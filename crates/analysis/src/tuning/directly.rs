@@ -31,8 +31,9 @@ pub(crate) enum Directly {
     Bore,
     /// It broke in another way, or so early that it was asked otherwise than by the product.
     Otherwise,
-    /// It failed, too, and which fails more often cannot be told.
-    TooFew { directly: Failures, through: Failures },
+    /// It failed, too, and what comes of which cannot be told: which fails more often is not certain; or it failed in the same way at more load,
+    /// which may as well be another time (failures that come in bursts are at a moment, not at a load).
+    FailedToo { directly: Failures, through: Failures },
 }
 
 impl Directly {
@@ -42,7 +43,9 @@ impl Directly {
         let by_level = by_level(at, direct);
         match failures(at, direct).filter(|_| !at.is_steep() && !direct.is_steep()) {
             Some([own, behind]) if by_level != Directly::AsEarly => {
-                by_rate([own, below(direct, through.level)], behind, direct, by_level).unwrap_or(by_level)
+                by_rate([own, below(direct, through.level)], behind, direct, by_level).unwrap_or_else(|| {
+                    if alike(at, direct) { Directly::FailedToo { directly: own, through: behind } } else { by_level }
+                })
             }
             _ => by_level,
         }
@@ -77,6 +80,13 @@ fn sum<'t>(ticks: impl IntoIterator<Item = &'t Tick>) -> Failures {
     Failures { failed: tally.failed, of: tally.finished() }
 }
 
+/// Whether the backend broke by itself as well, and gave the very answer then that most failures through the product are.
+fn alike(at: &JudgedTrial<'_>, direct: &JudgedTrial<'_>) -> bool {
+    let (Some(through), Some(own)) = (&at.broke, &direct.broke) else { return false };
+    let most = through.errors.first().filter(|most| most.kind.is_status());
+    most.is_some_and(|most| own.errors.iter().any(|error| error.kind == most.kind))
+}
+
 /// Failures while the load was at most as large as the one that broke the product.
 fn below(direct: &JudgedTrial<'_>, level: f64) -> Failures {
     sum(direct.trial.ticks.iter().filter(|t| t.level <= level * (1.0 + TOLERANCE) + 1.0))
@@ -100,8 +110,8 @@ fn by_rate(
     match (less(low), less(all)) {
         ((true, _), _) => None,
         (_, (false, false)) if direct.broke.is_some() => Some(Directly::AsOften),
-        (_, (false, false)) => Some(Directly::TooFew { directly: all, through }),
-        (_, (false, true)) if by_level == Directly::Bore => Some(Directly::TooFew { directly: all, through }),
+        (_, (false, false)) => Some(Directly::FailedToo { directly: all, through }),
+        (_, (false, true)) if by_level == Directly::Bore => Some(Directly::FailedToo { directly: all, through }),
         _ => None,
     }
 }

@@ -10,6 +10,10 @@ use crate::capacity::TOLERANCE;
 use crate::capacity::{Forecast, demand};
 use crate::diagnosis::attribute::{self, Weighed};
 use crate::diagnosis::onset;
+use crate::window::Tally;
+
+/// What part of the failures that most were before may be left of them when they are gone.
+const GONE: f64 = 0.1;
 
 /// The outcome of a counterfactual.
 #[derive(Clone, Debug)]
@@ -65,6 +69,9 @@ fn place(
     let levels = expected.and_then(|f| attempt::levels(&f.predicted, &after.demand));
     let there = levels.is_some_and(|range| attribute::is_near(range, size(after, broke)));
     let same = size(before, broke_before) * (1.0 + TOLERANCE) + blur(before, broke_before);
+    if is_gone(before, broke_before, after, broke) {
+        return if as_expected && (there || steep) { Moved::AsPredicted } else { Moved::Elsewhere };
+    }
     // All at once, or at about the same level: only another limit's signs can tell that it is another break.
     if steep && !after.demand.tunnels || size(after, broke) <= same {
         return match (another, as_expected && (there || steep)) {
@@ -74,6 +81,21 @@ fn place(
         };
     }
     if there { Moved::AsPredicted } else { Moved::Elsewhere }
+}
+
+/// Whether hardly any of the failures are left that most were before: what breaks now, wherever, is another break. (Failures at random have
+/// no level: they come as early as what was lifted.)
+fn is_gone(before: &JudgedTrial<'_>, broke_before: &Break, after: &JudgedTrial<'_>, broke: &Break) -> bool {
+    let condition = |broke: &Break| matches!(onset::condition(broke), Some(Condition::ErrorsBelow(_)));
+    let most = broke_before.errors.first().filter(|_| condition(broke_before) && condition(broke));
+    let Some(kind) = most.filter(|_| broke_before.waiting.is_none() && broke.waiting.is_none()).map(|e| e.kind) else {
+        return false;
+    };
+    let part = |judged: &JudgedTrial<'_>| {
+        let tally = Tally::of(&judged.trial.ticks);
+        tally.count(&[kind]) as f64 / tally.finished().max(1) as f64
+    };
+    part(after) < part(before) * GONE
 }
 
 /// How large the load was that broke: its level, or, of WebSockets that stay open, how many were.

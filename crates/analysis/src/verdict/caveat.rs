@@ -62,7 +62,9 @@ fn held(judged: &JudgedTrial<'_>, objective: &Objective) -> Vec<Caveat> {
     let signs = attribute::at_work(judged.trial, &judged.demand);
     bit.extend(signs.iter().map(|(limit, ..)| limit.id.as_str()));
     let forecasts = capacity::forecast(&judged.trial.limits.limits, &judged.demand);
-    let passed = forecasts.into_iter().filter(|f| !bit.contains(&f.limit.id.as_str())).filter_map(|f| {
+    // What a part takes by itself was measured, not predicted.
+    let predicted = forecasts.into_iter().filter(|f| !matches!(f.limit.law, Law::Delay { .. }));
+    let passed = predicted.filter(|f| !bit.contains(&f.limit.id.as_str())).filter_map(|f| {
         // A rate says nothing of clients: how many they are depends on how long responses take by then.
         let (predicted, reached, scale) = match f.predicted.clients.filter(|_| judged.demand.is_open()) {
             Some(clients) => (clients, present(judged, f.limit), Scale::Clients),
@@ -132,7 +134,9 @@ fn bore(state: &SearchState<'_>) -> Option<Caveat> {
     }
     let (level, through) = (direct.held_to(), step.at.broke.as_ref()?.level);
     let longer = match Directly::of(&step.at, direct) {
-        Directly::TooFew { directly, through } => return Some(Caveat::BackendFailedToo { trial, directly, through }),
+        Directly::FailedToo { directly, through } => {
+            return Some(Caveat::BackendFailedToo { trial, directly, through });
+        }
         Directly::Bore => true,
         Directly::AsOften | Directly::AsEarly | Directly::Otherwise => false,
     };

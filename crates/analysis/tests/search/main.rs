@@ -5,6 +5,7 @@
 mod world;
 
 mod causes;
+mod failures;
 mod invalid;
 mod steps;
 mod waits;

@@ -65,11 +65,19 @@ pub(super) fn alone(who: &str, cause: &Cause) -> String {
             };
             match cause.limit.patience {
                 Some(_) => format!("{who} alone {takes}, and is given {}", figure::seconds(allowed)),
+                None if is_timed(&cause.broke) => {
+                    format!("{who} alone {takes}, and --timeout ends a request after {}", figure::seconds(allowed))
+                }
                 None => format!("{who} alone {takes}, and `{condition}` allows {}", figure::seconds(allowed)),
             }
         }
         None => format!("{who} alone takes longer than `{condition}` allows"),
     }
+}
+
+/// Whether what is allowed is the generator's own patience: a condition on errors names no time.
+fn is_timed(broke: &Break) -> bool {
+    matches!(condition(broke), Some(Condition::ErrorsBelow(_)))
 }
 
 fn verb(context: Context<'_>, broke: &Break) -> String {

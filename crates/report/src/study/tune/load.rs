@@ -1,7 +1,7 @@
 //! The figures of a plain load, in the words that users of other load testers know: counts, rates, transfer, the latency
 //! distribution from the planned instant and from the write, statuses, failures with their side, thresholds.
 
-use genkai_model::finding::{Findings, TrialFinding};
+use genkai_model::finding::{Findings, Outcome, TrialFinding};
 use genkai_model::objective::Condition;
 use genkai_model::record::Record;
 use genkai_model::summary::{Counted, Distribution, Known, Summary, Threshold};
@@ -22,7 +22,10 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
         return vec![short("").with([Block::toned(Tone::Doubtful, "No load was sent.")].into_iter().chain(why))];
     };
     let facts = counts(load).into_iter().chain(connections(load, trial));
-    let figures = [short("").with([Block::facts(facts)]), latency(load)];
+    let unfinished = verdict.outcome() == Outcome::Unfinished;
+    let ended = if unfinished { sentences(findings, record) } else { Vec::new() };
+    let ended = ended.into_iter().take(1).map(|said| Block::toned(Tone::Doubtful, said));
+    let figures = [short("").with(ended.chain([Block::facts(facts)])), latency(load)];
     let came = [messages(trial), flows::section(trial), statuses(load), failures(load, trial), thresholds(load, trial)];
     let mut generator = generator(load, findings, record);
     generator.extend(trial.used.as_ref().map(|used| Block::fact("took", client::used(used))));
@@ -66,15 +69,18 @@ fn counts(load: &Summary) -> Facts {
         let (low, high, stdev) = (number(each.min), number(each.max), number(each.stdev));
         rate += &format!("; second by second {low} to {high}, standard deviation {stdev}");
     }
-    let [received, sent] = [load.bytes_in, load.bytes_out].map(|amount| transfer(load, amount));
+    // Bytes are of all that was sent or came, also for requests that did not finish.
+    let came = if load.in_flight == 0 { load.ok + load.failed } else { 0 };
+    let [received, sent] =
+        [(load.bytes_in, came), (load.bytes_out, load.sent)].map(|(amount, of)| transfer(load, amount, of));
     facts.extend([("rate", rate), ("received", received), ("sent out", sent)]);
     facts
 }
 
-fn transfer(load: &Summary, amount: u64) -> String {
-    let finished = load.ok + load.failed;
+/// Bytes, and how many each of so many are; nothing of each where it is not known of how many they are.
+fn transfer(load: &Summary, amount: u64, of: u64) -> String {
     let second = if load.lasted > 0.0 { amount as f64 / load.lasted } else { 0.0 };
-    let each = if finished > 0 { format!(", {} each", bytes(amount as f64 / finished as f64)) } else { String::new() };
+    let each = if of > 0 { format!(", {} each", bytes(amount as f64 / of as f64)) } else { String::new() };
     format!("{}, {}/s{each}", bytes(amount as f64), bytes(second))
 }
 

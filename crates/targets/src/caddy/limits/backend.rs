@@ -6,8 +6,8 @@ use genkai_model::units::Span;
 
 use super::Facts;
 use crate::caddy::evidence::signature;
-use crate::caddy::settings::{DIAL_TIMEOUT, READ_TIMEOUT, RESPONSE_HEADER_TIMEOUT, Setting};
-use crate::limits::{backend, errors, log, valued};
+use crate::caddy::settings::{DIAL_TIMEOUT, FAIL_DURATION, READ_TIMEOUT, RESPONSE_HEADER_TIMEOUT, Setting};
+use crate::limits::{backend, errors, log, raised, valued};
 use crate::settings::SourcedValue;
 
 /// Every limit of the upstreams' side, but for how many requests they get.
@@ -20,6 +20,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     all.extend(facts.read_timeout.as_ref().map(|held| silent(&READ_TIMEOUT, held)));
     all.extend(facts.read_timeout.as_ref().filter(|_| facts.websocket).map(idle));
     all.extend(ports(facts));
+    all.extend(facts.fail_duration.as_ref().map(|held| held_down(facts, held)));
     all
 }
 
@@ -35,10 +36,25 @@ fn refusing(facts: &Facts) -> Limit {
         signatures: vec![
             log(signature::UPSTREAM_REFUSED, Strength::Decisive),
             log(signature::UPSTREAM_CLOSED, Strength::Decisive),
-            log(signature::NO_UPSTREAM, Strength::Consistent),
         ],
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
         ..backend::refusing("caddy.backend", "(backend)", &facts.upstreams)
+    }
+}
+
+/// Upstreams that get no requests because of their failures: while all are held for down, Caddy answers 503 without asking any. A few
+/// failures become those of all requests. Where the upstreams fail anyhow, it changes nothing: that only a test can tell.
+fn held_down(facts: &Facts, held: &SourcedValue<Span>) -> Limit {
+    let others = facts.max_requests.is_some() || facts.health_checks;
+    Limit {
+        caps: "how long an upstream that failed (max_fails, unhealthy_status, unhealthy_latency) gets no requests"
+            .to_owned(),
+        formula: facts.unless("while all upstreams are held for down, Caddy asks none of them"),
+        source: "Caddy modules/caddyhttp/reverseproxy/healthchecks.go: countFailure; hosts.go: Healthy".to_owned(),
+        signatures: vec![log(signature::NO_UPSTREAM, if others { Strength::Supports } else { Strength::Decisive })],
+        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: !facts.try_duration.value.is_zero() },
+        remedy: Some(raised(FAIL_DURATION.name, RemedyUnit::Zero, 1.0)),
+        ..valued("caddy.fail_duration", "caddy", FAIL_DURATION.name, held)
     }
 }
 

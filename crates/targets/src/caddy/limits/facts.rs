@@ -45,6 +45,10 @@ pub struct Facts {
     pub inet: u64,
     /// Requests that each gets at once (`unhealthy_request_count`).
     pub max_requests: Option<SourcedValue<u64>>,
+    /// How long an upstream that failed gets no requests (`fail_duration`); none: failures are not counted.
+    pub fail_duration: Option<SourcedValue<Span>>,
+    /// Whether upstreams are asked now and then whether they are well (`health_uri` and others).
+    pub health_checks: bool,
     /// Whether nothing says how many failures are too many, so that 2.6 holds every upstream for down.
     pub no_fails_allowed: bool,
     /// Connections to each at once (`max_conns_per_host`).
@@ -86,7 +90,8 @@ impl Facts {
         };
         let counted = |setting: &Setting| written(config, setting, requests, number).filter(|held| held.value > 0);
         let max_requests = counted(&UNHEALTHY_REQUEST_COUNT);
-        let forgiving = counted(&MAX_FAILS).is_some() || set_time(&FAIL_DURATION).is_some();
+        let fail_duration = set_time(&FAIL_DURATION);
+        let forgiving = counted(&MAX_FAILS).is_some() || fail_duration.is_some();
         Facts {
             nofile: SourcedValue::plain(machine.descriptors_hard, Origin::Machine("hard RLIMIT_NOFILE".to_owned())),
             own: OWN + listeners(actual),
@@ -105,6 +110,8 @@ impl Facts {
             inet: distinct.iter().filter(|text| Upstream::parse(text).host.is_some()).count() as u64,
             no_fails_allowed: max_requests.is_some() && !forgiving,
             max_requests,
+            fail_duration,
+            health_checks: route.as_ref().and_then(|route| route.proxy).is_some_and(has_health_checks),
             max_conns: counted(&MAX_CONNS_PER_HOST),
             try_duration: time(config, &LB_TRY_DURATION, requests),
             dial_timeout: time(config, &DIAL_TIMEOUT, requests),
@@ -147,6 +154,11 @@ fn together(proxy: &Line) -> Option<String> {
 fn is_even(proxy: &Line) -> bool {
     let policy = proxy.option("lb_policy").and_then(|line| line.arg(0));
     policy.is_some_and(|word| ["round_robin", "least_conn"].contains(&word.value.as_str()))
+}
+
+/// Whether a proxy asks its upstreams whether they are well.
+fn has_health_checks(proxy: &Line) -> bool {
+    ["health_uri", "health_path", "health_port"].iter().any(|name| proxy.option(name).is_some())
 }
 
 /// Whether a proxy speaks HTTP/2 to upstreams: it does with TLS, and where a scheme or `versions` says h2c.
@@ -234,6 +246,22 @@ mod tests {
         assert!(facts.no_fails_allowed);
         assert_eq!(facts.read_timeout.as_ref().map(|held| held.value), Some(Span::from_secs(2)));
         assert_eq!((facts.dial_timeout.written.as_str(), facts.max_conns), ("3s", None));
+    }
+
+    #[test]
+    fn upstreams_that_are_held_for_down_are_a_limit_of_caddy() {
+        let find = |inside: &str, id: &str| {
+            let facts = facts(&format!("http://:80 {{\n\treverse_proxy h:1 {{\n{inside}\t}}\n}}\n"));
+            super::super::backend::all(&facts).into_iter().find(|limit| limit.id == id)
+        };
+        let held = find("\t\tfail_duration 5s\n", "caddy.fail_duration").unwrap();
+        assert_eq!((held.subject.as_str(), held.value.as_str()), ("caddy", "5s"));
+        assert_eq!(held.signatures[0].strength, genkai_model::limit::Strength::Decisive);
+        let checked = find("\t\tfail_duration 5s\n\t\thealth_uri /up\n", "caddy.fail_duration").unwrap();
+        assert_eq!(checked.signatures[0].strength, genkai_model::limit::Strength::Supports, "a check may hold it down");
+        assert_eq!(find("", "caddy.fail_duration"), None);
+        let backend = find("", "caddy.backend").unwrap();
+        assert!(backend.signatures.iter().all(|one| !format!("{:?}", one.sign).contains("no_upstream")));
     }
 
     #[test]

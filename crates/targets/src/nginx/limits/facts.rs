@@ -74,6 +74,9 @@ pub struct Upstream {
     /// `max_conns` of each server, those that are `backup` after the others: they take what the others have no room for. None: at least
     /// one has no cap.
     pub max_conns: Option<SourcedValue<Vec<u64>>>,
+    /// `max_fails` of each server, where every one of several can be left alone for its failures. None: one at least is always asked (nginx
+    /// never leaves the only server of a group alone).
+    pub max_fails: Option<SourcedValue<()>>,
     /// A server's name that may have several addresses, each of which has the whole `max_conns`.
     pub resolved: Option<String>,
     /// Whether the group has a `zone`: without it every worker counts `max_conns` for itself.

@@ -363,6 +363,7 @@ impl Reading<'_> {
             sockets: Vec::new(),
             servers: 1,
             max_conns: None,
+            max_fails: None,
             resolved: None,
             shared: false,
             keepalive: None,
@@ -391,6 +392,11 @@ impl Reading<'_> {
         written.dedup();
         let capped = caps.iter().all(|&cap| cap > 0);
         upstream.max_conns = capped.then(|| self.held(&first.found, caps, written.join(", ")));
+        let fails: Vec<u64> = takes.iter().map(|s| s.max_fails).collect();
+        let mut each: Vec<String> = fails.iter().map(u64::to_string).collect();
+        each.dedup();
+        let leaves = fails.len() > 1 && fails.iter().all(|&fails| fails > 0);
+        upstream.max_fails = leaves.then(|| self.held(&first.found, (), each.join(", ")));
         upstream.resolved = takes.iter().find_map(|s| s.address.as_ref().map_or(s.found.arg(0), name));
         upstream.addresses = used.iter().filter_map(|s| socket(s.address.as_ref()?)).collect();
         upstream.sockets = used.iter().filter_map(|s| unix(s.address.as_ref()?)).collect();

@@ -167,7 +167,7 @@ pub(super) fn limit_rate(facts: &Facts) -> Option<Limit> {
         symptom: SLOW,
         remedy: Some(Remedy {
             note: Some("it is there on purpose: it keeps a client from taking all of the bandwidth".to_owned()),
-            ..raised(LIMIT_RATE.name, RemedyUnit::Off, 1.0)
+            ..raised(LIMIT_RATE.name, RemedyUnit::Zero, 1.0)
         }),
         ..valued("nginx.limit_rate", "nginx", LIMIT_RATE.name, held)
     })

@@ -21,6 +21,7 @@ fn behind() -> Upstream {
         sockets: Vec::new(),
         servers: 1,
         max_conns: None,
+        max_fails: None,
         resolved: None,
         shared: false,
         keepalive: None,
@@ -208,6 +209,18 @@ fn ports_count_for_each_upstream_address() {
     let ports = limit(&Facts { upstream: Some(two), ..proxy(512) }, "nginx.upstream.ports");
     assert_eq!(clients(&ports).0, 56_464.0);
     assert_eq!((ports.formula.as_str(), ports.remedy), ("28232 local ports x 2 upstream servers", None));
+}
+
+#[test]
+fn servers_that_are_left_alone_for_their_failures_are_a_limit_of_nginx() {
+    let each = || SourcedValue { value: (), written: "1".to_owned(), origin: Origin::Given };
+    let group = Upstream { servers: 2, max_fails: Some(each()), ..behind() };
+    let fails = limit(&Facts { upstream: Some(group.clone()), ..proxy(512) }, "nginx.upstream.max_fails");
+    assert_eq!((fails.subject.as_str(), fails.setting.as_str()), ("nginx", "upstream.max_fails"));
+    assert_eq!(fails.remedy.map(|remedy| remedy.unit), Some(genkai_model::limit::RemedyUnit::Zero));
+    let backend = limit(&Facts { upstream: Some(group), ..proxy(512) }, "nginx.upstream");
+    let none_live = |sign: &genkai_model::limit::Sign| format!("{sign:?}").contains("none_live");
+    assert!(!backend.signatures.iter().any(|one| none_live(&one.sign)), "that says nothing of what they do");
 }
 
 /// Clients that `max_conns` lets in, from where the first may be refused, and its formula.

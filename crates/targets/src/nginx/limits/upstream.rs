@@ -7,7 +7,9 @@ use super::{Facts, Upstream};
 use crate::limits::{backend, counted, errors, log, raised, valued};
 use crate::nginx::config::Refusal;
 use crate::nginx::evidence::signature;
-use crate::nginx::settings::{PROXY_BUFFER_SIZE, PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS};
+use crate::nginx::settings::{
+    PROXY_BUFFER_SIZE, PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS, UPSTREAM_MAX_FAILS,
+};
 use crate::settings::SourcedValue;
 
 /// Every limit of the upstream side.
@@ -17,6 +19,7 @@ pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     all.extend(facts.upgrades.then(|| idle(facts)));
     all.extend(ports(facts, upstream));
     all.extend(max_conns(facts, upstream));
+    all.extend(max_fails(upstream));
     all
 }
 
@@ -28,7 +31,6 @@ fn refusing(upstream: &Upstream) -> Limit {
         signatures: vec![
             log(signature::UPSTREAM_REFUSED, Strength::Decisive),
             log(signature::UPSTREAM_CLOSED, Strength::Decisive),
-            log(signature::UPSTREAM_NONE_LIVE, Strength::Supports),
         ],
         ..backend::refusing("nginx.upstream", "(upstream)", &upstream.name)
     }
@@ -131,6 +133,27 @@ pub(super) fn max_conns(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
         symptom: super::refusal(&upstream.refusal),
         remedy: known.then(|| raised(UPSTREAM_MAX_CONNS.name, RemedyUnit::Count, 1.0)),
         ..valued(&format!("nginx.{setting}"), "nginx", &setting, held)
+    })
+}
+
+/// Servers of a group that are left alone for their failures: while all are, nginx answers at once, without asking any. A few failures of the
+/// servers become those of all requests. Where they fail anyhow, it changes nothing: that only a test can tell.
+fn max_fails(upstream: &Upstream) -> Option<Limit> {
+    let held = upstream.max_fails.as_ref()?;
+    let strength = if upstream.max_conns.is_some() { Strength::Supports } else { Strength::Decisive };
+    Some(Limit {
+        caps: "failures after which a server gets no requests for fail_timeout".to_owned(),
+        formula: "while all servers of the group are left alone for their failures, nginx asks none of them".to_owned(),
+        source: "nginx src/http/ngx_http_upstream_round_robin.c: ngx_http_upstream_free_round_robin_peer (fails), \
+                 ngx_http_upstream_get_peer"
+            .to_owned(),
+        signatures: vec![log(signature::UPSTREAM_NONE_LIVE, strength)],
+        symptom: super::refusal(&upstream.refusal),
+        remedy: Some(Remedy {
+            note: Some("a request that one server fails still goes to another (proxy_next_upstream)".to_owned()),
+            ..raised(UPSTREAM_MAX_FAILS.name, RemedyUnit::Zero, 1.0)
+        }),
+        ..valued("nginx.upstream.max_fails", "nginx", UPSTREAM_MAX_FAILS.name, held)
     })
 }
 

@@ -77,6 +77,10 @@ pub const UPSTREAM_KEEPALIVE: Setting =
 pub const UPSTREAM_MAX_CONNS: Setting =
     Setting::new("upstream.max_conns", UpstreamServer, Count(0, MANY), "0", UPSTREAM).held_by("max_conns");
 
+/// Failures after which a server of a group is left alone for `fail_timeout`; 0: never.
+pub const UPSTREAM_MAX_FAILS: Setting =
+    Setting::new("upstream.max_fails", UpstreamServer, Count(0, MANY), "1", UPSTREAM).held_by("max_fails");
+
 /// Every setting of nginx that genkai knows.
 pub static TABLE: Table<Context> = Table {
     product: "nginx",
@@ -131,7 +135,7 @@ pub static TABLE: Table<Context> = Table {
             .held_by("keepalive_requests"),
         Setting::new("upstream.keepalive_timeout", Upstream, TIME, "60s", KEEPALIVE).held_by("keepalive_timeout"),
         UPSTREAM_MAX_CONNS,
-        Setting::new("upstream.max_fails", UpstreamServer, Count(0, MANY), "1", UPSTREAM).held_by("max_fails"),
+        UPSTREAM_MAX_FAILS,
         Setting::new("upstream.fail_timeout", UpstreamServer, TIME, "10s", UPSTREAM).held_by("fail_timeout"),
     ],
 };

@@ -152,6 +152,10 @@ fn max_conns_is_a_cap_only_when_every_server_has_one() {
     assert_eq!((capped.max_conns, capped.shared, capped.servers), (None, true, 2));
     let backup = group("server 127.0.0.1:1 max_conns=5; server 127.0.0.1:2 max_conns=6 backup;");
     assert_eq!((backup.max_conns.unwrap().value, backup.servers), (vec![5, 6], 1));
+    assert_eq!(backup.max_fails.map(|held| held.written).as_deref(), Some("1"), "the default");
+    let always = group("server 127.0.0.1:1 max_fails=0; server 127.0.0.1:2;");
+    assert_eq!(always.max_fails, None, "one is always asked");
+    assert_eq!(group("server 127.0.0.1:1;").max_fails, None, "and so is the only one");
     let open = group("server 127.0.0.1:1 max_conns=5; server 127.0.0.1:2; keepalive 16;");
     assert_eq!((open.max_conns, open.keepalive), (None, Some(16)));
 }
