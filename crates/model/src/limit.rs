@@ -292,7 +292,7 @@ pub enum RemedyUnit {
     Seconds,
     /// Whole seconds with their unit, as `30s`: for products to which a plain number is something else.
     Time,
-    /// `0`, the word of products for none: no number lifts it, only removing it does.
+    /// `off` (or the product's word for none): no number lifts it, only removing it does.
     Off,
     /// `0`, which is the product's word for none.
     Zero,

@@ -230,7 +230,7 @@ fn values_of_other_laws() {
     assert_eq!(remedy::lift(&body, &post, 1.2, 1.0).unwrap().value, "12000");
     body.remedy.as_mut().unwrap().step = 1024.0;
     assert_eq!(remedy::lift(&body, &post, 1.2, 1.0).unwrap().value, "12k");
-    body.remedy.as_mut().unwrap().unit = RemedyUnit::Off;
+    body.remedy.as_mut().unwrap().unit = RemedyUnit::Zero;
     assert_eq!(remedy::lift(&body, &post, 1.2, 1.0).unwrap().value, "0");
 }
 
