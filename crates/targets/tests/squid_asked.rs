@@ -9,8 +9,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use genkai_model::explain::{Explanation, RemarkKind};
 use genkai_model::limit::Law;
@@ -19,7 +18,7 @@ use genkai_targets::catalog;
 use genkai_targets::explain::Requests;
 
 use differential::{Draw, count, judged};
-use stage::{Backend, Client, eventually};
+use stage::{Backend, Client, eventually, held};
 
 /// Whether Squid is there.
 fn installed() -> bool {
@@ -181,25 +180,6 @@ fn range(explained: &Explanation, id: &str) -> (usize, usize) {
     (at(value * soft), at(value))
 }
 
-/// How many clients get in before the first does not.
-fn admitted(backends: &[Backend], address: SocketAddr, most: usize) -> (usize, Vec<Client>) {
-    let inside = || backends.iter().map(Backend::inside).sum::<usize>();
-    backends.iter().for_each(|backend| backend.hold(true));
-    let mut held = Vec::new();
-    while held.len() < most {
-        let Some(client) = Client::ask(address, &format!("/{}", held.len())) else { break };
-        let deadline = Instant::now() + Duration::from_secs(2);
-        while inside() == held.len() && !client.is_answered() && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(1));
-        }
-        if inside() == held.len() {
-            break;
-        }
-        held.push(client);
-    }
-    (held.len(), held)
-}
-
 fn peers(backends: &[Backend], caps: &[u32]) -> String {
     let peer = |(i, (backend, cap)): (usize, (&Backend, &u32))| {
         let port = backend.address().port();
@@ -234,7 +214,8 @@ fn peers_and_clients_are_let_in_as_predicted() {
         let backends: Vec<Backend> = caps.iter().map(|_| Backend::start()).collect();
         let squid = Squid::start(&(peers(&backends, caps) + more));
         let (low, high) = range(&squid.explained(), id);
-        let (count, held) = admitted(&backends, squid.address, high + high / 10 + 2);
+        let held = held(&backends, squid.address, high + high / 10 + 2);
+        let count = held.len();
         backends.iter().for_each(|backend| backend.hold(false));
         drop(held);
         seen.push((format!("{caps:?} {more}"), low, high, count));

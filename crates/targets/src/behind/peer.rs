@@ -217,11 +217,14 @@ fn named(pid: u32) -> String {
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let program = program.as_deref().and_then(name).or_else(|| usage_name(pid)).unwrap_or_default();
-    let script = words.iter().skip(1).find(|word| !word.is_empty() && !word.starts_with('-'));
-    match (program.as_str(), script) {
-        (name, Some(script)) if name.starts_with("python") => name_of(script),
-        _ => program,
-    }
+    if program.starts_with("python") { script(&words).unwrap_or(program) } else { program }
+}
+
+/// What an interpreter was started with: a file, or a module after `-m`. None where other flags stand before it: which of them have a value
+/// is not known.
+fn script(words: &[String]) -> Option<String> {
+    let at = if words.get(1)? == "-m" { 2 } else { 1 };
+    words.get(at).filter(|word| !word.is_empty() && !word.starts_with('-')).map(|word| name_of(word))
 }
 
 fn name_of(script: &str) -> String {
@@ -230,4 +233,19 @@ fn name_of(script: &str) -> String {
 
 fn usage_name(pid: u32) -> Option<String> {
     alone(pid).map(|one| one.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_called_by_its_name_and_code_is_not() {
+        let said = |line: &str| script(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(said("python3 /usr/bin/gunicorn -w 2 app:app").as_deref(), Some("gunicorn"));
+        assert_eq!(said("python3 -m uvicorn app:app").as_deref(), Some("uvicorn"));
+        for line in ["python3", "python3 -c import/os", "python3 -W ignore x.py", "python3 -m"] {
+            assert_eq!(said(line), None, "{line}");
+        }
+    }
 }

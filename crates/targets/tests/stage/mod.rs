@@ -134,6 +134,13 @@ fn announced(head: &[u8]) -> usize {
 
 /// How many requests get to the backends before one is answered without.
 pub(crate) fn admitted(backends: &[Backend], address: SocketAddr, most: usize) -> usize {
+    let there = held(backends, address, most).len();
+    backends.iter().for_each(|backend| backend.hold(false));
+    there
+}
+
+/// The requests that get to the backends, which hold them, before one does not.
+pub(crate) fn held(backends: &[Backend], address: SocketAddr, most: usize) -> Vec<Client> {
     let inside = || backends.iter().map(Backend::inside).sum::<usize>();
     backends.iter().for_each(|backend| backend.hold(true));
     let mut held = Vec::new();
@@ -148,8 +155,7 @@ pub(crate) fn admitted(backends: &[Backend], address: SocketAddr, most: usize) -
         }
         held.push(client);
     }
-    backends.iter().for_each(|backend| backend.hold(false));
-    held.len()
+    held
 }
 
 /// A connection on which a request was sent.
