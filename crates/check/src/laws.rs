@@ -261,7 +261,7 @@ pub(crate) fn predicted(law: &Law, met_by: &Met) -> Predicted {
             Predicted { rate: Some((value, value)), users, ..Predicted::default() }
         }
         Law::Delay { time } => at_once(longest(&time, met_by.patience.1) >= met_by.patience.0),
-        Law::Cpu { .. } | Law::Unknown => Predicted::default(),
+        Law::Cpu { .. } | Law::Tried { .. } | Law::Unknown => Predicted::default(),
     }
 }
 

@@ -72,7 +72,7 @@ impl<'e> Step<'e> {
 
     /// The likeliest cause that was not tested.
     pub(crate) fn untested(&self) -> Option<&Weighed> {
-        self.weighed.iter().find(|one| one.is_possible())
+        self.weighed.iter().find(|one| one.is_possible() && !matches!(one.limit.law, Law::Tried { .. }))
     }
 }
 
@@ -85,6 +85,7 @@ fn can_be_lifted(limit: &Limit) -> bool {
         | Law::MessageSize { value }
         | Law::Idle { after: value }
         | Law::NewConnections { value }
+        | Law::Tried { value, .. }
         | Law::Rate { value, .. } => value,
         Law::Workers { workers, .. } => workers,
         Law::Growing { least, .. } => least,
@@ -94,7 +95,8 @@ fn can_be_lifted(limit: &Limit) -> bool {
         Law::Delay { .. } | Law::Unknown => 0.0,
     };
     let full = remedy.ceiling.as_ref().is_some_and(|most| most.value <= present / remedy.parts.max(1.0));
-    matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) || !full
+    let word = matches!(limit.law, Law::Tried { word: Some(_), .. });
+    word || matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) || !full
 }
 
 /// The next limit to be lifted at a break, or why there is none.
@@ -103,6 +105,10 @@ fn pick(step: &Step<'_>) -> Result<Weighed, End> {
     let Some(best) = possible.first() else {
         return Err(if step.tests.is_empty() { End::NoCause } else { End::Refuted });
     };
+    let untried = |one: &&&Weighed| matches!(one.limit.law, Law::Tried { .. }) && can_be_lifted(&one.limit);
+    if let Some(one) = possible.iter().find(untried) {
+        return Ok((*one).clone());
+    }
     if matches!(best.limit.law, Law::Delay { .. }) {
         return Err(End::CannotLift);
     }
@@ -224,6 +230,7 @@ impl<'a, 'e> Search<'a, 'e> {
         after: &Judged<'e>,
     ) -> (&'static str, Option<Ends>, &'static str) {
         let Some(size) = size(before) else { return ("elsewhere", None, "clients") };
+        let unforeseen = matches!(lifted.law, Law::Tried { .. });
         let own = met(after);
         let next = next(after, &own, lifted, size);
         let levels = next.as_ref().and_then(|(_, predicted)| predicted.levels(&own));
@@ -232,6 +239,11 @@ impl<'a, 'e> Search<'a, 'e> {
         let scale = if clients.is_some() { "clients" } else { "level" };
         let passed = levels.is_some_and(|(_, high)| high * (1.0 + TOLERANCE) + 1.0 < after.held_to());
         let moved = match self::size(after) {
+            None if unforeseen => "elsewhere",
+            Some(now) if unforeseen => {
+                let farther = now > 1.25 * size + blur(before) && after.asked.ramp >= STEEP;
+                if farther { "elsewhere" } else { "not" }
+            }
             None if passed => "elsewhere",
             None => "as_predicted",
             Some(now) => {

@@ -104,7 +104,8 @@ pub(crate) fn all(judged: &Judged<'_>, met: &Met, refuted: &[String]) -> Vec<Wei
     let (strongest, signs) = (all[best].strongest, all[best].names());
     for (i, other) in all.iter_mut().enumerate() {
         let same = other.names().iter().all(|name| signs.contains(name));
-        if i != best && other.is_possible() && (other.strongest < strongest || same) {
+        let untried = matches!(other.limit.law, Law::Tried { .. });
+        if i != best && !untried && other.is_possible() && (other.strongest < strongest || same) {
             other.against.push("explained");
         }
     }
@@ -190,6 +191,8 @@ impl<'a, 'e> Case<'a, 'e> {
         let told = matches!(limit.law, Law::BodySize { value } if self.met.body > value);
         let nobody = matches!(limit.law, Law::Slots { value, .. } if value == 0.0);
         let strongest = strongest.or((share.is_some() && (told || nobody)).then_some(Strength::Supports));
+        let untried = matches!(limit.law, Law::Tried { .. }) && share.is_some();
+        let strongest = strongest.or(untried.then_some(Strength::Consistent));
         let out_of_reach = self.is_out_of_reach(limit);
         let place = if out_of_reach { Place::Elsewhere } else { self.place(limit) };
         let served = instants::before(&self.ticks(), self.certain as u64).iter().any(|tick| tick.number("/ok") > 0.0);

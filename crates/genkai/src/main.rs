@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     interrupt::survive_full_files();
     let cli = cli::Cli::parse();
     let exit = match cli.command {
-        cli::Command::Tune(command) => tune::product(&command.product),
+        cli::Command::Tune(command) => tune::any(&command.what),
         cli::Command::Claims(flags) => claims::run(&flags),
         cli::Command::Compare(flags) => compare::run(&flags),
         cli::Command::Explain(command) => explain::run(&command),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use genkai_lab::experiment::{self, Size};
 use genkai_lab::system::Pin;
+use genkai_model::command::{CommandLine, Parameter};
 use genkai_model::exit::Exit;
 use genkai_model::load::{Arrivals, Load, Protocol};
 use genkai_model::objective::Objective;
@@ -13,7 +14,7 @@ use genkai_model::plan::{
 };
 use genkai_model::units::{Span, Spread};
 
-use crate::cli::{BackendFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
+use crate::cli::{BackendFlags, CommandFlags, LoadFlags, Product, SearchFlags, TuneFlags, UpgradeFlag, What};
 use crate::study::{self, How};
 use crate::target::local_only;
 use crate::{Failure, flags, websocket};
@@ -23,8 +24,56 @@ const SPAWN_RATE: f64 = 10.0;
 /// Default ramp of an open load: the rate at which it breaks can then be seen.
 const RATE_RAMP: Span = Span::from_secs(15);
 
+/// `genkai tune ...`.
+pub(crate) fn any(what: &What) -> Result<Exit, Failure> {
+    match what {
+        What::Product(product) => self::product(product),
+        What::Command(flags) => command(flags),
+    }
+}
+
+/// `genkai tune command`.
+fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
+    let pin = flags::pin(&flags.search.pin)?;
+    let mut settings = BTreeMap::new();
+    let mut parameters = Vec::new();
+    for text in &flags.set {
+        let (parameter, value) =
+            Parameter::read(text).map_err(|why| Failure::usage(format!("--set `{text}`: {why}")))?;
+        if settings.insert(parameter.name.clone(), value).is_some() {
+            return Err(Failure::usage(format!("--set {}: given twice", parameter.name)));
+        }
+        parameters.push(parameter);
+    }
+    let line = CommandLine { words: flags.words.clone(), template: flags.template.clone(), parameters };
+    let system = System { command: Some(line), settings, ..System::generated(System::COMMAND) };
+    let mut load = flags.load.load(SPAWN_RATE, generators(&pin))?;
+    steadily(&mut load, &flags.load);
+    let procedure = procedure(&flags.search, &load.arrivals)?;
+    let objective = flags.search.objective.clone().unwrap_or_default();
+    if let Some(condition) = objective.of_websockets() {
+        return Err(Failure::usage(format!("--objective `{condition}`: is about WebSockets; the load has none")));
+    }
+    let plan = Plan::of("tune command".to_owned(), system, load, objective, procedure);
+    study::run(plan, study::place(None)?, How { pin, ..How::default() }, &flags.output)
+}
+
+/// The cores that make the load.
+fn generators(pin: &Pin) -> usize {
+    pin.resolve().map_or_else(|| genkai_lab::pinning::cores().len(), |p| p.client.len())
+}
+
+/// An open load rises, unless flags say how.
+fn steadily(load: &mut Load, flags: &LoadFlags) {
+    if let Arrivals::Rate { ramp, .. } = &mut load.arrivals
+        && flags.ramp.is_none()
+    {
+        *ramp = RATE_RAMP;
+    }
+}
+
 /// `genkai tune PRODUCT`.
-pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
+fn product(product: &Product) -> Result<Exit, Failure> {
     let Product { name, program, tls, upgrade, flags } = product;
     let upgrade = match upgrade {
         Some(UpgradeFlag::Wstunnel) => Upgrade::Wstunnel,
@@ -36,8 +85,7 @@ pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
 }
 
 fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {
-    let cores = pin.resolve().map_or_else(|| genkai_lab::pinning::cores().len(), |p| p.client.len());
-    let load = load(flags, cores)?;
+    let load = load(flags, generators(pin))?;
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
     let system = System {
@@ -60,11 +108,7 @@ fn load(flags: &TuneFlags, cores: usize) -> Result<Load, Failure> {
         flags.messages.must_be_unused("needs --websocket")?;
         flags.load.load(SPAWN_RATE, cores)?
     };
-    if let Arrivals::Rate { ramp, .. } = &mut load.arrivals
-        && flags.load.ramp.is_none()
-    {
-        *ramp = RATE_RAMP;
-    }
+    steadily(&mut load, &flags.load);
     if let (Some(every), Protocol::WebSocket(websocket)) = (flags.broadcast, &mut load.protocol) {
         websocket.rooms = Some(experiment::one_room(every));
         if flags.load.path.is_none() {

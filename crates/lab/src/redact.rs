@@ -118,7 +118,11 @@ fn system(system: &System) -> System {
         Backend::Url(text) => Backend::Url(url(text)),
         other => other.clone(),
     };
-    System { backend, ..system.clone() }
+    let mut line = system.command.clone();
+    if let Some(line) = &mut line {
+        line.words = command(&line.words);
+    }
+    System { backend, command: line, ..system.clone() }
 }
 
 fn comparison(mut comparison: Comparison) -> Comparison {

@@ -14,7 +14,7 @@ use genkai_place::caps::{Machine, online};
 use genkai_place::{machine, port};
 use genkai_targets::behind::Behind;
 use genkai_targets::product::{Cost, Prepare, Prepared};
-use genkai_targets::{catalog, cores, embedded};
+use genkai_targets::{catalog, command, cores, embedded};
 
 use crate::backend::Backend;
 use crate::error::LabError;
@@ -67,6 +67,9 @@ pub(crate) fn prepare(
     backend: Option<SocketAddr>,
     dir: PathBuf,
 ) -> Result<Box<dyn Prepared>, LabError> {
+    if let Some(line) = &system.command {
+        return Ok(command::prepare(line, &system.settings, &dir)?);
+    }
     let tls = system.front.tls.then(|| papers(&dir.join("tls"))).transpose()?;
     let what = Prepare {
         program: system.program.as_deref(),

@@ -9,6 +9,7 @@
 pub mod cache;
 pub mod claim;
 pub mod cluster;
+pub mod command;
 pub mod comparison;
 pub mod content;
 pub mod error;

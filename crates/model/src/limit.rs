@@ -175,9 +175,24 @@ pub enum Law {
         /// The time, as a distribution.
         time: Spread,
     },
+    /// No formula is known: what another value does is seen when it is tried.
+    Tried {
+        /// The number that it has now; 0 for a word.
+        value: f64,
+        /// The word to be tried instead of the present one; none: a larger number is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        word: Option<String>,
+    },
     /// Nothing in the configuration says at which load it bites (an upstream that refuses, a timeout): no prediction,
     /// only evidence.
     Unknown,
+}
+
+impl Law {
+    /// Whether trials alone tell what a change of it does.
+    pub fn is_tried(&self) -> bool {
+        matches!(self, Law::Tried { .. })
+    }
 }
 
 /// What shows that a limit bites.

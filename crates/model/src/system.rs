@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::command::CommandLine;
 use crate::units::{Bytes, Span, Spread};
 
 /// The servers of a run.
@@ -16,6 +17,9 @@ pub struct System {
     /// Its executable; none: found in PATH or where distributions put it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
+    /// How a server is started that is no product genkai knows; none: it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandLine>,
     /// Where its configuration comes from.
     pub config: ConfigSource,
     /// Settings changed on top of it, by directive name (`worker_connections`), in the user's words.
@@ -33,12 +37,15 @@ pub struct System {
 impl System {
     /// The name of a server that runs already, whatever it is.
     pub const STANDING: &str = "server";
+    /// The name of a server that genkai does not know and starts by a command of the user's.
+    pub const COMMAND: &str = "command";
 
     /// This product on a generated configuration, with its defaults and nothing of genkai's behind it.
     pub fn generated(product: &str) -> System {
         System {
             product: product.to_owned(),
             program: None,
+            command: None,
             config: ConfigSource::Generated,
             settings: BTreeMap::new(),
             backend: Backend::Kept,

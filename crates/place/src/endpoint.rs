@@ -131,6 +131,17 @@ impl Endpoint {
     }
 }
 
+/// The TCP addresses on which one of these processes listens.
+pub fn listening(processes: &[u32]) -> BTreeSet<SocketAddr> {
+    let all = processes.iter().filter_map(|pid| Process::new(*pid as i32).ok());
+    let descriptors = all.filter_map(|process| process.fd().ok()).flatten().flatten();
+    let sockets: BTreeSet<u64> =
+        descriptors.filter_map(|fd| if let FDTarget::Socket(inode) = fd.target { Some(inode) } else { None }).collect();
+    let open = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
+    let theirs = open.filter(|entry| entry.state == TcpState::Listen && sockets.contains(&entry.inode));
+    theirs.map(|entry| entry.local_address).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
@@ -171,6 +182,7 @@ mod tests {
         let listener = TcpListener::bind("127.57.0.2:0").unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
         assert_eq!(endpoint.listener(), Listener::Process(std::process::id()));
+        assert!(listening(&[std::process::id()]).contains(&listener.local_addr().unwrap()));
         let clients: Vec<TcpStream> =
             (0..3).map(|_| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).collect();
         let accepted = listener.accept().unwrap();

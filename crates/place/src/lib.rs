@@ -33,6 +33,7 @@ pub mod running;
 pub mod scratch;
 mod session;
 pub mod status_page;
+pub mod strays;
 pub mod survey;
 pub mod tail;
 pub mod threads;

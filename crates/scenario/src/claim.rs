@@ -119,6 +119,7 @@ fn claim(root: &Node, file: &str, folder: &Path) -> Result<Claim, Fault> {
     let system = System {
         product: text("product").unwrap_or_default(),
         program: None,
+        command: None,
         config,
         settings: settings(root.get("set")),
         backend: messages(root).or(backend(root.get("backend"))?).unwrap_or(usual),

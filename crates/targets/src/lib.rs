@@ -6,6 +6,7 @@ pub mod behind;
 pub mod cache;
 pub mod caddy;
 pub mod catalog;
+pub mod command;
 pub mod cores;
 pub mod embedded;
 pub mod error;

@@ -47,6 +47,7 @@ pub fn setting(law: &Law) -> f64 {
         | Law::MessageSize { value }
         | Law::Idle { after: value }
         | Law::NewConnections { value }
+        | Law::Tried { value, .. }
         | Law::Rate { value, .. } => value,
         Law::Workers { workers, .. } => workers,
         Law::Growing { least, .. } => least,
@@ -64,6 +65,7 @@ pub fn with_setting(law: &Law, to: f64) -> Law {
         | Law::BodySize { value }
         | Law::MessageSize { value }
         | Law::NewConnections { value }
+        | Law::Tried { value, .. }
         | Law::Idle { after: value } => *value = to,
         Law::Rate { value, burst } => {
             *burst = grown(*burst, *value, to);
@@ -139,6 +141,8 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
             let wanted = demand.throughput(level)?;
             Some(if wanted <= value * FILLED + EPSILON { value } else { (wanted / FILLED - EPSILON).ceil() })
         }
+        // As far as one trial moved the break, the next is taken to: in proportion. Without such a trial nothing tells.
+        Law::Tried { value, .. } => (stretch > 1.0).then(|| (value * stretch * level / demand.asked - EPSILON).ceil()),
         Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown => None,
     }
 }
@@ -217,6 +221,7 @@ pub fn formula(law: &Law, demand: &Demand) -> String {
         Law::Rate { value, burst } => format!("{value} requests/s, {burst} early"),
         Law::Cpu { cores } => format!("{cores} cores"),
         Law::Delay { time } => format!("every request takes {time}"),
+        Law::Tried { .. } => "no formula is known: trying another value tells".to_owned(),
         Law::Unknown => "no number says when".to_owned(),
     }
 }

@@ -156,7 +156,7 @@ impl Reach {
                 Reach { rate: Some(point(*value)), users, ..Reach::default() }
             }
             Law::Delay { time } => Reach::delay(time, demand),
-            Law::Cpu { .. } | Law::Unknown => Reach::default(),
+            Law::Cpu { .. } | Law::Tried { .. } | Law::Unknown => Reach::default(),
         }
     }
 

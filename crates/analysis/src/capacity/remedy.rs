@@ -32,6 +32,9 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
     if matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) {
         return Some(off(remedy));
     }
+    if let Law::Tried { word: Some(word), .. } = &limit.law {
+        return Some(gone(remedy, word.clone()));
+    }
     let present = law::setting(&limit.law);
     if matches!(limit.law, Law::Rate { .. }) {
         return bucket(limit, remedy, demand, headroom);
@@ -50,10 +53,12 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
     let (number, capped) = fit(remedy, wanted / parts, present / parts);
     let lifted = law::with_setting(&limit.law, number * parts);
     let text = |number: f64| written(remedy.unit, &law::with_setting(&limit.law, number));
+    // No formula says which smaller value would do.
+    let minimum = if limit.law.is_tried() { number } else { (minimum / parts).min(number) };
     Some(Lift {
         setting: remedy.setting.clone(),
         value: text(number),
-        minimum: text((minimum / parts).min(number)),
+        minimum: text(minimum),
         holds_for: law::clients(&lifted, demand),
         law: Some(lifted),
         capped: capped.then(|| remedy.ceiling.clone()).flatten(),
@@ -86,7 +91,11 @@ fn bucket(limit: &Limit, remedy: &Remedy, demand: &Demand, headroom: f64) -> Opt
 }
 
 fn off(remedy: &Remedy) -> Lift {
-    let value = written(remedy.unit, &Law::Unknown);
+    gone(remedy, written(remedy.unit, &Law::Unknown))
+}
+
+/// With this value, which stands for no number, in place the limit is gone.
+fn gone(remedy: &Remedy, value: String) -> Lift {
     Lift { setting: remedy.setting.clone(), minimum: value.clone(), value, law: None, holds_for: None, capped: None }
 }
 

@@ -9,6 +9,7 @@
 //! 4. What takes longer alone, without any load, than the objective allows is the cause, whatever else was seen.
 //! 5. Among equals: how many of the errors it explains, whether the break came where its formula puts it, and how many
 //!    signs it left.
+//! 6. What is only to be tried, because no formula and no sign of it is known, stays possible until a trial has refuted it.
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Tick;
@@ -89,6 +90,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
     let out_of_reach = out_of_reach(limit, case.trial, &case.demand, case.certain);
     let place = if out_of_reach { Place::Elsewhere } else { place(&forecast, case) };
     let strongest = strongest
+        .or((limit.law.is_tried() && share.is_some()).then_some(Strength::Consistent))
         .or((told_by_size(limit, share, &case.demand) || allows_nobody(limit, share)).then_some(Strength::Supports));
     let mut against = Vec::new();
     if strongest.is_none() {
@@ -267,6 +269,7 @@ pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Opti
         | Law::Idle { .. }
         | Law::Cpu { .. }
         | Law::Delay { .. }
+        | Law::Tried { .. }
         | Law::Unknown => None,
     }
 }
@@ -297,7 +300,7 @@ fn explain(all: &mut [Weighed<'_>]) {
     let Some(best) = all.iter().position(Weighed::is_possible) else { return };
     let (strongest, signs) = (all[best].strongest, names(&all[best]));
     for (i, weighed) in all.iter_mut().enumerate() {
-        if i == best || !weighed.is_possible() {
+        if i == best || !weighed.is_possible() || weighed.forecast.limit.law.is_tried() {
             continue;
         }
         let same = names(weighed).iter().all(|name| signs.contains(name));

@@ -44,7 +44,7 @@ impl<'r> Attempt<'r> {
         let broke = at.broke.as_ref()?;
         // The load asked for, not the one of a trial that went beyond it.
         let demand = Demand { asked: demand::asked(&plan.load), ..at.demand };
-        let stretch = stretch(forecast, at);
+        let stretch = if limit.law.is_tried() { rest(limit, proved, broke.level, plan) } else { stretch(forecast, at) };
         let lift = remedy::lift(limit, &demand, plan.procedure.headroom, stretch)?;
         let before = proved.iter().find(|c| c.setting == lift.setting).map(|c| c.from.clone());
         let change = Change {
@@ -90,6 +90,13 @@ fn stretch(forecast: &Forecast<'_>, at: &JudgedTrial<'_>) -> f64 {
         }
         _ => 1.0,
     }
+}
+
+/// How many times the load at the break the load asked for is, where a larger value of the same setting has moved the break already: the
+/// next one is taken in proportion. 1 before that.
+fn rest(limit: &Limit, proved: &[Change], broke: f64, plan: &Plan) -> f64 {
+    let moved = proved.iter().any(|change| change.setting == limit.setting);
+    if moved && broke > 0.0 { (demand::asked(&plan.load) / broke).clamp(1.0, STRETCH) } else { 1.0 }
 }
 
 /// The present value of `setting`: the limit's own, or that of the limit which stands for the setting.

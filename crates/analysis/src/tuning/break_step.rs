@@ -96,6 +96,11 @@ impl<'r> BreakStep<'r> {
         let Some(best) = possible.first() else {
             return Err(if self.tests.is_empty() { Progress::NoCause } else { Progress::Refuted });
         };
+        // What nothing is known of is tried, each once, whatever else was seen: what heals is the cause.
+        let untried = possible.iter().filter(|w| w.forecast.limit.law.is_tried());
+        if let Some(found) = untried.map(|w| self.attempt(w, changes, plan)).find_map(|found| found) {
+            return Ok(found);
+        }
         // What takes too long alone stays too long, whatever is lifted before it.
         if matches!(best.forecast.limit.law, Law::Delay { .. }) {
             return Err(Progress::CannotLift);
@@ -104,8 +109,12 @@ impl<'r> BreakStep<'r> {
             return Err(Progress::Refuted);
         }
         let equals = possible.iter().filter(|w| w.strongest == best.strongest);
-        let attempt = |w: &&&Weighed<'r>| Some(((**w).clone(), Attempt::new(&w.forecast, &self.at, changes, plan)?));
-        equals.map(|w| attempt(&w)).find_map(|found| found).ok_or(Progress::CannotLift)
+        equals.map(|w| self.attempt(w, changes, plan)).find_map(|found| found).ok_or(Progress::CannotLift)
+    }
+
+    /// A candidate with how it is lifted; none where it cannot be.
+    fn attempt(&self, weighed: &Weighed<'r>, changes: &[Change], plan: &Plan) -> Option<(Weighed<'r>, Attempt<'r>)> {
+        Some((weighed.clone(), Attempt::new(&weighed.forecast, &self.at, changes, plan)?))
     }
 
     /// Whether nothing that was seen is more than a possible cause, and the backend can be asked by itself.
@@ -142,9 +151,9 @@ impl<'r> BreakStep<'r> {
         self.tests.last().filter(|t| t.outcome.moved != Moved::Not)
     }
 
-    /// The likeliest cause that was not put to the test.
+    /// The likeliest cause that was not put to the test. What only a trial can tell of is none without one.
     pub(crate) fn untested(&self) -> Option<&Weighed<'r>> {
-        self.weighed.iter().find(|w| w.is_possible())
+        self.weighed.iter().find(|w| w.is_possible() && !w.forecast.limit.law.is_tried())
     }
 
     /// All candidates but one.

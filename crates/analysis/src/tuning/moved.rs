@@ -15,6 +15,9 @@ use crate::window::Tally;
 /// What part of the failures that most were before may be left of them when they are gone.
 const GONE: f64 = 0.1;
 
+/// How many times the load at the break must grow where no formula says by how much: less may be another run of the same break.
+const GREW: f64 = 1.25;
+
 /// The outcome of a counterfactual.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
@@ -41,11 +44,19 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
     let scale = if clients.is_some() { Scale::Clients } else { Scale::Level };
     let predicted = clients.or_else(|| expected.as_ref().and_then(levels));
     let moved = match &after.broke {
+        broke if attempt.limit.law.is_tried() => tried(before, broke_before, after, broke.as_ref()),
         None if expected.as_ref().and_then(levels).is_some_and(|l| passed(l, after.held_to())) => Moved::Elsewhere,
         None => Moved::AsPredicted,
         Some(broke) => place(before, broke_before, attempt, after, broke, expected.as_ref()),
     };
     Outcome { moved, predicted, scale }
+}
+
+/// The same where no formula says what comes of a change: nothing is as predicted, and signs of another limit at the same load say nothing.
+fn tried(before: &JudgedTrial<'_>, broke_before: &Break, after: &JudgedTrial<'_>, broke: Option<&Break>) -> Moved {
+    let Some(broke) = broke else { return Moved::Elsewhere };
+    let same = size(before, broke_before) * GREW + blur(before, broke_before);
+    if after.is_steep() || size(after, broke) <= same { Moved::Not } else { Moved::Elsewhere }
 }
 
 /// Whether a load that held up to `reached` is certainly beyond the levels predicted.

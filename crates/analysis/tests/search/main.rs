@@ -8,6 +8,7 @@ mod causes;
 mod failures;
 mod invalid;
 mod steps;
+mod tried;
 mod waits;
 
 use genkai_analysis::findings;

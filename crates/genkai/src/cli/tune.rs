@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
 use genkai_model::exit::Exit;
 use genkai_model::objective::Objective;
+use genkai_model::system::System;
 use genkai_model::units::Span;
 use genkai_targets::catalog::PRODUCTS;
 use genkai_targets::product::{Entry, Proxy};
@@ -14,7 +15,16 @@ use super::{BackendFlags, LoadFlags, OutputFlags, WebSocketFlags, help};
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
     #[command(subcommand)]
-    pub(crate) product: Product,
+    pub(crate) what: What,
+}
+
+/// What is put under test.
+#[derive(Debug)]
+pub(crate) enum What {
+    /// A product that genkai knows.
+    Product(Product),
+    /// A server that it does not know.
+    Command(Box<CommandFlags>),
 }
 
 /// A product of the catalogue that is put under test alone, with its flags.
@@ -71,9 +81,9 @@ fn with_flags(entry: &Entry, command: Command, programs: &[&str], examples: &[&s
         .after_long_help(help::below(&examples, NOTES, Exit::ALL))
 }
 
-impl Subcommand for Product {
+impl Subcommand for What {
     fn augment_subcommands(command: Command) -> Command {
-        command.subcommands(products().map(self::command)).subcommand_required(true)
+        command.subcommands(products().map(self::command)).subcommand(unknown()).subcommand_required(true)
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -81,13 +91,26 @@ impl Subcommand for Product {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        products().any(|entry| entry.name == name)
+        name == System::COMMAND || products().any(|entry| entry.name == name)
     }
 }
 
-impl FromArgMatches for Product {
-    fn from_arg_matches(all: &ArgMatches) -> Result<Product, clap::Error> {
-        let chosen = all.subcommand();
+impl FromArgMatches for What {
+    fn from_arg_matches(all: &ArgMatches) -> Result<What, clap::Error> {
+        match all.subcommand() {
+            Some((System::COMMAND, flags)) => Ok(What::Command(Box::new(CommandFlags::from_arg_matches(flags)?))),
+            chosen => Product::chosen(chosen).map(What::Product),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, all: &ArgMatches) -> Result<(), clap::Error> {
+        *self = What::from_arg_matches(all)?;
+        Ok(())
+    }
+}
+
+impl Product {
+    fn chosen(chosen: Option<(&str, &ArgMatches)>) -> Result<Product, clap::Error> {
         let known = chosen.and_then(|(name, flags)| Some((products().find(|entry| entry.name == name)?, flags)));
         let Some((entry, flags)) = known else {
             return Err(clap::Error::new(clap::error::ErrorKind::MissingSubcommand));
@@ -101,11 +124,47 @@ impl FromArgMatches for Product {
             flags: Box::new(TuneFlags::from_arg_matches(flags)?),
         })
     }
+}
 
-    fn update_from_arg_matches(&mut self, all: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Product::from_arg_matches(all)?;
-        Ok(())
-    }
+const ABOUT: &str = "A server that genkai does not know, started by a command with parameters in braces";
+
+const COMMAND_EXAMPLES: &str = "\
+Examples:
+  genkai tune command --set workers=2:1..32 --users 100 --objective \"p99 < 500ms\" -- gunicorn -w {workers} -b {listen} app:app
+  genkai tune command --set size=4 --set mode=fast|safe --template app.ini --users 100 -- ./server --config {template}";
+
+const COMMAND_NOTES: &str = "\
+Each parameter is changed alone: a number is doubled (to the end of its range at most), a word gives way to the others. What moves the break \
+is named, and proved in pairs. {listen}, {host} and {port} are where to listen on 127.0.0.1, {template} is the filled copy of the file, {dir} a \
+private folder; ${NAME} and {{NAME}} are left alone. The command runs in the present folder with the present environment; it must stay in the \
+foreground, and is ended with everything it started.";
+
+/// The command for a server that is no product of the catalogue.
+fn unknown() -> Command {
+    CommandFlags::augment_args(Command::new(System::COMMAND))
+        .about(ABOUT)
+        .after_help(COMMAND_EXAMPLES)
+        .after_long_help(help::below(COMMAND_EXAMPLES, COMMAND_NOTES, Exit::ALL))
+}
+
+/// What a server takes that is no product of the catalogue.
+#[derive(Debug, Args)]
+pub(crate) struct CommandFlags {
+    /// Parameter, e.g. workers=2, workers=2:1..64 (with its range), mode=sync|async (its words) or name=text (repeatable)
+    #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
+    pub(crate) set: Vec<String>,
+    /// File with parameters in braces; a filled copy of it is {template} in the command
+    #[arg(long, value_name = "FILE", help_heading = "System")]
+    pub(crate) template: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) load: LoadFlags,
+    #[command(flatten)]
+    pub(crate) search: SearchFlags,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+    /// Program and arguments, parameters in braces, after `--`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Debug, Args)]

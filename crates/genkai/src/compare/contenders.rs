@@ -143,6 +143,7 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
     let system = System {
         product,
         program: None,
+        command: None,
         config,
         settings: tune::settings("--set", tune::SETTING, &flags.set)?,
         backend: backend.clone(),

@@ -89,7 +89,10 @@ pub fn run(command: &Command) -> Run {
     let out = dir.path().join("out");
     // A copy, so that the same command can be run again.
     let mut copy = Command::new(command.get_program());
-    copy.args(command.get_args()).arg("--out").arg(&out).stdin(Stdio::null());
+    // What stands behind `--` is no flag of ours.
+    let words: Vec<_> = command.get_args().collect();
+    let flags = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+    copy.args(&words[..flags]).arg("--out").arg(&out).args(&words[flags..]).stdin(Stdio::null());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => copy.env(name, value),

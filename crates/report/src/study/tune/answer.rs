@@ -203,6 +203,11 @@ fn likely(v: &Verdict) -> Option<String> {
 }
 
 fn tried(v: &Verdict) -> String {
+    let alone = v.causes.iter().filter(|c| c.limit.law.is_tried() && c.confidence == Confidence::Refuted);
+    let each: Vec<String> = alone.filter_map(|c| Some(words::change(&c.counterfactual.as_ref()?.change))).collect();
+    if each.len() > 1 {
+        return format!("changing each parameter alone ({})", each.join("; "));
+    }
     let change = v.causes.iter().rev().find_map(|c| c.counterfactual.as_ref()).map(|c| &c.change);
     change.map_or_else(
         || "changing the likely setting".to_owned(),

@@ -327,6 +327,17 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
                 between(context, cause, after)
             )
         }
+        (Some(after), Moved::Elsewhere) if cause.limit.law.is_tried() => {
+            format!(
+                "Changing only {change} moved the break {}; no formula says where to.",
+                between(context, cause, after)
+            )
+        }
+        (Some(after), Moved::Not) if cause.limit.law.is_tried() => format!(
+            "Changing only {change} made no difference: it broke at {}, as it had at {}.",
+            context.place(after),
+            context.place(&cause.broke)
+        ),
         (Some(after), Moved::Elsewhere) => format!(
             "Changing only {change} moved the break {}, not to where it was predicted ({predicted}): another limit stands \
              between.",

@@ -142,7 +142,9 @@ fn causes(v: &Verdict) -> Vec<String> {
     }
     let open = v.causes.iter().rfind(|c| matches!(c.confidence, Confidence::Likely | Confidence::Possible));
     let who = if confirmed.is_empty() { "The cause" } else { "What stops the load then" };
+    let foretold = confirmed.iter().any(|c| !c.limit.law.is_tried());
     let moved = (!confirmed.is_empty()).then(|| match confirmed.iter().any(|c| elsewhere(c)) {
+        true if !foretold => "The cause is confirmed: changing that setting alone moved the break.",
         true => {
             "The cause is confirmed: changing that setting alone moved the break, but not to where the formula puts it."
         }

@@ -1,0 +1,139 @@
+//! Parameters of which no formula and no sign is known: each is tried alone, and what moves the break is the cause.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::finding::*;
+use genkai_model::limit::{Ceiling, Law, Limit, Strength};
+
+use crate::world::parts::*;
+use crate::world::{Seen, World};
+use crate::*;
+
+/// What a request takes.
+const SERVICE: f64 = 0.1;
+
+fn tried(id: &str, value: f64, most: Option<f64>) -> Limit {
+    let mut limit = limit(id, value, Law::Tried { value, word: None }, Vec::new(), ErrorKind::ALL, true);
+    limit.remedy.as_mut().unwrap().ceiling = most.map(|value| Ceiling { value, by: "the range".into() });
+    limit
+}
+
+fn word(id: &str, word: &str) -> Limit {
+    let law = Law::Tried { value: 0.0, word: Some(word.into()) };
+    let mut limit = limit("mode", 1.0, law, Vec::new(), ErrorKind::ALL, true);
+    limit.id = format!("proxy.{id}={word}");
+    limit
+}
+
+/// So many users, of whom as many are served at once as `serves` makes of a first and a second setting; 0.5 s may be taken.
+fn world(count: u32, most: Option<f64>, serves: fn(f64, f64) -> f64) -> World {
+    World {
+        plan: plan(users(count, 20.0), "p99 < 500ms"),
+        settings: settings(&[("first", 7.0), ("second", 10.0)]),
+        limits: Box::new(move |s| {
+            vec![
+                tried("first", s["first"], None),
+                tried("second", s["second"], most),
+                cpu(1.0, Strength::Supports, None),
+            ]
+        }),
+        behaviour: Box::new(move |m| {
+            let workers = serves(m.value("first"), m.value("second"));
+            let takes = SERVICE.max(m.level * SERVICE / workers);
+            Seen::closed(m.level, takes)
+        }),
+    }
+}
+
+/// The limits that were lifted in vain, and those that were not.
+fn named(v: &Verdict) -> (Vec<&str>, Vec<&str>) {
+    let of = |c| v.causes.iter().filter(|cause| cause.confidence == c).map(|cause| cause.limit.id.as_str()).collect();
+    (of(Confidence::Refuted), of(Confidence::Proved))
+}
+
+#[test]
+fn each_is_tried_alone_and_the_one_that_heals_is_named_and_proved() {
+    let run = world(60, None, |_, second| second).run();
+    let v = verdict(&run);
+    assert_eq!(run.order(), "XCCABBAAB");
+    assert_eq!(named(&v), (vec!["proxy.first"], vec!["proxy.second"]));
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+    let change = &v.proposal[0].change;
+    assert_eq!((v.proposal.len(), change.from.as_str(), change.to.as_str()), (1, "10", "20"));
+    assert_eq!(v.proposal[0].minimum, "20", "no formula says that less would do");
+    assert!(v.causes.iter().all(|cause| cause.predicted.users.is_none()), "nothing was foretold");
+    let changed: Vec<usize> = run.asked.iter().map(|trial| trial.changes.len()).collect();
+    assert!(changed.iter().all(|count| *count <= 1), "one at a time: {changed:?}");
+}
+
+#[test]
+fn what_has_moved_the_break_is_raised_in_proportion() {
+    let v = verdict(&world(300, None, |_, second| second).run());
+    let values: Vec<&str> =
+        v.causes.iter().filter_map(|c| Some(c.counterfactual.as_ref()?.change.to.as_str())).collect();
+    assert_eq!(named(&v).1, ["proxy.second", "proxy.second"]);
+    assert_eq!(values[..2], ["14", "20"], "first in vain, second doubled");
+    let last: f64 = v.proposal[0].change.to.parse().unwrap();
+    assert!((70.0..=90.0).contains(&last), "20 broke between 80 and 100 of 300 users: {last}");
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+}
+
+#[test]
+fn nothing_is_named_where_no_parameter_moves_the_break() {
+    let v = verdict(&world(60, None, |_, _| 10.0).run());
+    assert_eq!(named(&v), (vec!["proxy.first", "proxy.second"], vec![]));
+    assert!(v.proposal.is_empty() && v.causes.iter().all(|cause| cause.confidence == Confidence::Refuted));
+    assert_eq!(v.must_change(), Answer::CannotTell);
+}
+
+#[test]
+fn what_others_show_is_told_after_every_parameter_was_tried_in_vain() {
+    let mut world = world(60, None, |_, _| 10.0);
+    let slow = world.behaviour;
+    world.behaviour = Box::new(move |m| {
+        let mut seen = slow(m);
+        seen.gauges.push(("proxy.worker_cpu_max", 0.99));
+        seen
+    });
+    let v = verdict(&world.run());
+    assert_eq!(named(&v).0, ["proxy.first", "proxy.second"]);
+    let last = v.causes.last().unwrap();
+    assert_eq!((last.limit.id.as_str(), last.confidence), ("proxy.cores", Confidence::Likely));
+}
+
+#[test]
+fn a_break_that_moves_a_little_is_the_same_break() {
+    // The first setting gives a sixth more.
+    let v = verdict(&world(60, None, |first, second| if first > 7.0 { second * 1.17 } else { second }).run());
+    assert_eq!(named(&v), (vec!["proxy.first"], vec!["proxy.second"]));
+}
+
+#[test]
+fn no_value_goes_beyond_its_range() {
+    let v = verdict(&world(200, Some(15.0), |_, second| second).run());
+    assert_eq!(named(&v).1, ["proxy.second"]);
+    assert_eq!(v.proposal[0].change.to, "15");
+    assert!(
+        v.causes.iter().all(|cause| cause.confidence != Confidence::Possible),
+        "what is at its end is not named again"
+    );
+}
+
+#[test]
+fn each_other_word_is_tried() {
+    let mut world = world(60, None, |_, second| second);
+    world.settings.insert("mode".into(), 1.0);
+    world.limits =
+        Box::new(|s| if s["mode"] == 0.0 { Vec::new() } else { vec![word("mode", "fast"), word("mode", "wild")] });
+    world.behaviour = Box::new(|m| {
+        let workers = if m.value("mode") == 0.0 { 100.0 } else { 10.0 };
+        Seen::closed(m.level, SERVICE.max(m.level * SERVICE / workers))
+    });
+    let v = verdict(&world.run());
+    assert_eq!((named(&v).1, v.proposal[0].change.to.as_str()), (vec!["proxy.mode=fast"], "fast"));
+}
+
+#[test]
+fn a_healthy_server_is_left_alone() {
+    let run = world(40, None, |_, second| second).run();
+    assert_eq!((run.order().as_str(), verdict(&run).outcome()), ("X", Outcome::Holds));
+}

@@ -1,0 +1,132 @@
+//! Servers that genkai does not know: which parameter of the command is the limit is told by trials alone.
+
+mod harness;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use genkai_model::finding::{Answer, Because, Confidence, Outcome};
+use harness::judged::told;
+use harness::{Run, finish, genkai, machine};
+
+/// Where two requests of 50 ms are served at once, the objective holds up to 12 users; where four are, up to 24: beyond the headroom.
+const USERS: &str = "--users 16 --spawn-rate 8 --hold 2s --quick --quiet";
+const FAST: &str = "p99 < 300ms, errors < 1%";
+
+fn app(name: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/command")).join(name)
+}
+
+/// `genkai tune command` with these flags before this command.
+fn tune(flags: &str, words: &[&str]) -> Command {
+    let mut command = genkai(&format!("tune command {flags}"));
+    command.args(["--objective", FAST, "--"]).args(words);
+    command
+}
+
+/// Asserts that `limit` alone was found to be the limit, `vain` having been tried in vain, and what is proposed.
+fn names(run: &Run, limit: &str, vain: &[&str], setting: &str) {
+    let verdict = run.verdict();
+    let of = |c| verdict.causes.iter().filter(move |cause| cause.confidence == c).map(|cause| cause.limit.id.clone());
+    assert!(of(Confidence::Proved).count() > 0 && of(Confidence::Proved).all(|id| id == limit), "{}", run.story());
+    assert!(of(Confidence::Refuted).all(|id| vain.contains(&id.as_str())), "{}", run.story());
+    assert_eq!((run.code, verdict.must_change()), (Some(1), Answer::Yes), "{}", run.story());
+    assert_eq!(verdict.because(), Because::ProvedAndHolds, "{}", run.story());
+    let changed: Vec<&str> = verdict.proposal.iter().map(|proposed| proposed.change.setting.as_str()).collect();
+    assert_eq!(changed, [setting], "{}", run.story());
+}
+
+#[test]
+fn the_workers_of_a_node_cluster_are_named_and_proved() {
+    let _machine = machine();
+    let cluster = app("cluster.js");
+    let words = ["node", cluster.to_str().unwrap(), "{port}", "{workers}", "{keep}"];
+    let run = told(&tune(&format!("{USERS} --set workers=1:1..16 --set keep=60"), &words));
+    names(&run, "command.workers", &["command.keep"], "workers");
+    assert!(run.verdict().proof.is_some_and(|proof| proof.baseline_fails && proof.proposal_holds), "{}", run.story());
+}
+
+#[test]
+fn the_threads_of_a_java_server_are_named_after_its_backlog_was_tried_in_vain() {
+    let _machine = machine();
+    let pool = app("Pool.java");
+    let words =
+        ["java", "-Dsun.net.httpserver.nodelay=true", pool.to_str().unwrap(), "{port}", "{threads}", "{backlog}"];
+    let run = told(&tune(&format!("{USERS} --pairs 0 --set backlog=200 --set threads=2"), &words));
+    names(&run, "command.threads", &["command.backlog"], "threads");
+    assert!(run.verdict().causes.iter().any(|cause| cause.limit.id == "command.backlog"), "{}", run.story());
+}
+
+#[test]
+fn a_word_in_a_template_is_named() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let template = dir.path().join("pool.json");
+    std::fs::write(&template, r#"{"port": {port}, "slots": {slots}, "order": "{order}"}"#).unwrap();
+    let flags = format!("{USERS} --pairs 0 --set slots=8 --set order=strict|free --template {}", template.display());
+    let pool = app("pool.py");
+    let run = told(&tune(&flags, &["python3", pool.to_str().unwrap(), "{template}"]));
+    names(&run, "command.order=free", &["command.slots"], "order");
+}
+
+#[test]
+fn a_healthy_server_needs_no_change() {
+    let _machine = machine();
+    let cluster = app("cluster.js");
+    let words = ["node", cluster.to_str().unwrap(), "{port}", "{workers}", "60"];
+    let run = told(&tune("--users 4 --spawn-rate 8 --hold 2s --quick --quiet --set workers=2", &words));
+    assert_eq!((run.code, run.verdict().outcome()), (Some(0), Outcome::Holds), "{}", run.story());
+    assert!(run.says()[0].starts_with("No change needed"), "{}", run.story());
+}
+
+/// What is said of a command that cannot be tuned, in one sentence, and the exit code.
+fn refused(flags: &str, words: &[&str]) -> (Option<i32>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = genkai(&format!("tune command --users 5 --quiet {flags}"));
+    command.arg("--out").arg(dir.path().join("out")).arg("--").args(words);
+    let output = finish(&mut command, Duration::from_secs(60));
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn braces_parameters_and_values_that_do_not_fit_are_said_before_anything_is_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let template = dir.path().join("a.conf");
+    std::fs::write(&template, "workers {workers}; other {other}; {{kept}} ${kept} { }\n").unwrap();
+    let of_template = format!("--set workers=2 --template {}", template.display());
+    for (flags, words, said) in [
+        ("--set a=1", &["sh", "{a}", "{b}", "{listen}"][..], "{b} in the command is no parameter"),
+        ("--set a=1", &["sh", "{listen}"], "--set a: nothing uses this parameter"),
+        ("--set a=1", &["sleep", "{a}"], "nothing tells the command where to listen"),
+        ("--set a=9:1..2", &["sleep", "{a}", "{port}"], "9 is not from 1 to 2"),
+        ("--set a=1 --set a=2", &["sleep", "{a}", "{port}"], "given twice"),
+        ("--set port=1", &["sleep", "{port}"], "choose another name"),
+        ("--set a", &["sleep", "{port}"], "write it like workers=2"),
+        ("", &["sleep", "{template}", "{port}"], "{template} needs a file"),
+        (&of_template, &["cat", "{template}", "{port}"], "{other} in "),
+        ("--template /no/such/file", &["cat", "{template}", "{port}"], "/no/such/file"),
+    ] {
+        let (code, stderr) = refused(flags, words);
+        assert_eq!(code, Some(2), "{flags} {words:?}: {stderr}");
+        assert!(stderr.contains(said) && stderr.lines().count() <= 2, "{flags} {words:?}: {stderr}");
+    }
+    let (code, stderr) = refused("", &["no-such-program", "{port}"]);
+    assert!(code == Some(3) && stderr.contains("`no-such-program`: there is no such program"), "{code:?} {stderr}");
+}
+
+#[test]
+fn a_command_that_ends_or_goes_to_the_background_is_told_and_leaves_nothing() {
+    let (code, stderr) = refused("", &["sh", "-c", "echo no such flag; exit 4", "{port}"]);
+    assert!(code == Some(3) && stderr.contains("exit status: 4") && stderr.contains("no such flag"), "{stderr}");
+    let (code, stderr) = refused("", &["sh", "-c", "setsid sleep 86399 & exit 0", "{port}"]);
+    assert!(code == Some(2) && stderr.contains("went to the background"), "{code:?} {stderr}");
+    assert!(harness::processes_with("sleep 86399").is_empty(), "nothing is left running");
+}
+
+#[test]
+fn what_would_be_done_is_shown_without_a_start() {
+    let mut command = genkai("tune command --users 5 --dry-run --set a=1 -- sleep 86398 {a} {port}");
+    let output = finish(&mut command, Duration::from_secs(60));
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,236 @@
+//! Start, ready, stop.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use genkai_place::endpoint::{Endpoint, Listener, listening};
+use genkai_place::observation::Observation;
+use genkai_place::process::{Child, Spawn};
+use genkai_place::strays::Strays;
+use genkai_place::tail::Tail;
+use genkai_place::usage::Tree;
+use genkai_place::{PlaceError, port, ready, running};
+
+use super::evidence::Watch;
+use crate::error::{ErrorKind, TargetError};
+use crate::product::Running;
+
+/// What compiles itself first, on a busy machine, takes many seconds.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+/// Whoever went to the background is seen there by then.
+const BACKGROUND: Duration = Duration::from_secs(1);
+/// Its workers are there by then, or come while the load runs.
+const SETTLED: Duration = Duration::from_secs(10);
+/// Between two looks at what they use.
+const LOOK: Duration = Duration::from_millis(100);
+/// Who uses less of a core waits for requests.
+const RESTING: f64 = 0.1;
+/// Between two looks at who is there.
+const PAUSE: Duration = Duration::from_millis(20);
+/// A start whose port was taken meanwhile is tried again at another, so many times.
+const STARTS: u32 = 3;
+
+/// What is started, and where.
+#[derive(Debug)]
+pub(super) struct Site {
+    /// What messages call it.
+    pub(super) name: String,
+    /// The program.
+    pub(super) program: String,
+    /// Its arguments, filled.
+    pub(super) arguments: Vec<String>,
+    /// Where what it prints goes.
+    pub(super) log: PathBuf,
+    /// Where it is told to listen.
+    pub(super) address: SocketAddr,
+    /// Soft limit on descriptors that it inherits.
+    pub(super) nofile: u64,
+}
+
+/// A command that runs. Dropping it ends it, with all that it started.
+#[derive(Debug)]
+pub struct Started {
+    // In this order: the session ends first, then whoever left it.
+    running: running::Running<Watch>,
+    _strays: Strays,
+}
+
+impl Running for Started {
+    fn address(&self) -> SocketAddr {
+        self.running.address()
+    }
+
+    fn observe(&mut self) -> Observation {
+        self.running.observe()
+    }
+
+    fn stop(self: Box<Self>) -> ExitStatus {
+        self.running.stop()
+    }
+}
+
+/// Starts what `site` makes for a free address of loopback, and waits until it listens there.
+///
+/// # Errors
+/// When it does not start, does not listen, or goes to the background; nothing of it is left running.
+pub(super) fn start(
+    site: impl Fn(SocketAddr) -> Result<Site, TargetError>,
+    cpus: Option<&[usize]>,
+) -> Result<Started, TargetError> {
+    let mut starts = 1;
+    loop {
+        let port = port::free().map_err(|e| TargetError::machine("", format!("no free port on 127.0.0.1: {e}")))?;
+        match launch(&site((Ipv4Addr::LOCALHOST, port).into())?, cpus, READY_WITHIN) {
+            Err(error) if starts < STARTS && is_taken(&error) => starts += 1,
+            other => return other,
+        }
+    }
+}
+
+/// Whether its last words say that somebody else took the port.
+fn is_taken(error: &TargetError) -> bool {
+    let said = error.to_string().to_lowercase();
+    error.is_exit() && ["address already in use", "eaddrinuse"].iter().any(|words| said.contains(words))
+}
+
+fn launch(site: &Site, cpus: Option<&[usize]>, within: Duration) -> Result<Started, TargetError> {
+    let mut command = Command::new(&site.program);
+    command.args(&site.arguments);
+    let strays = Strays::mark(&mut command);
+    let spawn = Spawn {
+        name: site.name.clone(),
+        cpus: cpus.map(<[usize]>::to_vec),
+        log: Some(site.log.clone()),
+        nofile: Some(site.nofile),
+        user: None,
+    };
+    // Output of an earlier start must not be mistaken for this one's last words.
+    let _ = std::fs::remove_file(&site.log);
+    let tail = Tail::open(&site.log);
+    let mut child = Child::spawn(command, spawn)?;
+    let own = |first| match Endpoint::Tcp(site.address).listener() {
+        Listener::Process(pid) => processes(first, &strays).contains(&pid),
+        Listener::Nobody | Listener::Hidden => false,
+    };
+    ready::own(site.address, within, &mut child, own).map_err(|error| told(error, &mut child, &strays))?;
+    settle(&child);
+    let watch = Watch::new(child.pid(), site.address, tail);
+    Ok(Started { running: running::Running::new(child, site.address, watch), _strays: strays })
+}
+
+/// Waits until its processes rest: a listener may be there long before the workers behind it are. One that never rests is not waited for long.
+fn settle(child: &Child) {
+    let mut tree = Tree::new(child.pid());
+    let (deadline, mut rested, mut before) = (Instant::now() + SETTLED, 0, 0);
+    while rested < 3 && Instant::now() < deadline {
+        thread::sleep(LOOK);
+        let usage = tree.sample();
+        let rests = usage.cpu < RESTING && usage.processes.len() == before;
+        (rested, before) = (if rests { rested + 1 } else { 0 }, usage.processes.len());
+    }
+}
+
+/// Everything that came of a start: what the first process has started, and whoever carries its mark (a title that a process gives itself
+/// may overwrite that).
+fn processes(first: u32, strays: &Strays) -> Vec<u32> {
+    let tree = Tree::new(first).sample().processes;
+    tree.into_iter().map(|one| one.pid).chain(strays.alive()).collect()
+}
+
+/// Why it is not there, as far as its processes tell.
+fn told(error: PlaceError, child: &mut Child, strays: &Strays) -> TargetError {
+    match &error {
+        PlaceError::Exited { name, .. } if is_in_background(child, strays) => TargetError::usage(
+            "",
+            format!(
+                "{name} went to the background: the process that was started ended, and others that it started go on\n  hint: keep it in the \
+                 foreground (leave out --daemon or the like), so that it can be watched and ended"
+            ),
+        ),
+        PlaceError::Silent { address, .. } => {
+            let elsewhere: Vec<String> =
+                listening(&processes(child.pid(), strays)).iter().map(ToString::to_string).collect();
+            let hint = match &elsewhere[..] {
+                [] => "it listens nowhere; {listen} in the command is the address at which it must".to_owned(),
+                all => format!("it listens at {}, not at {{listen}}, which was {address}", all.join(", ")),
+            };
+            TargetError { product: "", kind: ErrorKind::Place(Box::new(error)), hint: Some(hint) }
+        }
+        _ => error.into(),
+    }
+}
+
+/// Whether processes outlived the one that was started.
+fn is_in_background(child: &Child, strays: &Strays) -> bool {
+    let deadline = Instant::now() + BACKGROUND;
+    loop {
+        // A process that is about to end does not count: it is gone at one of the looks.
+        let left = strays.alive().iter().any(|pid| *pid != child.pid());
+        if !left || Instant::now() >= deadline {
+            return left;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(800);
+
+    /// What becomes of a script that is given a port as `$1`.
+    fn of(script: &str, within: Duration) -> (Result<Started, TargetError>, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let port = port::free().unwrap();
+        let site = Site {
+            name: "server".to_owned(),
+            program: "/bin/sh".to_owned(),
+            arguments: ["-c", script, "sh", &port.to_string()].map(str::to_owned).to_vec(),
+            log: dir.path().join("log"),
+            address: (Ipv4Addr::LOCALHOST, port).into(),
+            nofile: 256,
+        };
+        (launch(&site, None, within), dir)
+    }
+
+    fn error(script: &str, within: Duration) -> String {
+        of(script, within).0.unwrap_err().to_string()
+    }
+
+    const LISTENS: &str = "exec python3 -c 'import socket,sys,time
+s=socket.create_server((\"127.0.0.1\",int(sys.argv[1])));s.listen();time.sleep(600)' ";
+
+    #[test]
+    fn a_command_that_does_not_listen_is_told_with_what_it_printed() {
+        let said = error("echo hello; sleep 600", SHORT);
+        assert!(said.contains("did not accept connections") && said.contains("hello"), "{said}");
+        assert!(said.contains("it listens nowhere"), "{said}");
+        let said = error("echo no such flag; exit 3", READY_WITHIN);
+        assert!(said.contains("no such flag") && said.contains("exit status: 3"), "{said}");
+    }
+
+    #[test]
+    fn a_command_that_goes_to_the_background_is_told_and_ended() {
+        let said = error("setsid sleep 601 & exit 0", READY_WITHIN);
+        assert!(said.contains("went to the background") && said.contains("--daemon"), "{said}");
+    }
+
+    #[test]
+    fn a_command_that_listens_elsewhere_is_told_where() {
+        let said = error(&format!("{LISTENS} 0"), Duration::from_secs(5));
+        assert!(said.contains("it listens at 127.0.0.1:") && said.contains("not at {listen}"), "{said}");
+    }
+
+    #[test]
+    fn a_command_that_ignores_a_polite_end_is_ended() {
+        let (started, _dir) = of(&format!("trap '' TERM; {LISTENS} $1"), READY_WITHIN);
+        let started = Box::new(started.unwrap());
+        let pid = started.running.pid();
+        started.stop();
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "nothing is left");
+    }
+}
