@@ -102,7 +102,8 @@ pub(crate) fn all(judged: &Judged<'_>, met: &Met, refuted: &[String]) -> Vec<Wei
     let mut all: Vec<Weighed> = judged.limits.iter().map(|limit| case.weigh(limit, refuted)).collect();
     if others::used_most(judged, case.from, case.to) {
         let fits = |one: &&mut Weighed| {
-            matches!(one.limit.law, Law::Cpu { .. }) && one.strongest == Some(Strength::Consistent)
+            let fits = matches!(one.limit.law, Law::Cpu { .. }) && one.strongest == Some(Strength::Consistent);
+            fits && one.against.is_empty()
         };
         all.iter_mut().filter(fits).for_each(|one| one.against.push("other_programs"));
     }

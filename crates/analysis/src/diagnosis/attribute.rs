@@ -120,7 +120,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, crowded: bool
     if refuted.contains(&limit.id) {
         against.push(Against::Refuted);
     }
-    if crowded && Others::explain(limit, strongest) {
+    if crowded && against.is_empty() && Others::explain(limit, strongest) {
         against.push(Against::OtherPrograms);
     }
     let score = match alone {
