@@ -222,11 +222,16 @@ pub(crate) fn unanswered(broke: &Break, counted: &str) -> Option<String> {
 
 /// Failures that came so soon that their users waited before they asked again.
 pub(crate) fn paced(count: u64) -> String {
-    let pace = crate::figure::seconds(FAILURE_PACE.as_secs_f64());
+    let pace = pace();
     let failures = crate::figure::plural(count, "failure", "failures");
     format!(
         "after {failures} the user waited until {pace} after the request was planned: without these pauses the rate would be higher"
     )
+}
+
+/// How long after its planned instant a request that failed at once is followed by another, at the soonest.
+pub(crate) fn pace() -> String {
+    crate::figure::seconds(FAILURE_PACE.as_secs_f64())
 }
 
 /// Requests that met the end of a kept connection.

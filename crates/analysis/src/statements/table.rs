@@ -71,7 +71,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 108] = [
+const NUMBERS: [&str; 109] = [
     "abandoned",
     "answered",
     "at_once",
@@ -137,6 +137,7 @@ const NUMBERS: [&str; 108] = [
     "pairs",
     "passed",
     "peak",
+    "pinged",
     "pings",
     "planned",
     "pongs",

@@ -117,6 +117,6 @@ fn pairing(state: &SearchState<'_>, trials: &Trials<'_>) -> Pairing {
         Some(Call::Worse) => Pairing::Worse,
         Some(Call::Better) if held > 0 => Pairing::Helps { held, of },
         Some(Call::Better) => Pairing::Enough,
-        Some(Call::CannotTell { .. } | Call::Missing) | None => Pairing::Undecided,
+        Some(Call::CannotTell { .. } | Call::Missing | Call::NotJudged) | None => Pairing::Undecided,
     }
 }
