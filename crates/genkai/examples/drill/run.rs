@@ -101,6 +101,9 @@ fn answer(case: &Case, genkai: &Path, dir: &Path, inside: &Entered) -> Result<St
         command.arg(format!("--{}", case.product)).arg(program);
     }
     command.args(&world.flags).arg("--out").arg(&out).stdin(Stdio::null()).stdout(Stdio::null());
+    if !case.command.is_empty() {
+        command.arg("--").args(&case.command);
+    }
     let said = dir.join("said.txt");
     let errors = std::fs::File::create(&said).map_err(|e| e.to_string())?;
     let mut child = command.stderr(errors).spawn().map_err(|e| e.to_string())?;

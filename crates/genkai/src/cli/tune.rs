@@ -130,8 +130,8 @@ const ABOUT: &str = "A server that genkai does not know, started by a command wi
 
 const COMMAND_EXAMPLES: &str = "\
 Examples:
-  genkai tune command --set workers=2:1..32 --users 100 --objective \"p99 < 500ms\" -- gunicorn -w {workers} -b {listen} app:app
-  genkai tune command --set size=4 --set mode=fast|safe --template app.ini --users 100 -- ./server --config {template}";
+  genkai tune command --set workers=2 --users 100 -- gunicorn -w {workers} -b {listen} app:app
+  genkai tune command --set size=4:1..64 --template app.ini --users 100 -- ./server {template}";
 
 const COMMAND_NOTES: &str = "\
 Each parameter is changed alone: a number is doubled (to the end of its range at most), a word gives way to the others. What moves the break \

@@ -5,6 +5,7 @@ mod apache;
 mod backend;
 mod caches;
 mod caddy;
+mod command;
 mod haproxy;
 mod innocent;
 mod kernel;
@@ -24,6 +25,8 @@ pub(crate) struct Case {
     pub(crate) product: &'static str,
     /// Flags of `genkai tune`, or of `genkai experiment run rooms`, a word each.
     pub(crate) flags: Vec<String>,
+    /// The command of a server that genkai does not know, a word each; empty: it is a product.
+    pub(crate) command: Vec<String>,
     /// `--objective`, where it is not the default.
     pub(crate) objective: Option<&'static str>,
     /// Configuration; `{backend}` is the address of what stands behind.
@@ -138,6 +141,7 @@ impl Case {
             fault: fault.into(),
             product,
             flags: Vec::new(),
+            command: Vec::new(),
             objective: None,
             config: None,
             file: "server.conf",
@@ -243,7 +247,8 @@ const TWO_ENDS: &str = "the backend takes longer than the proxy waits: either of
 pub(crate) fn all() -> &'static [Case] {
     static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let proxies = [nginx::cases(), apache::cases(), haproxy::cases(), caddy::cases(), websocket::cases()];
-        let others = [caches::cases(), backend::cases(), rooms::cases(), kernel::cases(), innocent::cases()];
+        let others =
+            [caches::cases(), backend::cases(), rooms::cases(), kernel::cases(), innocent::cases(), command::cases()];
         proxies.into_iter().chain(others).flatten().collect()
     });
     &ALL
