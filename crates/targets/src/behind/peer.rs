@@ -20,8 +20,6 @@ use crate::product::behind::{DROPS, FULL, THREAD};
 use crate::product::{Cost, Served};
 use crate::upstreams::Started;
 
-/// Cores that all its processes use; after its subject. Not [`metric::CPU`]: it does not run on the cores that the servers of the run share.
-const PROCESSOR: &str = "processor";
 /// How long nobody listens where its processes did, until it is gone: a supervisor starts a new one at once (systemd after 100 ms).
 const GONE: Duration = Duration::from_millis(500);
 
@@ -234,7 +232,7 @@ impl Peer {
             return Observation { states: self.ended(), ..Observation::default() };
         }
         let mut metrics = BTreeMap::from([
-            (PROCESSOR.to_owned(), usage.cpu),
+            (metric::BEHIND_CPU.to_owned(), usage.cpu),
             (metric::WORKER_CPU_MAX.to_owned(), usage.busiest_cpu),
             (metric::RSS.to_owned(), usage.rss as f64),
         ]);
