@@ -95,7 +95,8 @@ impl Endpoint {
             Endpoint::Tcp(address) => {
                 let takes = |entry: &TcpNetEntry| {
                     let local = entry.local_address;
-                    let same = local.ip() == address.ip() || local.ip().is_unspecified();
+                    // A socket of version 6 that serves version 4 (as Java's are) has the address in the longer form.
+                    let same = local.ip().to_canonical() == address.ip().to_canonical() || local.ip().is_unspecified();
                     entry.state == TcpState::Listen && local.port() == address.port() && same
                 };
                 let all = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
@@ -154,7 +155,7 @@ pub fn listening(processes: &[u32]) -> BTreeSet<SocketAddr> {
         descriptors.filter_map(|fd| if let FDTarget::Socket(inode) = fd.target { Some(inode) } else { None }).collect();
     let open = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
     let theirs = open.filter(|entry| entry.state == TcpState::Listen && sockets.contains(&entry.inode));
-    theirs.map(|entry| entry.local_address).collect()
+    theirs.map(|entry| SocketAddr::new(entry.local_address.ip().to_canonical(), entry.local_address.port())).collect()
 }
 
 /// Has `each` see every connection from this machine to `address`, with figures of it where they are wanted.
@@ -235,6 +236,14 @@ mod tests {
         }
         assert_eq!(endpoint.asked(Duration::from_millis(1)), None);
         assert_eq!(Endpoint::Unix("/nowhere".into()).asked(least), None);
+    }
+
+    #[test]
+    fn a_socket_of_version_6_that_serves_version_4_is_found() {
+        let Ok(listener) = TcpListener::bind("[::ffff:127.57.0.3]:0") else { return };
+        let address = SocketAddr::from(([127, 57, 0, 3], listener.local_addr().unwrap().port()));
+        assert_eq!(Endpoint::Tcp(address).listener(), Listener::Process(std::process::id()));
+        assert!(listening(&[std::process::id()]).contains(&address));
     }
 
     #[test]

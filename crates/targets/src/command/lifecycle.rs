@@ -115,7 +115,7 @@ fn launch(site: &Site, cpus: Option<&[usize]>, within: Duration) -> Result<Start
         Listener::Process(pid) => processes(first, &strays).contains(&pid),
         Listener::Nobody | Listener::Hidden => false,
     };
-    ready::own(site.address, within, &mut child, own).map_err(|error| told(error, &mut child, &strays))?;
+    ready::own(site.address, within, &mut child, own).map_err(|error| told(error, within, &child, &strays))?;
     settle(&child);
     let watch = Watch::new(child.pid(), site.address, tail);
     Ok(Started { running: running::Running::new(child, site.address, watch), _strays: strays })
@@ -141,22 +141,23 @@ fn processes(first: u32, strays: &Strays) -> Vec<u32> {
 }
 
 /// Why it is not there, as far as its processes tell.
-fn told(error: PlaceError, child: &mut Child, strays: &Strays) -> TargetError {
-    match &error {
-        PlaceError::Exited { name, .. } if is_in_background(child, strays) => TargetError::usage(
+fn told(error: PlaceError, within: Duration, child: &Child, strays: &Strays) -> TargetError {
+    match error {
+        PlaceError::Exited { ref name, .. } if is_in_background(child, strays) => TargetError::usage(
             "",
             format!(
                 "{name} went to the background: the process that was started ended, and others that it started go on\n  hint: keep it in the \
                  foreground (leave out --daemon or the like), so that it can be watched and ended"
             ),
         ),
-        PlaceError::Silent { address, .. } => {
+        PlaceError::Silent { name, address, tail, .. } => {
             let elsewhere: Vec<String> =
                 listening(&processes(child.pid(), strays)).iter().map(ToString::to_string).collect();
             let hint = match &elsewhere[..] {
                 [] => "it listens nowhere; {listen} in the command is the address at which it must".to_owned(),
                 all => format!("it listens at {}, not at {{listen}}, which was {address}", all.join(", ")),
             };
+            let error = PlaceError::Silent { name, address, within, tail };
             TargetError { product: "", kind: ErrorKind::Place(Box::new(error)), hint: Some(hint) }
         }
         _ => error.into(),
