@@ -7,6 +7,7 @@ pub mod attribute;
 pub mod case;
 pub(crate) mod hang;
 pub mod onset;
+pub(crate) mod others;
 mod pace;
 pub mod signs;
 mod silence;

@@ -21,8 +21,6 @@ use crate::product::{Cost, Served};
 
 /// The busiest thread of all its processes, as a share of a core; after its subject.
 const THREAD: &str = "thread_cpu_max";
-/// Cores that all its processes use; after its subject. Not [`metric::CPU`]: it does not run on the cores that the servers of the run share.
-const PROCESSOR: &str = "processor";
 /// Connections that its accept queue had no room for, cumulative; after its subject.
 const DROPS: &str = "listen_drops_total";
 /// A thread that never waits has as much of a core, or more.
@@ -189,7 +187,7 @@ impl Peer {
         let Who::Known(known) = &mut self.who else { return Observation::default() };
         let usage = known.tree.sample();
         let mut metrics = BTreeMap::from([
-            (PROCESSOR.to_owned(), usage.cpu),
+            (metric::BEHIND_CPU.to_owned(), usage.cpu),
             (metric::WORKER_CPU_MAX.to_owned(), usage.busiest_cpu),
             (metric::RSS.to_owned(), usage.rss as f64),
         ]);
