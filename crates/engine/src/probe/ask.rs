@@ -58,7 +58,11 @@ fn exchange(message: &Message, mut stream: impl Read + Write, within: Duration) 
     let mut sent = 0;
     while sent < message.len() {
         let part = message.from(sent);
-        stream.write_all(part)?;
+        // Who closes at once may still have answered: that is read.
+        match stream.write_all(part) {
+            Err(e) if is_end(e.kind()) => break,
+            written => written?,
+        }
         sent += part.len() as u64;
     }
     let (mut head, mut buffer, begun) = (Vec::new(), [0; 4096], Instant::now());
@@ -66,7 +70,7 @@ fn exchange(message: &Message, mut stream: impl Read + Write, within: Duration) 
     while head.len() < LONGEST_HEAD && begun.elapsed() < within {
         let n = match stream.read(&mut buffer) {
             Ok(0) => return Ok(Asked::Closed),
-            Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(Asked::Closed),
+            Err(e) if is_end(e.kind()) => return Ok(Asked::Closed),
             read => read?,
         };
         head.extend_from_slice(&buffer[..n]);
@@ -75,6 +79,11 @@ fn exchange(message: &Message, mut stream: impl Read + Write, within: Duration) 
         }
     }
     Ok(Asked::Nothing)
+}
+
+/// Whether an error is the other side's end of the connection; with TLS also one that is not said.
+fn is_end(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof)
 }
 
 /// The final answer in what came so far; interim ones (1xx) are skipped.
