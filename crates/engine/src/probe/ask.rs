@@ -37,7 +37,7 @@ pub fn ask(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> 
             let plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
             connect().and_then(|stream| exchange(&message, plan.over(stream)?, within)).unwrap_or_else(|e| refused(&e))
         }
-        _ => connect().and_then(|stream| exchange(&message, stream, within)).unwrap_or(Asked::Nothing),
+        _ => connect().and_then(|stream| exchange(&message, stream, within)).unwrap_or_else(|e| ended(&e)),
     };
     Some(asked)
 }
@@ -52,6 +52,11 @@ fn refused(error: &io::Error) -> Asked {
         }
         _ => Asked::Nothing,
     }
+}
+
+/// The same without TLS: who ends a connection may do so while it is made.
+fn ended(error: &io::Error) -> Asked {
+    if is_end(error.kind()) { Asked::Closed } else { Asked::Nothing }
 }
 
 fn exchange(message: &Message, mut stream: impl Read + Write, within: Duration) -> io::Result<Asked> {
