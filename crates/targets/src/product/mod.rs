@@ -29,6 +29,7 @@ pub use own::OwnAnswer;
 pub(crate) use own::{carries, head, on_line};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
+pub(crate) use served::behind;
 pub use served::{Cost, Served, ServesFn};
 
 use crate::error::TargetError;
