@@ -118,7 +118,14 @@ impl Story {
             }
         }
         let lasted = Span::from_secs(2);
-        let ended = TrialEnded { reason: EndReason::Completed, lasted, abandoned: 0, client_rss: 0, client: None, workers: Vec::new() };
+        let ended = TrialEnded {
+            reason: EndReason::Completed,
+            lasted,
+            abandoned: 0,
+            client_rss: 0,
+            client: None,
+            workers: Vec::new(),
+        };
         self.push(Some(number), What::TrialEnded(ended));
     }
 

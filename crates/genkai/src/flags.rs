@@ -7,8 +7,8 @@ use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
 use genkai_model::plan::OriginSpec;
 use genkai_model::units::Bytes;
 
-use crate::cli::{LoadFlags, OriginFlags, Switch};
 use crate::Failure;
+use crate::cli::{LoadFlags, OriginFlags, Switch};
 
 /// Most users, requests a second and connections that a load may ask for; above it is a typing error.
 const MOST: f64 = 10_000_000.0;

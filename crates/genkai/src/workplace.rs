@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use genkai_model::load::{Scale, Way, Workplace};
 
-use crate::{Failure, source};
 use crate::cli::LoadFlags;
+use crate::{Failure, source};
 
 /// Most processes in all.
 const MOST: u16 = 256;
@@ -73,14 +73,18 @@ impl LoadFlags {
         for (n, one) in workplaces.iter().enumerate() {
             if workplaces[..n].iter().any(|other| other.by == one.by) {
                 let name = one.by.name();
-                return Err(Failure::usage(format!("--on: `{name}` is named twice; give the number of processes instead")));
+                return Err(Failure::usage(format!(
+                    "--on: `{name}` is named twice; give the number of processes instead"
+                )));
             }
         }
         let processes = if workplaces.is_empty() { self.processes } else { all as u16 };
         let sources = source::all(&self.source)?;
         let scale = Scale { processes, sources, workplaces };
         if scale.is_spread() && !scale.sources.is_empty() {
-            return Err(Failure::usage("--source: names addresses of this machine; it cannot be used with --on ssh:..."));
+            return Err(Failure::usage(
+                "--source: names addresses of this machine; it cannot be used with --on ssh:...",
+            ));
         }
         Ok(scale)
     }

@@ -81,7 +81,8 @@ impl Ssh {
             Some(Err(Refusal::Own(e))) => Err(self.own(&e)),
             None => {
                 let why = format!("genkai was not there within {} s", SENT_WITHIN.as_secs());
-                Err(self.error(why, "put the same genkai there by other means, e.g. `rsync -t`, where its shell finds it"))
+                Err(self
+                    .error(why, "put the same genkai there by other means, e.g. `rsync -t`, where its shell finds it"))
             }
         }
     }
@@ -186,10 +187,26 @@ fn clean(host: &str) -> String {
 fn told(words: &str) -> (String, &'static str) {
     const KNOWN: [(&str, &str, &str); 12] = [
         ("Could not resolve hostname", "its name is not known", "correct it, or name the host in ~/.ssh/config"),
-        ("REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key is not the one that was known", "find out why; then `ssh-keygen -R HOST`"),
-        ("Host key verification failed", "its host key is not known, or has changed", "log in once by hand (`ssh HOST`) and look at the key"),
-        ("Permission denied (", "it lets nobody in with the keys there are", "`ssh -o BatchMode=yes HOST true` must work without a question"),
-        ("Too many authentication failures", "it lets nobody in with the keys there are", "name the key in ~/.ssh/config (IdentitiesOnly)"),
+        (
+            "REMOTE HOST IDENTIFICATION HAS CHANGED",
+            "its host key is not the one that was known",
+            "find out why; then `ssh-keygen -R HOST`",
+        ),
+        (
+            "Host key verification failed",
+            "its host key is not known, or has changed",
+            "log in once by hand (`ssh HOST`) and look at the key",
+        ),
+        (
+            "Permission denied (",
+            "it lets nobody in with the keys there are",
+            "`ssh -o BatchMode=yes HOST true` must work without a question",
+        ),
+        (
+            "Too many authentication failures",
+            "it lets nobody in with the keys there are",
+            "name the key in ~/.ssh/config (IdentitiesOnly)",
+        ),
         ("Connection refused", "no ssh server listens there", "start sshd, or name its port in ~/.ssh/config"),
         ("No route to host", "there is no way to it", "correct the address"),
         ("Network is unreachable", "there is no way to it", "correct the address"),
@@ -202,9 +219,10 @@ fn told(words: &str) -> (String, &'static str) {
     let known = KNOWN.iter().find(|(sign, ..)| words.contains(sign));
     match known {
         Some((_, why, hint)) => (format!("{why}: {last}"), hint),
-        None if last.contains("genkai: ") && last.contains("ermission denied") => {
-            (format!("genkai may not be run there: {last}"), "its folder is mounted noexec: set TMPDIR there to another one")
-        }
+        None if last.contains("genkai: ") && last.contains("ermission denied") => (
+            format!("genkai may not be run there: {last}"),
+            "its folder is mounted noexec: set TMPDIR there to another one",
+        ),
         None => (last.to_owned(), "`ssh HOST true` shows more"),
     }
 }

@@ -73,12 +73,7 @@ pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send
     Ok(())
 }
 
-fn make<W: Write>(
-    order: &Order,
-    start: &Receiver<Start>,
-    voice: &Voice<W>,
-    own: &mut Own,
-) -> Result<End, EngineError> {
+fn make<W: Write>(order: &Order, start: &Receiver<Start>, voice: &Voice<W>, own: &mut Own) -> Result<End, EngineError> {
     let begin = || {
         voice.say(&Said::Ready);
         start.recv().ok()

@@ -165,7 +165,9 @@ impl Workers {
             }
             match self.hear(POLL) {
                 Some((n, Heard::Said(Said::Ready, _))) => drop(waiting.remove(&n)),
-                Some((_, Heard::Said(Said::Failed { usage: true, message }, _))) => return Err(LabError::Plan(message)),
+                Some((_, Heard::Said(Said::Failed { usage: true, message }, _))) => {
+                    return Err(LabError::Plan(message));
+                }
                 Some((n, Heard::Said(Said::Failed { usage: false, message }, _))) => {
                     return Err(LabError::Environment(self.all[n].named(message)));
                 }
