@@ -130,7 +130,7 @@ pub fn difference_margin(margin: f64) -> Range {
 
 /// Whether something is known of an effect.
 pub fn is_decided(call: Call) -> bool {
-    !matches!(call, Call::CannotTell { .. } | Call::Missing)
+    !matches!(call, Call::CannotTell { .. } | Call::Missing | Call::NotJudged)
 }
 
 /// What the effect means; `more` is whether more of the figure is better, `needed` how many more pairs would decide it.

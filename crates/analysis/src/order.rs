@@ -28,9 +28,30 @@ pub fn round(places: usize, seed: u64, round: u32) -> Vec<usize> {
     Order::of(seed, round, 0).next(places)
 }
 
+/// Places in the order of one of several blocks, from 1: drawn for each odd one, and the next in the reverse order. Whatever a place in the block,
+/// or the time since the run began, does to a turn meets any two with the opposite sign in the second, so that it widens intervals and moves none.
+pub fn mirrored(places: usize, seed: u64, block: u32) -> Vec<usize> {
+    let mut order = round(places, seed, block - u32::from(block.is_multiple_of(2)));
+    if block.is_multiple_of(2) {
+        order.reverse();
+    }
+    order
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_second_block_is_the_reverse_of_the_one_before() {
+        for block in [1, 3, 5] {
+            let mut order = mirrored(4, 7, block);
+            assert_eq!(order, round(4, 7, block));
+            order.reverse();
+            assert_eq!(mirrored(4, 7, block + 1), order);
+        }
+        assert_ne!(mirrored(9, 7, 1), mirrored(9, 7, 3));
+    }
 
     #[test]
     fn everybody_has_a_turn_a_round_and_orders_repeat_with_the_seed() {

@@ -107,8 +107,17 @@ fn total_of(kind: ErrorKind, count: u64) -> ErrorTotal {
     ErrorTotal { kind, side: kind.side(), count }
 }
 
-/// Failures after which a user waited: those of closed users who do not think for longer than that anyway.
+/// Pauses of users after failures; none where nobody counted them.
+pub(crate) fn pauses(trial: &Trial) -> Option<u64> {
+    trial.ticks.iter().map(|tick| tick.paced).sum()
+}
+
+/// The same; where nobody counted, failures after which a user may have waited: those of closed users who do not think for longer than that
+/// anyway.
 fn paced(trial: &Trial) -> u64 {
+    if let Some(counted) = pauses(trial) {
+        return counted;
+    }
     let load = &trial.started.load;
     let pauses = match load.arrivals {
         Arrivals::Users { think, .. } => demand::mean(&think) < FAILURE_PACE.as_secs_f64() && load.scenario.is_none(),

@@ -1,15 +1,13 @@
 //! Systems compared: what may be said of made-up records, and what may not.
 
+mod story;
 mod world;
 
 use genkai_analysis::compare::{findings, is_enough};
 use genkai_model::claim::{Claim, LoadTest, Promise, Promised, Test};
-use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Turn};
+use genkai_model::comparison::{Comparison, DroppedContender, Runs};
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::event::{
-    Disconnects, EndReason, Event, Note, Rewrite, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What,
-};
-use genkai_model::evidence::Sample;
+use genkai_model::event::{Disconnects, Note, Rewrite, What};
 use genkai_model::figure::Figure;
 use genkai_model::finding::claim::ClaimVerdict;
 use genkai_model::finding::comparison::{ComparisonCaveat, ComparisonFinding, Ended};
@@ -17,157 +15,11 @@ use genkai_model::finding::{Call, Outcome};
 use genkai_model::histogram::{self, Payload};
 use genkai_model::latencies::ContenderRecord;
 use genkai_model::load::{Load, Protocol};
-use genkai_model::plan::{Plan, Study};
-use genkai_model::record::Record;
 use genkai_model::units::Span;
 use genkai_model::websocket::WebSocket;
-use rand::{Rng, SeedableRng};
-use rand_distr::StandardNormal;
-use rand_pcg::Pcg64Mcg;
 
+use story::{Does, PLAIN, Story, comparison};
 use world::parts::{plan, users};
-
-/// What a contender does in a turn.
-#[derive(Clone, Copy)]
-struct Does {
-    /// Responses a tick of 50 ms.
-    rate: f64,
-    /// Latency, ms.
-    latency: f64,
-    /// Failures a tick.
-    failed: u64,
-    /// Cores used.
-    cpu: f64,
-    /// The first so many ticks are half as fast.
-    warm_up: usize,
-    /// Busy fraction of the generator's thread.
-    client: f64,
-}
-
-const PLAIN: Does = Does { rate: 100.0, latency: 10.0, failed: 0, cpu: 0.9, warm_up: 0, client: 0.1 };
-
-fn comparison(names: &[&str], base: bool) -> Comparison {
-    let contender =
-        |name: &&str| Contender { name: (*name).to_owned(), runs: Runs::Url("http://127.0.0.1:1".to_owned()) };
-    Comparison {
-        contenders: names.iter().map(contender).collect(),
-        base: base.then(|| names[0].to_owned()),
-        control: true,
-        ramp: Span(0),
-        hold: Span::from_secs(2),
-        looks: vec![5, 10],
-        margin: 0.05,
-        deciding: vec![Figure::Failures, Figure::Throughput],
-        seed: 1,
-        claim: None,
-    }
-}
-
-/// A record in the making.
-struct Story {
-    record: Record,
-    random: Pcg64Mcg,
-    at_us: u64,
-    load: Load,
-    /// What else there is to a tick.
-    touch: fn(&mut Tick),
-}
-
-impl Story {
-    fn new(comparison: Comparison) -> Story {
-        let random = Pcg64Mcg::seed_from_u64(3);
-        let mut story = Story { record: Record::default(), random, at_us: 0, load: users(50, 1e9), touch: |_| {} };
-        let head = RunStarted {
-            schema: SCHEMA.to_owned(),
-            version: "1".to_owned(),
-            started: "2026-11-21T11:00:00Z".to_owned(),
-            command: Vec::new(),
-            environment: genkai_model::event::Environment { cores: 1, ..Default::default() },
-            plan: Plan { study: Study::Compare(comparison), ..plan(users(50, 1e9), "errors < 0.1%") },
-            rewrites: Vec::new(),
-        };
-        story.push(None, What::RunStarted(Box::new(head)));
-        story
-    }
-
-    fn push(&mut self, trial: Option<u32>, what: What) {
-        self.record.push(Event { at_us: self.at_us, trial, what });
-    }
-
-    fn turn(&mut self, contender: &str, block: u32, control: bool, does: Does) {
-        let number = self.record.trials.len() as u32 + 1;
-        let turn = Turn { contender: contender.to_owned(), block, place: 1, of: 3, control };
-        self.push(None, What::Turn(turn));
-        let load = self.load.clone();
-        let started = TrialStarted::measure(load);
-        self.push(Some(number), What::TrialStarted(Box::new(started)));
-        let began = self.at_us;
-        // What drifts on the machine, and the turn's own.
-        let noise: f64 = self.random.sample(StandardNormal);
-        let level = (0.1 * f64::from(block % 3) + 0.005 * noise).exp();
-        for n in 0..25_u64 {
-            let slow = if (n as usize) < does.warm_up { 0.5 } else { 1.0 };
-            let wobble = 1.0 + 0.02 * f64::from(n as u32 % 3);
-            self.at_us = began + (n + 1) * 50_000;
-            let mut tick = tick(n, does, level * slow * wobble);
-            (self.touch)(&mut tick);
-            self.push(Some(number), What::Tick(Box::new(tick)));
-            if n % 4 == 0 {
-                let metrics = [("nginx.cpu".to_owned(), does.cpu), ("nginx.rss".to_owned(), 1e7)].into();
-                self.push(Some(number), What::Sample(Sample { subject: "nginx".to_owned(), metrics }));
-            }
-        }
-        let lasted = Span::from_secs(2);
-        let ended = TrialEnded {
-            reason: EndReason::Completed,
-            lasted,
-            abandoned: 0,
-            client_rss: 0,
-            client: None,
-            workers: Vec::new(),
-        };
-        self.push(Some(number), What::TrialEnded(ended));
-    }
-
-    /// Blocks of all contenders, each doing what it does, and the first one's control.
-    fn blocks(&mut self, count: u32, all: &[(&str, Does)]) {
-        for block in 1..=count {
-            for (name, does) in all {
-                self.turn(name, block, false, *does);
-            }
-            self.turn(all[0].0, block, true, all[0].1);
-        }
-    }
-
-    fn findings(mut self) -> ComparisonFinding {
-        let end = RunEnded { interrupted: false, failure: None, diff: String::new() };
-        self.push(None, What::RunEnded(end));
-        findings(&self.record).unwrap()
-    }
-}
-
-fn tick(n: u64, does: Does, level: f64) -> Tick {
-    let ok = (does.rate * level).round() as u64;
-    let mut latency = histogram::empty();
-    latency.record_n((does.latency * 1e6 / level) as u64, ok).unwrap();
-    let errors =
-        if does.failed > 0 { vec![ErrorCount { kind: ErrorKind::Status503, count: does.failed }] } else { Vec::new() };
-    Tick {
-        from_us: n * 50_000,
-        to_us: (n + 1) * 50_000,
-        level: 50.0,
-        in_flight: (does.rate * does.latency / 50.0) as u64,
-        connections: 50,
-        sent: ok + does.failed,
-        ok,
-        errors,
-        latency: Payload::encode(&latency),
-        service: Payload::encode(&latency),
-        cpu_us: (does.client * 50_000.0) as u64,
-        cpu_max_us: (does.client * 50_000.0) as u64,
-        ..Tick::default()
-    }
-}
 
 fn call(finding: &ComparisonFinding, figure: Figure) -> Call {
     finding.pairs[0].effects.iter().find(|effect| effect.figure == figure).unwrap().call
@@ -189,6 +41,50 @@ fn what_a_private_copy_differs_in_stays_with_its_contender() {
     story.blocks(5, &[("base", PLAIN), ("more", PLAIN)]);
     let subjects = story.findings().contenders;
     assert_eq!((subjects[0].rewrites.as_slice(), subjects[1].rewrites.as_slice()), (&[][..], &[rewrite][..]));
+}
+
+/// One that runs already has served more in every block than the one that is not its own control.
+#[test]
+fn of_what_is_not_restarted_nothing_is_said_that_grows_with_age() {
+    for standing in [[true, true], [true, false], [false, true]] {
+        let mut plan = comparison(&["a", "b"], false);
+        for (one, stands) in plan.contenders.iter_mut().zip(standing) {
+            if stands {
+                one.runs = Runs::Url("http://127.0.0.1:1".to_owned());
+            }
+        }
+        let mut story = Story::new(plan);
+        story.blocks(2, &[("a", PLAIN), ("b", Does { cpu: 1.8, ..PLAIN })]);
+        let finding = story.findings();
+        for effect in &finding.pairs[0].effects {
+            assert_eq!(effect.call == Call::NotJudged, effect.figure.ages(), "{effect:?}");
+            assert!(!effect.figure.ages() || effect.effect.is_none(), "{effect:?}");
+        }
+        let names: Vec<String> =
+            ["a", "b"].iter().zip(standing).filter(|(_, stands)| *stands).map(|(name, _)| (*name).to_owned()).collect();
+        let told = ComparisonCaveat::NotRestarted { names };
+        assert!(finding.caveats.contains(&told), "{:?}", finding.caveats);
+        let shown = finding.contenders[1].figures.iter().find(|one| one.figure == Figure::Cpu).unwrap();
+        assert!(shown.value.is_some(), "what was seen is shown");
+        if standing[0] {
+            let control = finding.control.unwrap();
+            assert!(control.effects.iter().any(|effect| effect.call == Call::NotJudged), "{control:?}");
+        }
+    }
+}
+
+#[test]
+fn pauses_after_failures_are_told_of_who_fails() {
+    let mut story = Story::new(comparison(&["base", "more"], true));
+    story.touch = |tick| tick.paced = Some(tick.errors.iter().map(|error| error.count).sum());
+    story.blocks(2, &[("base", PLAIN), ("more", Does { failed: 3, ..PLAIN })]);
+    let finding = story.findings();
+    // 25 intervals of each of 2 turns, 3 failures in each.
+    let told = ComparisonCaveat::Paced { name: "more".to_owned(), paced: 150 };
+    let paced = |caveat: &&ComparisonCaveat| matches!(caveat, ComparisonCaveat::Paced { .. });
+    assert_eq!(finding.caveats.iter().filter(paced).collect::<Vec<_>>(), [&told]);
+    let own = finding.turns.iter().filter(|turn| turn.contender == "more");
+    assert!(own.clone().count() == 2 && own.clone().all(|turn| turn.paced == 75), "{:?}", finding.turns);
 }
 
 #[test]
@@ -276,7 +172,7 @@ fn a_figure_that_decides_nothing_and_differs_from_itself_is_not_spoken_of() {
     assert!(
         matches!(&finding.caveats[0], ComparisonCaveat::ControlStrays { figures } if figures.contains(&Figure::P95))
     );
-    assert_eq!(call(&finding, Figure::P95), Call::CannotTell { more: None });
+    assert_eq!(call(&finding, Figure::P95), Call::NotJudged);
     assert_eq!(call(&finding, Figure::Throughput), Call::Same);
 }
 

@@ -2,7 +2,10 @@
 
 mod simulation;
 
-use simulation::{Family, MOODS, Mood, Noise, coverage, coverage_of_failures, equal_rivals, families, proofs};
+use genkai_analysis::order;
+
+use simulation::again::Habit;
+use simulation::{Family, MOODS, Mood, Noise, again, coverage, coverage_of_failures, equal_rivals, families, proofs};
 
 /// Standard errors that a count of so many draws may be off.
 fn slack(times: u32) -> f64 {
@@ -50,6 +53,20 @@ fn equal_rivals_are_seldom_told_apart() {
         assert!(told <= 0.05 + slack(2000), "{rivals} rivals, {rounds} rounds: {told}");
     }
     assert!(equal_rivals(Noise::Normal, 2, 5, 2000) > 0.02, "two are told apart as often as is said, not never");
+}
+
+#[test]
+fn a_system_beside_itself_is_seldom_said_to_differ_whatever_time_and_place_do_to_its_turns() {
+    for looks in [&[4, 6][..], &[5, 8, 12, 16]] {
+        for habit in again::HABITS {
+            let told = again::alike(habit, looks, 1500, order::mirrored);
+            assert!(told <= 0.05 + slack(1500), "{habit:?}, looks {looks:?}: {told}");
+        }
+    }
+    // Orders drawn for each block by itself let the place in it speak now and then.
+    let [by_itself, mirrored] =
+        [order::round, order::mirrored].map(|orders| again::alike(Habit::Place, &[4, 6], 1500, orders));
+    assert!(by_itself > 0.03 && mirrored == 0.0, "{by_itself} and {mirrored}");
 }
 
 /// The same with every interval at 95 %: what the care is good for, and that this test can fail.

@@ -20,6 +20,8 @@ const FAILURES: usize = 0;
 const THROUGHPUT: usize = 1;
 /// Of failures, a tenth of the margin matters.
 const LESS: f64 = 0.1;
+/// Figures that say how long a process has run: of contenders that were not restarted they are not compared.
+const AGING: [&str; 2] = ["cpu", "memory"];
 /// Subjects of samples that are no servers.
 const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
 
@@ -40,6 +42,7 @@ struct Turn<'e> {
     counts: bool,
     failed: f64,
     finished: f64,
+    paced: f64,
     values: Vec<Option<f64>>,
     busy: Option<f64>,
     after: Option<f64>,
@@ -102,6 +105,7 @@ impl<'e> Turn<'e> {
             counts: judged.is_whole() && generator.is_valid() && !trial.ticks().is_empty(),
             failed,
             finished,
+            paced: crate::load::pauses(&trial.ticks()).unwrap_or(0.0),
             values: part.values(failed, finished),
             busy,
             after,
@@ -122,6 +126,7 @@ impl<'e> Turn<'e> {
         let why = "whether it ended as it should and the generator was good enough";
         expected.word(format!("{address}/counts"), self.counts, why, line);
         expected.word(format!("{address}/control"), self.control, "as announced", line);
+        expected.is(format!("{address}/paced"), self.paced, line);
         expected.is(format!("{address}/steady_after"), self.after, line);
         expected.is(format!("{address}/busy"), self.busy, line);
         for (i, value) in self.values.iter().enumerate() {
@@ -248,18 +253,22 @@ struct Comparison<'a> {
     deciding: Vec<Json>,
     /// All contenders, as planned.
     order: Vec<Json>,
+    /// Those that ran before and are not restarted.
+    standing: Vec<Json>,
 }
 
 impl<'a> Comparison<'a> {
     fn of(events: &'a Events, comparison: &'a Json, verdict: &'a Json, turns: Vec<Turn<'a>>) -> Comparison<'a> {
-        let names = comparison.get("contenders").and_then(Json::as_array).into_iter().flatten();
-        let names: Vec<Json> = names.filter_map(|one| one.get("name").cloned()).collect();
+        let planned = || comparison.get("contenders").and_then(Json::as_array).into_iter().flatten();
+        let names: Vec<Json> = planned().filter_map(|one| one.get("name").cloned()).collect();
+        let standing = planned().filter(|one| one.pointer("/runs/url").is_some());
         // Who did not start any more is compared with nobody.
         let dropped: Vec<&Json> = events.of("out").filter_map(|line| line.json.get("contender")).collect();
         let looks = comparison.get("looks").and_then(Json::as_array).into_iter().flatten();
         Comparison {
             verdict,
             turns,
+            standing: standing.filter_map(|one| one.get("name").cloned()).collect(),
             first: names.first().cloned(),
             order: names.clone(),
             playing: names.into_iter().filter(|name| !dropped.contains(&name)).collect(),
@@ -300,7 +309,7 @@ impl<'a> Comparison<'a> {
                 let strays = control.get(k) == Some(&true) && !self.deciding.contains(&Json::from(*figure));
                 // Of what differs from itself nothing is said.
                 if strays && matches!(said.call, "better" | "worse") {
-                    (said.call, said.more) = ("cannot_tell", None);
+                    (said.call, said.more) = ("not_judged", None);
                 }
                 effects::expect(&format!("{address}/effects/{k}"), &said, line, expected);
                 expected.word(format!("{address}/effects/{k}/figure"), *figure, "their order", line);
@@ -313,6 +322,9 @@ impl<'a> Comparison<'a> {
         }
         let stressed = self.stress(&all, line, expected);
         self.came(events, &all, &control, stressed, line, expected);
+        let own =
+            |name: &Json| self.turns.iter().filter(|turn| turn.is(name, false)).map(|turn| turn.paced).sum::<f64>();
+        compared::paced(self.verdict, own, line, expected);
     }
 
     /// What all of it decides.
@@ -378,6 +390,9 @@ impl<'a> Comparison<'a> {
         let own = |of: (&Json, bool)| self.turns.iter().filter(|turn| turn.is(of.0, of.1)).collect::<Vec<_>>();
         if self.is_silent(base, other) {
             return Said { effect: None, call: "missing", more: None };
+        }
+        if AGING.contains(&FIGURES[figure]) && [base.0, other.0].iter().any(|name| self.standing.contains(name)) {
+            return Said { effect: None, call: "not_judged", more: None };
         }
         let (mine, theirs) = (own(base), own(other));
         let blocks = mine.iter().filter_map(|a| Some((*a, *theirs.iter().find(|b| b.block == a.block)?)));

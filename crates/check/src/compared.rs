@@ -98,7 +98,7 @@ pub(crate) struct Came<'p> {
 impl Came<'_> {
     /// The outcome.
     pub(crate) fn outcome(&self) -> &'static str {
-        let decided = |said: &Said| !matches!(said.call, "cannot_tell" | "missing");
+        let decided = |said: &Said| !matches!(said.call, "cannot_tell" | "missing" | "not_judged");
         let decides = |(figure, _): &&(Figure, Said)| self.deciding.contains(figure);
         let all = || self.pairs.iter().flatten().filter(decides);
         let asked = |figure: Figure| figure == Figure::Throughput && !self.stressed;
@@ -158,6 +158,14 @@ impl Came<'_> {
     }
 }
 
+/// The pauses that are told of contenders, `own` of each by its name.
+pub(crate) fn paced(verdict: &Json, own: impl Fn(&Json) -> f64, line: Option<usize>, expected: &mut Expected) {
+    let told = verdict.get("caveats").and_then(Json::as_array).into_iter().flatten().enumerate();
+    for (i, caveat) in told.filter(|(_, caveat)| caveat.get("caveat") == Some(&"paced".into())) {
+        expected.is(format!("/caveats/{i}/paced"), caveat.get("name").map(&own), line);
+    }
+}
+
 /// Whether a promise was kept; none: that is not decided.
 fn keeps(promised: Promised, said: &Said) -> Option<bool> {
     let wanted = match promised {
@@ -171,7 +179,7 @@ fn keeps(promised: Promised, said: &Said) -> Option<bool> {
             return if short { Some(false) } else { changed.then_some(true) };
         }
     };
-    (!matches!(said.call, "cannot_tell" | "missing")).then_some(said.call == wanted)
+    (!matches!(said.call, "cannot_tell" | "missing" | "not_judged")).then_some(said.call == wanted)
 }
 
 /// Why a comparison ended, after so many blocks were begun.

@@ -36,6 +36,9 @@ fn counts(trial: &Trial<'_>, expected: &mut Expected) {
     for name in ["sent", "bytes_in", "bytes_out", "retried"] {
         expected.is(format!("/load/{name}"), sum(&ticks, &format!("/{name}")), line);
     }
+    if let Some(paced) = pauses(&ticks) {
+        expected.is("/load/paced", paced, line);
+    }
     let figures = [("planned", ok + failed + waiting), ("ok", ok), ("failed", failed), ("in_flight", waiting)];
     figures.into_iter().for_each(|(name, value)| expected.is(format!("/load/{name}"), value, line));
     expected.is("/load/connections/opened", sum(&ticks, "/opened"), line);
@@ -48,6 +51,11 @@ fn counts(trial: &Trial<'_>, expected: &mut Expected) {
     if let Some(end) = trial.end() {
         expected.is("/load/memory", end.number("/client_rss"), Some(end.number));
     }
+}
+
+/// Pauses after failures; none where an interval has not counted them.
+pub(crate) fn pauses(ticks: &[&Line]) -> Option<f64> {
+    ticks.iter().map(|tick| tick.found("/paced")).sum()
 }
 
 fn over_time(trial: &Trial<'_>, expected: &mut Expected) {

@@ -19,6 +19,7 @@ fn nobody_listens() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let seen = make(&load(address, 3));
     assert_eq!((seen.error(ErrorKind::ConnectRefused), seen.sent(), seen.sum(|t| t.opened)), (3, 0, 0));
+    assert_eq!(seen.sum(|t| t.paced.unwrap()), 2, "after the last failure nobody waits");
     assert!(seen.end.lasted.0 >= 2 * FAILURE_PACE.0, "a refused user does not hammer: {}", seen.end.lasted);
 }
 

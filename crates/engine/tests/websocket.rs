@@ -138,6 +138,14 @@ fn what_comes_instead_of_an_echo_is_counted_once() {
 }
 
 #[test]
+fn nobody_waits_after_an_echo_that_came_altered() {
+    let server = Echo::start(|_| Next::Altered);
+    let seen = make(&talk(&server, 5));
+    assert_eq!((seen.errors(), seen.error(ErrorKind::EchoChanged)), (5, 5), "{:?}", seen.kinds());
+    assert_eq!(seen.sum(|t| t.paced.unwrap()), 0);
+}
+
+#[test]
 fn each_fate_is_counted_and_named() {
     // The timeout is so long that only those pass it that are made to.
     let fate = |next: fn(u64) -> Next| {
@@ -197,7 +205,18 @@ fn held_connections_answer_pings_send_their_own_and_cost_nothing_else() {
     let messages = seen.messages();
     assert_eq!((messages.sent, seen.codes()), (0, vec![(1000, 20)]));
     assert!(messages.pings >= 20 && messages.pongs >= 20, "{messages:?}");
+    assert!(messages.pinged >= messages.pongs, "{messages:?}");
     assert_eq!(seen.ticks.iter().map(|t| t.connections).max(), Some(20));
+}
+
+#[test]
+fn pings_that_nobody_answers_are_counted_once_a_connection() {
+    let server = Echo::faithful().without_pongs();
+    let arrivals = Arrivals::Users { count: 3, spawn_rate: 200.0, think: Spread::default() };
+    let mut load = Load { arrivals, stop: lasting(600), ..talk(&server, 1) };
+    *websocket(&mut load) = WebSocket { ping: Some(Span::from_millis(50)), ..WebSocket::default() };
+    let messages = make(&load).messages();
+    assert_eq!((messages.pinged, messages.pongs), (3, 0), "a connection sends no other until it has an answer");
 }
 
 #[test]

@@ -168,7 +168,7 @@ const WORDS: [(&str, &[&str]); 13] = [
     ("confidence", &["possible", "likely", "proved", "refuted"]),
     ("moved", &["as_predicted", "elsewhere", "not"]),
     ("condition", &["errors < 50%", "p99 < 1h"]),
-    ("call", &["better", "worse", "same", "cannot_tell", "missing"]),
+    ("call", &["better", "worse", "same", "cannot_tell", "missing", "not_judged"]),
     ("ended", &["early", "planned", "cut_off"]),
     ("who", &["nobody"]),
     ("limit", &["nginx.unknown", "backend.by_itself"]),

@@ -63,6 +63,13 @@ pub enum Runs {
     Url(String),
 }
 
+impl Runs {
+    /// Whether it is started anew for each turn.
+    pub fn is_restarted(&self) -> bool {
+        matches!(self, Runs::Server { .. })
+    }
+}
+
 /// A contender is about to be loaded: said before the trial of its turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Turn {

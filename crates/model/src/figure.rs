@@ -53,6 +53,11 @@ impl Figure {
         self == Figure::Throughput
     }
 
+    /// Whether it changes with how long a process has run and how much it has served, the same program under the same load.
+    pub fn ages(self) -> bool {
+        matches!(self, Figure::Cpu | Figure::Memory)
+    }
+
     /// Whether it is compared by difference; others by ratio.
     pub fn is_fraction(self) -> bool {
         self == Figure::Failures

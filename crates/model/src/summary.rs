@@ -28,8 +28,9 @@ pub struct Summary {
     /// seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsent: Option<u64>,
-    /// Failures after which a closed user waited, because they came sooner than [`FAILURE_PACE`](crate::load::FAILURE_PACE) after the
-    /// plan: the rate is lower for it. 0 where the users think for longer than that anyway.
+    /// Pauses of closed users, each after a failure that came sooner than [`FAILURE_PACE`](crate::load::FAILURE_PACE) after the
+    /// plan and before another request: the rate is lower for it. 0 where the users think for longer than that anyway. Where nobody counted (see
+    /// [`Tick::paced`](crate::event::Tick::paced)): failures that came so soon.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub paced: u64,
     /// Made again on a new connection, because the server closed a kept one before it answered a byte; counted once.

@@ -79,6 +79,9 @@ pub struct Messages {
     pub foreign: u64,
     /// Pings of the server that were answered.
     pub pings: u64,
+    /// Pings of ours.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pinged: u64,
     /// Pongs to our pings.
     pub pongs: u64,
     /// Connections that ended, by close code of the server's close frame; 1005 for none in the frame, 1006 when there was no
@@ -155,6 +158,7 @@ impl Messages {
         self.changed += other.changed;
         self.foreign += other.foreign;
         self.pings += other.pings;
+        self.pinged += other.pinged;
         self.pongs += other.pongs;
         for close in &other.closes {
             self.closed(close.code, close.count);

@@ -12,6 +12,7 @@ use genkai_model::finding::comparison::{
     ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, Stress, TurnFinding,
 };
 use genkai_model::finding::{Answered, Call, Decision, Effect, Estimate, Outcome};
+use genkai_model::plan::System;
 use genkai_model::record::Record;
 use genkai_model::setting::Setting;
 use genkai_model::suite::{AdviceFinding, ChangesFinding, LoadFigures, PartFinding, SuiteFinding, Untested};
@@ -59,7 +60,8 @@ fn subject(name: &str, values: [f64; 8]) -> ComparedContender {
 }
 
 fn finding() -> ComparisonFinding {
-    let contender = |name: &str| Contender { name: name.to_owned(), runs: Runs::Url("http://127.0.0.1:1".to_owned()) };
+    let runs = || Runs::Server { system: Box::new(System::generated("nginx")), changes: Vec::new() };
+    let contender = |name: &str| Contender { name: name.to_owned(), runs: runs() };
     let other = "w|\u{1b}[31m";
     let turn = |contender: &str, block, control| TurnFinding {
         trial: block,
@@ -70,6 +72,7 @@ fn finding() -> ComparisonFinding {
         counts: true,
         finished: 1000,
         failed: 10,
+        paced: 0,
         steady_after: Some(0.1),
         busy: None,
         values: vec![Some(0.01), Some(100.0), None, None, None, None, None, None],
@@ -140,10 +143,10 @@ fn sentences_are_to_quote() {
              1.52-2.18); worse in memory x1.07 (interval 1.05-1.09); no measurable difference in p95 latency, longest latency; \
              cannot tell about p50 latency, p99 latency.",
             "Control: baseline against itself shows no difference, as it must.",
-            "After 6 blocks, as many as were planned. The confidence intervals hold together with 95 %, all 8 statements and every look at the data \
+            "After 6 blocks, as many as were planned. The confidence intervals hold together with 95 %, all 7 statements and every look at the data \
              counted; less than 5 % either way is no difference that matters; to decide the rest would take about --blocks 11.",
             "The load was felt: baseline was busiest: 23 % of the servers' cores, or of the one that a worker can use.",
-            "baseline: in 4 of 6 turns no steady state was reached; a longer --hold would give other figures.",
+            "baseline: in 4 of 6 turns no steady state was reached; a longer --hold might give other figures.",
         ]
     );
     let mut idle = finding();
@@ -164,6 +167,33 @@ fn sentences_are_to_quote() {
     let mut cut = finding();
     (cut.blocks, cut.outcome) = (1, Outcome::Unfinished);
     assert!(says(&cut)[0].contains("nothing to compare"), "{:?}", says(&cut));
+}
+
+#[test]
+fn addresses_are_told_as_what_they_are() {
+    let mut stand = finding();
+    for one in &mut stand.comparison.contenders {
+        one.runs = Runs::Url("http://127.0.0.1:1".to_owned());
+    }
+    for effect in stand.pairs[0].effects.iter_mut().filter(|effect| effect.figure.ages()) {
+        (effect.effect, effect.call) = (None, Call::NotJudged);
+    }
+    let names = vec!["one".to_owned(), "two".to_owned()];
+    stand.caveats = vec![
+        ComparisonCaveat::NotRestarted { names },
+        ComparisonCaveat::Paced { name: "two".to_owned(), paced: 1_200 },
+    ];
+    let said = says(&stand);
+    assert!(said[0].contains("; not judged: CPU per request, memory."), "{said:?}");
+    let standing = said.iter().find(|one| one.starts_with("one, two: genkai did not start them")).expect("said");
+    assert!(standing.contains("CPU per request and memory change with age and are not judged"), "{standing}");
+    let paced = "two: after 1,200 failures the user waited until 100 ms after the request was planned; without these pauses its \
+                 throughput would be higher.";
+    assert!(said.iter().any(|one| one == paced), "{said:?}");
+    let together = said.iter().find(|one| one.contains("hold together")).expect("said");
+    assert!(together.contains("all 6 statements"), "only what has an interval is one: {together}");
+    let page = html::page(None, &document(&stand));
+    assert!(!page.contains("started anew") && page.contains("of servers that were not restarted"));
 }
 
 #[test]

@@ -28,10 +28,12 @@ pub(super) fn of(
     if !comparison.control {
         found.push(ComparisonCaveat::NoControl);
     }
+    found.extend(not_restarted(comparison));
     for contender in &comparison.contenders {
         let own: Vec<&Seen<'_>> = turns.iter().filter(|seen| seen.finding.contender == contender.name).collect();
         found.extend(client(&contender.name, &own));
         found.extend(died(&contender.name, &own));
+        found.extend(paced(&contender.name, &own));
         found.extend(unsteady(&contender.name, &own));
         found.extend(drifts(&contender.name, &own, comparison.contenders.len()));
     }
@@ -46,6 +48,19 @@ fn client(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let limited: Vec<_> = own.iter().filter_map(|seen| seen.client.reasons.first()).collect();
     let reason = **limited.first()?;
     Some(ComparisonCaveat::ClientLimit { name: name.to_owned(), turns: limited.len() as u32, reason })
+}
+
+fn not_restarted(comparison: &Comparison) -> Option<ComparisonCaveat> {
+    let standing = comparison.contenders.iter().filter(|one| !one.runs.is_restarted());
+    let names: Vec<String> = standing.map(|one| one.name.clone()).collect();
+    (!names.is_empty()).then_some(ComparisonCaveat::NotRestarted { names })
+}
+
+/// Pauses after failures, in the turns that are compared.
+fn paced(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
+    let counted = own.iter().filter(|seen| seen.is(name, false));
+    let paced = counted.map(|seen| seen.finding.paced).sum();
+    (paced > 0).then(|| ComparisonCaveat::Paced { name: name.to_owned(), paced })
 }
 
 fn died(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {

@@ -72,9 +72,13 @@ impl<'a> Judge<'a> {
 
     fn pair(&self, base: (&str, bool), other: (&str, bool), count: f64) -> ComparedPair {
         let silent = self.is_silent(base, other);
+        let aged = [base.0, other.0].iter().any(|name| !self.is_restarted(name));
         let effects = Figure::ALL.iter().map(|(figure, _)| {
             if silent {
                 return Effect { figure: *figure, effect: None, call: Call::Missing };
+            }
+            if aged && figure.ages() {
+                return Effect { figure: *figure, effect: None, call: Call::NotJudged };
             }
             let parts = (self.parts.0 / count, self.parts.1 / count);
             let (seen, call) =
@@ -89,6 +93,11 @@ impl<'a> Judge<'a> {
         let mut own =
             self.turns.iter().filter(|seen| [base, other].iter().any(|(name, control)| seen.is(name, *control)));
         own.next().is_some_and(|first| !first.answered() && own.all(|seen| !seen.answered()))
+    }
+
+    /// Whether a contender is started anew for each turn: else it is older with every turn, by as much as it has served.
+    fn is_restarted(&self, name: &str) -> bool {
+        self.comparison.contenders.iter().any(|one| one.name == name && one.runs.is_restarted())
     }
 
     /// The pairs of which neither was ever answered, by name.
@@ -155,7 +164,7 @@ impl Differing {
     pub(super) fn unsay(&self, pairs: &mut [ComparedPair]) {
         let strays = |effect: &&mut Effect| self.other.contains(&effect.figure) && differs(effect.call);
         for effect in pairs.iter_mut().flat_map(|pair| &mut pair.effects).filter(strays) {
-            effect.call = Call::CannotTell { more: None };
+            effect.call = Call::NotJudged;
         }
     }
 }

@@ -14,7 +14,7 @@ use genkai_model::record::{Record, Trial};
 use crate::capacity::demand;
 use crate::steady::{self, Steady};
 use crate::window::{self, Tally, US};
-use crate::{client, diagnosis, proof, sockets, stress};
+use crate::{client, diagnosis, proof, sockets, stress, summary};
 
 /// Subjects of samples that are no servers.
 const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
@@ -86,6 +86,7 @@ impl<'r> Seen<'r> {
                 counts: proof::is_whole(trial) && client.valid && !trial.ticks.is_empty(),
                 finished,
                 failed,
+                paced: summary::pauses(trial).unwrap_or(0),
                 steady_after: part.steady_after,
                 busy,
                 values: part.values(failed, finished),

@@ -38,7 +38,7 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("p99", "late") if within("reasons") => Unit::Seconds,
         ("used", "cpu") => Unit::Fraction,
         ("clock_uncertainty" | "clock_drift" | "began" | "late_p99", "workers") => Unit::Seconds,
-        ("cores", "told_from") => Unit::Cores,
+        ("cores", "told_from") | ("busy" | "of", "caveats") => Unit::Cores,
         ("connects", "loads") => Unit::Fraction,
         ("score", "runs") | ("refused", _) if within("runs") => Unit::Number,
         ("bytes_in" | "bytes_out", _) => Unit::Bytes,
@@ -72,7 +72,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 108] = [
+const NUMBERS: [&str; 109] = [
     "abandoned",
     "answered",
     "at_once",
@@ -138,6 +138,7 @@ const NUMBERS: [&str; 108] = [
     "pairs",
     "passed",
     "peak",
+    "pinged",
     "pings",
     "planned",
     "pongs",

@@ -55,6 +55,7 @@ fn stop(state: &SearchState<'_>, phase: &Phase<'_>) -> Stop {
         Phase::Died => Stop::Died,
         Phase::Refused => Stop::Refused,
         Phase::Invalid => Stop::Generator,
+        Phase::Crowded => Stop::OtherPrograms,
         Phase::NoCause => Stop::Unknown,
         Phase::Refuted => Stop::Refuted,
         Phase::CannotLift => not_lifted(state),
@@ -116,6 +117,6 @@ fn pairing(state: &SearchState<'_>, trials: &Trials<'_>) -> Pairing {
         Some(Call::Worse) => Pairing::Worse,
         Some(Call::Better) if held > 0 => Pairing::Helps { held, of },
         Some(Call::Better) => Pairing::Enough,
-        Some(Call::CannotTell { .. } | Call::Missing) | None => Pairing::Undecided,
+        Some(Call::CannotTell { .. } | Call::Missing | Call::NotJudged) | None => Pairing::Undecided,
     }
 }

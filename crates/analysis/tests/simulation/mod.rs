@@ -2,6 +2,8 @@
 //! draw comes from a seed, so the figures are the same on every machine.
 #![allow(dead_code, unreachable_pub, reason = "each user takes its part")]
 
+pub mod again;
+
 use std::collections::BTreeMap;
 
 use genkai_analysis::effect::{self, Paired};

@@ -75,6 +75,26 @@ macro_rules! figures {
 }
 pub(crate) use figures;
 
+/// A count that is told also where it is 0: records of versions that did not count have none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Always(pub(crate) u64);
+
+impl Figure for Always {
+    type Told = Option<u64>;
+
+    fn add(&mut self, other: &Always) {
+        self.0 += other.0;
+    }
+
+    fn tell(&self) -> Option<u64> {
+        Some(self.0)
+    }
+
+    fn read(told: &Option<u64>) -> Result<Always, PayloadError> {
+        Ok(Always(told.unwrap_or(0)))
+    }
+}
+
 /// A figure that is told only where there is something to tell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seldom<F>(F);

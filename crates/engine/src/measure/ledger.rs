@@ -182,6 +182,13 @@ impl Ledger {
         }
     }
 
+    /// A user whose request failed at once has waited, and makes another.
+    pub(crate) fn paced(&mut self, now: Moment) {
+        if self.open(now) {
+            self.tally.paced.0 += 1;
+        }
+    }
+
     /// Counts of messages. They go on after the end of the load, while connections are being closed: an echo that is still
     /// on its way then is not lost.
     #[inline]

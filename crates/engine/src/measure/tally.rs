@@ -7,7 +7,7 @@ use genkai_model::histogram::PayloadError;
 use genkai_model::http2::GoAways;
 use genkai_model::websocket::Messages;
 
-use super::figure::{Distribution, Figure, FirstError, Seldom, count_error, figures};
+use super::figure::{Always, Distribution, Figure, FirstError, Seldom, count_error, figures};
 use super::flows::FlowTally;
 use crate::clock::Moment;
 
@@ -20,6 +20,7 @@ figures! {
         kept_silent: Distribution,
         sent: u64,
         retried: u64,
+        paced: Always,
         ok: u64,
         bytes_in: u64,
         bytes_out: u64,
@@ -121,7 +122,7 @@ mod tests {
         one.lateness.record(9_000);
         one.connect.record(u64::MAX);
         (one.opened, one.sent, one.closed_idle, one.bytes_in, one.bytes_out) = (1, 2, 3, 4, 5);
-        one.retried = 6;
+        (one.retried, one.paced.0) = (6, 7);
         let mut sum = Tally::default();
         sum.failed(ErrorKind::Reset, 41, 1);
         (one.handshakes.full, one.handshakes.resumed) = (1, 2);
@@ -156,6 +157,6 @@ mod tests {
         assert_eq!(handshakes.refusal.map(|r| r.status), Some(404));
         assert_eq!(told.goaways, Some(GoAways { connections: 2, retried: 6 }));
         sum.clear();
-        assert_eq!(sum.tell(), Tick::default());
+        assert_eq!((told.paced, sum.tell()), (Some(14), Tick { paced: Some(0), ..Tick::default() }));
     }
 }

@@ -150,6 +150,17 @@ impl Core {
         self.ledger.borrow_mut().claim(self.clock.now())
     }
 
+    /// Takes up a user's next request at `now`, if there may be another; `paced` is whether the user waited for it because the last one failed.
+    #[inline]
+    pub(crate) fn claim_after(&self, now: Moment, paced: bool) -> bool {
+        let mut ledger = self.ledger.borrow_mut();
+        let claimed = ledger.claim(now);
+        if claimed && paced {
+            ledger.paced(now);
+        }
+        claimed
+    }
+
     /// A request that was taken up has not been sent, for want of room to wait.
     pub(crate) fn dropped(&self, planned: Moment) {
         self.ledger.borrow_mut().failed(self.clock.now(), planned, ErrorKind::Dropped);

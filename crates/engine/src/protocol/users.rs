@@ -26,6 +26,15 @@ enum RequestSource {
     Pool(Rc<Queue>),
 }
 
+/// What a user does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Next {
+    /// When the next request is planned.
+    pub(crate) planned: Moment,
+    /// Whether it would be sooner, had the last one not failed.
+    pub(crate) paced: bool,
+}
+
 /// How a user pauses.
 pub(crate) struct Thinker {
     think: Spread,
@@ -54,7 +63,7 @@ impl RequestSource {
     ) -> Option<ScheduledRequest> {
         match self {
             RequestSource::User(thinker) => {
-                let planned = thinker.next(request.planned, done);
+                let Next { planned, paced } = thinker.next(request.planned, done);
                 if planned >= thinker.until {
                     client.channel().rest(thinker.until).await;
                     return None;
@@ -62,7 +71,7 @@ impl RequestSource {
                 if planned > done.at {
                     client.channel().rest(planned).await;
                 }
-                let claimed = client.channel().core().ledger.borrow_mut().claim(planned.max(done.at));
+                let claimed = client.channel().core().claim_after(planned.max(done.at), paced);
                 claimed.then_some(ScheduledRequest { planned, prompt: true })
             }
             RequestSource::Pool(queue) => queue.next(client.channel()).await,
@@ -121,9 +130,11 @@ impl Thinker {
     }
 
     /// When the next request is planned.
-    pub(crate) fn next(&mut self, planned: Moment, done: Done) -> Moment {
+    pub(crate) fn next(&mut self, planned: Moment, done: Done) -> Next {
         let next = done.at.saturating_add(sample(self.think, &mut self.random));
-        if done.failed { next.max(planned.saturating_add(FAILURE_PACE.0)) } else { next }
+        let pace = planned.saturating_add(FAILURE_PACE.0);
+        let paced = done.failed && pace > next;
+        Next { planned: if paced { pace } else { next }, paced }
     }
 }
 
@@ -158,7 +169,7 @@ mod tests {
 
     fn mean_ms(spread: &str) -> f64 {
         let mut thinker = Thinker::new(spread.parse().unwrap(), 1, 0, 2, Moment::MAX);
-        let sum: u64 = (0..20_000).map(|_| thinker.next(0, Done { at: 0, failed: false })).sum();
+        let sum: u64 = (0..20_000).map(|_| thinker.next(0, Done { at: 0, failed: false }).planned).sum();
         sum as f64 / 20_000.0 / MS as f64
     }
 
@@ -176,8 +187,8 @@ mod tests {
     fn a_failed_user_does_not_hammer() {
         let mut thinker = Thinker::new(Spread::default(), 1, 0, 2, Moment::MAX);
         let mut next = |at, failed| thinker.next(1_000 * MS, Done { at, failed });
-        assert_eq!(next(1_001 * MS, true), 1_100 * MS, "failed at once");
-        assert_eq!(next(3_000 * MS, true), 3_000 * MS, "failed slowly");
-        assert_eq!(next(1_001 * MS, false), 1_001 * MS);
+        assert_eq!(next(1_001 * MS, true), Next { planned: 1_100 * MS, paced: true }, "failed at once");
+        assert_eq!(next(3_000 * MS, true), Next { planned: 3_000 * MS, paced: false }, "failed slowly");
+        assert_eq!(next(1_001 * MS, false), Next { planned: 1_001 * MS, paced: false });
     }
 }

@@ -46,6 +46,7 @@ struct Manner {
     greeting: bool,
     ping: Option<Duration>,
     close: Option<Duration>,
+    mute: bool,
     tls: Option<Arc<ServerConfig>>,
 }
 
@@ -61,7 +62,8 @@ impl Echo {
     /// `script` says what to do with the n-th message of a connection, from 0.
     pub(crate) fn start(script: impl Fn(u64) -> Next + Send + Sync + 'static) -> Echo {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let manner = Manner { script: Arc::new(script), greeting: false, ping: None, close: None, tls: None };
+        let manner =
+            Manner { script: Arc::new(script), greeting: false, ping: None, close: None, mute: false, tls: None };
         let server = Echo {
             address: listener.local_addr().unwrap(),
             manner: Arc::new(Mutex::new(manner)),
@@ -111,6 +113,11 @@ impl Echo {
 
     pub(crate) fn closing_after(self, age: Duration) -> Echo {
         self.with(|m| m.close = Some(age))
+    }
+
+    /// It answers no ping.
+    pub(crate) fn without_pongs(self) -> Echo {
+        self.with(|m| m.mute = true)
     }
 
     pub(crate) fn secured(self, config: ServerConfig) -> Echo {
@@ -196,6 +203,7 @@ fn serve(mut stream: impl Read + Write, raw: &TcpStream, manner: &Manner, last_h
             at += used;
             let message = match event {
                 Event::Data(chunk) => assembler.push(chunk).map(|m| (m.kind, m.data.to_vec())),
+                Event::Ping(_) if manner.mute => None,
                 Event::Ping(payload) => {
                     encoder.pong(&mut out, payload, 0).unwrap();
                     None

@@ -22,8 +22,9 @@ Examples:
   genkai compare systems.yaml --quick";
 
 pub(super) const NOTES: &str = "\
-Each contender is restarted for each of its turns and runs alone, on the same cores. The order of the turns in a block is drawn \
-from a seed. Caches are empty at the beginning of each turn. The comparison ends early when every figure of --decide is decided. \
+Each contender is restarted for each of its turns and runs alone, on the same cores; an address (http://...) is not restarted: its \
+processor time and memory are shown and not judged. The order of the turns in a block is drawn from a seed, that of every second block is \
+the reverse of the one before. Caches are empty at the beginning of each turn. The comparison ends early when every figure of --decide is decided. \
 Ctrl-C ends it; what was measured is kept and judged.
 
 A contender that fails to start twice in a row is dropped, and all its measurements are discarded. The comparison ends if the \

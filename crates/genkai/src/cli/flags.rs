@@ -102,8 +102,9 @@ pub(crate) struct LoadFlags {
     pub(crate) poisson: bool,
     /// Number of connections
     ///
-    /// With --rate, the most connections that are open at once (1000 if not given). With HTTP/2 and no --rate, users are spread
-    /// over them. With WebSocket and --message-rate, messages are spread over them (100 if not given); with WebSocket and no
+    /// With --rate, the most connections that are open at once (1000 if not given). With HTTP/2 and no --rate, so many times
+    /// --streams users, one a stream (so not beside --users); more are opened where the server allows fewer streams on each. With
+    /// WebSocket and --message-rate, messages are spread over them (100 if not given); with WebSocket and no
     /// --message-rate, they are opened and held idle.
     #[arg(long, value_name = "N", conflicts_with = "users", value_parser = whole)]
     pub(crate) connections: Option<u32>,

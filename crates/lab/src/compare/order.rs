@@ -3,10 +3,10 @@
 use genkai_analysis::order;
 use genkai_model::comparison::{Comparison, Turn};
 
-/// The turns of one block, in an order drawn for it. With a control, the first contender has two.
+/// The turns of one block. With a control, the first contender has two.
 pub(super) fn block(comparison: &Comparison, number: u32) -> Vec<(usize, Turn)> {
     let contenders = comparison.contenders.len();
-    let order = order::round(contenders + usize::from(comparison.control), comparison.seed, number);
+    let order = order::mirrored(contenders + usize::from(comparison.control), comparison.seed, number);
     let of = order.len() as u32;
     let turn = |(place, who): (usize, usize)| {
         let control = who == contenders;

@@ -139,6 +139,9 @@ pub struct TurnFinding {
     pub finished: u64,
     /// Failed requests, those that hung at the end included.
     pub failed: u64,
+    /// Pauses that users made after failures which came at once (see [`FAILURE_PACE`](crate::load::FAILURE_PACE)); 0 where nobody counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub paced: u64,
     /// Seconds after the ramp until it was steady; none where no steady state was reached.
     pub steady_after: Option<f64>,
     /// Part of the servers' cores that it used, the mean; none where it cannot be seen.
@@ -163,6 +166,18 @@ pub enum ComparisonCaveat {
     },
     /// There was no control.
     NoControl,
+    /// Contenders that genkai did not start and does not restart: what changes with age is not judged.
+    NotRestarted {
+        /// Who.
+        names: Vec<String>,
+    },
+    /// Users paused after failures that came at once: without these pauses the throughput would be higher.
+    Paced {
+        /// Whose requests failed.
+        name: String,
+        /// Pauses in all turns that count.
+        paced: u64,
+    },
     /// The client was the limit in some turns, which do not count.
     ClientLimit {
         /// Whose turns.
@@ -221,4 +236,8 @@ pub enum ComparisonCaveat {
     },
     /// The record ends before the run did.
     RecordCutOff,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

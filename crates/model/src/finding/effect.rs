@@ -55,4 +55,6 @@ pub enum Call {
     },
     /// One of them does not have the figure: nothing came back, or it cannot be seen.
     Missing,
+    /// Nothing is said of it, however many blocks there are; a caveat says why.
+    NotJudged,
 }

@@ -75,7 +75,7 @@ fn kept(one: &KeptPromise) -> String {
 fn call(call: Call, one: &KeptPromise) -> String {
     match call {
         _ if matches!((one.promise.becomes, one.kept), (Promised::Times(_), Some(false))) => "not that much".to_owned(),
-        Call::CannotTell { .. } => "which does not decide it".to_owned(),
+        Call::CannotTell { .. } | Call::NotJudged => "which does not decide it".to_owned(),
         other if one.kept.is_some() => comparison::call(other),
         _ => "which does not decide it: nobody was stressed, so that is what was asked".to_owned(),
     }

@@ -2,6 +2,7 @@
 
 use genkai_model::figure::Figure;
 use genkai_model::finding::{Call, Effect, RankedPair};
+use genkai_model::units::Range;
 
 use crate::{clean, figure};
 
@@ -15,7 +16,7 @@ pub(super) fn ranked([first, second]: [&str; 2], pair: &RankedPair) -> [String; 
     [
         format!("{} / {}", clean::line(first), clean::line(second)),
         format!("{}×", figure::number(pair.ratio.value)),
-        figure::range(pair.ratio.interval, figure::number),
+        ratios(pair.ratio.interval),
         if pair.certain { "yes" } else { "not measurably" }.to_owned(),
     ]
 }
@@ -42,11 +43,24 @@ pub(crate) fn points(x: f64) -> String {
 /// Its interval.
 pub(crate) fn interval(effect: &Effect) -> String {
     let Some(seen) = effect.effect else { return "-".to_owned() };
-    let show = |x: f64| match effect.figure.is_fraction() {
-        true => points(x),
-        false => figure::number(x),
-    };
-    figure::range(seen.interval, show)
+    match effect.figure.is_fraction() {
+        true => figure::range(seen.interval, points),
+        false => ratios(seen.interval),
+    }
+}
+
+/// Factors beyond this, and below its inverse, are no sizes of an effect but what little was measured leaves open.
+const BOUND: f64 = 1_000.0;
+
+/// An interval of ratios: of an end so far out that it bounds nothing, only that it is.
+fn ratios(interval: Range) -> String {
+    let (low, high) = (interval.low < BOUND.recip(), interval.high > BOUND);
+    match (low, high) {
+        (false, false) => figure::range(interval, figure::number),
+        (true, false) => format!("up to {}, no lower bound", figure::number(interval.high)),
+        (false, true) => format!("from {} on, no upper bound", figure::number(interval.low)),
+        (true, true) => "no bounds".to_owned(),
+    }
 }
 
 /// What an effect means, in a few words.
@@ -66,6 +80,7 @@ pub(crate) fn called(call: Call, [one, many]: [&str; 2]) -> String {
         }
         Call::CannotTell { more: None } => format!("cannot tell (more than 1,000 more {many})"),
         Call::Missing => "nothing to compare".to_owned(),
+        Call::NotJudged => "not judged".to_owned(),
     }
 }
 
@@ -90,5 +105,20 @@ pub(crate) fn unit(figure: Figure, value: f64) -> String {
         Figure::Throughput => format!("{}/s", figure::number(value)),
         Figure::Memory => figure::bytes(value),
         _ => figure::seconds(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_bounds_nothing_is_no_number() {
+        let said = |low, high| ratios(Range { low, high });
+        assert_eq!(said(0.752, 0.996), "0.752-0.996");
+        assert_eq!(said(0.001, 1_000.0), "0.001-1,000");
+        assert_eq!(said(4.8e-13, 2.07e12), "no bounds");
+        assert_eq!(said(0.3, 2.07e12), "from 0.3 on, no upper bound");
+        assert_eq!(said(4.8e-13, 1.2), "up to 1.2, no lower bound");
     }
 }

@@ -4,8 +4,14 @@ use genkai_model::cache::OwnCounts;
 use serde_json::Value;
 
 /// The counters that are asked for (varnish-counters(7)).
-pub(super) const ASKED: [&str; 5] =
-    ["MAIN.client_req", "MAIN.cache_hit", "MAIN.threads", "MAIN.threads_limited", "MAIN.thread_queue_len"];
+pub(super) const ASKED: [&str; 6] = [
+    "MAIN.client_req",
+    "MAIN.cache_hit",
+    "MAIN.threads",
+    "MAIN.threads_limited",
+    "MAIN.thread_queue_len",
+    "MAIN.backend_busy",
+];
 
 /// Metrics of a running Varnish.
 pub(super) mod metrics {
@@ -15,6 +21,8 @@ pub(super) mod metrics {
     pub(in crate::varnish) const LIMITED: &str = "varnish.threads_limited_total";
     /// Sessions that wait for a thread.
     pub(in crate::varnish) const QUEUED: &str = "varnish.thread_queue_len";
+    /// Requests that met a backend with `.max_connections` open, cumulative (bin/varnishd/cache/cache_backend.c: vbe_dir_getfd).
+    pub(in crate::varnish) const BUSY: &str = "varnish.backend_busy_total";
 }
 
 /// What `varnishstat -1 -j` prints. A hit is one in the cache, objects past their time that are still given (grace) included.
@@ -25,12 +33,13 @@ pub(super) fn counts(text: &str) -> Option<OwnCounts> {
 
 /// The same of its threads.
 pub(super) fn gauges(text: &str) -> Vec<(&'static str, f64)> {
-    let [_, _, threads, limited, queued] = asked(text);
-    let all = [(metrics::THREADS, threads), (metrics::LIMITED, limited), (metrics::QUEUED, queued)];
+    let [_, _, threads, limited, queued, busy] = asked(text);
+    let all =
+        [(metrics::THREADS, threads), (metrics::LIMITED, limited), (metrics::QUEUED, queued), (metrics::BUSY, busy)];
     all.into_iter().filter_map(|(name, value)| Some((name, value? as f64))).collect()
 }
 
-fn asked(text: &str) -> [Option<u64>; 5] {
+fn asked(text: &str) -> [Option<u64>; ASKED.len()] {
     let all: Value = serde_json::from_str(text).unwrap_or_default();
     ASKED.map(|name| all.get("counters")?.get(name)?.get("value")?.as_u64())
 }
@@ -45,7 +54,7 @@ mod tests {
             r#"{"version":1,"counters":{"MAIN.client_req":{"flag":"c","value":7},"MAIN.cache_hit":{"value":4}}}"#;
         assert_eq!(counts(text), Some(OwnCounts { hits: 4, misses: 3 }));
         assert_eq!((counts("{}"), gauges("{}")), (None, Vec::new()));
-        let threads = r#"{"counters":{"MAIN.threads":{"value":20},"MAIN.threads_limited":{"value":3}}}"#;
-        assert_eq!(gauges(threads), [(metrics::THREADS, 20.0), (metrics::LIMITED, 3.0)]);
+        let threads = r#"{"counters":{"MAIN.threads":{"value":20},"MAIN.threads_limited":{"value":3},"MAIN.backend_busy":{"value":4}}}"#;
+        assert_eq!(gauges(threads), [(metrics::THREADS, 20.0), (metrics::LIMITED, 3.0), (metrics::BUSY, 4.0)]);
     }
 }

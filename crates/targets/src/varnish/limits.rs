@@ -40,12 +40,15 @@ const LISTEN_DEPTH: u32 = 1024;
 /// Every limit of a VCL with these parameters, for these requests.
 pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine, requests: &Requests) -> Vec<Limit> {
     let usual = vcl.usual(requests);
+    let capped = vcl.backends().filter(|(_, _, backend)| cap(backend).is_some()).count();
     let backends = vcl.backends().filter_map(|(_, file, backend)| {
         let handling = usual.filter(|(name, _)| *name == backend.name).map(|(_, handling)| handling);
         let limit = connections(backend, handling, vcl.chooses())?;
         let attribute = backend.attributes.iter().find(|one| one.name == "max_connections")?;
         let origin = Origin::File { path: file.path.clone(), line: file.line(attribute.span.start) };
-        Some(Limit { origin, ..limit })
+        // One counter for all backends: where several have a cap, it does not say whose was met.
+        let strength = if capped == 1 { Strength::Decisive } else { Strength::Consistent };
+        Some(Limit { origin, signatures: vec![grew(metrics::BUSY, strength)], ..limit })
     });
     [threads(value), backlog(value, machine)].into_iter().chain(backends).collect()
 }
@@ -110,8 +113,7 @@ fn backlog(value: &Parameter<'_>, machine: &Machine) -> Limit {
 /// What a backend takes at once; none where it has no cap. Only the usual backend of the requests has a number, where what `chooses` one is
 /// understood and each request is sent to it: how many the cache answers, and how many wait for one that is fetched, the file does not say.
 fn connections(backend: &Backend, usual: Option<Handling>, chooses: bool) -> Option<Limit> {
-    let written = &backend.attributes.iter().find(|one| one.name == "max_connections")?.value;
-    let most: u32 = written.parse().ok().filter(|most| *most > 0)?;
+    let (written, most) = cap(backend)?;
     let name = masked(&backend.name);
     let piped = usual == Some(Handling::Piped);
     let (beyond, error) = match piped {
@@ -140,6 +142,12 @@ fn connections(backend: &Backend, usual: Option<Handling>, chooses: bool) -> Opt
     })
 }
 
+/// Its `.max_connections`, as written and as a number; none where it has no cap.
+fn cap(backend: &Backend) -> Option<(&String, u32)> {
+    let written = &backend.attributes.iter().find(|one| one.name == "max_connections")?.value;
+    Some((written, written.parse().ok().filter(|most| *most > 0)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +171,26 @@ mod tests {
         for cached in ["", "return (hash);", "if (req.http.x) { return (pass); }"] {
             assert_eq!(of(cached), (false, ErrorKind::Status503), "{cached}");
         }
+    }
+
+    #[test]
+    fn the_counter_of_busy_backends_decides_where_one_backend_alone_has_a_cap() {
+        let of = |second: &str| {
+            let text = format!(
+                "vcl 4.1;\nbackend a {{ .host = \"h\"; .max_connections = 7; }}\nbackend b {{ .host = \"h\"; {second} }}\n\
+                 sub vcl_recv {{ return (pass); }}\n"
+            );
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("x.vcl");
+            std::fs::write(&path, text).unwrap();
+            let machine = Machine::of(&genkai_model::event::Environment::default());
+            let all = all(&Vcl::read(&path).unwrap(), &defaults, &machine, &Requests::to("localhost", "/"));
+            let limit = all.into_iter().find(|limit| limit.id == "varnish.backend.a.max_connections").unwrap();
+            limit.signatures
+        };
+        assert_eq!(of(""), [grew(metrics::BUSY, Strength::Decisive)]);
+        assert_eq!(of(".max_connections = 0;"), [grew(metrics::BUSY, Strength::Decisive)]);
+        assert_eq!(of(".max_connections = 9;"), [grew(metrics::BUSY, Strength::Consistent)]);
     }
 
     #[test]

@@ -131,10 +131,8 @@ impl Codec {
                             let _ = encoder.pong(out, payload, key());
                             receiver.ledger.messages().pings += 1;
                         }
-                        Event::Pong(_) => {
-                            *pinged = false;
-                            receiver.ledger.messages().pongs += 1;
-                        }
+                        // A pong that nobody asked for is a heartbeat (RFC 6455 section 5.5.3).
+                        Event::Pong(_) => receiver.ledger.messages().pongs += u64::from(std::mem::take(pinged)),
                         Event::Close(close) => {
                             let _ = encoder.close(out, Close::answer(&close), key());
                             receiver.ledger.messages().closed(close.code_or_none(), 1);

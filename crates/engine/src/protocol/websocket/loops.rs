@@ -18,7 +18,7 @@ use crate::clock::{Moment, NEVER};
 use crate::protocol::core::Core;
 use crate::protocol::queue::first_in_time;
 use crate::protocol::request::{Channel, Done, ScheduledRequest};
-use crate::protocol::users::Thinker;
+use crate::protocol::users::{Next, Thinker};
 use crate::transport::deadline::Slot;
 
 /// A user who sends, waits for the echo, thinks, and sends again; `first` has been claimed. Where connections are not kept, each
@@ -31,7 +31,7 @@ pub(super) async fn converse(core: Rc<Core>, mut session: Session, mut thinker: 
             session.finish().await;
             done.at = core.clock.now();
         }
-        let planned = thinker.next(request.planned, done);
+        let Next { planned, paced } = thinker.next(request.planned, done);
         if planned >= thinker.until {
             session.rest(thinker.until).await;
             break;
@@ -39,7 +39,7 @@ pub(super) async fn converse(core: Rc<Core>, mut session: Session, mut thinker: 
         if planned > done.at {
             session.rest(planned).await;
         }
-        if core.is_ending() || !core.ledger.borrow_mut().claim(planned.max(done.at)) {
+        if core.is_ending() || !core.claim_after(planned.max(done.at), paced) {
             break;
         }
         request = ScheduledRequest { planned, prompt: true };
@@ -59,13 +59,15 @@ pub(super) async fn hold(mut session: Box<Session>, mut planned: Moment, until: 
         if session.core().clock.now() >= until {
             break;
         }
+        // The server did not let it stay: a new one, but not at once.
+        let now = session.core().clock.now();
+        planned = now.max(planned.saturating_add(FAILURE_PACE.0));
+        let paced = planned > now;
         if !session.core().is_ending() {
-            // The server did not let it stay: a new one, but not at once.
-            planned = session.core().clock.now().max(planned.saturating_add(FAILURE_PACE.0));
             Box::pin(session.rest(planned)).await;
         }
         let core = session.core();
-        if core.is_ending() || !core.ledger.borrow_mut().claim(core.clock.now()) {
+        if core.is_ending() || !core.claim_after(core.clock.now(), paced) {
             break;
         }
     }

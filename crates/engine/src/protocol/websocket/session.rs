@@ -359,7 +359,9 @@ impl Session {
             // It fails only after a close frame: then there is nothing to ask any more.
             let _ = codec.encoder.ping(&mut out, b"", key);
         }
-        self.write(&out)
+        self.write(&out)?;
+        self.core().ledger.borrow_mut().messages().pinged += 1;
+        Ok(())
     }
 
     /// Whether a ping is unanswered.

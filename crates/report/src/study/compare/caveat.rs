@@ -3,7 +3,8 @@
 use crate::study::comparison::title;
 use crate::study::tune::client;
 use crate::study::tune::estimate;
-use crate::{clean, figure};
+use crate::{clean, figure, words};
+use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::ComparisonCaveat;
 
 pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
@@ -24,6 +25,13 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
         ComparisonCaveat::NoControl => {
             "There was no control (a contender against itself), so other influences would not be noticed.".to_owned()
         }
+        ComparisonCaveat::NotRestarted { names } => not_restarted(names),
+        ComparisonCaveat::Paced { name, paced } => format!(
+            "{}: after {} the user waited until {} after the request was planned; without these pauses its throughput would be higher.",
+            clean::line(name),
+            figure::plural(*paced, "failure", "failures"),
+            words::pace()
+        ),
         ComparisonCaveat::ClientLimit { name, turns: n, reason } => format!(
             "{}: the generator was the limit in {} ({}), which do not count.",
             clean::line(name),
@@ -34,7 +42,7 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             format!("{}: a server process ended by itself in {}.", clean::line(name), turns(*n))
         }
         ComparisonCaveat::NotSteady { name, turns: n, of } => format!(
-            "{}: in {n} of {} no steady state was reached; a longer --hold would give other figures.",
+            "{}: in {n} of {} no steady state was reached; a longer --hold might give other figures.",
             clean::line(name),
             turns(*of)
         ),
@@ -60,4 +68,18 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
         ),
         ComparisonCaveat::RecordCutOff => "The record ends before the run did.".to_owned(),
     }
+}
+
+/// That what runs already is compared as it stands.
+fn not_restarted(names: &[String]) -> String {
+    let all: Vec<String> = names.iter().map(|name| clean::line(name)).collect();
+    let aging = Figure::ALL.iter().filter(|(figure, _)| figure.ages()).map(|(figure, _)| title(*figure));
+    let (them, they) = if names.len() == 1 { ("it", "it is") } else { ("them", "they are") };
+    format!(
+        "{}: genkai did not start {them} and does not restart {them}, so {they} older with every turn. What was compared is running processes: two \
+         of the same program may differ. {} change with age and are not judged; to compare them, give products or configuration files instead \
+         of addresses.",
+        all.join(", "),
+        figure::capital(&aging.collect::<Vec<_>>().join(" and ")),
+    )
 }

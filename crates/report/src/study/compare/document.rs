@@ -111,7 +111,7 @@ fn class(call: Call) -> &'static str {
         Call::Better => "better",
         Call::Worse => "worse",
         Call::Same => "same",
-        Call::CannotTell { .. } => "cannot_tell",
+        Call::CannotTell { .. } | Call::NotJudged => "cannot_tell",
         Call::Missing => "missing",
     }
 }
@@ -146,8 +146,11 @@ fn over_blocks(finding: &ComparisonFinding) -> Option<Section> {
     let (names, lines) = contenders(finding);
     let charts = DRAWN.iter().filter_map(|drawn| Some(Block::Chart(over(finding, drawn, &names, &lines)?)));
     let blocks = [Block::Legend { names: names.clone() }, Block::Multiples { blocks: charts.collect() }];
-    let lead = "Every turn, started anew. What drifts on the machine moves all lines together, and does not touch their differences.";
-    (!finding.turns.is_empty()).then(|| Section::page(Part::Evidence, "blocks", "Block by block", lead).with(blocks))
+    let lead = format!(
+        "Every turn, {}. What drifts on the machine moves all lines together, and does not touch their differences.",
+        begun(finding)
+    );
+    (!finding.turns.is_empty()).then(|| Section::page(Part::Evidence, "blocks", "Block by block", &lead).with(blocks))
 }
 
 /// Names of the contenders, then of the control; and who each is, with whether it is the control.
@@ -199,6 +202,16 @@ fn over(
     })
 }
 
+/// How a turn begins.
+fn begun(finding: &ComparisonFinding) -> &'static str {
+    let contenders = &finding.comparison.contenders;
+    match contenders.iter().filter(|one| one.runs.is_restarted()).count() {
+        0 => "of servers that were not restarted",
+        all if all == contenders.len() => "started anew for each turn",
+        _ => "started anew for each turn, except for addresses",
+    }
+}
+
 /// The systems as they ran.
 fn systems(finding: &ComparisonFinding) -> Section {
     let row = |one: &ComparedContender| {
@@ -212,8 +225,8 @@ fn systems(finding: &ComparisonFinding) -> Section {
         let summary = format!("{}: {}", clean::line(&one.name), copy(&one.rewrites)?);
         Some(Block::details(summary, [Block::Table(environment::rewritten(&one.rewrites))]))
     });
-    let lead = "Same load, same cores, same backend; started anew for each turn.";
-    Section::page(Part::Environment, "systems", "The systems as they ran", lead).with(table.block()).with(copies)
+    let lead = format!("Same load, same cores, same backend; {}.", begun(finding));
+    Section::page(Part::Environment, "systems", "The systems as they ran", &lead).with(table.block()).with(copies)
 }
 
 /// A system in short. Markdown has what its private copy differs in, line by line; a terminal leaves that to the page.

@@ -142,6 +142,7 @@ pub(crate) fn pair(pair: &ComparedPair) -> String {
         effects(pair, "worse in", |call| call == Call::Worse, sized),
         effects(pair, "no measurable difference in", |call| call == Call::Same, named),
         effects(pair, "cannot tell about", |call| matches!(call, Call::CannotTell { .. }), named),
+        effects(pair, "not judged:", |call| call == Call::NotJudged, named),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     format!("{} beside {}: {}.", clean::line(&pair.other), clean::line(&pair.base), parts.join("; "))
@@ -174,7 +175,8 @@ pub(crate) fn sure(finding: &ComparisonFinding) -> String {
         Ended::Planned => ", as many as were planned".to_owned(),
         Ended::CutOff => format!(" of at most {most}: it was cut off"),
     };
-    let statements = finding.pairs.iter().map(|pair| pair.effects.len() as u64).sum::<u64>();
+    let intervals = |pair: &ComparedPair| pair.effects.iter().filter(|effect| effect.effect.is_some()).count() as u64;
+    let statements = finding.pairs.iter().map(intervals).sum::<u64>();
     let together = figure::plural(statements, "statement", "statements");
     format!(
         "After {blocks}{why}. The confidence intervals hold together with {}, all {together} and every look at the data counted; less than {} either way \

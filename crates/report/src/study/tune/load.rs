@@ -5,6 +5,7 @@ use genkai_model::finding::{Findings, Outcome, TrialFinding};
 use genkai_model::objective::Condition;
 use genkai_model::record::Record;
 use genkai_model::summary::{Counted, Distribution, Known, Summary, Threshold};
+use genkai_model::websocket::Messages;
 
 use super::{client, condition, flows, sentences};
 use crate::document::{Block, Section, Table, Tone};
@@ -171,11 +172,29 @@ fn messages(trial: &TrialFinding) -> Option<Section> {
         let more = (more > 0).then(|| Block::toned(Tone::Doubtful, format!("and {} more", count(more))));
         section = section.with([Block::facts([("messages", sent), ("fates", fates)])]).with(incidents).with(more);
     }
-    let (pings, pongs) = (messages.pings, messages.pongs);
-    let pings = (pings + pongs > 0)
-        .then(|| Block::fact("pings", format!("{} answered, {} answered by the server", count(pings), count(pongs))));
+    let pings = joined("pings", pings(messages).into_iter());
     let closes = messages.closes.iter().map(|c| format!("{} x {}", count(c.count), words::close(c.code)));
     Some(section.with(pings).with(joined("closed", closes)))
+}
+
+/// What became of pings: the server's, and the load's own. An unanswered one is the last of its connection.
+fn pings(messages: &Messages) -> Vec<String> {
+    let (theirs, pinged, pongs) = (messages.pings, messages.pinged, messages.pongs);
+    let mut all = Vec::new();
+    if theirs > 0 {
+        all.push(format!("{} of the server answered", count(theirs)));
+    }
+    match pinged {
+        // Of records that did not count them.
+        0 if pongs > 0 => all.push(format!("{} answered by the server", count(pongs))),
+        0 => {}
+        _ => all.push(format!("{} sent, {} answered by the server", count(pinged), count(pongs))),
+    }
+    let open = pinged.saturating_sub(pongs);
+    if open > 0 {
+        all.push(format!("{} without an answer (a connection sends no other until it has one)", count(open)));
+    }
+    all
 }
 
 /// A label with all of these; none for none.
@@ -268,4 +287,24 @@ fn generator(load: &Summary, findings: &Findings, record: &Record) -> Vec<Block>
         blocks.extend(sentences(findings, record).into_iter().map(|said| Block::toned(Tone::Doubtful, said)));
     }
     blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(theirs: u64, pinged: u64, pongs: u64) -> String {
+        pings(&Messages { pings: theirs, pinged, pongs, ..Messages::default() }).join(", ")
+    }
+
+    #[test]
+    fn a_ping_that_nobody_answered_is_told() {
+        assert_eq!(said(0, 0, 0), "");
+        assert_eq!(said(3, 0, 0), "3 of the server answered");
+        assert_eq!(said(0, 270, 270), "270 sent, 270 answered by the server");
+        let open =
+            "10 sent, 0 answered by the server, 10 without an answer (a connection sends no other until it has one)";
+        assert_eq!(said(0, 10, 0), open);
+        assert_eq!(said(0, 0, 5), "5 answered by the server", "of a record that did not count those sent");
+    }
 }
