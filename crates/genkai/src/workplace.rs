@@ -4,8 +4,7 @@ use std::str::FromStr;
 
 use genkai_model::load::{Scale, Way, Workplace};
 
-use crate::cli::LoadFlags;
-use crate::{Failure, source};
+use crate::Failure;
 
 /// Most processes in all.
 const MOST: u16 = 256;
@@ -59,42 +58,37 @@ fn processes(text: &str) -> Result<u16, String> {
     text.parse().ok().filter(|n| (1..=MOST).contains(n)).ok_or_else(wanted)
 }
 
-impl LoadFlags {
-    /// How the load is spread.
-    ///
-    /// # Errors
-    /// When there are too many processes or sources, or a host is named twice.
-    pub(crate) fn scale(&self) -> Result<Scale, Failure> {
-        let workplaces: Vec<Workplace> = self.on.iter().flat_map(|flag| self.workplaces(flag)).collect();
-        let all: u32 = workplaces.iter().map(|one| u32::from(one.processes)).sum();
-        if all > u32::from(MOST) {
-            return Err(Failure::usage(format!("--on: {all} processes in all; at most {MOST} are possible")));
-        }
-        for (n, one) in workplaces.iter().enumerate() {
-            if workplaces[..n].iter().any(|other| other.by == one.by) {
-                let name = one.by.name();
-                return Err(Failure::usage(format!(
-                    "--on: `{name}` is named twice; give the number of processes instead"
-                )));
-            }
-        }
-        let processes = if workplaces.is_empty() { self.processes } else { all as u16 };
-        let sources = source::all(&self.source)?;
-        let scale = Scale { processes, sources, workplaces };
-        if scale.is_spread() && !scale.sources.is_empty() {
-            return Err(Failure::usage(
-                "--source: names addresses of this machine; it cannot be used with --on ssh:...",
-            ));
-        }
-        Ok(scale)
+impl OnFlag {
+    /// The machines it names; `ssh` is the program that leads to them.
+    fn workplaces(&self, ssh: &[String]) -> Vec<Workplace> {
+        let far = |host: &String| Way::Ssh { command: ssh.to_vec(), host: host.clone() };
+        let ways = if self.hosts.is_empty() { vec![Way::Here] } else { self.hosts.iter().map(far).collect() };
+        ways.into_iter().map(|by| Workplace { by, processes: self.processes }).collect()
     }
+}
 
-    fn workplaces(&self, flag: &OnFlag) -> Vec<Workplace> {
-        let command: Vec<String> = self.ssh.split_whitespace().map(str::to_owned).collect();
-        let ssh = |host: &String| Way::Ssh { command: command.clone(), host: host.clone() };
-        let ways = if flag.hosts.is_empty() { vec![Way::Here] } else { flag.hosts.iter().map(ssh).collect() };
-        ways.into_iter().map(|by| Workplace { by, processes: flag.processes }).collect()
+/// How a load is spread: over the machines of `--on`, or so many processes here, with the sources named.
+///
+/// # Errors
+/// When there are too many processes, or a machine is named twice.
+pub(crate) fn scale(on: &[OnFlag], ssh: &str, processes: u16, sources: Vec<IpAddr>) -> Result<Scale, Failure> {
+    let ssh: Vec<String> = ssh.split_whitespace().map(str::to_owned).collect();
+    let workplaces: Vec<Workplace> = on.iter().flat_map(|flag| flag.workplaces(&ssh)).collect();
+    let all: u32 = workplaces.iter().map(|one| u32::from(one.processes)).sum();
+    if all > u32::from(MOST) {
+        return Err(Failure::usage(format!("--on: {all} processes in all; at most {MOST} are possible")));
     }
+    let twice = (1..workplaces.len()).find(|&n| workplaces[..n].iter().any(|other| other.by == workplaces[n].by));
+    if let Some(n) = twice {
+        let name = workplaces[n].by.name();
+        return Err(Failure::usage(format!("--on: `{name}` is named twice; give the number of processes instead")));
+    }
+    let processes = if workplaces.is_empty() { processes } else { all as u16 };
+    let scale = Scale { processes, sources, workplaces };
+    if scale.is_spread() && !scale.sources.is_empty() {
+        return Err(Failure::usage("--source: names addresses of this machine; it cannot be used with --on ssh:..."));
+    }
+    Ok(scale)
 }
 
 /// Refuses other machines where the servers under test are reached from this one only.
