@@ -1,5 +1,6 @@
 //! `--on`: the machines that make a load.
 
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use genkai_model::load::{Scale, Way, Workplace};
