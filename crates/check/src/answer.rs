@@ -38,6 +38,7 @@ impl<'e> Search<'_, 'e> {
             End::Died => stop("died"),
             End::Refused => stop("refused"),
             End::Invalid => stop("generator"),
+            End::Crowded => stop("other_programs"),
             End::NoCause => stop("unknown"),
             End::Refuted => stop("refuted"),
             End::Enough => stop("untested"),
@@ -151,6 +152,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
         "died" => "server_died",
         "refused" => "server_refused",
         "generator" => "client_is_limit",
+        "other_programs" => "other_programs",
         "unfinished" => "unfinished",
         _ => "no_cause_found",
     };
@@ -158,11 +160,14 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
         "holds" => ("holds", "no", "objective_holds"),
         "invalid" => ("invalid", "cannot_tell", "client_is_limit"),
         "unmoved" => {
+            let outcome = if text("/by/stop") == "other_programs" { "invalid" } else { "fails" };
             let no = decision.pointer("/by/likely") == Some(&true.into());
-            ("fails", if no { "no" } else { "cannot_tell" }, stops(text("/by/stop")))
+            (outcome, if no { "no" } else { "cannot_tell" }, stops(text("/by/stop")))
         }
         "moved" => match text("/then/stop") {
-            stop @ ("died" | "refused" | "generator" | "unfinished") => ("fails", "cannot_tell", stops(stop)),
+            stop @ ("died" | "refused" | "generator" | "other_programs" | "unfinished") => {
+                ("fails", "cannot_tell", stops(stop))
+            }
             _ => ("fails", "yes", "proved_but_next_limit"),
         },
         "carried" => {

@@ -28,6 +28,7 @@ mod latencies;
 mod laws;
 mod load;
 mod order;
+mod others;
 mod predictions;
 mod proof;
 mod quoted;

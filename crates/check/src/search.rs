@@ -57,6 +57,7 @@ pub(crate) enum End {
     Refused,
     Open,
     NoCause,
+    Crowded,
     Refuted,
     CannotLift,
     Enough,
@@ -156,6 +157,10 @@ impl<'a, 'e> Search<'a, 'e> {
             }
             match self.look(at, &mut tests) {
                 End::Proved => {}
+                End::Crowded => return self.or_prove(End::Crowded),
+                End::NoCause if self.steps.last().is_some_and(|step| weigh::is_crowded(&step.at, &met(&step.at))) => {
+                    return self.or_prove(End::Crowded);
+                }
                 why @ (End::CannotLift | End::Refuted | End::NoCause) => return self.or_else(why),
                 why => return why,
             }
@@ -199,6 +204,9 @@ impl<'a, 'e> Search<'a, 'e> {
                 return End::Invalid;
             }
             let (moved, predicted, scale) = self.moved(&step.at, &candidate.limit, &after);
+            if moved == "not" && weigh::is_crowded(&after, &met(&after)) {
+                return End::Crowded;
+            }
             step.tests.push(Test { candidate, after, moved, predicted, scale });
             if moved != "not" {
                 return End::Proved;
@@ -302,7 +310,8 @@ impl<'a, 'e> Search<'a, 'e> {
         if let Some(why) = ended(direct) {
             return why;
         }
-        let Some(step) = self.steps.last_mut().filter(|_| direct.generator.is_valid()) else { return end };
+        let tells = direct.generator.is_valid() && !weigh::is_crowded(direct, &met(direct));
+        let Some(step) = self.steps.last_mut().filter(|_| tells) else { return end };
         let Some(evidence) = directly::evidence(&step.at, direct) else { return end };
         let Some(at) = step.weighed.iter().position(|one| one.limit.id == BACKEND_BY_ITSELF) else { return end };
         let mut backend = step.weighed.remove(at);

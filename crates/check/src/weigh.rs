@@ -15,6 +15,7 @@ use crate::generator::STEEP;
 use crate::instants;
 use crate::kept;
 use crate::laws::{self, Ends, Met, predicted};
+use crate::others;
 
 /// How far from a range counts as there: a tenth.
 pub(crate) const TOLERANCE: f64 = 0.1;
@@ -99,6 +100,13 @@ struct Case<'a, 'e> {
 pub(crate) fn all(judged: &Judged<'_>, met: &Met, refuted: &[String]) -> Vec<Weighed> {
     let Some(case) = Case::of(judged, met) else { return Vec::new() };
     let mut all: Vec<Weighed> = judged.limits.iter().map(|limit| case.weigh(limit, refuted)).collect();
+    if others::used_most(judged, case.from, case.to) {
+        let fits = |one: &&mut Weighed| {
+            let fits = matches!(one.limit.law, Law::Cpu { .. }) && one.strongest == Some(Strength::Consistent);
+            fits && one.against.is_empty()
+        };
+        all.iter_mut().filter(fits).for_each(|one| one.against.push("other_programs"));
+    }
     all.sort_by(|a, b| b.score.total_cmp(&a.score));
     let Some(best) = all.iter().position(Weighed::is_possible) else { return all };
     let (strongest, signs) = (all[best].strongest, all[best].names());
@@ -109,6 +117,13 @@ pub(crate) fn all(judged: &Judged<'_>, met: &Met, refuted: &[String]) -> Vec<Wei
         }
     }
     all
+}
+
+/// Whether a trial broke while other programs used most of the machine, and what was seen fits that processor time was lacking.
+pub(crate) fn is_crowded(judged: &Judged<'_>, met: &Met) -> bool {
+    let all = all(judged, met, &[]);
+    let by_others = |one: &Weighed| !one.out_of_reach && one.against == ["other_programs"];
+    all.iter().any(by_others)
 }
 
 /// Whether a place lies in a range, give or take a tenth and one.

@@ -2,8 +2,12 @@
 
 mod harness;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::{Answer, Because, Confidence, Outcome};
+use genkai_model::limit::Law;
 use harness::judged::{lifted, only_cause, proved, told};
 use harness::servers::serve;
 use harness::{genkai, machine, run};
@@ -179,6 +183,45 @@ fn a_short_proxy_read_timeout_is_said_as_what_it_is() {
     assert!(says[0].starts_with("No:") && says[0].contains("slower than proxy_read_timeout = 1s"), "{says:?}");
     assert!(says[1].starts_with("From the first request on nginx answered 504"), "{says:?}");
     assert!(says[1].contains("its log says `upstream timed out"), "nginx wrote that line: {says:?}");
+}
+
+/// Says that it is over, also where what is between fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn processor_time_that_other_programs_take_is_never_nginx_limit() {
+    let _machine = machine();
+    let done = AtomicBool::new(false);
+    let run = thread::scope(|scope| {
+        // Two a core that never wait: together with them nothing else has most of the machine.
+        for _ in 0..2 * thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let _ends = Ends(&done);
+        run(&genkai("tune nginx --users 40 --spawn-rate 20 --backend-time 20ms --objective p99<22ms --quick --quiet"))
+    });
+    let verdict = run.verdict();
+    assert!(verdict.causes.iter().all(|cause| !matches!(cause.limit.law, Law::Cpu { .. })), "{}", run.story());
+    if verdict.outcome() == Outcome::Holds {
+        return;
+    }
+    assert_eq!((run.code, verdict.outcome()), (Some(4), Outcome::Invalid), "{}", run.story());
+    let said = verdict.because();
+    assert!(matches!(said, Because::OtherPrograms | Because::ClientIsLimit), "{}", run.story());
+    if said == Because::OtherPrograms {
+        let says = run.says();
+        assert!(says[0].contains("other programs used") && says[0].ends_with("nothing is said of nginx."), "{says:?}");
+    }
 }
 
 #[test]

@@ -131,6 +131,9 @@ fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
         // Of nothing there are no figures, not even zeros; and users who ask as soon as they are answered are late for nothing.
         (Value::Object(then), Value::Null) if then.get("count") == Some(&0.into()) || at.ends_with(".lateness") => {}
         (Value::String(then), Value::String(now)) if *now == unplanned(then) => {}
+        // Processor time that other programs used was told as a sign of the cause.
+        (Value::String(then), Value::String(now))
+            if at.contains(".against[") && (then.as_str(), now.as_str()) == ("explained", "other_programs") => {}
         // Users who do not think are one client each, and nobody had counted before the first interval ended.
         (Value::Number(then), Value::Number(now))
             if [".in_flight", ".connections"].iter().any(|name| at.ends_with(name))

@@ -55,6 +55,13 @@ pub mod metric {
     pub const LISTEN_DROPS: &str = "kernel.listen_drops_total";
     /// Machine CPU in use, cores (all processes).
     pub const MACHINE_CPU: &str = "kernel.cpu";
+    /// Cores that genkai's own process uses: generator, observer, record.
+    pub const OWN_CPU: &str = "kernel.genkai_cpu";
+    /// Cores that all servers of a run use together.
+    pub const SERVERS_CPU: &str = "machine.servers_cpu";
+    /// Cores that the processes of a server use which was not started for the run, after its name and a dot. Not [`CPU`]: it does not run on the
+    /// cores that the servers of the run share.
+    pub const BEHIND_CPU: &str = "processor";
     /// Control groups of genkai and what it starts: of the periods since the look before, the fraction in which the CPU quota was used up
     /// (`nr_throttled` by `nr_periods` of cpu.stat, cgroups(7)); absent without a quota.
     pub const THROTTLED: &str = "kernel.throttled";

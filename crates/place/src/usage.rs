@@ -10,8 +10,8 @@ use procfs::process::{LimitValue, Process, Stat, all_processes};
 #[derive(Debug)]
 pub struct Tree {
     root: i32,
-    /// CPU time of each process at the last look, seconds, keyed by pid and start time (pids come back).
-    before: HashMap<(i32, u64), f64>,
+    /// CPU time of each process at the last look, seconds, and when it was read, keyed by pid and start time (pids come back).
+    before: HashMap<(i32, u64), (f64, Instant)>,
     looked: Instant,
 }
 
@@ -70,14 +70,17 @@ impl Tree {
     /// Looks at the tree. Processes that end meanwhile are left out; a tree that is gone consumes nothing.
     pub fn sample(&mut self) -> Usage {
         let now = Instant::now();
-        let wall = now.duration_since(self.looked).as_secs_f64().max(1e-6);
         let mut times = HashMap::new();
         let mut usage = Usage::default();
         for (process, stat) in members(self.root) {
             let key = (stat.pid, stat.starttime);
+            // Who looks at many processes, and may be held up, comes to each at another moment.
+            let asked = Instant::now();
             let time = cpu_seconds(&stat);
-            let cpu = (time - self.before.get(&key).copied().unwrap_or(0.0)).max(0.0) / wall;
-            times.insert(key, time);
+            let (before, looked) = self.before.get(&key).copied().unwrap_or((0.0, self.looked));
+            let wall = Instant::now().duration_since(looked).as_secs_f64().max(1e-6);
+            let cpu = (time - before).max(0.0) / wall;
+            times.insert(key, (time, asked));
             usage.add(consumer(&process, &stat, cpu));
         }
         self.before = times;

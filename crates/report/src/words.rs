@@ -65,6 +65,7 @@ pub fn against(against: Against) -> &'static str {
         Against::WrongPlace => "the break came far from where its formula puts it",
         Against::Explained => "a limit with stronger signs explains its signs too",
         Against::Refuted => "lifting it did not move the break",
+        Against::OtherPrograms => "programs that are no part of this run used most of it",
     }
 }
 
@@ -91,7 +92,7 @@ pub fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Holds => "the objective holds",
         Outcome::Fails => "the objective fails",
-        Outcome::Invalid => "invalid: the generator was the limit",
+        Outcome::Invalid => "invalid: this says nothing of the server",
         Outcome::Unfinished => "unfinished",
     }
 }
@@ -126,6 +127,7 @@ pub fn metric(name: &str) -> String {
         "worker_cpu_max" => "processor use of the busiest worker",
         "cpu" if owner == "kernel" => "processor use of this whole machine",
         "cpu" => "processor use in cores",
+        "genkai_cpu" => "processor use of genkai itself",
         "throttled" => "periods in which the CPU quota was used up",
         "servers_cpu" => "processor use of all servers together",
         "worker_fds_max" => "open descriptors of the busiest worker",
@@ -147,6 +149,9 @@ pub fn metric(name: &str) -> String {
         "busy" => "requests in service",
         "workers" => "workers",
         "queued" => "requests waiting for a worker",
+        "asked" => "requests in service or waiting",
+        "threads_serving" => "threads that serve",
+        "thread_cpu_max" => "processor use of the busiest thread",
         "refused_total" => "requests refused at a full queue",
         "done_total" => "requests answered",
         "rejected_connections" => "clients refused",

@@ -7,7 +7,7 @@ use genkai_model::limit::{Law, Limit, Origin, Strength, Symptom};
 use crate::limits::{self, SLOW, grew, reached};
 
 /// Cores that all servers of a run use together, since the sample before.
-pub const SERVERS_CPU: &str = "machine.servers_cpu";
+pub const SERVERS_CPU: &str = metric::SERVERS_CPU;
 /// From this share of their cores on, processes wait for one another all the time.
 const FULL: f64 = 0.95;
 /// From this share on, what waits for a core waits for about four times as long as it works (of a single server at random

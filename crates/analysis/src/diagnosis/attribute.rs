@@ -7,7 +7,8 @@
 //!    signs that merely fit (consistent). So a backend that is seen to be full wins over a proxy in front of it whose
 //!    signs others would leave too, whatever their places.
 //! 4. What takes longer alone, without any load, than the objective allows is the cause, whatever else was seen.
-//! 5. Among equals: how many of the errors it explains, whether the break came where its formula puts it, and how many
+//! 5. Processor time that seems to be lacking while programs that are no part of the run used most of it says nothing of the load.
+//! 6. Among equals: how many of the errors it explains, whether the break came where its formula puts it, and how many
 //!    signs it left.
 
 use genkai_model::error::ErrorKind;
@@ -19,6 +20,7 @@ use genkai_model::record::Trial;
 use genkai_model::units::Range;
 
 use super::case::Case;
+use super::others::Others;
 use super::signs::{self, Seconds};
 use super::{onset, silence, unloaded};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE};
@@ -50,12 +52,27 @@ impl Weighed<'_> {
 
 /// Every limit of the trial as a candidate, the best first; `refuted` are those whose lifting made no difference.
 pub fn attribute<'t>(case: &Case<'t>, refuted: &[String]) -> Vec<Weighed<'t>> {
-    let seconds = Seconds::around(case.trial, case.broke.at, case.certain);
+    let seconds = around(case);
+    let crowded = Others::most(case.trial, &seconds).is_some();
     let mut all: Vec<Weighed<'t>> =
-        case.trial.limits.limits.iter().map(|limit| weigh(limit, case, &seconds, refuted)).collect();
+        case.trial.limits.limits.iter().map(|limit| weigh(limit, case, &seconds, crowded, refuted)).collect();
     all.sort_by(|a, b| b.candidate.score.total_cmp(&a.candidate.score));
     explain(&mut all);
     all
+}
+
+/// What programs that are no part of the run used of the machine when it broke, where that was most of it, and what was seen fits that
+/// processor time was lacking; and whether nothing else that was seen names a limit.
+pub(crate) fn crowded(case: &Case<'_>) -> Option<(Others, bool)> {
+    let others = Others::most(case.trial, &around(case))?;
+    let weighed = attribute(case, &[]);
+    let by_others = |w: &Weighed<'_>| !w.out_of_reach && w.candidate.against == [Against::OtherPrograms];
+    weighed.iter().any(by_others).then(|| (others, !weighed.iter().any(Weighed::is_possible)))
+}
+
+/// The seconds in which signs of a break count.
+fn around(case: &Case<'_>) -> Seconds {
+    Seconds::around(case.trial, case.broke.at, case.certain)
 }
 
 /// The limits that left signs (more than merely fitting ones) in a trial that held, strongest first, each with its
@@ -74,7 +91,7 @@ pub fn at_work<'t>(trial: &'t Trial, demand: &Demand) -> Vec<(&'t Limit, Strengt
     all
 }
 
-fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[String]) -> Weighed<'t> {
+fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, crowded: bool, refuted: &[String]) -> Weighed<'t> {
     let forecast = capacity::of(limit, &case.demand);
     let mut signs: Vec<(Strength, Evidence)> = limit
         .signatures
@@ -102,6 +119,9 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, refuted: &[St
     }
     if refuted.contains(&limit.id) {
         against.push(Against::Refuted);
+    }
+    if crowded && against.is_empty() && Others::explain(limit, strongest) {
+        against.push(Against::OtherPrograms);
     }
     let score = match alone {
         Some(_) => 1.0,

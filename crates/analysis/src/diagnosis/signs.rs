@@ -49,7 +49,8 @@ impl Seconds {
         Seconds { from: 0, broke: 0, to: end.saturating_add(AFTER_LOAD_US) }
     }
 
-    fn hold(&self, at: i64) -> bool {
+    /// Whether a moment is one of them.
+    pub(super) fn hold(&self, at: i64) -> bool {
         (self.from..=self.to).contains(&at)
     }
 }

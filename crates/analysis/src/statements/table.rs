@@ -37,7 +37,7 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("service", "connections") if within("reasons") => Unit::Seconds,
         ("p99", "late") if within("reasons") => Unit::Seconds,
         ("used", "cpu") => Unit::Fraction,
-        ("cores", "told_from") => Unit::Cores,
+        ("cores", "told_from") | ("busy" | "of", "caveats") => Unit::Cores,
         ("connects", "loads") => Unit::Fraction,
         ("score", "runs") | ("refused", _) if within("runs") => Unit::Number,
         ("bytes_in" | "bytes_out", _) => Unit::Bytes,

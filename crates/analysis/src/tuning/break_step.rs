@@ -54,6 +54,8 @@ pub(crate) enum Progress<'r> {
     Cut,
     /// The client gave out in the test.
     Invalid,
+    /// Other programs used most of the machine when the test broke, which may be why it did not move: that says nothing of what was lifted.
+    Crowded,
 }
 
 impl<'r> BreakStep<'r> {
@@ -83,6 +85,9 @@ impl<'r> BreakStep<'r> {
             }
             let outcome = moved::judge(&step.at, &attempt, &after);
             let proved = outcome.moved != Moved::Not;
+            if !proved && after.crowded().is_some() {
+                return (step, Progress::Crowded);
+            }
             step.tests.push(Test { attempt, candidate, after, outcome });
             if proved {
                 return (step, Progress::Proved);

@@ -7,8 +7,9 @@ use genkai_model::record::Trial;
 use crate::busy;
 use crate::capacity::{Demand, demand};
 use crate::client::{self, Check};
-use crate::diagnosis::attribute::STEEP;
+use crate::diagnosis::attribute::{self, STEEP};
 use crate::diagnosis::case::Case;
+use crate::diagnosis::others::Others;
 use crate::diagnosis::{self, onset::Onset};
 use crate::refusals::{self, Refusal};
 use crate::{series, window};
@@ -63,6 +64,12 @@ impl<'r> JudgedTrial<'r> {
     pub(crate) fn case(&self) -> Option<Case<'r>> {
         let (onset, broke) = (self.onset?, self.broke.clone()?);
         Some(Case { trial: self.trial, broke, certain: onset.certain_us as f64 / window::US, demand: self.demand })
+    }
+
+    /// What programs that are no part of the run used of the machine when it broke, where that may be why; and whether nothing that was seen
+    /// names anything else.
+    pub(crate) fn crowded(&self) -> Option<(Others, bool)> {
+        attribute::crowded(&self.case()?)
     }
 
     /// Whether the whole load came at once, so that the level at the break says nothing of what held.

@@ -46,6 +46,8 @@ pub(crate) enum Phase<'r> {
     Test(Box<Attempt<'r>>),
     /// Nothing more than possible causes: the backend is to be asked by itself. Where it stands without that.
     AskBackend(Box<Phase<'r>>),
+    /// Programs that are no part of the run used most of the machine when it broke, and nothing else is named.
+    Crowded,
     /// Nothing in the evidence names a cause.
     NoCause,
     /// Every candidate was lifted in vain.
@@ -101,7 +103,9 @@ impl<'r> SearchState<'r> {
                 Progress::Try(attempt) => return Phase::Test(attempt),
                 Progress::CannotLift => return self.or_else(Phase::CannotLift, record),
                 Progress::Refuted => return self.or_else(Phase::Refuted, record),
+                Progress::NoCause if self.is_crowded() => return self.or_prove(Phase::Crowded),
                 Progress::NoCause => return self.or_else(Phase::NoCause, record),
+                Progress::Crowded => return self.or_prove(Phase::Crowded),
                 Progress::Cut => return Phase::Cut,
                 Progress::Invalid => return Phase::Invalid,
             }
@@ -160,10 +164,15 @@ impl<'r> SearchState<'r> {
         if let Some(phase) = ended(&direct) {
             return phase;
         }
-        let valid = direct.client.finding.valid;
+        let valid = direct.client.finding.valid && direct.crowded().is_none();
         let named = valid && self.steps.last_mut().is_some_and(|step| step.directly(&direct));
         self.direct = Some(direct);
         if named { Phase::CannotLift } else { phase }
+    }
+
+    /// Whether the last break came while other programs used most of the machine, and nothing else explains it.
+    fn is_crowded(&self) -> bool {
+        self.steps.last().is_some_and(|step| step.at.crowded().is_some())
     }
 
     fn asked(&self) -> f64 {

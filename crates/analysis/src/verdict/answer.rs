@@ -55,6 +55,7 @@ fn stop(state: &SearchState<'_>, phase: &Phase<'_>) -> Stop {
         Phase::Died => Stop::Died,
         Phase::Refused => Stop::Refused,
         Phase::Invalid => Stop::Generator,
+        Phase::Crowded => Stop::OtherPrograms,
         Phase::NoCause => Stop::Unknown,
         Phase::Refuted => Stop::Refuted,
         Phase::CannotLift => not_lifted(state),

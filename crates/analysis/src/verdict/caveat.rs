@@ -1,6 +1,6 @@
 //! Facts that contradict the verdict or limit what it says.
 
-use genkai_model::event::{EndReason, Tick};
+use genkai_model::event::{EndReason, Purpose, Tick};
 use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit};
 use genkai_model::objective::{Condition, Objective};
@@ -9,6 +9,7 @@ use genkai_model::record::{Record, Trial};
 use super::{answer, cause, is_proposal};
 use crate::capacity::{self, TOLERANCE, demand, remedy};
 use crate::diagnosis::attribute;
+use crate::diagnosis::others::Others;
 use crate::effect;
 use crate::proof::Trials;
 use crate::refusals;
@@ -34,6 +35,7 @@ pub(crate) fn all(
         all.extend(last.iter().flat_map(|judged| at_work(state, judged)));
         all.extend(ceilings(state));
         all.extend(bore(state));
+        all.extend(record.trials.iter().filter_map(|trial| crowded(trial, state)));
         if matches!(state.phase, Phase::Holds) {
             let headroom = state.first.iter().flat_map(|first| no_headroom(state, first, &all)).collect::<Vec<_>>();
             all.extend(headroom);
@@ -122,6 +124,14 @@ fn at_work(state: &SearchState<'_>, judged: &JudgedTrial<'_>) -> Vec<Caveat> {
     held.map(caveat).collect()
 }
 
+/// A break while programs that are no part of the run used most of the machine, where nothing else is named, or where it decides nothing of
+/// the setting that was changed.
+fn crowded(trial: &Trial, state: &SearchState<'_>) -> Option<Caveat> {
+    let (Others { busy, of }, alone) = JudgedTrial::of(trial, state.plan).crowded()?;
+    let is_test = trial.started.purpose == Purpose::Counterfactual && matches!(state.phase, Phase::Crowded);
+    (alone || is_test).then_some(Caveat::OtherPrograms { trial: trial.number, busy, of })
+}
+
 /// What the backend by itself says where it is not the cause.
 fn bore(state: &SearchState<'_>) -> Option<Caveat> {
     let (direct, step) = (state.direct.as_ref()?, state.steps.last()?);
@@ -129,7 +139,7 @@ fn bore(state: &SearchState<'_>) -> Option<Caveat> {
     if !direct.client.finding.valid {
         return Some(Caveat::DirectInvalid { trial });
     }
-    if step.untested().is_some_and(|w| w.forecast.limit.id == BACKEND_BY_ITSELF) {
+    if direct.crowded().is_some() || step.untested().is_some_and(|w| w.forecast.limit.id == BACKEND_BY_ITSELF) {
         return None;
     }
     let (level, through) = (direct.held_to(), step.at.broke.as_ref()?.level);

@@ -6,7 +6,7 @@ use genkai_model::finding::*;
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Strength};
 
 use crate::world::parts::*;
-use crate::world::{Seen, World};
+use crate::world::{Moment, Seen, World};
 use crate::*;
 
 /// Users who are answered so often a second with these failures, in parts of all.
@@ -83,4 +83,80 @@ fn a_break_by_other_failures_is_another_break_however_early_it_comes() {
     let moved = v.causes[0].counterfactual.as_ref().map(|test| test.moved);
     assert!(matches!(moved, Some(Moved::Elsewhere | Moved::AsPredicted)), "{moved:?}");
     assert_eq!(v.because(), Because::ProvedButNextLimit);
+}
+
+/// Answers that become slow from 20 users on, while all cores of the machine are in use: by servers, and by what is behind them, so many.
+fn full_machine(servers: f64, behind: f64, more: impl Fn(f64) -> Vec<(&'static str, u64)> + 'static) -> World {
+    World {
+        plan: plan(users(60, 20.0), "p99 < 40ms"),
+        settings: settings(&[("slots", 30.0)]),
+        limits: Box::new(|set| {
+            let whole = vec![reached("kernel.cpu", 1.9, Strength::Consistent)];
+            let whole = Limit { signatures: whole, ..cpu(2.0, Strength::Consistent, None) };
+            let wants = vec![reached("proxy.worker_demand_max", 0.98, Strength::Consistent)];
+            let worker = Limit { signatures: wants, ..cpu(1.0, Strength::Consistent, None) };
+            vec![
+                Limit { id: "machine.cpu".into(), subject: "machine".into(), ..whole },
+                Limit { id: "proxy.worker".into(), ..worker },
+                limit("slots", set["slots"], Law::Unknown, vec![said("full", Strength::Decisive)], &[], true),
+                by_itself(),
+            ]
+        }),
+        behaviour: Box::new(move |m| {
+            let mut seen = Seen::closed(m.level, if m.level > 20.0 { 0.05 } else { 0.02 });
+            seen.gauges = vec![
+                ("kernel.cpu", 2.0),
+                ("kernel.genkai_cpu", 0.1),
+                ("machine.servers_cpu", servers),
+                ("backend.processor", behind),
+                ("proxy.worker_demand_max", 1.2),
+            ];
+            seen.logs = more(m.level);
+            seen
+        }),
+    }
+}
+
+#[test]
+fn processor_time_that_other_programs_use_is_no_cause_and_nothing_is_said_of_the_server() {
+    let v = verdict(&full_machine(0.05, 0.0, |_| Vec::new()).run());
+    assert_eq!(answer(&v), (Outcome::Invalid, Answer::CannotTell, Because::OtherPrograms));
+    assert_eq!((v.causes.len(), v.trials.len()), (0, 1), "the backend would lack the same time, asked directly");
+    let [Caveat::OtherPrograms { trial: 1, busy, of: 2.0 }] = v.caveats[..] else { panic!("{:?}", v.caveats) };
+    assert!((busy - 1.85).abs() < 1e-9, "{busy}");
+}
+
+#[test]
+fn servers_what_stands_behind_them_and_genkai_are_no_other_programs() {
+    for (servers, behind) in [(1.7, 0.0), (0.05, 1.7), (0.6, 0.6)] {
+        let v = verdict(&full_machine(servers, behind, |_| Vec::new()).run());
+        assert_eq!((v.outcome(), v.caveats.iter().any(is_of_others)), (Outcome::Fails, false), "{servers} {behind}");
+    }
+}
+
+#[test]
+fn evidence_of_the_servers_own_comes_before_the_processor_time_of_others() {
+    let full = |level: f64| if level > 20.0 { vec![("full", 3)] } else { Vec::new() };
+    let record = full_machine(0.05, 0.0, full).run().record;
+    assert_eq!(record.trials[1].started.limit.as_deref(), Some("proxy.slots"), "it is put to the test");
+}
+
+#[test]
+fn a_test_that_other_programs_crowd_refutes_nothing() {
+    let full = |level: f64| if level > 20.0 { vec![("full", 3)] } else { Vec::new() };
+    let World { plan, settings, limits, behaviour } = full_machine(0.05, 0.0, full);
+    let behaviour = move |m: &Moment<'_>| {
+        let mut seen = behaviour(m);
+        // Only once the setting was changed.
+        seen.gauges.retain(|(name, _)| m.trial > 1 || !["kernel.cpu", "proxy.worker_demand_max"].contains(name));
+        seen
+    };
+    let v = verdict(&World { plan, settings, limits, behaviour: Box::new(behaviour) }.run());
+    assert_eq!((v.outcome(), v.because()), (Outcome::Invalid, Because::OtherPrograms));
+    assert!(matches!(v.caveats[..], [Caveat::OtherPrograms { trial: 2, .. }]), "{:?}", v.caveats);
+    assert!(v.causes.iter().all(|cause| cause.confidence != Confidence::Refuted), "{:?}", v.causes);
+}
+
+fn is_of_others(caveat: &Caveat) -> bool {
+    matches!(caveat, Caveat::OtherPrograms { .. })
 }

@@ -140,8 +140,7 @@ fn claims(confidence: Confidence) -> bool {
 fn is_true(case: &Case, id: &str) -> bool {
     match &case.expect {
         Expect::Cause { ids, further, .. } => ids.contains(&id) || further.contains(&id),
-        Expect::Crowded(ids) => ids.contains(&id),
-        Expect::Holds | Expect::Client => false,
+        Expect::Holds | Expect::Client | Expect::Crowded => false,
     }
 }
 
@@ -152,10 +151,10 @@ fn mark(expect: &Expect, outcome: Outcome, causes: &[Named]) -> Mark {
     }
     let first = |ids: &[&str]| claimed.first().is_some_and(|cause| ids.contains(&cause.id.as_str()));
     match (expect, outcome) {
-        (Expect::Cause { ids, .. } | Expect::Crowded(ids), Outcome::Fails) if first(ids) => Mark::Right,
+        (Expect::Cause { ids, .. }, Outcome::Fails) if first(ids) => Mark::Right,
         // It stops the client too: that the measurement is not valid is said with the reason.
         (Expect::Cause { ids, .. }, Outcome::Invalid) if ids.contains(&QUOTA) && first(ids) => Mark::Right,
-        (Expect::Holds, Outcome::Holds) | (Expect::Client | Expect::Crowded(_), Outcome::Invalid) => Mark::Right,
+        (Expect::Holds, Outcome::Holds) | (Expect::Client | Expect::Crowded, Outcome::Invalid) => Mark::Right,
         // Nothing can be named of it: to say so is right.
         (Expect::Cause { ids, .. }, Outcome::Fails) if ids.is_empty() => Mark::Right,
         // A fault that was overlooked, and a failure that did not happen.
@@ -169,7 +168,7 @@ pub(crate) fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Holds => "holds",
         Outcome::Fails => "fails, no cause named",
-        Outcome::Invalid => "the client was the limit",
+        Outcome::Invalid => "says nothing of the server",
         Outcome::Unfinished => "unfinished",
     }
 }

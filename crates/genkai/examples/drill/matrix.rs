@@ -37,7 +37,7 @@ fn was(case: &Case) -> &'static str {
     match &case.expect {
         Expect::Holds => HOLDS,
         Expect::Client => CLIENT,
-        Expect::Crowded(ids) => ids.first().map_or(NAMELESS, |id| kind(id)),
+        Expect::Crowded => CLIENT,
         Expect::Cause { ids, .. } => ids.first().map_or(NAMELESS, |id| kind(id)),
     }
 }

@@ -11,7 +11,9 @@ use super::{Run, run};
 pub fn told(command: &Command) -> Run {
     let unsure = |run: &Run| {
         let because = run.out.join("verdict.json").exists().then(|| run.verdict().because());
-        matches!(because, Some(Because::ClientIsLimit | Because::ChangeMadeNoDifference | Because::NoCauseFound))
+        let unsure =
+            [Because::ClientIsLimit, Because::OtherPrograms, Because::ChangeMadeNoDifference, Because::NoCauseFound];
+        because.is_some_and(|because| unsure.contains(&because))
     };
     let mut told = run(command);
     for _ in 0..2 {

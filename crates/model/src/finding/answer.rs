@@ -11,7 +11,7 @@ pub enum Outcome {
     Holds,
     /// It was violated.
     Fails,
-    /// The client was the limit.
+    /// It says nothing of the server: the client was the limit, or other programs used the machine.
     Invalid,
     /// The run ended before an answer.
     Unfinished,
@@ -59,6 +59,8 @@ pub enum Because {
     ServerRefused,
     /// The client was the limit.
     ClientIsLimit,
+    /// Programs that are no part of the run used most of the machine's processor time.
+    OtherPrograms,
     /// Nothing in the evidence names a cause.
     NoCauseFound,
     /// A setting is the likely limit, but it was not put to the test (the run ended, or nothing can lift it).

@@ -75,6 +75,8 @@ pub enum Against {
     Explained,
     /// Lifting it did not move the break.
     Refuted,
+    /// It lacked processor time, most of which programs used that are no part of the run.
+    OtherPrograms,
 }
 
 /// One fact that speaks for a cause.

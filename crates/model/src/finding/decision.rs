@@ -62,6 +62,8 @@ pub enum Stop {
     Refused,
     /// The generator.
     Generator,
+    /// Programs that are no part of the run: they used most of the machine's processor time.
+    OtherPrograms,
     /// The run ended before that was looked into.
     Unfinished,
 }
@@ -114,6 +116,7 @@ impl Decision {
             Decision::Holds => Outcome::Holds,
             Decision::Invalid => Outcome::Invalid,
             Decision::Unfinished => Outcome::Unfinished,
+            Decision::Unmoved { by: Stop::OtherPrograms } => Outcome::Invalid,
             Decision::Unmoved { .. } | Decision::Moved { .. } | Decision::Carried { .. } => Outcome::Fails,
         }
     }
@@ -123,9 +126,7 @@ impl Decision {
         match self {
             Decision::Holds => Answer::No,
             Decision::Unmoved { by: Stop::Backend { likely: true } | Stop::Processor { likely: true } } => Answer::No,
-            Decision::Moved { then: Stop::Died | Stop::Refused | Stop::Generator | Stop::Unfinished } => {
-                Answer::CannotTell
-            }
+            Decision::Moved { then } if then.says_nothing() => Answer::CannotTell,
             Decision::Moved { .. } | Decision::Carried { pairs: Pairing::None | Pairing::Enough } => Answer::Yes,
             _ => Answer::CannotTell,
         }
@@ -138,9 +139,7 @@ impl Decision {
             Decision::Invalid => Because::ClientIsLimit,
             Decision::Unfinished => Because::Unfinished,
             Decision::Unmoved { by } => by.because(),
-            Decision::Moved { then: then @ (Stop::Died | Stop::Refused | Stop::Generator | Stop::Unfinished) } => {
-                then.because()
-            }
+            Decision::Moved { then } if then.says_nothing() => then.because(),
             Decision::Moved { .. } => Because::ProvedButNextLimit,
             Decision::Carried { pairs } => pairs.because(),
         }
@@ -148,6 +147,11 @@ impl Decision {
 }
 
 impl Stop {
+    /// Whether it says nothing of what the changes made so far are worth.
+    pub fn says_nothing(self) -> bool {
+        matches!(self, Stop::Died | Stop::Refused | Stop::Generator | Stop::OtherPrograms | Stop::Unfinished)
+    }
+
     fn because(self) -> Because {
         match self {
             Stop::Unknown => Because::NoCauseFound,
@@ -158,6 +162,7 @@ impl Stop {
             Stop::Died => Because::ServerDied,
             Stop::Refused => Because::ServerRefused,
             Stop::Generator => Because::ClientIsLimit,
+            Stop::OtherPrograms => Because::OtherPrograms,
             Stop::Unfinished => Because::Unfinished,
         }
     }

@@ -99,6 +99,16 @@ pub enum Caveat {
         /// The load asked for.
         asked: f64,
     },
+    /// When a trial broke, programs that are no part of the run used most of the machine's processor time, and nothing of the servers' own names
+    /// another limit.
+    OtherPrograms {
+        /// The trial.
+        trial: u32,
+        /// Cores that they used around the break: all in use, less those of servers, of what stands behind them and of the generator.
+        busy: f64,
+        /// Of so many.
+        of: f64,
+    },
     /// Asked directly, the backend did not break as it does behind the product: it is not the cause by itself.
     BackendBore {
         /// The trial in which it was asked.

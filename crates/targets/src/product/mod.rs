@@ -25,6 +25,7 @@ pub use deployment::{Certificate, Conditions, Deployment, Product, Startup, Vari
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
+pub(crate) use served::behind;
 pub use served::{Cost, Served, ServesFn};
 
 use crate::error::TargetError;

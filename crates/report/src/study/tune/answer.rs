@@ -81,7 +81,7 @@ fn ended_early(context: Context<'_>, v: &Verdict) -> String {
 fn moved(context: Context<'_>, v: &Verdict, then: Stop) -> String {
     let changed = format!("changing {} moves the break", changes(&v.proposal));
     match then {
-        Stop::Died | Stop::Refused | Stop::Generator | Stop::Unfinished => {
+        _ if then.says_nothing() => {
             format!("Cannot tell: {changed}, but then {}.", stopped(context, v, then))
         }
         _ => format!("Yes: change {}; {}.", changes(&v.proposal), not_enough(context, v)),
@@ -188,6 +188,12 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
         Stop::Died => format!("{} died under load", died(context, v)),
         Stop::Refused => refused(v).unwrap_or_else(|| format!("{product} refused connections under load")),
         Stop::Generator => format!("the generator was the limit ({})", client::reasons(&v.client)),
+        Stop::OtherPrograms => format!(
+            "{} failed, but {} then: nothing is said of {product}",
+            quoted(&context.objective()),
+            client::crowded(v)
+                .unwrap_or_else(|| "other programs used most of this machine's processor time".to_owned())
+        ),
         Stop::Unfinished => "the run ended before an answer".to_owned(),
     }
 }

@@ -165,6 +165,12 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             super::cause::evidence(sign),
             if *waits { " Requests wait there, which no condition on latency judges." } else { "" }
         ),
+        Caveat::OtherPrograms { trial, busy, of } => format!(
+            "When it broke in trial {trial}, {} (all that was in use, less what servers, the processes found behind them and the generator \
+             used): whether {} would have held without them is not known.",
+            others(*busy, *of),
+            context.product()
+        ),
         Caveat::ServerDied { subject, trial } => format!("In trial {trial} {} died.", words::subject(subject)),
         Caveat::ServerRefused { subject, trial, from, until } => {
             format!("In trial {trial} {}.", refused(subject, *from, *until))
@@ -194,6 +200,18 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             )
         }
     }
+}
+
+/// What other programs used in the first trial that says so, as a clause.
+pub(super) fn crowded(v: &Verdict) -> Option<String> {
+    v.caveats.iter().find_map(|c| match c {
+        Caveat::OtherPrograms { busy, of, .. } => Some(others(*busy, *of)),
+        _ => None,
+    })
+}
+
+fn others(busy: f64, of: f64) -> String {
+    format!("other programs used {} of this machine's {} cores", figure::number(busy), figure::number(of))
 }
 
 /// When a server refused connections, as a clause.
