@@ -18,7 +18,6 @@ Examples:
   genkai compare nginx-cache squid-memory varnish-malloc --rate 2000 --backend-time 5ms
   genkai compare http://127.0.0.1:8080 http://127.0.0.1:8081 --rate 2000
   genkai compare --base nginx --set worker_connections=64 --change \"worker_connections 64 -> 1024\"
-  genkai compare --base nginx --set gzip_types=text/plain --change \"gzip off -> on\" -H \"Accept-Encoding: gzip\" --users 100
   genkai compare --base /etc/apache2/apache2.conf --change \"ProxyTimeout -> 300\" --all-together
   genkai compare systems.yaml --quick";
 
