@@ -226,7 +226,7 @@ mod tests {
         let here = Endpoint::Tcp(open.local_addr().unwrap());
         let closed = Endpoint::Tcp(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
         let socket = Endpoint::Unix("/run/php.sock".into());
-        assert_eq!(single(&[here.clone()]), open.local_addr().ok());
+        assert_eq!(single(std::slice::from_ref(&here)), open.local_addr().ok());
         assert_eq!(single(&[here.clone(), here.clone()]), open.local_addr().ok(), "named twice");
         for others in
             [vec![], vec![closed.clone()], vec![socket.clone()], vec![here.clone(), closed], vec![here, socket]]
