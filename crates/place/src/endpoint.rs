@@ -216,6 +216,19 @@ mod tests {
     }
 
     #[test]
+    fn a_listener_at_the_ipv6_form_of_an_address_is_found() {
+        let Ok(listener) = TcpListener::bind("[::ffff:127.57.0.4]:0") else { return };
+        let address = std::net::SocketAddr::new([127, 57, 0, 4].into(), listener.local_addr().unwrap().port());
+        let endpoint = Endpoint::Tcp(address);
+        assert_eq!(endpoint.listener(), Listener::Process(std::process::id()));
+        let client = TcpStream::connect(address).unwrap();
+        assert_eq!(endpoint.connections(), Some(Connections { accepted: 0, waiting: 1 }));
+        let accepted = listener.accept().unwrap();
+        assert_eq!(endpoint.connections(), Some(Connections { accepted: 1, waiting: 0 }));
+        drop((client, accepted));
+    }
+
+    #[test]
     fn connections_that_wait_for_an_answer_are_told_from_those_that_are_kept() {
         use std::io::{Read, Write};
         let listener = TcpListener::bind("127.57.0.3:0").unwrap();
