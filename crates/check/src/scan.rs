@@ -59,6 +59,8 @@ pub(crate) fn onset(trial: &Trial<'_>, asked: &Asked, objective: &Objective, sus
     let found = objective.0.iter().filter_map(|condition| lasting(&alive, asked, *condition, sustained_us));
     // What is certain first; of those that are certain together, what began first.
     let first = found.min_by_key(|onset| (onset.certain_us, onset.at_us));
+    // The errors of a server that dies begin a little before it is seen dead.
+    let first = first.map(|one| death.filter(|death| death.certain_us <= one.at_us + 1_000_000).unwrap_or(one));
     let completed = trial.end().is_some_and(|end| end.text("/reason") == "completed");
     let whole = || if completed { overall(&ticks, asked, objective, sustained_us) } else { None };
     first.or(death).or_else(whole)

@@ -79,6 +79,82 @@ fn a_pool_of_the_users_is_named_with_its_place() {
     assert!(noted.len() == 1 && noted[0].contains("php-fpm's pool www"), "{noted:?}");
 }
 
+/// gunicorn before an application that sleeps for a tenth of a second, with these words; it ends with the test.
+fn gunicorn(dir: &Path, words: &str) -> Guard {
+    let app = "import time\ndef app(environ, start):\n    time.sleep(0.1)\n    start('200 OK', [('Content-Length', '4')])\n    return [b'here']\n";
+    std::fs::write(dir.join("app.py"), app).unwrap();
+    let socket = dir.join("g.sock");
+    let mut command = Command::new("gunicorn");
+    command.args(words.split_whitespace()).arg("app:app").arg("-b").arg(format!("unix:{}", socket.display()));
+    let guard = Guard(command.current_dir(dir).stderr(Stdio::null()).spawn().unwrap());
+    until("gunicorn to listen", Duration::from_secs(60), || std::os::unix::net::UnixStream::connect(&socket).ok());
+    guard
+}
+
+/// nginx before it.
+fn before_gunicorn(dir: &Path) -> std::path::PathBuf {
+    let text = format!(
+        "events {{ }}\nhttp {{ server {{ listen 80; location / {{ proxy_pass http://unix:{}/g.sock; }} }} }}\n",
+        dir.display()
+    );
+    std::fs::write(dir.join("nginx.conf"), text).unwrap();
+    dir.join("nginx.conf")
+}
+
+#[test]
+fn workers_of_an_application_server_are_named_with_where_they_are_set() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("gunicorn.conf.py"), "# as it is\nworkers = 3\n").unwrap();
+    let _gunicorn = gunicorn(dir.path(), "");
+    let flags = "--users 60 --spawn-rate 8 --think 200ms --quick";
+    let run = told(
+        genkai(&format!("tune nginx {flags}"))
+            .args(["--objective", "p99 < 500ms", "--config"])
+            .arg(before_gunicorn(dir.path())),
+    );
+    let verdict = only_cause(&run, "backend.gunicorn.workers");
+    let cause = &verdict.causes[0];
+    assert_eq!(cause.confidence, Confidence::Likely, "{}", run.story());
+    assert_eq!(cause.limit.origin, Origin::File { path: dir.path().join("gunicorn.conf.py"), line: 2 });
+    assert!(run.stdout.contains("gunicorn (workers = 3"), "{}", run.story());
+    // 3 workers of a tenth of a second are 30 requests a second; users who think for 200 ms ask for that when 9 are there, and wait for
+    // 500 ms when 21 are.
+    assert!((15.0..=32.0).contains(&cause.broke.level), "{}", run.story());
+}
+
+#[test]
+fn a_server_that_is_killed_under_load_is_gone() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let mut gunicorn = gunicorn(dir.path(), "-w 2");
+    let config = before_gunicorn(dir.path());
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            run(genkai("tune nginx --users 8 --spawn-rate 8 --think 200ms --hold 60s --pairs 0")
+                .args(["--objective", "errors < 0.1%", "--config"])
+                .arg(&config))
+        });
+        // Its workers have connections when there is load: nobody asks four at once before.
+        let socket = dir.path().join("g.sock").display().to_string();
+        let at_work = || {
+            let all = std::fs::read_to_string("/proc/net/unix").unwrap();
+            (all.lines().filter(|line| line.ends_with(&socket)).count() >= 4).then_some(())
+        };
+        until("a load on it", Duration::from_secs(60), at_work);
+        let first = gunicorn.0.id();
+        let all = genkai_place::usage::Tree::new(first).sample().processes;
+        for one in all.iter().map(|one| one.pid) {
+            harness::signal(one, "KILL");
+        }
+        gunicorn.0.wait().unwrap();
+        run.join().unwrap()
+    });
+    assert_eq!(run.verdict().because(), genkai_model::finding::Because::ServerDied, "{}", run.story());
+    assert!(run.stdout.contains("gunicorn died"), "{}", run.story());
+    assert!(!run.stdout.contains("refuse"), "{}", run.story());
+}
+
 #[test]
 fn who_stands_behind_is_told_and_that_nobody_does() {
     let _machine = machine();

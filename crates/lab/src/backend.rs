@@ -122,8 +122,10 @@ impl Backend {
             Backend::Embedded(origin) => origin.observe(),
             Backend::WordPress(wordpress) => wordpress.observe(),
             Backend::External(_, watch, behind) => {
-                let mut seen = watch.observe();
-                seen.merge(behind.observe());
+                // Of processes that have ended, that nobody is there to accept says nothing more.
+                let mut seen = behind.observe();
+                let probed = watch.observe();
+                seen.merge(if behind.is_gone() { Observation::default() } else { probed });
                 seen
             }
             Backend::Kept(behind) => behind.observe(),

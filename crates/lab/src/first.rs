@@ -8,9 +8,13 @@ use genkai_analysis::capacity::demand;
 use genkai_engine::{Asked, StopFlag, ask};
 use genkai_model::evidence::metric;
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, Origin, Symptom};
-use genkai_model::load::{Arrivals, Load, Protocol};
+use genkai_model::load::{Arrivals, Load, Protocol, Request};
+use genkai_model::transport::Transport;
 use genkai_model::units::{Span, Spread};
+use genkai_place::observation::Observation;
+use genkai_targets::product::{OwnAnswer, Running};
 
+use crate::answerer::{Answerer, Followed};
 use crate::backend::Backend;
 
 /// How long the answer may take. A backend may be slow; one that is slower than this is not waited for.
@@ -18,39 +22,94 @@ const WITHIN: Duration = Duration::from_secs(5);
 /// Backends tell their counters at intervals not longer than this.
 const TOLD: Duration = Duration::from_millis(400);
 
+/// How long a server may take to write to its log that it has answered.
+const WRITTEN: Duration = Duration::from_millis(100);
+/// What helps where another part of the configuration was meant.
+const CHOOSE: &str = "--header \"Host: NAME\" or --path chooses another server or location";
+
 /// Identity of the note in the record.
 pub const NOTE: &str = "first-answer";
 
-/// A sentence about the answer, where it is not what a load is usually meant to measure. None where it cannot be asked for in plain HTTP.
-pub fn answer(product: &str, load: &Load, address: SocketAddr, backend: &mut Backend) -> Option<String> {
-    if matches!(load.protocol, Protocol::WebSocket(_)) || !load.transport.is_tcp() {
-        return None;
+/// What one request before any load showed.
+#[derive(Debug, Default)]
+pub struct First {
+    /// A sentence about the answer, where it is not what a load is usually meant to measure.
+    pub told: Option<String>,
+    /// The directive by which the product answers such requests itself.
+    pub by: Option<OwnAnswer>,
+    /// What the product wrote to its log until then, and what became of it.
+    pub seen: Observation,
+}
+
+/// Makes the load's request once and follows it: what came back, and from whom: `answers` are those that the product may give itself. Nothing
+/// is told where it cannot be asked so.
+pub fn answer(
+    product: &str,
+    answers: &[OwnAnswer],
+    load: &Load,
+    server: &mut dyn Running,
+    backend: &mut Backend,
+) -> First {
+    if matches!(load.protocol, Protocol::WebSocket(_)) || matches!(load.transport, Transport::Unix { .. }) {
+        return First::default();
     }
+    let mut seen = server.observe();
+    seen.samples.clear();
     // A backend that has not told anything yet has not been asked anything yet.
     let before = done(backend).unwrap_or(0.0);
-    let asked = ask(load, address, WITHIN)?;
-    let what = format!("{} {} (Host: {})", load.request.method, load.request.path, load.request.host);
-    let choose = "--header \"Host: NAME\" or --path chooses another server or location";
-    match asked {
-        Asked::Closed => {
-            Some(format!("before any load, the connection is closed on {what} without an answer; {choose}"))
+    let Some(asked) = ask(load, server.address(), WITHIN) else { return First { seen, ..First::default() } };
+    let ours = backend.is_ours();
+    std::thread::sleep(if ours { TOLD } else { WRITTEN });
+    let passed = done(backend).filter(|_| ours).map(|after| after > before);
+    let Observation { logs, states, .. } = server.observe();
+    let logged: Vec<String> = logs.iter().filter_map(|line| line.signature.clone()).collect();
+    let followed = Followed { answers, asked: &asked, logged: &logged, passed };
+    let by = followed.by();
+    let told = told(product, &load.request, &asked, &by, passed);
+    let by = if let Answerer::Directive(one) = by { Some(one.clone()) } else { None };
+    seen.logs.extend(logs);
+    seen.states.extend(states);
+    First { told, by, seen }
+}
+
+/// A sentence about an answer; none where it is what a load is meant to measure.
+fn told(product: &str, request: &Request, asked: &Asked, by: &Answerer<'_>, passed: Option<bool>) -> Option<String> {
+    let what = format!("{} {} (Host: {})", request.method, short(&request.path), request.host);
+    let who = by.told(product);
+    // Another name or path helps only where nothing says why it is answered so.
+    let choose = match by {
+        Answerer::Itself | Answerer::Unknown => format!("; {CHOOSE}"),
+        _ => String::new(),
+    };
+    Some(match asked {
+        Asked::Closed => format!("before any load, the connection is closed on {what} without an answer{who}{choose}"),
+        Asked::Refused { why } => format!("before any load, the TLS handshake for {what} is refused ({why}){who}"),
+        Asked::NotOffered { instead } => format!("before any load, HTTP/2 is not offered ({instead})"),
+        Asked::Nothing => {
+            format!("before any load, there is no answer to {what} within {} s{who}", WITHIN.as_secs())
         }
-        Asked::NotOffered { instead } => Some(format!("before any load, HTTP/2 is not offered ({instead})")),
-        Asked::Nothing => Some(format!("before any load, there is no answer to {what} within {} s", WITHIN.as_secs())),
         Asked::Answered { status: status @ 300..400, location } => {
-            let to = location.map(|to| format!(" to {to}")).unwrap_or_default();
-            Some(format!("{what} is answered {status}{to}: the load measures this redirect, not the page behind it"))
+            let to = location.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
+            format!("{what} is answered {status}{to}{who}: the load measures this redirect, not the page behind it")
         }
         Asked::Answered { status: status @ 400.., .. } => {
-            Some(format!("before any load, {what} is answered {status}; {choose}"))
+            format!("before any load, {what} is answered {status}{who}{choose}")
         }
-        Asked::Answered { .. } => {
-            let ours = backend.is_ours();
-            std::thread::sleep(if ours { TOLD } else { Duration::ZERO });
-            let unasked = ours && done(backend).is_some_and(|after| after <= before);
-            unasked.then(|| format!("{what} is answered without the backend: {product} serves it itself; {choose}"))
-        }
-    }
+        Asked::Answered { .. } if passed != Some(false) => return None,
+        Asked::Answered { .. } => match by {
+            Answerer::Directive(one) => {
+                format!("{what} is answered by {product} itself: {} ({})", one.named(), one.when)
+            }
+            _ => format!("{what} is answered without the backend: {product} serves it itself; {CHOOSE}"),
+        },
+    })
+}
+
+/// A path as it is told: one of thousands of bytes is not.
+fn short(path: &str) -> String {
+    let most = 100;
+    let begin: String = path.chars().take(most).collect();
+    if begin.len() == path.len() { begin } else { format!("{begin}...") }
 }
 
 /// A question every so long is planned while the backend is asked alone, at the soonest, ...

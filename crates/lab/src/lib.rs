@@ -7,6 +7,7 @@
 //! Servers are started on the thread that calls the lab and die with it (PR_SET_PDEATHSIG), so that thread must live as
 //! long as the run.
 
+mod answerer;
 pub mod backend;
 pub mod cache;
 pub mod claims;

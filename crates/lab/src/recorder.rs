@@ -79,6 +79,15 @@ impl<'a> Recorder<'a> {
         self.now(trial, What::Note(Note { id: id.to_owned(), text }))
     }
 
+    /// Records what servers said before a load, but for their figures.
+    ///
+    /// # Errors
+    /// When it cannot be written (disk full).
+    pub fn before(&mut self, seen: Observation) -> Result<(), LabError> {
+        let all = seen.logs.into_iter().map(What::Log).chain(seen.states.into_iter().map(What::State));
+        all.into_iter().try_for_each(|what| self.now(None, what))
+    }
+
     /// Records what a look at servers at `instant` brought.
     ///
     /// # Errors

@@ -7,13 +7,13 @@ use std::time::Duration;
 use genkai_engine::StopFlag;
 use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
-use genkai_model::load::Load;
+use genkai_model::load::{Load, Request};
 use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{Machine, online};
 use genkai_place::{machine, port};
 use genkai_targets::behind::Behind;
-use genkai_targets::product::{Cost, Prepare, Prepared};
+use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared};
 use genkai_targets::{catalog, cores, embedded};
 
 use crate::backend::Backend;
@@ -153,6 +153,10 @@ pub struct System {
     environment: Environment,
     /// What the backend takes and bears by itself, where that has to be measured.
     alone: Vec<Limit>,
+    /// The load's request.
+    request: Request,
+    /// What the product itself answered that with before any load.
+    pub answered: Option<OwnAnswer>,
     variants: u32,
 }
 
@@ -174,7 +178,8 @@ impl System {
             behind.costs(cost);
         }
         let alone = first::unloaded(&plan.load, &backend);
-        Ok(System { baseline, backend, cpus, environment, alone, variants: 0 })
+        let request = plan.load.request.clone();
+        Ok(System { baseline, backend, cpus, environment, alone, request, answered: None, variants: 0 })
     }
 
     /// The product as the plan has it.
@@ -214,6 +219,19 @@ impl System {
         all.extend(machine(&self.environment));
         all.extend(self.backend.limits());
         all.extend(self.alone.clone());
+        all.extend(self.answers(product));
         all
+    }
+
+    /// What the product may answer itself, where its log says so; and what answered the first request, whether it does or not.
+    fn answers(&self, product: &dyn Prepared) -> impl Iterator<Item = Limit> {
+        let all = product.answers(&self.request).into_iter();
+        all.filter_map(|one| {
+            let first = self
+                .answered
+                .as_ref()
+                .is_some_and(|first| (&first.setting, &first.origin) == (&one.setting, &one.origin));
+            (first || one.signature.is_some()).then(|| one.limit(product.product(), first)).flatten()
+        })
     }
 }

@@ -15,7 +15,7 @@ use genkai_model::transport::Transport;
 use genkai_place::kernel::Kernel;
 use genkai_place::observation::Observation;
 use genkai_targets::files::masked;
-use genkai_targets::product::Running;
+use genkai_targets::product::{Prepared, Running};
 
 use crate::error::LabError;
 use crate::first;
@@ -119,17 +119,32 @@ impl Run<'_, '_, '_> {
             return self.direct(what);
         }
         let product = self.system.variant(&what.changes, self.folder)?;
-        self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&*product) }))?;
         if !self.drained()? {
             return Ok(EndReason::Interrupted);
         }
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
         let mut server = product.start(cpus.as_deref())?;
         self.state(ServerState::Ready, Some(server.address().to_string()))?;
+        self.ask(what, &*product, &mut *server)?;
+        self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&*product) }))?;
         let ended = self.load(what, &mut *server, product.transport());
         server.stop();
         self.state(ServerState::Stopped, None)?;
         ended
+    }
+
+    /// Makes one request before the first load, and follows it.
+    fn ask(&mut self, what: &TrialPlan, product: &dyn Prepared, server: &mut dyn Running) -> Result<(), LabError> {
+        if !self.recorder.record().trials.is_empty() {
+            return Ok(());
+        }
+        let mut load = Load { transport: product.transport(), ..trial::shape(&self.job.plan.load, what) };
+        load.addresses = vec![server.address()];
+        let (name, answers) = (product.product(), product.answers(&load.request));
+        let first = first::answer(name, &answers, &load, server, &mut self.system.backend);
+        self.recorder.before(first.seen)?;
+        self.system.answered = first.by;
+        first.told.map_or(Ok(()), |text| self.recorder.note(None, first::NOTE, text))
     }
 
     /// The load straight at the backend: nothing of the product runs.
@@ -174,11 +189,6 @@ impl Run<'_, '_, '_> {
             for text in self.system.backend.told() {
                 self.recorder.note(None, BEHIND, format!("behind {}: {text}", self.job.plan.system.product))?;
             }
-        }
-        if self.recorder.record().trials.is_empty()
-            && let Some(text) = first::answer(&self.job.plan.system.product, &load, address, &mut self.system.backend)
-        {
-            self.recorder.note(None, first::NOTE, text)?;
         }
         let load = self.fitted(load)?;
         let pinning = self.system.environment().pinning.clone();

@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// linux/inet_diag.h: attribute with the socket's memory figures.
 const INET_DIAG_SKMEMINFO: u16 = 7;
+/// linux/inet_diag.h: attribute with the connection's `tcp_info` (linux/tcp.h).
+pub(crate) const INET_DIAG_INFO: u16 = 2;
 /// linux/sock_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// linux/tcp_states.h.
@@ -26,6 +28,8 @@ pub(crate) struct Question {
     pub(crate) states: u32,
     /// Whether memory figures are wanted too.
     pub(crate) memory: bool,
+    /// Whether figures of the connection are wanted too.
+    pub(crate) info: bool,
     /// Connected to this port; 0 for any.
     pub(crate) to: u16,
 }
@@ -66,8 +70,9 @@ fn ask(question: Question) -> io::Result<OwnedFd> {
     };
     let timeout = libc::timeval { tv_sec: 0, tv_usec: 100_000 };
     // nlmsghdr (16 bytes), then inet_diag_req_v2: family, protocol, extensions, padding, states, inet_diag_sockid (48).
-    let Question { family, states, memory, to } = question;
-    let extensions = if memory { 1 << (INET_DIAG_SKMEMINFO - 1) } else { 0 };
+    let Question { family, states, memory, info, to } = question;
+    let wanted = |kind: u16, wanted: bool| if wanted { 1 << (kind - 1) } else { 0 };
+    let extensions = wanted(INET_DIAG_SKMEMINFO, memory) | wanted(INET_DIAG_INFO, info);
     let mut question = Vec::with_capacity(72);
     question.extend(72_u32.to_ne_bytes());
     question.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());

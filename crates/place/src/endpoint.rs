@@ -4,15 +4,22 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use procfs::net::{TcpNetEntry, TcpState, UnixState};
 use procfs::process::{FDTarget, Process, all_processes};
 
-use crate::diag::{self, Question, ends};
+use crate::diag::{self, INET_DIAG_INFO, Question, attribute, ends};
 use crate::listener;
 
 /// linux/tcp_states.h.
 const TCP_ESTABLISHED: u32 = 1;
+/// linux/tcp.h, tcp_info: how long ago data were sent, and received, milliseconds, and how many bytes came.
+const LAST_DATA_SENT: usize = 44;
+const LAST_DATA_RECEIVED: usize = 52;
+const BYTES_RECEIVED: usize = 128;
+/// Below this the kernel's clock of jiffies does not tell a question from an answer.
+const TELLING: Duration = Duration::from_millis(10);
 
 /// Where a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,16 +111,24 @@ impl Endpoint {
         }
     }
 
+    /// Connections from this machine on which an answer is waited for: in service, or waiting somewhere in the server. An answer takes
+    /// `least` at least. None when the kernel does not tell, as of Unix sockets, or where answers are too fast to be told from questions.
+    pub fn asked(&self, least: Duration) -> Option<u64> {
+        let Endpoint::Tcp(address) = self else { return None };
+        let mut asked = 0;
+        let busy = |payload: &[u8]| waits(attribute(payload.get(72..)?, INET_DIAG_INFO)?, least);
+        established(*address, true, |payload| asked += u64::from(busy(payload) == Some(true)))
+            .filter(|()| least >= TELLING)?;
+        Some(asked)
+    }
+
     /// Its connections from this machine. None when the kernel does not tell.
     pub fn connections(&self) -> Option<Connections> {
         match self {
             Endpoint::Tcp(address) => {
                 let waiting = u64::from(listener::queue(*address)?.waiting);
-                let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 } as u8;
-                let established = Question { family, states: 1 << TCP_ESTABLISHED, memory: false, to: address.port() };
                 let mut all = 0_u64;
-                let to = |payload: &[u8]| ends(payload).is_some_and(|(_, remote)| remote == *address);
-                diag::dump(established, |payload| all += u64::from(to(payload))).ok()?;
+                established(*address, false, |_| all += 1)?;
                 Some(Connections { accepted: all.saturating_sub(waiting), waiting })
             }
             Endpoint::Unix(path) => {
@@ -129,6 +144,28 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// Has `each` see every connection from this machine to `address`, with figures of it where they are wanted.
+fn established(address: SocketAddr, info: bool, mut each: impl FnMut(&[u8])) -> Option<()> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 } as u8;
+    let question = Question { family, states: 1 << TCP_ESTABLISHED, memory: false, info, to: address.port() };
+    let to = |payload: &[u8]| ends(payload).is_some_and(|(_, remote)| remote == address);
+    diag::dump(question, |payload| {
+        if to(payload) {
+            each(payload);
+        }
+    })
+    .ok()
+}
+
+/// Whether a client waits for an answer on this connection, by its `tcp_info` (linux/tcp.h): nothing has come on it yet, or what came last
+/// came before what was sent last. An answer takes `least` at least, so that what came less than half of that after is of the one before.
+fn waits(info: &[u8], least: Duration) -> Option<bool> {
+    let age = |at: usize| Some(i64::from(u32::from_ne_bytes(info.get(at..at + 4)?.try_into().ok()?)));
+    let received = u64::from_ne_bytes(info.get(BYTES_RECEIVED..BYTES_RECEIVED + 8)?.try_into().ok()?);
+    let answered_after = age(LAST_DATA_SENT)? - age(LAST_DATA_RECEIVED)?;
+    Some(received == 0 || answered_after < least.as_millis() as i64 / 2)
 }
 
 #[cfg(test)]
@@ -164,6 +201,29 @@ mod tests {
         let accepted = listener.accept().unwrap();
         assert_eq!(endpoint.connections(), Some(Connections { accepted: 1, waiting: 2 }));
         drop((accepted, clients));
+    }
+
+    #[test]
+    fn connections_that_wait_for_an_answer_are_told_from_those_that_are_kept() {
+        use std::io::{Read, Write};
+        let listener = TcpListener::bind("127.57.0.3:0").unwrap();
+        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
+        let least = Duration::from_millis(40);
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let mut byte = [0];
+        for round in 0..2 {
+            client.write_all(b"?").unwrap();
+            server.read_exact(&mut byte).unwrap();
+            assert_eq!(endpoint.asked(least), Some(1), "asked, round {round}");
+            // As long as an answer takes here.
+            std::thread::sleep(least);
+            server.write_all(b"!").unwrap();
+            client.read_exact(&mut byte).unwrap();
+            assert_eq!(endpoint.asked(least), Some(0), "answered, round {round}");
+        }
+        assert_eq!(endpoint.asked(Duration::from_millis(1)), None);
+        assert_eq!(Endpoint::Unix("/nowhere".into()).asked(least), None);
     }
 
     #[test]

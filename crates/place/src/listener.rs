@@ -25,7 +25,7 @@ pub struct Queue {
 pub fn queue(address: SocketAddr) -> Option<Queue> {
     let mut found: Option<Queue> = None;
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let question = Question { family: family as u8, states: 1 << TCP_LISTEN, memory: true, to: 0 };
+    let question = Question { family: family as u8, states: 1 << TCP_LISTEN, memory: true, info: false, to: 0 };
     diag::dump(question, |payload| {
         let Some((local, one)) = listener(payload) else { return };
         if local.port() == address.port() && (local.ip() == address.ip() || local.ip().is_unspecified()) {

@@ -24,7 +24,7 @@ pub fn ports_in_use(destinations: &[SocketAddr]) -> PortsInUse {
     let mut listening = BTreeSet::new();
     let mut pairs: BTreeMap<(IpAddr, SocketAddr), u64> = BTreeMap::new();
     for family in [libc::AF_INET, libc::AF_INET6].map(|family| family as u8) {
-        let listeners = Question { family, states: 1 << TCP_LISTEN, memory: false, to: 0 };
+        let listeners = Question { family, states: 1 << TCP_LISTEN, memory: false, info: false, to: 0 };
         let _ = diag::dump(listeners, |payload| {
             listening.extend(ends(payload).map(|(local, _)| local.port()).filter(|port| inside(*port)));
         });
@@ -33,7 +33,7 @@ pub fn ports_in_use(destinations: &[SocketAddr]) -> PortsInUse {
         let family = if destination.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 } as u8;
         let free_again = reuses_time_wait(destination);
         let states = !(1 << TCP_LISTEN | if free_again { 1 << TCP_TIME_WAIT } else { 0 });
-        let connected = Question { family, states, memory: false, to: destination.port() };
+        let connected = Question { family, states, memory: false, info: false, to: destination.port() };
         let _ = diag::dump(connected, |payload| {
             if let Some((local, remote)) = ends(payload)
                 && remote == *destination

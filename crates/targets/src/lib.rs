@@ -26,5 +26,6 @@ mod socket;
 pub mod squid;
 pub mod survey;
 pub mod trafficserver;
+mod upstreams;
 pub mod varnish;
 pub mod wordpress;

@@ -76,11 +76,12 @@ const PRODUCTS: [(&str, &str); 14] = [
 ];
 
 /// Files that may name any product.
-const MAY_NAME: [&str; 5] = [
+const MAY_NAME: [&str; 6] = [
     // The list of products, the caches among them, and their modules.
     "crates/targets/src/catalog/mod.rs",
     "crates/targets/src/catalog/caches.rs",
     "crates/targets/src/lib.rs",
+    "crates/targets/src/upstreams/mod.rs",
     // Examples in help.
     "crates/genkai/src/cli.rs",
     "crates/genkai/src/cli/experiment/examples.rs",

@@ -45,7 +45,9 @@ pub(crate) fn onset(trial: &Trial, objective: &Objective, procedure: &Procedure)
             break;
         }
         if let Some(onset) = watch.tick(tick) {
-            return Some(onset);
+            // What began just before a server was seen dead is its dying, also where it was certain first.
+            let dying = |death: &Onset| onset.at_us + DYING_US >= death.certain_us;
+            return Some(death.filter(dying).unwrap_or(onset));
         }
     }
     let whole = trial.ended.as_ref().is_some_and(|e| e.reason == EndReason::Completed);

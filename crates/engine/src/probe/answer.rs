@@ -17,6 +17,11 @@ pub enum Asked {
         /// What it did instead.
         instead: String,
     },
+    /// There is no connection with TLS.
+    Refused {
+        /// Why, in the words of TLS.
+        why: String,
+    },
     /// None came in time, or none that is HTTP.
     Nothing,
 }

@@ -1,15 +1,17 @@
 //! One request before any load, to know what the load will be answered.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use genkai_model::load::{Load, Protocol, Reuse};
+use genkai_model::transport::Transport;
 use genkai_wire::http1::{ResponseHead, fields};
 
 use super::answer::Asked;
 use super::http2;
 use crate::protocol::http1::Message;
+use crate::transport::tls;
 
 /// A longer head is not waited for.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -24,24 +26,56 @@ pub fn ask(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> 
         return Some(http2::ask(&Load { addresses: vec![address], ..load.clone() }, within));
     }
     let message = Message::render(&load.request, Reuse::PerRequest).ok()?;
-    Some(exchange(&message, address, within).unwrap_or(Asked::Nothing))
+    let connect = || {
+        let stream = TcpStream::connect_timeout(&address, within)?;
+        stream.set_read_timeout(Some(within))?;
+        stream.set_write_timeout(Some(within))?;
+        Ok(stream)
+    };
+    let asked = match &load.transport {
+        Transport::Tls(tls) => {
+            let plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
+            connect().and_then(|stream| exchange(&message, plan.over(stream)?, within)).unwrap_or_else(|e| refused(&e))
+        }
+        _ => connect().and_then(|stream| exchange(&message, stream, within)).unwrap_or_else(|e| ended(&e)),
+    };
+    Some(asked)
 }
 
-fn exchange(message: &Message, address: SocketAddr, within: Duration) -> std::io::Result<Asked> {
-    let mut stream = TcpStream::connect_timeout(&address, within)?;
-    stream.set_read_timeout(Some(within))?;
-    stream.set_write_timeout(Some(within))?;
+/// What became of a connection with TLS on which there was no answer: an error of TLS says why, and a connection that ends in the handshake
+/// is one.
+fn refused(error: &io::Error) -> Asked {
+    match error.kind() {
+        ErrorKind::InvalidData => Asked::Refused { why: error.to_string() },
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
+            Asked::Refused { why: "the connection ended in it".to_owned() }
+        }
+        _ => Asked::Nothing,
+    }
+}
+
+/// The same without TLS: who ends a connection may do so while it is made.
+fn ended(error: &io::Error) -> Asked {
+    if is_end(error.kind()) { Asked::Closed } else { Asked::Nothing }
+}
+
+fn exchange(message: &Message, mut stream: impl Read + Write, within: Duration) -> io::Result<Asked> {
     let mut sent = 0;
     while sent < message.len() {
         let part = message.from(sent);
-        stream.write_all(part)?;
+        // Who closes at once may still have answered: that is read.
+        match stream.write_all(part) {
+            Err(e) if is_end(e.kind()) => break,
+            written => written?,
+        }
         sent += part.len() as u64;
     }
-    let (mut head, mut buffer) = (Vec::new(), [0; 4096]);
-    while head.len() < LONGEST_HEAD {
+    let (mut head, mut buffer, begun) = (Vec::new(), [0; 4096], Instant::now());
+    // An answer that comes byte by byte is waited for no longer, either.
+    while head.len() < LONGEST_HEAD && begun.elapsed() < within {
         let n = match stream.read(&mut buffer) {
             Ok(0) => return Ok(Asked::Closed),
-            Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(Asked::Closed),
+            Err(e) if is_end(e.kind()) => return Ok(Asked::Closed),
             read => read?,
         };
         head.extend_from_slice(&buffer[..n]);
@@ -50,6 +84,11 @@ fn exchange(message: &Message, address: SocketAddr, within: Duration) -> std::io
         }
     }
     Ok(Asked::Nothing)
+}
+
+/// Whether an error is the other side's end of the connection; with TLS also one that is not said.
+fn is_end(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof)
 }
 
 /// The final answer in what came so far; interim ones (1xx) are skipped.

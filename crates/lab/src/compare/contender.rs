@@ -6,13 +6,13 @@ use genkai_model::comparison::{Contender, Runs};
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::latencies::ContenderRecord;
 use genkai_model::limit::Origin;
-use genkai_model::load::Load;
+use genkai_model::load::{Load, Request};
 use genkai_model::plan::System;
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 use genkai_model::units::Span;
 use genkai_targets::external::{self, ExternalServer};
-use genkai_targets::product::{Prepared, Running};
+use genkai_targets::product::{OwnAnswer, Prepared, Running};
 
 use crate::backend;
 use crate::error::LabError;
@@ -59,6 +59,14 @@ impl Ready {
         match self {
             Ready::Server(prepared) => prepared.warnings(),
             Ready::External(_) => &[],
+        }
+    }
+
+    /// What it may answer itself.
+    pub(super) fn answers(&self, request: &Request) -> Vec<OwnAnswer> {
+        match self {
+            Ready::Server(prepared) => prepared.answers(request),
+            Ready::External(_) => Vec::new(),
         }
     }
 

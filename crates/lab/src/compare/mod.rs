@@ -238,8 +238,13 @@ impl Run<'_, '_, '_> {
         let mut load = trial::shape(&plan.load, &what);
         load.transport = self.ready[who].transport();
         load.addresses = vec![address];
-        if first && let Some(text) = first::answer(self.ready[who].product(), &load, address, self.backend) {
-            self.recorder.note(None, first::NOTE, format!("{}: {text}", contender.name))?;
+        if first {
+            let ready = &self.ready[who];
+            let answers = ready.answers(&load.request);
+            let first = first::answer(ready.product(), &answers, &load, server, self.backend);
+            self.recorder.before(first.seen)?;
+            let note = first.told.map(|text| format!("{}: {text}", contender.name));
+            note.map_or(Ok(()), |text| self.recorder.note(None, first::NOTE, text))?;
         }
         let load = headroom::fit(&load, &headroom::look(&load.addresses, &self.environment))?;
         let cpus = self.environment.pinning.as_ref().map(|pinning| pinning.client.clone());

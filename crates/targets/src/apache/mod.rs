@@ -1,5 +1,6 @@
 //! Apache httpd: read, edit and render its configuration, run it in a private copy, watch it, know its limits.
 
+mod answers;
 pub(crate) mod cache;
 pub mod config;
 pub mod evidence;
@@ -10,8 +11,10 @@ mod looks;
 pub mod origin;
 pub mod private;
 mod product;
+mod rewrite;
 pub mod route;
 pub mod settings;
+mod within;
 
 pub use product::Apache;
 pub(crate) use product::ENTRY;

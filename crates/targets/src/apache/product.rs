@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::event::{Environment, Rewrite};
 use genkai_model::limit::Limit;
+use genkai_model::load::Request;
 use genkai_model::plan::ConfigSource;
 use tempfile::NamedTempFile;
 
 use super::CALLED;
+use super::answers;
 use super::config::{Config, Reading};
 use super::evidence::{Watch, children};
 use super::explain::explain;
@@ -20,7 +22,7 @@ use super::route::Route;
 use super::settings::{Rendering, render};
 use crate::error::TargetError;
 use crate::files::with_line;
-use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, Role, Startup, Variant};
+use crate::product::{Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
@@ -125,6 +127,11 @@ impl Product for Apache {
     fn limits(of: &Variant<Self>, _: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
         let facts = facts(of, machine);
         limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
+    }
+
+    fn answers(of: &Variant<Self>, _: &Private, request: &Request) -> Vec<OwnAnswer> {
+        let route = Route::find(of.config(), of.requests());
+        route.map_or_else(Vec::new, |route| answers::own(of.config(), &route, request))
     }
 
     fn behind(of: &Variant<Self>, _: &Private) -> Vec<Endpoint> {

@@ -164,7 +164,8 @@ impl<'a> Route<'a> {
     }
 }
 
-fn under(path: &str, prefix: &str) -> bool {
+/// Whether a path is a prefix itself or below it.
+pub(super) fn under(path: &str, prefix: &str) -> bool {
     let prefix = prefix.trim_end_matches('/');
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
 }

@@ -6,6 +6,7 @@ mod peer;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use genkai_model::event::ServerState;
 use genkai_model::limit::Limit;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -60,11 +61,112 @@ impl Behind {
         for peer in &mut self.peers {
             seen.merge(peer.observe());
         }
+        // Where others are left, one that ends is no end of the service.
+        if self.peers.iter().any(Peer::lives) {
+            for state in seen.states.iter_mut().filter(|state| state.state == ServerState::Died) {
+                state.state = ServerState::Stopped;
+            }
+        }
         seen
+    }
+
+    /// Whether one of them has ended, and nobody has come in its place.
+    pub fn is_gone(&self) -> bool {
+        self.peers.iter().any(Peer::is_gone)
     }
 
     /// Who they are, and what of them cannot be seen: a sentence each.
     pub fn told(&self) -> Vec<String> {
         self.peers.iter().map(Peer::told).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::{Child, Command};
+    use std::time::Instant;
+
+    use genkai_model::event::State;
+
+    use super::*;
+
+    /// A process that listens on a Unix socket; it ends with the test.
+    struct Server(Child);
+
+    impl Server {
+        fn start(path: &Path) -> Server {
+            let code = "import os,socket,sys,time; p=sys.argv[1]; os.path.exists(p) and os.unlink(p); s=socket.socket(socket.AF_UNIX); \
+                        s.bind(p); s.listen(5); time.sleep(600)";
+            let child = Command::new("python3").args(["-c", code]).arg(path).spawn().unwrap();
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while std::os::unix::net::UnixStream::connect(path).is_err() {
+                assert!(Instant::now() < deadline, "it does not listen");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Server(child)
+        }
+
+        fn end(mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    impl Drop for Server {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn behind(paths: &[&Path]) -> Behind {
+        let machine = Machine::of(&genkai_place::machine::environment(Default::default()));
+        let all: Vec<Endpoint> = paths.iter().map(|path| Endpoint::Unix((*path).to_owned())).collect();
+        Behind::find(&all, &machine, 1 << 30)
+    }
+
+    /// The first state that is told.
+    fn told(behind: &mut Behind) -> State {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(state) = behind.observe().states.pop() {
+                return state;
+            }
+            assert!(Instant::now() < deadline, "nothing was told");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn a_process_that_ends_is_gone_and_one_that_is_started_anew_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sock");
+        let first = Server::start(&path);
+        let mut behind = behind(&[&path]);
+        assert!(behind.observe().states.is_empty() && !behind.is_gone());
+        first.end();
+        let second = Server::start(&path);
+        let anew = told(&mut behind);
+        assert_eq!(anew.state, ServerState::Ready, "{anew:?}");
+        assert_eq!(behind.observe().samples.len(), 1, "it is looked at");
+        second.end();
+        let gone = told(&mut behind);
+        assert_eq!(gone.state, ServerState::Died, "{gone:?}");
+        let said = gone.detail.unwrap();
+        assert!(said.contains("has ended, and nobody listens at unix:"), "{said}");
+        assert!(behind.is_gone() && behind.observe().states.is_empty(), "told once");
+    }
+
+    #[test]
+    fn one_of_two_that_ends_is_no_end_of_the_service() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = [dir.path().join("a.sock"), dir.path().join("b.sock")];
+        let (first, second) = (Server::start(&paths[0]), Server::start(&paths[1]));
+        let mut behind = behind(&[&paths[0], &paths[1]]);
+        first.end();
+        assert_eq!(told(&mut behind).state, ServerState::Stopped);
+        second.end();
+        assert_eq!(told(&mut behind).state, ServerState::Died);
     }
 }

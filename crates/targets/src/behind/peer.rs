@@ -1,11 +1,10 @@
 //! One server behind a product.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use genkai_model::error::ErrorKind;
+use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{Sample, metric};
 use genkai_model::limit::{Limit, Origin, Strength, Symptom};
 use genkai_place::caps::Machine;
@@ -17,14 +16,12 @@ use genkai_place::usage::{Tree, alone};
 
 use crate::catalog;
 use crate::limits::{SLOW, grew, reached, reached_of};
+use crate::product::behind::{DROPS, FULL, THREAD};
 use crate::product::{Cost, Served};
+use crate::upstreams::Started;
 
-/// The busiest thread of all its processes, as a share of a core; after its subject.
-const THREAD: &str = "thread_cpu_max";
-/// Connections that its accept queue had no room for, cumulative; after its subject.
-const DROPS: &str = "listen_drops_total";
-/// A thread that never waits has as much of a core, or more.
-const FULL: f64 = 0.9;
+/// How long nobody listens where its processes did, until it is gone: a supervisor starts a new one at once (systemd after 100 ms).
+const GONE: Duration = Duration::from_millis(500);
 
 /// A server that somebody else started.
 #[derive(Debug)]
@@ -32,6 +29,10 @@ pub(super) struct Peer {
     endpoint: Endpoint,
     /// Of its samples.
     subject: String,
+    machine: Machine,
+    /// Of the machine, bytes.
+    memory: u64,
+    cost: Option<Cost>,
     who: Who,
 }
 
@@ -54,22 +55,32 @@ struct Processes {
     threads: Threads,
     /// A product of the catalogue, or why nothing of it can be read; none: it is something else.
     product: Option<Result<Box<dyn Served>, String>>,
+    /// Since when none of its processes has been left, and whether that was told.
+    gone: Option<(Instant, bool)>,
+}
+
+impl Who {
+    /// Whoever listens at `endpoint`.
+    fn at(endpoint: &Endpoint, machine: &Machine, memory: u64) -> Who {
+        match endpoint.listener() {
+            Listener::Nobody => Who::Nobody,
+            Listener::Hidden => Who::Hidden,
+            Listener::Process(first) => {
+                let product = catalog::serves(first, endpoint, machine, memory);
+                let known = product.as_ref().and_then(|found| Some(found.as_ref().ok()?.product().to_owned()));
+                let name = known.unwrap_or_else(|| named(first));
+                let (tree, threads) = (Tree::new(first), Threads::default());
+                Who::Known(Box::new(Processes { first, name, tree, threads, product, gone: None }))
+            }
+        }
+    }
 }
 
 impl Peer {
     /// Whoever listens there.
     pub(super) fn find(endpoint: Endpoint, subject: String, machine: &Machine, memory: u64) -> Peer {
-        let who = match endpoint.listener() {
-            Listener::Nobody => Who::Nobody,
-            Listener::Hidden => Who::Hidden,
-            Listener::Process(first) => {
-                let name = named(first);
-                let product = catalog::serves(first, &endpoint, machine, memory);
-                let (tree, threads) = (Tree::new(first), Threads::default());
-                Who::Known(Box::new(Processes { first, name, tree, threads, product }))
-            }
-        };
-        Peer { endpoint, subject, who }
+        let who = Who::at(&endpoint, machine, memory);
+        Peer { endpoint, subject, machine: machine.clone(), memory, cost: None, who }
     }
 
     /// Who it is, and what cannot be seen of it.
@@ -84,7 +95,7 @@ impl Peer {
                 let Processes { first, name, product, .. } = &**known;
                 match product {
                     None => format!("{at} is {name}, process {first}"),
-                    Some(Ok(product)) => format!("{at} is {}, process {first}", product.told()),
+                    Some(Ok(product)) => format!("{at} is {} (process {first})", product.told()),
                     Some(Err(why)) => format!("{at} is {name}, process {first}, of which nothing more is known: {why}"),
                 }
             }
@@ -93,7 +104,7 @@ impl Peer {
 
     /// Whether it has a number of workers.
     pub(super) fn has_workers(&self) -> bool {
-        matches!(&self.who, Who::Known(known) if matches!(known.product, Some(Ok(_))))
+        matches!(&self.who, Who::Known(known) if known.is_known())
     }
 
     /// Processor time that its processes have had.
@@ -104,6 +115,7 @@ impl Peer {
 
     /// Takes over what a request costs when nothing else is asked.
     pub(super) fn costs(&mut self, cost: Cost) {
+        self.cost = Some(cost);
         if let Who::Known(known) = &mut self.who
             && let Some(Ok(product)) = &mut known.product
         {
@@ -121,7 +133,7 @@ impl Peer {
     /// One thread that has a core for itself and needs more.
     fn thread(&self, known: &Processes) -> Option<Limit> {
         // Of a product that is known its own limits tell more.
-        known.product.is_none().then(|| Limit {
+        (!known.is_known()).then(|| Limit {
             value: "1".to_owned(),
             origin: Origin::Machine(format!("threads of process {}", known.first)),
             caps: "one of its threads has a core for itself all the time: what that thread does for each request is the limit (an event loop, a \
@@ -160,7 +172,7 @@ impl Peer {
     /// The accept queue of a TCP listener; of a pool, and of a Unix socket, others tell.
     fn queue(&self, known: &Processes) -> Option<Limit> {
         let Endpoint::Tcp(address) = &self.endpoint else { return None };
-        let backlog = listener::queue(*address).filter(|_| known.product.is_none())?.backlog;
+        let backlog = listener::queue(*address).filter(|_| !known.is_known())?.backlog;
         Some(Limit {
             value: backlog.to_string(),
             origin: Origin::Machine(format!("listening socket of {address}")),
@@ -181,11 +193,44 @@ impl Peer {
         format!("{}.{name}", self.subject)
     }
 
+    /// Whether its processes have ended, and nobody has come in their place.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(&self.who, Who::Known(known) if known.gone.is_some())
+    }
+
+    /// Whether it has processes that live.
+    pub(super) fn lives(&self) -> bool {
+        matches!(&self.who, Who::Known(known) if known.gone.is_none())
+    }
+
+    /// Where its processes have ended: who has come in their place, or that nobody has, once that is certain.
+    fn ended(&mut self) -> Vec<State> {
+        let found = Who::at(&self.endpoint, &self.machine, self.memory);
+        let Who::Known(known) = &mut self.who else { return Vec::new() };
+        let (name, at) = (known.name.clone(), &self.endpoint);
+        let state = |state, detail| vec![State { subject: name.clone(), state, detail: Some(detail) }];
+        let (since, told) = *known.gone.get_or_insert((Instant::now(), false));
+        if let Who::Known(new) = &found {
+            let first = new.first;
+            self.who = found;
+            self.cost.into_iter().for_each(|cost| self.costs(cost));
+            return state(ServerState::Ready, format!("{} was started anew: process {first}", self.endpoint));
+        }
+        if told || since.elapsed() < GONE {
+            return Vec::new();
+        }
+        known.gone = Some((since, true));
+        state(ServerState::Died, format!("process {} has ended, and nobody listens at {at} any more", known.first))
+    }
+
     /// Looks at it.
     pub(super) fn observe(&mut self) -> Observation {
         let (subject, endpoint) = (self.subject.clone(), self.endpoint.clone());
         let Who::Known(known) = &mut self.who else { return Observation::default() };
         let usage = known.tree.sample();
+        if usage.processes.is_empty() {
+            return Observation { states: self.ended(), ..Observation::default() };
+        }
         let mut metrics = BTreeMap::from([
             (metric::BEHIND_CPU.to_owned(), usage.cpu),
             (metric::WORKER_CPU_MAX.to_owned(), usage.busiest_cpu),
@@ -208,42 +253,15 @@ impl Peer {
     }
 }
 
-/// What people call a process: the name of its program, of a script that of the script.
-fn named(pid: u32) -> String {
-    let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words: Vec<String> = text.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
-    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let program = program.as_deref().and_then(name).or_else(|| usage_name(pid)).unwrap_or_default();
-    if program.starts_with("python") { script(&words).unwrap_or(program) } else { program }
-}
-
-/// What an interpreter was started with: a file, or a module after `-m`. None where other flags stand before it: which of them have a value
-/// is not known.
-fn script(words: &[String]) -> Option<String> {
-    let at = if words.get(1)? == "-m" { 2 } else { 1 };
-    words.get(at).filter(|word| !word.is_empty() && !word.starts_with('-')).map(|word| name_of(word))
-}
-
-fn name_of(script: &str) -> String {
-    Path::new(script).file_name().map_or_else(|| script.to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-fn usage_name(pid: u32) -> Option<String> {
-    alone(pid).map(|one| one.name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_script_is_called_by_its_name_and_code_is_not() {
-        let said = |line: &str| script(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(said("python3 /usr/bin/gunicorn -w 2 app:app").as_deref(), Some("gunicorn"));
-        assert_eq!(said("python3 -m uvicorn app:app").as_deref(), Some("uvicorn"));
-        for line in ["python3", "python3 -c import/os", "python3 -W ignore x.py", "python3 -m"] {
-            assert_eq!(said(line), None, "{line}");
-        }
+impl Processes {
+    /// Whether it is a product of which more is known.
+    fn is_known(&self) -> bool {
+        matches!(self.product, Some(Ok(_)))
     }
+}
+
+/// What people call a process.
+fn named(pid: u32) -> String {
+    let name = Started::of(pid).name();
+    if name.is_empty() { alone(pid).map(|one| one.name).unwrap_or_default() } else { name }
 }

@@ -16,7 +16,7 @@ use genkai_place::machine;
 use crate::error::TargetError;
 use crate::explain::{Explain, Requests};
 use crate::product::{Entry, Prepare, Prepared, Role, Served};
-use crate::{apache, caddy, haproxy, nginx, phpfpm, redis, squid, trafficserver, varnish};
+use crate::{apache, caddy, haproxy, nginx, phpfpm, redis, squid, trafficserver, upstreams, varnish};
 
 /// Every product, in the order in which they are listed.
 pub const PRODUCTS: &[&Entry] = &[
@@ -90,10 +90,11 @@ pub fn serves(
     machine: &Machine,
     memory: u64,
 ) -> Option<Result<Box<dyn Served>, String>> {
-    PRODUCTS.iter().find_map(|entry| match entry.role {
-        Role::Behind(Some(serves)) => serves(pid, endpoint, machine, memory),
+    let products = PRODUCTS.iter().filter_map(|entry| match entry.role {
+        Role::Behind(serves) => serves,
         _ => None,
-    })
+    });
+    products.chain(upstreams::ALL.iter().copied()).find_map(|serves| serves(pid, endpoint, machine, memory))
 }
 
 /// Whether a product listens with TLS where genkai writes its configuration.

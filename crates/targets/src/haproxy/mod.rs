@@ -1,6 +1,7 @@
 //! HAProxy: the user's configuration read and edited in place, run privately, watched through its statistics socket and its log,
 //! its limits.
 
+mod answers;
 pub(crate) mod cache;
 pub mod config;
 pub mod evidence;

@@ -6,8 +6,10 @@ use std::process::Command;
 
 use genkai_model::event::{Environment, Rewrite};
 use genkai_model::limit::Limit;
+use genkai_model::load::Request;
 use tempfile::NamedTempFile;
 
+use super::answers;
 use super::config::{Config, Reading};
 use super::evidence::Watch;
 use super::explain::explain;
@@ -19,7 +21,9 @@ use super::settings::render;
 use super::{CALLED, LOG};
 use crate::error::TargetError;
 use crate::files::passing;
-use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant};
+use crate::product::{
+    Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant,
+};
 use crate::socket;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -110,6 +114,10 @@ impl Product for Haproxy {
     fn limits(of: &Variant<Self>, copy: &Private, machine: &Machine, environment: &Environment) -> Vec<Limit> {
         let facts = Facts::of(of.config(), Some(&copy.running), of.requests(), machine, environment.memory);
         limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
+    }
+
+    fn answers(of: &Variant<Self>, copy: &Private, request: &Request) -> Vec<OwnAnswer> {
+        answers::own(copy, of.requests(), request)
     }
 
     fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {

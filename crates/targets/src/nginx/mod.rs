@@ -1,5 +1,6 @@
 //! nginx: read, edit and render its configuration, run it in a private copy, watch it, know its limits.
 
+mod answers;
 pub(crate) mod cache;
 pub mod config;
 pub mod evidence;

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use genkai_model::event::{Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
+use genkai_model::load::Request;
 use tempfile::NamedTempFile;
 
+use super::answers;
 use super::config::{Address, Config, Found, Host, Route, asked};
 use super::evidence::{StubPage, Watch, workers};
 use super::explain::explain;
@@ -18,7 +20,9 @@ use super::settings::render;
 use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
-use crate::product::{Certificate, Deployment, Entry, Prepare, Product, Program, Proxy, Role, Startup, Variant};
+use crate::product::{
+    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant,
+};
 use genkai_place::authority;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -141,6 +145,10 @@ impl Product for Nginx {
     fn limits(of: &Variant<Self>, copy: &Copied, machine: &Machine, _: &Environment) -> Vec<Limit> {
         let facts = facts(of, copy, machine);
         limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
+    }
+
+    fn answers(of: &Variant<Self>, _: &Copied, request: &Request) -> Vec<OwnAnswer> {
+        of.config().route_of(of.requests()).map_or_else(Vec::new, |route| answers::own(&route, request))
     }
 
     fn behind(of: &Variant<Self>, copy: &Copied) -> Vec<Endpoint> {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use genkai_model::evidence::LogLine;
 use genkai_model::limit::{Law, Limit, Origin, Strength};
@@ -25,9 +24,6 @@ const CHILDREN: &str = "children";
 const BUSY: &str = "busy";
 /// Connections that wait for a child; after its subject.
 const QUEUED: &str = "queued";
-
-/// Part of what processors can do for it from which on a full pool may be theirs.
-const FED: f64 = 0.7;
 
 /// A pool as it runs.
 #[derive(Debug)]
@@ -83,15 +79,9 @@ impl Serving {
         // cause, and more children would not help.
         let (mut exhausted, mut waiting) = (Strength::Decisive, Strength::Supports);
         if let Some(cost) = self.cost {
-            let (took, works) = (seconds(cost.service), seconds(cost.processor));
-            let (pool, processors) = (*workers / took, f64::from(cost.cores) / works);
-            *service = Some(took);
-            own.formula = format!(
-                "{workers} children / {:.0} ms a request (asked alone, before any load) = {pool:.0} requests/s at most (processors: \
-                 {processors:.0})",
-                took * 1e3
-            );
-            if pool > FED * processors {
+            *service = Some(cost.service.as_secs_f64().max(1e-6));
+            own.formula = cost.in_words(*workers, &format!("{workers} children"));
+            if !cost.feeds(*workers) {
                 (exhausted, waiting) = (Strength::Consistent, Strength::Consistent);
             }
         }
@@ -110,6 +100,10 @@ impl Serving {
 }
 
 impl Served for Serving {
+    fn product(&self) -> &'static str {
+        "php-fpm"
+    }
+
     fn told(&self) -> String {
         let Pool { name, children, .. } = &self.pool;
         let most = |most: &SourcedValue<u64>| format!(", pm.max_children {}{}", most.written, placed(&most.origin));
@@ -155,10 +149,6 @@ impl Served for Serving {
             signature: (line.contains(&of) && line.contains("max_children setting")).then(|| signature.clone().into()),
         })
     }
-}
-
-fn seconds(time: Duration) -> f64 {
-    time.as_secs_f64().max(1e-6)
 }
 
 /// Processes of a tree whose title is `title`.

@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
+use genkai_model::load::Request;
 use genkai_model::plan::ConfigSource;
 use genkai_model::transport::Transport;
 use tempfile::NamedTempFile;
 
-use super::{Entry, Prepare, Prepared, Rejection, Running};
+use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, CopyOptions, Requests};
 use genkai_place::authority::{self, Key, TlsMaterial};
@@ -96,6 +97,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
 
     /// Every limit of the configuration, each with its place there. The memory of the machine is that of `environment`.
     fn limits(of: &Variant<Self>, copy: &Self::Copy, machine: &Machine, environment: &Environment) -> Vec<Limit>;
+
+    /// What it answers itself of such requests, or may, each with its place in the configuration.
+    fn answers(_of: &Variant<Self>, _copy: &Self::Copy, _request: &Request) -> Vec<OwnAnswer> {
+        Vec::new()
+    }
 
     /// Where the requests of the load go from it; names that must be resolved are not among them.
     fn behind(_of: &Variant<Self>, _copy: &Self::Copy) -> Vec<Endpoint> {
@@ -425,6 +431,14 @@ impl<P: Product> Prepared for Deployment<P> {
         all.push(crate::limits::memory_group(P::ENTRY.name));
         for limit in &mut all {
             limit.origin = self.variant.applied.origin_of(&limit.setting, limit.origin.clone());
+        }
+        all
+    }
+
+    fn answers(&self, request: &Request) -> Vec<OwnAnswer> {
+        let mut all = P::answers(&self.variant, &self.copy, request);
+        for one in &mut all {
+            one.origin = self.variant.applied.origin_of(&one.setting, one.origin.clone());
         }
         all
     }

@@ -6,6 +6,7 @@
 mod deployment;
 mod entry;
 pub mod looks;
+mod own;
 mod program;
 mod served;
 
@@ -16,6 +17,7 @@ use std::process::ExitStatus;
 
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
+use genkai_model::load::Request;
 use genkai_model::plan::{ConfigSource, Upgrade};
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
@@ -23,8 +25,11 @@ use genkai_model::transport::Transport;
 pub(crate) use deployment::READY_WITHIN;
 pub use deployment::{Certificate, Conditions, Deployment, Product, Startup, Variant};
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role};
+pub use own::OwnAnswer;
+pub(crate) use own::{carries, head, on_line};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
+pub(crate) use served::behind;
 pub use served::{Cost, Served, ServesFn};
 
 use crate::error::TargetError;
@@ -83,6 +88,11 @@ pub trait Prepared {
 
     /// Every limit of this configuration on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
+
+    /// What it answers itself of such requests, or may, as its configuration says; in the order in which it comes to it.
+    fn answers(&self, _request: &Request) -> Vec<OwnAnswer> {
+        Vec::new()
+    }
 
     /// Where the requests of the load go from it, as its configuration says; names that must be resolved are not among them.
     fn behind(&self) -> Vec<Endpoint> {

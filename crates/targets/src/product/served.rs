@@ -25,8 +25,47 @@ pub struct Cost {
     pub cores: u32,
 }
 
+/// Part of what processors can do for workers from which on they may fill because of the processors.
+const FED: f64 = 0.7;
+
+impl Cost {
+    /// Requests a second that so many workers answer, each one at a time, and that the processors can work for.
+    fn rates(&self, workers: f64) -> (f64, f64) {
+        let seconds = |time: Duration| time.as_secs_f64().max(1e-6);
+        (workers / seconds(self.service), f64::from(self.cores) / seconds(self.processor))
+    }
+
+    /// Whether the processors can keep so many workers busy with requests of this cost.
+    pub(crate) fn feeds(&self, workers: f64) -> bool {
+        let (answered, worked) = self.rates(workers);
+        answered <= FED * worked
+    }
+
+    /// What so many workers, `called` so with their number, answer, in words.
+    pub(crate) fn in_words(&self, workers: f64, called: &str) -> String {
+        let (answered, worked) = self.rates(workers);
+        format!(
+            "{called} / {:.0} ms a request (asked alone, before any load) = {answered:.0} requests/s at most (processors: {worked:.0})",
+            self.service.as_secs_f64() * 1e3
+        )
+    }
+}
+
+/// What can be seen of any server behind another, whoever it is; after its subject.
+pub(crate) mod behind {
+    /// The busiest thread of all its processes, as a share of a core.
+    pub(crate) const THREAD: &str = "thread_cpu_max";
+    /// Connections that its accept queue had no room for, cumulative.
+    pub(crate) const DROPS: &str = "listen_drops_total";
+    /// A thread that never waits has as much of a core, or more.
+    pub(crate) const FULL: f64 = 0.9;
+}
+
 /// A product as it runs.
 pub trait Served: Debug + Send {
+    /// What people call it, in one word.
+    fn product(&self) -> &'static str;
+
     /// Who it is, in a few words.
     fn told(&self) -> String;
 

@@ -1,5 +1,7 @@
 //! What is trusted, who we are.
 
+use std::io;
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +12,8 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
-    ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, WantsVerifier,
+    ClientConfig, ClientConnection, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    StreamOwned, WantsVerifier,
 };
 
 use super::trust::Trust;
@@ -52,6 +55,19 @@ impl Plan {
         };
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         Ok(Plan { config, name, resume: tls.resume })
+    }
+
+    /// One connection, its handshake made.
+    ///
+    /// # Errors
+    /// Those of the socket, and [`io::ErrorKind::InvalidData`] with what TLS says.
+    pub(crate) fn over(&self, stream: TcpStream) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+        let session = ClientConnection::new(Arc::new(self.config.clone()), self.name.clone());
+        let mut secured = StreamOwned::new(session.map_err(io::Error::other)?, stream);
+        while secured.conn.is_handshaking() {
+            secured.conn.complete_io(&mut secured.sock)?;
+        }
+        Ok(secured)
     }
 }
 

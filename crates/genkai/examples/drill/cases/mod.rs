@@ -1,6 +1,7 @@
 //! The drill's cases: faults that are put into a system on purpose, and what a diagnosis must say of each. This is the one list;
 //! the test suite runs some of it.
 
+mod answers;
 mod apache;
 mod backend;
 mod caches;
@@ -243,7 +244,8 @@ const TWO_ENDS: &str = "the backend takes longer than the proxy waits: either of
 pub(crate) fn all() -> &'static [Case] {
     static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let proxies = [nginx::cases(), apache::cases(), haproxy::cases(), caddy::cases(), websocket::cases()];
-        let others = [caches::cases(), backend::cases(), rooms::cases(), kernel::cases(), innocent::cases()];
+        let others =
+            [answers::cases(), caches::cases(), backend::cases(), rooms::cases(), kernel::cases(), innocent::cases()];
         proxies.into_iter().chain(others).flatten().collect()
     });
     &ALL

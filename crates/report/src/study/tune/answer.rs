@@ -4,7 +4,7 @@ use genkai_model::evidence::metric;
 use genkai_model::finding::{
     Answer, Break, Cause, Caveat, Confidence, Decision, Evidence, Pairing, Predicted, ProposedChange, Stop, Verdict,
 };
-use genkai_model::limit::Law;
+use genkai_model::limit::{Law, Origin};
 
 use super::{cause, client};
 use crate::context::Context;
@@ -209,7 +209,15 @@ fn named(p: &Predicted) -> String {
 
 fn likely(v: &Verdict) -> Option<String> {
     let cause = v.causes.iter().rev().find(|c| c.confidence != Confidence::Refuted)?;
-    Some(words::setting(&cause.limit.setting, &cause.limit.value))
+    let limit = &cause.limit;
+    let setting = words::setting(&limit.setting, &limit.value);
+    // What no setting lifts is looked for in the file.
+    match &limit.origin {
+        Origin::File { path, line } if limit.remedy.is_none() => {
+            Some(format!("{setting} ({}:{line})", clean::line(&path.display().to_string())))
+        }
+        _ => Some(setting),
+    }
 }
 
 fn tried(v: &Verdict) -> String {

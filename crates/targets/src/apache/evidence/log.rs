@@ -36,6 +36,10 @@ pub mod signature {
     /// Every thread of one child is busy (event, at level debug): it accepts no more, and connections that its clients keep
     /// may be closed, although other children have room.
     pub const CHILD_FULL: &str = "apache.child_full";
+    /// `Require` denied access: 403.
+    pub const DENIED: &str = "apache.denied";
+    /// `Deny` of mod_access_compat did.
+    pub const DENIED_COMPAT: &str = "apache.denied.compat";
     /// A child process died of a signal.
     pub const CHILD_DIED: &str = "apache.child_died";
     /// A child process could not be forked.
@@ -63,6 +67,8 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH01110", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading response
     ("AH01588", signature::BODY_TOO_LARGE),      // modules/http/http_filters.c: ap_http_filter
     ("AH01591", signature::BODY_TOO_LARGE),      // http_filters.c: read past the limit
+    ("AH01630", signature::DENIED),              // modules/aaa/mod_authz_core.c: authorize_user_core
+    ("AH01797", signature::DENIED_COMPAT),       // modules/aaa/mod_access_compat.c: check_dir_access
     ("AH00051", signature::CHILD_DIED),          // server/mpm_unix.c: ap_process_child_status
     ("AH00052", signature::CHILD_DIED),          // the same, without a core dump
     ("AH00159", signature::FORK_FAILED),         // prefork.c

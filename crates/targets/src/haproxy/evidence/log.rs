@@ -36,6 +36,11 @@ pub mod signature {
     pub const DESCRIPTORS: &str = "haproxy.descriptors";
     /// No local port is left towards a server.
     pub const PORTS: &str = "haproxy.ports";
+
+    /// A rule on this line of a copy answered the request, or ended it.
+    pub fn of_rule(file: &str, line: usize) -> String {
+        format!("haproxy.rule.{file}:{line}")
+    }
 }
 
 /// Messages of HAProxy itself (2.6; file named).
@@ -53,16 +58,22 @@ pub(crate) struct Session<'a> {
     pub(crate) state: &'a str,
     /// The status that the client got; `-` in TCP mode.
     pub(crate) status: &'a str,
+    /// The rule that ended it, as `FILE:LINE` of a copy; none where no rule did, or HAProxy cannot tell.
+    pub(crate) rule: Option<(&'a str, usize)>,
     /// The request target.
     pub(crate) target: &'a str,
 }
 
 impl<'a> Session<'a> {
-    /// `session STATE status=S queue=Q node=N target=T`; none for any other line.
+    /// `session STATE status=S queue=Q node=N rule=FILE:LINE target=T`, of which older versions tell no rule; none for any other line.
     pub(crate) fn read(line: &'a str) -> Option<Session<'a>> {
         let words: Vec<&str> = line.split(' ').collect();
-        let [LINE, state, status, _queue, _node, target, ..] = words[..] else { return None };
-        Some(Session { state, status: status.strip_prefix("status=")?, target })
+        let [LINE, state, status, _queue, _node, ref rest @ ..] = words[..] else { return None };
+        let rule = rest.first().and_then(|word| word.strip_prefix("rule="));
+        let target = rest.get(usize::from(rule.is_some()))?;
+        let rule =
+            rule.and_then(|rule| rule.rsplit_once(':')).and_then(|(file, line)| Some((file, line.parse().ok()?)));
+        Some(Session { state, status: status.strip_prefix("status=")?, rule, target })
     }
 }
 
@@ -81,7 +92,13 @@ pub(crate) fn unanswered(state: &str) -> Option<(char, char)> {
 
 /// Lines of one interval, alike ones as one.
 pub(crate) fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
-    log_lines::aggregate(SUBJECT, lines.into_iter().filter(|l| !chatter(l)), parsed)
+    let mut all = log_lines::aggregate(SUBJECT, lines.into_iter().filter(|l| !chatter(l)), parsed);
+    for line in &mut all {
+        // The rule is known by its line in the copy, which means nothing to the user.
+        let words = line.text.split(' ').filter(|word| !(line.text.starts_with(LINE) && word.starts_with("rule=")));
+        line.text = words.collect::<Vec<_>>().join(" ");
+    }
+    all
 }
 
 /// What HAProxy says at every start.
@@ -99,6 +116,10 @@ fn parsed(line: &str) -> ParsedLine<'_> {
 
 fn of_session(session: Session<'_>) -> Option<String> {
     let (cause, at) = unanswered(session.state)?;
+    // `P` and `L` are HAProxy's own (configuration manual 8.5), before a server was asked.
+    if let (Some((file, line)), 'P' | 'L', 'R' | 'T') = (session.rule, cause, at) {
+        return Some(signature::of_rule(file, line));
+    }
     let known = match (cause, at, session.status) {
         ('s' | 'c', 'D', "101" | "-") => signature::TUNNEL_SILENT,
         ('s', 'H', _) => signature::SERVER_SILENT,
@@ -133,6 +154,10 @@ mod tests {
             ("session cD status=101 queue=0 node=s1 target=/", Some(signature::TUNNEL_SILENT)),
             ("session cR status=408 queue=0 node=<NOSRV> target=<BADREQ>", Some(signature::CLIENT_SILENT)),
             ("session CD status=200 queue=0 node=s1 target=/", None),
+            ("session PR status=403 queue=0 node=<NOSRV> rule=000-h.cfg:7 target=/", Some("haproxy.rule.000-h.cfg:7")),
+            ("session PT status=500 queue=0 node=<NOSRV> rule=000-h.cfg:8 target=/", Some("haproxy.rule.000-h.cfg:8")),
+            ("session SC status=503 queue=0 node=s1 rule=000-h.cfg:7 target=/", Some(signature::SERVER_REFUSED)),
+            ("session PR status=400 queue=0 node=<NOSRV> rule=-:- target=<BADREQ>", None),
             ("session -- status=200 queue=0 node=s1 target=/reached process FD limit", None),
             (
                 "Proxy f reached process FD limit (maxsock=60). Please check 'ulimit-n' and restart.",

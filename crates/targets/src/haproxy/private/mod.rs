@@ -13,11 +13,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
+use genkai_model::limit::Origin;
 
-use super::config::{Config, FileId};
+use super::config::{Config, FileId, Found};
 use super::evidence::Names;
 use super::route::{Address, Route};
 use crate::files::{CopyError, CopyOptions, Edit, Origins, flat, folders, renamed, save};
+use crate::product::on_line;
 use changes::Changes;
 use genkai_place::port;
 use genkai_place::scratch::Scratch;
@@ -49,6 +51,16 @@ impl Private {
     /// The statistics socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.sockets.path().join("stats")
+    }
+
+    /// Where a line of the copy that runs is written in the user's files.
+    pub(crate) fn place(&self, found: &Found) -> Origin {
+        let copy = &self.running.file(found.file).path;
+        let original = self.files.iter().find(|(mine, _)| mine == copy).map(|(_, users)| users);
+        match (original, self.origins.line(copy, found.line)) {
+            (Some(path), Some(line)) => on_line(path, line),
+            _ => Origin::Given,
+        }
     }
 
     /// A message of HAProxy's (`parsing [FILE:LINE] : ...`) as ` in FILE:LINE: ...` of the user's files.

@@ -34,6 +34,8 @@ const GLOBAL: &[&str] = &[
     "tune.ssl.keylog",
     "set-dumpable",
 ];
+/// The first version that can tell which rule ended a request.
+const RULES: (u32, u32, u32) = (2, 6, 0);
 /// Whom it runs as: kept where HAProxy starts as root.
 const USER: &[&str] = &["user", "group", "uid", "gid"];
 /// Lines of proxies about logs and mail.
@@ -98,8 +100,11 @@ fn proxy(config: &Config, changes: &mut Changes<'_>, section: &Section) {
         return;
     }
     let http = config.value(section, "mode").is_some_and(|f| f.arg(0) == Some("http"));
-    let status = if http { "status=%ST queue=%bq node=%s target=%HU" } else { "status=- queue=%bq node=%s target=-" };
-    let format = format!("log-format \"{LINE} %ts {status}\"");
+    let (status, target) = if http { ("%ST", "%HU") } else { ("-", "-") };
+    // Which rule ended it, by its file's name and line (configuration manual 7.3.2, `last_rule_file`).
+    let rule =
+        if config.reading().version >= RULES { "rule=%[last_rule_file,field(-1,/)]:%[last_rule_line] " } else { "" };
+    let format = format!("log-format \"{LINE} %ts status={status} queue=%bq node=%s {rule}target={target}\"");
     match section.is_front() {
         true => changes.add(section, &["log global", &format, "option dontlog-normal"]),
         false => changes.add(section, &["log global"]),

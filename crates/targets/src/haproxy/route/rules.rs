@@ -52,6 +52,18 @@ const HARMLESS: [&str; 17] = [
 /// What the names of others begin with: `set-var(x)`, `sc-inc-gpc0(0)`, `track-sc1`.
 const BEGIN: [&str; 3] = ["set-", "sc-", "track-sc"];
 
+/// The action by which a rule ends requests, and how many of its words name it; none for any other line.
+pub(in crate::haproxy) fn final_action(rule: &Found) -> Option<(&str, usize)> {
+    let (action, words) = match rule.name() {
+        "redirect" => ("redirect", 1),
+        "tcp-request" => (rule.arg(1)?, 3),
+        "http-request" => (rule.arg(0)?, 2),
+        _ => return None,
+    };
+    let action = action.split(['(', ',']).next()?;
+    ENDS.contains(&action).then_some((action, words))
+}
+
 impl Effect {
     /// Of the action that stands as argument `at` of a rule; `redirect` is its own action.
     fn of(rule: &Found, at: usize) -> Effect {

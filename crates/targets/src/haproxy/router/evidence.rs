@@ -77,7 +77,7 @@ enum Line {
 
 /// Its form: see `config`.
 fn read(line: &str) -> Line {
-    let Some(Session { state, status, target }) = Session::read(line) else { return Line::Other };
+    let Some(Session { state, status, target, .. }) = Session::read(line) else { return Line::Other };
     let known = match status {
         "101" => ender(state).map(|by| Line::Ended(by, member(target))),
         _ => refusal(state, status).map(Line::Refused),

@@ -41,6 +41,8 @@ pub struct Way<'a> {
     paged: bool,
     /// Whether `return` has given a text to its status.
     text: bool,
+    /// The directive by which nginx answered itself first, with the status that it gave; an `error_page` may have led on from there.
+    pub by: Option<(Found<'a>, u16)>,
 }
 
 impl<'a> Way<'a> {
@@ -145,13 +147,13 @@ enum Next<'a> {
 }
 
 /// How a block's rewriting ends.
-enum Rewritten {
+enum Rewritten<'a> {
     /// It stays where it is.
     Here,
     /// The path is another one.
     Again,
-    /// It is answered; whether an `error_page` may take its place.
-    Answered(u16, bool),
+    /// It is answered, by a directive; whether an `error_page` may take its place.
+    Answered(u16, bool, Found<'a>),
     /// Not known where it leads.
     Lost(String),
 }
@@ -170,6 +172,7 @@ struct Walk<'a, 'o> {
     /// Changes of location so far.
     changes: usize,
     text: bool,
+    by: Option<(Found<'a>, u16)>,
 }
 
 impl<'a, 'o> Walk<'a, 'o> {
@@ -186,6 +189,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             changed: false,
             changes: 0,
             text: false,
+            by: None,
         }
     }
 
@@ -209,6 +213,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             variables: self.variables,
             paged: self.paged,
             text: self.text,
+            by: self.by,
         }
     }
 
@@ -216,7 +221,7 @@ impl<'a, 'o> Walk<'a, 'o> {
         let server = self.variables.server.clone();
         match self.rewrite(&server) {
             Rewritten::Here | Rewritten::Again => Next::Locate,
-            Rewritten::Answered(status, may) => self.answered(status, may),
+            Rewritten::Answered(status, may, found) => self.answered(status, may, &found),
             Rewritten::Lost(why) => Next::Lost(why),
         }
     }
@@ -233,8 +238,8 @@ impl<'a, 'o> Walk<'a, 'o> {
         }
         let mut within = [self.variables.server.clone()].into_iter().chain(chain.clone());
         if let Some(found) = within.find_map(|block| slash(&block, &path)) {
-            self.chain = vec![found];
-            return self.answered(301, false);
+            self.chain = vec![found.clone()];
+            return self.answered(301, false, &found);
         }
         Next::At(chain)
     }
@@ -243,9 +248,9 @@ impl<'a, 'o> Walk<'a, 'o> {
         self.entry.get_or_insert_with(|| chain.clone());
         self.chain.clone_from(&chain);
         let inner = chain.last().cloned();
-        let is_internal = inner.as_ref().is_some_and(|l| l.inside().iter().any(|f| f.directive.is("internal")));
-        if is_internal && !self.internal {
-            return self.answered(404, true);
+        let internal = inner.as_ref().and_then(|l| l.inside().into_iter().find(|f| f.directive.is("internal")));
+        if let Some(found) = internal.filter(|_| !self.internal) {
+            return self.answered(404, true, &found);
         }
         let rewritten = inner.as_ref().map_or(Rewritten::Here, |block| self.rewrite(block));
         match rewritten {
@@ -254,7 +259,7 @@ impl<'a, 'o> Walk<'a, 'o> {
                 self.changes += 1;
                 Next::Locate
             }
-            Rewritten::Answered(status, may) => self.answered(status, may),
+            Rewritten::Answered(status, may, found) => self.answered(status, may, &found),
             Rewritten::Lost(why) => Next::Lost(why),
         }
     }
@@ -293,7 +298,7 @@ impl<'a, 'o> Walk<'a, 'o> {
         let status = code.parse().ok()?;
         error_page(&self.chain, &self.variables.server, status).filter(|_| !self.paged)?;
         let missing = self.oracle.ask(format!("whether the file is there, which try_files at {} asks", tried.place()));
-        missing.then(|| self.answered(status, true))
+        missing.then(|| self.answered(status, true, tried))
     }
 
     /// An internal redirect: to a named location, or another path.
@@ -359,7 +364,8 @@ impl<'a, 'o> Walk<'a, 'o> {
     }
 
     /// A status that nginx makes itself; an `error_page` may send the request on.
-    fn answered(&mut self, status: u16, may: bool) -> Next<'a> {
+    fn answered(&mut self, status: u16, may: bool, by: &Found<'a>) -> Next<'a> {
+        self.by.get_or_insert_with(|| (by.clone(), status));
         let page = error_page(&self.chain, &self.variables.server, status);
         match page.filter(|_| may && !self.paged) {
             Some(page) if !page.to.contains("://") => self.page(&page, status),
@@ -380,7 +386,7 @@ impl<'a, 'o> Walk<'a, 'o> {
     }
 
     /// Runs the rewriting of a block.
-    fn rewrite(&mut self, block: &Found<'a>) -> Rewritten {
+    fn rewrite(&mut self, block: &Found<'a>) -> Rewritten<'a> {
         self.changed = false;
         match self.directives(block) {
             Some(ended) => ended,
@@ -390,7 +396,7 @@ impl<'a, 'o> Walk<'a, 'o> {
     }
 
     /// The directives of a block in order; none: none of them ends it.
-    fn directives(&mut self, block: &Found<'a>) -> Option<Rewritten> {
+    fn directives(&mut self, block: &Found<'a>) -> Option<Rewritten<'a>> {
         block.inside().iter().find_map(|found| match found.directive.name() {
             b"set" => self.set(found),
             b"break" => Some(Rewritten::Here),
@@ -401,13 +407,13 @@ impl<'a, 'o> Walk<'a, 'o> {
         })
     }
 
-    fn set(&mut self, found: &Found<'a>) -> Option<Rewritten> {
+    fn set(&mut self, found: &Found<'a>) -> Option<Rewritten<'a>> {
         let value = self.variables.value(&found.arg(1).unwrap_or_default());
         self.variables.assign(&found.arg(0)?, value);
         None
     }
 
-    fn condition(&mut self, found: &Found<'a>) -> Option<Rewritten> {
+    fn condition(&mut self, found: &Found<'a>) -> Option<Rewritten<'a>> {
         let inside = found.inside();
         let idle = |f: &Found<'_>| f.directive.name().starts_with(b"add_header") || f.directive.is("access_log");
         let holds = self
@@ -427,7 +433,7 @@ impl<'a, 'o> Walk<'a, 'o> {
     }
 
     /// `rewrite PATTERN REPLACEMENT [last|break|redirect|permanent]`.
-    fn replaced(&mut self, found: &Found<'a>) -> Option<Rewritten> {
+    fn replaced(&mut self, found: &Found<'a>) -> Option<Rewritten<'a>> {
         let args = found.args();
         let [pattern, to, flag @ ..] = &args[..] else { return None };
         let lost = |what: &str| Some(Rewritten::Lost(format!("{what} `rewrite` at {}", found.place())));
@@ -439,9 +445,9 @@ impl<'a, 'o> Walk<'a, 'o> {
         let flag = flag.first().map(String::as_str);
         let away = ["http://", "https://", "$scheme"].iter().any(|start| to.starts_with(start));
         match flag {
-            Some("permanent") => return Some(Rewritten::Answered(301, false)),
-            Some("redirect") => return Some(Rewritten::Answered(302, false)),
-            _ if away => return Some(Rewritten::Answered(302, false)),
+            Some("permanent") => return Some(Rewritten::Answered(301, false, found.clone())),
+            Some("redirect") => return Some(Rewritten::Answered(302, false, found.clone())),
+            _ if away => return Some(Rewritten::Answered(302, false, found.clone())),
             _ => {}
         }
         self.go(to);
@@ -476,10 +482,10 @@ pub(in crate::nginx) const ITSELF: [&str; 5] =
     ["stub_status", "empty_gif", "content_by_lua_block", "content_by_lua_file", "js_content"];
 
 /// `return CODE [TEXT]`, `return URL`: without a text an `error_page` may take its place.
-fn returned(found: &Found<'_>) -> Rewritten {
+fn returned<'a>(found: &Found<'a>) -> Rewritten<'a> {
     let args = found.args();
     match args.first().and_then(|code| code.parse().ok()) {
-        Some(code) => Rewritten::Answered(code, args.len() == 1 && code >= 300),
-        None => Rewritten::Answered(302, false),
+        Some(code) => Rewritten::Answered(code, args.len() == 1 && code >= 300, found.clone()),
+        None => Rewritten::Answered(302, false, found.clone()),
     }
 }

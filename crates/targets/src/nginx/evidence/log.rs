@@ -57,6 +57,8 @@ pub mod signature {
     pub const DISK_FULL: &str = "nginx.disk_full";
     /// Memory could not be had.
     pub const MEMORY: &str = "nginx.memory";
+    /// `allow` and `deny` refused a client: 403.
+    pub const FORBIDDEN: &str = "nginx.forbidden";
     /// A worker process died of a signal.
     pub const WORKER_DIED: &str = "nginx.worker_died";
 
@@ -102,6 +104,8 @@ const KNOWN: &[(&str, &str)] = &[
     (signature::UPSTREAM_HEADER, r"^upstream sent too big header"),
     // src/http/ngx_http_core_module.c, src/http/ngx_http_request_body.c
     (signature::BODY_TOO_LARGE, r"^client intended to send too large (?:chunked )?body"),
+    // src/http/modules/ngx_http_access_module.c: ngx_http_access_found
+    (signature::FORBIDDEN, r"^access forbidden by rule"),
     // src/http/modules/ngx_http_limit_conn_module.c; a dry run refuses nothing
     (signature::LIMIT_CONN, r#"^limiting connections by zone "([^"]*)""#),
     // src/http/modules/ngx_http_limit_req_module.c

@@ -1,0 +1,186 @@
+//! Rules that answer a request by its path: those of mod_rewrite that forbid or redirect, and `Redirect` of mod_alias.
+
+use genkai_model::load::Request;
+use regex::RegexBuilder;
+
+use super::config::{Config, Found};
+use super::route::{Route, under};
+
+/// A rule that answers.
+#[derive(Debug)]
+pub(super) struct Sent<'c> {
+    pub(super) found: &'c Found,
+    pub(super) status: u16,
+    /// Whether it surely does.
+    pub(super) certain: bool,
+    /// How many conditions it has.
+    pub(super) conditions: usize,
+}
+
+/// The rules that may answer this request, in order.
+pub(super) fn answers<'c>(config: &'c Config, route: &Route<'_>, request: &Request) -> Vec<Sent<'c>> {
+    let path = request.path.split('?').next().unwrap_or_default();
+    let mut all = rewriting(config, route, request, path);
+    // mod_proxy looks at a path before mod_alias does (modules/proxy/mod_proxy.c: proxy_trans).
+    if route.pass(config, path).is_none() && !all.iter().any(|sent| sent.certain) {
+        all.extend(redirects(config, route, path));
+    }
+    all
+}
+
+/// Directives of the virtual host itself, or of the main server where there is none, outside of sections.
+fn own<'c>(config: &'c Config, route: &Route<'_>, names: &[&str]) -> Vec<&'c Found> {
+    let host = route.host;
+    let is = |found: &&Found| {
+        found.host() == host
+            && found.context.len() == usize::from(host.is_some())
+            && names.contains(&found.name.as_str())
+    };
+    config.found().iter().filter(is).collect()
+}
+
+/// Rules of mod_rewrite; those of a virtual host stand alone (`RewriteOptions Inherit` is told as not sure).
+fn rewriting<'c>(config: &'c Config, route: &Route<'_>, request: &Request, path: &str) -> Vec<Sent<'c>> {
+    let on = own(config, route, &["rewriteengine"]).pop();
+    if !on.is_some_and(|found| found.arg(0).is_some_and(|value| value.eq_ignore_ascii_case("on"))) {
+        return Vec::new();
+    }
+    let mut sure = own(config, route, &["rewriteoptions"]).is_empty();
+    let (mut all, mut conditions) = (Vec::new(), Vec::new());
+    for found in own(config, route, &["rewritecond", "rewriterule"]) {
+        if found.name == "rewritecond" {
+            conditions.push(found);
+            continue;
+        }
+        let conditions = std::mem::take(&mut conditions);
+        let flags = flags(found);
+        let holds = matches(found.arg(0).unwrap_or_default(), path, has(&flags, &["nc", "nocase"]))
+            .and_then(|holds| if holds { all_hold(&conditions, config, route, request) } else { Some(false) });
+        if holds == Some(false) {
+            continue;
+        }
+        let to = found.arg(1).filter(|to| *to != "-");
+        if let Some(status) = status(&flags, to) {
+            let certain = sure && holds == Some(true);
+            all.push(Sent { found, status, certain, conditions: conditions.len() });
+            if certain {
+                break;
+            }
+        } else if to.is_some() || has(&flags, &["l", "last", "end", "s", "skip", "c", "chain", "n", "next"]) {
+            // The path is another one from here on, or rules are left out.
+            sure = false;
+        }
+    }
+    all
+}
+
+/// The flags of a rule, `[F,L]`.
+fn flags(found: &Found) -> Vec<String> {
+    let last = found.args.get(2).map_or("", String::as_str);
+    let inside = last.trim_start_matches('[').trim_end_matches(']');
+    inside.split(',').map(|flag| flag.trim().to_ascii_lowercase()).collect()
+}
+
+fn has(flags: &[String], names: &[&str]) -> bool {
+    flags.iter().any(|flag| names.contains(&flag.split('=').next().unwrap_or_default()))
+}
+
+/// The status that flags give (modules/mappers/mod_rewrite.c: cmd_rewriterule_setflag); an absolute address redirects by itself.
+fn status(flags: &[String], to: Option<&str>) -> Option<u16> {
+    if has(flags, &["f", "forbidden"]) {
+        return Some(403);
+    }
+    if has(flags, &["g", "gone"]) {
+        return Some(410);
+    }
+    if has(flags, &["p", "proxy"]) {
+        return None;
+    }
+    let written = flags.iter().find_map(|flag| match flag.split_once('=') {
+        Some(("r" | "redirect", "permanent")) => Some(301),
+        Some(("r" | "redirect", "temp")) => Some(302),
+        Some(("r" | "redirect", "seeother")) => Some(303),
+        Some(("r" | "redirect", code)) => code.parse().ok(),
+        _ => (flag == "r" || flag == "redirect").then_some(302),
+    });
+    let away = || to.is_some_and(|to| to.starts_with("http://") || to.starts_with("https://"));
+    written.or_else(|| away().then_some(302))
+}
+
+/// Whether a pattern, `!` before it for not, is in a text; none: it needs PCRE.
+fn matches(pattern: &str, text: &str, blind: bool) -> Option<bool> {
+    let (not, pattern) = pattern.strip_prefix('!').map_or((false, pattern), |pattern| (true, pattern));
+    let regex = RegexBuilder::new(pattern).case_insensitive(blind).build().ok()?;
+    Some(regex.is_match(text) != not)
+}
+
+/// Whether conditions hold, of which `[OR]` joins one to the next; none: not known.
+fn all_hold(conditions: &[&Found], config: &Config, route: &Route<'_>, request: &Request) -> Option<bool> {
+    let (mut all, mut any) = (Some(true), Some(false));
+    for found in conditions {
+        let holds = holds(found, config, route, request);
+        any = either(any, holds);
+        if !has(&flags(found), &["or", "ornext"]) {
+            all = either(all.map(|b| !b), any.map(|b| !b)).map(|b| !b);
+            any = Some(false);
+        }
+    }
+    all
+}
+
+/// Of two of which one is enough.
+fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
+    match (one, other) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (Some(false), Some(false)) => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether one condition holds; none: something else decides it than the request and the configuration.
+fn holds(found: &Found, config: &Config, route: &Route<'_>, request: &Request) -> Option<bool> {
+    let value = match found.arg(0)? {
+        "%{HTTPS}" => if route.is_tls(config) { "on" } else { "off" }.to_owned(),
+        "%{REQUEST_URI}" => request.path.split('?').next()?.to_owned(),
+        "%{QUERY_STRING}" => request.path.split_once('?').map_or("", |(_, query)| query).to_owned(),
+        "%{REQUEST_METHOD}" => request.method.clone(),
+        "%{HTTP_HOST}" => request.host.clone(),
+        "%{SERVER_NAME}" => request.host.split(':').next()?.to_owned(),
+        _ => return None,
+    };
+    let (blind, pattern) = (has(&flags(found), &["nc", "nocase"]), found.arg(1)?);
+    let (not, plain) = pattern.strip_prefix('!').map_or((false, pattern), |pattern| (true, pattern));
+    match plain.chars().next() {
+        Some('=') => {
+            let same = if blind { value.eq_ignore_ascii_case(&plain[1..]) } else { value == plain[1..] };
+            Some(same != not)
+        }
+        Some('-' | '<' | '>') => None,
+        _ => matches(pattern, &value, blind),
+    }
+}
+
+/// `Redirect` and its kind (modules/mappers/mod_alias.c): the first whose path holds.
+fn redirects<'c>(config: &'c Config, route: &Route<'_>, path: &str) -> Option<Sent<'c>> {
+    let names = ["redirect", "redirectpermanent", "redirecttemp", "redirectmatch"];
+    let own = own(config, route, &names).into_iter();
+    let global =
+        config.found().iter().filter(|f| route.host.is_some() && f.is_global() && names.contains(&f.name.as_str()));
+    own.chain(global).find_map(|found| {
+        let code = |word: &str| match word {
+            "permanent" => Some(301),
+            "temp" => Some(302),
+            "seeother" => Some(303),
+            "gone" => Some(410),
+            number => number.parse().ok(),
+        };
+        let (status, rest) = match (found.name.as_str(), found.arg(0).and_then(code)) {
+            ("redirect" | "redirectmatch", Some(code)) => (code, &found.args[1..]),
+            ("redirectpermanent", _) => (301, &found.args[..]),
+            _ => (302, &found.args[..]),
+        };
+        let of = rest.first()?;
+        let holds = if found.name == "redirectmatch" { matches(of, path, false) } else { Some(under(path, of)) };
+        (holds != Some(false)).then_some(Sent { found, status, certain: holds == Some(true), conditions: 0 })
+    })
+}

@@ -1,0 +1,101 @@
+//! Which directives of sections are in force for a request (httpd.apache.org/docs/2.4/sections.html): of the sections that hold it, in the
+//! order in which they are merged.
+
+use genkai_model::load::Request;
+use regex::Regex;
+
+use super::config::{Config, Found, Section};
+use super::route::{Route, under};
+
+/// A request, and what is known of its way.
+pub(super) struct Within<'w> {
+    pub(super) config: &'w Config,
+    pub(super) route: &'w Route<'w>,
+    pub(super) request: &'w Request,
+    /// Without its query.
+    pub(super) path: &'w str,
+    /// Whether it is passed to a backend: what is said of files does not hold then.
+    pub(super) passed: bool,
+}
+
+/// A directive that holds for a request, and whether that is sure.
+pub(super) struct Held<'w> {
+    pub(super) found: &'w Found,
+    pub(super) sure: bool,
+}
+
+/// Sections that say how demands are joined, not where they hold.
+const JOINING: [&str; 3] = ["requireall", "requireany", "requirenone"];
+
+impl<'w> Within<'w> {
+    /// The directives of these names of the section that is merged last of those that have any.
+    pub(super) fn in_force(&self, names: &[&str]) -> Vec<Held<'w>> {
+        let mut best: (u8, Vec<Held<'w>>) = (0, Vec::new());
+        let mut section = None;
+        for found in self.config.found().iter().filter(|found| names.contains(&found.name.as_str())) {
+            let Some((rank, sure)) = self.rank(found) else { continue };
+            let own = found.context.iter().rev().find(|s| !JOINING.contains(&s.name.as_str())).map(|s| s.index);
+            if rank > best.0 || rank == best.0 && section != Some(own) {
+                (best, section) = ((rank, Vec::new()), Some(own));
+            }
+            if rank == best.0 {
+                best.1.push(Held { found, sure });
+            }
+        }
+        best.1
+    }
+
+    /// When a directive is merged, later ones with more; none: it does not hold. And whether it surely does.
+    fn rank(&self, found: &Found) -> Option<(u8, bool)> {
+        let host = found.host();
+        if host.is_some() && host != self.route.host {
+            return None;
+        }
+        let (mut kind, mut sure) = (1, true);
+        for section in found.context.iter().filter(|section| section.name != "virtualhost") {
+            let (its, holds) = self.holds(section)?;
+            kind = kind.max(its);
+            sure &= holds;
+        }
+        Some((2 * kind + u8::from(host.is_some()), sure))
+    }
+
+    /// Whether a section holds the request: when it is merged, and whether it surely does. None: it does not.
+    fn holds(&self, section: &Section) -> Option<(u8, bool)> {
+        let first = section.args.first().map_or("", String::as_str);
+        let (pattern, of) = match first {
+            "~" => (true, section.args.get(1).map_or("", String::as_str)),
+            of => (section.name.ends_with("match"), of),
+        };
+        let matched = |text: &str, kind: u8| match Regex::new(of).map(|regex| regex.is_match(text)) {
+            Ok(false) => None,
+            is => Some((kind, is.is_ok())),
+        };
+        match section.name.as_str() {
+            "location" | "locationmatch" if pattern => matched(self.path, 4),
+            "location" => under(self.path, of).then_some((4, true)),
+            "proxy" if !pattern && of == "*" => self.passed.then_some((2, true)),
+            "proxy" | "proxymatch" => self.passed.then_some((2, false)),
+            "directory" if !pattern && !self.passed => {
+                self.file().is_some_and(|file| under(&file, of)).then_some((2, true))
+            }
+            "directory" | "directorymatch" | "files" | "filesmatch" => (!self.passed).then_some((3, false)),
+            "limit" => self.is_among(&section.args).then_some((1, true)),
+            "limitexcept" => (!self.is_among(&section.args)).then_some((1, true)),
+            name if JOINING.contains(&name) => Some((1, true)),
+            _ => Some((5, false)),
+        }
+    }
+
+    /// The file that a request is for, without aliases.
+    fn file(&self) -> Option<String> {
+        let root = self.route.of_host(self.config, &["documentroot"])?.arg(0)?;
+        Some(format!("{}{}", root.trim_end_matches('/'), self.path))
+    }
+
+    /// GET stands for HEAD, too.
+    fn is_among(&self, methods: &[String]) -> bool {
+        let own = self.request.method.to_ascii_uppercase();
+        methods.iter().any(|method| *method == own || method == "GET" && own == "HEAD")
+    }
+}

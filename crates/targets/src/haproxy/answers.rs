@@ -1,0 +1,103 @@
+//! What HAProxy answers itself: rules that refuse, answer or redirect a request, its own pages, and heads that fit no buffer.
+
+use genkai_model::load::Request;
+
+use super::config::{Config, Found};
+use super::evidence::signature;
+use super::private::Private;
+use super::route::{Route, final_action};
+use super::settings::{TUNE_BUFSIZE, in_force, value};
+use crate::files::Requests;
+use crate::product::{OwnAnswer, head};
+
+/// What of a buffer is kept free for headers that rules add (`tune.maxrewrite`, configuration manual 3.2).
+const MAXREWRITE: u64 = 1024;
+
+/// What may answer these requests. Places are of the user's files, messages those that the copy writes.
+pub(super) fn own(copy: &Private, requests: &Requests, request: &Request) -> Vec<OwnAnswer> {
+    let config = &copy.running;
+    let Some(route) = Route::find(config, requests) else { return Vec::new() };
+    let refusing: Vec<&Found> = route.doubts.iter().copied().filter(|found| final_action(found).is_some()).collect();
+    let sure = route.answered.filter(|_| refusing.is_empty());
+    let rules = refusing.into_iter().chain(route.answered);
+    let mut all: Vec<OwnAnswer> = rules.filter_map(|found| of_rule(copy, found, sure == Some(found))).collect();
+    all.extend(too_large(config, requests, request));
+    if sure.is_none() {
+        all.extend(certificate(copy, &route));
+    }
+    all
+}
+
+/// A line with its place in the user's files.
+fn of(copy: &Private, found: &Found, words: usize) -> OwnAnswer {
+    let words_of = |from: usize, to: usize| {
+        let words: Vec<&str> = found.words[from.min(to)..to].iter().map(|word| word.value.as_str()).collect();
+        words.join(" ")
+    };
+    let (words, all) = (words.min(found.words.len()), found.words.len());
+    OwnAnswer::of(&words_of(0, words), words_of(words, all), copy.place(found))
+}
+
+fn of_rule(copy: &Private, found: &Found, certain: bool) -> Option<OwnAnswer> {
+    let condition = found.words.iter().any(|word| matches!(word.value.as_str(), "if" | "unless"));
+    let when = if certain {
+        "every such request"
+    } else if condition {
+        "its condition holds"
+    } else {
+        "no rule before it lets it pass"
+    };
+    let file = &copy.running.file(found.file).path;
+    let file = file.file_name().unwrap_or_default().to_string_lossy();
+    let logged = signature::of_rule(&file, found.line);
+    if found.is("monitor-uri") {
+        return Some(OwnAnswer { statuses: vec![200, 503], certain, when: when.to_owned(), ..of(copy, found, 1) });
+    }
+    let (action, words) = final_action(found)?;
+    Some(OwnAnswer {
+        statuses: statuses(found, action),
+        signature: Some(logged),
+        certain,
+        when: when.to_owned(),
+        ..of(copy, found, words)
+    })
+}
+
+/// The statuses that an action gives (configuration manual 4.2, `http-request`).
+fn statuses(found: &Found, action: &str) -> Vec<u16> {
+    let written = |words: &[&str]| {
+        let of = |word: &&str| found.option(0, word).and_then(|word| word.value.parse().ok());
+        words.iter().find_map(of)
+    };
+    match action {
+        "deny" => vec![written(&["deny_status", "status"]).unwrap_or(403)],
+        "tarpit" => vec![written(&["deny_status", "status"]).unwrap_or(500)],
+        "return" => vec![written(&["status"]).unwrap_or(200)],
+        "redirect" => vec![written(&["code"]).unwrap_or(302)],
+        "auth" => vec![401],
+        "use-service" => (200..600).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A head that does not fit a buffer: 400 (src/mux_h1.c).
+fn too_large(config: &Config, requests: &Requests, request: &Request) -> Option<OwnAnswer> {
+    let held = in_force(config, &TUNE_BUFSIZE, requests);
+    let held = held.parsed(|text| value::buffer(text, config.reading().version))?;
+    let (line, fields) = head(request);
+    let all = line + 2 + fields.iter().map(|field| field + 2).sum::<u64>() + 2;
+    (all > held.value.saturating_sub(MAXREWRITE)).then(|| OwnAnswer {
+        statuses: vec![400],
+        certain: all > held.value,
+        when: format!("the head has {all} bytes, a buffer {}", held.value),
+        ..OwnAnswer::of(TUNE_BUFSIZE.directive, held.written.clone(), held.origin.clone())
+    })
+}
+
+/// A listener that wants a certificate of the client's.
+fn certificate(copy: &Private, route: &Route<'_>) -> Option<OwnAnswer> {
+    let found = route.bind.found;
+    let wants = found.option(0, "verify").is_some_and(|word| word.value == "required") && route.bind.tls;
+    let when = "the client shows no certificate".to_owned();
+    wants.then(|| OwnAnswer { certain: true, when, ..of(copy, found, 1) })
+}

@@ -1,0 +1,100 @@
+//! What a server answers itself, so that no request reaches what stands behind it.
+
+use std::path::Path;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Law, Limit, Origin, Strength};
+
+use crate::limits::{at_once, errors, log};
+
+/// A directive by which a server answers requests itself, or may.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnAnswer {
+    /// Its name, e.g. `deny`.
+    pub setting: String,
+    /// Its arguments as written, e.g. `all`.
+    pub value: String,
+    /// Where it is written.
+    pub origin: Origin,
+    /// The statuses that it gives; empty: it ends the connection.
+    pub statuses: Vec<u16>,
+    /// The message of the server's log that only this directive makes; none: it says nothing when it answers.
+    pub signature: Option<String>,
+    /// Whether these requests are answered so whatever else is the case: the configuration and the requests alone say it.
+    pub certain: bool,
+    /// When it answers, as a clause.
+    pub when: String,
+}
+
+impl OwnAnswer {
+    /// Of the directive `setting` with these arguments, written there; to be completed with what it gives.
+    pub(crate) fn of(setting: &str, value: impl Into<String>, origin: Origin) -> OwnAnswer {
+        let (setting, value, when) = (setting.to_owned(), value.into(), "requests that it holds for".to_owned());
+        OwnAnswer { setting, value, origin, statuses: Vec::new(), signature: None, certain: false, when }
+    }
+
+    /// The directive as it is written, with its place.
+    pub fn named(&self) -> String {
+        let place = match &self.origin {
+            Origin::File { path, line } => format!("{}:{line}", path.display()),
+            Origin::Default(_) => "by default".to_owned(),
+            Origin::Given => "as given".to_owned(),
+            Origin::Machine(from) => from.clone(),
+        };
+        let written = format!("{} {}", self.setting, self.value);
+        format!("`{}` ({place})", written.trim_end())
+    }
+
+    /// As a limit of `product`, of which nobody gets beyond it where `all` requests are answered so; else its message in the log shows it.
+    /// None where what it gives is no failure.
+    pub fn limit(&self, product: &str, all: bool) -> Option<Limit> {
+        let kinds: Vec<ErrorKind> = match &self.statuses[..] {
+            [] => vec![ErrorKind::EofNew, ErrorKind::EofReused, ErrorKind::Reset, ErrorKind::ResetReused],
+            statuses => statuses.iter().filter_map(|status| ErrorKind::of_status(*status)).collect(),
+        };
+        let line = if let Origin::File { line, .. } = self.origin { format!(".{line}") } else { String::new() };
+        (!kinds.is_empty()).then(|| Limit {
+            value: self.value.clone(),
+            origin: self.origin.clone(),
+            caps: format!("{product} {} itself", self.gives()),
+            law: if all { at_once(0.0, 1.0) } else { Law::Unknown },
+            formula: format!("{}: {product} {} itself, and nothing behind it is asked", self.when, self.gives()),
+            signatures: self.signature.iter().map(|name| log(name, Strength::Decisive)).collect(),
+            symptom: errors(&kinds),
+            ..Limit::named(
+                &format!("{product}.answers.{}{line}", self.setting.replace(' ', "-")),
+                product,
+                &self.setting,
+            )
+        })
+    }
+
+    /// What it does, in words.
+    fn gives(&self) -> String {
+        match &self.statuses[..] {
+            [] => "ends the connection".to_owned(),
+            statuses => {
+                let statuses: Vec<String> = statuses.iter().map(u16::to_string).collect();
+                format!("answers {}", statuses.join(" or "))
+            }
+        }
+    }
+}
+
+/// The place of a line of a file.
+pub(crate) fn on_line(path: &Path, line: usize) -> Origin {
+    Origin::File { path: path.to_owned(), line }
+}
+
+/// Bytes of the lines of a request's head, without their ends: the request line, then each header field.
+pub(crate) fn head(request: &genkai_model::load::Request) -> (u64, Vec<u64>) {
+    let line = request.method.len() + request.path.len() + " HTTP/1.1 ".len();
+    let given = request.headers.iter().map(|(name, value)| name.len() + value.len());
+    let lengths = given.chain(["Host".len() + request.host.len()]).map(|n| (n + ": ".len()) as u64);
+    (line as u64, lengths.collect())
+}
+
+/// Whether a request carries a header field.
+pub(crate) fn carries(request: &genkai_model::load::Request, field: &str) -> bool {
+    request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(field))
+}

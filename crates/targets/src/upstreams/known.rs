@@ -1,0 +1,260 @@
+//! A server that is known by how it was started: its parts that cap it, as data, and what shows that one of them is full.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use genkai_model::error::ErrorKind;
+use genkai_model::evidence::LogLine;
+use genkai_model::limit::{Law, Limit, Origin, Signature, Strength, Symptom};
+use genkai_place::endpoint::Endpoint;
+use genkai_place::usage::Usage;
+
+use crate::limits::{SLOW, connections, counted, grew, reached};
+use crate::product::{Cost, Served, behind};
+use crate::settings::SourcedValue;
+
+/// Requests in service, as far as its places go; after its subject.
+const BUSY: &str = "busy";
+/// Connections that wait to be accepted; after its subject.
+const QUEUED: &str = "queued";
+/// Connections on which an answer is waited for, in service or waiting somewhere in it; after its subject.
+const ASKED: &str = "asked";
+/// Connections that it has accepted; after its subject.
+const CONNECTIONS: &str = "connections";
+/// Threads that serve requests; after its subject.
+const THREADS: &str = "threads_serving";
+
+/// A server.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// As people call it, in one word.
+    pub(super) product: &'static str,
+    /// Who it is, in a few words.
+    pub(super) told: String,
+    /// What caps it.
+    pub(super) parts: Vec<Part>,
+    /// Whether it keeps connections open on which nothing is asked.
+    pub(super) keeps: bool,
+    /// How the names of threads that serve begin (proc(5): at most 15 bytes), and how many so called do not.
+    pub(super) threads: Option<(String, u64)>,
+    /// Whether it is reached by a Unix socket.
+    pub(super) unix: bool,
+    /// What a request costs when nothing else is asked, where that was tried.
+    pub(super) cost: Option<Cost>,
+}
+
+/// A setting of it with its value in force.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// As the server calls it.
+    pub(super) setting: &'static str,
+    /// Its value.
+    pub(super) held: SourcedValue<u64>,
+    /// What it caps.
+    pub(super) caps: Caps,
+    /// How the value comes about, in words; empty: as it is written.
+    pub(super) made: String,
+    /// Where the law is written down.
+    pub(super) source: &'static str,
+}
+
+/// What a part caps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Caps {
+    /// Requests at once; so many more may wait to be accepted.
+    Requests(Option<u64>),
+    /// Requests at once; further ones are refused with 503.
+    Refused,
+    /// Connections at once; further ones wait to be accepted.
+    Connections,
+    /// Event loops, each of which computes on one core.
+    Loops,
+    /// Connections that wait to be accepted.
+    Queue,
+}
+
+impl Known {
+    /// The limit of one part.
+    fn limit(&self, part: &Part, subject: &str) -> Limit {
+        let Part { setting, held, source, .. } = part;
+        let id = format!("{subject}.{}.{}", self.product, setting.split(' ').next().unwrap_or_default());
+        let metric = |name: &str| format!("{subject}.{name}");
+        let named = Limit {
+            value: held.written.clone(),
+            origin: held.origin.clone(),
+            source: (*source).to_owned(),
+            ..Limit::named(&id, self.product, setting)
+        };
+        match part.caps {
+            Caps::Requests(queue) => self.requests(part, queue, &metric, named),
+            Caps::Refused => Limit {
+                caps: "requests that each of its processes takes at once; further ones are answered 503".to_owned(),
+                law: Law::Unknown,
+                formula: format!("{} at once in each process; {}", held.value, part.made),
+                signatures: vec![reached(&metric(ASKED), held.value as f64, Strength::Supports)],
+                symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
+                ..named
+            },
+            Caps::Connections => Limit {
+                caps: "connections that it has open at once; further ones wait to be accepted".to_owned(),
+                law: connections(held.value as f64, 1.0),
+                formula: format!("{} connections, idle ones too", held.value),
+                signatures: vec![reached(&metric(CONNECTIONS), held.value as f64, Strength::Supports)],
+                symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+                ..named
+            },
+            Caps::Loops => Limit {
+                caps: "one of its event loops has a core for itself all the time: what it computes for each request is the limit; more \
+                       processes share it"
+                    .to_owned(),
+                formula: self.loops(held.value),
+                signatures: vec![reached(&metric(behind::THREAD), behind::FULL, Strength::Supports)],
+                symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+                ..named
+            },
+            Caps::Queue => self.queue(held, &metric, named),
+        }
+    }
+
+    /// Workers or threads: each serves one request at a time.
+    fn requests(&self, part: &Part, queue: Option<u64>, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
+        let Part { setting, held, made, .. } = part;
+        let workers = held.value as f64;
+        let service = self.cost.map(|cost| cost.service.as_secs_f64().max(1e-6));
+        let made = if made.is_empty() { String::new() } else { format!("{made} = ") };
+        let at_once = counted(held.value, "request");
+        // Where processors cannot feed all of them, they fill because each waits for its processor: the same signs, another cause.
+        let strength = match self.cost {
+            Some(cost) if !cost.feeds(workers) => Strength::Consistent,
+            _ => Strength::Supports,
+        };
+        Limit {
+            caps: format!(
+                "requests that it works on at once; further ones wait; to lift it, raise {setting}{}, as far as processors and memory \
+                 reach",
+                placed(&held.origin)
+            ),
+            law: Law::Workers { workers, queue: queue.map(|n| n as f64), service, wait: None },
+            formula: match self.cost {
+                Some(cost) => format!("{made}{at_once} at once; {}", cost.in_words(workers, &held.value.to_string())),
+                None => format!("{made}{at_once} at once"),
+            },
+            signatures: self.full(workers, strength, metric),
+            symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+            ..named
+        }
+    }
+
+    /// What shows that more are asked for than so many serve at once.
+    fn full(&self, workers: f64, strength: Strength, metric: &dyn Fn(&str) -> String) -> Vec<Signature> {
+        // One that has just come waits for a moment at any load.
+        let waiting = (workers / 2.0).ceil();
+        let mut all = vec![
+            reached(&metric(BUSY), workers, Strength::Consistent),
+            reached(&metric(QUEUED), waiting, strength),
+            reached(&metric(ASKED), workers + waiting, strength),
+        ];
+        all.extend(self.threads.as_ref().map(|_| reached(&metric(THREADS), workers, Strength::Consistent)));
+        all
+    }
+
+    fn loops(&self, loops: u64) -> String {
+        let each = counted(loops, "event loop");
+        match self.cost {
+            Some(Cost { processor, .. }) if !processor.is_zero() => format!(
+                "{each} / {:.1} ms of processor time a request (asked alone, before any load) = about {:.0} requests/s at most",
+                processor.as_secs_f64() * 1e3,
+                loops as f64 / processor.as_secs_f64()
+            ),
+            _ => format!("{each}: each runs on one core at a time"),
+        }
+    }
+
+    fn queue(&self, held: &SourcedValue<u64>, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
+        // A Unix socket counts no drops: it refuses (unix(7)).
+        let (sign, beyond, first) = if self.unix {
+            let full = reached(&metric(QUEUED), held.value as f64, Strength::Decisive);
+            (full, "connect(2) fails at once (EAGAIN): the proxy answers 502", ErrorKind::Status502)
+        } else {
+            (
+                grew(&metric(behind::DROPS), Strength::Decisive),
+                "connections hang: the proxy answers 504",
+                ErrorKind::Status504,
+            )
+        };
+        Limit {
+            caps: "connections that wait to be accepted by it".to_owned(),
+            formula: format!("the smaller of {} and net.core.somaxconn, + 1; beyond it {beyond}", held.value),
+            signatures: vec![sign],
+            symptom: Symptom { errors: vec![first, ErrorKind::Status502, ErrorKind::Timeout], ..SLOW },
+            ..named
+        }
+    }
+
+    /// Requests that it works on at once.
+    fn places(&self) -> Option<u64> {
+        self.parts.iter().find(|part| matches!(part.caps, Caps::Requests(_))).map(|part| part.held.value)
+    }
+}
+
+impl Served for Known {
+    fn product(&self) -> &'static str {
+        self.product
+    }
+
+    fn told(&self) -> String {
+        let of = |part: &Part| match part.caps {
+            Caps::Queue => None,
+            _ => Some(format!("{} {}{}", part.setting, part.held.written, placed(&part.held.origin))),
+        };
+        let parts: Vec<String> = self.parts.iter().filter_map(of).collect();
+        format!("{}, {}", self.told, parts.join(", "))
+    }
+
+    fn limits(&self, subject: &str) -> Vec<Limit> {
+        self.parts.iter().map(|part| self.limit(part, subject)).collect()
+    }
+
+    fn costs(&mut self, cost: Cost) {
+        self.cost = Some(cost);
+    }
+
+    fn look(&self, endpoint: &Endpoint, usage: &Usage) -> BTreeMap<String, f64> {
+        let mut seen = BTreeMap::new();
+        let mut note = |name: &str, value: Option<u64>| seen.extend(value.map(|value| (name.to_owned(), value as f64)));
+        let asked = self.cost.and_then(|cost| endpoint.asked(cost.service));
+        note(ASKED, asked);
+        if let Some(connections) = endpoint.connections() {
+            note(QUEUED, Some(connections.waiting));
+            note(CONNECTIONS, Some(connections.accepted));
+            let busy = if self.keeps {
+                asked.map(|n| n.saturating_sub(connections.waiting))
+            } else {
+                Some(connections.accepted)
+            };
+            note(BUSY, self.places().zip(busy).map(|(places, busy)| busy.min(places)));
+        }
+        note(THREADS, self.threads.as_ref().map(|(name, others)| called(usage, name).saturating_sub(*others)));
+        seen
+    }
+
+    fn logs(&mut self, _: &str) -> Vec<LogLine> {
+        Vec::new()
+    }
+}
+
+/// Threads whose name begins so.
+fn called(usage: &Usage, name: &str) -> u64 {
+    let tasks = |pid: u32| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let names = usage.processes.iter().flat_map(|one| tasks(one.pid)).map(|task| task.path().join("comm"));
+    names.filter_map(|path| fs::read_to_string(path).ok()).filter(|text| text.starts_with(name)).count() as u64
+}
+
+/// Where a value stands, in brackets; empty for a default.
+fn placed(origin: &Origin) -> String {
+    match origin {
+        Origin::File { path, line } => format!(" ({}:{line})", path.display()),
+        Origin::Machine(place) => format!(" ({place})"),
+        _ => String::new(),
+    }
+}

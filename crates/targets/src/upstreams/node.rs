@@ -1,0 +1,26 @@
+//! Node.js: one event loop in each process. What is behind it in a script is not known.
+
+use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
+
+use super::Started;
+use super::known::{Caps, Known, Part};
+use crate::product::Served;
+use crate::settings::SourcedValue;
+
+/// Process `pid` as Node.js, which may have others of a cluster.
+pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
+    let started = Started::of(pid);
+    if !["node", "nodejs"].contains(&started.program.as_str()) {
+        return None;
+    }
+    let loops = SourcedValue::plain(1, started.given());
+    let source = "nodejs.org/learn: the event loop; nodejs.org/api/cluster.html";
+    let part = Part { setting: "event loop", held: loops, caps: Caps::Loops, made: String::new(), source };
+    let unix = matches!(at, Endpoint::Unix(_));
+    let script = started.words.iter().skip(1).find(|word| !word.starts_with('-'));
+    let script = script.filter(|word| word.len() < 80 && !word.contains(char::is_whitespace));
+    let told = format!("Node.js{}", script.map(|s| format!(" ({s})")).unwrap_or_default());
+    let known = Known { product: "node", told, parts: vec![part], keeps: true, threads: None, unix, cost: None };
+    Some(Ok(Box::new(known)))
+}

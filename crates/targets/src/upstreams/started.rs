@@ -1,0 +1,142 @@
+//! How somebody else's process was started: its program, its words, its folder, its variables.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use genkai_model::limit::Origin;
+use procfs::process::all_processes;
+
+/// A process as it was started.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Started {
+    pid: u32,
+    /// File name of its program; empty where it cannot be read.
+    pub(crate) program: String,
+    /// Its command line, or what it has put there.
+    pub(crate) words: Vec<String>,
+    folder: PathBuf,
+}
+
+impl Started {
+    /// Process `pid`. What cannot be read of it is empty.
+    pub(crate) fn of(pid: u32) -> Started {
+        let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words = text.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let folder = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+        let words = words.filter(|word| !word.is_empty()).collect();
+        Started { pid, program: name_of(&program.to_string_lossy()), words, folder }
+    }
+
+    /// Words that belong to no process.
+    pub(crate) fn of_line(line: &str) -> Started {
+        Started { words: line.split_whitespace().map(str::to_owned).collect(), ..Started::default() }
+    }
+
+    /// What people call it: the name of its program, of a script that of the script; empty where neither is known.
+    pub(crate) fn name(&self) -> String {
+        let script = if self.program.starts_with("python") { self.script() } else { None };
+        script.unwrap_or_else(|| self.program.clone())
+    }
+
+    /// What an interpreter was started with: a file, or a module after `-m`. None where other flags stand before it: which of them have a
+    /// value is not known.
+    fn script(&self) -> Option<String> {
+        let at = if self.words.get(1)? == "-m" { 2 } else { 1 };
+        self.words.get(at).filter(|word| !word.starts_with('-')).map(|word| name_of(word))
+    }
+
+    /// The last value of a flag, which has one or more names: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`.
+    pub(crate) fn value(&self, names: &[&str]) -> Option<&str> {
+        let of = |(i, word): (usize, &'_ String)| {
+            let rest = names.iter().find_map(|name| word.strip_prefix(name).map(|rest| (name, rest)))?;
+            match rest {
+                (_, "") => Some(i + 1),
+                (name, rest) if rest.starts_with('=') || !name.starts_with("--") => Some(i),
+                _ => None,
+            }
+        };
+        let at = self.words.iter().enumerate().filter_map(|(i, word)| Some((i, of((i, word))?))).next_back()?;
+        let word = self.words.get(at.1)?;
+        let same = names.iter().find_map(|name| word.strip_prefix(name)).filter(|_| at.0 == at.1);
+        Some(same.map_or(word.as_str(), |rest| rest.strip_prefix('=').unwrap_or(rest)))
+    }
+
+    /// A variable of its environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        let text = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let all = text.split(|b| *b == 0).map(|pair| String::from_utf8_lossy(pair).into_owned());
+        all.filter_map(|pair| Some(pair.strip_prefix(name)?.strip_prefix('=')?.to_owned())).next()
+    }
+
+    /// A path as it was given to it.
+    pub(crate) fn path(&self, text: &str) -> PathBuf {
+        self.folder.join(text)
+    }
+
+    /// Where what its command line says stands.
+    pub(crate) fn given(&self) -> Origin {
+        Origin::Machine(format!("command line of process {}", self.pid))
+    }
+
+    /// Where a variable of its environment stands.
+    pub(crate) fn variable_of(&self, name: &str) -> Origin {
+        Origin::Machine(format!("{name} in the environment of process {}", self.pid))
+    }
+
+    /// Where what was counted of its processes comes from.
+    pub(crate) fn counted(&self) -> Origin {
+        Origin::Machine(format!("children of process {}", self.pid))
+    }
+
+    /// Live processes that it started.
+    pub(crate) fn children(&self) -> u64 {
+        let stats = all_processes().into_iter().flatten().flatten().filter_map(|process| process.stat().ok());
+        stats.filter(|stat| stat.ppid == self.pid as i32 && stat.state != 'Z').count() as u64
+    }
+}
+
+fn name_of(path: &str) -> String {
+    Path::new(path).file_name().map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(line: &str) -> Started {
+        let started = Started::of_line(line);
+        Started { program: name_of(&started.words[0]), ..started }
+    }
+
+    #[test]
+    fn a_script_is_called_by_its_name_and_code_is_not() {
+        let said = |line: &str| started(line).name();
+        assert_eq!(said("python3 /usr/bin/gunicorn -w 2 app:app"), "gunicorn");
+        assert_eq!(said("python3 -m uvicorn app:app"), "uvicorn");
+        for line in ["python3", "python3 -c import/os", "python3 -W ignore x.py", "python3 -m"] {
+            assert_eq!(said(line), "python3", "{line}");
+        }
+        assert_eq!(said("/usr/bin/node server.js"), "node");
+    }
+
+    #[test]
+    fn flags_have_values_in_each_way_of_writing_them() {
+        let workers = |line: &str| started(line).value(&["-w", "--workers"]).map(str::to_owned);
+        for line in ["g -w 4 a:b", "g -w4 a:b", "g --workers 4", "g --workers=4 a:b", "g -w 2 -b x --workers 4"] {
+            assert_eq!(workers(line).as_deref(), Some("4"), "{line}");
+        }
+        for line in ["g a:b", "g --workers-max 4", "g -w", "g --worker 4"] {
+            assert_eq!(workers(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_process_tells_how_it_was_started() {
+        let me = Started::of(std::process::id());
+        assert_eq!(me.words, std::env::args().collect::<Vec<_>>());
+        assert_eq!(me.path("x"), std::env::current_dir().unwrap().join("x"));
+        assert_eq!(me.variable("GENKAI_NO_SUCH_VARIABLE"), None);
+        assert_eq!(Started::of(u32::MAX).name(), "");
+    }
+}

@@ -1,0 +1,136 @@
+//! Tomcat, from the `server.xml` of its CATALINA_BASE (tomcat.apache.org: HTTP connector, executor).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use genkai_model::limit::Origin;
+use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
+use roxmltree::{Document, Node};
+
+use super::Started;
+use super::known::{Caps, Known, Part};
+use crate::files::number::count;
+use crate::product::Served;
+use crate::settings::SourcedValue;
+
+const SOURCE: &str = "tomcat.apache.org/tomcat-10.1-doc/config/http.html; AbstractEndpoint.java";
+/// Longest name of a thread (proc(5), `comm`).
+const NAME: usize = 15;
+/// Threads of a connector that serve no request: its acceptor and its poller.
+const OTHERS: u64 = 2;
+
+/// Process `pid` as a JVM that runs Tomcat.
+pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
+    let started = Started::of(pid);
+    if started.program != "java" || !started.words.iter().any(|word| word.starts_with("org.apache.catalina.startup.")) {
+        return None;
+    }
+    let base = ["-Dcatalina.base=", "-Dcatalina.home="].iter().find_map(|name| {
+        started.words.iter().rev().find_map(|word| word.strip_prefix(name)).map(|folder| started.path(folder))
+    });
+    let found = base.ok_or_else(|| "its command line names no catalina.base".to_owned());
+    let found = found.and_then(|base| of(&base.join("conf/server.xml"), at));
+    Some(found.map(|known| Box::new(known) as Box<dyn Served>))
+}
+
+/// What serves at `at`, by the file `path`.
+fn of(path: &Path, at: &Endpoint) -> Result<Known, String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
+    let document = Document::parse(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+    let connectors: Vec<Node<'_, '_>> = document.descendants().filter(|node| node.has_tag_name("Connector")).collect();
+    let here = |node: &&Node<'_, '_>| match at {
+        Endpoint::Tcp(address) => node.attribute("port").and_then(|text| text.parse().ok()) == Some(address.port()),
+        Endpoint::Unix(socket) => node.attribute("unixDomainSocketPath").is_some_and(|text| Path::new(text) == socket),
+    };
+    let connector = connectors.iter().find(here);
+    let connector = *connector.ok_or_else(|| format!("{} has no connector there", path.display()))?;
+    let executor = connector.attribute("executor").and_then(|name| {
+        document.descendants().find(|node| node.has_tag_name("Executor") && node.attribute("name") == Some(name))
+    });
+    let attributes = Attributes { path, document: &document };
+    let threads = attributes.number(executor.unwrap_or(connector), "maxThreads", 200)?;
+    let connections = attributes.number(connector, "maxConnections", 8192)?;
+    let accepts = attributes.number(connector, "acceptCount", 100)?;
+    let part = |setting, held, caps| Part { setting, held, caps, made: String::new(), source: SOURCE };
+    let waits = connections.value.saturating_sub(threads.value).saturating_add(accepts.value);
+    Ok(Known {
+        product: "tomcat",
+        told: format!("Tomcat ({})", attributes.place(connector)),
+        parts: vec![
+            part("maxThreads", threads, Caps::Requests(Some(waits))),
+            part("maxConnections", connections, Caps::Connections),
+            part("acceptCount", accepts, Caps::Queue),
+        ],
+        keeps: true,
+        threads: names(connector, executor, connectors.len()),
+        unix: matches!(at, Endpoint::Unix(_)),
+        cost: None,
+    })
+}
+
+/// How the threads that serve are called, and how many so called do not. None where those of several connectors cannot be told apart.
+fn names(connector: Node<'_, '_>, executor: Option<Node<'_, '_>>, connectors: usize) -> Option<(String, u64)> {
+    let cut = |name: String| name.chars().take(NAME).collect();
+    if let Some(executor) = executor {
+        return Some((cut(executor.attribute("namePrefix").unwrap_or("tomcat-exec-").to_owned()), 0));
+    }
+    let nio = ["HTTP/1.1", "org.apache.coyote.http11.Http11NioProtocol"];
+    let is_nio = connector.attribute("protocol").is_none_or(|protocol| nio.contains(&protocol));
+    let (port, address) = (connector.attribute("port")?, connector.attribute("address"));
+    let own = address.map_or_else(|| format!("http-nio-{port}-"), |address| format!("http-nio-{address}-{port}-"));
+    (is_nio && connectors == 1).then(|| (cut(own), OTHERS))
+}
+
+/// Attributes of the file's elements.
+struct Attributes<'f> {
+    path: &'f Path,
+    document: &'f Document<'f>,
+}
+
+impl Attributes<'_> {
+    fn number(&self, node: Node<'_, '_>, name: &str, default: u64) -> Result<SourcedValue<u64>, String> {
+        let Some(attribute) = node.attribute_node(name) else {
+            return Ok(SourcedValue::plain(default, Origin::Default(SOURCE.to_owned())));
+        };
+        let (path, line) = (PathBuf::from(self.path), self.line(attribute.range().start));
+        // `-1`, or a property (`${threads}`), is no number of its own.
+        let no = || format!("{name} is `{}` at {}:{line}", attribute.value(), self.path.display());
+        let value = count(attribute.value()).filter(|n| *n > 0).ok_or_else(no)?;
+        Ok(SourcedValue::plain(value, Origin::File { path, line }))
+    }
+
+    fn line(&self, at: usize) -> usize {
+        self.document.text_pos_at(at).row as usize
+    }
+
+    fn place(&self, node: Node<'_, '_>) -> String {
+        format!("{}:{}", self.path.display(), self.line(node.range().start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_connector_of_a_port_is_read_with_its_executor() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("server.xml");
+        let text = "<?xml version='1.0'?>\n<Server>\n<Service>\n<Executor name='e'\n  maxThreads='7' namePrefix='work-'/>\n\
+                    <Connector port='8080' maxThreads='5' acceptCount='9'/>\n<Connector port='8081' executor='e'/>\n\
+                    <Connector port='8082' maxThreads='${t}'/>\n</Service>\n</Server>\n";
+        fs::write(&path, text).unwrap();
+        let known = |port: u16| of(&path, &Endpoint::parse(&format!("127.0.0.1:{port}")).unwrap());
+        let first = known(8080).unwrap();
+        let values: Vec<_> = first.parts.iter().map(|part| (part.setting, part.held.value)).collect();
+        assert_eq!(values, [("maxThreads", 5), ("maxConnections", 8192), ("acceptCount", 9)]);
+        assert_eq!(first.parts[0].held.origin, Origin::File { path: path.clone(), line: 6 });
+        assert_eq!(first.threads, None, "threads of three connectors");
+        let second = known(8081).unwrap();
+        assert_eq!(second.parts[0].held.origin, Origin::File { path: path.clone(), line: 5 });
+        assert_eq!((second.parts[0].held.value, second.threads), (7, Some(("work-".to_owned(), 0))));
+        assert!(known(8082).unwrap_err().contains("maxThreads is `${t}`"));
+        assert!(known(9).unwrap_err().ends_with("has no connector there"));
+    }
+}
