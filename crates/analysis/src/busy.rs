@@ -1,4 +1,4 @@
-//! Was it the number of connections? An open load has so many; a request that is due while all are busy waits, and is
+//! Was it the number of connections, or of users? An open load has so many; a request that is due while all are busy waits, and is
 //! dropped in the end.
 //!
 //! That they are all busy can be the server's doing, which answers slower than it did, or the load's own, which planned more
@@ -13,6 +13,7 @@ use genkai_model::limit::Law;
 use genkai_model::load::Arrivals;
 use genkai_model::objective::Condition;
 use genkai_model::record::Trial;
+use genkai_model::units::Spread;
 
 use crate::capacity::demand;
 use crate::diagnosis::onset::Onset;
@@ -50,6 +51,32 @@ pub(crate) fn check(trial: &Trial, onset: &Onset) -> Option<(ClientLimit, u64)> 
     // All busy, and yet they could carry it: something else held the load up.
     (planned >= carries)
         .then_some((ClientLimit::Connections { connections, service, carries, planned }, ticks[first].from_us))
+}
+
+/// The users as the limit behind `onset`, and since when, microseconds: where fewer than so many requests a second come of them by themselves
+/// (`users / (time alone + pause)`, Little's law), the rate asked for is none of the server's. None where the time alone is not known, or
+/// responses came faster than that.
+pub(crate) fn users(trial: &Trial, onset: &Onset) -> Option<(ClientLimit, u64)> {
+    let Some(Condition::RateAbove(rate)) = onset.condition else { return None };
+    let Arrivals::Users { count, think, .. } = &trial.started.load.arrivals else { return None };
+    if trial.started.load.scenario.is_some() {
+        return None;
+    }
+    let ticks = window::before(&trial.ticks, Some(onset.certain_us));
+    let fastest = unhurried(ticks).unwrap_or(f64::INFINITY);
+    let (alone, think) = (always(trial)?.min(fastest), demand::mean(think));
+    let (users, wanted) = (f64::from(*count), rate.at);
+    let carries = users / (alone + think);
+    let needed = (wanted * (alone + think)).floor() + 1.0;
+    (carries < wanted).then_some((ClientLimit::Users { users, alone, carries, wanted, needed }, onset.at_us))
+}
+
+/// What every request is known to take alone, seconds.
+fn always(trial: &Trial) -> Option<f64> {
+    trial.limits.limits.iter().find_map(|l| match &l.law {
+        Law::Delay { time: Spread::Constant(time) } => Some(time.as_secs_f64()),
+        _ => None,
+    })
 }
 
 /// Whether the violation is that requests waited: they were dropped, never sent, too late, or too few.

@@ -155,6 +155,7 @@ mod tests {
             sides: Vec::new(),
             waiting: None,
             unsent: 0,
+            until: None,
         }
     }
 

@@ -51,11 +51,15 @@ fn errors_at(times: &'static [f64], each: f64) -> impl Fn(&Moment<'_>) -> Seen {
 }
 
 #[test]
-fn single_strays_are_no_break() {
-    assert_eq!(trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0], 5.0)), None);
-    assert_eq!(trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0, 8.0], 5.0)), None, "far apart");
-    assert_eq!(trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0], 500.0)), None, "many, but at one moment");
-    assert_eq!(trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0, 3.8], 5.0)), None, "not for a second");
+fn failures_within_the_share_allowed_hold_and_beyond_it_do_not_however_few_and_short() {
+    // One failure each in about a thousand requests.
+    for times in [&[3.0][..], &[3.0, 8.0], &[3.0, 3.8]] {
+        assert_eq!(trial(users(10, 10.0), "errors < 0.5%", errors_at(times, 5.0)), None, "{times:?}");
+        let b = trial(users(10, 10.0), "errors < 0.05%", errors_at(times, 5.0)).unwrap();
+        assert!((2.8..=3.0).contains(&b.at), "{times:?}: {}", b.at);
+    }
+    let b = trial(users(10, 10.0), "errors < 0.1%", errors_at(&[3.0], 500.0)).unwrap();
+    assert!((2.8..=3.0).contains(&b.at), "many, at one moment: {}", b.at);
 }
 
 #[test]

@@ -118,6 +118,9 @@ pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected
     expected.is(format!("{address}/level"), judged.level(), line);
     expected.is(format!("{address}/in_flight"), judged.in_flight(), line);
     expected.is(format!("{address}/connections"), counted_at(&ticks, at, "/connections"), line);
+    let certain = gauge(&ticks, onset.certain_us as f64, "/level");
+    let rose = !judged.asked.tunnels && judged.level().is_some_and(|level| certain >= level + 1.0);
+    expected.is(format!("{address}/until"), rose.then_some(certain), line);
     let second = between(&ticks, (at - 1e6).max(0.0), (at - 1.0).max(0.0));
     expected.is(format!("{address}/rate"), rate(&second), line);
     later(address, judged, line, expected);

@@ -9,7 +9,7 @@ use genkai_model::limit::{Law, Limit};
 use genkai_model::load::{Arrivals, Spacing};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::stage::Stage;
-use genkai_model::units::Span;
+use genkai_model::units::{Span, Spread};
 use serde_json::{Value as Json, json};
 
 use crate::asked::{self, Asked};
@@ -106,7 +106,8 @@ pub(crate) fn up_to_break(
 ) -> Generator {
     let until = onset.map(|onset| onset.rests_until() as f64);
     let mut all = of(trial, asked, objective, until, is_timed(asked, objective));
-    if let Some((reason, since)) = onset.and_then(|onset| connections(trial, asked, onset, limits)) {
+    let few = |onset| connections(trial, asked, onset, limits).or_else(|| users(trial, asked, onset, limits));
+    if let Some((reason, since)) = onset.and_then(few) {
         all.reasons.push(reason);
         all.since = Some(all.since.map_or(since, |before| before.min(since)));
     }
@@ -318,6 +319,29 @@ fn connections(trial: &Trial<'_>, asked: &Asked, onset: &Onset, limits: &[Limit]
     let planned = busy.iter().map(|tick| tick.number("/level")).fold(0.0, f64::max);
     let reason = json!({ "reason": "connections", "connections": connections, "service": service, "carries": carries, "planned": planned });
     (planned >= carries).then(|| (reason, ticks[first].number("/from_us")))
+}
+
+/// Too few users for the rate that was asked for: each makes one request in the time that a request takes alone and the pause after it.
+fn users(trial: &Trial<'_>, asked: &Asked, onset: &Onset, limits: &[Limit]) -> Found {
+    let (Some(Condition::RateAbove(rate)), Arrivals::Users { count, think, .. }) =
+        (onset.condition, &asked.load.arrivals)
+    else {
+        return None;
+    };
+    if asked.load.scenario.is_some() {
+        return None;
+    }
+    let delay = limits.iter().find_map(|limit| match &limit.law {
+        Law::Delay { time: Spread::Constant(time) } => Some(time.as_secs_f64()),
+        _ => None,
+    })?;
+    let begun = trial.ticks().into_iter().filter(|tick| tick.number("/from_us") <= onset.certain_us as f64);
+    let medians = begun.map(|tick| merged(&[tick], "/service")).filter(|all| all.count() >= 20);
+    let alone = medians.filter_map(|all| all.quantile(0.5)).fold(delay, f64::min);
+    let (users, each) = (f64::from(*count), alone + asked::mean(think));
+    let needed = (rate.at * each).floor() + 1.0;
+    let reason = json!({ "reason": "users", "users": users, "alone": alone, "carries": users / each, "wanted": rate.at, "needed": needed });
+    (users / each < rate.at).then_some((reason, onset.at_us as f64))
 }
 
 /// Whether what is violated is that requests waited.

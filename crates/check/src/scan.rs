@@ -426,21 +426,16 @@ fn scattered(ticks: &[&Line], asked: &Asked, condition: Condition) -> Option<(u6
         (at, tick.found("/first_error_level"))
     };
     match condition {
-        Condition::ErrorsBelow(bound) => {
-            let bad: Vec<&Line> = ticks.iter().copied().filter(|tick| failed(tick) > 0.0).collect();
-            let count: f64 = bad.iter().map(|tick| failed(tick)).sum();
-            let none = bound.at <= 0.0 && count > 0.0;
-            // Bad to the end: cut short, not over.
-            let lasts = bad.len() >= 3 || ticks.last().is_some_and(|tick| failed(tick) > 0.0);
-            let many = none || count >= SCATTERED && lasts;
-            (many && !condition.holds(count / (count + sum(ticks, "/ok")))).then(|| bad.first().map(first_error))?
+        Condition::ErrorsBelow(_) => {
+            let count: f64 = ticks.iter().map(|tick| failed(tick)).sum();
+            let first = ticks.iter().find(|tick| failed(tick) > 0.0)?;
+            (!condition.holds(count / (count + sum(ticks, "/ok")))).then(|| first_error(first))
         }
         Condition::LatencyBelow(q, bound) => {
             let all = merged(ticks, "/latency");
-            let over = all.over(bound.at.0, bound.included);
+            let fails = !condition.holds(all.quantile(q)?);
             let slow = |tick: &&&Line| merged(&[tick], "/latency").over(bound.at.0, bound.included) > 0.0;
-            let many = over >= SCATTERED && over > (1.0 - q) * all.count() as f64 + 1e-9;
-            let first = ticks.iter().find(slow).filter(|_| many)?;
+            let first = ticks.iter().find(slow).filter(|_| fails)?;
             Some((us(first, "/to_us").saturating_sub(bound.at.0 / 1000), None))
         }
         Condition::RateAbove(_) => {
@@ -457,7 +452,7 @@ fn scattered(ticks: &[&Line], asked: &Asked, condition: Condition) -> Option<(u6
             let part = if all > 0.0 { bad / all } else { return None };
             let figure = if matches!(condition, Condition::DisconnectsBelow(_)) { part } else { 1.0 - part };
             let first = ticks.iter().find(|tick| share(&[tick], condition).0 > 0.0);
-            first.filter(|_| bad >= FEWEST && !condition.holds(figure)).map(first_error)
+            first.filter(|_| !condition.holds(figure)).map(first_error)
         }
     }
 }

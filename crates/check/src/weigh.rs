@@ -3,12 +3,10 @@
 
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Sign, Signature, Strength};
-use genkai_model::load::Arrivals;
 use genkai_model::objective::Condition;
 use genkai_model::units::Spread;
 use serde_json::{Value as Json, json};
 
-use crate::asked;
 use crate::broken::{self, Judged};
 use crate::events::{Line, merged, sum, sum_where};
 use crate::generator::STEEP;
@@ -329,24 +327,15 @@ impl<'a, 'e> Case<'a, 'e> {
         let load = &self.judged.asked.load;
         if let Law::Delay { time } = limit.law {
             return match self.condition? {
-                Condition::LatencyBelow(q, bound) => longer(&time, Some(q), bound.at.as_secs_f64()),
-                Condition::ErrorsBelow(most) => {
-                    longer(&time, Some(1.0 - most.at.max(RARE)), load.timeout.as_secs_f64())
-                }
-                Condition::RateAbove(rate) => {
-                    let clients = match load.arrivals {
-                        Arrivals::Users { .. } => self.met.level,
-                        Arrivals::Rate { .. } => self.met.most,
-                    };
-                    longer(&time, None, (clients / rate.at - self.met.think).max(0.0))
-                }
+                Condition::LatencyBelow(q, bound) => longer(&time, q, bound.at.as_secs_f64()),
+                Condition::ErrorsBelow(most) => longer(&time, 1.0 - most.at.max(RARE), load.timeout.as_secs_f64()),
                 _ => None,
             };
         }
         let allowed = limit.patience?;
         let Condition::ErrorsBelow(most) = self.condition? else { return None };
         self.judged.limits.iter().find_map(|behind| match &behind.law {
-            Law::Delay { time } => longer(time, Some(1.0 - most.at.max(RARE)), allowed),
+            Law::Delay { time } => longer(time, 1.0 - most.at.max(RARE), allowed),
             _ => None,
         })
     }
@@ -428,11 +417,11 @@ impl<'a, 'e> Case<'a, 'e> {
     }
 }
 
-/// That a time is not less than is allowed, at a quantile (none: in the mean).
-fn longer(time: &Spread, quantile: Option<f64>, allowed: f64) -> Option<Json> {
-    let takes = quantile.map_or_else(|| asked::mean(time), |q| laws::longest(time, q));
+/// That a time is not less than is allowed, at a quantile.
+fn longer(time: &Spread, q: f64, allowed: f64) -> Option<Json> {
+    let takes = laws::longest(time, q);
     let mut told = json!({ "evidence": "alone", "takes": takes, "allowed": allowed });
-    if let (Some(q), false) = (quantile, matches!(time, Spread::Constant(_))) {
+    if !matches!(time, Spread::Constant(_)) {
         told["quantile"] = q.into();
     }
     (takes >= allowed).then_some(told)

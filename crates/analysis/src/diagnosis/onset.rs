@@ -86,9 +86,16 @@ impl Onset {
             errors: self.errors(after),
             waiting: self.waiting(),
             unsent: self.unsent,
+            until: self.until(trial, level),
         };
         broke.sides = sides(&broke.troubles());
         broke
+    }
+
+    /// The level when it was certain, where that is one or more above the level of the break.
+    fn until(&self, trial: &Trial, level: f64) -> Option<f64> {
+        let until = window::gauge(&trial.ticks, self.certain_us, |t| t.level);
+        Some(until).filter(|until| *until >= level + 1.0 && !demand::tunnels(&trial.started.load))
     }
 
     /// Requests without an answer, where the break rests on them.

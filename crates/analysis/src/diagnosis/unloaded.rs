@@ -21,19 +21,17 @@ pub(super) fn evidence(limit: &Limit, case: &Case<'_>) -> Option<Evidence> {
 }
 
 /// A latency is judged at its quantile; errors, at the quantile that the errors allowed leave, against the request's
-/// deadline. A rate needs `clients / rate - think` a request at most (Little's law).
+/// deadline. A rate allows no time: how many users, or connections, it takes at that time is the load's part.
 fn itself(time: &Spread, case: &Case<'_>) -> Option<Evidence> {
-    let demand = &case.demand;
     match onset::condition(&case.broke)? {
-        Condition::LatencyBelow(q, bound) => longer(time, Some(q), bound.at.as_secs_f64()),
+        Condition::LatencyBelow(q, bound) => longer(time, q, bound.at.as_secs_f64()),
         Condition::ErrorsBelow(fraction) => {
-            longer(time, Some(judged(fraction.at)), case.trial.started.load.timeout.as_secs_f64())
+            longer(time, judged(fraction.at), case.trial.started.load.timeout.as_secs_f64())
         }
-        Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => None,
-        Condition::RateAbove(rate) => {
-            let clients = if demand.is_open() { demand.most } else { demand.asked };
-            longer(time, None, (clients / rate.at - demand.think).max(0.0))
-        }
+        Condition::RateAbove(_)
+        | Condition::ConnectsAbove(_)
+        | Condition::DeliveredAbove(_)
+        | Condition::DisconnectsBelow(_) => None,
     }
 }
 
@@ -44,7 +42,7 @@ fn behind(allowed: f64, case: &Case<'_>) -> Option<Evidence> {
         Law::Delay { time } => Some(time),
         _ => None,
     });
-    delays.filter_map(|time| longer(time, Some(judged(fraction.at)), allowed)).next()
+    delays.filter_map(|time| longer(time, judged(fraction.at), allowed)).next()
 }
 
 /// The quantile that so many errors allowed leave.
@@ -52,9 +50,9 @@ fn judged(errors: f64) -> f64 {
     1.0 - errors.max(demand::RARE)
 }
 
-/// That `time` is not less than `allowed` at this quantile; none: in the mean.
-fn longer(time: &Spread, quantile: Option<f64>, allowed: f64) -> Option<Evidence> {
-    let takes = quantile.map_or_else(|| demand::mean(time), |q| demand::quantile(time, q));
-    let quantile = quantile.filter(|_| !matches!(time, Spread::Constant(_)));
+/// That `time` is not less than `allowed` at this quantile.
+fn longer(time: &Spread, quantile: f64, allowed: f64) -> Option<Evidence> {
+    let takes = demand::quantile(time, quantile);
+    let quantile = Some(quantile).filter(|_| !matches!(time, Spread::Constant(_)));
     (takes >= allowed).then_some(Evidence::Alone { takes, allowed, quantile })
 }

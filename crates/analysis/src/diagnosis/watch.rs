@@ -25,8 +25,7 @@ const WINDOW_US: u64 = 1_000_000;
 const TICKS: usize = 3;
 /// Fewest bad requests in a violation: fewer are strays, whatever fraction they make of few requests.
 const STRAYS: f64 = 3.0;
-/// Fewest bad requests in a whole trial that was never violated for long, to call it violated as a whole; where none at all is allowed,
-/// one is enough.
+/// Fewest requests that were left without an answer at a trial's end, to call it violated by them.
 const SCATTERED: u64 = 5;
 
 /// Watches one trial. Feed it every tick in order.
@@ -339,7 +338,8 @@ fn failed_us(tick: &Tick) -> Option<u64> {
     (!after.is_empty()).then(|| us.clamp(tick.from_us, tick.to_us.max(tick.from_us)))
 }
 
-/// A condition that the whole trial violates although no violation lasted: from the first bad tick on. Requests that were
+/// A condition that the whole trial violates although no violation lasted: from the first bad tick on, however few and short. Nothing holds in
+/// a search that does not hold in a load. Requests that were
 /// left unanswered at its end are failures, and so are those that were still waiting for a connection.
 pub(super) fn overall(trial: &Trial, objective: &Objective, sustained_us: u64) -> Option<Onset> {
     let ticks = &trial.ticks;
@@ -393,26 +393,20 @@ fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)>
     let ticks = &trial.ticks;
     match *condition {
         Condition::ErrorsBelow(bound) => {
-            let tally = Tally::of(ticks);
-            let bad: Vec<&Tick> = ticks.iter().filter(|t| window::failed(t) > 0).collect();
-            let none = bound.at <= 0.0;
-            // What lasted to the very end was cut short by it, and is no stray.
-            let lasts = bad.len() >= TICKS || ticks.last().is_some_and(|t| window::failed(t) > 0);
-            let many = tally.failed > 0 && none || tally.failed >= SCATTERED && lasts;
-            let first = bad.first().map(|t| (t.first_error_us.unwrap_or(t.from_us), t.first_error_level));
-            first.filter(|_| many && !bound.is_above(tally.failed_fraction()))
+            let first = ticks.iter().find(|t| window::failed(t) > 0)?;
+            let many = !bound.is_above(Tally::of(ticks).failed_fraction());
+            many.then_some((first.first_error_us.unwrap_or(first.from_us), first.first_error_level))
         }
         Condition::LatencyBelow(q, bound) => {
-            let all = window::merge(ticks, |t| &t.latency);
-            let over = window::beyond(&all, bound);
+            let seen = window::quantile(&window::merge(ticks, |t| &t.latency), q)?;
             let reaches = |t: &&Tick| window::beyond(&window::decode(&t.latency), bound) > 0;
-            (over >= SCATTERED && over as f64 > (1.0 - q) * all.len() as f64 + 1e-9)
-                .then(|| ticks.iter().find(reaches).map(|t| (t.to_us.saturating_sub(bound.at.0 / 1000), None)))?
+            let first = ticks.iter().find(reaches).filter(|_| !condition.holds(seen))?;
+            Some((first.to_us.saturating_sub(bound.at.0 / 1000), None))
         }
         Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => {
             let share = Share::of(condition, ticks);
             let bad = |t: &&Tick| Share::of(condition, std::slice::from_ref(*t)).bad > 0.0;
-            let many = share.bad >= STRAYS && share.figure(condition).is_some_and(|figure| !condition.holds(figure));
+            let many = share.figure(condition).is_some_and(|figure| !condition.holds(figure));
             ticks
                 .iter()
                 .find(bad)

@@ -34,7 +34,8 @@ impl<'r> JudgedTrial<'r> {
         let until = onset.map(|o| o.depends_on_client_until());
         let seen = series::service_before(trial, onset.map(|o| o.at_us));
         let mut client = client::check(trial, &plan.objective, until);
-        if let Some((limit, since)) = onset.as_ref().and_then(|onset| busy::check(trial, onset)) {
+        let few = |onset: &Onset| busy::check(trial, onset).or_else(|| busy::users(trial, onset));
+        if let Some((limit, since)) = onset.as_ref().and_then(few) {
             client.finding.valid = false;
             client.finding.reasons.push(limit);
             client.since_us = Some(client.since_us.map_or(since, |us| us.min(since)));

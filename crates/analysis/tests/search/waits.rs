@@ -145,13 +145,22 @@ fn what_takes_longer_than_the_deadline_fails_and_what_takes_long_is_never_often(
     };
     let v = verdict(&world.run());
     assert_eq!((v.because(), v.causes[0].limit.id.as_str()), (Because::BackendIsLimit, "backend.delay"));
-    // 50 users who get an answer every 0.7 s get 71 a second.
+}
+
+#[test]
+fn users_who_are_too_few_for_a_rate_say_nothing_of_the_server() {
+    // 50 users who get an answer every 0.7 s get 71 a second, of whatever server; 71 users make 101.
     let v = verdict(&behind_delay(users(50, 25.0), "rate > 100", "700ms", 0.7).run());
-    assert_eq!((v.because(), v.causes[0].limit.id.as_str()), (Because::BackendIsLimit, "backend.delay"));
+    assert_eq!(answer(&v), (Outcome::Invalid, Answer::CannotTell, Because::ClientIsLimit));
+    let [ClientLimit::Users { users: 50.0, alone, carries, wanted: 100.0, needed: 71.0 }] = v.client.reasons[..] else {
+        panic!("{:?}", v.client)
+    };
+    assert!((alone - 0.7).abs() < 0.01 && (carries - 71.4).abs() < 1.0, "{alone} {carries}");
+    let enough = verdict(&behind_delay(users(80, 40.0), "rate > 100", "700ms", 1.0).run());
     assert!(
-        v.causes[0].evidence.contains(&Evidence::Alone { takes: 0.7, allowed: 0.5, quantile: None }),
-        "{:?}",
-        v.causes[0].evidence
+        enough.client.valid && enough.outcome() == Outcome::Fails,
+        "the product makes it slower: {:?}",
+        enough.client
     );
 }
 

@@ -1,7 +1,7 @@
 //! What contradicts what: the statements of a verdict against each other and against the counters of its record.
 
-use genkai_analysis::window::Tally;
-use genkai_model::event::ServerState;
+use genkai_analysis::window::{self, Tally};
+use genkai_model::event::{EndReason, ServerState};
 use genkai_model::finding::*;
 use genkai_model::limit::{Law, Limit};
 use genkai_model::load::{Arrivals, Protocol};
@@ -24,6 +24,7 @@ pub(crate) fn contradictions(record: &Record, findings: &Findings, document: &Do
     all.extend(ends(record, v, &said));
     all.extend(v.caveats.iter().flat_map(|c| caveat(record, v, c)));
     all.extend(next_above(record, v));
+    all.extend(held(record, v));
     all.extend(seen_elsewhere(record, v));
     all.extend(tables(v, document));
     all
@@ -32,6 +33,28 @@ pub(crate) fn contradictions(record: &Record, findings: &Findings, document: &Do
 /// A contradiction where `wrong`.
 fn if_(wrong: bool, what: impl FnOnce() -> String) -> Option<String> {
     wrong.then(what)
+}
+
+/// Trials that are told as held, although the objective does not hold over the whole of them.
+fn held(record: &Record, v: &Verdict) -> Vec<String> {
+    let objective = record.head.iter().flat_map(|head| &head.plan.objective.0);
+    let conditions: Vec<&Condition> = objective.collect();
+    let whole = |trial: &&Trial| trial.ended.as_ref().is_some_and(|end| end.reason == EndReason::Completed);
+    let told = record
+        .trials
+        .iter()
+        .filter(whole)
+        .filter(|trial| v.trials.iter().any(|told| told.trial == trial.number && told.broke.is_none()));
+    let fails = |trial: &Trial, condition: &Condition| {
+        let seen = match condition {
+            Condition::ErrorsBelow(_) => Some(Tally::of(&trial.ticks).failed_fraction()),
+            Condition::LatencyBelow(q, _) => window::quantile(&window::merge(&trial.ticks, |t| &t.latency), *q),
+            _ => None,
+        };
+        seen.filter(|seen| !condition.holds(*seen))
+    };
+    let all = told.flat_map(|trial| conditions.iter().filter_map(move |c| Some((trial.number, *c, fails(trial, c)?))));
+    all.map(|(trial, condition, seen)| format!("trial {trial} is told as held: {condition}, {seen} was seen")).collect()
 }
 
 fn headline(v: &Verdict, headline: &str) -> Vec<String> {

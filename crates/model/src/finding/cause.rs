@@ -211,6 +211,10 @@ pub struct Break {
     pub rate: f64,
     /// The condition violated, as the objective words it.
     pub condition: String,
+    /// The level when it was certain, where the load rose until then: `seen` is of all that was seen from the break on to that moment. None where
+    /// it did not rise, and in findings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<f64>,
     /// What was seen instead (fraction of requests that failed, seconds, requests a second; of openings, messages and WebSockets the
     /// fraction that went well, or ended).
     pub seen: Seen,

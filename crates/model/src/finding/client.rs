@@ -86,6 +86,20 @@ pub enum ClientLimit {
         /// Requests a second that were planned when they were all busy.
         planned: f64,
     },
+    /// Its users were too few for the rate asked for, however fast the product is: each waits for an answer, and the backend alone takes so
+    /// long for one.
+    Users {
+        /// Users.
+        users: f64,
+        /// How long a request takes without any load, seconds.
+        alone: f64,
+        /// Requests a second that they can make at most.
+        carries: f64,
+        /// Requests a second asked for.
+        wanted: f64,
+        /// How many users it takes at least.
+        needed: f64,
+    },
     /// It ran out of ports.
     Ports {
         /// Failed requests.

@@ -183,7 +183,11 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
         },
         Stop::Backend { .. } => backend(context, v),
         Stop::Processor { .. } => {
-            format!("processor time is the limit{}, and no {product} setting gives more of it", cores(v))
+            format!(
+                "processor time is the limit{}: no {product} setting gives more of it, though some decide how much of it a request takes \
+                 (compression, TLS)",
+                cores(v)
+            )
         }
         Stop::Died => format!("{} died under load", died(context, v)),
         Stop::Refused => refused(v).unwrap_or_else(|| format!("{product} refused connections under load")),

@@ -122,7 +122,7 @@ fn violated(context: Context<'_>, broke: &Break) -> String {
     let asked = clean::line(&broke.condition);
     let seen = match broke.seen {
         Seen::Measured(seen) => {
-            let failed = measured(context, condition(broke), seen);
+            let failed = measured(context, broke, seen);
             // Whoever waits has not failed.
             let counted = match condition(broke) {
                 Some(Condition::ConnectsAbove(_)) => "openings of a WebSocket",
@@ -135,7 +135,11 @@ fn violated(context: Context<'_>, broke: &Break) -> String {
         }
         Seen::Bound { more_than } => {
             let name = quantile(condition(broke));
-            format!("{name} latency was more than {} there, for requests still waited", figure::seconds(more_than))
+            format!(
+                "{name} latency was more than {} {}, for requests still waited",
+                figure::seconds(more_than),
+                there(context, broke)
+            )
         }
     };
     format!("{seen} (asked for: `{asked}`)")
@@ -149,16 +153,22 @@ fn quantile(condition: Option<Condition>) -> String {
     }
 }
 
-fn measured(context: Context<'_>, condition: Option<Condition>, seen: f64) -> String {
+/// `there`; where the load rose on while that was seen: `from there to 33 users`.
+fn there(context: Context<'_>, broke: &Break) -> String {
+    broke.until.map_or_else(|| "there".to_owned(), |until| format!("from there to {}", context.level(until)))
+}
+
+fn measured(context: Context<'_>, broke: &Break, seen: f64) -> String {
+    let (condition, there) = (condition(broke), there(context, broke));
     match condition {
         Some(Condition::ErrorsBelow(_)) => {
-            format!("{} of {} failed there", figure::percent(seen), context.counted())
+            format!("{} of {} failed {there}", figure::percent(seen), context.counted())
         }
         Some(Condition::LatencyBelow(..)) => {
-            format!("{} latency was {} there", quantile(condition), figure::seconds(seen))
+            format!("{} latency was {} {there}", quantile(condition), figure::seconds(seen))
         }
         Some(Condition::RateAbove(_)) => {
-            format!("{} {}/s were completed there", figure::number(seen), context.counted())
+            format!("{} {}/s were completed {there}", figure::number(seen), context.counted())
         }
         Some(Condition::ConnectsAbove(_)) => format!("{} of WebSockets could be opened there", figure::percent(seen)),
         Some(Condition::DeliveredAbove(_)) => format!("{} of messages were delivered there", figure::percent(seen)),
@@ -200,7 +210,10 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
         Evidence::Grew { metric, from, to, .. } => {
             format!("{} rose from {} to {}", words::metric(metric), figure::whole(*from), figure::whole(*to))
         }
-        Evidence::Reached { metric, value, mark, of, .. } => reached(metric, *value, *mark, of),
+        Evidence::Reached { metric, value, mark, of, .. } => {
+            let rose = if cause.broke.until.is_some() { " as the load rose on" } else { "" };
+            format!("{}{rose}", reached(metric, *value, *mark, of))
+        }
         Evidence::Alone { .. } => {
             let alone = alone(&words::subject(&cause.limit.subject), cause);
             let logged = cause.evidence.iter().find(|e| matches!(e, Evidence::Log { .. }));
@@ -338,11 +351,13 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
             context.place(after),
             context.place(&cause.broke)
         ),
-        (Some(after), Moved::Elsewhere) => format!(
-            "Changing only {change} moved the break {}, not to where it was predicted ({predicted}): another limit stands \
-             between.",
-            between(context, cause, after)
-        ),
+        (Some(after), Moved::Elsewhere) => {
+            format!(
+                "Changing only {change} moved the break {}{}.",
+                between(context, cause, after),
+                off(context, c, after)
+            )
+        }
         (Some(after), Moved::Not) => format!(
             "Changing only {change} made no difference: it broke at {}, as it had at {}, although {predicted} was predicted.",
             context.place(after),
@@ -351,6 +366,21 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
         (None, Moved::Not) => format!("Changing only {change} made no difference."),
         (None, _) => held(context, cause, c, &change),
     })
+}
+
+/// Where a break came that is not where the next limit was predicted: before it, where another limit stands, or beyond.
+fn off(context: Context<'_>, c: &Counterfactual, after: &Break) -> String {
+    let (Some(range), Some(predicted)) = (c.predicted, predicted(context, c)) else {
+        return "; no further limit was predicted within the load sent".to_owned();
+    };
+    let at = if c.scale == Scale::Clients { after.in_flight } else { after.level };
+    match () {
+        () if at > range.high => format!(", beyond where the formula puts the next limit ({predicted})"),
+        () if at < range.low => {
+            format!(", not to where it was predicted ({predicted}): another limit stands between")
+        }
+        () => format!(", where {predicted} were predicted, but by the signs of another limit than that"),
+    }
 }
 
 fn held(context: Context<'_>, cause: &Cause, c: &Counterfactual, change: &str) -> String {

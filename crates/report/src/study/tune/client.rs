@@ -19,6 +19,9 @@ pub(super) fn check(v: &Verdict) -> Option<String> {
     let known = [(c.cpu_max > 0.0, cpu), (c.lateness.count > 0, lateness)];
     let figures: Vec<String> = known.into_iter().filter(|(known, _)| *known).map(|(_, text)| text).collect();
     let figures = if figures.is_empty() { "too little was sent to measure it".to_owned() } else { figures.join("; ") };
+    if !c.valid && c.reasons.iter().all(|r| matches!(r, ClientLimit::Users { .. })) {
+        return Some(format!("The generator's users were too few, it was not too slow: {figures}."));
+    }
     if !c.valid && c.reasons.iter().all(|r| matches!(r, ClientLimit::Connections { .. })) {
         return Some(format!("The generator's connections were the limit, not its speed: {figures}."));
     }
@@ -123,6 +126,15 @@ pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
             figure::seconds(*service),
             figure::number(*carries),
             figure::number(*planned)
+        ),
+        ClientLimit::Users { users, alone, carries, wanted, needed } => format!(
+            "its {} users make at most {} requests/s of a backend that takes {} for a request without any load, and {} were asked for: ask \
+             with at least {} users, or with --rate",
+            figure::whole(*users),
+            figure::number(*carries),
+            figure::seconds(*alone),
+            figure::number(*wanted),
+            figure::whole(*needed)
         ),
         ClientLimit::Worker { worker, used, p99, bound } => format!(
             "its worker process {worker} was at its end: its busiest thread used {} of a core, and it sent late: p99 {}, allowed {}",

@@ -71,7 +71,9 @@ fn where_(p: &Predicted, unit: &str) -> String {
     if let Some(bytes) = p.bytes {
         return format!("for request bodies above {}", figure::bytes(bytes));
     }
-    let rate = p.rate.map(|r| format!("{} requests/s", figure::range(r, figure::number)));
+    // How many requests a second so many clients make depends on how long each waits by then.
+    let counts_clients = p.clients.is_some() && p.users.is_some();
+    let rate = p.rate.filter(|_| !counts_clients).map(|r| format!("{} requests/s", figure::range(r, figure::number)));
     let users = p.users.map(|r| format!("{} {unit}", figure::range(r, figure::whole)));
     if p.users.or(p.rate).is_some_and(|r| r.high == 0.0) {
         return "from the first request on".to_owned();

@@ -14,15 +14,22 @@ pub(super) fn proof(context: Context<'_>, v: &Verdict) -> Vec<String> {
     v.proof.as_ref().map_or_else(Vec::new, |p| vec![failures(context, v, p), speed(context, p)])
 }
 
+/// What the share of failures is that stands beside their number: it is told of runs, which is what varies.
+const MEAN: &str = "mean of the runs ";
+
 fn failures(context: Context<'_>, v: &Verdict, p: &Proof) -> String {
     let [before, after] = names(v, Side::After);
     let runs = figure::plural(u64::from(p.pairs), "run", "runs");
     format!(
-        "With {after}, {} of {} {} in {runs}{}; with {before}, {} of {} did ({}).",
+        "With {after}, {} of {} {} in {runs}{}; with {before}, {} of {} did ({MEAN}{}).",
         figure::count(p.failures[1]),
         figure::count(p.finished[1]),
         failing(context, p).1,
-        if p.failures[1] > 0 { format!(" ({})", estimate(p.failed_after, figure::percent)) } else { String::new() },
+        if p.failures[1] > 0 {
+            format!(" ({MEAN}{})", estimate(p.failed_after, figure::percent))
+        } else {
+            String::new()
+        },
         figure::count(p.failures[0]),
         figure::count(p.finished[0]),
         estimate(p.failed_before, figure::percent)
