@@ -27,6 +27,7 @@ use genkai_model::units::Span;
 use crate::capacity::demand;
 use crate::diagnosis::attribute::STEEP;
 use crate::window::{self, Tally};
+use crate::workers;
 
 /// Fraction of a core from which a thread has nothing left.
 const SPENT: f64 = 0.97;
@@ -85,6 +86,8 @@ fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool
         short(trial, ticks),
         exhausted(up_to, ErrorKind::PortsExhausted, |count| ClientLimit::Ports { count }),
         exhausted(up_to, ErrorKind::DescriptorsExhausted, |count| ClientLimit::Descriptors { count }),
+        // Of a process it is known over the whole load only, which may be full of the consequences of a break.
+        until.is_none().then(|| workers::at_end(trial, SPENT, bound)).flatten().map(|limit| (limit, 0)),
     ]
     .into_iter()
     .flatten()

@@ -180,7 +180,7 @@ mod tests {
         push(What::TrialStarted(Box::new(started)));
         if let Some(reason) = ended {
             let (lasted, abandoned, client_rss, client) = (Span(1), 125, 1, None);
-            push(What::TrialEnded(TrialEnded { reason, lasted, abandoned, client_rss, client }));
+            push(What::TrialEnded(TrialEnded { reason, lasted, abandoned, client_rss, client, workers: Vec::new() }));
         }
     }
 

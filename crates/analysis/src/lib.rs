@@ -39,5 +39,6 @@ pub mod summary;
 pub mod tuning;
 pub mod verdict;
 pub mod window;
+mod workers;
 
 pub use verdict::findings;

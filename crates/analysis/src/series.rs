@@ -12,6 +12,7 @@ use genkai_model::websocket::Messages;
 use crate::capacity::demand;
 use crate::flows;
 use crate::window::{self, Tally, US};
+use crate::workers;
 
 /// Fewest responses in an interval for its 99 % quantile to be more than its largest value; a fifth of it for the 90 %.
 const ENOUGH: u64 = 20;
@@ -78,6 +79,7 @@ pub fn finding(trial: &Trial, broke: Option<Break>, client: ClientCheck) -> Tria
         broke,
         client,
         used: trial.ended.as_ref().and_then(|ended| ended.client),
+        workers: workers::findings(trial),
         handshakes: handshakes(trial),
         messages: messages(trial),
         disconnects: disconnects(trial),

@@ -119,7 +119,17 @@ impl Story {
             self.push(number, What::Tick(Box::new(tick(load, n, (seconds * 1e6) as u64))));
         }
         let (reason, lasted) = (EndReason::Completed, Span::from_millis(1));
-        self.push(number, What::TrialEnded(TrialEnded { reason, lasted, abandoned: 0, client_rss: 0, client: None }));
+        self.push(
+            number,
+            What::TrialEnded(TrialEnded {
+                reason,
+                lasted,
+                abandoned: 0,
+                client_rss: 0,
+                client: None,
+                workers: Vec::new(),
+            }),
+        );
         let cpu_us = (seconds * load.busy * 1e6) as u64;
         let spent =
             Spent { side: Side::Cache, cpu_us, rss: 1 << 20, pss: None, read: Some(REQUESTS * 10), written: None };

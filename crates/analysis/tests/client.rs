@@ -155,3 +155,37 @@ fn ports_and_descriptors() {
     assert!(matches!(c.finding.reasons[..], [ClientLimit::Descriptors { count: 2 }]), "in the break's own interval");
     assert!(trial(users(100, 50.0), "errors < 1%", Some(3_000_000), out(ErrorKind::PortsExhausted)).finding.valid);
 }
+
+#[test]
+fn a_worker_that_is_at_its_end_is_not_lost_in_the_sum_of_all() {
+    use genkai_model::event::{EndReason, TrialEnded, WorkerEnd, WorkerUse};
+    use genkai_model::histogram::{self, Payload};
+    let rate = Arrivals::Rate { per_second: 100.0, ramp: Span(0), spacing: Spacing::Uniform, connections: 50 };
+    let world = World {
+        plan: plan(Load { arrivals: rate, ..users(1, 1.0) }, "errors < 1%"),
+        settings: settings(&[]),
+        limits: Box::new(|_| Vec::new()),
+        behaviour: Box::new(|_| Seen { cpu: 0.1, lateness: 0.000_05, ..Seen::closed(1.0, 0.01) }),
+    };
+    let mut run = world.begin();
+    let (level, hold) = (100.0, Span::from_secs(5));
+    let plan = TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level, ramp: Span(0), hold };
+    world.trial(&mut run, &plan);
+    let trial = &mut run.record.trials[0];
+    let worker = |busiest: f64, late_ms: u64| {
+        let mut lateness = histogram::empty();
+        lateness.record_n(late_ms * 1_000_000, 10).unwrap();
+        let end = WorkerEnd { began_ns: 1000, busiest, lateness: Payload::encode(&lateness) };
+        WorkerUse { place: "load1".to_owned(), clock: None, ended: Some(end) }
+    };
+    let mut told = |workers: Vec<WorkerUse>| {
+        let before = trial.ended.clone().unwrap();
+        trial.ended = Some(TrialEnded { reason: EndReason::Completed, workers, ..before });
+        check(trial, &world.plan.objective, None).finding.reasons
+    };
+    assert_eq!(told(vec![worker(0.5, 1), worker(0.6, 2)]), []);
+    let full = told(vec![worker(0.5, 1), worker(0.99, 1)]);
+    assert!(matches!(full[..], [ClientLimit::Worker { worker: 2, .. }]), "{full:?}");
+    let late = told(vec![worker(0.5, 400), worker(0.6, 1)]);
+    assert!(matches!(late[..], [ClientLimit::Worker { worker: 1, p99, .. }] if p99 > 0.3), "{late:?}");
+}

@@ -35,10 +35,11 @@ fn what_a_private_copy_differs_in_stays_with_its_contender() {
         settings: Vec::new(),
         rewrites: vec![rewrite.clone()],
         largest: None,
+        compression: false,
         started: Span(0),
     };
     story.push(None, What::Contender(Box::new(entry)));
-    story.blocks(5, &[("base", PLAIN), ("more", PLAIN)]);
+    story.blocks(2, &[("base", PLAIN), ("more", PLAIN)]);
     let subjects = story.findings().contenders;
     assert_eq!((subjects[0].rewrites.as_slice(), subjects[1].rewrites.as_slice()), (&[][..], &[rewrite][..]));
 }
@@ -85,6 +86,30 @@ fn pauses_after_failures_are_told_of_who_fails() {
     assert_eq!(finding.caveats.iter().filter(paced).collect::<Vec<_>>(), [&told]);
     let own = finding.turns.iter().filter(|turn| turn.contender == "more");
     assert!(own.clone().count() == 2 && own.clone().all(|turn| turn.paced == 75), "{:?}", finding.turns);
+}
+
+/// Responses are as large with the change as without.
+#[test]
+fn a_compression_that_compresses_nothing_is_no_comparison_of_it() {
+    let told = |compression: bool, bytes: [u64; 2]| {
+        let mut story = Story::new(comparison(&["base", "more"], true));
+        let entry = ContenderRecord {
+            contender: "more".to_owned(),
+            version: String::new(),
+            settings: Vec::new(),
+            rewrites: Vec::new(),
+            largest: None,
+            compression,
+            started: Span(0),
+        };
+        story.push(None, What::Contender(Box::new(entry)));
+        story.blocks(2, &[("base", Does { size: bytes[0], ..PLAIN }), ("more", Does { size: bytes[1], ..PLAIN })]);
+        story.findings().caveats.into_iter().find(|one| matches!(one, ComparisonCaveat::NotCompressed { .. }))
+    };
+    let Some(ComparisonCaveat::NotCompressed { name, base, bytes, asked }) = told(true, [1000, 1001]) else { panic!() };
+    assert_eq!((name.as_str(), base.as_str(), asked), ("more", "base", false));
+    assert!((bytes - 1001.0).abs() < 1.0, "{bytes}");
+    assert_eq!((told(true, [1000, 300]), told(false, [1000, 1000])), (None, None));
 }
 
 #[test]

@@ -318,6 +318,7 @@ fn entry(name: &str, largest: Option<u64>) -> ContenderRecord {
         settings: vec![Setting { name: "largest".to_owned(), value: "1k".to_owned(), default: true }],
         rewrites: Vec::new(),
         largest: largest.map(limit),
+        compression: false,
         started: Span::from_secs(1),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::broken::{Judged, counted};
 use crate::compared::{self, Came, Pair, Strain};
 use crate::effects::{self, Pairs, Rules, Said};
-use crate::events::{Events, Line, Trial, merged};
+use crate::events::{Events, Line, Trial, merged, sum};
 use crate::expected::Expected;
 use crate::intervals::{self, ALPHA, Interval};
 use crate::steady::{self, Steady};
@@ -322,9 +322,15 @@ impl<'a> Comparison<'a> {
         }
         let stressed = self.stress(&all, line, expected);
         self.came(events, &all, &control, stressed, line, expected);
-        let own =
-            |name: &Json| self.turns.iter().filter(|turn| turn.is(name, false)).map(|turn| turn.paced).sum::<f64>();
-        compared::paced(self.verdict, own, line, expected);
+        compared::caveats(self.verdict, |name| self.of_caveats(name), line, expected);
+    }
+
+    /// Pauses of a contender in all, and the mean bytes of its responses.
+    fn of_caveats(&self, name: &Json) -> (f64, f64) {
+        let own = || self.turns.iter().filter(|turn| turn.is(name, false));
+        let ticks: Vec<&Line> = own().flat_map(|turn| turn.judged.trial.ticks()).collect();
+        let ended = sum(&ticks, "/ok") + ticks.iter().map(|tick| crate::events::failed(tick)).sum::<f64>();
+        (own().map(|turn| turn.paced).sum(), sum(&ticks, "/bytes_in") / ended)
     }
 
     /// What all of it decides.
@@ -346,11 +352,7 @@ impl<'a> Comparison<'a> {
             deciding: deciding.filter_map(figure_of).collect(),
             blocks: self.blocks(begun),
             limited: self.turns.iter().any(|turn| turn.limited),
-            silent: self
-                .names()
-                .into_iter()
-                .filter(|(base, other)| self.is_silent((base, false), (other, false)))
-                .count(),
+            silent: self.names().iter().filter(|(a, b)| self.is_silent((*a, false), (*b, false))).count(),
             dropped: self.playing.len() < self.order.len(),
             stressed,
         };

@@ -158,11 +158,16 @@ impl Came<'_> {
     }
 }
 
-/// The pauses that are told of contenders, `own` of each by its name.
-pub(crate) fn paced(verdict: &Json, own: impl Fn(&Json) -> f64, line: Option<usize>, expected: &mut Expected) {
+/// What caveats tell of contenders: their pauses, and the bytes of a response; `own` gives both of each by its name.
+pub(crate) fn caveats(verdict: &Json, own: impl Fn(&Json) -> (f64, f64), line: Option<usize>, expected: &mut Expected) {
     let told = verdict.get("caveats").and_then(Json::as_array).into_iter().flatten().enumerate();
-    for (i, caveat) in told.filter(|(_, caveat)| caveat.get("caveat") == Some(&"paced".into())) {
-        expected.is(format!("/caveats/{i}/paced"), caveat.get("name").map(&own), line);
+    for (i, caveat) in told {
+        let own = caveat.get("name").map(&own);
+        match caveat.get("caveat").and_then(Json::as_str) {
+            Some("paced") => expected.is(format!("/caveats/{i}/paced"), own.map(|own| own.0), line),
+            Some("not_compressed") => expected.is(format!("/caveats/{i}/bytes"), own.map(|own| own.1), line),
+            _ => {}
+        }
     }
 }
 

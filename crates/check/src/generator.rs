@@ -13,6 +13,7 @@ use genkai_model::units::Span;
 use serde_json::{Value as Json, json};
 
 use crate::asked::{self, Asked};
+use crate::distribution::Distribution;
 use crate::events::{Line, Trial, all_failed, merged, sum, sum_where};
 use crate::scan::Onset;
 use crate::{instants, laws};
@@ -75,10 +76,18 @@ pub(crate) fn of(
         looked.exhausted(ErrorKind::PortsExhausted, "ports"),
         looked.exhausted(ErrorKind::DescriptorsExhausted, "descriptors"),
     ];
-    let found: Vec<(Json, f64)> = found.into_iter().flatten().collect();
+    let worker = if until.is_none() { looked.worker() } else { None };
+    let found: Vec<(Json, f64)> = found.into_iter().chain([worker.map(|one| (one, 0.0))]).flatten().collect();
     let since = found.iter().map(|(_, since)| *since).reduce(f64::min);
     let why = since.and_then(|_| looked.throttled());
     Generator { reasons: why.into_iter().chain(found.into_iter().map(|(reason, _)| reason)).collect(), since }
+}
+
+/// How late a worker process of several machines sent, seconds: the 99th percentile of what it says of itself.
+pub(crate) fn worker_late(worker: &Json) -> Option<f64> {
+    let mut all = Distribution::default();
+    all.add(worker.pointer("/ended/lateness")?.as_str()?);
+    all.quantile(0.99).filter(|_| all.count() > 0)
 }
 
 /// Whether a late message changes anything that an objective judges of a load.
@@ -136,6 +145,22 @@ fn count(ticks: &[&Line], kind: ErrorKind) -> f64 {
 }
 
 impl Looked<'_> {
+    /// The worker process that was worst at its end, where several machines made the load.
+    fn worker(&self) -> Option<Json> {
+        let mut worst: Option<(f64, f64, Json)> = None;
+        for (i, one) in self.trial.end()?.items("/workers").iter().enumerate() {
+            let Some(used) = one.pointer("/ended/busiest").and_then(Json::as_f64) else { continue };
+            let late = if self.asked.is_planned() { worker_late(one).unwrap_or(0.0) } else { 0.0 };
+            let at_end = used >= 0.97 || late > self.bound;
+            if at_end && worst.as_ref().is_none_or(|(most, longest, _)| (used, late) >= (*most, *longest)) {
+                let reason =
+                    json!({ "reason": "worker", "worker": i + 1, "used": used, "p99": late, "bound": self.bound });
+                worst = Some((used, late, reason));
+            }
+        }
+        worst.map(|(_, _, reason)| reason)
+    }
+
     /// Requests that were too late, and all of which it is known how late they were.
     fn too_late(&self, ticks: &[&Line]) -> (f64, f64) {
         let each = ticks.iter().filter_map(|tick| self.counts.get(&tick.number));

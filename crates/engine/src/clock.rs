@@ -24,6 +24,11 @@ impl Start {
         Start(monotonic())
     }
 
+    /// The same instant on a clock that is so many nanoseconds ahead of this one.
+    pub fn on(self, ahead_ns: i64) -> Start {
+        Start(self.0.saturating_add(ahead_ns))
+    }
+
     /// So much later.
     pub fn after(self, wait: Duration) -> Start {
         Start(self.0.saturating_add(i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX)))

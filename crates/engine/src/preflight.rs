@@ -77,6 +77,12 @@ impl Headroom {
     }
 }
 
+/// Connections that `load` needs at once on this machine: processes differ by at most one connection a thread.
+fn asked_here(load: &Load) -> u64 {
+    let (here, all) = (u64::from(load.scale.here()), u64::from(load.scale.processes.max(1)));
+    if here == all { asked(load) } else { (asked(load) * here).div_ceil(all) }
+}
+
 /// Connections that `load` needs at once.
 fn asked(load: &Load) -> u64 {
     // More, where the server allows fewer streams a connection: that is found out in the load.
@@ -114,7 +120,7 @@ fn has_ports(load: &Load) -> bool {
 pub fn automatic_sources(load: &Load, headroom: &Headroom) -> Vec<IpAddr> {
     let v4_loopback = |ip: IpAddr| matches!(ip, IpAddr::V4(v4) if v4.is_loopback());
     let inside = !load.addresses.is_empty() && load.addresses.iter().all(|address| v4_loopback(address.ip()));
-    let needed = asked(load).div_ceil(destinations(load).max(1));
+    let needed = asked_here(load).div_ceil(destinations(load).max(1));
     let enough = headroom.free(&headroom.usual) >= needed;
     if !load.scale.sources.is_empty() || !inside || !has_ports(load) || enough || headroom.range() == 0 {
         return load.scale.sources.clone();
@@ -135,10 +141,10 @@ pub fn automatic_sources(load: &Load, headroom: &Headroom) -> Vec<IpAddr> {
 /// # Errors
 /// When the load's connections do not fit, with the largest number that does and what would make them fit.
 pub fn preflight(load: &Load, headroom: &Headroom) -> Result<(), TooLarge> {
-    let (asked, own) = (asked(load), OWN + PER_THREAD * u64::from(load.threads));
+    let (asked, own) = (asked_here(load), OWN + PER_THREAD * u64::from(load.threads));
     // Threads of a process differ by at most one connection, and so do processes: see `share`.
     let each = headroom.descriptors.saturating_sub(own);
-    let by_descriptors = each * u64::from(load.scale.processes);
+    let by_descriptors = each * u64::from(load.scale.here());
     let by_ports = if has_ports(load) { headroom.free_of(load) * destinations(load) } else { u64::MAX };
     let largest = by_descriptors.min(by_ports);
     if asked <= largest {
@@ -156,7 +162,7 @@ pub fn preflight(load: &Load, headroom: &Headroom) -> Result<(), TooLarge> {
 }
 
 fn descriptors_limit(load: &Load, headroom: &Headroom, own: u64) -> String {
-    let who = match load.scale.processes {
+    let who = match load.scale.here() {
         1 => "one process".to_owned(),
         n => format!("each of {n} processes"),
     };
@@ -206,6 +212,7 @@ fn more_ports(load: &Load, headroom: &Headroom, asked: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use genkai_model::load::{Way, Workplace};
     use genkai_model::scenario::Scenario;
     use proptest::prelude::*;
     use std::net::SocketAddr;
@@ -309,6 +316,22 @@ mod tests {
         let mut named = load(50_000, &["127.0.0.1:80"]);
         named.scale.sources = vec!["127.0.0.7".parse().unwrap()];
         assert_eq!(automatic_sources(&named, &headroom), named.scale.sources);
+    }
+
+    #[test]
+    fn what_other_machines_make_needs_nothing_here() {
+        let mut load = load(30_000, &["192.0.2.1:80"]);
+        let headroom = headroom(20_000, (32768, 60999));
+        assert_eq!(refused(&load, &headroom).limited_by, Limiter::Descriptors);
+        let way = Way::Ssh { command: Vec::new(), host: "load1".to_owned() };
+        let part = |by: &Way, processes| Workplace { by: by.clone(), processes };
+        load.scale.processes = 3;
+        load.scale.workplaces = vec![part(&Way::Here, 1), part(&way, 2)];
+        assert_eq!(preflight(&load, &headroom), Ok(()));
+        load.scale.workplaces = vec![part(&Way::Here, 3)];
+        assert_eq!(refused(&load, &headroom).limited_by, Limiter::Ports);
+        load.scale.workplaces = vec![part(&way, 3)];
+        assert_eq!(preflight(&load, &super::tests::headroom(0, (1, 1))), Ok(()));
     }
 
     proptest! {

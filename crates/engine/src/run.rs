@@ -38,6 +38,8 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct End {
     /// How long it lasted: as planned, or until the last request of a bounded number, or until it was stopped.
     pub lasted: Span,
+    /// How long after its first moment the last thread had begun.
+    pub began: Span,
     /// Requests that were in flight when it ended: neither ok nor failed.
     pub abandoned: u64,
     /// Largest resident memory so far, bytes, of all processes that made it.
@@ -138,6 +140,7 @@ fn make(
     let attendees = results.iter_mut().flat_map(|result| std::mem::take(&mut result.attendees)).collect();
     Ok(End {
         lasted: lasted?,
+        began: Span(results.iter().map(|result| result.began).max().unwrap_or_default()),
         abandoned: results.iter().map(|result| result.abandoned).sum(),
         client_rss: host::peak_rss(),
         stopped: results.iter().any(|result| result.stopped),

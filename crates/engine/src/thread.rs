@@ -39,6 +39,8 @@ pub(crate) struct ThreadResult {
     pub(crate) abandoned: u64,
     /// Whether it ended because it was asked to.
     pub(crate) stopped: bool,
+    /// When it began, after moment zero.
+    pub(crate) began: Moment,
     /// Members of chat rooms, as they were at the end.
     pub(crate) attendees: Vec<Attendee>,
 }
@@ -46,6 +48,7 @@ pub(crate) struct ThreadResult {
 /// Makes the load of `job`, from moment zero of `clock` to its end.
 pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io::Result<ThreadResult> {
     let Job { share, spec, handover, stop, hold, abort } = job;
+    let began = clock.now();
     let result = reactor.block_on(async {
         let ledger = Ledger::new(load.tick.0, load.stop.after.0, share.quota, handover);
         let core = Core::new(load, share.thread, &spec.route, ledger, (clock, hold))?;
@@ -54,7 +57,7 @@ pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io
         let stopped = supervise(&core, load.stop.after.0, [&stop, &abort]).await;
         close_gracefully(&core, &abort).await;
         let abandoned = core.ledger.borrow_mut().close(core.clock.now());
-        Ok(ThreadResult { abandoned, stopped, attendees: protocol.attendees() })
+        Ok(ThreadResult { abandoned, stopped, began, attendees: protocol.attendees() })
     });
     // Dropping the loop drops every task, and with it every connection.
     result.flatten()

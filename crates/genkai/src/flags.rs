@@ -3,12 +3,12 @@
 use genkai_lab::experiment;
 use genkai_lab::system::Pin;
 use genkai_model::event::Pinning;
-use genkai_model::load::{Arrivals, Body, Load, Reuse, Scale, Spacing};
+use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
 use genkai_model::plan::OriginSpec;
 use genkai_model::units::Bytes;
 
 use crate::cli::{LoadFlags, OriginFlags, Switch};
-use crate::{Failure, source};
+use crate::{Failure, source, workplace};
 
 /// Most users, requests a second and connections that a load may ask for; above it is a typing error.
 const MOST: f64 = 10_000_000.0;
@@ -39,7 +39,7 @@ impl LoadFlags {
             return Err(Failure::usage("--timeout 0s: must be at least 1ms"));
         }
         load.threads = self.threads.unwrap_or(client_cores.clamp(1, 64) as u16);
-        load.scale = Scale { processes: self.processes, sources: source::all(&self.source)? };
+        load.scale = workplace::scale(&self.on, &self.ssh, self.processes, source::all(&self.source)?)?;
         load.seed = self.seed;
         load.kernel_timestamps = match self.kernel_timestamps {
             Some(switch) => switch == Switch::On,

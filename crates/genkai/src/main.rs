@@ -27,6 +27,7 @@ mod target;
 mod tune;
 mod view;
 mod websocket;
+mod workplace;
 
 use std::process::ExitCode;
 
@@ -86,9 +87,9 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// `genkai worker`: what `--processes` starts.
+/// `genkai worker`: what `--processes` and `--on` start.
 fn worker() -> Result<Exit, Failure> {
-    genkai_lab::generator::serve(std::io::BufReader::new(std::io::stdin()), std::io::stdout().lock())?;
+    genkai_lab::generator::serve(std::io::BufReader::new(std::io::stdin()), std::io::stdout())?;
     Ok(Exit::Holds)
 }
 

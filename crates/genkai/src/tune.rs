@@ -16,7 +16,7 @@ use genkai_model::units::{Span, Spread};
 use crate::cli::{BackendFlags, Product, SearchFlags, TuneFlags, UpgradeFlag};
 use crate::study::{self, How};
 use crate::target::local_only;
-use crate::{Failure, flags, websocket};
+use crate::{Failure, flags, websocket, workplace};
 
 /// Default rate at which users join, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
@@ -38,6 +38,7 @@ pub(crate) fn product(product: &Product) -> Result<Exit, Failure> {
 fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {
     let cores = pin.resolve().map_or_else(|| genkai_lab::pinning::cores().len(), |p| p.client.len());
     let load = load(flags, cores)?;
+    workplace::only_here(&load.scale, "tune")?;
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
     let system = System {

@@ -153,6 +153,23 @@ fn a_backend_of_the_users_that_breaks_by_itself_is_named() {
 }
 
 #[test]
+fn a_backend_that_the_users_configuration_names_is_asked_by_itself_too() {
+    let _machine = machine();
+    let (_origin, address) = serve("origin --listen 127.0.0.1:0 --service-time 100ms --workers 4");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nginx.conf");
+    let server = format!("server {{ listen 127.0.0.1:8080; location / {{ proxy_pass http://{address}; }} }}");
+    std::fs::write(&file, format!("events {{}}\nhttp {{\n{server}\n}}\n")).unwrap();
+    let run = told(
+        genkai("tune nginx --users 60 --spawn-rate 20 --quick --quiet")
+            .args(["--objective", "p99 < 500ms", "--config"])
+            .arg(&file),
+    );
+    let verdict = only_cause(&run, "backend.by_itself");
+    assert_eq!(verdict.because(), Because::BackendIsLimit, "{}", run.story());
+}
+
+#[test]
 fn a_short_proxy_read_timeout_is_said_as_what_it_is() {
     let _machine = machine();
     let run = told(&genkai(

@@ -209,7 +209,7 @@ fn a_worker_that_dies_ends_the_load_with_its_name() {
     let all = descendants(load.0.id());
     signal(workers[1], "KILL");
     let (code, out, err) = ended(load);
-    assert_eq!(code, Some(3), "{err}");
+    assert_eq!(code, Some(4), "the measurement says nothing of the server: {err}");
     assert!(err.contains("worker process") && err.contains("of 2 was lost (signal: 9"), "{err}");
     let verdict: Verdict = serde_json::from_str(&out).unwrap();
     assert_eq!(verdict.trials[0].used.unwrap().processes, 1, "of the other is told what it used");

@@ -9,7 +9,7 @@ use genkai_model::evidence::metric;
 use genkai_model::limit::Limit;
 use genkai_model::plan;
 use genkai_place::caps::Machine;
-use genkai_place::endpoint::Endpoint;
+use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_place::observation::Observation;
 use genkai_targets::behind::Behind;
 use genkai_targets::embedded::Origin;
@@ -30,8 +30,8 @@ pub enum Backend {
     WordPress(Box<WordPress>),
     /// Somebody else's process.
     External(SocketAddr, PortProbe, Behind),
-    /// Whatever the user's configuration names.
-    Kept(Behind),
+    /// Whatever the user's configuration names, and its address where that is one of TCP with a listener on this machine.
+    Kept(Behind, Option<SocketAddr>),
 }
 
 impl Backend {
@@ -62,7 +62,7 @@ impl Backend {
                 let address = reachable(url)?;
                 Ok(Backend::External(address, PortProbe::new([address]), Behind::default()))
             }
-            plan::Backend::Kept => Ok(Backend::Kept(Behind::default())),
+            plan::Backend::Kept => Ok(Backend::Kept(Behind::default(), None)),
         }
     }
 
@@ -71,7 +71,9 @@ impl Backend {
     pub fn meet(&mut self, named: &[Endpoint], of: &Machine, memory: u64) {
         match self {
             Backend::External(address, _, behind) => *behind = Behind::find(&[Endpoint::Tcp(*address)], of, memory),
-            Backend::Kept(behind) => *behind = Behind::find(named, of, memory),
+            Backend::Kept(behind, alone) => {
+                (*behind, *alone) = (Behind::find(named, of, memory), single(named));
+            }
             Backend::Embedded(_) | Backend::WordPress(_) => {}
         }
     }
@@ -79,7 +81,7 @@ impl Backend {
     /// What it is made of, where genkai did not start it.
     pub fn behind(&mut self) -> Option<&mut Behind> {
         match self {
-            Backend::External(_, _, behind) | Backend::Kept(behind) => Some(behind),
+            Backend::External(_, _, behind) | Backend::Kept(behind, _) => Some(behind),
             Backend::Embedded(_) | Backend::WordPress(_) => None,
         }
     }
@@ -87,7 +89,7 @@ impl Backend {
     /// Who it is, where genkai did not start it: a sentence for each server.
     pub fn told(&self) -> Vec<String> {
         match self {
-            Backend::External(_, _, behind) | Backend::Kept(behind) => behind.told(),
+            Backend::External(_, _, behind) | Backend::Kept(behind, _) => behind.told(),
             Backend::Embedded(_) | Backend::WordPress(_) => Vec::new(),
         }
     }
@@ -103,7 +105,15 @@ impl Backend {
             Backend::Embedded(origin) => Some(origin.address()),
             Backend::WordPress(wordpress) => Some(wordpress.address()),
             Backend::External(address, ..) => Some(*address),
-            Backend::Kept(_) => None,
+            Backend::Kept(..) => None,
+        }
+    }
+
+    /// Where it can be asked by itself; none where its configuration leads to several, or to what is no TCP address of this machine.
+    pub fn alone(&self) -> Option<SocketAddr> {
+        match self {
+            Backend::Kept(_, alone) => *alone,
+            other => other.address(),
         }
     }
 
@@ -112,7 +122,7 @@ impl Backend {
         match self {
             Backend::Embedded(origin) => origin.limits(),
             Backend::WordPress(wordpress) => wordpress.limits(),
-            Backend::External(_, _, behind) | Backend::Kept(behind) => behind.limits(),
+            Backend::External(_, _, behind) | Backend::Kept(behind, _) => behind.limits(),
         }
     }
 
@@ -128,7 +138,7 @@ impl Backend {
                 seen.merge(if behind.is_gone() { Observation::default() } else { probed });
                 seen
             }
-            Backend::Kept(behind) => behind.observe(),
+            Backend::Kept(behind, _) => behind.observe(),
         }
     }
 
@@ -163,6 +173,15 @@ impl Backend {
     }
 }
 
+/// The one address that is named, where somebody on this machine listens there.
+fn single(named: &[Endpoint]) -> Option<SocketAddr> {
+    let first = named.first().filter(|first| named.iter().all(|one| one == *first))?;
+    match first {
+        Endpoint::Tcp(address) if first.listener() != Listener::Nobody => Some(*address),
+        Endpoint::Tcp(_) | Endpoint::Unix(_) => None,
+    }
+}
+
 /// Resolves `http://host:port/` and checks that something accepts connections there.
 pub(crate) fn reachable(url: &str) -> Result<SocketAddr, LabError> {
     let authority = url
@@ -191,6 +210,28 @@ pub(crate) fn reachable(url: &str) -> Result<SocketAddr, LabError> {
                     REACHABLE_WITHIN.as_secs()
                 )));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn only_one_address_where_somebody_listens_is_asked_alone() {
+        let open = TcpListener::bind("127.0.0.1:0").unwrap();
+        let here = Endpoint::Tcp(open.local_addr().unwrap());
+        let closed = Endpoint::Tcp(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+        let socket = Endpoint::Unix("/run/php.sock".into());
+        assert_eq!(single(std::slice::from_ref(&here)), open.local_addr().ok());
+        assert_eq!(single(&[here.clone(), here.clone()]), open.local_addr().ok(), "named twice");
+        for others in
+            [vec![], vec![closed.clone()], vec![socket.clone()], vec![here.clone(), closed], vec![here, socket]]
+        {
+            assert_eq!(single(&others), None, "{others:?}");
         }
     }
 }

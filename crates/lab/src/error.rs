@@ -13,6 +13,9 @@ pub enum LabError {
     /// The machine cannot do it.
     #[error("{0}")]
     Environment(String),
+    /// A worker process of the load was lost: what was measured until then is kept, and says nothing of a server.
+    #[error("{0}")]
+    Lost(String),
     /// The run folder cannot be written.
     #[error("cannot write {path}: {source}\n  hint: choose another folder with --out, or free some space")]
     Folder {
@@ -43,6 +46,7 @@ impl LabError {
     pub fn exit(&self) -> Exit {
         match self {
             LabError::Plan(_) => Exit::Usage,
+            LabError::Lost(_) => Exit::Invalid,
             LabError::Engine(e) if e.is_usage() => Exit::Usage,
             LabError::Target(e) if e.is_usage() => Exit::Usage,
             _ => Exit::Environment,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use genkai_analysis::capacity::demand;
-use genkai_engine::{Asked, StopFlag, ask};
+use genkai_engine::{Asked, StopFlag, ask, ask_upgrade, ask_whole};
 use genkai_model::evidence::metric;
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, Origin, Symptom};
 use genkai_model::load::{Arrivals, Load, Protocol, Request};
@@ -131,16 +131,24 @@ const FEWEST: usize = 10;
 /// everything before it; and that it has a limit by itself, which is asked for under load. Neither where the plan says what it takes, where it
 /// is not known where it is, or where asking is not safe. An answer that is a failure now and then tells no time, but the backend is there.
 pub fn unloaded(load: &Load, backend: &Backend) -> Vec<Limit> {
-    let address = backend.address().filter(|_| !matches!(backend, Backend::Embedded(_)));
-    let Some(answers) = address.and_then(|address| asked(load, address)) else { return Vec::new() };
-    let Answers { took, failed, closed } = answers;
-    if took.is_empty() && failed == 0 {
+    let Some(address) = backend.alone().filter(|_| !matches!(backend, Backend::Embedded(_))) else { return Vec::new() };
+    if matches!(load.protocol, Protocol::WebSocket(_)) {
+        return if opens(load, address) { vec![by_itself()] } else { Vec::new() };
+    }
+    let Some(Answers { took, failed, closed }) = asked(load, address) else { return Vec::new() };
+    // What a configuration leads to may be asked by it for something else, or in another language: an answer shows that it is not.
+    if took.is_empty() && (failed == 0 || matches!(backend, Backend::Kept(..))) {
         return Vec::new();
     }
     let (warm, took) = warmed_up(&took);
     let failed = failed + closed;
     let alone = if failed * 2 <= took.len() { alone(load, took, failed, warm) } else { None };
     alone.into_iter().chain([by_itself()]).collect()
+}
+
+/// Whether the load's WebSocket is to be had there: that it is opened, or refused for want of something.
+fn opens(load: &Load, address: SocketAddr) -> bool {
+    matches!(ask_upgrade(load, address, WITHIN), Some(101 | 500..))
 }
 
 /// How long answers take without a load, those left out that are failures, and those of a backend that only warms up. None where it cannot
@@ -171,7 +179,7 @@ fn asked(load: &Load, address: SocketAddr) -> Option<Answers> {
     let unsure = |took: &[Duration]| slow(took).1.len() == 1 || took.len() < FEWEST;
     while begun.elapsed() < WHILE || begun.elapsed() < ENOUGH && unsure(&all.took) && !all.took.is_empty() {
         let asked = Instant::now();
-        match ask(load, address, WITHIN)? {
+        match ask_whole(load, address, WITHIN)? {
             Asked::Answered { status: ..400, .. } => all.took.push(asked.elapsed()),
             Asked::Answered { .. } => all.failed += 1,
             Asked::Closed => all.closed += 1,
@@ -227,7 +235,10 @@ fn alone(load: &Load, took: &[Duration], failed: usize, warm: &[Duration]) -> Op
             rounded(*least),
             rounded(*most)
         ),
-        source: "up to the end of the response's head".to_owned(),
+        source: match load.protocol {
+            Protocol::Http2(_) => "up to the end of the response's head".to_owned(),
+            _ => "up to the end of the response, or of its first 4 MiB".to_owned(),
+        },
         symptom: Symptom { errors: Vec::new(), slow: true },
         ..Limit::named("backend.alone", "backend", "time for one request alone")
     })
@@ -240,11 +251,11 @@ pub fn rested(load: &Load, backend: &Backend, alone: &[Limit], most: Duration, s
         Law::Delay { time: Spread::Constant(least) | Spread::Bimodal(least, ..) } => Some(least.duration()),
         _ => None,
     });
-    let Some((address, least)) = backend.address().zip(least) else { return true };
+    let Some((address, least)) = backend.alone().zip(least) else { return true };
     let begun = Instant::now();
     while begun.elapsed() < most && !stop.is_stopped() {
         let asked = Instant::now();
-        let answered = matches!(ask(load, address, WITHIN), Some(Asked::Answered { .. }));
+        let answered = matches!(ask_whole(load, address, WITHIN), Some(Asked::Answered { .. }));
         if answered && asked.elapsed() <= 2 * least + REST {
             return true;
         }
@@ -298,6 +309,9 @@ fn done(backend: &mut Backend) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
     use super::*;
 
     fn of(load: &Load, ms: &[u64]) -> Spread {
@@ -313,6 +327,26 @@ mod tests {
     fn share(of: Spread) -> (Span, Span, f64) {
         let Spread::Bimodal(usual, other, share) = of else { panic!("two kinds of answers") };
         (usual, other, share)
+    }
+
+    #[test]
+    fn a_response_that_streams_is_timed_to_its_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let part = Duration::from_millis(40);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                for text in ["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", "ab", "cd"] {
+                    let _ = stream.write_all(text.as_bytes());
+                    std::thread::sleep(part);
+                }
+            }
+        });
+        let took = took(&Load::users(1, 1.0), address).unwrap();
+        assert!(!took.is_empty() && took.iter().all(|took| *took >= 2 * part), "{took:?}");
+        assert_eq!(ask_upgrade(&Load::users(1, 1.0), address, WITHIN), None, "it is no load of WebSockets");
     }
 
     #[test]

@@ -21,8 +21,11 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     let environment = system::environment(&job.pin, None);
     let load = &headroom::fit(&job.plan.load, &headroom::look(&job.plan.load.addresses, &environment))?;
     headroom::raise_descriptors();
-    reach::reach(load)?;
-    reach::offered(load)?;
+    // What only others are to reach need not be reached from here.
+    if load.scale.here() > 0 {
+        reach::reach(load)?;
+        reach::offered(load)?;
+    }
     let mut recorder = match &folder {
         None => Recorder::in_memory(watcher),
         Some(folder) => {

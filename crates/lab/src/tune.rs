@@ -9,6 +9,7 @@ use genkai_analysis::tuning::{self, Next, TrialPlan};
 use genkai_analysis::{capacity, findings};
 use genkai_model::event::{EndReason, Limits, Purpose, ServerState, State, Step, What};
 use genkai_model::finding::Because;
+use genkai_model::limit::BACKEND_BY_ITSELF;
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::Plan;
 use genkai_model::transport::Transport;
@@ -103,7 +104,27 @@ impl Run<'_, '_, '_> {
                 break;
             }
         }
+        self.unasked()?;
         if self.job.write { self.write() } else { Ok(()) }
+    }
+
+    /// Says where nothing was named and the backend, which is somebody else's, could not be asked without the product.
+    fn unasked(&mut self) -> Result<(), LabError> {
+        let (backend, baseline) = (&self.system.backend, self.system.baseline());
+        let asked = self.system.limits(baseline).iter().any(|limit| limit.id == BACKEND_BY_ITSELF);
+        let named = findings(self.recorder.record()).verdict.because() != Because::NoCauseFound;
+        if named || asked || backend.is_ours() || self.job.interrupt.is_stopped() {
+            return Ok(());
+        }
+        let why = match backend.alone() {
+            Some(address) => {
+                format!("{address} does not answer this load's requests as a backend that can be asked so")
+            }
+            None => "the configuration does not lead to a single TCP address of this machine".to_owned(),
+        };
+        let product = &self.job.plan.system.product;
+        let text = format!("the backend was not asked by itself, without {product}: {why}");
+        self.recorder.note(None, "backend-not-asked", text)
     }
 
     fn head(&mut self) -> Result<(), LabError> {
@@ -150,7 +171,7 @@ impl Run<'_, '_, '_> {
     /// The load straight at the backend: nothing of the product runs.
     fn direct(&mut self, what: &TrialPlan) -> Result<EndReason, LabError> {
         let nowhere = || LabError::Environment("it is not known where the backend listens".to_owned());
-        let address = self.system.backend.address().ok_or_else(nowhere)?;
+        let address = self.system.backend.alone().ok_or_else(nowhere)?;
         let limits = self.system.limits(self.system.baseline());
         self.recorder.now(None, What::Limits(Limits { limits }))?;
         if !self.drained()? {

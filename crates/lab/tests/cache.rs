@@ -166,7 +166,17 @@ fn a_cache_that_swaps_two_bodies_is_found_out() {
         };
         genkai_engine::run(&load, None, &StopFlag::new(), |_| {}, tick).unwrap();
         let (reason, lasted) = (EndReason::Completed, Span(1));
-        push(Some(n), What::TrialEnded(TrialEnded { reason, lasted, abandoned: 0, client_rss: 0, client: None }));
+        push(
+            Some(n),
+            What::TrialEnded(TrialEnded {
+                reason,
+                lasted,
+                abandoned: 0,
+                client_rss: 0,
+                client: None,
+                workers: Vec::new(),
+            }),
+        );
         let (contender, aim) = ("liar".to_owned(), Aim::Pass { round: 1 });
         let pass: CachePass = serde_json::from_value(serde_json::json!({
             "contender": contender, "origin": 12, "spent": [], "warmth": warmth, "wrong": wrong, "aim": "pass", "round": 1,

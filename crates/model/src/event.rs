@@ -358,6 +358,46 @@ pub struct TrialEnded {
     /// What else the generator used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientUse>,
+    /// Each worker process, in the order of their numbers, where several machines made the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerUse>,
+}
+
+/// A worker process of a load that several machines made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerUse {
+    /// The machine: `here`, or its name for ssh.
+    pub place: String,
+    /// Its clock beside that of the machine that genkai was started on; none: it is the same clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<WorkerClock>,
+    /// How it ended; none: it was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<WorkerEnd>,
+}
+
+/// How far another machine's clock (CLOCK_MONOTONIC) is from ours: exchanges of four stamps (RFC 5905 section 8), the one with the least round
+/// trip of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerClock {
+    /// Its clock less ours before the load, nanoseconds.
+    pub offset_ns: i64,
+    /// The most by which that can be wrong: half of the round trip, nanoseconds.
+    pub uncertainty_ns: u64,
+    /// By how much the offset had changed after the load, nanoseconds; none: it could not be asked any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift_ns: Option<i64>,
+}
+
+/// What a worker process says of its own part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerEnd {
+    /// How long after the common start, by its own clock, the last of its threads had begun, nanoseconds.
+    pub began_ns: u64,
+    /// Fraction of a core that its busiest thread used in the second in which that was most.
+    pub busiest: f64,
+    /// How late its requests left.
+    pub lateness: Payload,
 }
 
 /// What the generator used of its machine.

@@ -105,6 +105,9 @@ pub struct ContenderRecord {
     /// The cap on one message from a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<Limit>,
+    /// Whether what it changes decides how responses are compressed. (Of a comparison of systems.)
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compression: bool,
     /// How long it took from its start until it listened.
     pub started: Span,
 }

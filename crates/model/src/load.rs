@@ -51,7 +51,7 @@ pub struct Load {
     pub timeout: Span,
     /// Event-loop threads of the generator, in each of its processes.
     pub threads: u16,
-    /// How it is spread over this machine.
+    /// How it is spread over processes, addresses and machines.
     #[serde(default, skip_serializing_if = "Scale::is_one")]
     pub scale: Scale,
     /// Length of the intervals that are reported: of the first 600; later ones are longer, by powers of two.
@@ -114,7 +114,7 @@ impl Load {
     }
 }
 
-/// How a load is spread over the machine that makes it: what one process, or one address, has too little of.
+/// How a load is spread over the machines that make it: what one process, one address or one machine has too little of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scale {
     /// Processes that make it together, each with descriptors of its own; 1: genkai's own process.
@@ -124,15 +124,68 @@ pub struct Scale {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub sources: Vec<IpAddr>,
+    /// Where its processes run, in the order of their numbers; none: all of them on this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workplaces: Vec<Workplace>,
+}
+
+/// A machine that makes a part of a load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Workplace {
+    /// How it is reached.
+    pub by: Way,
+    /// Processes there.
+    pub processes: u16,
+}
+
+/// How a workplace is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// It is the machine that genkai was started on.
+    Here,
+    /// Through OpenSSH.
+    Ssh {
+        /// The program and its first arguments, e.g. `ssh`, `-F`, `FILE`.
+        command: Vec<String>,
+        /// The host as ssh takes it: a name of its configuration, `user@host`, an address.
+        host: String,
+    },
+}
+
+impl Way {
+    /// What people call it: `here`, or the host.
+    pub fn name(&self) -> &str {
+        match self {
+            Way::Here => "here",
+            Way::Ssh { host, .. } => host,
+        }
+    }
 }
 
 impl Default for Scale {
     fn default() -> Scale {
-        Scale { processes: 1, sources: Vec::new() }
+        Scale { processes: 1, sources: Vec::new(), workplaces: Vec::new() }
     }
 }
 
 impl Scale {
+    /// How each process is reached, in the order of their numbers: of as many as are named.
+    pub fn ways(&self) -> impl Iterator<Item = &Way> {
+        self.workplaces.iter().flat_map(|one| std::iter::repeat_n(&one.by, usize::from(one.processes)))
+    }
+
+    /// Processes on the machine that genkai was started on.
+    pub fn here(&self) -> u16 {
+        let here = self.workplaces.iter().filter(|one| one.by == Way::Here).map(|one| one.processes).sum();
+        if self.workplaces.is_empty() { self.processes } else { here }
+    }
+
+    /// Whether a part of it is made by another machine.
+    pub fn is_spread(&self) -> bool {
+        self.workplaces.iter().any(|one| one.by != Way::Here)
+    }
+
     /// Whether it is one process and the system's choice of address: what records without a word about scale mean.
     pub fn is_one(&self) -> bool {
         *self == Scale::default()

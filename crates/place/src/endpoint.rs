@@ -95,7 +95,8 @@ impl Endpoint {
             Endpoint::Tcp(address) => {
                 let takes = |entry: &TcpNetEntry| {
                     let local = entry.local_address;
-                    let same = local.ip() == address.ip() || local.ip().is_unspecified();
+                    // A JVM listens at the IPv6 form of an IPv4 address (ipv6(7): ::ffff:127.0.0.1).
+                    let same = local.ip().to_canonical() == address.ip() || local.ip().is_unspecified();
                     entry.state == TcpState::Listen && local.port() == address.port() && same
                 };
                 let all = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
@@ -201,6 +202,19 @@ mod tests {
         let accepted = listener.accept().unwrap();
         assert_eq!(endpoint.connections(), Some(Connections { accepted: 1, waiting: 2 }));
         drop((accepted, clients));
+    }
+
+    #[test]
+    fn a_listener_at_the_ipv6_form_of_an_address_is_found() {
+        let Ok(listener) = TcpListener::bind("[::ffff:127.57.0.4]:0") else { return };
+        let address = std::net::SocketAddr::new([127, 57, 0, 4].into(), listener.local_addr().unwrap().port());
+        let endpoint = Endpoint::Tcp(address);
+        assert_eq!(endpoint.listener(), Listener::Process(std::process::id()));
+        let client = TcpStream::connect(address).unwrap();
+        assert_eq!(endpoint.connections(), Some(Connections { accepted: 0, waiting: 1 }));
+        let accepted = listener.accept().unwrap();
+        assert_eq!(endpoint.connections(), Some(Connections { accepted: 1, waiting: 0 }));
+        drop((client, accepted));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Control groups of this process (cgroups(7)), of version 2 and 1: what they leave it of the machine.
+//! Control groups of processes (cgroups(7)), of version 2 and 1: what they leave them of the machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A control group of this process, or one above it (cgroups(7)).
+/// A control group of a process, or one above it (cgroups(7)).
 #[derive(Debug)]
 pub(crate) struct Group {
     folder: PathBuf,
@@ -90,23 +90,56 @@ pub fn cpu_quota() -> Option<f64> {
     groups().iter().filter_map(Group::cpu_quota).reduce(f64::min)
 }
 
-/// Looks at whether processor time of this process's groups is used up.
+/// Groups that limit processor time of a process, and of this one not.
+fn own_limits(pid: u32) -> Vec<Group> {
+    let shared: Vec<PathBuf> = groups().into_iter().map(|group| group.folder).collect();
+    let all = of(&pid.to_string()).into_iter();
+    all.filter(|group| !shared.contains(&group.folder) && group.cpu_quota().is_some()).collect()
+}
+
+/// Cores' worth of processor time that its groups leave process `pid`, those left out that this process is in too: the least of their
+/// quotas; none where none has one.
+pub fn quota_of(pid: u32) -> Option<f64> {
+    own_limits(pid).iter().filter_map(Group::cpu_quota).reduce(f64::min)
+}
+
+/// The systemd unit of a process: the nearest group that is called a service (systemd.resource-control(5)); none: it is in no unit's.
+pub fn unit(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?.lines().find_map(unit_in)
+}
+
+/// The unit in one line of `/proc/PID/cgroup`. A user's manager (`user@1000.service`) is none that serves.
+fn unit_in(line: &str) -> Option<String> {
+    let path = line.splitn(3, ':').nth(2)?;
+    let unit = path.rsplit('/').find(|part| part.ends_with(".service"))?;
+    (!unit.starts_with("user@")).then(|| unit.to_owned())
+}
+
+/// Looks at whether processor time of groups is used up.
 #[derive(Debug)]
-pub(crate) struct Throttle {
+pub struct Throttle {
     /// Groups with a quota, and what they had counted at the look before.
     groups: Vec<(Group, (u64, u64))>,
 }
 
 impl Throttle {
-    /// Counts from now.
+    /// Of this process's groups; counts from now.
     pub(crate) fn new() -> Throttle {
-        let limited = groups().into_iter().filter(|group| group.cpu_quota().is_some());
+        Throttle::of(groups().into_iter().filter(|group| group.cpu_quota().is_some()))
+    }
+
+    /// Of the groups of process `pid` that this one is not in; counts from now.
+    pub fn of_process(pid: u32) -> Throttle {
+        Throttle::of(own_limits(pid).into_iter())
+    }
+
+    fn of(limited: impl Iterator<Item = Group>) -> Throttle {
         Throttle { groups: limited.filter_map(|group| group.periods().map(|seen| (group, seen))).collect() }
     }
 
     /// Of the periods since the look before, the fraction in which the quota was used up, of the group that was worst off; none without
     /// a quota.
-    pub(crate) fn fraction(&mut self) -> Option<f64> {
+    pub fn fraction(&mut self) -> Option<f64> {
         let since = |(group, before): &mut (Group, (u64, u64))| {
             let now = group.periods()?;
             let (all, stopped) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
@@ -127,6 +160,24 @@ mod tests {
         let second = "usage_usec 5\nnr_periods 16\nnr_throttled 15\nthrottled_usec 1131000\nnr_bursts 0\n";
         assert_eq!((stalled(first), stalled(second)), (Some((16, 15)), Some((16, 15))));
         assert_eq!(stalled("usage_usec 5\n"), None);
+    }
+
+    #[test]
+    fn a_unit_is_the_nearest_service() {
+        let unit = |line: &str| unit_in(line);
+        assert_eq!(unit("0::/system.slice/php8.2-fpm.service").as_deref(), Some("php8.2-fpm.service"));
+        assert_eq!(unit("1:name=systemd:/system.slice/a.service/worker").as_deref(), Some("a.service"));
+        let user = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/b.service";
+        assert_eq!(unit(user).as_deref(), Some("b.service"));
+        for line in ["0::/", "0::/user.slice/user@1000.service/session.slice", "4:memory:/docker/abc", ""] {
+            assert_eq!(unit(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_limits_this_process_too_is_no_limit_of_another_alone() {
+        assert_eq!(quota_of(std::process::id()), None);
+        assert_eq!(Throttle::of_process(std::process::id()).fraction(), None);
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub mod remote;
 pub mod running;
 pub mod scratch;
 mod session;
+pub mod ssh;
 pub mod status_page;
 pub mod survey;
 pub mod tail;
@@ -95,6 +96,16 @@ pub enum PlaceError {
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
+    },
+    /// A host that takes no program of ours.
+    #[error("{host}: {why}\n  hint: {hint}")]
+    Host {
+        /// The host as ssh takes it.
+        host: String,
+        /// What was seen.
+        why: String,
+        /// What to do.
+        hint: String,
     },
     /// All ports tried were taken by somebody else before it could bind them.
     #[error(

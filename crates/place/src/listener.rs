@@ -23,12 +23,22 @@ pub struct Queue {
 
 /// Looks at the listeners on `address`. `None` when nobody listens there or the kernel does not tell.
 pub fn queue(address: SocketAddr) -> Option<Queue> {
+    let of = |family: i32| among(address, family as u8);
+    if address.is_ipv6() {
+        return of(libc::AF_INET6);
+    }
+    // Nobody of its own family: a socket of IPv6 takes connections of IPv4, too, at every address or at the IPv6 form of this one (ipv6(7)).
+    of(libc::AF_INET).or_else(|| of(libc::AF_INET6))
+}
+
+/// Those of one family.
+fn among(address: SocketAddr, family: u8) -> Option<Queue> {
     let mut found: Option<Queue> = None;
-    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let question = Question { family: family as u8, states: 1 << TCP_LISTEN, memory: true, info: false, to: 0 };
+    let question = Question { family, states: 1 << TCP_LISTEN, memory: true, info: false, to: 0 };
     diag::dump(question, |payload| {
         let Some((local, one)) = listener(payload) else { return };
-        if local.port() == address.port() && (local.ip() == address.ip() || local.ip().is_unspecified()) {
+        let here = local.ip().to_canonical() == address.ip() || local.ip().is_unspecified();
+        if local.port() == address.port() && here {
             let all = found.get_or_insert(Queue { backlog: u32::MAX, ..Queue::default() });
             all.waiting = all.waiting.max(one.waiting);
             all.backlog = all.backlog.min(one.backlog);

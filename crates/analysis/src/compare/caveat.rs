@@ -1,6 +1,7 @@
 //! What limits the answer of a comparison of systems.
 
 use genkai_model::comparison::Comparison;
+use genkai_model::event::{Event, What};
 use genkai_model::figure::Figure;
 use genkai_model::finding::Call;
 use genkai_model::finding::comparison::{ComparedPair, ComparisonCaveat};
@@ -10,9 +11,13 @@ use super::Seen;
 use super::pairs::Differing;
 use crate::effect;
 use crate::statistics::ALPHA;
+use crate::window::Tally;
 
 /// Figures whose drift is looked for.
 const DRIFTING: [Figure; 2] = [Figure::Throughput, Figure::P95];
+
+/// Responses that differ by less than this part are as large: heads differ by a few bytes now and then.
+const AS_LARGE: f64 = 0.005;
 
 pub(super) fn of(
     record: &Record,
@@ -38,6 +43,7 @@ pub(super) fn of(
         found.extend(drifts(&contender.name, &own, comparison.contenders.len()));
     }
     found.extend(all.iter().filter_map(survivors));
+    found.extend(all.iter().filter_map(|pair| not_compressed(record, pair, turns)));
     if record.end.is_none() {
         found.push(ComparisonCaveat::RecordCutOff);
     }
@@ -61,6 +67,31 @@ fn paced(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let counted = own.iter().filter(|seen| seen.is(name, false));
     let paced = counted.map(|seen| seen.finding.paced).sum();
     (paced > 0).then(|| ComparisonCaveat::Paced { name: name.to_owned(), paced })
+}
+
+/// A change of compression that left responses as large as they were.
+fn not_compressed(record: &Record, pair: &ComparedPair, turns: &[Seen<'_>]) -> Option<ComparisonCaveat> {
+    let changes = |event: &Event| match &event.what {
+        What::Contender(entry) => entry.contender == pair.other && entry.compression,
+        _ => false,
+    };
+    record.remarks.iter().any(changes).then_some(())?;
+    let (before, bytes) = (response(turns, &pair.base)?, response(turns, &pair.other)?);
+    let headers = &record.head.as_ref()?.plan.load.request.headers;
+    ((bytes / before - 1.0).abs() < AS_LARGE).then(|| ComparisonCaveat::NotCompressed {
+        name: pair.other.clone(),
+        base: pair.base.clone(),
+        bytes,
+        asked: headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding")),
+    })
+}
+
+/// Bytes of a response in the turns that count, the mean; none where there was none.
+fn response(turns: &[Seen<'_>], name: &str) -> Option<f64> {
+    let ticks = || turns.iter().filter(|seen| seen.is(name, false)).flat_map(|seen| &seen.trial.ticks);
+    let bytes: u64 = ticks().map(|tick| tick.bytes_in).sum();
+    let ended = Tally::of(ticks()).finished();
+    (bytes > 0 && ended > 0).then(|| bytes as f64 / ended as f64)
 }
 
 fn died(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {

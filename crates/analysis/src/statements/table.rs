@@ -37,6 +37,7 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("service", "connections") if within("reasons") => Unit::Seconds,
         ("p99", "late") if within("reasons") => Unit::Seconds,
         ("used", "cpu") => Unit::Fraction,
+        ("clock_uncertainty" | "clock_drift" | "began" | "late_p99", "workers") => Unit::Seconds,
         ("cores", "told_from") | ("busy" | "of", "caveats") => Unit::Cores,
         ("connects", "loads") => Unit::Fraction,
         ("score", "runs") | ("refused", _) if within("runs") => Unit::Number,
@@ -189,7 +190,7 @@ pub(super) fn source(names: &[&str]) -> Source {
     let first = names.first().copied().unwrap_or_default();
     match first {
         _ if names.iter().any(|name| GIVEN.contains(name)) => Source::Plan,
-        _ if within("used") => Source::TrialEnd,
+        _ if within("used") || within("workers") => Source::TrialEnd,
         _ if within("told_from") => Source::TicksAndSamples,
         _ if names.last() == Some(&"trial") => Source::Trial,
         "predictions" | "next" | "proposal" => Source::Limits,

@@ -27,6 +27,8 @@ pub(crate) struct Does {
     pub(crate) latency: f64,
     /// Failures a tick.
     pub(crate) failed: u64,
+    /// Bytes of a response.
+    pub(crate) size: u64,
     /// Cores used.
     pub(crate) cpu: f64,
     /// The first so many ticks are half as fast.
@@ -35,7 +37,8 @@ pub(crate) struct Does {
     pub(crate) client: f64,
 }
 
-pub(crate) const PLAIN: Does = Does { rate: 100.0, latency: 10.0, failed: 0, cpu: 0.9, warm_up: 0, client: 0.1 };
+pub(crate) const PLAIN: Does =
+    Does { rate: 100.0, latency: 10.0, failed: 0, size: 1000, cpu: 0.9, warm_up: 0, client: 0.1 };
 
 pub(crate) fn comparison(names: &[&str], base: bool) -> Comparison {
     let runs = || Runs::Server { system: Box::new(System::generated("nginx")), changes: Vec::new() };
@@ -109,7 +112,14 @@ impl Story {
             }
         }
         let lasted = Span::from_secs(2);
-        let ended = TrialEnded { reason: EndReason::Completed, lasted, abandoned: 0, client_rss: 0, client: None };
+        let ended = TrialEnded {
+            reason: EndReason::Completed,
+            lasted,
+            abandoned: 0,
+            client_rss: 0,
+            client: None,
+            workers: Vec::new(),
+        };
         self.push(Some(number), What::TrialEnded(ended));
     }
 
@@ -144,6 +154,7 @@ fn tick(n: u64, does: Does, level: f64) -> Tick {
         connections: 50,
         sent: ok + does.failed,
         ok,
+        bytes_in: ok * does.size,
         errors,
         latency: Payload::encode(&latency),
         service: Payload::encode(&latency),

@@ -211,7 +211,14 @@ impl World {
         run.push(Some(number), What::TrialStarted(Box::new(started)));
         let (reason, lasted) = self.load(run, number, &load, &settings, what);
         run.now_us += lasted;
-        let ended = TrialEnded { reason, lasted: Span(lasted * 1000), abandoned: 0, client_rss: 1 << 24, client: None };
+        let ended = TrialEnded {
+            reason,
+            lasted: Span(lasted * 1000),
+            abandoned: 0,
+            client_rss: 1 << 24,
+            client: None,
+            workers: Vec::new(),
+        };
         run.push(Some(number), What::TrialEnded(ended));
     }
 

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use genkai_model::load::{Load, Protocol, Reuse};
 use genkai_model::transport::Transport;
-use genkai_wire::http1::{ResponseHead, fields};
+use genkai_wire::http1::{Ending, Memo, Progress, ResponseHead, ResponseReader, fields};
 
 use super::answer::Asked;
+use super::fetch::LARGEST;
 use super::http2;
 use crate::protocol::http1::Message;
+use crate::protocol::websocket::Plan;
 use crate::transport::tls;
 
 /// A longer head is not waited for.
@@ -19,6 +21,34 @@ const LONGEST_HEAD: usize = 64 * 1024;
 /// Sends the load's request to `address` once, on a connection of its own, and waits at most `within` for each step. None
 /// where asking is not safe (RFC 9110, 9.2.1: only GET and HEAD are).
 pub fn ask(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> {
+    asked(load, address, within, false)
+}
+
+/// The same, until the response has ended (of HTTP/2: its head), or its first 4 MiB have come, all of it within `within`.
+pub fn ask_whole(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> {
+    asked(load, address, within, true)
+}
+
+/// Asks `address` for the load's WebSocket once and gives the status of the answer; none where there is no answer of HTTP's, or no handshake
+/// can be written.
+pub fn ask_upgrade(load: &Load, address: SocketAddr, within: Duration) -> Option<u16> {
+    let Protocol::WebSocket(websocket) = &load.protocol else { return None };
+    let mut request = Vec::new();
+    Plan::read(load, websocket).ok()?.open(0, [0; 16], &mut request, |_| ()).ok()?;
+    let mut stream = connected(address, within).ok()?;
+    stream.write_all(&request).ok()?;
+    let (mut head, mut buffer) = (Vec::new(), [0; 4096]);
+    while head.len() < LONGEST_HEAD {
+        let n = stream.read(&mut buffer).ok().filter(|n| *n > 0)?;
+        head.extend_from_slice(&buffer[..n]);
+        if let Some(found) = ResponseHead::parse(&head, false).ok()? {
+            return Some(found.status);
+        }
+    }
+    None
+}
+
+fn asked(load: &Load, address: SocketAddr, within: Duration, whole: bool) -> Option<Asked> {
     if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
         return None;
     }
@@ -26,18 +56,15 @@ pub fn ask(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> 
         return Some(http2::ask(&Load { addresses: vec![address], ..load.clone() }, within));
     }
     let message = Message::render(&load.request, Reuse::PerRequest).ok()?;
-    let connect = || {
-        let stream = TcpStream::connect_timeout(&address, within)?;
-        stream.set_read_timeout(Some(within))?;
-        stream.set_write_timeout(Some(within))?;
-        Ok(stream)
-    };
+    let connect = || connected(address, within);
     let asked = match &load.transport {
         Transport::Tls(tls) => {
             let plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
-            connect().and_then(|stream| exchange(&message, plan.over(stream)?, within)).unwrap_or_else(|e| refused(&e))
+            connect()
+                .and_then(|stream| exchange(&message, plan.over(stream)?, within, whole))
+                .unwrap_or_else(|e| refused(&e))
         }
-        _ => connect().and_then(|stream| exchange(&message, stream, within)).unwrap_or_else(|e| ended(&e)),
+        _ => connect().and_then(|stream| exchange(&message, stream, within, whole)).unwrap_or_else(|e| ended(&e)),
     };
     Some(asked)
 }
@@ -59,7 +86,14 @@ fn ended(error: &io::Error) -> Asked {
     if is_end(error.kind()) { Asked::Closed } else { Asked::Nothing }
 }
 
-fn exchange(message: &Message, mut stream: impl Read + Write, within: Duration) -> io::Result<Asked> {
+fn connected(address: SocketAddr, within: Duration) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, within)?;
+    stream.set_read_timeout(Some(within))?;
+    stream.set_write_timeout(Some(within))?;
+    Ok(stream)
+}
+
+fn exchange(message: &Message, mut stream: impl Read + Write, within: Duration, whole: bool) -> io::Result<Asked> {
     let mut sent = 0;
     while sent < message.len() {
         let part = message.from(sent);
@@ -71,16 +105,24 @@ fn exchange(message: &Message, mut stream: impl Read + Write, within: Duration) 
         sent += part.len() as u64;
     }
     let (mut head, mut buffer, begun) = (Vec::new(), [0; 4096], Instant::now());
+    let (mut reader, mut memo) = (ResponseReader::new(message.is_head), Memo::default());
+    let (mut answer, mut came) = (None, 0);
     // An answer that comes byte by byte is waited for no longer, either.
     while head.len() < LONGEST_HEAD && begun.elapsed() < within {
         let n = match stream.read(&mut buffer) {
-            Ok(0) => return Ok(Asked::Closed),
+            Ok(0) => return Ok(answer.filter(|_| matches!(reader.close(), Ending::Done(_))).unwrap_or(Asked::Closed)),
             Err(e) if is_end(e.kind()) => return Ok(Asked::Closed),
             read => read?,
         };
-        head.extend_from_slice(&buffer[..n]);
-        if let Some(asked) = answered(&mut head, message.is_head) {
-            return Ok(asked);
+        if answer.is_none() {
+            head.extend_from_slice(&buffer[..n]);
+            answer = answered(&mut head, message.is_head);
+        }
+        came += n;
+        let ended = !whole || !matches!(reader.receive_into(&buffer[..n], &mut memo, |_| ()), Ok(Progress::More));
+        match answer.take() {
+            Some(asked) if ended || came > LARGEST => return Ok(asked),
+            open => answer = open,
         }
     }
     Ok(Asked::Nothing)

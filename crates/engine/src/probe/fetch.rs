@@ -7,7 +7,7 @@ use std::time::Duration;
 use genkai_wire::http1::{Ending, Length, Memo, Progress, ResponseHead, ResponseReader, fields, write_request};
 
 /// Largest response that is kept.
-const LARGEST: usize = 4 << 20;
+pub(super) const LARGEST: usize = 4 << 20;
 
 /// A response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -87,6 +87,7 @@ impl World {
         let mut servers = Vec::new();
         let mut flags = Vec::new();
         let mut second = String::new();
+        beside(case, dir)?;
         let behind = match &case.behind {
             Behind::Flags => None,
             Behind::Two(words, other) => {
@@ -115,8 +116,9 @@ impl World {
                 Some(address)
             }
             Behind::Alone(server) => {
-                servers.push(start(server, "", dir, &|| has_socket(dir))?.0);
-                None
+                let (guard, address) = start(server, "", dir, &|| has_socket(dir))?;
+                servers.push(guard);
+                Some(address)
             }
             Behind::Nobody => Some(free()?),
         };
@@ -130,13 +132,21 @@ impl World {
             let folder = file.parent().unwrap_or(dir);
             std::fs::create_dir_all(folder)?;
             std::fs::write(&file, filled(text, &address, dir).replace("{second}", &second))?;
-            for (name, text) in &case.others {
-                std::fs::write(folder.join(name), text)?;
-            }
             flags.extend(["--config".to_owned(), file.display().to_string()]);
         }
         Ok(World { flags, _servers: servers, _hog: case.hog.then(Hog::start) })
     }
+}
+
+/// Writes the files of a case that are beside its own.
+fn beside(case: &Case, dir: &Path) -> io::Result<()> {
+    let file = dir.join(case.file);
+    for (name, text) in &case.others {
+        let path = file.parent().unwrap_or(dir).join(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(dir))?;
+        std::fs::write(path, text)?;
+    }
+    Ok(())
 }
 
 /// Starts an origin with these flags; where it listens.

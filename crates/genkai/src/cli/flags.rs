@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use genkai_model::units::{Bytes, Span, Spread};
 
 use crate::source::SourceFlag;
+use crate::workplace::OnFlag;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
@@ -140,6 +141,15 @@ pub(crate) struct LoadFlags {
     /// Spread the load over this many processes, each with its own threads and descriptors; all start at the same instant
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256), hide_short_help = true)]
     pub(crate) processes: u16,
+    /// Make the load on these machines: here:PROCESSES, ssh:HOST,HOST:PROCESSES (repeatable)
+    ///
+    /// Each machine gets its share; all begin at the same instant, by the clocks of all (the skew is told). `ssh HOST` must work without a
+    /// question; genkai is sent along where the same one is not there, and nothing is left behind. `genkai load` only, so far.
+    #[arg(long, value_name = "PLACE", conflicts_with = "processes", hide_short_help = true)]
+    pub(crate) on: Vec<OnFlag>,
+    /// The program that --on uses, with options of its own: "ssh -F FILE"
+    #[arg(long, value_name = "COMMAND", default_value = "ssh", requires = "on", hide_short_help = true)]
+    pub(crate) ssh: String,
     /// Connect from these addresses of this machine, in turn: 127.0.0.2,127.0.0.3 or 127.0.0.0/26 (repeatable)
     ///
     /// Without this flag the system chooses; to 127.0.0.0/8, genkai uses as many addresses as the number of ports demands.

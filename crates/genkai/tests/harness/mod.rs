@@ -8,6 +8,7 @@ pub mod perturbed;
 pub mod recorded;
 pub mod servers;
 pub mod sources;
+pub mod ssh;
 pub mod words;
 
 use std::path::{Path, PathBuf};

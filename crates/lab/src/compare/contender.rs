@@ -104,10 +104,18 @@ impl Ready {
             (_, Runs::Url(url)) => (redact::url(url), Vec::new()),
             (Ready::External(address), _) => (address.to_string(), Vec::new()),
         };
+        let compression = super::changes(contender).iter().any(is_of_compression);
         let contender = contender.name.clone();
         let rewrites = self.rewrites();
-        ContenderRecord { contender, version, settings, rewrites, largest: None, started: Span::default() }
+        ContenderRecord { contender, version, settings, rewrites, largest: None, compression, started: Span::default() }
     }
+}
+
+/// Whether a change decides which responses are compressed, and how much.
+fn is_of_compression(change: &Change) -> bool {
+    let name = change.setting.to_ascii_lowercase();
+    let algorithm = ["gzip", "deflate", "brotli", "zstd", "compress"].iter().any(|algorithm| name.contains(algorithm));
+    algorithm && !["_buffers", "_window", "_hash", "_vary"].iter().any(|end| name.ends_with(end))
 }
 
 fn settings(prepared: &dyn Prepared, system: &System, changes: &[Change], environment: &Environment) -> Vec<Setting> {
@@ -199,6 +207,16 @@ mod tests {
         fn start(&self, _: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {
             unreachable!()
         }
+    }
+
+    #[test]
+    fn changes_of_compression_are_known_by_name() {
+        let is = |setting: &str| {
+            let text = String::new;
+            is_of_compression(&Change { product: text(), setting: setting.to_owned(), from: text(), to: text() })
+        };
+        assert!(["gzip", "gzip_types", "DeflateCompressionLevel", "compression algo"].into_iter().all(is));
+        assert!(!["worker_connections", "gzip_buffers", "keepalive_timeout"].into_iter().any(is));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Where a load is made: in this process, or in several worker processes that begin at one instant and whose intervals are
 //! joined as those of threads are. Who asks for a load gets the same intervals and the same end in both cases.
 
+mod clock;
+mod own;
 mod protocol;
 mod recorded;
 mod worker;
 mod workers;
+mod workplace;
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -12,7 +15,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use genkai_engine::{End, Hold, StopFlag};
-use genkai_model::event::{ClientUse, EndReason, Tick, TrialEnded};
+use genkai_model::event::{ClientUse, EndReason, Tick, TrialEnded, WorkerUse};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
 use genkai_place::machine;
@@ -67,6 +70,8 @@ pub(crate) fn received<T>(receiver: &Receiver<T>, patience: Duration) -> Result<
 pub struct LoadEnd {
     /// How it ended.
     pub end: End,
+    /// Each worker process, where several machines made it.
+    pub workers: Vec<WorkerUse>,
     /// What cut it short, if anything did: a worker process that died. What was seen until then is good.
     pub failure: Option<LabError>,
 }
@@ -75,7 +80,7 @@ impl LoadEnd {
     /// The end as a record has it.
     pub fn ended(&self, reason: EndReason) -> TrialEnded {
         let End { lasted, abandoned, client_rss, client, .. } = self.end;
-        TrialEnded { reason, lasted, abandoned, client_rss, client: Some(client) }
+        TrialEnded { reason, lasted, abandoned, client_rss, client: Some(client), workers: self.workers.clone() }
     }
 }
 
@@ -113,7 +118,10 @@ impl Generator<'_> {
         tick: impl FnMut(Tick),
     ) -> Result<LoadEnd, LabError> {
         let mut made = match genkai_engine::processes(load)? {
-            1 => LoadEnd { end: genkai_engine::run_held(load, self.cpus, (stop, hold), started, tick)?, failure: None },
+            1 if !load.scale.is_spread() => {
+                let end = genkai_engine::run_held(load, self.cpus, (stop, hold), started, tick)?;
+                LoadEnd { end, workers: Vec::new(), failure: None }
+            }
             many => workers::run(self, load, many, stop, started, tick)?,
         };
         let (first, last) = machine::local_ports();
@@ -125,5 +133,5 @@ impl Generator<'_> {
 /// The end of a load that no process has made yet.
 fn nothing() -> End {
     let client = ClientUse::default();
-    End { lasted: Span(0), abandoned: 0, client_rss: 0, stopped: false, client, rooms: None }
+    End { lasted: Span(0), began: Span(0), abandoned: 0, client_rss: 0, stopped: false, client, rooms: None }
 }

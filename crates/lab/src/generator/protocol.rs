@@ -1,17 +1,22 @@
 //! What genkai and its worker processes say to each other: a JSON value a line, orders on standard input, what was seen on
-//! standard output.
+//! standard output. It is the same for a child process and through ssh.
 //!
 //! ```text
-//! to a worker:    {"load":...,"process":0,"of":6}    then    {"start":123456789}    then end of input: stop
-//! from a worker:  {"said":"ready"}    then    {"said":"tick",...} an interval each    then    {"said":"ended",...}
+//! from a worker:  {"said":"hello","version":"0.1.0","layout":"..."}
+//! to a worker:    {"load":...,"process":0,"of":6}
+//! from a worker:  {"said":"ready"}
+//! to a worker:    {"clock":123456700}    at any time until its input ends, answered {"said":"clock","asked":123456700,...}
+//! to a worker:    {"start":123456789}    then end of input: stop
+//! from a worker:  {"said":"tick",...} an interval each    then    {"said":"ended",...}
 //! ```
 //!
-//! The start is an instant of CLOCK_MONOTONIC, which is one clock for all processes of a machine (clock_gettime(2)).
+//! Instants are of the worker's CLOCK_MONOTONIC, which is one clock for all processes of a machine (clock_gettime(2)).
 
 use std::io::{self, BufRead, Write};
 
 use genkai_engine::End;
-use genkai_model::event::{ClientUse, Tick};
+use genkai_model::event::{ClientUse, Tick, WorkerEnd};
+use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
 use serde::de::DeserializeOwned;
@@ -28,25 +33,35 @@ pub(super) struct Order {
     pub(super) of: u16,
     /// Cores of its threads, in turn.
     pub(super) cpus: Option<Vec<usize>>,
+    /// It stops when it has not heard anything for so long: the way to it is cut. None: its input ends when ours does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) leash: Option<Span>,
 }
 
-/// The word to begin.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Go {
-    /// When, nanoseconds of CLOCK_MONOTONIC.
-    pub(super) start: i64,
+/// What a worker hears after its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Word {
+    /// When to begin, nanoseconds of its CLOCK_MONOTONIC.
+    Start(i64),
+    /// What its clock shows; ours showed this, nanoseconds, and comes back.
+    Clock(i64),
 }
 
 /// What a worker says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
 pub(super) enum Said {
+    /// It is there.
+    Hello(Hello),
     /// Its threads wait for the start.
     Ready,
+    /// What its clock showed.
+    Clock(Stamps),
     /// An interval of its part ended.
     Tick(Box<Tick>),
     /// Its part is over.
-    Ended(Ended),
+    Ended(Box<Ended>),
     /// It could not make its part.
     Failed {
         /// Whether what was asked for is at fault.
@@ -54,6 +69,34 @@ pub(super) enum Said {
         /// Why.
         message: String,
     },
+}
+
+/// Who a worker is: parts of a load can only be added where all of them count alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// genkai's version.
+    pub(super) version: String,
+    /// How its distributions are laid out: bounds and digits.
+    pub(super) layout: String,
+}
+
+impl Hello {
+    /// What this program says.
+    pub(super) fn ours() -> Hello {
+        let layout = format!("hdrhistogram {LOWEST_NS}-{HIGHEST_NS} ns, {DIGITS} digits");
+        Hello { version: env!("CARGO_PKG_VERSION").to_owned(), layout }
+    }
+}
+
+/// The stamps of an exchange that the other side makes, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamps {
+    /// Ours, when it was asked.
+    pub(super) asked: i64,
+    /// Its clock when it had read that.
+    pub(super) received: i64,
+    /// Its clock when it answered.
+    pub(super) answered: i64,
 }
 
 /// How a worker's part ended.
@@ -64,17 +107,18 @@ pub(super) struct Ended {
     rss: u64,
     stopped: bool,
     client: ClientUse,
-}
-
-impl From<End> for Ended {
-    fn from(end: End) -> Ended {
-        // Chat rooms are made by one process: who heard what is not told in parts.
-        let End { lasted, abandoned, client_rss: rss, stopped, client, rooms: _ } = end;
-        Ended { lasted, abandoned, rss, stopped, client }
-    }
+    /// Its own account of itself.
+    pub(super) own: WorkerEnd,
 }
 
 impl Ended {
+    /// The end of a part; `busiest` and `lateness` as in [`WorkerEnd`].
+    pub(super) fn new(end: End, own: WorkerEnd) -> Ended {
+        // Chat rooms are made by one process: who heard what is not told in parts.
+        let End { lasted, abandoned, client_rss: rss, stopped, client, began: _, rooms: _ } = end;
+        Ended { lasted, abandoned, rss, stopped, client, own }
+    }
+
     /// Adds a process to `all`: sums, and the largest where one of them is what runs out. The connections of all at one
     /// moment are the caller's to know.
     pub(super) fn add_to(&self, all: &mut End) {
@@ -113,6 +157,7 @@ pub(super) fn read<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use genkai_model::histogram::Payload;
 
     fn ended(rss: u64, lasted: u64) -> Ended {
         let client = ClientUse {
@@ -126,7 +171,8 @@ mod tests {
             sources: 3,
             ports: 0,
         };
-        End { lasted: Span(lasted), abandoned: 2, client_rss: rss, stopped: false, client, rooms: None }.into()
+        let end = End { lasted: Span(lasted), abandoned: 2, client_rss: rss, client, ..super::super::nothing() };
+        Ended::new(end, WorkerEnd { began_ns: 5, busiest: 0.5, lateness: Payload::default() })
     }
 
     #[test]
@@ -144,14 +190,22 @@ mod tests {
     #[test]
     fn what_is_said_is_heard() {
         let mut line = Vec::new();
+        write(&mut line, &Said::Hello(Hello::ours())).unwrap();
         write(&mut line, &Said::Ready).unwrap();
         write(&mut line, &Said::Tick(Box::new(Tick { ok: 3, ..Tick::default() }))).unwrap();
-        write(&mut line, &Said::Ended(ended(1, 2))).unwrap();
+        write(&mut line, &Said::Clock(Stamps { asked: 1, received: -5, answered: -4 })).unwrap();
+        write(&mut line, &Said::Ended(Box::new(ended(1, 2)))).unwrap();
         let mut from = line.as_slice();
+        assert!(matches!(read(&mut from).unwrap(), Some(Said::Hello(hello)) if hello == Hello::ours()));
         assert!(matches!(read(&mut from).unwrap(), Some(Said::Ready)));
         assert!(matches!(read(&mut from).unwrap(), Some(Said::Tick(tick)) if tick.ok == 3));
+        assert!(matches!(read(&mut from).unwrap(), Some(Said::Clock(Stamps { received: -5, .. }))));
         assert!(matches!(read(&mut from).unwrap(), Some(Said::Ended(ended)) if ended.rss == 1));
         assert!(read::<Said>(&mut from).unwrap().is_none());
         assert!(read::<Said>(&mut &b"{\"said\":\"hello\"}\n"[..]).is_err());
+        let mut words = Vec::new();
+        write(&mut words, &Word::Start(7)).unwrap();
+        assert_eq!(words, b"{\"start\":7}\n");
+        assert_eq!(read::<Word>(&mut &b"{\"clock\":-8}\n"[..]).unwrap(), Some(Word::Clock(-8)));
     }
 }

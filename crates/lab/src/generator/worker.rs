@@ -1,79 +1,204 @@
 //! A worker process: makes its part of a load and tells what it sees.
 
-use std::cell::RefCell;
 use std::io::{self, BufRead, Write};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use genkai_engine::{End, EngineError, Part, Start, StopFlag, run_part};
+use genkai_model::units::Span;
 
-use super::protocol::{Go, Order, Said, read, write};
+use super::own::Own;
+use super::protocol::{Ended, Hello, Order, Said, Stamps, Word, read, write};
 use crate::error::LabError;
+use crate::headroom;
 
-/// Reads an order from `input`, makes that part of the load, and tells `output` what it sees. Ends early when `input` ends
-/// or nobody reads `output` any more.
+/// How often it is looked whether the way to genkai is cut.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Where a worker speaks: from the thread that makes the load, and from the one that listens.
+struct Voice<W> {
+    output: Arc<Mutex<W>>,
+    /// Set when nobody reads any more.
+    stop: StopFlag,
+}
+
+impl<W: Write> Voice<W> {
+    fn say(&self, what: &Said) {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        if write(&mut *output, what).is_err() {
+            self.stop.stop();
+        }
+    }
+
+    fn another(&self) -> Voice<W> {
+        Voice { output: self.output.clone(), stop: self.stop.clone() }
+    }
+}
+
+/// Reads an order from `input`, makes that part of the load, and tells `output` what it sees. Ends the load early when `input` ends,
+/// nobody reads `output` any more, or nothing was heard for as long as the order says; returns when `input` has ended.
 ///
 /// # Errors
-/// When there is no order, or nobody to tell. That the load cannot be made is said to `output`.
-pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write) -> Result<(), LabError> {
+/// When there is no order. That the load cannot be made is said to `output`.
+pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send + 'static) -> Result<(), LabError> {
     let lost = |e: io::Error| LabError::Environment(format!("a worker cannot talk to genkai: {e}"));
+    let voice = Voice { output: Arc::new(Mutex::new(output)), stop: StopFlag::new() };
+    voice.say(&Said::Hello(Hello::ours()));
     let order: Order = read(&mut input).map_err(lost)?.ok_or_else(|| {
         LabError::Plan(
             "a worker got no order\n  hint: `genkai worker` is for genkai itself; see `genkai load`".to_owned(),
         )
     })?;
-    let output = RefCell::new(output);
-    let said = match make(&order, input, &output) {
-        Ok(end) => Said::Ended(end.into()),
+    headroom::raise_descriptors();
+    let (go, start) = mpsc::channel();
+    let ear = Ear { voice: voice.another(), go, heard: Arc::new(AtomicI64::new(Start::now().0)) };
+    watch(order.leash, &ear.heard, &voice.stop);
+    let listening = thread::spawn(move || ear.listen(input));
+    let mut own = Own::default();
+    let said = match make(&order, &start, &voice, &mut own) {
+        Ok(end) => {
+            let own = own.end(end.began);
+            Said::Ended(Box::new(Ended::new(end, own)))
+        }
         Err(e) => Said::Failed { usage: e.is_usage(), message: e.to_string() },
     };
-    write(&mut *output.borrow_mut(), &said).map_err(lost)
+    voice.say(&said);
+    // Its clock may still be asked; and who is told to go by the end of its input goes then.
+    if !voice.stop.is_stopped() {
+        let _ = listening.join();
+    }
+    Ok(())
 }
 
-fn make(
-    order: &Order,
-    mut input: impl BufRead + Send + 'static,
-    output: &RefCell<impl Write>,
-) -> Result<End, EngineError> {
-    let stop = StopFlag::new();
-    let say = |what: &Said| {
-        if write(&mut *output.borrow_mut(), what).is_err() {
-            stop.stop();
-        }
-    };
+fn make<W: Write>(order: &Order, start: &Receiver<Start>, voice: &Voice<W>, own: &mut Own) -> Result<End, EngineError> {
     let begin = || {
-        say(&Said::Ready);
-        let go: Go = read(&mut input).ok().flatten()?;
-        let stop = stop.clone();
-        thread::spawn(move || {
-            // Nothing more is said: the end of the input is the word to stop, and so is the end of genkai.
-            let _ = io::copy(&mut input, &mut io::sink());
-            stop.stop();
-        });
-        Some(Start(go.start))
+        voice.say(&Said::Ready);
+        start.recv().ok()
     };
     let part = Part { process: order.process, of: order.of };
-    let tick = |tick| say(&Said::Tick(Box::new(tick)));
-    run_part(&order.load, part, order.cpus.as_deref(), &stop, begin, tick)
+    let tick = |tick| {
+        own.look(&tick);
+        voice.say(&Said::Tick(Box::new(tick)));
+    };
+    run_part(&order.load, part, order.cpus.as_deref(), &voice.stop, begin, tick)
+}
+
+/// What listens to genkai after the order.
+struct Ear<W> {
+    voice: Voice<W>,
+    go: Sender<Start>,
+    /// When something was heard last: CLOCK_MONOTONIC, nanoseconds.
+    heard: Arc<AtomicI64>,
+}
+
+impl<W: Write> Ear<W> {
+    /// Until the input ends, which is the word to stop.
+    fn listen(self, mut input: impl BufRead) {
+        while let Ok(Some(word)) = read::<Word>(&mut input) {
+            let received = Start::now().0;
+            self.heard.store(received, Ordering::Relaxed);
+            match word {
+                // Fails when the load could not be made.
+                Word::Start(at) => drop(self.go.send(Start(at))),
+                Word::Clock(asked) => {
+                    self.voice.say(&Said::Clock(Stamps { asked, received, answered: Start::now().0 }));
+                }
+            }
+        }
+        self.voice.stop.stop();
+    }
+}
+
+/// Stops the load when nothing is heard for as long as `leash`.
+fn watch(leash: Option<Span>, heard: &Arc<AtomicI64>, stop: &StopFlag) {
+    let Some(leash) = leash else { return };
+    let (heard, stop) = (heard.clone(), stop.clone());
+    thread::spawn(move || {
+        while !stop.is_stopped() {
+            thread::sleep(LOOK);
+            let silent = Start::now().0.saturating_sub(heard.load(Ordering::Relaxed));
+            if u64::try_from(silent).is_ok_and(|silent| silent > leash.0) {
+                stop.stop();
+            }
+        }
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn without_an_order_or_a_start_it_makes_no_load() {
-        let mut out = Vec::new();
-        assert!(serve(io::empty(), &mut out).is_err());
-        assert!(serve(&b"{\"hello\":1}\n"[..], &mut out).is_err());
-        assert!(out.is_empty());
+    /// An output that can be looked at afterwards.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Kept {
+        /// What was said after the greeting.
+        fn said(&self) -> Vec<Said> {
+            let bytes = self.0.lock().unwrap().clone();
+            let mut from = bytes.as_slice();
+            let mut all = std::iter::from_fn(|| read::<Said>(&mut from).unwrap());
+            assert!(matches!(all.next(), Some(Said::Hello(_))));
+            all.collect()
+        }
+    }
+
+    fn order(leash: Option<Span>) -> Vec<u8> {
         let mut load = crate::experiment::users(2, 10.0);
         load.addresses = vec!["127.0.0.1:1".parse().unwrap()];
         let mut order = Vec::new();
-        write(&mut order, &Order { load, process: 1, of: 2, cpus: None }).unwrap();
-        serve(io::Cursor::new(order), &mut out).unwrap();
-        let mut from = out.as_slice();
-        assert!(matches!(read(&mut from).unwrap(), Some(Said::Ready)));
-        assert!(matches!(read(&mut from).unwrap(), Some(Said::Ended(_))));
-        assert!(read::<Said>(&mut from).unwrap().is_none());
+        write(&mut order, &Order { load, process: 1, of: 2, cpus: None, leash }).unwrap();
+        order
+    }
+
+    #[test]
+    fn without_an_order_or_a_start_it_makes_no_load() {
+        let kept = Kept::default();
+        assert!(serve(io::empty(), kept.clone()).is_err());
+        assert!(kept.said().is_empty());
+        assert!(serve(&b"{\"hello\":1}\n"[..], Kept::default()).is_err());
+        let kept = Kept::default();
+        serve(io::Cursor::new(order(None)), kept.clone()).unwrap();
+        assert!(matches!(kept.said()[..], [Said::Ready, Said::Ended(_)]));
+    }
+
+    #[test]
+    fn its_clock_can_be_asked() {
+        let (kept, mut input) = (Kept::default(), order(None));
+        write(&mut input, &Word::Clock(5)).unwrap();
+        let before = Start::now().0;
+        serve(io::Cursor::new(input), kept.clone()).unwrap();
+        let said = kept.said();
+        let stamps = said.iter().find_map(|said| match said {
+            Said::Clock(stamps) => Some(*stamps),
+            _ => None,
+        });
+        let Stamps { asked, received, answered } = stamps.unwrap();
+        assert!(asked == 5 && (before..=answered).contains(&received) && answered <= Start::now().0);
+    }
+
+    #[test]
+    fn one_who_hears_nothing_for_too_long_stops() {
+        let (stop, heard) = (StopFlag::new(), Arc::new(AtomicI64::new(Start::now().0)));
+        watch(Some(Span::from_millis(1)), &heard, &stop);
+        let longest = std::time::Instant::now() + Duration::from_secs(60);
+        while !stop.is_stopped() {
+            assert!(std::time::Instant::now() < longest);
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }

@@ -1,45 +1,51 @@
 //! Worker processes as genkai sees them: started, told when to begin, listened to, stopped. None outlives the load.
 
-use std::io::BufReader;
-use std::path::PathBuf;
-use std::process::{ChildStdin, Command};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::collections::{BTreeSet, VecDeque};
+use std::process::ChildStdin;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use genkai_engine::{End, Join, Start, StopFlag};
-use genkai_model::event::Tick;
-use genkai_model::load::Load;
-use genkai_place::machine;
-use genkai_place::process::{Child, Signal, Spawn};
+use genkai_model::event::{Tick, WorkerClock, WorkerEnd, WorkerUse};
+use genkai_model::load::{Load, Way};
+use genkai_model::units::Span;
+use genkai_place::process::{Child, Signal};
 
-use super::protocol::{Go, Order, Said, read, write};
+use super::clock::{self, Exchange};
+use super::protocol::{Hello, Order, Said, Word, write};
+use super::workplace::{Heard, Workplaces};
 use super::{Generator, LoadEnd, nothing};
 use crate::error::LabError;
 
 /// How often the wish to stop is looked at while nothing is said.
 const POLL: Duration = Duration::from_millis(20);
-/// How long workers may take until their threads are ready.
+/// How long workers may take until they are there, and again until their threads are ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// From the word to begin to the beginning: long enough for every worker to have heard it, and to sleep until then.
+/// From the word to begin to the beginning: long enough for every worker to have heard it, and to sleep until then. So many round trips
+/// more, where it has a way to go.
 const AHEAD: Duration = Duration::from_millis(100);
+const TRIPS_AHEAD: u64 = 10;
 /// How long after its planned end, or a wish to stop, a worker may say nothing of its end. Closing handshakes take a minute
 /// at most (engine, `thread`).
 const GRACE: Duration = Duration::from_secs(75);
 /// How long a worker has to end once it has said its last.
 const END_WITHIN: Duration = Duration::from_secs(2);
-
-/// What is heard of a worker.
-enum Heard {
-    Said(Said),
-    /// Nothing more will be: why, if it is known.
-    Gone(Option<String>),
-}
+/// Exchanges of stamps before a load, and after it.
+const EXCHANGES: usize = 8;
+/// How long an answer to one may take.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+/// How often a worker far away hears of us while the load lasts, and after what silence it stops by itself.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+const LEASH: Span = Span::from_secs(5);
 
 struct Worker {
+    way: Way,
     child: Child,
     /// Its end is the word to stop.
     orders: Option<ChildStdin>,
+    clock: Option<WorkerClock>,
+    ended: Option<WorkerEnd>,
     /// Whether its part is over, or given up.
     over: bool,
 }
@@ -47,12 +53,15 @@ struct Worker {
 struct Workers {
     all: Vec<Worker>,
     inbox: Receiver<(usize, Heard)>,
+    /// What was heard while something else was waited for.
+    early: VecDeque<(usize, Heard)>,
     end: End,
     failure: Option<LabError>,
     /// When those that are not over are given up.
     deadline: Instant,
     stopping: bool,
-    _logs: tempfile::TempDir,
+    /// Dropped last: what was sent to other machines is removed then.
+    places: Workplaces,
 }
 
 /// Makes `load` in `many` workers.
@@ -64,124 +73,253 @@ pub(super) fn run(
     started: impl FnOnce(Instant),
     tick: impl FnMut(Tick),
 ) -> Result<LoadEnd, LabError> {
-    let mut workers = Workers::start(generator, load, many)?;
-    if workers.wait_ready(stop)? {
-        workers.begin(load)?;
-        started(Instant::now() + AHEAD);
+    let ways: Vec<Way> = load.scale.ways().cloned().chain(std::iter::repeat(Way::Here)).take(many.into()).collect();
+    let mut workers = Workers::start(generator, &ways)?;
+    if workers.wait_ready(generator, load, stop)? && workers.set_clocks(stop)? {
+        let ahead = workers.begin(load)?;
+        started(Instant::now() + ahead);
         workers.collect(load, stop, tick);
+        workers.set_clocks_again();
     }
-    let Workers { all, end, failure, .. } = workers;
+    let Workers { all, end, failure, places, .. } = workers;
+    let used = if load.scale.is_spread() { all.iter().map(Worker::used).collect() } else { Vec::new() };
     for mut worker in all {
         drop(worker.orders.take());
         worker.child.stop(Signal::SIGTERM, END_WITHIN);
     }
-    Ok(LoadEnd { end, failure })
+    drop(places);
+    Ok(LoadEnd { end, workers: used, failure })
 }
 
 impl Workers {
-    fn start(generator: &Generator<'_>, load: &Load, many: u16) -> Result<Workers, LabError> {
-        let logs = tempfile::Builder::new()
-            .prefix("genkai-workers-")
-            .tempdir()
-            .map_err(LabError::folder(std::env::temp_dir()))?;
-        let (tell, inbox) = mpsc::channel();
+    /// Starts a worker for each of the ways and waits until all are there. Those of one machine are started one after the other: an ssh server
+    /// turns away many that log in at once (MaxStartups in sshd_config(5)).
+    fn start(generator: &Generator<'_>, ways: &[Way]) -> Result<Workers, LabError> {
+        let places = Workplaces::open(generator.program, ways.iter())?;
+        let (listener, inbox) = mpsc::channel();
+        let deadline = Instant::now() + READY_WITHIN;
         let mut workers = Workers {
-            all: Vec::with_capacity(usize::from(many)),
+            all: Vec::with_capacity(ways.len()),
             inbox,
+            early: VecDeque::new(),
             end: nothing(),
             failure: None,
-            deadline: Instant::now() + READY_WITHIN,
+            deadline,
             stopping: false,
-            _logs: logs,
+            places,
         };
-        for process in 0..many {
-            let log = workers._logs.path().join(format!("worker-{process}.log"));
-            let order = Order { load: load.clone(), process, of: many, cpus: rotated(generator.cpus, process) };
-            workers.all.push(Worker::start(generator, order, log, &tell)?);
+        let mut coming = BTreeSet::new();
+        for (n, way) in ways.iter().enumerate() {
+            if *way != Way::Here && coming.iter().any(|&other: &usize| ways[other] == *way) {
+                workers.greet(&mut coming)?;
+            }
+            let (child, orders) = workers.places.start(n, way, &listener)?;
+            let (way, orders) = (way.clone(), Some(orders));
+            workers.all.push(Worker { way, child, orders, clock: None, ended: None, over: false });
+            coming.insert(n);
         }
+        workers.greet(&mut coming)?;
         Ok(workers)
     }
 
-    /// Whether all are ready; false when the user wants to stop before.
-    fn wait_ready(&mut self, stop: &StopFlag) -> Result<bool, LabError> {
-        let mut waiting = self.all.len();
-        while waiting > 0 {
+    /// Waits until all of these have said who they are.
+    fn greet(&mut self, coming: &mut BTreeSet<usize>) -> Result<(), LabError> {
+        while !coming.is_empty() {
+            match self.hear(POLL) {
+                Some((n, Heard::Said(Said::Hello(hello), _))) => {
+                    let ours = Hello::ours();
+                    if hello != ours {
+                        let place = self.all[n].way.name();
+                        return Err(LabError::Environment(format!(
+                            "no load was sent: {place}: the genkai there is {} ({}), this one is {} ({})\n  hint: put the same one there",
+                            hello.version, hello.layout, ours.version, ours.layout
+                        )));
+                    }
+                    coming.remove(&n);
+                }
+                Some((n, Heard::Gone(why))) => return Err(self.absent(n, why)),
+                Some(_) => {}
+                None if Instant::now() < self.deadline => {}
+                None => return Err(self.late(coming)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives each its order; whether all are ready then: false when the user wants to stop before.
+    fn wait_ready(&mut self, generator: &Generator<'_>, load: &Load, stop: &StopFlag) -> Result<bool, LabError> {
+        let of = u16::try_from(self.all.len()).unwrap_or(u16::MAX);
+        for (process, worker) in (0..of).zip(&mut self.all) {
+            let here = worker.way == Way::Here;
+            let cpus = if here { rotated(generator.cpus, process) } else { None };
+            let order = Order { load: load.clone(), process, of, cpus, leash: (!here).then_some(LEASH) };
+            // Should it have died already, that is heard.
+            drop(worker.orders.as_mut().map(|to| write(to, &order)));
+        }
+        self.deadline = Instant::now() + READY_WITHIN;
+        let mut waiting: BTreeSet<usize> = (0..self.all.len()).collect();
+        while !waiting.is_empty() {
             if stop.is_stopped() {
                 self.end.stopped = true;
                 return Ok(false);
             }
-            match self.inbox.recv_timeout(POLL) {
-                Ok((_, Heard::Said(Said::Ready))) => waiting -= 1,
-                Ok((_, Heard::Said(Said::Failed { usage: true, message }))) => return Err(LabError::Plan(message)),
-                Ok((_, Heard::Said(Said::Failed { usage: false, message }))) => {
-                    return Err(LabError::Environment(message));
+            match self.hear(POLL) {
+                Some((n, Heard::Said(Said::Ready, _))) => drop(waiting.remove(&n)),
+                Some((_, Heard::Said(Said::Failed { usage: true, message }, _))) => {
+                    return Err(LabError::Plan(message));
                 }
-                Ok((_, Heard::Said(Said::Tick(_) | Said::Ended(_)))) => {}
-                Ok((n, Heard::Gone(why))) => return Err(self.died(n, why)),
-                Err(_) if Instant::now() < self.deadline => {}
-                Err(_) => {
-                    let all = self.all.len();
-                    return Err(LabError::Environment(format!(
-                        "{waiting} of {all} worker processes were not ready within {} s\n  hint: the machine may be too busy; \
-                         try fewer --processes",
-                        READY_WITHIN.as_secs()
-                    )));
+                Some((n, Heard::Said(Said::Failed { usage: false, message }, _))) => {
+                    return Err(LabError::Environment(self.all[n].named(message)));
                 }
+                Some((n, Heard::Gone(why))) => return Err(self.absent(n, why)),
+                Some(_) => {}
+                None if Instant::now() < self.deadline => {}
+                None => return Err(self.late(&waiting)),
             }
         }
         Ok(true)
     }
 
-    /// Tells all to begin, at one instant.
-    fn begin(&mut self, load: &Load) -> Result<(), LabError> {
-        let Start(start) = Start::now().after(AHEAD);
+    /// The error for workers that did not come in time.
+    fn late(&self, who: &BTreeSet<usize>) -> LabError {
+        let places: BTreeSet<&str> = who.iter().map(|&n| self.all[n].way.name()).collect();
+        let places: Vec<&str> = places.into_iter().collect();
+        LabError::Environment(format!(
+            "no load was sent: {} of {} worker processes were not ready within {} s ({})\n  hint: the machine may be too busy; try fewer \
+             processes",
+            who.len(),
+            self.all.len(),
+            READY_WITHIN.as_secs(),
+            places.join(", ")
+        ))
+    }
+
+    /// Asks other machines what their clocks show; false when the user wants to stop.
+    fn set_clocks(&mut self, stop: &StopFlag) -> Result<bool, LabError> {
         for n in 0..self.all.len() {
-            let said = self.all[n].orders.as_mut().map(|to| write(to, &Go { start }));
-            if let Some(Err(e)) = said {
-                return Err(self.died(n, Some(e.to_string())));
+            if stop.is_stopped() {
+                self.end.stopped = true;
+                return Ok(false);
+            }
+            if self.all[n].way == Way::Here {
+                continue;
+            }
+            let exchanges = self.exchanges(n);
+            match clock::read(&exchanges) {
+                Some(clock) => self.all[n].clock = Some(clock),
+                None => return Err(self.absent(n, Some("it did not say what its clock shows".to_owned()))),
             }
         }
-        let planned = Instant::now().checked_add(AHEAD + load.stop.after.duration() + GRACE);
+        Ok(true)
+    }
+
+    /// Asks again after the load, where somebody still answers.
+    fn set_clocks_again(&mut self) {
+        for n in 0..self.all.len() {
+            let worker = &self.all[n];
+            if let Some(before) = worker.clock.filter(|_| worker.ended.is_some()) {
+                let exchanges = self.exchanges(n);
+                self.all[n].clock = Some(clock::again(before, &exchanges));
+            }
+        }
+    }
+
+    /// Exchanges of stamps with one worker, as many as it answers.
+    fn exchanges(&mut self, n: usize) -> Vec<Exchange> {
+        (0..EXCHANGES).map_while(|_| self.exchange(n)).collect()
+    }
+
+    fn exchange(&mut self, n: usize) -> Option<Exchange> {
+        let asked = Start::now().0;
+        write(self.all[n].orders.as_mut()?, &Word::Clock(asked)).ok()?;
+        let deadline = Instant::now() + ANSWERED_WITHIN;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.inbox.recv_timeout(left).ok()? {
+                (from, Heard::Said(Said::Clock(stamps), heard)) if from == n && stamps.asked == asked => {
+                    return Some(Exchange::new(stamps, heard));
+                }
+                (from, Heard::Gone(why)) if from == n => {
+                    self.early.push_back((from, Heard::Gone(why)));
+                    return None;
+                }
+                other => self.early.push_back(other),
+            }
+        }
+    }
+
+    /// The next that was heard, if anything is within `patience`.
+    fn hear(&mut self, patience: Duration) -> Option<(usize, Heard)> {
+        self.early.pop_front().or_else(|| self.inbox.recv_timeout(patience).ok())
+    }
+
+    /// Tells all to begin, at one instant: so long ahead.
+    fn begin(&mut self, load: &Load) -> Result<Duration, LabError> {
+        let worst = self.all.iter().filter_map(|one| one.clock).map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
+        let ahead = AHEAD + Duration::from_nanos(2 * worst * TRIPS_AHEAD);
+        let start = Start::now().after(ahead);
+        for n in 0..self.all.len() {
+            let worker = &mut self.all[n];
+            let Start(theirs) = start.on(worker.clock.map_or(0, |clock| clock.offset_ns));
+            if let Some(Err(e)) = worker.orders.as_mut().map(|to| write(to, &Word::Start(theirs))) {
+                return Err(self.absent(n, Some(e.to_string())));
+            }
+        }
+        let planned = Instant::now().checked_add(ahead + load.stop.after.duration() + GRACE);
         self.deadline = planned.unwrap_or_else(|| Instant::now() + Duration::from_secs(u64::from(u32::MAX)));
-        Ok(())
+        Ok(ahead)
     }
 
     /// Joins what workers say until every part is over.
     fn collect(&mut self, load: &Load, stop: &StopFlag, mut tick: impl FnMut(Tick)) {
         let mut join = Join::new(load, self.all.len());
+        let mut beat = Instant::now() + HEARTBEAT;
         while !join.is_done() {
             if stop.is_stopped() || self.failure.is_some() {
                 self.stop();
             }
-            match self.inbox.recv_timeout(POLL) {
-                Ok((n, received)) => self.hear(n, received, &mut join),
+            if Instant::now() >= beat {
+                beat = Instant::now() + HEARTBEAT;
+                self.beat();
+            }
+            match self.early.pop_front().map_or_else(|| self.inbox.recv_timeout(POLL), Ok) {
+                Ok((n, received)) => self.take(n, received, &mut join),
                 Err(RecvTimeoutError::Timeout) if Instant::now() < self.deadline => {}
                 Err(_) => self.give_up(&mut join),
             }
             for merged in join.by_ref() {
                 let most = merged.most.unwrap_or(merged.connections);
                 self.end.client.connections = self.end.client.connections.max(most);
-                self.end.lasted = self.end.lasted.max(genkai_model::units::Span(merged.to_us * 1_000));
+                self.end.lasted = self.end.lasted.max(Span(merged.to_us * 1_000));
                 tick(merged);
             }
         }
     }
 
-    fn hear(&mut self, n: usize, received: Heard, join: &mut Join) {
+    /// Lets those far away know that we are there.
+    fn beat(&mut self) {
+        for worker in self.all.iter_mut().filter(|worker| worker.clock.is_some() && !worker.over) {
+            // Should the way be cut, that is heard.
+            drop(worker.orders.as_mut().map(|to| write(to, &Word::Clock(Start::now().0))));
+        }
+    }
+
+    fn take(&mut self, n: usize, received: Heard, join: &mut Join) {
         if self.all[n].over {
             return;
         }
         let lost = match received {
-            Heard::Said(Said::Tick(one)) => match join.push(n, &one) {
+            Heard::Said(Said::Tick(one), _) => match join.push(n, &one) {
                 Ok(()) => return,
                 Err(e) => Some(self.died(n, Some(e.to_string()))),
             },
-            Heard::Said(Said::Ready) => return,
-            Heard::Said(Said::Ended(ended)) => {
+            Heard::Said(Said::Hello(_) | Said::Ready | Said::Clock(_), _) => return,
+            Heard::Said(Said::Ended(ended), _) => {
                 ended.add_to(&mut self.end);
+                self.all[n].ended = Some(ended.own);
                 None
             }
-            Heard::Said(Said::Failed { message, .. }) => Some(self.died(n, Some(message))),
+            Heard::Said(Said::Failed { message, .. }, _) => Some(self.died(n, Some(message))),
             Heard::Gone(why) => Some(self.died(n, why)),
         };
         self.all[n].over = true;
@@ -206,15 +344,32 @@ impl Workers {
     fn give_up(&mut self, join: &mut Join) {
         for n in 0..self.all.len() {
             if !self.all[n].over {
-                self.hear(n, Heard::Gone(Some("it did not say how its part ended".to_owned())), join);
+                self.take(n, Heard::Gone(Some("it did not say how its part ended".to_owned())), join);
             }
         }
     }
 
-    /// The error for a worker that is gone, or no use any more.
+    /// The error for a worker that is gone while the load lasts, or no use any more.
     fn died(&mut self, n: usize, why: Option<String>) -> LabError {
+        let lost = self.lost(n, why);
+        LabError::Lost(format!(
+            "{lost}\n  hint: what was measured up to then is kept; a worker that was killed may have had too little memory"
+        ))
+    }
+
+    /// The error for one that is gone before the load.
+    fn absent(&mut self, n: usize, why: Option<String>) -> LabError {
+        LabError::Environment(format!(
+            "no load was sent: {}\n  hint: look whether the machine has memory and processes to spare",
+            self.lost(n, why)
+        ))
+    }
+
+    /// Who was lost, and how.
+    fn lost(&mut self, n: usize, why: Option<String>) -> String {
         let all = self.all.len();
-        let child = &mut self.all[n].child;
+        let worker = &mut self.all[n];
+        let child = &mut worker.child;
         // Its output has ended: so will it, in a moment.
         let deadline = Instant::now() + END_WITHIN;
         while child.try_exited().is_none() && why.is_none() && Instant::now() < deadline {
@@ -224,58 +379,20 @@ impl Workers {
         let why: Vec<String> = why.into_iter().chain(status).collect();
         let words = child.last_words();
         let words = if words.is_empty() { words } else { format!("; its last words:\n{words}") };
-        LabError::Environment(format!(
-            "worker process {} of {all} was lost ({}){words}\n  hint: what was measured up to then is kept; a worker that was \
-             killed may have had too little memory",
-            n + 1,
-            why.join(", ")
-        ))
+        let place = if worker.way == Way::Here { String::new() } else { format!(" on {}", worker.way.name()) };
+        format!("worker process {} of {all}{place} was lost ({}){words}", n + 1, why.join(", "))
     }
 }
 
 impl Worker {
-    fn start(
-        generator: &Generator<'_>,
-        order: Order,
-        log: PathBuf,
-        tell: &Sender<(usize, Heard)>,
-    ) -> Result<Worker, LabError> {
-        let mut command = Command::new(generator.program);
-        command.arg("worker");
-        let spawn = Spawn {
-            name: format!("worker process {}", order.process + 1),
-            log: Some(log),
-            nofile: Some(machine::hard_descriptors()),
-            ..Spawn::default()
-        };
-        let mut child = Child::conversing(command, spawn)?;
-        let (Some(mut orders), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
-            return Err(LabError::Environment("a worker process without pipes".to_owned()));
-        };
-        let (n, tell) = (usize::from(order.process), tell.clone());
-        let listen = move || {
-            let mut output = BufReader::new(output);
-            let why = loop {
-                match read::<Said>(&mut output) {
-                    Ok(Some(said)) => {
-                        // Fails when nobody listens any more.
-                        if tell.send((n, Heard::Said(said))).is_err() {
-                            return;
-                        }
-                    }
-                    Ok(None) => break None,
-                    Err(e) => break Some(e.to_string()),
-                }
-            };
-            let _ = tell.send((n, Heard::Gone(why)));
-        };
-        thread::Builder::new()
-            .name(format!("worker-{n}"))
-            .spawn(listen)
-            .map_err(|e| LabError::Environment(format!("cannot start a thread: {e}")))?;
-        // Should it have died already, that is heard.
-        let _ = write(&mut orders, &order);
-        Ok(Worker { child, orders: Some(orders), over: false })
+    /// What the record says of it.
+    fn used(&self) -> WorkerUse {
+        WorkerUse { place: self.way.name().to_owned(), clock: self.clock, ended: self.ended.clone() }
+    }
+
+    /// A message of its own, with the place where that is not here.
+    fn named(&self, message: String) -> String {
+        if self.way == Way::Here { message } else { format!("{}: {message}", self.way.name()) }
     }
 }
 

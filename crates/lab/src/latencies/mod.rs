@@ -92,7 +92,14 @@ impl Run<'_, '_, '_> {
             Ok(()) if self.job.interrupt.is_stopped() => EndReason::Interrupted,
             Ok(()) => EndReason::Completed,
         };
-        let ended = TrialEnded { reason, lasted: began.elapsed().into(), abandoned: 0, client_rss: 0, client: None };
+        let ended = TrialEnded {
+            reason,
+            lasted: began.elapsed().into(),
+            abandoned: 0,
+            client_rss: 0,
+            client: None,
+            workers: Vec::new(),
+        };
         self.recorder.now(Some(number), What::TrialEnded(ended))?;
         asked
     }

@@ -59,6 +59,17 @@ pub enum ClientLimit {
         #[serde(default)]
         over: LateOver,
     },
+    /// One of its worker processes was at its end: in the sum of all of them that can be lost.
+    Worker {
+        /// Number of the process, from 1.
+        worker: u16,
+        /// Fraction of a core that its busiest thread used, in the second in which that was most.
+        used: f64,
+        /// 99th percentile of how late its requests left, seconds.
+        p99: f64,
+        /// The bound on that, seconds.
+        bound: f64,
+    },
     /// It sent less than planned.
     Short {
         /// Requests sent by requests planned.

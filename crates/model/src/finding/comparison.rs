@@ -171,6 +171,17 @@ pub enum ComparisonCaveat {
         /// Who.
         names: Vec<String>,
     },
+    /// A change of compression with which responses are as large as without: nothing was compressed by it.
+    NotCompressed {
+        /// The contender with the change.
+        name: String,
+        /// The one without.
+        base: String,
+        /// Bytes of a response with it, head and body, the mean.
+        bytes: f64,
+        /// Whether the load's requests say that they take compressed responses (Accept-Encoding).
+        asked: bool,
+    },
     /// Users paused after failures that came at once: without these pauses the throughput would be higher.
     Paced {
         /// Whose requests failed.

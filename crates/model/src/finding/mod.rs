@@ -30,5 +30,5 @@ pub use estimate::{Estimate, Quantiles};
 pub use predicted::{Predicted, ProcessorUse};
 pub use proof::{Decided, Proof, ProposedChange, Rule, TrialVerdict};
 pub use series::{Findings, Point, Series};
-pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, StepFinding, TrialFinding};
+pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, StepFinding, TrialFinding, WorkerFinding};
 pub use verdict::{Caveat, SCHEMA, Verdict};

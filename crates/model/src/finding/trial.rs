@@ -51,6 +51,9 @@ pub struct TrialFinding {
     /// What the generator used of its machine, where the record says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<ClientUse>,
+    /// Each process of the generator, where several machines made the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerFinding>,
     /// TLS and WebSocket handshakes, where there were such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshakes: Option<HandshakeFinding>,
@@ -66,6 +69,29 @@ pub struct TrialFinding {
     /// Flows of a scenario, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<FlowFinding>,
+}
+
+/// A process of the generator, where several machines made the load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerFinding {
+    /// Its machine: `here`, or its name for ssh.
+    pub place: String,
+    /// The most by which the start may have been wrong by its clock, seconds: half of the round trip of the exchange that told its offset;
+    /// none: it is our clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_uncertainty: Option<f64>,
+    /// By how much its clock had moved against ours from before the load to after it, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_drift: Option<f64>,
+    /// How long after the common start, by its own clock, the last of its threads had begun, seconds; none: it was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<f64>,
+    /// Fraction of a core that its busiest thread used, in the second in which that was most; none: it was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest: Option<f64>,
+    /// 99th percentile of how late its requests left, seconds; none: it was lost, or nothing was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_p99: Option<f64>,
 }
 
 /// What became of a scenario's flows, and how each of its steps went.

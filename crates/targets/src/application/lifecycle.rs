@@ -104,6 +104,7 @@ impl Application {
             rewrites: Vec::new(),
             largest: product.largest(&in_force),
             settings: in_force,
+            compression: false,
             started: began.elapsed().into(),
         };
         let gc = product.gc_log.map(|name| Tail::open(dir.join(name)));

@@ -9,6 +9,7 @@ use genkai_model::evidence::{Sample, metric};
 use genkai_model::limit::{Limit, Origin, Strength, Symptom};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::{Endpoint, Listener};
+use genkai_place::group::{self, Throttle};
 use genkai_place::listener;
 use genkai_place::observation::Observation;
 use genkai_place::threads::Threads;
@@ -20,6 +21,10 @@ use crate::product::behind::{DROPS, FULL, THREAD};
 use crate::product::{Cost, Served};
 use crate::upstreams::Started;
 
+/// Periods in which the quota of its control group was used up, as a part of all; after its subject.
+const THROTTLED: &str = "throttled";
+/// A quota that is used up in so many periods holds its processes up.
+const STALLED: f64 = 0.5;
 /// How long nobody listens where its processes did, until it is gone: a supervisor starts a new one at once (systemd after 100 ms).
 const GONE: Duration = Duration::from_millis(500);
 
@@ -53,6 +58,10 @@ struct Processes {
     name: String,
     tree: Tree,
     threads: Threads,
+    /// The systemd unit that it is of.
+    unit: Option<String>,
+    /// Whether processor time of groups that are its own is used up.
+    throttle: Throttle,
     /// A product of the catalogue, or why nothing of it can be read; none: it is something else.
     product: Option<Result<Box<dyn Served>, String>>,
     /// Since when none of its processes has been left, and whether that was told.
@@ -70,7 +79,8 @@ impl Who {
                 let known = product.as_ref().and_then(|found| Some(found.as_ref().ok()?.product().to_owned()));
                 let name = known.unwrap_or_else(|| named(first));
                 let (tree, threads) = (Tree::new(first), Threads::default());
-                Who::Known(Box::new(Processes { first, name, tree, threads, product, gone: None }))
+                let (unit, throttle) = (group::unit(first), Throttle::of_process(first));
+                Who::Known(Box::new(Processes { first, name, tree, threads, unit, throttle, product, gone: None }))
             }
         }
     }
@@ -93,10 +103,11 @@ impl Peer {
             ),
             Who::Known(known) => {
                 let Processes { first, name, product, .. } = &**known;
+                let of = known.unit.iter().fold(format!("process {first}"), |of, unit| format!("{of} of {unit}"));
                 match product {
-                    None => format!("{at} is {name}, process {first}"),
-                    Some(Ok(product)) => format!("{at} is {} (process {first})", product.told()),
-                    Some(Err(why)) => format!("{at} is {name}, process {first}, of which nothing more is known: {why}"),
+                    None => format!("{at} is {name}, {of}"),
+                    Some(Ok(product)) => format!("{at} is {} ({of})", product.told()),
+                    Some(Err(why)) => format!("{at} is {name}, {of}, of which nothing more is known: {why}"),
                 }
             }
         }
@@ -127,7 +138,8 @@ impl Peer {
     pub(super) fn limits(&self) -> Vec<Limit> {
         let Who::Known(known) = &self.who else { return Vec::new() };
         let own = known.product.iter().flatten().flat_map(|product| product.limits(&self.subject));
-        own.chain([self.thread(known), self.descriptors(known), self.queue(known)].into_iter().flatten()).collect()
+        let any = [self.thread(known), self.descriptors(known), self.queue(known), self.quota(known)];
+        own.chain(any.into_iter().flatten()).collect()
     }
 
     /// One thread that has a core for itself and needs more.
@@ -185,6 +197,25 @@ impl Peer {
         })
     }
 
+    /// Processor time that its control group leaves it, where that is its own.
+    fn quota(&self, known: &Processes) -> Option<Limit> {
+        let cores = group::quota_of(known.first)?;
+        let unit = known.unit.iter().map(|unit| format!(" of {unit}")).collect::<String>();
+        Some(Limit {
+            value: cores.to_string(),
+            origin: Origin::Machine(format!(
+                "cpu.max, or cpu.cfs_quota_us by cpu.cfs_period_us, of process {}",
+                known.first
+            )),
+            caps: format!("cores' worth of processor time that its control group{unit} leaves it"),
+            formula: "who has used up the quota stands still until the period is over".to_owned(),
+            source: "cgroups(7): nr_periods and nr_throttled of cpu.stat".to_owned(),
+            signatures: vec![reached(&self.metric(THROTTLED), STALLED, Strength::Supports)],
+            symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+            ..self.limit(known, "cpu_quota", "CPU quota of the control group")
+        })
+    }
+
     fn limit(&self, known: &Processes, id: &str, setting: &str) -> Limit {
         Limit::named(&format!("{}.{id}", self.subject), &known.name, setting)
     }
@@ -239,6 +270,7 @@ impl Peer {
         let mut note = |name: &str, value: Option<f64>| metrics.extend(value.map(|value| (name.to_owned(), value)));
         note(metric::WORKER_FDS_MAX, usage.fds_max.map(|n| n as f64));
         note(metric::WORKER_FD_LIMIT, usage.fd_limit.map(|n| n as f64));
+        note(THROTTLED, known.throttle.fraction());
         note(THREAD, known.threads.busiest(usage.processes.iter().map(|one| one.pid)));
         if let Endpoint::Tcp(address) = &endpoint {
             note(DROPS, listener::queue(*address).map(|queue| queue.dropped as f64));

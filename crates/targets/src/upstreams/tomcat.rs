@@ -30,7 +30,9 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
         started.words.iter().rev().find_map(|word| word.strip_prefix(name)).map(|folder| started.path(folder))
     });
     let found = base.ok_or_else(|| "its command line names no catalina.base".to_owned());
-    let found = found.and_then(|base| of(&base.join("conf/server.xml"), at));
+    // A path that is not absolute is below the base (Catalina.java: configFile).
+    let file = started.value(&["-config"]).unwrap_or("conf/server.xml");
+    let found = found.and_then(|base| of(&base.join(file), at));
     Some(found.map(|known| Box::new(known) as Box<dyn Served>))
 }
 

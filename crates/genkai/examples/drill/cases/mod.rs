@@ -4,6 +4,7 @@
 mod answers;
 mod apache;
 mod backend;
+mod behind;
 mod caches;
 mod caddy;
 mod haproxy;
@@ -57,7 +58,7 @@ pub(crate) enum Behind {
     Scripted(&'static str),
     /// A real server between the product and an origin with these flags.
     Server(Between, &'static str),
-    /// A real server that answers by itself, on a Unix socket `{dir}/*.sock`.
+    /// A real server that answers by itself, on a Unix socket `{dir}/*.sock` or at `{backend}`.
     Alone(Between),
     /// Two origins of the user's with these flags, of which the second is `{second}` in the configuration; none: nobody listens there.
     Two(&'static str, Option<&'static str>),
@@ -244,9 +245,9 @@ const TWO_ENDS: &str = "the backend takes longer than the proxy waits: either of
 pub(crate) fn all() -> &'static [Case] {
     static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let proxies = [nginx::cases(), apache::cases(), haproxy::cases(), caddy::cases(), websocket::cases()];
-        let others =
-            [answers::cases(), caches::cases(), backend::cases(), rooms::cases(), kernel::cases(), innocent::cases()];
-        proxies.into_iter().chain(others).flatten().collect()
+        let others = [caches::cases(), backend::cases(), behind::cases(), rooms::cases(), kernel::cases()];
+        let proxies = proxies.into_iter().chain([answers::cases()]).chain(others);
+        proxies.chain([innocent::cases()]).flatten().collect()
     });
     &ALL
 }

@@ -26,6 +26,13 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             "There was no control (a contender against itself), so other influences would not be noticed.".to_owned()
         }
         ComparisonCaveat::NotRestarted { names } => not_restarted(names),
+        ComparisonCaveat::NotCompressed { name, base, bytes, asked } => format!(
+            "{}: a response has {} with it, as with {}: nothing was compressed by it, so that this load says nothing of what it does{}.",
+            clean::line(name),
+            figure::bytes(*bytes),
+            clean::line(base),
+            if *asked { "" } else { "; the requests do not ask for it (-H \"Accept-Encoding: gzip\")" }
+        ),
         ComparisonCaveat::Paced { name, paced } => format!(
             "{}: after {} the user waited until {} after the request was planned; without these pauses its throughput would be higher.",
             clean::line(name),

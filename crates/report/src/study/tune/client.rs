@@ -1,7 +1,7 @@
 //! The generator's check of itself, and everything that limits what the verdict says.
 
 use genkai_model::event::ClientUse;
-use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, LateOver, Scale, Verdict};
+use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, LateOver, Scale, Verdict, WorkerFinding};
 
 use crate::context::Context;
 use crate::{clean, figure, words};
@@ -60,6 +60,40 @@ pub(crate) fn used(used: &ClientUse) -> String {
     }
 }
 
+/// The processes on several machines, as many lines: where each was, how well it began with the others, and how busy it was.
+pub(crate) fn workers(all: &[WorkerFinding]) -> Vec<String> {
+    let numbered = all.iter().zip(1..);
+    let each =
+        numbered.map(|(one, number)| format!("process {number} on {}: {}", clean::line(&one.place), worker(one)));
+    let began = || all.iter().filter_map(|one| Some(one.began? + one.clock_uncertainty.unwrap_or(0.0)));
+    let skew = match (began().reduce(f64::min), began().reduce(f64::max)) {
+        (Some(_), Some(last)) => {
+            Some(format!("all processes had begun at most {} after the start", figure::seconds(last)))
+        }
+        _ => None,
+    };
+    skew.into_iter().chain(each).collect()
+}
+
+fn worker(one: &WorkerFinding) -> String {
+    let Some(began) = one.began else { return "lost".to_owned() };
+    let mut text = format!("began {} after the start", figure::seconds(began));
+    match one.clock_uncertainty {
+        Some(within) => text += &format!(" (its clock known to {})", figure::seconds(within)),
+        None => text += " (our clock)",
+    }
+    if let Some(drift) = one.clock_drift {
+        text += &format!(", moved by {} against ours until the end", figure::seconds(drift));
+    }
+    if let Some(busiest) = one.busiest {
+        text += &format!(", busiest thread {} of a core", figure::percent(busiest));
+    }
+    if let Some(late) = one.late_p99 {
+        text += &format!(", sent late: p99 {}", figure::seconds(late));
+    }
+    text
+}
+
 /// Why the generator limited its own measurement, as a list in words.
 pub(crate) fn reasons(check: &ClientCheck) -> String {
     let all: Vec<String> = check.reasons.iter().map(reason).collect();
@@ -89,6 +123,12 @@ pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
             figure::seconds(*service),
             figure::number(*carries),
             figure::number(*planned)
+        ),
+        ClientLimit::Worker { worker, used, p99, bound } => format!(
+            "its worker process {worker} was at its end: its busiest thread used {} of a core, and it sent late: p99 {}, allowed {}",
+            figure::percent(*used),
+            figure::seconds(*p99),
+            figure::seconds(*bound)
         ),
         ClientLimit::Short { fraction } => format!("it sent {} of the requests planned", figure::percent(*fraction)),
         ClientLimit::Ports { count } => {

@@ -30,6 +30,7 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     let came = [messages(trial), flows::section(trial), statuses(load), failures(load, trial), thresholds(load, trial)];
     let mut generator = generator(load, findings, record);
     generator.extend(trial.used.as_ref().map(|used| Block::fact("took", client::used(used))));
+    generator.extend(client::workers(&trial.workers).into_iter().map(|text| Block::fact("on", text)));
     figures.into_iter().chain(came.into_iter().flatten()).chain([short("").with(generator)]).collect()
 }
 

@@ -113,6 +113,7 @@ pub static TABLE: Table<Context> = Table {
         Setting::new("gzip", Http, FLAG, "off", GZIP),
         Setting::new("gzip_comp_level", Http, Count(1, 9), "1", GZIP),
         Setting::new("gzip_min_length", Http, Size(0, i64::MAX as u64), "20", GZIP),
+        Setting::new("gzip_types", Http, Words(1, 64), "text/html", GZIP),
         LIMIT_CONN,
         LIMIT_CONN_ZONE,
         LIMIT_REQ,

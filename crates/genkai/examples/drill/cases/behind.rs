@@ -1,0 +1,118 @@
+//! Servers that people run behind a proxy, started from their packages as a user starts them: the limit is one of their own settings, and is
+//! named by it.
+
+use super::Behind::Alone;
+use super::{Between, COST, Case, PATIENCE};
+
+/// Users who want more than the few workers serve, and an objective that the wait violates.
+const USERS: &str = "--users 60 --spawn-rate 8 --think 200ms";
+
+fn case(product: &'static str, name: &'static str, fault: &'static str, server: Between) -> Case {
+    Case::of(product, name, fault).flags(USERS).objective("p99 < 500ms").behind(Alone(server)).off(PATIENCE)
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let nginx = "events { }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n";
+    let haproxy = "defaults\n  mode http\n  timeout connect 5s\n  timeout client 30s\n  timeout server 30s\nfrontend f\n  bind :80\n  \
+                   default_backend b\nbackend b\n  server one {backend}\n";
+    vec![
+        case("nginx", "gunicorn-nginx", "gunicorn with 3 workers of 100 ms, set in its file, behind nginx", GUNICORN)
+            .config(nginx)
+            .cause("backend.gunicorn.workers"),
+        case("haproxy", "gunicorn-haproxy", "gunicorn with 2 x 2 threads of 100 ms behind HAProxy, which keeps connections", THREADS)
+            .config(haproxy)
+            .beside("app.py", APP)
+            .cause("backend.gunicorn.workers"),
+        case("nginx", "uwsgi-nginx", "uWSGI with 2 x 2 threads of 100 ms on a Unix socket behind nginx", UWSGI)
+            .config(
+                "events { }\nhttp { server { listen 80; location / { include /etc/nginx/uwsgi_params; uwsgi_pass unix:{dir}/u.sock; } } }\n",
+            )
+            .beside("app.py", APP)
+            .cause("backend.uwsgi.processes"),
+        case("nginx", "tomcat-nginx", "Tomcat with maxThreads 4 and pages of 100 ms behind nginx", TOMCAT)
+            .config(nginx)
+            .beside("www/index.jsp", "<% Thread.sleep(100); %>here\n")
+            .beside("www/WEB-INF/web.xml", JSP)
+            .cause("backend.tomcat.maxThreads"),
+        case("nginx", "node-nginx", "Node.js whose event loop computes for 10 ms for each request, behind nginx", NODE)
+            .config(nginx)
+            .either(
+                &["backend.node.event", "machine.cores"],
+                "on two cores that all share, the loop and the processors are full together",
+            )
+            .off(COST),
+        case("apache", "php-fpm-mod-proxy-fcgi", "a pool of 3 children of 100 ms behind Apache's mod_proxy_fcgi", FPM)
+            .config(
+                "ServerRoot {dir}\nListen 80\nLoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\nLoadModule \
+                 authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\nLoadModule proxy_module \
+                 /usr/lib/apache2/modules/mod_proxy.so\nLoadModule proxy_fcgi_module \
+                 /usr/lib/apache2/modules/mod_proxy_fcgi.so\nServerName localhost\nDocumentRoot {dir}/www\nProxyPass / \
+                 \"unix:{dir}/fpm.sock|fcgi://localhost{dir}/www/index.php/\"\n",
+            )
+            .beside("www/index.php", "<?php usleep(100000); echo 'here';\n")
+            .cause("php-fpm.www.pm.max_children"),
+    ]
+}
+
+/// An application of 100 ms.
+const APP: &str = "import time\ndef app(environ, start):\n    time.sleep(0.1)\n    start('200 OK', [('Content-Length', '4')])\n    return \
+                   [b'here']\n";
+
+/// The application is in its configuration, which is Python.
+const GUNICORN: Between = Between {
+    command: &["gunicorn", "-c", "{dir}/behind.conf", "-b", "127.0.0.1:{port}", "here:app"],
+    file: "import sys, time, types\nworkers = 3\ndef app(environ, start):\n    time.sleep(0.1)\n    start('200 OK', [('Content-Length', \
+           '4')])\n    return [b'here']\nsys.modules['here'] = types.SimpleNamespace(app=app)\n",
+};
+
+const THREADS: Between = Between {
+    command: &["gunicorn", "-w", "2", "--threads=2", "--chdir", "{dir}", "-b", "127.0.0.1:{port}", "app:app"],
+    file: "",
+};
+
+const UWSGI: Between = Between {
+    command: &["uwsgi", "--ini", "{dir}/behind.conf"],
+    file: "[uwsgi]\nplugin = python3\nmaster = true\nsocket = {dir}/u.sock\nchmod-socket = 666\nwsgi-file = {dir}/app.py\ncallable = \
+           app\nprocesses = 2\nthreads = 2\ndie-on-term = true\n",
+};
+
+const TOMCAT: Between = Between {
+    command: &[
+        "java",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-Xmx128m",
+        "-Djava.io.tmpdir={dir}",
+        "-Dcatalina.home=/usr/share/tomcat10",
+        "-Dcatalina.base={dir}",
+        "-cp",
+        "/usr/share/tomcat10/bin/bootstrap.jar:/usr/share/tomcat10/bin/tomcat-juli.jar",
+        "org.apache.catalina.startup.Bootstrap",
+        "-config",
+        "{dir}/behind.conf",
+        "start",
+    ],
+    file: "<?xml version=\"1.0\"?>\n<Server port=\"-1\">\n  <Service name=\"Catalina\">\n    <Connector port=\"{port}\" \
+           address=\"127.0.0.1\" maxThreads=\"4\" minSpareThreads=\"1\"/>\n    <Engine name=\"Catalina\" defaultHost=\"localhost\">\n      \
+           <Host name=\"localhost\" appBase=\"webapps\" autoDeploy=\"false\" deployOnStartup=\"false\">\n        <Context path=\"\" \
+           docBase=\"{dir}/www\"/>\n      </Host>\n    </Engine>\n  </Service>\n</Server>\n",
+};
+
+/// What Tomcat's own `web.xml` says of pages.
+const JSP: &str = "<web-app xmlns=\"https://jakarta.ee/xml/ns/jakartaee\" version=\"6.0\">\n  <servlet><servlet-name>jsp</servlet-name>\
+                   <servlet-class>org.apache.jasper.servlet.JspServlet</servlet-class></servlet>\n  <servlet-mapping><servlet-name>jsp\
+                   </servlet-name><url-pattern>/</url-pattern></servlet-mapping>\n  <servlet-mapping><servlet-name>jsp</servlet-name>\
+                   <url-pattern>*.jsp</url-pattern></servlet-mapping>\n  <welcome-file-list><welcome-file>index.jsp</welcome-file>\
+                   </welcome-file-list>\n</web-app>\n";
+
+const NODE: Between = Between {
+    command: &["node", "{dir}/behind.conf"],
+    file: "require('http').createServer((q, s) => {\n  const end = process.hrtime.bigint() + 10000000n;\n  while (process.hrtime.bigint() < \
+           end);\n  s.end('here');\n}).listen({port}, '127.0.0.1');\n",
+};
+
+const FPM: Between = Between {
+    command: &["php-fpm8.2", "-F", "-y", "{dir}/behind.conf"],
+    file: "[global]\nerror_log = {dir}/fpm.log\n[www]\nlisten = {dir}/fpm.sock\nlisten.mode = 0666\nuser = www-data\ngroup = \
+           www-data\npm = static\npm.max_children = 3\n",
+};

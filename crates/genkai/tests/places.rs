@@ -1,0 +1,326 @@
+//! One load made by several machines: through a real ssh server, and between network namespaces whose clocks differ.
+
+mod harness;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use genkai_model::finding::{TrialFinding, Verdict};
+use harness::loads::show;
+use harness::servers::{Guard, free, nginx};
+use harness::ssh::{self, Sshd};
+use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
+
+const LONGEST: Duration = Duration::from_secs(90);
+
+/// nginx that counts its requests.
+struct Nginx {
+    _guard: Guard,
+    _dir: tempfile::TempDir,
+    port: u16,
+}
+
+impl Nginx {
+    fn start() -> Nginx {
+        let dir = tempfile::tempdir().unwrap();
+        let [port] = free();
+        let http = format!(
+            "access_log off; server {{ listen 127.0.0.1:{port}; keepalive_requests 1000000; location / {{ return 200 hello; }} \
+             location /status {{ stub_status; }} }}"
+        );
+        Nginx { _guard: nginx(dir.path(), &http, port), _dir: dir, port }
+    }
+
+    fn requests(&self) -> u64 {
+        requests(&format!("127.0.0.1:{}", self.port))
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+}
+
+/// Requests that an nginx has had, this one not counted (ngx_http_stub_status_module: the third number of the third line).
+fn requests(address: &str) -> u64 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let counts = answer.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).unwrap();
+    counts.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap() - 1
+}
+
+/// `genkai load` with these words through an ssh of its own.
+fn load(sshd: &Sshd, words: &str) -> Command {
+    let mut command = genkai(&format!("load {words}"));
+    command.arg("--ssh").arg(sshd.ssh());
+    command
+}
+
+fn trial(command: &mut Command) -> TrialFinding {
+    show(command.arg("--json")).faultless()
+}
+
+fn is_empty(dir: &Path) -> bool {
+    std::fs::read_dir(dir).unwrap().next().is_none()
+}
+
+#[test]
+fn machines_make_one_load_and_each_is_told() {
+    let _machine = machine();
+    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    for words in ["--users 6 -n 1001", "--rate 800 --connections 7 -n 1001 -d 60s"] {
+        let before = nginx.requests();
+        let on = "--on ssh:load1:2 --on ssh:load2 --on here";
+        let made = trial(&mut load(&sshd, &format!("{} {words} {on}", nginx.url())));
+        assert_eq!((made.finished, nginx.requests() - before - 1), (1001, 1001), "{words}");
+        assert_eq!((made.latency.count, made.used.unwrap().processes), (1001, 4), "{words}");
+        let places: Vec<&str> = made.workers.iter().map(|one| one.place.as_str()).collect();
+        assert_eq!(places, ["load1", "load1", "load2", "here"], "{words}");
+        for one in &made.workers {
+            let own = one.place == "here";
+            assert!(one.began.is_some() && one.clock_uncertainty.is_none() == own, "{one:?}");
+            // The very clock of this machine: the offset is none, and so is what it moved by.
+            assert!(one.clock_drift.is_none_or(|drift| drift < 1.0), "{one:?}");
+        }
+    }
+    assert!(is_empty(&sshd.sent()), "what is there already is not sent");
+}
+
+#[test]
+fn genkai_is_sent_along_and_nothing_is_left() {
+    let _machine = machine();
+    let (sshd, nginx) = (Sshd::start(false), Nginx::start());
+    let (before, sent) = (nginx.requests(), sshd.sent());
+    let made = trial(&mut load(&sshd, &format!("{} --users 4 -n 100 --on ssh:load1:2", nginx.url())));
+    assert_eq!((made.finished, nginx.requests() - before - 1, made.workers.len()), (100, 100, 2));
+    until("what was sent to be removed", LONGEST, || is_empty(&sent).then_some(()));
+}
+
+#[test]
+fn machines_that_cannot_be_had_are_named_before_any_load() {
+    let _machine = machine();
+    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    let before = nginx.requests();
+    for (host, words) in [
+        ("no-such-host.invalid", "its name is not known"),
+        ("closed", "no ssh server listens there"),
+        ("stranger", "lets nobody in"),
+        ("unknown", "host key"),
+    ] {
+        let output = show(&mut load(&sshd, &format!("{} --users 4 -n 100 --on ssh:load1,{host}", nginx.url())));
+        assert_eq!(output.code, Some(3), "{host}: {}", output.story());
+        let story = output.story();
+        assert!(story.contains(&format!("no load was sent: {host}: ")) && story.contains(words), "{host}: {story}");
+        assert!(story.contains("hint: "), "{host}: {story}");
+    }
+    let all = show(&mut load(&sshd, &format!("{} --users 4 -n 9 --on ssh:closed,stranger", nginx.url()))).story();
+    assert!(all.contains("closed: ") && all.contains("and stranger: "), "each has its reason: {all}");
+    let none = show(genkai(&format!("load {} --on ssh:load1", nginx.url())).args(["--ssh", "/no/such/ssh"]));
+    assert!(none.code == Some(3) && none.story().contains("/no/such/ssh"), "{}", none.story());
+    assert_eq!(nginx.requests() - before, 1, "only the looks at the count");
+}
+
+#[test]
+fn what_starts_servers_here_takes_no_other_machines() {
+    for command in ["tune nginx", "compare --base nginx --change worker_connections=64"] {
+        let output = show(&mut genkai(&format!("{command} --on ssh:load1")));
+        assert_eq!(output.code, Some(2), "{command}: {}", output.story());
+        assert!(output.story().contains("127.0.0.1, which other machines do not reach"), "{}", output.story());
+    }
+}
+
+/// A load through ssh that would last long, once its workers make it; and those.
+fn long(sshd: &Sshd, nginx: &Nginx) -> (Guard, Vec<u32>) {
+    let mut command = load(sshd, &format!("{} --users 20 -d 60s --on ssh:load1:2 --on here --json", nginx.url()));
+    let load = Guard(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let before = nginx.requests();
+    // Far more than are made to look.
+    until("the load", LONGEST, || (nginx.requests() > before + 5_000).then_some(()));
+    let workers = all_workers();
+    assert_eq!(workers.len(), 3, "{workers:?}");
+    (load, workers)
+}
+
+/// Worker processes of this build, whoever started them.
+fn all_workers() -> Vec<u32> {
+    let mine = env!("CARGO_BIN_EXE_genkai").as_bytes();
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let worker = |pid: &u32| {
+        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line == [mine, b"\0worker\0"].concat())
+    };
+    pids.filter(worker).collect()
+}
+
+fn ended(mut guard: Guard) -> (Option<i32>, String, String) {
+    let (mut out, mut err) = (String::new(), String::new());
+    guard.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    guard.0.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    (wait(&mut guard.0, LONGEST).code(), out, err)
+}
+
+#[test]
+fn a_worker_that_is_lost_ends_the_load_as_invalid() {
+    let _machine = machine();
+    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    let (load, workers) = long(&sshd, &nginx);
+    let own = descendants(load.0.id());
+    let far = workers.iter().find(|pid| !own.contains(pid)).unwrap();
+    signal(*far, "KILL");
+    let (code, out, err) = ended(load);
+    assert_eq!(code, Some(4), "{err}");
+    assert!(err.contains("of 3 on load1 was lost"), "{err}");
+    let verdict: Verdict = serde_json::from_str(&out).unwrap();
+    let kept = &verdict.trials[0];
+    assert!(kept.finished > 0 && kept.lasted < 50.0, "what was measured is kept: {kept:?}");
+    assert_eq!(kept.workers.iter().filter(|one| one.began.is_none()).count(), 1, "{:?}", kept.workers);
+    all_gone(&workers);
+}
+
+#[test]
+fn the_end_of_genkai_is_the_end_of_all_its_workers() {
+    let _machine = machine();
+    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    for (name, code) in [("INT", Some(130)), ("KILL", None)] {
+        let (mut load, workers) = long(&sshd, &nginx);
+        signal(load.0.id(), name);
+        if code.is_some() {
+            assert_eq!(ended(load).0, code);
+        } else {
+            wait(&mut load.0, LONGEST);
+        }
+        all_gone(&workers);
+    }
+}
+
+/// Four machines in network namespaces of their own, whose clocks are shifted, around one in which genkai and nginx are.
+struct Lan {
+    outer: Guard,
+    dir: tempfile::TempDir,
+}
+
+/// By how much each machine's CLOCK_MONOTONIC is ahead, seconds.
+const SHIFTS: [i32; 4] = [2, -2, 0, 1];
+
+impl Drop for Lan {
+    fn drop(&mut self) {
+        // It waits for its child, whatever it is told but this.
+        signal(self.outer.0.id(), "KILL");
+    }
+}
+
+impl Lan {
+    fn start() -> Lan {
+        let dir = tempfile::tempdir().unwrap();
+        let path = Path::new(env!("CARGO_BIN_EXE_genkai")).parent().unwrap();
+        let (mut setup, mut hosts) =
+            (String::from("ip link set lo up; ip addr add 10.97.0.1/32 dev lo\n"), String::new());
+        for (n, shift) in (1..).zip(SHIFTS) {
+            let address = format!("10.97.{n}.2");
+            let more = format!("SetEnv PATH={}:/usr/bin:/bin", path.display());
+            let config = ssh::prepare(dir.path(), &address, 22, &more);
+            // A machine waits for its link, which the one around it makes.
+            setup += &format!(
+                "unshare --net --time --monotonic={shift} --fork --kill-child sh -c 'until ip link set e0 up 2>/dev/null; do sleep 0.02; \
+                 done; ip link set lo up; ip addr add {address}/24 dev e0; ip route add default via 10.97.{n}.1; \
+                 exec /usr/sbin/sshd -D -e -f {}' 2>/dev/null &\n\
+                 until p=$(pgrep -P $! -f 'until ip link'); do sleep 0.02; done\n\
+                 until ip link add v{n} type veth peer name e0 netns $p; do sleep 0.02; done\n\
+                 ip addr add 10.97.{n}.1/24 dev v{n}; ip link set v{n} up\n",
+                config.display()
+            );
+            hosts += &format!("Host m{n}\n  HostName {address}\n");
+        }
+        let root = dir.path().display();
+        hosts += &format!(
+            "Host *\n  IdentityFile {root}/client\n  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {root}/known\n"
+        );
+        std::fs::write(dir.path().join("ssh_config"), hosts).unwrap();
+        std::fs::write(dir.path().join("setup"), setup + "echo ready\nexec sleep 600\n").unwrap();
+        let mut command = Command::new("unshare");
+        // The end of the first process of a namespace of processes ends all of them.
+        command
+            .args(["--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child", "sh"])
+            .arg(dir.path().join("setup"));
+        let mut outer = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = [0; 6];
+        outer.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        assert_eq!(&line, b"ready\n");
+        Lan { outer: Guard(outer), dir }
+    }
+
+    /// A program in the machine in the middle.
+    fn inside(&self, program: &str) -> Command {
+        let inner = until("the namespace", LONGEST, || descendants(self.outer.0.id()).first().copied());
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--target", &inner.to_string(), "--"]).arg(program).stdin(Stdio::null());
+        command
+    }
+
+    fn nginx(&self) -> Guard {
+        let root = self.dir.path().display();
+        let config = format!(
+            "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{ worker_connections 512; }}\n\
+             http {{ client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c; \
+             uwsgi_temp_path {root}/d; scgi_temp_path {root}/e;\nlog_format who '$remote_addr $arg_n'; access_log {root}/who who; \
+             server {{ listen 10.97.0.1:80; return 200 hello; }} }}\n"
+        );
+        let file = self.dir.path().join("nginx.conf");
+        std::fs::write(&file, config).unwrap();
+        let mut command = self.inside("nginx");
+        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
+        Guard(command.env("PATH", path).arg("-c").arg(&file).spawn().unwrap())
+    }
+}
+
+/// Whether namespaces of network and time can be made here.
+fn possible() -> bool {
+    let tried = Command::new("unshare").args(["--net", "--time", "--monotonic=1", "--fork", "true"]).status();
+    tried.is_ok_and(|status| status.success())
+}
+
+#[test]
+fn machines_whose_clocks_differ_begin_together() {
+    let _machine = machine();
+    if !possible() {
+        eprintln!("skipped: no namespaces of network and time can be made here");
+        return;
+    }
+    let lan = Lan::start();
+    let _nginx = lan.nginx();
+    let (out, config) = (lan.dir.path().join("out"), lan.dir.path().join("ssh_config"));
+    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
+    let words = "load http://10.97.0.1/ --allow-remote 10.97.0.1 --rate 400 --connections 40 -n 1200 -d 60s \
+                 --on ssh:m1,m2,m3,m4 --json";
+    command
+        .args(words.split_whitespace())
+        .arg("--ssh")
+        .arg(format!("ssh -F {}", config.display()))
+        .arg("--out")
+        .arg(&out);
+    let shown = show(&mut command);
+    let made = shown.faultless();
+    // Each planned instant once: as many requests as were planned, a quarter from each machine.
+    let who = std::fs::read_to_string(lan.dir.path().join("who")).unwrap();
+    assert_eq!((made.finished, who.lines().count()), (1200, 1200), "{}", shown.story());
+    for n in 1..=4 {
+        let from = who.lines().filter(|line| line.starts_with(&format!("10.97.{n}.2 "))).count();
+        assert_eq!(from, 300, "machine {n}");
+    }
+    let record = std::fs::read_to_string(out.join("run.jsonl")).unwrap();
+    let ended: serde_json::Value = record
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .find(|line: &serde_json::Value| line["event"] == "trial_ended")
+        .unwrap();
+    for (n, shift) in SHIFTS.into_iter().enumerate() {
+        let clock = &ended["workers"][n]["clock"];
+        let (offset, within) = (clock["offset_ns"].as_i64().unwrap(), clock["uncertainty_ns"].as_u64().unwrap());
+        // The namespace's clock is ahead by exactly so much.
+        assert!(offset.abs_diff(i64::from(shift) * 1_000_000_000) <= within, "machine {}: {clock}", n + 1);
+    }
+}
