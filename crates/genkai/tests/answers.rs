@@ -7,12 +7,14 @@ use std::path::Path;
 use genkai_lab::backend::Backend;
 use genkai_lab::first;
 use genkai_lab::folder::Folder;
+use genkai_model::event::Rewrite;
 use genkai_model::load::{Load, Request};
 use genkai_model::plan::{self, ConfigSource, OriginSpec};
+use genkai_model::transport::Transport;
 use genkai_model::units::{Bytes, Spread};
 use genkai_place::authority;
 use genkai_targets::catalog;
-use genkai_targets::product::Prepare;
+use genkai_targets::product::{Prepare, Prepared};
 
 /// A request and what is said of its answer. Configurations are those of the tables; `#1` marks the line of the directive that must be named.
 struct Case {
@@ -46,26 +48,27 @@ fn marked(text: &str, mark: &str) -> (String, Option<usize>) {
     (text.replace(mark, ""), line)
 }
 
-/// What is said of one request to `product` with this configuration, before a backend of ours.
-fn said(product: &str, file: &Path, request: &Request, backend: &mut Backend) -> Option<String> {
-    let dir = tempfile::tempdir().unwrap();
-    let prepared = catalog::prepare(
-        product,
-        Prepare {
-            program: None,
-            source: ConfigSource::File(file.to_owned()),
-            settings: &BTreeMap::new(),
-            backend: backend.address(),
-            dir: dir.path().join("copy"),
-            path: &request.path,
-            host: &request.host,
-            websocket: false,
-            upgrade: Default::default(),
-            tls: None,
-            allow_remote: &[],
-        },
-    )
-    .unwrap_or_else(|e| panic!("{e}\n{}", std::fs::read_to_string(file).unwrap()));
+/// `product` with this configuration, before a backend of ours.
+fn prepared(product: &str, file: &Path, request: &Request, backend: &Backend, dir: &Path) -> Box<dyn Prepared> {
+    let what = Prepare {
+        program: None,
+        source: ConfigSource::File(file.to_owned()),
+        settings: &BTreeMap::new(),
+        backend: backend.address(),
+        dir: dir.join("copy"),
+        path: &request.path,
+        host: &request.host,
+        websocket: false,
+        upgrade: Default::default(),
+        tls: None,
+        allow_remote: &[],
+    };
+    let told = |e| panic!("{e}\n{}", std::fs::read_to_string(file).unwrap());
+    catalog::prepare(product, what).unwrap_or_else(told)
+}
+
+/// What is said of one request to it.
+fn said(product: &str, prepared: &dyn Prepared, request: &Request, backend: &mut Backend) -> Option<String> {
     let mut server = prepared.start(None).unwrap();
     let load = Load {
         addresses: vec![server.address()],
@@ -98,7 +101,9 @@ fn all(product: &str, cases: Vec<Case>, around: impl Fn(&str, &Path) -> String) 
         let file = dir.path().join(format!("{number}.conf"));
         std::fs::write(&file, &text).unwrap();
         let place = |line: Option<usize>| format!("({}:{})", file.display(), line.unwrap_or_default());
-        let said = said(product, &file, &case.request, &mut backend);
+        let copy = tempfile::tempdir().unwrap();
+        let prepared = prepared(product, &file, &case.request, &backend, copy.path());
+        let said = said(product, &*prepared, &case.request, &mut backend);
         let sentence = said.clone().unwrap_or_default();
         let expected = case.says.iter().map(|part| part.replace("#1", &place(line)).replace("#2", &place(second)));
         let missing: Vec<String> = expected.filter(|part| !sentence.contains(part)).collect();
@@ -284,4 +289,46 @@ fn what_haproxy_answers_itself_is_named_with_its_line() {
             "defaults\n mode http\n timeout client 5s\n timeout server 5s\n timeout connect 5s\n timeout tarpit 100ms\n{text}"
         )
     });
+}
+
+/// A site whose plain listener redirects to TLS, whose key genkai may not read: it is asked there, with a certificate of the run's.
+fn is_asked_with_tls(product: &str, text: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    authority::make(dir.path()).unwrap();
+    let mut backend = embedded(dir.path());
+    let (text, redirect) = marked(&text.replace("DIR", &dir.path().display().to_string()), "#1");
+    let file = dir.path().join("site.conf");
+    std::fs::write(&file, &text).unwrap();
+    let request = Request { host: "shop.example".to_owned(), path: "/a".to_owned(), ..Load::users(1, 1.0).request };
+    let copy = tempfile::tempdir().unwrap();
+    let prepared = prepared(product, &file, &request, &backend, copy.path());
+    let Transport::Tls(tls) = prepared.transport() else { panic!("no TLS: {:#?}", prepared.rewrites()) };
+    assert_eq!((tls.server_name.as_str(), tls.insecure), ("shop.example", false));
+    assert_eq!(said(product, &*prepared, &request, &mut backend), None, "the backend has answered");
+    let place = format!("{}:{}", file.display(), redirect.unwrap());
+    let of = |rewrite: &&Rewrite| rewrite.place == place && rewrite.to.contains("where it leads");
+    assert!(prepared.rewrites().iter().any(|rewrite| of(&rewrite)), "{:#?}", prepared.rewrites());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "the user's file is as it was");
+}
+
+#[test]
+fn apaches_site_behind_a_redirect_to_tls_is_asked_there_without_its_key() {
+    let names = ["mpm_event", "authz_core", "rewrite", "ssl", "proxy", "proxy_http"];
+    let load = |name: &str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
+    let modules: String = names.iter().map(|name| load(name)).collect();
+    let site = "Listen 80\nListen 443\n<VirtualHost *:80>\nServerName shop.example\nRewriteEngine on\nRewriteCond %{SERVER_NAME} \
+                =shop.example\nRewriteRule ^ https://%{SERVER_NAME}%{REQUEST_URI} [END,NE,R=permanent]#1\n</VirtualHost>\n<VirtualHost \
+                *:443>\nServerName shop.example\nSSLEngine on\nSSLCertificateFile DIR/certificate.pem\nSSLCertificateKeyFile \
+                /nonexistent/privkey.pem\nProxyPass / http://127.0.0.1:9/\n</VirtualHost>\n";
+    is_asked_with_tls("apache", &format!("{modules}ServerName x\n{site}"));
+}
+
+#[test]
+fn haproxys_site_behind_a_redirect_to_tls_is_asked_there_without_its_key() {
+    is_asked_with_tls(
+        "haproxy",
+        "defaults\n mode http\n timeout client 5s\n timeout server 5s\n timeout connect 5s\nfrontend f\n bind :80\n bind :443 ssl crt \
+         /nonexistent/site.pem alpn h2,http/1.1\n http-request redirect scheme https code 301 unless { ssl_fc }#1\n default_backend \
+         b\nbackend b\n server s 127.0.0.1:9\n",
+    );
 }

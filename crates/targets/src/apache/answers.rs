@@ -7,8 +7,8 @@ use genkai_model::load::Request;
 
 use super::config::{Config, Found};
 use super::evidence::signature;
-use super::rewrite::{self, Sent};
 use super::route::Route;
+use super::route::rewrite::{self, Asked, Sent};
 use super::within::Within;
 use crate::product::{OwnAnswer, carries, head, on_line};
 
@@ -17,7 +17,8 @@ pub(super) fn own(config: &Config, route: &Route<'_>, request: &Request) -> Vec<
     let mut all = too_large(config, route, request);
     all.extend(certificate(config, route));
     let path = request.path.split('?').next().unwrap_or_default();
-    let sent = rewrite::answers(config, route, request);
+    let asked = Asked { host: &request.host, path: &request.path, method: Some(&request.method) };
+    let sent = rewrite::answers(config, route, asked);
     all.extend(sent.iter().map(|sent| redirected(config, sent)));
     let passed = route.pass(config, path).is_some() && !sent.iter().any(|sent| sent.certain);
     let within = Within { config, route, request, path, passed };

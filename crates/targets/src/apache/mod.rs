@@ -11,7 +11,6 @@ mod looks;
 pub mod origin;
 pub mod private;
 mod product;
-mod rewrite;
 pub mod route;
 pub mod settings;
 mod within;

@@ -21,8 +21,11 @@ use super::private::{self, Private};
 use super::route::Route;
 use super::settings::{Rendering, render};
 use crate::error::TargetError;
-use crate::files::with_line;
-use crate::product::{Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant};
+use crate::files::{Requests, with_line};
+use crate::product::{
+    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant, followed,
+};
+use genkai_place::authority;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
@@ -99,7 +102,11 @@ impl Product for Apache {
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {
         let no_server = || TargetError::usage(CALLED, "the configuration has no `Listen` on a TCP port");
         let route = Route::find(of.config(), of.requests()).ok_or_else(no_server)?;
-        Ok(private::build(of.config(), &route, of.copy_options(&mut port::free), &of.product().modules)?)
+        let (modules, mut ports) = (&of.product().modules, port::free);
+        let mut copy = private::build(of.config(), &route, of.copy_options(&mut ports), modules)?;
+        let place = of.config().place(route.listen.found);
+        copy.rewrites.extend(route.redirect.map(|found| followed(of.config().place(found), found.written(), &place)));
+        Ok(copy)
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {
@@ -137,6 +144,17 @@ impl Product for Apache {
     fn behind(of: &Variant<Self>, _: &Private) -> Vec<Endpoint> {
         let upstream = facts(of, &of.machine(&Environment::default())).upstream;
         upstream.map_or_else(|| handlers(of.config()), |upstream| upstream.behind)
+    }
+
+    fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
+        let route = Route::find(config, requests)?;
+        let shown =
+            route.of_host(config, &["sslcertificatefile"]).or_else(|| config.named("sslcertificatefile").next())?;
+        let named = config.found().iter().filter(|f| ["servername", "serveralias"].contains(&f.name.as_str()));
+        let names: Vec<String> = named.flat_map(|found| found.args.clone()).chain([requests.host.clone()]).collect();
+        let names = names.iter().map(|name| authority::bare(name.rsplit("://").next().unwrap_or_default())).collect();
+        let file = shown.arg(0).map(|path| config.root().join(path));
+        Some(Certificate { names, file, place: config.place(shown) })
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+pub(super) mod rewrite;
+
 use super::config::{Config, Found};
 use crate::files::Requests;
 
@@ -25,6 +27,8 @@ pub struct Route<'a> {
     pub listen: Listen<'a>,
     /// Position of the `VirtualHost` among the configuration's directives; none: the main server.
     pub host: Option<usize>,
+    /// The directive by which a plain listener redirected them to the one with TLS that they now come in by; none: they came in here at once.
+    pub redirect: Option<&'a Found>,
 }
 
 /// `[ADDRESS:]PORT` of a `Listen` (server/listen.c: apr_parse_addr_port).
@@ -87,7 +91,11 @@ impl<'a> Route<'a> {
             let found = all.iter().find(|(_, named)| *named).or(all.first());
             found.map(|(route, _)| route.clone())
         };
-        best(&plain).or_else(|| best(&tls))
+        let Some(first) = best(&plain) else { return best(&tls) };
+        let there = |port: u16| tls.iter().filter(|(route, _)| route.listen.port == port).cloned().collect::<Vec<_>>();
+        let behind = rewrite::to_tls(config, &first, requests);
+        let behind = behind.and_then(|(found, port)| Some(Route { redirect: Some(found), ..best(&there(port))? }));
+        Some(behind.unwrap_or(first))
     }
 
     /// The virtual host of a listener for a Host header, and whether it has that name: the first by name, else the first
@@ -102,7 +110,7 @@ impl<'a> Route<'a> {
         let hosts = if hosts.iter().any(exact) { hosts.into_iter().filter(exact).collect() } else { hosts };
         let named = hosts.iter().copied().find(|host| has_name(config, *host, name));
         let host = named.or(hosts.first().copied());
-        (Route { listen, host }, named.is_some())
+        (Route { listen, host, redirect: None }, named.is_some())
     }
 
     /// Whether its listener wants TLS.

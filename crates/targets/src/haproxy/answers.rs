@@ -8,37 +8,37 @@ use super::private::Private;
 use super::route::{Route, final_action};
 use super::settings::{TUNE_BUFSIZE, in_force, value};
 use crate::files::Requests;
-use crate::product::{OwnAnswer, head};
+use crate::product::{OwnAnswer, head, on_line};
 
 /// What of a buffer is kept free for headers that rules add (`tune.maxrewrite`, configuration manual 3.2).
 const MAXREWRITE: u64 = 1024;
 
 /// What may answer these requests. Places are of the user's files, messages those that the copy writes.
-pub(super) fn own(copy: &Private, requests: &Requests, request: &Request) -> Vec<OwnAnswer> {
-    let config = &copy.running;
+pub(super) fn own(config: &Config, copy: &Private, requests: &Requests, request: &Request) -> Vec<OwnAnswer> {
     let Some(route) = Route::find(config, requests) else { return Vec::new() };
     let refusing: Vec<&Found> = route.doubts.iter().copied().filter(|found| final_action(found).is_some()).collect();
     let sure = route.answered.filter(|_| refusing.is_empty());
     let rules = refusing.into_iter().chain(route.answered);
-    let mut all: Vec<OwnAnswer> = rules.filter_map(|found| of_rule(copy, found, sure == Some(found))).collect();
+    let mut all: Vec<OwnAnswer> =
+        rules.filter_map(|found| of_rule((config, copy), found, sure == Some(found))).collect();
     all.extend(too_large(config, requests, request));
     if sure.is_none() {
-        all.extend(certificate(copy, &route));
+        all.extend(certificate(config, &route));
     }
     all
 }
 
 /// A line with its place in the user's files.
-fn of(copy: &Private, found: &Found, words: usize) -> OwnAnswer {
+fn of(config: &Config, found: &Found, words: usize) -> OwnAnswer {
     let words_of = |from: usize, to: usize| {
         let words: Vec<&str> = found.words[from.min(to)..to].iter().map(|word| word.value.as_str()).collect();
         words.join(" ")
     };
     let (words, all) = (words.min(found.words.len()), found.words.len());
-    OwnAnswer::of(&words_of(0, words), words_of(words, all), copy.place(found))
+    OwnAnswer::of(&words_of(0, words), words_of(words, all), on_line(&config.file(found.file).path, found.line))
 }
 
-fn of_rule(copy: &Private, found: &Found, certain: bool) -> Option<OwnAnswer> {
+fn of_rule((config, copy): (&Config, &Private), found: &Found, certain: bool) -> Option<OwnAnswer> {
     let condition = found.words.iter().any(|word| matches!(word.value.as_str(), "if" | "unless"));
     let when = if certain {
         "every such request"
@@ -47,19 +47,22 @@ fn of_rule(copy: &Private, found: &Found, certain: bool) -> Option<OwnAnswer> {
     } else {
         "no rule before it lets it pass"
     };
-    let file = &copy.running.file(found.file).path;
-    let file = file.file_name().unwrap_or_default().to_string_lossy();
-    let logged = signature::of_rule(&file, found.line);
+    let place = on_line(&config.file(found.file).path, found.line);
+    let twin = copy.running.found().iter().find(|one| one.name() == found.name() && copy.place(one) == place);
+    let logged = twin.map(|one| {
+        let file = copy.running.file(one.file).path.file_name().unwrap_or_default();
+        signature::of_rule(&file.to_string_lossy(), one.line)
+    });
     if found.is("monitor-uri") {
-        return Some(OwnAnswer { statuses: vec![200, 503], certain, when: when.to_owned(), ..of(copy, found, 1) });
+        return Some(OwnAnswer { statuses: vec![200, 503], certain, when: when.to_owned(), ..of(config, found, 1) });
     }
     let (action, words) = final_action(found)?;
     Some(OwnAnswer {
         statuses: statuses(found, action),
-        signature: Some(logged),
+        signature: logged,
         certain,
         when: when.to_owned(),
-        ..of(copy, found, words)
+        ..of(config, found, words)
     })
 }
 
@@ -95,9 +98,9 @@ fn too_large(config: &Config, requests: &Requests, request: &Request) -> Option<
 }
 
 /// A listener that wants a certificate of the client's.
-fn certificate(copy: &Private, route: &Route<'_>) -> Option<OwnAnswer> {
+fn certificate(config: &Config, route: &Route<'_>) -> Option<OwnAnswer> {
     let found = route.bind.found;
     let wants = found.option(0, "verify").is_some_and(|word| word.value == "required") && route.bind.tls;
     let when = "the client shows no certificate".to_owned();
-    wants.then(|| OwnAnswer { certain: true, when, ..of(copy, found, 1) })
+    wants.then(|| OwnAnswer { certain: true, when, ..of(config, found, 1) })
 }

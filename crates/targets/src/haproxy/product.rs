@@ -1,7 +1,7 @@
 //! HAProxy as a product: what is installed, how its configuration is read, copied, tested and started.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use genkai_model::event::{Environment, Rewrite};
@@ -10,21 +10,23 @@ use genkai_model::load::Request;
 use tempfile::NamedTempFile;
 
 use super::answers;
-use super::config::{Config, Reading};
+use super::config::{Config, FileId, Reading};
 use super::evidence::Watch;
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, features};
 use super::limits::{self, Facts};
 use super::private::{self, Private};
-use super::route::Route;
+use super::route::{Bind, Route, binds};
 use super::settings::render;
 use super::{CALLED, LOG};
 use crate::error::TargetError;
-use crate::files::passing;
+use crate::files::{Requests, passing};
 use crate::product::{
-    Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant,
+    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant,
+    followed,
 };
 use crate::socket;
+use genkai_place::authority;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
@@ -85,7 +87,10 @@ impl Product for Haproxy {
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {
         let none = "the configuration has no `bind` on a TCP port in a frontend or listen section";
         let route = Route::find(of.config(), of.requests()).ok_or_else(|| TargetError::usage(CALLED, none))?;
-        Ok(private::build(of.config(), &route, of.copy_options(&mut port::free))?)
+        let mut copy = private::build(of.config(), &route, of.copy_options(&mut port::free))?;
+        let place = of.config().place(route.bind.found);
+        copy.rewrites.extend(route.redirect.map(|found| followed(of.config().place(found), found.written(), &place)));
+        Ok(copy)
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {
@@ -117,12 +122,24 @@ impl Product for Haproxy {
     }
 
     fn answers(of: &Variant<Self>, copy: &Private, request: &Request) -> Vec<OwnAnswer> {
-        answers::own(copy, of.requests(), request)
+        answers::own(of.config(), copy, of.requests(), request)
     }
 
     fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {
         let machine = of.machine(&Environment::default());
         Facts::of(of.config(), Some(&copy.running), of.requests(), &machine, 0).behind
+    }
+
+    fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
+        let all: Vec<Bind<'_>> =
+            config.sections().iter().filter(|s| s.is_front()).flat_map(|s| binds(config, s)).collect();
+        let route = Route::find(config, requests).map(|route| route.bind).filter(|bind| bind.tls);
+        let bind = route.or_else(|| all.into_iter().find(|bind| bind.tls))?;
+        let base = config.global("crt-base").and_then(|found| found.arg(0)).map(PathBuf::from);
+        let base = base.or_else(|| config.file(FileId::MAIN).path.parent().map(Path::to_owned)).unwrap_or_default();
+        let file = bind.found.option(1, "crt").map(|word| base.join(&word.value)).filter(|path| !path.is_dir());
+        let names = vec![authority::bare(&requests.host)];
+        Some(Certificate { names, file, place: config.place(bind.found) })
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

@@ -93,6 +93,8 @@ pub struct Route<'c> {
     pub back: Option<&'c Section>,
     /// The line by which HAProxy answers itself, or refuses: no request reaches a server.
     pub answered: Option<&'c Found>,
+    /// The line by which a plain listener redirected them to the one with TLS that they now come in by; none: they came in here at once.
+    pub redirect: Option<&'c Found>,
     /// The server that a `use-server` names.
     pub chosen: Option<&'c str>,
     /// Lines that something else decides than the requests' path and host: where they go, or whether any server gets them, is not sure.
@@ -114,15 +116,41 @@ impl<'c> Route<'c> {
             let routes = || these().map(|(front, bind)| Route::of(config, front, bind, requests));
             routes().find(|route| route.back.is_some()).or_else(|| routes().next())
         };
-        best(false).or_else(|| best(true))
+        let Some(plain) = best(false) else { return best(true) };
+        let Some(redirect) = plain.secured(&requests.host) else { return Some(plain) };
+        // Of several listeners the one on the usual port, where the redirect leads.
+        let usual = |bind: &Bind<'_>| {
+            let is = |a: &Address| matches!(a, Address::Inet { ports: Some(ports), .. } if ports.contains(&443));
+            bind.addresses.iter().any(is)
+        };
+        let mut secured: Vec<_> = all().filter(|(_, bind)| bind.tls).collect();
+        secured.sort_by_key(|(_, bind)| !usual(bind));
+        let there = secured.into_iter().next().map(|(front, bind)| Route::of(config, front, bind, requests));
+        Some(there.map_or(plain, |route| Route { redirect: Some(redirect), ..route }))
+    }
+
+    /// The line by which this plain listener does nothing but redirect requests to TLS under the same name.
+    fn secured(&self, host: &str) -> Option<&'c Found> {
+        let found = self.answered.filter(|found| {
+            self.doubts.iter().all(|doubt| rules::final_action(doubt).is_none()) && rules::to_tls(found, host)
+        });
+        found.filter(|_| !self.bind.tls)
     }
 
     /// By the rules of a frontend in the order in which HAProxy looks at them, then those of the backend.
     fn of(config: &'c Config, front: &'c Section, bind: Bind<'c>, requests: &Requests) -> Route<'c> {
         let http = proxy::mode(config, front) == Mode::Http;
         let mut asked = if http { Asked::of(requests, bind.tls) } else { Asked::blind(Some(bind.tls)) };
-        let mut route =
-            Route { front, bind, back: None, answered: None, chosen: None, doubts: Vec::new(), others: Vec::new() };
+        let mut route = Route {
+            front,
+            bind,
+            back: None,
+            answered: None,
+            redirect: None,
+            chosen: None,
+            doubts: Vec::new(),
+            others: Vec::new(),
+        };
         route.connection(config);
         route.requests(config, front, &mut asked);
         let (sure, answered) = (route.doubts.len(), route.answered);

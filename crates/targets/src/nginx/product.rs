@@ -21,7 +21,7 @@ use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
 use crate::product::{
-    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant,
+    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant, followed,
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
@@ -107,7 +107,7 @@ impl Product for Nginx {
         let place = route.listen.as_ref().map_or_else(|| route.server.place(), |l| l.found.place());
         let address = private.address_of(&place).ok_or_else(no_server)?;
         let config = Config::read(&private.main, of.config().prefix())?;
-        let followed = route.redirect.as_ref().map(|redirect| followed(redirect, &place));
+        let followed = route.redirect.as_ref().map(|redirect| followed(redirect.place(), redirect.written(), &place));
         let copy = Copied { private, address, config, followed };
         copy.route(of.requests()).ok_or_else(no_server)?;
         Ok(copy)
@@ -211,12 +211,6 @@ impl Copied {
         let (host, path) = asked(requests);
         self.config.route_by(Some(&address), host, path)
     }
-}
-
-/// What is said of a redirect to the listener at `place`.
-fn followed(redirect: &Found<'_>, place: &str) -> Rewrite {
-    let to = format!("(left as it is; requests go at once to {place}, where it leads)");
-    Rewrite { place: redirect.place(), from: redirect.written(), to }
 }
 
 /// What the limits of a copy are computed from, each with its place in the configuration.

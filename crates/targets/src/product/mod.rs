@@ -26,7 +26,7 @@ pub(crate) use deployment::READY_WITHIN;
 pub use deployment::{Certificate, Conditions, Deployment, Product, Startup, Variant};
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role};
 pub use own::OwnAnswer;
-pub(crate) use own::{carries, head, on_line};
+pub(crate) use own::{carries, followed, head, on_line};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
 pub(crate) use served::behind;

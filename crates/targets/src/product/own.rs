@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use genkai_model::error::ErrorKind;
+use genkai_model::event::Rewrite;
 use genkai_model::limit::{Law, Limit, Origin, Strength};
 
 use crate::limits::{at_once, errors, log};
@@ -79,6 +80,11 @@ impl OwnAnswer {
             }
         }
     }
+}
+
+/// What is said of a redirect at `place` that requests do not go by, as it leads to the TLS listener at `to`.
+pub(crate) fn followed(place: String, from: String, to: &str) -> Rewrite {
+    Rewrite { place, from, to: format!("(left as it is; requests go at once to {to}, where it leads)") }
 }
 
 /// The place of a line of a file.

@@ -6,6 +6,7 @@
 //! user's files say, and a status page on a port of its own.
 
 mod backend;
+mod certificate;
 mod changes;
 mod listen;
 mod output;
@@ -72,6 +73,9 @@ pub fn build(
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, &mut ports)?;
     backend::redirect(config, &mut changes, &moved, options.backend, options.allowed)?;
+    if let Some(papers) = options.papers {
+        certificate::replace(config, &mut changes, papers);
+    }
     output::redirect(config, &mut changes, options.root);
     let has_status = config.has_module("status_module") || modules.join("mod_status.so").exists();
     let status =

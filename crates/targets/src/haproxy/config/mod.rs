@@ -71,6 +71,11 @@ impl Found {
         self.words.get(index + 1).map(|w| w.value.as_str())
     }
 
+    /// Its words, a space between.
+    pub fn written(&self) -> String {
+        self.words.iter().map(|word| word.value.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
     /// Whether its words begin with those of `key`, e.g. `timeout client`.
     pub fn is(&self, key: &str) -> bool {
         let mut words = self.words.iter().map(|w| w.value.as_str());

@@ -8,6 +8,7 @@ use super::changes::{Changes, without};
 use crate::files::CopyError;
 use crate::haproxy::config::Config;
 use crate::haproxy::route::{Address, Bind, binds};
+use genkai_place::authority::TlsMaterial;
 
 /// Parameters of `bind` that belong to the user's network, each with its number of values.
 const DROPPED: &[(&str, usize)] = &[
@@ -26,6 +27,9 @@ const DROPPED: &[(&str, usize)] = &[
     ("v6only", 0),
     ("process", 1),
 ];
+
+/// Parameters of `bind` that name certificates, each with its number of values.
+const CERTIFICATES: &[(&str, usize)] = &[("crt", 1), ("crt-list", 1), ("default-crt", 1)];
 
 /// An address of a listener and where it went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,12 +55,14 @@ impl Moved {
     }
 }
 
-/// Moves every listener of every frontend.
+/// Moves every listener of every frontend. Those with TLS show `papers` instead of the user's certificates, whose keys are neither read nor
+/// copied.
 pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
     ports: &mut dyn FnMut() -> io::Result<u16>,
     sockets: &Path,
+    papers: Option<&TlsMaterial>,
 ) -> Result<Vec<Moved>, CopyError> {
     let mut moved = Vec::new();
     let fronts = config.sections().iter().filter(|s| s.is_front());
@@ -84,7 +90,12 @@ pub(super) fn move_all(
         }
         let mut words: Vec<String> = bind.found.words.iter().map(|w| w.value.clone()).collect();
         words[1] = all.join(",");
-        changes.set(bind.found, &without(&words, 2, DROPPED));
+        let mut words = without(&words, 2, DROPPED);
+        if let Some(papers) = papers.filter(|_| bind.tls) {
+            words = without(&words, 2, CERTIFICATES);
+            words.extend(["crt".to_owned(), papers.both.to_string_lossy().into_owned()]);
+        }
+        changes.set(bind.found, &words);
     }
     Ok(moved)
 }

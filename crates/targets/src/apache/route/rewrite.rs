@@ -1,24 +1,36 @@
 //! Rules that answer a request by its path: those of mod_rewrite that forbid or redirect, and `Redirect` of mod_alias.
 
-use genkai_model::load::Request;
 use regex::RegexBuilder;
 
-use super::config::{Config, Found};
-use super::route::{Route, under};
+use super::{Route, under};
+use crate::apache::config::{Config, Found};
+use crate::files::Requests;
 
 /// A rule that answers.
 #[derive(Debug)]
-pub(super) struct Sent<'c> {
-    pub(super) found: &'c Found,
-    pub(super) status: u16,
+pub(in crate::apache) struct Sent<'c> {
+    pub(in crate::apache) found: &'c Found,
+    pub(in crate::apache) status: u16,
     /// Whether it surely does.
-    pub(super) certain: bool,
+    pub(in crate::apache) certain: bool,
     /// How many conditions it has.
-    pub(super) conditions: usize,
+    pub(in crate::apache) conditions: usize,
+    /// Where it sends the client; none: it refuses.
+    to: Option<&'c str>,
+}
+
+/// A request as far as rules look at it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::apache) struct Asked<'r> {
+    pub(in crate::apache) host: &'r str,
+    /// With its query.
+    pub(in crate::apache) path: &'r str,
+    /// None: it is not known.
+    pub(in crate::apache) method: Option<&'r str>,
 }
 
 /// The rules that may answer this request, in order.
-pub(super) fn answers<'c>(config: &'c Config, route: &Route<'_>, request: &Request) -> Vec<Sent<'c>> {
+pub(in crate::apache) fn answers<'c>(config: &'c Config, route: &Route<'_>, request: Asked<'_>) -> Vec<Sent<'c>> {
     let path = request.path.split('?').next().unwrap_or_default();
     let mut all = rewriting(config, route, request, path);
     // mod_proxy looks at a path before mod_alias does (modules/proxy/mod_proxy.c: proxy_trans).
@@ -40,7 +52,7 @@ fn own<'c>(config: &'c Config, route: &Route<'_>, names: &[&str]) -> Vec<&'c Fou
 }
 
 /// Rules of mod_rewrite; those of a virtual host stand alone (`RewriteOptions Inherit` is told as not sure).
-fn rewriting<'c>(config: &'c Config, route: &Route<'_>, request: &Request, path: &str) -> Vec<Sent<'c>> {
+fn rewriting<'c>(config: &'c Config, route: &Route<'_>, request: Asked<'_>, path: &str) -> Vec<Sent<'c>> {
     let on = own(config, route, &["rewriteengine"]).pop();
     if !on.is_some_and(|found| found.arg(0).is_some_and(|value| value.eq_ignore_ascii_case("on"))) {
         return Vec::new();
@@ -62,7 +74,8 @@ fn rewriting<'c>(config: &'c Config, route: &Route<'_>, request: &Request, path:
         let to = found.arg(1).filter(|to| *to != "-");
         if let Some(status) = status(&flags, to) {
             let certain = sure && holds == Some(true);
-            all.push(Sent { found, status, certain, conditions: conditions.len() });
+            let to = to.filter(|_| (300..400).contains(&status));
+            all.push(Sent { found, status, certain, conditions: conditions.len(), to });
             if certain {
                 break;
             }
@@ -115,7 +128,7 @@ fn matches(pattern: &str, text: &str, blind: bool) -> Option<bool> {
 }
 
 /// Whether conditions hold, of which `[OR]` joins one to the next; none: not known.
-fn all_hold(conditions: &[&Found], config: &Config, route: &Route<'_>, request: &Request) -> Option<bool> {
+fn all_hold(conditions: &[&Found], config: &Config, route: &Route<'_>, request: Asked<'_>) -> Option<bool> {
     let (mut all, mut any) = (Some(true), Some(false));
     for found in conditions {
         let holds = holds(found, config, route, request);
@@ -138,13 +151,13 @@ fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
 }
 
 /// Whether one condition holds; none: something else decides it than the request and the configuration.
-fn holds(found: &Found, config: &Config, route: &Route<'_>, request: &Request) -> Option<bool> {
+fn holds(found: &Found, config: &Config, route: &Route<'_>, request: Asked<'_>) -> Option<bool> {
     let value = match found.arg(0)? {
         "%{HTTPS}" => if route.is_tls(config) { "on" } else { "off" }.to_owned(),
         "%{REQUEST_URI}" => request.path.split('?').next()?.to_owned(),
         "%{QUERY_STRING}" => request.path.split_once('?').map_or("", |(_, query)| query).to_owned(),
-        "%{REQUEST_METHOD}" => request.method.clone(),
-        "%{HTTP_HOST}" => request.host.clone(),
+        "%{REQUEST_METHOD}" => request.method?.to_owned(),
+        "%{HTTP_HOST}" => request.host.to_owned(),
         "%{SERVER_NAME}" => request.host.split(':').next()?.to_owned(),
         _ => return None,
     };
@@ -181,6 +194,37 @@ fn redirects<'c>(config: &'c Config, route: &Route<'_>, path: &str) -> Option<Se
         };
         let of = rest.first()?;
         let holds = if found.name == "redirectmatch" { matches(of, path, false) } else { Some(under(path, of)) };
-        (holds != Some(false)).then_some(Sent { found, status, certain: holds == Some(true), conditions: 0 })
+        (holds != Some(false)).then_some(Sent {
+            found,
+            status,
+            certain: holds == Some(true),
+            conditions: 0,
+            to: rest.get(1).map(String::as_str),
+        })
     })
+}
+
+impl Sent<'_> {
+    /// The port of TLS that it surely sends a client to under the same name; none: it does something else.
+    pub(in crate::apache) fn to_tls(&self, host: &str) -> Option<u16> {
+        let rest = self.to.filter(|_| self.certain)?.strip_prefix("https://")?;
+        let name = host.split(':').next()?;
+        let same = ["%{SERVER_NAME}", "%{HTTP_HOST}"].iter().find_map(|same| rest.strip_prefix(same));
+        let after = same.or_else(|| rest.strip_prefix(name).filter(|_| !name.is_empty()))?;
+        match after.strip_prefix(':') {
+            Some(port) => port.split('/').next()?.parse().ok(),
+            None => (after.is_empty() || after.starts_with(['/', '%', '$'])).then_some(443),
+        }
+    }
+}
+
+/// The directive by which requests on a plain listener are only redirected to TLS under the same name, and the port there.
+pub(in crate::apache) fn to_tls<'c>(
+    config: &'c Config,
+    plain: &Route<'_>,
+    requests: &Requests,
+) -> Option<(&'c Found, u16)> {
+    let asked = Asked { host: &requests.host, path: &requests.path, method: None };
+    let first = answers(config, plain, asked).into_iter().next()?;
+    Some((first.found, first.to_tls(&requests.host)?))
 }
