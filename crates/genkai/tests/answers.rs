@@ -328,7 +328,7 @@ fn haproxys_site_behind_a_redirect_to_tls_is_asked_there_without_its_key() {
     is_asked_with_tls(
         "haproxy",
         "defaults\n mode http\n timeout client 5s\n timeout server 5s\n timeout connect 5s\nfrontend f\n bind :80\n bind :443 ssl crt \
-         /nonexistent/site.pem alpn h2,http/1.1\n http-request redirect scheme https code 301 unless { ssl_fc }#1\n default_backend \
+         DIR/certificate.pem alpn h2,http/1.1\n http-request redirect scheme https code 301 unless { ssl_fc }#1\n default_backend \
          b\nbackend b\n server s 127.0.0.1:9\n",
     );
 }

@@ -197,7 +197,7 @@ impl Scribe<'_, '_, '_> {
             }
             Message::Look(look) if self.started => self.look(look)?,
             Message::Look(look) => self.early.push(look),
-            Message::Load(LoadEvent::Ended(end)) => return Ok(Some(end?)),
+            Message::Load(LoadEvent::Ended(end)) => return Ok(Some((*end)?)),
         }
         Ok(None)
     }

@@ -42,7 +42,7 @@ pub(crate) enum LoadEvent {
     /// An interval.
     Tick(Box<Tick>),
     /// It is over, or could not begin.
-    Ended(Result<LoadEnd, LabError>),
+    Ended(Box<Result<LoadEnd, LabError>>),
 }
 
 /// Passes what is told on to a channel whose other end may be gone.
@@ -100,7 +100,7 @@ impl<'a> Generator<'a> {
             let started = |at| tell(LoadEvent::Started(at));
             let tick = |tick| tell(LoadEvent::Tick(Box::new(tick)));
             let ended = self.run(load, (&stop, &hold), started, tick);
-            tell(LoadEvent::Ended(ended));
+            tell(LoadEvent::Ended(Box::new(ended)));
         });
     }
 }

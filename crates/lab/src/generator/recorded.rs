@@ -71,7 +71,7 @@ impl Recorded<'_> {
                     }
                 }
                 Some(LoadEvent::Tick(tick)) => recorder.now(number, What::Tick(tick))?,
-                Some(LoadEvent::Ended(made)) => return made,
+                Some(LoadEvent::Ended(made)) => return *made,
                 None => {}
             }
         }

@@ -303,7 +303,9 @@ impl<P: Product> Deployment<P> {
         let applied = Applied::new(what.source, config, requests, what.settings)?;
         let (tls, unlike) = match (what.tls, P::certificate(applied.config(), applied.requests())) {
             (Some(own), _) => (Some(own), None),
-            (None, Some(users)) => stand_in(&scratch, &users).map(|(tls, unlike)| (Some(tls), unlike))?,
+            (None, Some(users)) => {
+                stand_in(&scratch, &users, P::ENTRY.called).map(|(tls, unlike)| (Some(tls), unlike))?
+            }
             (None, None) => (None, None),
         };
         let (backend, allowed) = (what.backend, what.allow_remote.to_vec());
@@ -385,7 +387,25 @@ impl<P: Product> Deployment<P> {
 }
 
 /// A certificate of the run's authority like the user's; what could not be alike.
-fn stand_in(scratch: &Scratch, users: &Certificate) -> Result<(TlsMaterial, Option<Rewrite>), TargetError> {
+///
+/// # Errors
+/// When the user's does not exist: `product` would not start with it. One that may not be read is stood in for like any other.
+fn stand_in(
+    scratch: &Scratch,
+    users: &Certificate,
+    product: &'static str,
+) -> Result<(TlsMaterial, Option<Rewrite>), TargetError> {
+    let missing = |file: &&PathBuf| std::fs::metadata(file).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+    if let Some(file) = users.file.as_ref().filter(missing) {
+        return Err(TargetError::usage(
+            product,
+            format!(
+                "in {}: the certificate {} does not exist, and {product} does not start without it\n  hint: correct its path",
+                users.place,
+                file.display()
+            ),
+        ));
+    }
     let known = users.file.as_deref().map_or_else(|| Err("no single file".to_owned()), Key::of);
     let dir = scratch.path().join("tls");
     let made = std::fs::create_dir_all(&dir);
