@@ -74,9 +74,10 @@ fn a_servers_maxconn_in_a_users_file_is_found_changed_and_shown() {
 fn what_cannot_run_is_told_with_the_users_places() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("haproxy.cfg");
+    let plain = CONFIG.replace("    bind *:443 ssl crt /nonexistent.pem\n", "");
     for (text, says) in [
-        (CONFIG.to_owned(), format!("in {}:21", file.display())),
-        (CONFIG.replace("timeout server 50s", "timeout server soon"), format!("in {}:16", file.display())),
+        (CONFIG.to_owned(), format!("in {}:21: the certificate /nonexistent.pem does not exist", file.display())),
+        (plain.replace("timeout server 50s", "timeout server soon"), format!("in {}:16", file.display())),
         ("defaults\n  mode http\n".to_owned(), "no `bind`".to_owned()),
         ("frontend f\n  bind :80 \"x\n".to_owned(), format!("{}:2: a quote", file.display())),
     ] {
@@ -85,7 +86,7 @@ fn what_cannot_run_is_told_with_the_users_places() {
         assert_eq!(run.code, Some(2), "{}", run.story());
         assert!(run.stderr.contains(&says), "{says}: {}", run.stderr);
     }
-    std::fs::write(&file, CONFIG).unwrap();
+    std::fs::write(&file, plain).unwrap();
     let run = run(genkai("tune haproxy --users 5 --quiet").arg("--config").arg(&file));
     assert!(run.stderr.contains("192.0.2.1") && run.stderr.contains("not this machine"), "{}", run.stderr);
     assert_eq!(run.code, Some(2));

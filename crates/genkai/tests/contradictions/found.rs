@@ -216,8 +216,12 @@ fn cause(record: &Record, v: &Verdict, c: &Cause) -> Vec<String> {
         let force = in_force(&test.change.setting)?;
         if_(force != test.change.from, || format!("{} was {force}, not {}", test.change.setting, test.change.from))
     });
+    // What did not fail again in the proof may have been over when the test was made: it confirms nothing.
+    let over = matches!(v.decision, Decision::Carried { pairs: Pairing::NotReproduced { .. } });
+    let decided = matches!(c.confidence, Confidence::Proved | Confidence::Refuted);
+    let undone = over && c.confidence == Confidence::Possible;
     let tested =
-        if_(matches!(c.confidence, Confidence::Proved | Confidence::Refuted) != c.counterfactual.is_some(), || {
+        if_(!undone && decided != c.counterfactual.is_some() || over && c.confidence == Confidence::Proved, || {
             format!("{}: {:?} and its test do not belong together", c.limit.id, c.confidence)
         });
     let broke = v.trials.iter().find(|t| t.trial == c.trial).is_some_and(|t| t.broke.as_ref() == Some(&c.broke));
