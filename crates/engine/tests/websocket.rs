@@ -124,7 +124,9 @@ fn a_servers_own_messages_are_no_failures_of_those_on_their_way() {
     let seen = make(&Load { arrivals: users(5), ..talk(&server, 60) });
     let messages = seen.messages();
     assert_eq!((seen.ok(), seen.errors(), messages.delivered), (60, 0, 60), "{:?}", seen.kinds());
-    assert_eq!((messages.changed, messages.duplicated, messages.lost, messages.foreign), (0, 0, 0, 10));
+    assert_eq!((messages.changed, messages.duplicated, messages.lost), (0, 0, 0));
+    // Two on each connection, of which the quick may have left the slow no message.
+    assert!((2..=10).contains(&messages.foreign), "{}", messages.foreign);
 }
 
 #[test]

@@ -71,8 +71,12 @@ mod tests {
         let strays = Strays::mark(&mut command);
         let mut child = Child::spawn(command, Spawn { name: "daemon".to_owned(), ..Spawn::default() }).unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
-        while child.try_exited().is_none() {
-            assert!(Instant::now() < deadline, "the first process ends");
+        let first = child.pid() as i32;
+        let session =
+            |pid: &u32| procfs::process::Process::new(*pid as i32).and_then(|one| one.stat()).map(|stat| stat.session);
+        let has_left = || strays.alive().iter().any(|pid| session(pid).is_ok_and(|session| session != first));
+        while child.try_exited().is_none() || !has_left() {
+            assert!(Instant::now() < deadline, "the first process ends, and the other leaves its session");
             thread::sleep(PAUSE);
         }
         child.stop(Signal::SIGTERM, Duration::from_secs(1));

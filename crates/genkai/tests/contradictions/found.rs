@@ -217,7 +217,7 @@ fn cause(record: &Record, v: &Verdict, c: &Cause) -> Vec<String> {
         if_(force != test.change.from, || format!("{} was {force}, not {}", test.change.setting, test.change.from))
     });
     // What did not fail again in the proof may have been over when the test was made: it confirms nothing.
-    let over = matches!(v.decision, Decision::Carried { pairs: Pairing::NotReproduced { .. } });
+    let over = matches!(v.decision(), Decision::Carried { pairs: Pairing::NotReproduced { .. } });
     let decided = matches!(c.confidence, Confidence::Proved | Confidence::Refuted);
     let undone = over && c.confidence == Confidence::Possible;
     let tested =

@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn drift_is_the_change_of_the_offset() {
-        let before = read(&[exchange(10, 5_000, [3, 1, 3])]).unwrap();
+        let before = read(&[exchange(10, 5_000, [4, 1, 4])]).unwrap();
         assert_eq!(again(before, &[exchange(99, 5_200, [2, 0, 2])]).drift_ns, Some(200));
         assert_eq!(again(before, &[]).drift_ns, None);
     }
