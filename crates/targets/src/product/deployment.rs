@@ -17,10 +17,11 @@ use genkai_model::plan::ConfigSource;
 use genkai_model::transport::Transport;
 use tempfile::NamedTempFile;
 
+use super::certificate::{Certificate, stand_in};
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, CopyOptions, Requests};
-use genkai_place::authority::{self, Key, TlsMaterial};
+use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{self, Machine};
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::{Child, Spawn};
@@ -140,17 +141,6 @@ pub struct Startup {
     pub output: PathBuf,
     /// Its log of errors, which may be the same.
     pub log: PathBuf,
-}
-
-/// A certificate of the user's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Certificate {
-    /// Names that it is shown for.
-    pub names: Vec<String>,
-    /// Its file (PEM); none: there is not a single one.
-    pub file: Option<PathBuf>,
-    /// Where it is named, `path:line`.
-    pub place: String,
 }
 
 /// What all variants of a deployment share.
@@ -384,38 +374,6 @@ impl<P: Product> Deployment<P> {
     pub fn start(&self, cpus: Option<&[usize]>) -> Result<P::Running, TargetError> {
         P::start(&self.variant, &self.copy, cpus)
     }
-}
-
-/// A certificate of the run's authority like the user's; what could not be alike.
-///
-/// # Errors
-/// When the user's does not exist: `product` would not start with it. One that may not be read is stood in for like any other.
-fn stand_in(
-    scratch: &Scratch,
-    users: &Certificate,
-    product: &'static str,
-) -> Result<(TlsMaterial, Option<Rewrite>), TargetError> {
-    let missing = |file: &&PathBuf| std::fs::metadata(file).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
-    if let Some(file) = users.file.as_ref().filter(missing) {
-        return Err(TargetError::usage(
-            product,
-            format!(
-                "in {}: the certificate {} does not exist, and {product} does not start without it\n  hint: correct its path",
-                users.place,
-                file.display()
-            ),
-        ));
-    }
-    let known = users.file.as_deref().map_or_else(|| Err("no single file".to_owned()), Key::of);
-    let dir = scratch.path().join("tls");
-    let made = std::fs::create_dir_all(&dir);
-    let made = made.and_then(|()| authority::make_for(&dir, &users.names, known.clone().unwrap_or_default()));
-    let unlike = |why| {
-        let from = format!("a key of a kind that is not known ({why})");
-        let to = format!("{}: handshakes may cost more or less processor time than with yours", Key::default());
-        Rewrite { place: users.place.clone(), from, to }
-    };
-    Ok((made.map_err(TargetError::files(&dir))?, known.err().map(unlike)))
 }
 
 fn scratch<P: Product>(dir: &Path) -> Result<Scratch, TargetError> {

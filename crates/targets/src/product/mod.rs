@@ -3,6 +3,7 @@
 //! A product is an implementation of [`Product`]: data and a handful of functions. [`Deployment`] makes of any of them what
 //! can be [`Prepared`] and is [`Running`] afterwards. [`crate::catalog`] chooses by the plan's word.
 
+mod certificate;
 mod deployment;
 mod entry;
 pub mod looks;
@@ -22,8 +23,9 @@ use genkai_model::plan::{ConfigSource, Upgrade};
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
+pub use certificate::Certificate;
 pub(crate) use deployment::READY_WITHIN;
-pub use deployment::{Certificate, Conditions, Deployment, Product, Startup, Variant};
+pub use deployment::{Conditions, Deployment, Product, Startup, Variant};
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role};
 pub use own::OwnAnswer;
 pub(crate) use own::{carries, followed, head, on_line};
