@@ -131,8 +131,10 @@ fn through(
     behind: &Behind,
 ) -> Result<Option<Cost>, LabError> {
     let running = product.start(cpus)?;
+    // What it takes to get warm (pages are compiled, connections are made) is no cost of a request.
+    let warm = first::took(load, running.address());
     let before = behind.processor();
-    let took = first::took(load, running.address());
+    let took = warm.and_then(|_| first::took(load, running.address()));
     let processor = behind.processor().saturating_sub(before);
     running.stop();
     let cost = |took: Vec<Duration>| {

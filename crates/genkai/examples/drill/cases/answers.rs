@@ -22,7 +22,12 @@ fn nginx() -> Vec<Case> {
     vec![
         one("nginx-deny", "deny of the machine's network", "deny 127.0.0.0/8;", "nginx.answers.deny.6"),
         one("nginx-return", "return 503", "return 503;", "nginx.answers.return.6"),
-        one("nginx-auth", "auth_basic, without a user", "auth_basic x;", "nginx.answers.auth_basic.6"),
+        one(
+            "nginx-auth",
+            "auth_basic, without a user",
+            "auth_basic x; auth_basic_user_file /nonexistent;",
+            "nginx.answers.auth_basic.6",
+        ),
         one("nginx-try-files", "try_files that finds none", "try_files /none =404;", "nginx.answers.try_files.6"),
         one(
             "nginx-header-buffers",
