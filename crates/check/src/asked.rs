@@ -5,7 +5,7 @@ use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::units::Spread;
 
-use crate::events::{Events, Line, span};
+use crate::events::{Events, Trial, span};
 
 /// A load in figures.
 #[derive(Clone, Debug)]
@@ -31,8 +31,15 @@ const PATIENT_US: u64 = 10_000_000;
 
 impl Asked {
     /// Of a trial; none where its load cannot be read.
-    pub(crate) fn of(start: &Line) -> Option<Asked> {
-        serde_json::from_value::<Load>(start.json.get("load")?.clone()).ok().map(Asked::by)
+    pub(crate) fn of(trial: &Trial<'_>) -> Option<Asked> {
+        let load = serde_json::from_value::<Load>(trial.start.json.get("load")?.clone()).ok()?;
+        let told = load.asked_by.is_some();
+        let mut asked = Asked::by(load);
+        if told {
+            // Nobody knew before.
+            asked.level = trial.ticks().iter().map(|tick| tick.number("/level")).fold(asked.level, f64::max);
+        }
+        Some(asked)
     }
 
     /// Of a load.

@@ -71,7 +71,7 @@ fn whole(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expe
     let (ok, failed) = (sum(&ticks, "/ok"), all_failed(&ticks));
     // Of the time that intervals cover.
     let rate = rate(&ticks);
-    expected.is(format!("{address}/asked"), asked(trial.start), Some(trial.start.number));
+    expected.is(format!("{address}/asked"), reached(trial), Some(trial.start.number));
     for (name, value) in [("lasted", trial.lasted()), ("finished", ok + failed), ("failed", failed), ("rate", rate)] {
         expected.is(format!("{address}/{name}"), value, line);
     }
@@ -85,6 +85,13 @@ fn whole(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expe
     workers(address, trial, expected);
     broken::expect(&format!("{address}/broke"), judged, expected);
     broken::generator(&format!("{address}/client"), judged, expected);
+}
+
+/// The level asked for: planned, or the highest that somebody asked for meanwhile.
+fn reached(trial: &Trial<'_>) -> f64 {
+    let planned = asked(trial.start);
+    let told = trial.start.text("/load/asked_by").is_empty();
+    if told { planned } else { trial.ticks().iter().map(|tick| tick.number("/level")).fold(planned, f64::max) }
 }
 
 /// Counters that intervals have by the same names.
@@ -146,7 +153,7 @@ fn used(address: &str, finding: &Json, trial: &Trial<'_>, expected: &mut Expecte
 
 /// Each process of a load that several machines made.
 fn workers(address: &str, trial: &Trial<'_>, expected: &mut Expected) {
-    let (Some(end), Some(asked)) = (trial.end(), Asked::of(trial.start)) else { return };
+    let (Some(end), Some(asked)) = (trial.end(), Asked::of(trial)) else { return };
     for (i, one) in end.items("/workers").iter().enumerate() {
         let seconds = |pointer: &str| one.pointer(pointer).and_then(Json::as_f64).map(|ns| ns / 1e9);
         let mut tell = |name: &str, value: Option<f64>| {

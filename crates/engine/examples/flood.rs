@@ -24,6 +24,7 @@ fn load(address: SocketAddr, connections: u32, seconds: u64, rate: Option<f64>) 
             Some(per_second) => Arrivals::Rate { per_second, ramp: Span(0), spacing: Spacing::Uniform, connections },
         },
         stages: Vec::new(),
+        asked_by: None,
         scenario: None,
         reuse: Reuse::KeepAlive,
         retry: true,

@@ -15,7 +15,7 @@
 //! | 5 | `measure` | what is counted: a tally an interval, handed over at its end, joined over threads and processes |
 //! | 4 | `schedule` | when requests and users are planned, and which thread makes them: pure |
 //! | 3 | `transport` | event loop, timers, deadlines, sockets, TLS |
-//! | 2 | `clock`, `error`, `host`, `stop` | time, errors, this process, the wish to stop |
+//! | 2 | `clock`, `error`, `host`, `hold`, `live_users`, `stop` | time, errors, this process, the wishes to hold, for users, to stop |
 //! | 1 | [`content`], `preflight` | objects made from numbers; whether a load fits this machine: pure |
 //!
 //! The floors inside `protocol` are in its own documentation. The path of a request: `schedule::pacer` (when), `protocol::dispatch` (given
@@ -43,6 +43,7 @@ pub mod content;
 mod error;
 mod hold;
 mod host;
+mod live_users;
 mod measure;
 mod preflight;
 mod probe;
@@ -58,9 +59,10 @@ pub use error::EngineError;
 pub use genkai_model::load::FAILURE_PACE;
 pub use hold::Hold;
 pub use host::pin;
+pub use live_users::LiveUsers;
 pub use measure::join::Join;
 pub use preflight::{Headroom, Limiter, TooLarge, automatic_sources, preflight};
 pub use probe::{Asked, Fetched, NotOffered, ask, ask_upgrade, ask_whole, fetch, http2_offered};
-pub use run::{End, run, run_held, run_part};
+pub use run::{End, run, run_following, run_held, run_part};
 pub use schedule::share::{Part, processes};
 pub use stop::StopFlag;

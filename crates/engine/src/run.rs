@@ -15,6 +15,7 @@ use crate::clock::{Clock, Start};
 use crate::error::EngineError;
 use crate::hold::Hold;
 use crate::host;
+use crate::live_users::LiveUsers;
 use crate::measure::merge::Merge;
 use crate::measure::open::OpenCount;
 use crate::measure::report::{Handover, Report};
@@ -86,7 +87,28 @@ pub fn run_held(
         started(Instant::now());
         Some(start)
     };
-    make(load, Part::WHOLE, cpus, (stop, hold), begin, tick)
+    make((load, LoadSpec::read(load)?), Part::WHOLE, cpus, (stop, hold), begin, tick)
+}
+
+/// As [`run`], of a scenario whose users are those that `live` asks for; their number in the load means nothing.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_following(
+    load: &Load,
+    live: &LiveUsers,
+    stop: &StopFlag,
+    started: impl FnOnce(Instant),
+    tick: impl FnMut(Tick),
+) -> Result<End, EngineError> {
+    let begin = || {
+        let start = Start::now();
+        live.start(start.into());
+        started(Instant::now());
+        Some(start)
+    };
+    let spec = LoadSpec::read(load)?.following(live.clone())?;
+    make((load, spec), Part::WHOLE, None, (stop, &Hold::new()), begin, tick)
 }
 
 /// As [`run`], but makes only a part of `load`: the rest is other processes'. `begin` is called when every thread is ready and
@@ -102,11 +124,11 @@ pub fn run_part(
     begin: impl FnOnce() -> Option<Start>,
     tick: impl FnMut(Tick),
 ) -> Result<End, EngineError> {
-    make(load, part, cpus, (stop, &Hold::new()), begin, tick)
+    make((load, LoadSpec::read(load)?), part, cpus, (stop, &Hold::new()), begin, tick)
 }
 
 fn make(
-    load: &Load,
+    (load, spec): (&Load, LoadSpec),
     part: Part,
     cpus: Option<&[usize]>,
     (stop, hold): (&StopFlag, &Hold),
@@ -114,7 +136,7 @@ fn make(
     mut tick: impl FnMut(Tick),
 ) -> Result<End, EngineError> {
     let shares = part.shares(load)?;
-    let spec = LoadSpec::read(load)?;
+    let level = spec.level(load);
     let mut pool = ThreadPool::start(load, shares, &spec, cpus, (stop, hold))?;
     pool.wait_ready()?;
     let start = begin();
@@ -128,7 +150,7 @@ fn make(
     let mut meter = Meter::new(load);
     let lasted = match start {
         None => Ok(Span::default()),
-        Some(_) => pool.collect(load, hold, |one| {
+        Some(_) => pool.collect((load, level), hold, |one| {
             meter.look(&one);
             tick(one);
         }),
@@ -252,8 +274,13 @@ impl ThreadPool {
     }
 
     /// Merges and passes on intervals until every thread has ended. How long the load lasted.
-    fn collect(&mut self, load: &Load, hold: &Hold, mut tick: impl FnMut(Tick)) -> Result<Span, EngineError> {
-        let merge = Merge::new(self.threads.len(), Level::of(load)).naming(load.scenario.as_deref());
+    fn collect(
+        &mut self,
+        (load, level): (&Load, Level),
+        hold: &Hold,
+        mut tick: impl FnMut(Tick),
+    ) -> Result<Span, EngineError> {
+        let merge = Merge::new(self.threads.len(), level).naming(load.scenario.as_deref());
         let mut merge = merge.holding(hold.clone());
         let mut lasted = 0;
         while !merge.is_done() {

@@ -69,15 +69,32 @@ pub(crate) enum Command {
     /// Show what this machine can hold, and how to raise it
     #[command(after_help = DOCTOR_EXAMPLES, after_long_help = help::below(DOCTOR_EXAMPLES, "", DOCTOR_EXIT_CODES))]
     Doctor(Doctor),
-    /// Make a part of a load for another genkai, as standard input says
-    #[command(hide = true)]
-    Worker,
+    /// Make a part of a load for another genkai, as standard input says; or with --locust, what `genkai load` makes
+    #[command(hide = true, disable_help_flag = true)]
+    Worker(Worker),
     /// Write the manual pages of all commands
     #[command(hide = true)]
     Man(Man),
     /// Print the completions for a shell
     #[command(hide = true)]
     Completions(Completions),
+}
+
+/// What a worker is told on its command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Worker {
+    /// The flags of `genkai load`; none: standard input says what to do
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) load: Vec<std::ffi::OsString>,
+}
+
+impl Worker {
+    /// The same as a command, where the command line says what to do.
+    pub(crate) fn command(&self) -> Option<Cli> {
+        let flags = (!self.load.is_empty()).then_some(&self.load)?;
+        let words = ["genkai", "load"].map(std::ffi::OsString::from);
+        Some(<Cli as clap::Parser>::parse_from(words.iter().chain(flags)))
+    }
 }
 
 const EXPLAIN_EXAMPLES: &str = "\

@@ -62,7 +62,16 @@ impl From<genkai_lab::LabError> for Failure {
 fn main() -> ExitCode {
     interrupt::survive_full_files();
     let cli = cli::Cli::parse();
-    let exit = match cli.command {
+    let exit = run(cli.command).unwrap_or_else(|failure| {
+        view::say(&view::error(&failure.message));
+        failure.exit
+    });
+    let exit = if view::lost() { Exit::Environment } else { exit };
+    ExitCode::from(exit.code())
+}
+
+fn run(command: cli::Command) -> Result<Exit, Failure> {
+    match command {
         cli::Command::Tune(command) => tune::any(&command.what),
         cli::Command::Claims(flags) => claims::run(&flags),
         cli::Command::Compare(flags) => compare::run(&flags),
@@ -70,7 +79,10 @@ fn main() -> ExitCode {
         cli::Command::Experiment(command) => experiment::run(&command),
         cli::Command::Load(flags) => load::run(&flags),
         cli::Command::Doctor(flags) => doctor::run(&flags),
-        cli::Command::Worker => worker(),
+        cli::Command::Worker(flags) => match flags.command() {
+            Some(load) => run(load.command),
+            None => worker(),
+        },
         cli::Command::Man(flags) => generate::man(&flags),
         cli::Command::Completions(flags) => generate::completions(&flags),
         cli::Command::Report(flags) => report::run(&flags),
@@ -78,13 +90,7 @@ fn main() -> ExitCode {
         cli::Command::Serve(cli::Serve { server: cli::Server::Echo(flags) }) => serve::echo(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Rooms(flags) }) => serve::rooms(&flags),
         cli::Command::Serve(cli::Serve { server: cli::Server::Link(flags) }) => serve::link(&flags),
-    };
-    let exit = exit.unwrap_or_else(|failure| {
-        view::say(&view::error(&failure.message));
-        failure.exit
-    });
-    let exit = if view::lost() { Exit::Environment } else { exit };
-    ExitCode::from(exit.code())
+    }
 }
 
 /// `genkai worker`: what `--processes` and `--on` start.

@@ -21,6 +21,7 @@ pub mod generator;
 mod headroom;
 pub mod job;
 pub mod latencies;
+pub mod locust;
 mod measure;
 pub mod observer;
 pub mod pinning;

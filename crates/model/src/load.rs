@@ -35,6 +35,10 @@ pub struct Load {
     /// count or rate of the arrivals is the highest level, and their spawn rate or ramp means nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Stage>,
+    /// Who says, while the load is made, how many users of each flow of the scenario there are: `Locust master 127.0.0.1:5557`. The
+    /// count of the arrivals is what was asked for first; in a [record](crate::record::Record), most of what was. None: it is planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<String>,
     /// What users do instead of sending the request over and over. Arrivals are runs of its flows then; the request is the
     /// first one of them, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +88,13 @@ impl Load {
         self.timeout.min(PATIENCE)
     }
 
+    /// Takes note of a level that was asked for while the load was made; its count is the highest of them.
+    pub(crate) fn reach(&mut self, level: f64) {
+        if let (Some(_), Arrivals::Users { count, .. }) = (&self.asked_by, &mut self.arrivals) {
+            *count = (*count).max(level as u32);
+        }
+    }
+
     /// Closed users that ask for the top page in a loop; further fields as they are usual.
     pub fn users(count: u32, spawn_rate: f64) -> Load {
         Load {
@@ -99,6 +110,7 @@ impl Load {
             },
             arrivals: Arrivals::Users { count, spawn_rate, think: Spread::default() },
             stages: Vec::new(),
+            asked_by: None,
             scenario: None,
             reuse: Reuse::KeepAlive,
             retry: true,

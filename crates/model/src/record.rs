@@ -152,7 +152,13 @@ impl Record {
                 let turn = self.pending_turn.take();
                 self.trials.push(Trial { turn, ..Trial::new(number, at, *started, limits) });
             }
-            (What::Tick(tick), Some(trial)) => trial.ticks.push(*tick),
+            (What::Tick(tick), Some(trial)) => {
+                trial.started.load.reach(tick.level);
+                if let Some(head) = &mut self.head {
+                    head.plan.load.reach(tick.level);
+                }
+                trial.ticks.push(*tick);
+            }
             (What::Sample(sample), Some(trial)) => trial.samples.push((trial.since(at), sample)),
             (What::Log(line), Some(trial)) => trial.logs.push((trial.since(at), line)),
             (What::State(state), Some(trial)) => trial.states.push((trial.since(at), state)),

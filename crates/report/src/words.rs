@@ -97,9 +97,10 @@ pub fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Why a load ended.
-pub fn ended(reason: EndReason) -> &'static str {
+/// Why a load ended; its end was planned, or said by who asked for its users.
+pub fn ended(reason: EndReason, planned: bool) -> &'static str {
     match reason {
+        EndReason::Completed if !planned => "ran until it was told to end",
         EndReason::Completed => "ran as long as planned",
         EndReason::BreakSeen => "stopped early: the break was certain",
         EndReason::ServerDied => "stopped: a server died",

@@ -12,6 +12,8 @@ use super::rooms::{self, Members};
 use super::users::Requests;
 use super::{flow, http2, objects, websocket};
 use crate::error::EngineError;
+use crate::live_users::LiveUsers;
+use crate::schedule::pacer::Level;
 use crate::schedule::share::{Model, Share};
 use crate::transport::endpoint::Route;
 
@@ -21,6 +23,8 @@ pub(crate) struct LoadSpec {
     /// Where to.
     pub(crate) route: Route,
     client: ClientKind,
+    /// Who says how many users there are, where that is not planned.
+    live: Option<LiveUsers>,
 }
 
 /// Who sends it.
@@ -62,7 +66,23 @@ impl LoadSpec {
                 }
             }
         };
-        Ok(LoadSpec { route, client })
+        Ok(LoadSpec { route, client, live: None })
+    }
+
+    /// The same, its users as `live` wants them; only those of a scenario can come and go so.
+    ///
+    /// # Errors
+    /// When there is no scenario.
+    pub(crate) fn following(self, live: LiveUsers) -> Result<LoadSpec, EngineError> {
+        match self.client {
+            ClientKind::Flows(_) => Ok(LoadSpec { live: Some(live), ..self }),
+            _ => Err(EngineError::Load("users can be asked for only where there is a scenario".to_owned())),
+        }
+    }
+
+    /// The level of `load`, which this is.
+    pub(crate) fn level(&self, load: &Load) -> Level {
+        self.live.clone().map_or_else(|| Level::of(load), Level::Asked)
     }
 
     /// Starts to make the `share` of a thread.
@@ -93,7 +113,13 @@ impl LoadSpec {
                 }
             },
             ClientKind::Rooms(plan) => start(core, share.pacer.clone(), Members::new(core, *plan, &share)),
-            ClientKind::Flows(plan) => start(core, share.pacer.clone(), flow::Users::new(core, plan, &share)),
+            ClientKind::Flows(plan) => {
+                let users = flow::Users::new(core, plan, &share);
+                match self.live {
+                    Some(live) => users.follow(live),
+                    None => start(core, share.pacer.clone(), users),
+                }
+            }
         }
     }
 }

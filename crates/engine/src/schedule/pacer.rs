@@ -18,6 +18,7 @@ use rand_pcg::Pcg64Mcg;
 use super::profile::Profile;
 use crate::clock::{Moment, NEVER};
 use crate::hold::Pauses;
+use crate::live_users::LiveUsers;
 
 /// The level of a load as a function of time, for reports.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) enum Level {
     Users(Profile),
     /// Planned arrivals a second at that time.
     Rate(Profile),
+    /// Users who were asked for before that time.
+    Asked(LiveUsers),
 }
 
 impl Level {
@@ -42,7 +45,7 @@ impl Level {
     pub(crate) fn held(&self, now: Moment, pauses: &Pauses) -> f64 {
         match self {
             Level::Users(_) => self.at(pauses.planned(now)),
-            Level::Rate(_) => self.at(now),
+            Level::Rate(_) | Level::Asked(_) => self.at(now),
         }
     }
 
@@ -52,6 +55,7 @@ impl Level {
             // A little less, so that a whole number stays one.
             Level::Users(profile) => (profile.level(t) - 1e-11).max(0.0).ceil(),
             Level::Rate(profile) => profile.level(t),
+            Level::Asked(live) => live.level(t),
         }
     }
 }

@@ -96,6 +96,8 @@ fn split(load: &Load, processes: u16) -> Result<Vec<Share>, EngineError> {
     check(load, processes)?;
     let profile = Profile::of(load);
     let (total, spacing) = match load.arrivals {
+        // As many as may come to be asked for.
+        Arrivals::Users { .. } if load.asked_by.is_some() => (u32::MAX, Spacing::Uniform),
         Arrivals::Users { count, .. } if load.stages.is_empty() => (count, Spacing::Uniform),
         Arrivals::Users { .. } => (stage::peak(&load.stages).ceil() as u32, Spacing::Uniform),
         Arrivals::Rate { spacing, connections, .. } => (connections, spacing),

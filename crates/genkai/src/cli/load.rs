@@ -18,6 +18,7 @@ Examples:
   genkai load http://127.0.0.1:8080/ --stages \"10s:0..500, 30s:500, 10s:0\"
   genkai load shop.yaml --target http://127.0.0.1:8080 --dry-run
   genkai load artillery.yml --environment local
+  genkai load shop.yaml --locust 127.0.0.1:5557
   genkai load http://127.0.0.1:8080/ --out run1 --csv run1.csv --jtl run1.jtl";
 
 pub(super) const NOTES: &str = "\
@@ -77,6 +78,13 @@ pub(crate) struct Load {
     /// Artillery script: the environment under config.environments
     #[arg(long, short = 'e', value_name = "NAME", help_heading = "Scenario", hide_short_help = true)]
     pub(crate) environment: Option<String>,
+    /// Scenario file: make its users as this Locust master asks for them
+    ///
+    /// The flows are named like the user classes of the master's locustfile; how many users there are, when a test begins and when
+    /// it ends is the master's to say, and the file's phases are not used. The master shows its statistics, rounded as Locust's are; the
+    /// verdict, and with --out the record, have what was measured. Each worker is one process: start as many as you need.
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Scenario", hide_short_help = true)]
+    pub(crate) locust: Option<String>,
     /// Scenario file: show what would be sent; send nothing
     #[arg(long, help_heading = "Scenario", hide_short_help = true)]
     pub(crate) dry_run: bool,

@@ -13,7 +13,7 @@ use crate::target::Target;
 use crate::{Failure, http2, websocket};
 
 /// All users at once: a rate so high that the ramp is over in the first millisecond.
-const AT_ONCE: f64 = 1_000_000.0;
+pub(super) const AT_ONCE: f64 = 1_000_000.0;
 /// How long a load lasts when nothing else is said.
 const USUAL: Span = Span::from_secs(10);
 /// How long one with a number of requests may last.

@@ -47,6 +47,8 @@ pub(super) struct View {
     pub(super) trial: Option<u32>,
     closed: bool,
     pub(super) asked: f64,
+    /// Whether that, and the end, is planned; else who asks for users says it meanwhile.
+    planned: bool,
     /// The highest level so far.
     reached: f64,
     unit: Unit,
@@ -102,7 +104,9 @@ impl View {
             What::Contender(_) | What::Turn(_) | What::Dropped(_) => contender(&event.what).into_iter().collect(),
             What::Round(round) => self.round(round.round, round.warm_up).into_iter().collect(),
             What::TrialEnded(_) if self.rounds > 0 => vec![],
-            What::TrialEnded(ended) => vec![News { kind: Kind::End, text: self.summary(words::ended(ended.reason)) }],
+            What::TrialEnded(ended) => {
+                vec![News { kind: Kind::End, text: self.summary(words::ended(ended.reason, self.planned)) }]
+            }
             What::Note(n) => vec![note(clean::line(&n.text))],
             What::RunEnded(end) => {
                 let cut = end.interrupted.then(|| note("interrupted: what was measured is kept".to_owned()));
@@ -131,6 +135,7 @@ impl View {
         self.trial = trial;
         self.step = tried(started.purpose, &started.changes);
         self.asked = context::asked(&started.load.arrivals);
+        self.planned = started.load.asked_by.is_none();
         self.closed = matches!(started.load.arrivals, Arrivals::Users { .. });
         self.unit = Unit::of(&started.load.protocol);
         self.level_unit = context::unit(&started.load);
@@ -148,6 +153,9 @@ impl View {
         self.failed += slice.failed;
         self.seconds = tick.to_us as f64 / 1e6;
         self.reached = self.reached.max(tick.level);
+        if !self.planned {
+            self.asked = tick.level;
+        }
         if self.history.len() == HISTORY {
             self.history.remove(0);
         }

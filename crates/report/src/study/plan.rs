@@ -118,6 +118,11 @@ fn backend(backend: &Backend) -> String {
 fn load(load: &Load) -> String {
     let stages: Vec<String> = load.stages.iter().map(|stage| clean::line(&stage.to_string())).collect();
     let arrivals = match load.arrivals {
+        Arrivals::Users { count, .. } if load.asked_by.is_some() => format!(
+            "as many users as were asked for by {}, at first {}",
+            clean::line(load.asked_by.as_deref().unwrap_or_default()),
+            figure::count(count.into())
+        ),
         Arrivals::Users { think, .. } if !stages.is_empty() => {
             format!("users in stages: {}; think time {think}", stages.join(", "))
         }

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`plan`] (a scenario made ready: names to positions, expressions compiled), [`value`] (variables and
 //! templates), [`user`] (one virtual user going through steps), [`http`] and [`websocket`] (its steps over the connections and
-//! sessions of any other load), [`answer`] (captures and checks), [`cookies`].
+//! sessions of any other load), [`seats`] (users who come and go as somebody says), [`answer`] (captures and checks), [`cookies`].
 //!
 //! What is measured: a step is planned when its user came to it (the end of the step before, and of pauses); the first, when its
 //! run was planned. Requests, openings of WebSockets and messages that are waited for count as requests of the load; a message
@@ -17,6 +17,7 @@ mod answer;
 mod cookies;
 mod http;
 mod plan;
+mod seats;
 mod user;
 mod value;
 mod websocket;

@@ -168,6 +168,11 @@ impl Plan {
         0
     }
 
+    /// How many flows there are.
+    pub(super) fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
     pub(super) fn flow(&self, n: usize) -> &Flow {
         &self.flows[n]
     }

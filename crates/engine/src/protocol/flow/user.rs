@@ -13,8 +13,10 @@ use rand_pcg::Pcg64Mcg;
 
 use super::cookies::Jar;
 use super::plan::{Op, Pause, Plan, Rounds};
+use super::seats::{Seat, Seats, attend};
 use super::value::{Value, Writer};
-use crate::clock::Moment;
+use crate::clock::{Moment, NEVER};
+use crate::live_users::LiveUsers;
 use crate::protocol::connection::Connection;
 use crate::protocol::core::Core;
 use crate::protocol::dispatch::Protocol;
@@ -117,6 +119,27 @@ impl Users {
     }
 }
 
+impl Users {
+    /// Starts users as `live` wants them; what is given back is for the end of the load.
+    pub(crate) fn follow(self, live: LiveUsers) -> Rc<dyn Protocol> {
+        let users = Rc::new(self);
+        let place = (users.share.thread, users.share.threads);
+        let seats = Seats::new(users.group.plan.flows(), place);
+        spawn(attend(Rc::clone(&users.core), Rc::clone(&users), seats, live));
+        users
+    }
+
+    /// The `n`-th user of the thread takes a seat, which has been wanted since then.
+    pub(super) fn seat(&self, n: usize, seat: Seat, since: Moment) {
+        let Users { core, group, share } = self;
+        if group.enter(core, since) {
+            let number = share.connection_number(n);
+            let user = User::new(Rc::clone(core), Rc::clone(group), number, NEVER);
+            spawn(stay(User { seat: Some(seat), ..user }, since));
+        }
+    }
+}
+
 impl Protocol for Users {
     fn arrive(&self, n: usize, arrival: Arrival) -> bool {
         let Users { core, group, share } = self;
@@ -183,6 +206,8 @@ pub(super) struct User {
     /// When the next step is planned; within a step, the next request of a redirection.
     pub(super) planned: Moment,
     until: Moment,
+    /// Where somebody says how many users there are.
+    seat: Option<Seat>,
     pub(super) number: u32,
 }
 
@@ -227,6 +252,7 @@ impl User {
             text: String::new(),
             planned: 0,
             until,
+            seat: None,
             number,
             core,
             group,
@@ -236,7 +262,8 @@ impl User {
     /// Whether nothing more is to be begun.
     pub(super) fn is_over(&self) -> bool {
         let now = self.core.clock.now();
-        self.core.is_ending() || now >= self.until || self.core.ledger.borrow_mut().is_spent(now)
+        let unwanted = now >= self.until || self.seat.as_ref().is_some_and(Seat::is_unwanted);
+        self.core.is_ending() || unwanted || self.core.ledger.borrow_mut().is_spent(now)
     }
 
     /// Goes through a flow once; whether to its end.
@@ -246,7 +273,10 @@ impl User {
         group.plan.fill(&mut self.slots, &mut self.random, (run, group.thread, group.threads));
         self.cookies.clear();
         self.planned = planned;
-        let flow = group.plan.choose(&mut self.random);
+        let flow = match &self.seat {
+            Some(seat) => seat.flow,
+            None => group.plan.choose(&mut self.random),
+        };
         self.count(|counts| counts.started += 1);
         let ended = self.steps(&group.plan, flow).await;
         self.hang_up().await;

@@ -179,7 +179,12 @@ fn facts(trial: &Trial, found: Option<&TrialFinding>, context: Context<'_>) -> S
         ));
         parts.extend((!found.errors.is_empty()).then(|| format!("Failures: {}.", words::errors(&found.errors))));
     }
-    parts.extend(trial.ended.as_ref().map(|ended| format!("The load {}.", words::ended(ended.reason))));
+    parts.extend(
+        trial
+            .ended
+            .as_ref()
+            .map(|ended| format!("The load {}.", words::ended(ended.reason, trial.started.load.asked_by.is_none()))),
+    );
     use genkai_model::event::ServerState::{Died, WorkerDied};
     parts.extend(over_time::states(trial, |state| matches!(state, Died | WorkerDied)));
     parts.join(" ")
