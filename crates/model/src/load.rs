@@ -36,7 +36,7 @@ pub struct Load {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Stage>,
     /// Who says, while the load is made, how many users of each flow of the scenario there are: `Locust master 127.0.0.1:5557`. The
-    /// count of the arrivals is what was asked for first; in a [record](crate::record::Record), most of what was. None: it is planned.
+    /// count of the arrivals is what was asked for first; in a record that is read, most of what was. None: it is planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
     /// What users do instead of sending the request over and over. Arrivals are runs of its flows then; the request is the
