@@ -283,6 +283,9 @@ pub struct Remedy {
     /// How many equal parts the law's number has, each of which the setting stands for (a number for each of so many servers).
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     pub parts: f64,
+    /// Processes of the server that one more of the setting brings, a part of one where several share it; 0: none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub processes: f64,
 }
 
 fn whole() -> f64 {
@@ -293,6 +296,12 @@ fn whole() -> f64 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_whole(parts: &f64) -> bool {
     *parts == whole()
+}
+
+#[expect(clippy::float_cmp, reason = "as it was written")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_none(processes: &f64) -> bool {
+    *processes == 0.0
 }
 
 /// What a remedy's value counts.
