@@ -44,12 +44,12 @@ pub mod metric {
     pub const WORKER_FD_LIMIT: &str = "worker_fd_limit";
     /// Resident memory of the process tree, bytes.
     pub const RSS: &str = "rss";
-    /// Memory that the processes of a server take together, bytes: pages that several share count for each in part (PSS, proc(5)); after its
-    /// name and a dot, as the six that follow. Rarely looked at, because a look is dear.
+    /// Memory that the processes of a server take together, bytes: pages that several share count for each in part (PSS, proc(5)), and
+    /// pages of files, which can be given up, do not; after its name and a dot, as the six that follow. Rarely looked at: a look is dear.
     pub const PSS: &str = "pss";
     /// Its processes but the first.
     pub const WORKER_PROCESSES: &str = "worker_processes";
-    /// Memory of one of these that no other process shares, bytes, the mean of all.
+    /// What one of these has written and no other process shares, bytes, the mean of all: what another one would take, too.
     pub const WORKER_PRIVATE: &str = "worker_private";
     /// Descriptors that all of its processes hold.
     pub const DESCRIPTORS: &str = "descriptors";

@@ -298,7 +298,6 @@ fn is_whole(parts: &f64) -> bool {
     *parts == whole()
 }
 
-#[expect(clippy::float_cmp, reason = "as it was written")]
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_none(processes: &f64) -> bool {
     *processes == 0.0

@@ -1,7 +1,7 @@
 //! What a larger value of a setting takes: memory and descriptors, told from a trial at two of its levels.
 //!
-//! Memory is PSS, so that pages which processes share count once. What one client more takes is the difference between two levels of the load
-//! by that of the clients; what one process more takes is what no other shared of one at the first look, before it served or just when it began to.
+//! Memory is PSS without pages of files, so that what processes share counts once. What one client more takes is the difference between two levels of the load
+//! by that of the clients; what one process more takes is what one had written by the first look and no other shared, before it served or just when it began to.
 
 use genkai_model::evidence::{Sample, metric};
 use genkai_model::finding::{DescriptorPrice, MemoryPrice, Price, TestedPrice};

@@ -24,14 +24,15 @@ pub struct Price {
     pub tested: Option<TestedPrice>,
 }
 
-/// Memory of all processes of a server, bytes: PSS, that is a page which several share counts for each in part.
+/// Memory of all processes of a server, bytes: PSS, that is a page which several share counts for each in part; pages of files, which can be
+/// given up, do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryPrice {
     /// Taken then.
     pub taken: f64,
     /// What one client more takes: the difference between two levels of the load, by that of the clients.
     pub client: f64,
-    /// What one process more takes before it serves: what no other shares of one at the first look. None where the change brings none.
+    /// What one process more takes before it serves: what one had written by the first look and no other shared. None where the change brings none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<f64>,
     /// What all of the proposed value takes beyond `taken`.

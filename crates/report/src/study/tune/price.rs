@@ -35,7 +35,7 @@ fn taken(price: &Price) -> String {
         format!("; what stands behind it is then asked for up to {} requests at once", figure::whole(most))
     });
     format!(
-        "{} of memory more with all of it used by {} clients ({each}; PSS, beyond the {} of {} clients in trial {}), of {} left {whose}; {} \
+        "{} of memory more with all of it used by {} clients ({each}; PSS without pages of files, beyond the {} of {} clients in trial {}), of {} left {whose}; {} \
          descriptors more{}",
         figure::bytes(memory.more),
         figure::whole(price.full),
