@@ -72,7 +72,7 @@ pub fn build(
     let mut changes = Changes::new(config, &dir);
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, &mut ports)?;
-    backend::redirect(config, &mut changes, &moved, options.backend, options.allowed)?;
+    backend::redirect(config, &mut changes, &moved, options.backend, options.moves, options.allowed)?;
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);
     }
