@@ -2,7 +2,6 @@
 
 use genkai_model::finding::*;
 
-use crate::world::parts::*;
 use crate::world::{Moment, Seen, World};
 use crate::*;
 
