@@ -4,6 +4,7 @@ use genkai_model::limit::Law;
 use serde_json::{Value as Json, json};
 
 use crate::broken::{self, Judged};
+use crate::events::{all_failed, sum};
 use crate::expected::Expected;
 use crate::load::Threshold;
 use crate::search::{End, Search, Step, Test};
@@ -58,6 +59,14 @@ impl<'e> Search<'_, 'e> {
         }
     }
 
+    /// Whether more waited at the end of a search's first trial than had ended in it.
+    fn is_unanswered(&self) -> bool {
+        let Some(first) = self.first.filter(|_| self.events.head().text("/plan/study") != "load") else { return false };
+        let ticks = first.trial.ticks();
+        let ended = sum(&ticks, "/ok") + all_failed(&ticks);
+        first.trial.end().is_some_and(|end| ended < end.number("/abandoned"))
+    }
+
     /// What is decided, where `pairing` is what pairs say of what was lifted, and `over` what holds over a whole load.
     fn decision(&self, pairing: impl FnOnce() -> Json, over: Over) -> Json {
         let broken = self.first.is_some_and(|first| first.onset.is_some());
@@ -68,6 +77,7 @@ impl<'e> Search<'_, 'e> {
             End::Invalid if invalid => json!({ "decided": "invalid" }),
             End::Holds if over == Over::Unjudged => json!({ "decided": "unfinished" }),
             End::Holds if over == Over::Fails => json!({ "decided": "unmoved", "by": { "stop": "unknown" } }),
+            End::Holds if self.is_unanswered() => json!({ "decided": "unanswered" }),
             End::Holds => json!({ "decided": "holds" }),
             End::Prove => json!({ "decided": "carried", "pairs": pairing() }),
             _ if self.is_moved() => json!({ "decided": "moved", "then": self.stop() }),
@@ -159,6 +169,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
     match text("/decided") {
         "holds" => ("holds", "no", "objective_holds"),
         "invalid" => ("invalid", "cannot_tell", "client_is_limit"),
+        "unanswered" => ("unfinished", "cannot_tell", "unanswered"),
         "unmoved" => {
             let outcome = if text("/by/stop") == "other_programs" { "invalid" } else { "fails" };
             let no = text("/by/stop") == "backend" && decision.pointer("/by/likely") == Some(&true.into());

@@ -33,7 +33,7 @@ pub(crate) struct Judged<'e> {
 impl<'e> Judged<'e> {
     /// Judges a trial; none where its load cannot be read.
     pub(crate) fn of(events: &Events, trial: &Trial<'e>) -> Option<Judged<'e>> {
-        let (asked, objective) = (Asked::of(&trial)?, asked::objective(events));
+        let (asked, objective) = (Asked::of(trial)?, asked::objective(events));
         let onset = scan::onset(trial, &asked, &objective, asked::sustained_us(events));
         let limits = asked::limits(events, trial.start.number);
         let generator = generator::up_to_break(trial, &asked, &objective, onset.as_ref(), &limits);

@@ -70,7 +70,7 @@ fn a_pool_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();
     let _fpm = pool(dir.path(), &["php-fpm8.2"], FOUR);
-    let run = told(&mut tune(dir.path()));
+    let run = told(&tune(dir.path()));
     let verdict = lifted(&run, "php-fpm.www.pm.max_children", "pm.max_children");
     let cause = &verdict.causes[0];
     let (path, line) = (dir.path().join("fpm.conf"), 10);
@@ -99,7 +99,7 @@ fn a_pool_of_which_a_copy_would_be_another_is_named_with_its_place_and_why_it_is
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();
     let _fpm = pool(dir.path(), &["unshare", "--mount", "php-fpm8.2"], FOUR);
-    let run = told(&mut tune(dir.path()));
+    let run = told(&tune(dir.path()));
     let verdict = only_cause(&run, "php-fpm.www.pm.max_children");
     let cause = &verdict.causes[0];
     assert_eq!(cause.confidence, Confidence::Likely, "{}", run.story());
@@ -142,7 +142,7 @@ fn the_database_of_the_pool_is_named_where_it_takes_no_more_connections() {
     std::fs::write(dir.path().join("index.php"), page).unwrap();
     let mut command = genkai("tune nginx --users 80 --spawn-rate 8 --think 200ms --quick --pairs 0");
     command.args(["--objective", "errors < 5%", "--config"]).arg(before_pool(dir.path()));
-    let run = told(&mut command);
+    let run = told(&command);
     let verdict = only_cause(&run, "beyond.MariaDB.max_connections");
     let cause = &verdict.causes[0];
     assert_eq!(cause.confidence, Confidence::Likely, "{}", run.story());

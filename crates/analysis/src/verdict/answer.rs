@@ -2,7 +2,7 @@
 
 use genkai_model::finding::{Call, Confidence, Decision, Pairing, Stop};
 use genkai_model::limit::{Law, Limit};
-use genkai_model::plan::Plan;
+use genkai_model::plan::{Plan, Study};
 use genkai_model::record::Trial;
 use genkai_model::summary::Summary;
 
@@ -39,10 +39,19 @@ pub(crate) fn of(state: Option<&SearchState<'_>>, trials: &Trials<'_>) -> Decisi
         Phase::NeedBreak => Decision::Unfinished,
         Phase::Cut if !broken => Decision::Unfinished,
         Phase::Invalid if !first.client.finding.valid => Decision::Invalid,
+        Phase::Holds if is_unanswered(first.trial, state.plan) => Decision::Unanswered,
         Phase::Holds => Decision::Holds,
         Phase::Prove => Decision::Carried { pairs: pairing(state, trials) },
         phase => stopped(state, stop(state, phase)),
     }
+}
+
+/// Whether too little came back to say that anything held: fewer requests ended than still waited at the end. A plain load is judged by what
+/// came, condition by condition.
+fn is_unanswered(trial: &Trial, plan: &Plan) -> bool {
+    let ended: u64 = trial.ticks.iter().map(|tick| tick.ok + tick.errors.iter().map(|e| e.count).sum::<u64>()).sum();
+    let waiting = trial.ended.as_ref().map_or(0, |end| end.abandoned);
+    plan.study != Study::Load && ended < waiting
 }
 
 fn stopped(state: &SearchState<'_>, stop: Stop) -> Decision {

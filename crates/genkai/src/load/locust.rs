@@ -43,7 +43,7 @@ pub(super) fn run(flags: &Load, address: &str) -> Result<Exit, Failure> {
     };
     say(&format!("ready: a worker of the Locust master at {master}"));
     let mut exit = None;
-    while let Some(test) = worker.next()? {
+    while let Some(test) = worker.wait()? {
         let job = study::job(sized(&plan, &test), study::place(None)?, Pin::Free, flags.out.clone(), &interrupt);
         let made = one(&mut worker, &test, &job, flags)?;
         let shown = show(flags, &made, None)?;

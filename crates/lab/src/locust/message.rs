@@ -86,7 +86,7 @@ impl Users {
 impl Told {
     /// As it goes over the wire, from the worker of this name.
     pub(super) fn encode(&self, worker: &str) -> Vec<u8> {
-        let written = match self {
+        match self {
             // Not a version: Locust then does not compare it with its own (`handle_message`).
             Told::Ready => write(&("client_ready", -1, worker)),
             Told::Heartbeat(health) => write(&("heartbeat", health, worker)),
@@ -99,8 +99,7 @@ impl Told {
                 write(&("exception", data, worker))
             }
             Told::Quit => write(&("quit", (), worker)),
-        };
-        written
+        }
     }
 }
 

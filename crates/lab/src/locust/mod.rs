@@ -97,7 +97,7 @@ impl<'a> Worker<'a> {
     ///
     /// # Errors
     /// When the master is gone, or asks for users that the scenario has not.
-    pub fn next(&mut self) -> Result<Option<Test>, LabError> {
+    pub fn wait(&mut self) -> Result<Option<Test>, LabError> {
         while !self.dismissed && !self.interrupt.is_stopped() {
             match self.link.next(POLL) {
                 Some(Event::Heard(Heard::Spawn(spawn))) => {

@@ -200,9 +200,9 @@ fn finished((entry, times): (Entry, Histogram<u64>)) -> Entry {
 fn bucket(ms: f64) -> u64 {
     let whole = ms.round() as u64;
     let step = match whole {
-        ..100 => 1,
-        ..1_000 => 10,
-        ..10_000 => 100,
+        0..100 => 1,
+        100..1_000 => 10,
+        1_000..10_000 => 100,
         _ => 1_000,
     };
     (whole + step / 2) / step * step

@@ -53,6 +53,8 @@ pub enum Because {
     BackendIsLimit,
     /// Processor time is the limit; no setting of the product under test gives more in this run. What a request takes of it, some decide.
     CpuIsLimit,
+    /// Fewer requests were answered than still waited for an answer at the end.
+    Unanswered,
     /// A server died under load.
     ServerDied,
     /// A server refused connections under load, which may have been a restart.

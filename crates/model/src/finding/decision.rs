@@ -15,6 +15,9 @@ use super::{Answer, Because, Outcome};
 pub enum Decision {
     /// The objective held at the load asked for.
     Holds,
+    /// Nothing broke, but fewer requests were answered than still waited for an answer at the end: that is too little to say that anything
+    /// held.
+    Unanswered,
     /// The generator was the limit before anything broke: nothing is known of the server.
     Invalid,
     /// The run ended before anything broke, and before the load asked for was held.
@@ -115,7 +118,7 @@ impl Decision {
         match self {
             Decision::Holds => Outcome::Holds,
             Decision::Invalid => Outcome::Invalid,
-            Decision::Unfinished => Outcome::Unfinished,
+            Decision::Unfinished | Decision::Unanswered => Outcome::Unfinished,
             Decision::Unmoved { by: Stop::OtherPrograms } => Outcome::Invalid,
             Decision::Unmoved { .. } | Decision::Moved { .. } | Decision::Carried { .. } => Outcome::Fails,
         }
@@ -139,6 +142,7 @@ impl Decision {
             Decision::Holds => Because::ObjectiveHolds,
             Decision::Invalid => Because::ClientIsLimit,
             Decision::Unfinished => Because::Unfinished,
+            Decision::Unanswered => Because::Unanswered,
             Decision::Unmoved { by } => by.because(),
             Decision::Moved { then } if then.says_nothing() => then.because(),
             Decision::Moved { .. } => Because::ProvedButNextLimit,

@@ -19,6 +19,11 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
             client::reasons(&v.client)
         ),
         Decision::Unfinished => ended_early(context, v),
+        Decision::Unanswered => format!(
+            "Cannot tell: fewer requests were answered than still waited for an answer at the end, so nothing says that {} held{}.",
+            quoted(&context.objective()),
+            at_asked(context)
+        ),
         Decision::Unmoved { .. } if v.load.is_some() => {
             format!("Failed: {} did not hold{}.", quoted(&context.objective()), at_asked(context))
         }
