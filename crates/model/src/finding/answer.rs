@@ -11,7 +11,7 @@ pub enum Outcome {
     Holds,
     /// It was violated.
     Fails,
-    /// It says nothing of the server: the client was the limit, or other programs used the machine.
+    /// It says nothing of the server: the client was the limit, other programs used the machine, or too little was answered to judge by.
     Invalid,
     /// The run ended before an answer.
     Unfinished,

@@ -117,8 +117,8 @@ impl Decision {
     pub fn outcome(self) -> Outcome {
         match self {
             Decision::Holds => Outcome::Holds,
-            Decision::Invalid => Outcome::Invalid,
-            Decision::Unfinished | Decision::Unanswered => Outcome::Unfinished,
+            Decision::Invalid | Decision::Unanswered => Outcome::Invalid,
+            Decision::Unfinished => Outcome::Unfinished,
             Decision::Unmoved { by: Stop::OtherPrograms } => Outcome::Invalid,
             Decision::Unmoved { .. } | Decision::Moved { .. } | Decision::Carried { .. } => Outcome::Fails,
         }
