@@ -120,9 +120,11 @@ impl Run<'_, '_, '_> {
         }
         let why = match backend.alone() {
             Some(address) => {
-                format!("{address} does not answer this load's requests as a backend that can be asked so")
+                format!(
+                    "{address} is not one that genkai can ask with this load's requests, or answers them with failures before any load"
+                )
             }
-            None => "the configuration does not lead to a single TCP address of this machine".to_owned(),
+            None => "genkai knows no single TCP address behind it at which somebody listens on this machine".to_owned(),
         };
         let product = &self.job.plan.system.product;
         let text = format!("the backend was not asked by itself, without {product}: {why}");
@@ -206,7 +208,8 @@ impl Run<'_, '_, '_> {
         transport: Transport,
     ) -> Result<EndReason, LabError> {
         let address = server.address();
-        let mut load = Load { transport, ..trial::shape(&self.job.plan.load, what) };
+        let direct = self.system.directly().filter(|_| what.purpose == Purpose::Direct);
+        let mut load = Load { transport, ..trial::shape(direct.unwrap_or(&self.job.plan.load), what) };
         load.addresses = vec![address];
         if self.recorder.record().trials.is_empty() {
             for text in self.system.told() {
