@@ -4,6 +4,7 @@ use genkai_model::limit::Law;
 use serde_json::{Value as Json, json};
 
 use crate::broken::{self, Judged};
+use crate::events::{Line, failed};
 use crate::expected::Expected;
 use crate::load::Threshold;
 use crate::search::{End, Search, Step, Test};
@@ -67,6 +68,7 @@ impl<'e> Search<'_, 'e> {
             End::Cut if !broken => json!({ "decided": "unfinished" }),
             End::Invalid if invalid => json!({ "decided": "invalid" }),
             End::Holds if over == Over::Unjudged => json!({ "decided": "unfinished" }),
+            End::Holds if self.first.is_some_and(is_unanswered) => json!({ "decided": "unfinished" }),
             End::Holds if over == Over::Fails => json!({ "decided": "unmoved", "by": { "stop": "unknown" } }),
             End::Holds => json!({ "decided": "holds" }),
             End::Prove => json!({ "decided": "carried", "pairs": pairing() }),
@@ -136,6 +138,12 @@ impl<'e> Search<'_, 'e> {
         }
         expected.there(format!("/causes/{count}"), false, "no more limits were met", None);
     }
+}
+
+/// Whether none of a trial's requests came to an end.
+fn is_unanswered(judged: &Judged<'_>) -> bool {
+    let ended = |tick: &&Line| tick.number("/ok") + failed(tick) > 0.0;
+    !judged.asked.tunnels && !judged.trial.ticks().iter().any(ended)
 }
 
 /// Baselines with their proposals.

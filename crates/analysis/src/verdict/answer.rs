@@ -11,6 +11,7 @@ use crate::diagnosis;
 use crate::proof::{self, Trials};
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
+use crate::window::Tally;
 
 /// The same for a plain load: what does not hold over the whole of it has failed, even if nothing broke for long. What nothing came to be
 /// judged by has neither held nor failed.
@@ -39,10 +40,17 @@ pub(crate) fn of(state: Option<&SearchState<'_>>, trials: &Trials<'_>) -> Decisi
         Phase::NeedBreak => Decision::Unfinished,
         Phase::Cut if !broken => Decision::Unfinished,
         Phase::Invalid if !first.client.finding.valid => Decision::Invalid,
+        // Of requests of which none came to an end nothing is known.
+        Phase::Holds if is_unanswered(first) => Decision::Unfinished,
         Phase::Holds => Decision::Holds,
         Phase::Prove => Decision::Carried { pairs: pairing(state, trials) },
         phase => stopped(state, stop(state, phase)),
     }
+}
+
+/// Whether no request of a trial was answered or failed. (WebSockets that stay open have none.)
+fn is_unanswered(judged: &JudgedTrial<'_>) -> bool {
+    !judged.demand.tunnels && Tally::of(&judged.trial.ticks).finished() == 0
 }
 
 fn stopped(state: &SearchState<'_>, stop: Stop) -> Decision {

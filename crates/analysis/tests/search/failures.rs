@@ -199,3 +199,16 @@ fn what_a_part_takes_alone_is_no_prediction_of_where_a_load_that_held_breaks() {
     let v = verdict(&world.run());
     assert_eq!((v.outcome(), v.caveats.len()), (Outcome::Holds, 0), "{:?}", v.caveats);
 }
+
+#[test]
+fn a_load_of_which_no_request_was_answered_has_not_held() {
+    let world = World {
+        plan: plan(users(20, 10.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(|_| vec![slots(4096.0)]),
+        behaviour: Box::new(|m| Seen { ok: 0.0, waiting: Some((0.1, 0)), ..Seen::closed(m.level, 10.0) }),
+    };
+    let v = verdict(&world.run());
+    assert_eq!((v.outcome(), v.must_change(), v.trials[0].finished), (Outcome::Unfinished, Answer::CannotTell, 0));
+    assert_eq!((v.causes.len(), v.because()), (0, Because::Unfinished));
+}

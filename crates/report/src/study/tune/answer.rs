@@ -73,6 +73,11 @@ fn ended_early(context: Context<'_>, v: &Verdict) -> String {
         Some(load) => {
             format!("Cannot tell: the load ended after {}, before its time.", figure::seconds(load.lasted))
         }
+        None if v.trials.first().is_some_and(|trial| trial.finished == 0) => format!(
+            "Cannot tell: no request was answered, so there is nothing by which {} could be judged{}.",
+            quoted(&context.objective()),
+            at_asked(context)
+        ),
         None => "Cannot tell: the run ended before an answer.".to_owned(),
     }
 }

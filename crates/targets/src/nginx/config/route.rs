@@ -112,7 +112,8 @@ impl<'a> Route<'a> {
 
     fn passed_on(&self, way: &Way<'a>, pass: &Pass<'a>, target: &str) -> Option<String> {
         let rewrites = |chain: &[Found<'a>]| !self.inherited_at(chain, "rewrite").is_empty();
-        if rewrites(&way.entry) || rewrites(&way.handler) || pass.rest.contains('$') {
+        let written = pass.found.arg(0).unwrap_or_default();
+        if rewrites(&way.entry) || rewrites(&way.handler) || written.contains('$') {
             return None;
         }
         if pass.rest.is_empty() {
