@@ -142,6 +142,12 @@ fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
             let others = a.iter().filter(|one| !waited(one)).cloned().collect();
             differences(at, &Value::Array(others), now, lines);
         }
+        // Of a full accept queue it was told that it makes slow what came sooner than a connection is tried again: it stood before others.
+        (Value::Array(a), Value::Array(b))
+            if at.ends_with(".others") && named(a) != named(b) && named(&by_name(a)) == named(&by_name(b)) =>
+        {
+            differences(at, &Value::Array(by_name(a)), &Value::Array(by_name(b)), lines);
+        }
         (Value::Number(_), Value::Number(now)) if at.ends_with(".broke.seen") && now.as_f64() == Some(0.0) => {}
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             a.iter().zip(b).enumerate().for_each(|(i, (a, b))| differences(&format!("{at}[{i}]"), a, b, lines));
@@ -216,6 +222,23 @@ fn unplanned(then: &str) -> String {
 fn waiting(then: &str, now: &str) -> bool {
     let same = then.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
     then[same..].contains("of requests failed there") && now[same..].starts_with("None failed, but ")
+}
+
+/// The limits of a list of candidates.
+fn named(all: &[Value]) -> Vec<&Value> {
+    all.iter().map(|one| &one["limit"]).collect()
+}
+
+/// Candidates but queues of connections that wait to be accepted, by name.
+fn by_name(all: &[Value]) -> Vec<Value> {
+    let mut all: Vec<Value> = all.iter().filter(|one| !is_queue(one)).cloned().collect();
+    all.sort_by_key(|one| one["limit"].to_string());
+    all
+}
+
+/// Whether a candidate is a queue of connections that wait to be accepted.
+fn is_queue(one: &Value) -> bool {
+    one["limit"].as_str().is_some_and(|id| id.ends_with("backlog") || id.ends_with("accept_queue"))
 }
 
 fn said_first(says: &[Value]) -> bool {
