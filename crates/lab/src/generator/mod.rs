@@ -5,6 +5,7 @@ mod clock;
 mod own;
 mod protocol;
 mod recorded;
+mod room;
 mod worker;
 mod workers;
 mod workplace;
@@ -21,7 +22,7 @@ use genkai_place::machine;
 
 pub(crate) use recorded::Recorded;
 pub use worker::serve;
-pub use workplace::Workplaces;
+pub use workplace::{Workplaces, machines};
 
 use crate::error::LabError;
 
@@ -124,10 +125,19 @@ impl Generator<'_> {
             }
             many => workers::run(self, load, many, stop, started, tick)?,
         };
-        let (first, last) = machine::local_ports();
-        made.end.client.ports = (u32::from(last) + 1).saturating_sub(u32::from(first));
+        let client = &mut made.end.client;
+        if load.scale.is_spread() {
+            (client.sources, client.ports) = self.places.sources(load.scale.here() > 0);
+        } else {
+            client.ports = range(machine::local_ports());
+        }
         Ok(made)
     }
+}
+
+/// Local ports in a range.
+fn range((first, last): (u16, u16)) -> u32 {
+    (u32::from(last) + 1).saturating_sub(u32::from(first))
 }
 
 /// The end of a load that no process has made yet.

@@ -2,19 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use genkai_engine::{Start, StopFlag};
-use genkai_model::load::{Scale, Way};
+use genkai_engine::{Start, StopFlag, TooLarge};
+use genkai_model::load::{Load, Scale, Way, Workplace};
+use genkai_model::machine::Machine;
 use genkai_place::machine;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::ssh::{Delivered, Ssh};
+use genkai_place::survey::survey;
 
 use super::protocol::{Said, harmless, read};
+use super::room::Room;
+use super::{range, workers};
 use crate::error::LabError;
 
 /// What is heard of a worker.
@@ -35,14 +40,31 @@ pub struct Workplaces {
     /// What processes say besides what they are asked; none where genkai's own process makes the load.
     logs: Option<Scratch>,
     hosts: BTreeMap<String, Delivered>,
+    /// What other machines have.
+    rooms: Vec<(Way, Room)>,
 }
 
 impl Workplaces {
-    /// Sees to it that `program` can be run wherever `scale` leads, on all machines at once.
+    /// Sees to it that `program` can be run wherever `scale` leads, on all machines at once, and asks those what they have for connections
+    /// to these addresses.
     ///
     /// # Errors
     /// When a machine cannot be had: each of those is named with its reason. When `stop` is set before all are.
-    pub fn open(program: &Path, scale: &Scale, stop: &StopFlag) -> Result<Workplaces, LabError> {
+    pub(crate) fn open(
+        program: &Path,
+        scale: &Scale,
+        to: &[SocketAddr],
+        stop: &StopFlag,
+    ) -> Result<Workplaces, LabError> {
+        let mut places = Workplaces::reached(program, scale, stop)?;
+        let all = scale.workplaces.iter().map(|one| one.by.clone());
+        let far: Vec<Way> = all.filter(|way| *way != Way::Here).collect();
+        places.rooms = workers::survey(&places, &far, to, stop)?;
+        Ok(places)
+    }
+
+    /// Sees to it that `program` can be run wherever `scale` leads.
+    fn reached(program: &Path, scale: &Scale, stop: &StopFlag) -> Result<Workplaces, LabError> {
         let mut places = Workplaces::here(program, scale)?;
         let Some(logs) = &places.logs else { return Ok(places) };
         let hosts: BTreeMap<String, Ssh> = scale.ways().filter_map(ssh).map(|one| (one.host.clone(), one)).collect();
@@ -76,7 +98,49 @@ impl Workplaces {
     pub(crate) fn here(program: &Path, scale: &Scale) -> Result<Workplaces, LabError> {
         let logs = || Scratch::short("genkai-workers-").map_err(LabError::folder(std::env::temp_dir()));
         let logs = (scale.processes > 1 || scale.is_spread()).then(logs).transpose()?;
-        Ok(Workplaces { program: program.to_owned(), logs, hosts: BTreeMap::new() })
+        Ok(Workplaces { program: program.to_owned(), logs, hosts: BTreeMap::new(), rooms: Vec::new() })
+    }
+
+    /// Whether `load` goes to one server from all machines, and fits each of them.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(crate) fn check(&self, load: &Load) -> Result<(), LabError> {
+        for (way, room) in &self.rooms {
+            room.reach(load, way.name())?;
+        }
+        self.fit(load).map_err(|e| LabError::Environment(e.to_string()))
+    }
+
+    /// Whether `load` fits each of the other machines.
+    ///
+    /// # Errors
+    /// When it does not, with the largest that does and the reason of each machine.
+    pub(crate) fn fit(&self, load: &Load) -> Result<(), TooLarge> {
+        let all = self.rooms.iter().filter_map(|(way, room)| room.fit(load, way).err());
+        all.reduce(|one, other| TooLarge {
+            largest: one.largest.min(other.largest),
+            limited_by: if other.largest < one.largest { other.limited_by } else { one.limited_by },
+            limit: format!("{}; {}", one.limit, other.limit),
+            hint: format!("{}; and {}", one.hint, other.hint),
+            ..one
+        })
+        .map_or(Ok(()), Err)
+    }
+
+    /// How many addresses a load comes from that other machines make, and this one where it is `here`; the fewest ports that one of them
+    /// has. A machine that has several names is one.
+    pub(super) fn sources(&self, here: bool) -> (u32, u32) {
+        let mut ports = BTreeMap::from_iter(self.rooms.iter().map(|(_, room)| room.address()));
+        if here {
+            ports.insert(Room::our_network(), range(machine::local_ports()));
+        }
+        (ports.len() as u32, ports.into_values().min().unwrap_or(0))
+    }
+
+    /// The other machines, each with what was found on it.
+    fn machines(self) -> impl Iterator<Item = (Way, Machine)> {
+        self.rooms.into_iter().map(|(way, room)| (way, room.machine))
     }
 
     /// Starts worker process `n` and has `listener` hear it.
@@ -104,6 +168,19 @@ impl Workplaces {
         listen(n, output, listener.clone())?;
         Ok((child, orders))
     }
+}
+
+/// The machines that make a load so, each with what is found on it.
+///
+/// # Errors
+/// As for a load: when a machine cannot be had, or `stop` is set.
+pub fn machines(program: &Path, scale: &Scale, stop: &StopFlag) -> Result<Vec<(Workplace, Machine)>, LabError> {
+    let mut far: Vec<(Way, Machine)> = Workplaces::open(program, scale, &[], stop)?.machines().collect();
+    let mut found = |one: &Workplace| {
+        let at = far.iter().position(|(way, _)| *way == one.by);
+        at.map_or_else(|| survey(&[]), |at| far.swap_remove(at).1)
+    };
+    Ok(scale.workplaces.iter().map(|one| (one.clone(), found(one))).collect())
 }
 
 /// The ssh of a way that leads through it.
