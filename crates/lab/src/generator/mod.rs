@@ -2,6 +2,7 @@
 //! joined as those of threads are. Who asks for a load gets the same intervals and the same end in both cases.
 
 mod clock;
+mod open;
 mod own;
 mod protocol;
 mod recorded;
@@ -20,9 +21,10 @@ use genkai_model::load::Load;
 use genkai_model::units::Span;
 use genkai_place::machine;
 
+pub use open::machines;
 pub(crate) use recorded::Recorded;
 pub use worker::serve;
-pub use workplace::{Workplaces, machines};
+pub use workplace::Workplaces;
 
 use crate::error::LabError;
 

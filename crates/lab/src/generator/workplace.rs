@@ -2,24 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command};
 use std::sync::mpsc::Sender;
 use std::thread;
 
 use genkai_engine::{Start, StopFlag, TooLarge};
-use genkai_model::load::{Load, Scale, Way, Workplace};
-use genkai_model::machine::Machine;
+use genkai_model::load::{Load, Scale, Way};
 use genkai_place::machine;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::ssh::{Delivered, Ssh};
-use genkai_place::survey::survey;
 
 use super::protocol::{Said, harmless, read};
+use super::range;
 use super::room::Room;
-use super::{range, workers};
 use crate::error::LabError;
 
 /// What is heard of a worker.
@@ -41,30 +38,15 @@ pub struct Workplaces {
     logs: Option<Scratch>,
     hosts: BTreeMap<String, Delivered>,
     /// What other machines have.
-    rooms: Vec<(Way, Room)>,
+    pub(super) rooms: Vec<(Way, Room)>,
 }
 
 impl Workplaces {
-    /// Sees to it that `program` can be run wherever `scale` leads, on all machines at once, and asks those what they have for connections
-    /// to these addresses.
+    /// Sees to it that `program` can be run wherever `scale` leads, on all machines at once.
     ///
     /// # Errors
     /// When a machine cannot be had: each of those is named with its reason. When `stop` is set before all are.
-    pub(crate) fn open(
-        program: &Path,
-        scale: &Scale,
-        to: &[SocketAddr],
-        stop: &StopFlag,
-    ) -> Result<Workplaces, LabError> {
-        let mut places = Workplaces::reached(program, scale, stop)?;
-        let all = scale.workplaces.iter().map(|one| one.by.clone());
-        let far: Vec<Way> = all.filter(|way| *way != Way::Here).collect();
-        places.rooms = workers::survey(&places, &far, to, stop)?;
-        Ok(places)
-    }
-
-    /// Sees to it that `program` can be run wherever `scale` leads.
-    fn reached(program: &Path, scale: &Scale, stop: &StopFlag) -> Result<Workplaces, LabError> {
+    pub(super) fn reached(program: &Path, scale: &Scale, stop: &StopFlag) -> Result<Workplaces, LabError> {
         let mut places = Workplaces::here(program, scale)?;
         let Some(logs) = &places.logs else { return Ok(places) };
         let hosts: BTreeMap<String, Ssh> = scale.ways().filter_map(ssh).map(|one| (one.host.clone(), one)).collect();
@@ -138,11 +120,6 @@ impl Workplaces {
         (ports.len() as u32, ports.into_values().min().unwrap_or(0))
     }
 
-    /// The other machines, each with what was found on it.
-    fn machines(self) -> impl Iterator<Item = (Way, Machine)> {
-        self.rooms.into_iter().map(|(way, room)| (way, room.machine))
-    }
-
     /// Starts worker process `n` and has `listener` hear it.
     ///
     /// # Errors
@@ -168,19 +145,6 @@ impl Workplaces {
         listen(n, output, listener.clone())?;
         Ok((child, orders))
     }
-}
-
-/// The machines that make a load so, each with what is found on it.
-///
-/// # Errors
-/// As for a load: when a machine cannot be had, or `stop` is set.
-pub fn machines(program: &Path, scale: &Scale, stop: &StopFlag) -> Result<Vec<(Workplace, Machine)>, LabError> {
-    let mut far: Vec<(Way, Machine)> = Workplaces::open(program, scale, &[], stop)?.machines().collect();
-    let mut found = |one: &Workplace| {
-        let at = far.iter().position(|(way, _)| *way == one.by);
-        at.map_or_else(|| survey(&[]), |at| far.swap_remove(at).1)
-    };
-    Ok(scale.workplaces.iter().map(|one| (one.clone(), found(one))).collect())
 }
 
 /// The ssh of a way that leads through it.
