@@ -1,7 +1,10 @@
 //! The system of a run: the product under test in its variants, and what stands behind it.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use genkai_engine::StopFlag;
@@ -11,8 +14,10 @@ use genkai_model::load::{Load, Request};
 use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{Machine, online};
+use genkai_place::endpoint::{self, Endpoint};
+use genkai_place::usage::Tree;
 use genkai_place::{machine, port};
-use genkai_targets::behind::Behind;
+use genkai_targets::behind::{Behind, with_twin};
 use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared};
 use genkai_targets::{catalog, command, cores, embedded};
 
@@ -21,6 +26,10 @@ use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
 use crate::pinning;
+
+/// Between two looks at where servers have connections to, and looks until it is asked again which processes there are.
+const BETWEEN: Duration = Duration::from_millis(3);
+const LOOKS: u32 = 50;
 
 /// How sides share the cores.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -123,25 +132,51 @@ fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
     cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
-/// What the load's request costs those behind the product when nothing else is asked. None where it cannot be asked.
+/// What the load's request costs those behind the product when nothing else is asked (none where it cannot be asked), and where they go with
+/// it themselves.
 fn through(
     product: &dyn Prepared,
     load: &Load,
     cpus: Option<&[usize]>,
     behind: &Behind,
-) -> Result<Option<Cost>, LabError> {
+) -> Result<(Option<Cost>, BTreeSet<Endpoint>), LabError> {
     let running = product.start(cpus)?;
+    let firsts = behind.firsts().into_iter().chain(running.beside()).collect();
     // What it takes to get warm (pages are compiled, connections are made) is no cost of a request.
-    let warm = first::took(load, running.address());
-    let before = behind.processor();
+    let (warm, beyond) = watched(firsts, || first::took(load, running.address()));
+    let used = || behind.processor() + running.processor();
+    let before = used();
     let took = warm.and_then(|_| first::took(load, running.address()));
-    let processor = behind.processor().saturating_sub(before);
+    let processor = used().saturating_sub(before);
     running.stop();
     let cost = |took: Vec<Duration>| {
         let service = took.iter().min().copied()?;
         Some(Cost { service, processor: processor / took.len() as u32, cores: online() })
     };
-    Ok(took.and_then(cost))
+    Ok((took.and_then(cost), beyond))
+}
+
+/// What is done, and where the processes that these began have connections to meanwhile.
+fn watched<T>(firsts: Vec<u32>, what: impl FnOnce() -> T) -> (T, BTreeSet<Endpoint>) {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut seen = BTreeSet::new();
+            while !over.load(Ordering::Relaxed) {
+                let trees = firsts.iter().flat_map(|first| Tree::new(*first).sample().processes);
+                let all: Vec<u32> = trees.map(|one| one.pid).collect();
+                // Who is asked for a moment only is met in one look of many.
+                for _ in 0..LOOKS {
+                    seen.extend(endpoint::reached(&all));
+                    thread::sleep(BETWEEN);
+                }
+            }
+            seen
+        });
+        let done = what();
+        over.store(true, Ordering::Relaxed);
+        (done, watch.join().unwrap_or_default())
+    })
 }
 
 /// Cores the servers have.
@@ -162,6 +197,8 @@ pub struct System {
     request: Request,
     /// What the product itself answered that with before any load.
     pub answered: Option<OwnAnswer>,
+    /// What was made of the pool behind the product, where there is one: a sentence.
+    stacked: Option<String>,
     variants: u32,
 }
 
@@ -176,15 +213,24 @@ impl System {
         let baseline = prepare(&plan.system, &plan.load, backend.address(), folder.private("baseline")?)?;
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
-        backend.meet(&baseline.behind(), &Machine::of(&environment), environment.memory);
-        if let Some(behind) = backend.behind().filter(|behind| behind.has_workers())
-            && let Some(cost) = through(&*baseline, &plan.load, cpus.as_deref(), behind)?
-        {
-            behind.costs(cost);
+        let machine = Machine::of(&environment);
+        let (mut baseline, stacked) = match backend {
+            Backend::Kept(..) => with_twin(baseline, &machine, environment.memory, &folder.private("stack")?),
+            _ => (baseline, None),
+        };
+        backend.meet(&baseline.behind(), &machine, environment.memory);
+        let behind = backend.behind();
+        if let Some(behind) = behind.filter(|behind| baseline.has_workers() || behind.has_workers()) {
+            let (cost, beyond) = through(&*baseline, &plan.load, cpus.as_deref(), behind)?;
+            if let Some(cost) = cost {
+                baseline.costs(cost);
+                behind.costs(cost);
+            }
+            behind.beyond(&beyond, &machine, environment.memory);
         }
         let alone = first::unloaded(&plan.load, &backend);
         let request = plan.load.request.clone();
-        Ok(System { baseline, backend, cpus, environment, alone, request, answered: None, variants: 0 })
+        Ok(System { baseline, backend, cpus, environment, alone, request, answered: None, stacked, variants: 0 })
     }
 
     /// The product as the plan has it.
@@ -195,6 +241,11 @@ impl System {
     /// The machine and the programs used.
     pub fn environment(&self) -> &Environment {
         &self.environment
+    }
+
+    /// Who stands behind the product, where genkai did not start it: a sentence each.
+    pub fn told(&self) -> Vec<String> {
+        self.backend.told().into_iter().chain(self.stacked.clone()).collect()
     }
 
     /// Cores of the servers.

@@ -211,7 +211,7 @@ impl Run<'_, '_, '_> {
         let mut load = Load { transport, ..trial::shape(&self.job.plan.load, what) };
         load.addresses = vec![address];
         if self.recorder.record().trials.is_empty() {
-            for text in self.system.backend.told() {
+            for text in self.system.told() {
                 self.recorder.note(None, BEHIND, format!("behind {}: {text}", self.job.plan.system.product))?;
             }
         }
