@@ -86,6 +86,9 @@ fn a_pool_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
         "{}",
         run.story()
     );
+    // A child writes more than its stack, and nothing stands behind it that anybody knows of.
+    let price = verdict.proposal[0].price.unwrap_or_else(|| panic!("no price: {}", run.story()));
+    assert!(price.memory.process.is_some_and(|bytes| bytes > 8192.0) && price.behind.is_none(), "{price:?}");
     let noted = noted(&run);
     assert!(noted.len() == 1 && noted[0].contains("php-fpm's pool www"), "{noted:?}");
     // Not one request of all this has come to the user's own pool.
