@@ -30,6 +30,7 @@ mod load;
 mod order;
 mod others;
 mod predictions;
+mod price;
 mod proof;
 mod quoted;
 mod rooms;

@@ -15,19 +15,20 @@ use harness::recorded::{copy, judged, read, records};
 use harness::{finish, genkai};
 
 /// Words that are plainer today, wherever they stood then: (then, now).
-const REWORDED: [(&str, &str); 32] = [
-    // What a request takes of it is often a setting.
+const REWORDED: [(&str, &str); 33] = [
+    // What a request takes of it is often a setting: that there is no more of it is no reason to change nothing.
+    ("No: processor time is the limit", "Cannot tell: processor time is the limit"),
     (
         ", and no nginx setting gives more of it.",
-        ": no nginx setting gives more of it, though some decide how much of it a request takes (compression, TLS).",
+        ": no nginx setting gives more of it here, and whether one would make a request take less of it was not tried.",
     ),
     (
         ", and no apache setting gives more of it.",
-        ": no apache setting gives more of it, though some decide how much of it a request takes (compression, TLS).",
+        ": no apache setting gives more of it here, and whether one would make a request take less of it was not tried.",
     ),
     (
         ", and no haproxy setting gives more of it.",
-        ": no haproxy setting gives more of it, though some decide how much of it a request takes (compression, TLS).",
+        ": no haproxy setting gives more of it here, and whether one would make a request take less of it was not tried.",
     ),
     // Nothing says that they would.
     ("a longer --hold would give other figures", "a longer --hold might give other figures"),
@@ -129,6 +130,11 @@ fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() + 1 && said_first(a) => {
             differences(at, &Value::Array(a[1..].to_vec()), now, lines);
         }
+        // What a change takes of memory was not looked at, and that is said.
+        (Value::Array(a), Value::Array(b)) if at == ".says" && a.len() < b.len() && b.iter().any(unmeasured) => {
+            let others = b.iter().filter(|one| !unmeasured(one)).cloned().collect();
+            differences(at, then, &Value::Array(others), lines);
+        }
         // What waited was told as failed by a timeout.
         (Value::Array(a), Value::Array(b)) if a.len() > b.len() && a.iter().any(waited) => {
             let others = a.iter().filter(|one| !waited(one)).cloned().collect();
@@ -145,6 +151,9 @@ fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
         (Value::Object(then), Value::Null) if then.get("count") == Some(&0.into()) || at.ends_with(".lateness") => {}
         (Value::String(then), Value::String(now)) if *now == unplanned(then) => {}
         (Value::String(then), Value::String(now)) if reworded(&unrated(then)) == *now => {}
+        // Where processor time is the limit, a setting may use it.
+        (Value::String(then), Value::String(now))
+            if at.ends_with("must_change") && (then.as_str(), now.as_str()) == ("no", "cannot_tell") => {}
         // Processor time that other programs used was told as a sign of the cause.
         (Value::String(then), Value::String(now))
             if at.contains(".against[") && (then.as_str(), now.as_str()) == ("explained", "other_programs") => {}
@@ -208,6 +217,11 @@ fn said_first(says: &[Value]) -> bool {
 fn waited(one: &Value) -> bool {
     let timeout = |error: &Value| error["kind"] == "timeout";
     timeout(one) || one["evidence"] == "errors" && one["errors"].as_array().is_some_and(|all| all.iter().all(timeout))
+}
+
+/// Whether this says that memory was not measured.
+fn unmeasured(says: &Value) -> bool {
+    says.as_str().is_some_and(|text| text.ends_with("was not measured, so memory bounds nothing here."))
 }
 
 /// Whether the end of an interval moved outwards.

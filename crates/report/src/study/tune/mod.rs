@@ -9,6 +9,7 @@ mod flows;
 mod limits;
 mod load;
 mod measures;
+mod price;
 mod proof;
 mod terminal;
 mod tracks;
@@ -37,6 +38,8 @@ pub enum About {
     Test,
     /// Before against after.
     Proof,
+    /// What the change takes.
+    Price,
     /// The figures of a load that held.
     Held,
     /// What breaks next, and where.
@@ -55,6 +58,7 @@ impl About {
             About::Broke => "What broke",
             About::Test => "Tested by",
             About::Proof => "Proof",
+            About::Price => "It takes",
             About::Held => "Measured",
             About::Next => "Next limit",
             About::Sure => "How sure",
@@ -101,6 +105,9 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     }
     for text in proof::proof(context, v) {
         say(About::Proof, Some(text));
+    }
+    for text in price::said(v) {
+        say(About::Price, Some(text));
     }
     say(About::Held, proof::held(context, v));
     say(About::Next, limits::next(context, v));
