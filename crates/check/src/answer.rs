@@ -4,7 +4,7 @@ use genkai_model::limit::Law;
 use serde_json::{Value as Json, json};
 
 use crate::broken::{self, Judged};
-use crate::events::{all_failed, sum};
+use crate::events::failed;
 use crate::expected::Expected;
 use crate::load::Threshold;
 use crate::search::{End, Search, Step, Test};
@@ -59,12 +59,9 @@ impl<'e> Search<'_, 'e> {
         }
     }
 
-    /// Whether more waited at the end of a search's first trial than had ended in it.
-    fn is_unanswered(&self) -> bool {
-        let Some(first) = self.first.filter(|_| self.events.head().text("/plan/study") != "load") else { return false };
-        let ticks = first.trial.ticks();
-        let ended = sum(&ticks, "/ok") + all_failed(&ticks);
-        first.trial.end().is_some_and(|end| ended < end.number("/abandoned"))
+    /// Whether it is a plain load, which is judged by what came.
+    fn is_load(&self) -> bool {
+        self.events.head().text("/plan/study") == "load"
     }
 
     /// What is decided, where `pairing` is what pairs say of what was lifted, and `over` what holds over a whole load.
@@ -77,7 +74,7 @@ impl<'e> Search<'_, 'e> {
             End::Invalid if invalid => json!({ "decided": "invalid" }),
             End::Holds if over == Over::Unjudged => json!({ "decided": "unfinished" }),
             End::Holds if over == Over::Fails => json!({ "decided": "unmoved", "by": { "stop": "unknown" } }),
-            End::Holds if self.is_unanswered() => json!({ "decided": "unanswered" }),
+            End::Holds if !self.is_load() && self.first.is_some_and(is_unanswered) => json!({ "decided": "unanswered" }),
             End::Holds => json!({ "decided": "holds" }),
             End::Prove => json!({ "decided": "carried", "pairs": pairing() }),
             _ if self.is_moved() => json!({ "decided": "moved", "then": self.stop() }),
@@ -146,6 +143,13 @@ impl<'e> Search<'_, 'e> {
         }
         expected.there(format!("/causes/{count}"), false, "no more limits were met", None);
     }
+}
+
+/// Whether none of a trial's requests came to an end, or fewer than were waiting when it ended.
+fn is_unanswered(judged: &Judged<'_>) -> bool {
+    let ended: f64 = judged.trial.ticks().iter().map(|tick| tick.number("/ok") + failed(tick)).sum();
+    let waiting = judged.trial.end().map_or(0.0, |end| end.number("/abandoned"));
+    !judged.asked.tunnels && (ended == 0.0 || ended < waiting)
 }
 
 /// Baselines with their proposals.

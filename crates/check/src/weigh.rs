@@ -396,17 +396,20 @@ impl<'a, 'e> Case<'a, 'e> {
         }
         let slow = limit.symptom.slow;
         let share = match self.condition {
-            Some(Condition::LatencyBelow(..)) => slow.then_some(1.0),
+            Some(Condition::LatencyBelow(q, bound)) => {
+                let bound = bound.at.as_secs_f64();
+                let part = instants::between(&self.ticks(), self.broke, self.certain - 1.0);
+                let seen = merged(&part, "/latency").quantile(q).filter(|seen| *seen >= bound);
+                // Who found a full accept queue came again after a second.
+                let sooner = matches!(limit.law, Law::Backlog { .. }) && seen.is_some_and(|seen| seen < 1.0);
+                let seen = seen.map_or_else(|| json!({ "more_than": bound }), Json::from);
+                let told = (slow && !sooner).then(|| json!({ "evidence": "slow", "seen": seen }));
+                evidence.extend(told.clone());
+                told.map(|_| 1.0)
+            }
             Some(Condition::RateAbove(_)) => share.or(slow.then_some(0.5)),
             _ => share,
         };
-        if let (true, Some(Condition::LatencyBelow(q, bound))) = (slow, self.condition) {
-            let bound = bound.at.as_secs_f64();
-            let part = instants::between(&self.ticks(), self.broke, self.certain - 1.0);
-            let seen = merged(&part, "/latency").quantile(q).filter(|seen| *seen >= bound);
-            let seen = seen.map_or_else(|| json!({ "more_than": bound }), Json::from);
-            evidence.push(json!({ "evidence": "slow", "seen": seen }));
-        }
         (share, evidence)
     }
 

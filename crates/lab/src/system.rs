@@ -132,6 +132,15 @@ fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
     cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
+/// The load with the target by which what stands behind the product is asked. A scenario names its own: none where that is another.
+fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
+    let path = product.forwarded(&load.request.path)?;
+    if load.scenario.is_some() && path != load.request.path {
+        return None;
+    }
+    Some(Load { request: Request { path, ..load.request.clone() }, ..load.clone() })
+}
+
 /// What the load's request costs those behind the product when nothing else is asked (none where it cannot be asked), and where they go with
 /// it themselves.
 fn through(
@@ -195,6 +204,8 @@ pub struct System {
     alone: Vec<Limit>,
     /// The load's request.
     request: Request,
+    /// The load as the backend sees it, without what the product makes of it; none where that is not known.
+    directly: Option<Load>,
     /// What the product itself answered that with before any load.
     pub answered: Option<OwnAnswer>,
     /// What was made of the pool behind the product, where there is one: a sentence.
@@ -228,9 +239,11 @@ impl System {
             }
             behind.beyond(&beyond, &machine, environment.memory);
         }
-        let alone = first::unloaded(&plan.load, &backend);
+        let directly = as_passed_on(&plan.load, &*baseline);
+        let alone = directly.as_ref().map_or_else(Vec::new, |load| first::unloaded(load, &backend));
         let request = plan.load.request.clone();
-        Ok(System { baseline, backend, cpus, environment, alone, request, answered: None, stacked, variants: 0 })
+        let (answered, variants) = (None, 0);
+        Ok(System { baseline, backend, cpus, environment, alone, request, directly, answered, stacked, variants })
     }
 
     /// The product as the plan has it.
@@ -266,7 +279,13 @@ impl System {
     /// Waits until the backend has nothing left to do, for at most so long: by what it tells, or, where it tells nothing, by how fast it
     /// answers. Gives whether it has.
     pub fn drain(&mut self, load: &Load, most: Duration, stop: &StopFlag) -> bool {
+        let load = self.directly.as_ref().unwrap_or(load);
         self.backend.drain(most, stop) && first::rested(load, &self.backend, &self.alone, most, stop)
+    }
+
+    /// The load as the backend sees it; none where that is not known.
+    pub fn directly(&self) -> Option<&Load> {
+        self.directly.as_ref()
     }
 
     /// Every limit of `product` and of what stands behind it.

@@ -1,6 +1,6 @@
 //! Finds, names and proves the limit: asks the analysis what to try next, tries it, until there is an answer.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -74,7 +74,9 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     preview(&job.plan, &job.pin)?;
-    let places = Workplaces::open(&job.place.program, &job.plan.load.scale, job.interrupt)?;
+    let places = Workplaces::open(&job.place.program, &job.plan.load.scale, &[], job.interrupt)?;
+    // The servers are not up yet; they will listen there.
+    places.check(&Load { addresses: vec![(Ipv4Addr::LOCALHOST, 80).into()], ..job.plan.load.clone() })?;
     let mut written = Vec::new();
     let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin);
     let outcome = job.recorded(watcher, start, |system, folder, recorder| {
@@ -120,9 +122,11 @@ impl Run<'_, '_, '_> {
         }
         let why = match backend.alone() {
             Some(address) => {
-                format!("{address} does not answer this load's requests as a backend that can be asked so")
+                format!(
+                    "{address} is not one that genkai can ask with this load's requests, or answers them with failures before any load"
+                )
             }
-            None => "the configuration does not lead to a single TCP address of this machine".to_owned(),
+            None => "genkai knows no single TCP address behind it at which somebody listens on this machine".to_owned(),
         };
         let product = &self.job.plan.system.product;
         let text = format!("the backend was not asked by itself, without {product}: {why}");
@@ -206,7 +210,8 @@ impl Run<'_, '_, '_> {
         transport: Transport,
     ) -> Result<EndReason, LabError> {
         let address = server.address();
-        let mut load = Load { transport, ..trial::shape(&self.job.plan.load, what) };
+        let direct = self.system.directly().filter(|_| what.purpose == Purpose::Direct);
+        let mut load = Load { transport, ..trial::shape(direct.unwrap_or(&self.job.plan.load), what) };
         load.addresses = vec![address];
         if self.recorder.record().trials.is_empty() {
             for text in self.system.told() {
@@ -235,6 +240,7 @@ impl Run<'_, '_, '_> {
         let room = headroom::look(&load.addresses, self.system.environment());
         loop {
             let fitted = headroom::fit(&load, &room);
+            let fitted = fitted.and_then(|load| self.places.check(&load).map(|()| load));
             match &mut load.arrivals {
                 Arrivals::Users { count, .. } if fitted.is_err() && *count > 1 => *count = (*count * 9 / 10).max(1),
                 _ => return fitted,

@@ -120,3 +120,28 @@ fn the_innermost_value_is_in_force() {
     assert_eq!(route.inherited("limit_conn_status")[0].line(), 8);
     assert!(route.inherited("sendfile").is_empty());
 }
+
+#[test]
+fn the_upstream_is_asked_by_the_path_of_proxy_pass() {
+    let config = text(
+        "http { server {
+            location / { proxy_pass http://127.0.0.1:1; } location /app/ { proxy_pass http://127.0.0.1:1/; }
+            location ^~ /b { proxy_pass http://127.0.0.1:1/inner/b; } location = /one { proxy_pass http://127.0.0.1:1/two; }
+            location ~ \\.php$ { proxy_pass http://127.0.0.1:1; } location /v { proxy_pass http://127.0.0.1:1$request_uri; }
+            location /r { rewrite ^/r/(.*)$ /$1 break; proxy_pass http://127.0.0.1:1; }
+        } }",
+    );
+    let cases = [
+        ("/x?y=1", Some("/x?y=1")),
+        ("/app/x?y=1", Some("/x?y=1")),
+        ("/b/c", Some("/inner/b/c")),
+        ("/one", Some("/two")),
+        ("/a.php", Some("/a.php")),
+        ("/v/1", None),
+        ("/r/1", None),
+    ];
+    for (target, asked) in cases {
+        let route = config.route(None, target.split('?').next().unwrap()).unwrap();
+        assert_eq!(route.forwarded(target).as_deref(), asked, "{target}");
+    }
+}

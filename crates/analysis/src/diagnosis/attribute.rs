@@ -14,7 +14,7 @@
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Tick;
-use genkai_model::finding::{Against, Break, Candidate, Evidence};
+use genkai_model::finding::{Against, Break, Candidate, Evidence, Seen};
 use genkai_model::limit::{Law, Limit, Strength};
 use genkai_model::objective::Condition;
 use genkai_model::record::Trial;
@@ -26,6 +26,9 @@ use super::signs::{self, Seconds};
 use super::{onset, silence, unloaded};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE};
 
+/// How late a connection is at least that found no room to wait: it is tried again then, seconds (RFC 6298 section 2.1; Linux
+/// `TCP_TIMEOUT_INIT`).
+const TRIED_AGAIN: f64 = 1.0;
 /// The least share of the errors that a limit must explain.
 const SHARE: f64 = 0.05;
 /// Ramps shorter than this (seconds) put the whole load on at once: the level at the break says nothing of the place.
@@ -219,15 +222,22 @@ fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
     let errors = (share >= SHARE).then_some(share);
     let share = match onset::condition(broke) {
         Some(Condition::LatencyBelow(..)) => {
-            if limit.symptom.slow {
+            let slow = limit.symptom.slow && !is_sooner_than_its_queue(limit, broke.seen);
+            if slow {
                 evidence.push(Evidence::Slow { seen: broke.seen });
             }
-            limit.symptom.slow.then_some(1.0)
+            slow.then_some(1.0)
         }
         Some(Condition::RateAbove(_)) => errors.or(limit.symptom.slow.then_some(0.5)),
         _ => errors,
     };
     (share, evidence)
+}
+
+/// Whether responses came sooner than a connection that a full queue had no room for is tried again: those who wait in a queue wait for who
+/// serves it, and a longer one makes nobody faster.
+fn is_sooner_than_its_queue(limit: &Limit, seen: Seen) -> bool {
+    matches!(limit.law, Law::Backlog { .. }) && matches!(seen, Seen::Measured(seen) if seen < TRIED_AGAIN)
 }
 
 /// What a client sees without TLS of what ends a handshake of it: what becomes of a connection is the same before and after.

@@ -11,6 +11,7 @@ use crate::diagnosis;
 use crate::proof::{self, Trials};
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
+use crate::window::Tally;
 
 /// The same for a plain load: what does not hold over the whole of it has failed, even if nothing broke for long. What nothing came to be
 /// judged by has neither held nor failed.
@@ -39,19 +40,19 @@ pub(crate) fn of(state: Option<&SearchState<'_>>, trials: &Trials<'_>) -> Decisi
         Phase::NeedBreak => Decision::Unfinished,
         Phase::Cut if !broken => Decision::Unfinished,
         Phase::Invalid if !first.client.finding.valid => Decision::Invalid,
-        Phase::Holds if is_unanswered(first.trial, state.plan) => Decision::Unanswered,
+        Phase::Holds if is_unanswered(first, state.plan) => Decision::Unanswered,
         Phase::Holds => Decision::Holds,
         Phase::Prove => Decision::Carried { pairs: pairing(state, trials) },
         phase => stopped(state, stop(state, phase)),
     }
 }
 
-/// Whether too little came back to say that anything held: fewer requests ended than still waited at the end. A plain load is judged by what
-/// came, condition by condition.
-fn is_unanswered(trial: &Trial, plan: &Plan) -> bool {
-    let ended: u64 = trial.ticks.iter().map(|tick| tick.ok + tick.errors.iter().map(|e| e.count).sum::<u64>()).sum();
-    let waiting = trial.ended.as_ref().map_or(0, |end| end.abandoned);
-    plan.study != Study::Load && ended < waiting
+/// Whether too little came back to say that anything held: no request was answered or failed, or fewer than still waited at the end.
+/// (WebSockets that stay open have none.) A plain load is judged by what came, condition by condition.
+fn is_unanswered(judged: &JudgedTrial<'_>, plan: &Plan) -> bool {
+    let ended = Tally::of(&judged.trial.ticks).finished();
+    let waiting = judged.trial.ended.as_ref().map_or(0, |end| end.abandoned);
+    plan.study != Study::Load && !judged.demand.tunnels && (ended == 0 || ended < waiting)
 }
 
 fn stopped(state: &SearchState<'_>, stop: Stop) -> Decision {

@@ -2,7 +2,7 @@
 
 use genkai_model::event::{EndReason, Purpose, Tick};
 use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
-use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit};
+use genkai_model::limit::{Law, Limit};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
 
@@ -101,6 +101,8 @@ fn no_headroom(state: &SearchState<'_>, first: &JudgedTrial<'_>, said: &[Caveat]
     };
     let near = capacity::forecast(&first.trial.limits.limits, &first.demand)
         .into_iter()
+        // What a part takes by itself was measured, and the objective held with it.
+        .filter(|f| !matches!(f.limit.law, Law::Delay { .. }))
         .filter(|f| f.bites.is_some_and(|at| at < state.goal()) && !named(&f.limit.id));
     near.filter_map(|f| {
         let predicted = attempt::levels(&f.predicted, &first.demand)?;
@@ -141,7 +143,11 @@ fn bore(state: &SearchState<'_>) -> Option<Caveat> {
     if !direct.client.finding.valid {
         return Some(Caveat::DirectInvalid { trial });
     }
-    if direct.crowded().is_some() || step.untested().is_some_and(|w| w.forecast.limit.id == BACKEND_BY_ITSELF) {
+    if direct.crowded().is_some() {
+        return None;
+    }
+    // Where the backend is what is named, it is so by another way: nobody times it when it is asked directly.
+    if step.untested().is_some_and(|w| answer::is_backend(w.forecast.limit, &state.plan.system.product)) {
         return None;
     }
     let (level, through) = (direct.held_to(), step.at.broke.as_ref()?.level);

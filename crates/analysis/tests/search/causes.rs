@@ -234,7 +234,8 @@ fn a_stray_drop_is_not_a_full_queue() {
     assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::CpuIsLimit));
     assert_eq!(v.causes[0].limit.id, "proxy.cores");
     let backlog = &v.causes[0].others[0];
-    assert_eq!((backlog.against.as_slice(), backlog.evidence.len()), (&[Against::WrongPlace][..], 2), "{backlog:?}");
+    // Nor are responses late by the second after which a dropped connection is tried again.
+    assert_eq!(backlog.against, [Against::WrongSymptom, Against::WrongPlace], "{backlog:?}");
 }
 
 #[test]
@@ -297,4 +298,26 @@ fn what_a_server_says_once_counts_while_the_load_is_no_lower() {
     assert!(first.broke.at > 2.5, "the line is older than the window: {}", first.broke.at);
     let Some(Evidence::Log { at, strength, .. }) = first.evidence.first() else { panic!("{:?}", first.evidence) };
     assert!(*at < first.broke.at - 1.0 && *strength == Strength::Supports, "an older line says less");
+}
+
+#[test]
+fn a_full_accept_queue_is_no_cause_of_responses_that_come_sooner_than_a_connection_is_tried_again() {
+    let world = |late: f64| World {
+        plan: plan(users(100, 10.0), "p95 < 300ms"),
+        settings: settings(&[]),
+        limits: Box::new(|_| {
+            let full = vec![reached("backend.queued", 4.0, Strength::Decisive)];
+            vec![behind(limit("backlog", 5.0, Law::Backlog { value: 5.0 }, full, &[], true))]
+        }),
+        behaviour: Box::new(move |m| {
+            let full = m.level > 20.0;
+            let mut seen = Seen::closed(m.level, if full { late } else { 0.05 });
+            seen.gauges = vec![("backend.queued", if full { 5.0 } else { 0.0 })];
+            seen
+        }),
+    };
+    let v = verdict(&world(0.5).run());
+    assert_eq!((v.because(), v.causes.len()), (Because::NoCauseFound, 0));
+    let v = verdict(&world(1.3).run());
+    assert_eq!((v.because(), v.causes[0].limit.id.as_str()), (Because::BackendIsLimit, "backend.backlog"));
 }

@@ -160,3 +160,55 @@ fn a_test_that_other_programs_crowd_refutes_nothing() {
 fn is_of_others(caveat: &Caveat) -> bool {
     matches!(caveat, Caveat::OtherPrograms { .. })
 }
+
+#[test]
+fn a_backend_that_is_named_is_not_told_as_what_bore_more_where_nobody_timed_it() {
+    let slow = |_: &_| {
+        let timed_out = vec![said("timed_out", Strength::Consistent)];
+        vec![behind(limit("slow", 0.3, Law::Unknown, timed_out, &[ErrorKind::Status504], true)), by_itself()]
+    };
+    let world = World {
+        plan: plan(users(40, 10.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(slow),
+        behaviour: Box::new(|m| {
+            let ends = m.purpose != Purpose::Direct && m.level > 20.0;
+            let mut seen = failing(m.level, &[(ErrorKind::Status504, if ends { 0.5 } else { 0.0 })]);
+            seen.logs = if ends { vec![("timed_out", 5)] } else { Vec::new() };
+            seen
+        }),
+    };
+    let v = verdict(&world.run());
+    assert_eq!((v.because(), v.causes[0].limit.id.as_str()), (Because::BackendIsLimit, "backend.slow"));
+    assert!(v.trials.iter().any(|t| t.purpose == Purpose::Direct && t.broke.is_none()), "it was asked, and held");
+    assert!(!v.caveats.iter().any(|c| matches!(c, Caveat::BackendBore { .. })), "{:?}", v.caveats);
+}
+
+#[test]
+fn what_a_part_takes_alone_is_no_prediction_of_where_a_load_that_held_breaks() {
+    let world = World {
+        plan: plan(users(40, 10.0), "p95 < 300ms"),
+        settings: settings(&[]),
+        // Half a second alone, and nobody waits for it: a cache stands before it.
+        limits: Box::new(|_| {
+            let law = Law::Delay { time: "500ms".parse().unwrap() };
+            vec![behind(limit("alone", 0.5, law, Vec::new(), &[], true))]
+        }),
+        behaviour: Box::new(|m| Seen::closed(m.level, 0.02)),
+    };
+    let v = verdict(&world.run());
+    assert_eq!((v.outcome(), v.caveats.len()), (Outcome::Holds, 0), "{:?}", v.caveats);
+}
+
+#[test]
+fn a_load_of_which_no_request_was_answered_has_not_held() {
+    let world = World {
+        plan: plan(users(20, 10.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(|_| vec![slots(4096.0)]),
+        behaviour: Box::new(|m| Seen { ok: 0.0, waiting: Some((0.1, 0)), ..Seen::closed(m.level, 10.0) }),
+    };
+    let v = verdict(&world.run());
+    assert_eq!((v.outcome(), v.must_change(), v.trials[0].finished), (Outcome::Unfinished, Answer::CannotTell, 0));
+    assert_eq!((v.causes.len(), v.because()), (0, Because::Unanswered));
+}

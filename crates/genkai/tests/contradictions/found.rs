@@ -251,7 +251,21 @@ fn proof(v: &Verdict, said: &str) -> Vec<String> {
         };
         all.push(if_(!fits, || format!("{pairs:?} beside {call:?}, proposal failed {failed}, baseline held {held}")));
     }
+    let again = |c: &Cause| c.counterfactual.as_ref().is_some_and(|test| test.observed.is_some());
+    let confirmed = v.causes.iter().filter(|c| c.confidence == Confidence::Proved).collect::<Vec<_>>();
+    all.push(if_(said.contains("moved the break as its formula says") && !confirmed.iter().any(|c| again(c)), || {
+        "it moved, and was not seen again".to_owned()
+    }));
     let Some(p) = &v.proof else { return all.into_iter().flatten().collect() };
+    let none = if p.judged.as_ref().is_some_and(|j| j.condition.starts_with('p') || j.condition.starts_with("rate")) {
+        1.0
+    } else {
+        0.0
+    };
+    let vague = p.decided.effect.is_some_and(|e| e.interval.low < none && none < e.interval.high);
+    all.push(if_(vague && p.decided.by == Rule::Separation && said.contains(": better, "), || {
+        "better, with an interval that includes no effect".to_owned()
+    }));
     let ratio =
         p.judged.as_ref().and_then(|j| j.condition.parse::<Objective>().ok()).and_then(|o| o.0.first().copied());
     let ratio = matches!(ratio, Some(Condition::LatencyBelow(..) | Condition::RateAbove(_)));
@@ -312,6 +326,12 @@ fn caveat(record: &Record, v: &Verdict, c: &Caveat) -> Option<String> {
         Caveat::ProposalFailedInProof => if_(v.decision() == Decision::Carried { pairs: Pairing::Enough }, || {
             "a proposal failed, and the change is enough".to_owned()
         }),
+        Caveat::BackendBore { .. } if matches!(v.decision(), Decision::Unmoved { by: Stop::Backend { .. } }) => {
+            Some("the backend is the limit, and is told as what bore more or broke otherwise".to_owned())
+        }
+        Caveat::NoHeadroom { predicted, .. } if predicted.high < 1.0 => {
+            Some("it held, and is told to break without any load".to_owned())
+        }
         Caveat::BackendBore { trial: number, longer: true, .. } => {
             let errors = v.trials.iter().find_map(|t| condition(t.broke.as_ref()?));
             let [own, first] = [*number, 1].map(|n| trial(record, n).map(|t| Tally::of(&t.ticks).failed_fraction()));

@@ -146,6 +146,10 @@ impl Product for Apache {
         upstream.map_or_else(|| handlers(of.config()), |upstream| upstream.behind)
     }
 
+    fn forwarded(of: &Variant<Self>, target: &str) -> Option<String> {
+        Route::find(of.config(), of.requests())?.forwarded(of.config(), target)
+    }
+
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
         let route = Route::find(config, requests)?;
         let shown =

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+mod forwarded;
 pub(super) mod rewrite;
 
 use super::config::{Config, Found};

@@ -16,7 +16,7 @@ use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, features};
 use super::limits::{self, Facts};
 use super::private::{self, Private};
-use super::route::{Bind, Route, binds};
+use super::route::{Bind, Route, binds, moves};
 use super::settings::render;
 use super::{CALLED, LOG};
 use crate::error::TargetError;
@@ -128,6 +128,11 @@ impl Product for Haproxy {
     fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {
         let machine = of.machine(&Environment::default());
         Facts::of(of.config(), Some(&copy.running), of.requests(), &machine, 0).behind
+    }
+
+    fn forwarded(of: &Variant<Self>, target: &str) -> Option<String> {
+        // A rule that gives another path holds for some requests, and which is not asked here.
+        (!of.config().found().iter().any(moves)).then(|| target.to_owned())
     }
 
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {

@@ -11,7 +11,7 @@ use super::config::{Config, Found, Section};
 use super::proxy::{self, Mode, Server, giving, is_off};
 use crate::files::Requests;
 use asked::Asked;
-pub(super) use rules::final_action;
+pub(super) use rules::{final_action, moves};
 
 /// Where a `bind` or a `server` is: configuration manual 11.1.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -159,6 +159,10 @@ impl Product for Nginx {
         })
     }
 
+    fn forwarded(of: &Variant<Self>, target: &str) -> Option<String> {
+        of.config().route_of(of.requests())?.forwarded(target)
+    }
+
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
         let route = config.route_of(requests)?;
         let listen = route.listen.as_ref().filter(|listen| listen.ssl)?;

@@ -109,6 +109,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
         Vec::new()
     }
 
+    /// The target by which what stands behind it is asked where it is asked for this one; none where that is not known.
+    fn forwarded(_of: &Variant<Self>, target: &str) -> Option<String> {
+        Some(target.to_owned())
+    }
+
     /// The user's certificate that its listener for those requests shows; none: it wants no TLS, or a copy shows it as it is. Copies
     /// show another, made for the same names with a key of the same kind ([`Conditions::tls`]).
     fn certificate(_config: &Self::Config, _requests: &Requests) -> Option<Certificate> {
@@ -435,6 +440,10 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn behind(&self) -> Vec<Endpoint> {
         P::behind(&self.variant, &self.copy)
+    }
+
+    fn forwarded(&self, target: &str) -> Option<String> {
+        P::forwarded(&self.variant, target)
     }
 
     fn transport(&self) -> Transport {

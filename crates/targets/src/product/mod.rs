@@ -112,6 +112,12 @@ pub trait Prepared {
         Vec::new()
     }
 
+    /// The target by which what stands behind it is asked where it is asked for this one, as its configuration says. None where that is
+    /// not known.
+    fn forwarded(&self, target: &str) -> Option<String> {
+        Some(target.to_owned())
+    }
+
     /// Whether workers run with it, of which the time of a request makes a rate.
     fn has_workers(&self) -> bool {
         false

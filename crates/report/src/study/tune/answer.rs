@@ -19,11 +19,7 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
             client::reasons(&v.client)
         ),
         Decision::Unfinished => ended_early(context, v),
-        Decision::Unanswered => format!(
-            "Cannot tell: fewer requests were answered than still waited for an answer at the end, so nothing says that {} held{}.",
-            quoted(&context.objective()),
-            at_asked(context)
-        ),
+        Decision::Unanswered => unanswered(context, v),
         Decision::Unmoved { .. } if v.load.is_some() => {
             format!("Failed: {} did not hold{}.", quoted(&context.objective()), at_asked(context))
         }
@@ -60,6 +56,16 @@ fn held(context: Context<'_>, v: &Verdict) -> String {
         .or(told)
         .map_or_else(String::new, |waits| format!("; but {waits}, and no condition on latency judges that"));
     format!("No change needed: {objective} held{}{waits}.", at_asked(context))
+}
+
+/// That too little came back.
+fn unanswered(context: Context<'_>, v: &Verdict) -> String {
+    let few = match v.trials.first() {
+        Some(trial) if trial.finished > 0 => "fewer requests were answered than still waited at the end",
+        _ => "no request was answered",
+    };
+    let (objective, at) = (quoted(&context.objective()), at_asked(context));
+    format!("Cannot tell: {few}, so there is nothing by which {objective} could be judged{at}.")
 }
 
 /// That the run ended before an answer.

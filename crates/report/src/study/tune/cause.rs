@@ -371,7 +371,7 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
 /// Where a break came that is not where the next limit was predicted: before it, where another limit stands, or beyond.
 fn off(context: Context<'_>, c: &Counterfactual, after: &Break) -> String {
     let (Some(range), Some(predicted)) = (c.predicted, predicted(context, c)) else {
-        return "; no further limit was predicted within the load sent".to_owned();
+        return String::new();
     };
     let at = if c.scale == Scale::Clients { after.in_flight } else { after.level };
     match () {
@@ -385,7 +385,7 @@ fn off(context: Context<'_>, c: &Counterfactual, after: &Break) -> String {
 
 fn held(context: Context<'_>, cause: &Cause, c: &Counterfactual, change: &str) -> String {
     let where_next = match (predicted(context, c), c.moved) {
-        (None, _) => " No further limit was predicted within the load sent.".to_owned(),
+        (None, _) => String::new(),
         (Some(next), Moved::Elsewhere) => {
             format!(" That is beyond where the formula puts the next limit ({next}).")
         }

@@ -155,9 +155,17 @@ fn causes(v: &Verdict) -> Vec<String> {
         true => {
             "The cause is confirmed: changing that setting alone moved the break, but not to where the formula puts it."
         }
+        false if !confirmed.iter().any(|c| is_seen_again(c)) => {
+            "The cause is confirmed: changing that setting alone removed the break."
+        }
         false => "The cause is confirmed: changing that setting alone moved the break as its formula says.",
     });
     moved.map(str::to_owned).into_iter().chain(open.map(|c| untested(who, c))).collect()
+}
+
+/// Whether there was a break with it changed, too.
+fn is_seen_again(cause: &Cause) -> bool {
+    cause.counterfactual.as_ref().is_some_and(|c| c.observed.is_some())
 }
 
 fn elsewhere(cause: &Cause) -> bool {
@@ -209,8 +217,8 @@ fn decided(context: Context<'_>, p: &Proof) -> String {
     format!("Over {pairs} ({}), {judged}: {call}{size}.{why}", clean::line(&p.order))
 }
 
-/// Whether the figure of the violated condition itself became what the pairs are called: where the objective as a whole decides, it need
-/// not have.
+/// Whether the figure of the violated condition itself certainly became what the pairs are called: where the objective as a whole decides, it
+/// need not have.
 fn agrees(p: &Proof) -> bool {
     let condition = p.judged.as_ref().and_then(|j| condition(&j.condition));
     let (same, more_is_better) = match condition {
@@ -218,8 +226,10 @@ fn agrees(p: &Proof) -> bool {
         Some(Condition::LatencyBelow(..)) => (1.0, false),
         _ => (0.0, false),
     };
-    let better = |value: f64| if more_is_better { value >= same } else { value <= same };
-    p.decided.by == Rule::Interval || p.decided.effect.is_none_or(|effect| better(effect.value))
+    // The end of its interval that is nearest to no effect.
+    let nearest = |effect: Estimate| if more_is_better { effect.interval.low } else { effect.interval.high };
+    let better = |end: f64| if more_is_better { end > same } else { end < same };
+    p.decided.by == Rule::Interval || p.decided.effect.is_none_or(|effect| better(nearest(effect)))
 }
 
 /// What the figure of the violated condition is called.

@@ -64,6 +64,12 @@ pub(in crate::haproxy) fn final_action(rule: &Found) -> Option<(&str, usize)> {
     ENDS.contains(&action).then_some((action, words))
 }
 
+/// Whether a rule gives requests another path or query.
+pub(in crate::haproxy) fn moves(rule: &Found) -> bool {
+    let action = rule.arg(0).and_then(|action| action.split(['(', ',']).next()).unwrap_or_default();
+    rule.is("http-request") && (MOVES.contains(&action) || action == "set-query")
+}
+
 /// Whether a rule redirects to `https://` under the same name.
 pub(super) fn to_tls(rule: &Found, host: &str) -> bool {
     let Some(("redirect", words)) = final_action(rule) else { return false };

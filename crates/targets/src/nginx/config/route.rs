@@ -101,6 +101,32 @@ impl<'a> Route<'a> {
         first(self.around(chain), name)
     }
 
+    /// The target by which the upstream is asked where nginx is asked for this one: `proxy_pass` with a path puts that in the place of the
+    /// location's (ngx_http_proxy_module.c: ngx_http_proxy_create_request). None where the configuration does not tell.
+    pub fn forwarded(&self, target: &str) -> Option<String> {
+        let ways = self.ways.iter().filter_map(|way| Some((way, way.pass()?)));
+        let mut all = ways.map(|(way, pass)| self.passed_on(way, &pass, target));
+        let first = all.next().flatten()?;
+        all.all(|other| other.as_ref() == Some(&first)).then_some(first)
+    }
+
+    fn passed_on(&self, way: &Way<'a>, pass: &Pass<'a>, target: &str) -> Option<String> {
+        let rewrites = |chain: &[Found<'a>]| !self.inherited_at(chain, "rewrite").is_empty();
+        let written = pass.found.arg(0).unwrap_or_default();
+        if rewrites(&way.entry) || rewrites(&way.handler) || written.contains('$') {
+            return None;
+        }
+        if pass.rest.is_empty() {
+            return Some(target.to_owned());
+        }
+        let location = way.handler.iter().rev().find(|block| block.directive.is("location"))?;
+        let path = target.split('?').next().unwrap_or_default();
+        // `= /x` and `=/x` are the same.
+        let written = location.args().concat();
+        let name = ["=", "^~"].iter().find_map(|sign| written.strip_prefix(sign)).unwrap_or(&written);
+        path.starts_with(name).then(|| format!("{}{}", pass.rest, &target[name.len()..]))
+    }
+
     /// The `*_pass` that answers; none for files and `return`.
     pub fn pass(&self) -> Option<Pass<'a>> {
         self.ways[0].pass()

@@ -29,6 +29,8 @@ pub mod signature {
     pub const DESCRIPTORS_MACHINE: &str = "nginx.descriptors.machine";
     /// The upstream refused the connection (error 111).
     pub const UPSTREAM_REFUSED: &str = "nginx.upstream.refused";
+    /// The upstream cannot be connected to: no such socket, no permission, no route (errors 2, 13, 101, 113).
+    pub const UPSTREAM_UNREACHABLE: &str = "nginx.upstream.unreachable";
     /// Every upstream server is marked down, or at its `max_conns`.
     pub const UPSTREAM_NONE_LIVE: &str = "nginx.upstream.none_live";
     /// No local port left towards the upstream (error 99).
@@ -86,6 +88,8 @@ const KNOWN: &[(&str, &str)] = &[
     (signature::DESCRIPTORS_MACHINE, r#"^[a-z_0-9]+\((?:"[^"]*")?\)(?: "[^"]*")? failed \(23: "#),
     // src/event/ngx_event_connect.c and src/http/ngx_http_upstream.c, ngx_http_upstream_test_connect
     (signature::UPSTREAM_REFUSED, r"^connect\(\)(?: to \S+)? failed \(111: "),
+    // EACCES, ENOENT (Unix sockets), ENETUNREACH, EHOSTUNREACH
+    (signature::UPSTREAM_UNREACHABLE, r"^connect\(\)(?: to \S+)? failed \((?:13|2|101|113): "),
     (signature::UPSTREAM_PORTS, r"^(?:connect\(\)(?: to \S+)?|bind\(\S+\)) failed \((?:99|98): "),
     (signature::UPSTREAM_QUEUE_FULL, r"^connect\(\) to unix:\S* failed \(11: "),
     // src/http/ngx_http_upstream.c, ngx_http_upstream_connect

@@ -14,7 +14,7 @@ use crate::settings::SourcedValue;
 
 /// Every limit of the upstream side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
-    let mut all = vec![refusing(upstream), silent(facts), head_buffer(facts)];
+    let mut all = vec![refusing(upstream), unreachable(upstream), silent(facts), head_buffer(facts)];
     all.extend(queue(upstream));
     all.extend(facts.upgrades.then(|| idle(facts)));
     all.extend(ports(facts, upstream));
@@ -32,7 +32,22 @@ fn refusing(upstream: &Upstream) -> Limit {
             log(signature::UPSTREAM_REFUSED, Strength::Decisive),
             log(signature::UPSTREAM_CLOSED, Strength::Decisive),
         ],
+        symptom: super::refusal(&upstream.refusal),
         ..backend::refusing("nginx.upstream", "(upstream)", &upstream.name)
+    }
+}
+
+/// The address is none that nginx can connect to. Whether that is wrong, or nobody made the socket, is not seen from outside.
+fn unreachable(upstream: &Upstream) -> Limit {
+    Limit {
+        caps: "nginx cannot connect to it: there is no such socket, nginx may not open it, or no route leads there"
+            .to_owned(),
+        formula: "a connect that fails at once is answered with 502".to_owned(),
+        source: "unix(7), connect(2): ENOENT, EACCES, ENETUNREACH, EHOSTUNREACH; nginx src/event/ngx_event_connect.c"
+            .to_owned(),
+        signatures: vec![log(signature::UPSTREAM_UNREACHABLE, Strength::Decisive)],
+        symptom: super::refusal(&upstream.refusal),
+        ..valued("nginx.upstream.address", "nginx", "address of the upstream", &upstream.name)
     }
 }
 
@@ -49,7 +64,7 @@ fn queue(upstream: &Upstream) -> Option<Limit> {
             "Linux net/unix/af_unix.c: unix_stream_connect (sk_max_ack_backlog); nginx src/event/ngx_event_connect.c"
                 .to_owned(),
         signatures: vec![log(signature::UPSTREAM_QUEUE_FULL, Strength::Decisive)],
-        symptom: errors(&[ErrorKind::Status502]),
+        symptom: super::refusal(&upstream.refusal),
         ..valued("nginx.upstream.backlog", "backend", "listen backlog of the upstream", &upstream.name)
     })
 }

@@ -42,6 +42,16 @@ const SEEN: &[(&str, &str, Option<&str>)] = &[
         Some(signature::UPSTREAM_REFUSED),
     ),
     (
+        "2026/11/21 11:00:00 [crit] 9#9: *7 connect() to unix:/run/a.sock failed (13: Permission denied) while connecting to upstream, client: 127.0.0.1",
+        "crit",
+        Some(signature::UPSTREAM_UNREACHABLE),
+    ),
+    (
+        "2026/11/21 11:00:00 [crit] 9#9: *7 connect() to unix:/run/a.sock failed (2: No such file or directory) while connecting to upstream, client: 127.0.0.1",
+        "crit",
+        Some(signature::UPSTREAM_UNREACHABLE),
+    ),
+    (
         "2026/11/21 11:00:00 [error] 9#9: *8 no live upstreams while connecting to upstream, client: 127.0.0.1",
         "error",
         Some(signature::UPSTREAM_NONE_LIVE),
