@@ -29,6 +29,8 @@ pub enum Decision {
         /// What stops the load then.
         then: Stop,
     },
+    /// It failed, and what is known is a set of directives: without them it does not fail so, with them it does.
+    Bisected,
     /// The changes carried the load asked for in the search.
     Carried {
         /// What pairs of baseline and proposal say of them.
@@ -117,7 +119,9 @@ impl Decision {
             Decision::Invalid => Outcome::Invalid,
             Decision::Unfinished => Outcome::Unfinished,
             Decision::Unmoved { by: Stop::OtherPrograms } => Outcome::Invalid,
-            Decision::Unmoved { .. } | Decision::Moved { .. } | Decision::Carried { .. } => Outcome::Fails,
+            Decision::Unmoved { .. } | Decision::Moved { .. } | Decision::Bisected | Decision::Carried { .. } => {
+                Outcome::Fails
+            }
         }
     }
 
@@ -127,7 +131,9 @@ impl Decision {
             Decision::Holds => Answer::No,
             Decision::Unmoved { by: Stop::Backend { likely: true } | Stop::Processor { likely: true } } => Answer::No,
             Decision::Moved { then } if then.says_nothing() => Answer::CannotTell,
-            Decision::Moved { .. } | Decision::Carried { pairs: Pairing::None | Pairing::Enough } => Answer::Yes,
+            Decision::Moved { .. }
+            | Decision::Bisected
+            | Decision::Carried { pairs: Pairing::None | Pairing::Enough } => Answer::Yes,
             _ => Answer::CannotTell,
         }
     }
@@ -141,6 +147,7 @@ impl Decision {
             Decision::Unmoved { by } => by.because(),
             Decision::Moved { then } if then.says_nothing() => then.because(),
             Decision::Moved { .. } => Because::ProvedButNextLimit,
+            Decision::Bisected => Because::DirectivesNamed,
             Decision::Carried { pairs } => pairs.because(),
         }
     }

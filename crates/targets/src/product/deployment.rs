@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::event::{Change, Directive, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::load::Request;
 use genkai_model::plan::ConfigSource;
@@ -357,6 +357,15 @@ impl<P: Product> Deployment<P> {
         Deployment::made(Variant { shared, applied, scratch: scratch::<P>(dir)?, moved: Mutex::default() })
     }
 
+    /// The same without some of the directives that may be left out, in a folder of its own, tested.
+    ///
+    /// # Errors
+    /// As [`Deployment::prepare`].
+    fn without(&self, which: &[u32], dir: &Path) -> Result<Deployment<P>, TargetError> {
+        let (shared, applied) = (Arc::clone(&self.variant.shared), self.variant.applied.without(which)?);
+        Deployment::made(Variant { shared, applied, scratch: scratch::<P>(dir)?, moved: Mutex::default() })
+    }
+
     /// The configuration with settings, and the folder of its copy.
     pub fn variant(&self) -> &Variant<P> {
         &self.variant
@@ -397,6 +406,14 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         Ok(Box::new(Deployment::with(self, changes, dir)?))
+    }
+
+    fn removable(&self) -> Vec<Directive> {
+        self.variant.applied.removable()
+    }
+
+    fn without(&self, which: &[u32], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
+        Ok(Box::new(Deployment::without(self, which, dir)?))
     }
 
     fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
