@@ -7,6 +7,8 @@ use serde_json::Value as Json;
 use crate::broken::Judged;
 use crate::events::{Events, Line};
 use crate::expected::Expected;
+use crate::predictions::met;
+use crate::weigh;
 
 /// What came of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +77,7 @@ impl<'e> Removals<'e> {
         match self.steps.first() {
             None => return "unfinished",
             Some((_, Came::Failed)) => {}
+            Some((_, Came::Unknown)) => return "untold",
             Some(_) => return "not_failing",
         }
         let Some(set) = self.fewest() else {
@@ -99,7 +102,7 @@ impl<'e> Removals<'e> {
         let (ended, line) = (self.ended(), Some(self.began.number));
         let why = "the steps of the search, one by one";
         expected.word("/bisection/ended", ended, why, line);
-        let named = self.fewest().filter(|_| !matches!(ended, "nothing" | "not_failing")).unwrap_or_default();
+        let named = self.fewest().filter(|_| !matches!(ended, "nothing" | "not_failing" | "untold")).unwrap_or_default();
         let directives = self.began.items("/directives");
         let named: Vec<Json> = named.iter().filter_map(|at| directives.get(*at as usize).cloned()).collect();
         expected.same("/bisection/named", &named.into(), "the fewest without which it held", line);
@@ -152,6 +155,7 @@ fn came(began: &Line, step: &Line, trial: Option<&Judged<'_>>) -> Came {
 fn under_load(trial: &Judged<'_>) -> Came {
     match trial.onset {
         _ if !trial.is_whole() || !trial.generator.is_valid() => Came::Unknown,
+        Some(_) if weigh::is_crowded(trial, &met(trial)) => Came::Unknown,
         Some(_) => Came::Failed,
         None => Came::Held,
     }

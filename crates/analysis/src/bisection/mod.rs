@@ -56,7 +56,7 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
     let count = |wanted| outcomes.iter().filter(|(_, outcome)| *outcome == wanted).count() as u64;
     let ended = told(record, search, plan).unwrap_or(BisectionEnd::Unfinished);
     let named = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Heals).map(|(set, _)| *set).next_back();
-    let named = named.filter(|_| !matches!(ended, BisectionEnd::Nothing | BisectionEnd::NotFailing));
+    let named = named.filter(|_| !matches!(ended, BisectionEnd::Nothing | BisectionEnd::NotFailing | BisectionEnd::Untold));
     let directive = |at: &u32| search.began.directives.get(*at as usize).cloned();
     let named: Vec<Directive> = named.into_iter().flatten().filter_map(directive).collect();
     Some(Bisected {
@@ -91,6 +91,7 @@ fn told(record: &Record, search: &Removals, plan: &Plan) -> Result<BisectionEnd,
     match steps.first() {
         None => return Err(Vec::new()),
         Some((_, Outcome::Fails)) => {}
+        Some((_, Outcome::Untold)) => return Ok(BisectionEnd::Untold),
         Some(_) => return Ok(BisectionEnd::NotFailing),
     }
     let mut known: BTreeMap<&[u32], Outcome> = BTreeMap::new();

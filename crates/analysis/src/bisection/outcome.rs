@@ -18,7 +18,7 @@ pub enum Outcome {
     Altered,
     /// The product does not take such a configuration, or does not start with it.
     Refused,
-    /// It cannot be told: the load was cut off, or the generator was the limit.
+    /// It cannot be told: the load was cut off, the generator was the limit, or other programs used the machine when it failed.
     Untold,
 }
 
@@ -29,9 +29,9 @@ pub(super) fn of(removal: &Removal, trial: Option<&Trial>, search: &Bisection, p
     }
     let Some(page) = &removal.page else { return Outcome::Untold };
     match (search.tried_by, is_normal(page, &search.normal)) {
-        (Trying::Request, Some(true)) => Outcome::Heals,
-        (Trying::Request, Some(false)) => Outcome::Altered,
-        (Trying::Request, None) => Outcome::Fails,
+        (Trying::Request { .. }, Some(true)) => Outcome::Heals,
+        (Trying::Request { .. }, Some(false)) => Outcome::Altered,
+        (Trying::Request { .. }, None) => Outcome::Fails,
         (Trying::Load { .. }, Some(true)) => trial.map_or(Outcome::Untold, |trial| under_load(trial, plan)),
         (Trying::Load { .. }, _) => Outcome::Altered,
     }
@@ -54,6 +54,8 @@ fn under_load(trial: &Trial, plan: &Plan) -> Outcome {
     let judged = JudgedTrial::of(trial, plan);
     match judged.broke {
         _ if !judged.client.finding.valid => Outcome::Untold,
+        // It may have failed because of these.
+        Some(_) if judged.crowded().is_some() => Outcome::Untold,
         Some(_) => Outcome::Fails,
         None => Outcome::Heals,
     }

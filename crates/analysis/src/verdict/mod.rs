@@ -23,7 +23,7 @@ use crate::summary;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::SearchState;
 
-pub use open::leaves_open;
+pub use open::{Open, leaves_open};
 
 /// Everything that a record says. Never fails: an empty record gives an unfinished verdict.
 pub fn findings(record: &Record) -> Findings {

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use genkai_analysis::bisection;
 use genkai_analysis::tuning::TrialPlan;
-use genkai_analysis::verdict::leaves_open;
+use genkai_analysis::verdict::{Open, leaves_open};
 use genkai_engine::{Asked, ask_page};
 use genkai_model::event::{Bisection, EndReason, Page, Removal, ServerState, Trying, What};
 use genkai_model::load::{Load, Protocol};
+use genkai_model::objective::{Condition, Objective};
 use genkai_model::transport::Transport;
 use genkai_model::units::Span;
-use genkai_targets::product::Prepared;
+use genkai_targets::product::{Prepared, Running};
 
 use super::Run;
 use crate::error::LabError;
@@ -40,15 +41,17 @@ impl Run<'_, '_, '_> {
     /// # Errors
     /// When the record cannot be written, or the configuration as it is does not start any more.
     pub(super) fn bisect(&mut self) -> Result<(), LabError> {
-        if self.job.interrupt.is_stopped() || !leaves_open(self.recorder.record()) {
-            return Ok(());
-        }
+        let open = leaves_open(self.recorder.record()).filter(|_| !self.job.interrupt.is_stopped());
+        let Some(open) = open else { return Ok(()) };
         if let Some(why) = self.in_the_way() {
             return self.recorder.note(None, NOTE, format!("no directives were left out to find the cause: {why}"));
         }
         let (began, budget) = (Instant::now(), self.job.plan.procedure.bisect);
         let Some(Begun { search, patience }) = self.look(budget)? else { return Ok(()) };
         let by = search.tried_by;
+        if open == Open::ToRequests && matches!(by, Trying::Load { .. }) {
+            return Ok(());
+        }
         self.recorder.now(None, What::Bisection(Box::new(search.clone())))?;
         let mut longest = AROUND + bisection::trial(by).map_or(patience, |what| what.ramp.duration() + what.hold.duration());
         while let Some(removed) = bisection::next(self.recorder.record()) {
@@ -79,44 +82,50 @@ impl Run<'_, '_, '_> {
 
     /// What is asked before the first step: the backend, and the product with all directives in place. None where no load can be told.
     fn look(&mut self, budget: Span) -> Result<Option<Begun>, LabError> {
-        let (mut normal, asked) = (Vec::new(), Instant::now());
         let plain = self.job.plan.load.transport.clone();
-        let own = self.system.backend.alone().and_then(|address| self.page(address, plain, WITHIN));
-        let took = asked.elapsed().min(WITHIN) / 2;
-        normal.extend(own.filter(is_page));
+        let behind = self.system.backend.alone().and_then(|address| self.page(address, plain));
+        let behind = behind.filter(|(page, _)| is_page(page));
         let product = self.system.without(&[], self.folder)?;
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
         let server = product.start(cpus.as_deref())?;
-        let page = self.page(server.address(), product.transport(), WITHIN);
+        let through = self.page(server.address(), product.transport()).filter(|(page, _)| is_page(page));
         server.stop();
-        let patience = (took * PATIENCE.0).clamp(PATIENCE.1, WITHIN);
-        let tried_by = match page.filter(is_page) {
-            None => Some(Trying::Request),
-            Some(page) => {
-                normal.push(page);
-                bisection::trying(self.recorder.record(), Span::from(patience))
-            }
+        let alone = behind.as_ref().map_or(Duration::ZERO, |(_, took)| *took);
+        let patience = (alone * PATIENCE.0).clamp(PATIENCE.1, WITHIN);
+        let (tried_by, patience) = match &through {
+            None => (Some(Trying::Request { within: Span::from(patience) }), patience),
+            Some((_, took)) => match allowed(&self.job.plan.objective).filter(|most| most < took && alone * 2 < *most) {
+                Some(most) => (Some(Trying::Request { within: Span::from(most) }), most),
+                None => {
+                    let patience = patience.max(*took * 3 / 2);
+                    (bisection::trying(self.recorder.record(), Span::from(patience)), patience)
+                }
+            },
         };
+        let normal = behind.into_iter().chain(through).map(|(page, _)| page).collect();
         let directives = self.system.baseline().removable();
         let begun = |tried_by| Begun { search: Bisection { budget, directives, tried_by, normal }, patience };
         Ok(tried_by.map(begun))
     }
 
-    /// The load's request, made twice: a content that differs is not compared. None where it cannot be asked.
-    fn page(&self, address: SocketAddr, transport: Transport, within: Duration) -> Option<Page> {
-        let first = self.once(address, transport.clone(), within)?;
+    /// The load's request, made twice, with the lesser of the times that it took: a content that differs is not compared. None where it cannot be
+    /// asked.
+    fn page(&self, address: SocketAddr, transport: Transport) -> Option<(Page, Duration)> {
+        let (first, took) = self.once(address, transport.clone(), WITHIN)?;
         if !is_page(&first) {
-            return Some(first);
+            return Some((first, took));
         }
-        let second = self.once(address, transport, within)?;
-        Some(Page { digest: first.digest.filter(|digest| second.digest.as_ref() == Some(digest)), ..first })
+        let (second, again) = self.once(address, transport, WITHIN)?;
+        let digest = first.digest.filter(|digest| second.digest.as_ref() == Some(digest));
+        Some((Page { digest, ..first }, took.min(again)))
     }
 
-    fn once(&self, address: SocketAddr, transport: Transport, within: Duration) -> Option<Page> {
+    fn once(&self, address: SocketAddr, transport: Transport, within: Duration) -> Option<(Page, Duration)> {
         let load = Load { transport, addresses: vec![address], ..self.job.plan.load.clone() };
+        let begun = Instant::now();
         let (asked, digest) = ask_page(&load, address, within)?;
         let status = if let Asked::Answered { status, .. } = asked { Some(status) } else { None };
-        Some(Page { status, digest })
+        Some((Page { status, digest }, begun.elapsed()))
     }
 
     /// One step: a copy without these, checked and started; one request; a short load where the answer is as it should be and that is how it
@@ -137,7 +146,9 @@ impl Run<'_, '_, '_> {
             }
         };
         self.state(ServerState::Ready, Some(server.address().to_string()))?;
-        let page = self.once(server.address(), product.transport(), patience).unwrap_or_default();
+        let ask = || self.once(server.address(), product.transport(), patience).map(|(page, _)| page).unwrap_or_default();
+        // What is late once may be late by chance.
+        let page = Some(ask()).filter(|page| page.status.is_some()).unwrap_or_else(ask);
         let normal = bisection::is_normal(&page, &search.normal) == Some(true);
         self.recorder.now(None, step(None, Some(page)))?;
         let ended = match bisection::trial(search.tried_by).filter(|_| normal) {
@@ -153,7 +164,7 @@ impl Run<'_, '_, '_> {
         &mut self,
         what: &TrialPlan,
         product: &dyn Prepared,
-        server: &mut dyn genkai_targets::product::Running,
+        server: &mut dyn Running,
         patience: Duration,
     ) -> Result<EndReason, LabError> {
         if !self.drained()? {
@@ -163,6 +174,15 @@ impl Run<'_, '_, '_> {
         let timeout = load.timeout.min(Span::from(patience));
         self.sent(what, server, Load { timeout, ..load })
     }
+}
+
+/// The shortest time that an objective allows a request.
+fn allowed(objective: &Objective) -> Option<Duration> {
+    let bounds = objective.0.iter().filter_map(|condition| match condition {
+        Condition::LatencyBelow(_, bound) => Some(bound.at.duration()),
+        _ => None,
+    });
+    bounds.min()
 }
 
 /// Whether it is a page, and no failure.

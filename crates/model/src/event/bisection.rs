@@ -33,8 +33,11 @@ pub struct Directive {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "by")]
 pub enum Trying {
-    /// By one request: the first fails.
-    Request,
+    /// By one request: the first fails, or takes longer by itself than the objective allows.
+    Request {
+        /// How long its answer is waited for; none by then is a failure.
+        within: Span,
+    },
     /// By a short load.
     Load {
         /// Users, or requests a second.

@@ -38,6 +38,8 @@ pub enum BisectionEnd {
     Proved,
     /// With every directive in place it did not fail when it was tried so: there is nothing to look for.
     NotFailing,
+    /// With every directive in place it could not be told whether it fails: the generator was the limit, or other programs used the machine.
+    Untold,
     /// What was found did not come again: with all in place it held, or without the directives named it failed.
     NotReproduced,
     /// No set of directives that was tried makes it hold, and all were tried that the search has.

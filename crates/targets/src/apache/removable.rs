@@ -104,7 +104,7 @@ mod tests {
         let text = "Listen 80\nTimeout 9\n<VirtualHost *:80>\n ServerName a\n ProxyPass / http://127.0.0.1:1/\n <Location />\n  Require all \
                     granted\n </Location>\n <Location /other>\n  Require all denied\n </Location>\n RewriteRule ^/x http://127.0.0.1:1/ [P]\n\
                     </VirtualHost>\n<VirtualHost *:80>\n ServerName b\n TraceEnable off\n</VirtualHost>\n";
-        let reading = Reading { version: (2, 4, 62), ..Reading::default() };
+        let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 62) };
         let config = Config::of_text(Path::new("/a"), text.as_bytes().to_vec(), reading).unwrap();
         let all = all(&config, &Requests::to("a", "/"));
         let told: Vec<(usize, &str)> = all.iter().map(|one| (one.line, one.written.as_str())).collect();

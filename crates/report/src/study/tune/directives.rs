@@ -15,9 +15,9 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
     let Some(found) = &v.bisection else { return "Yes: directives of the configuration make it fail.".to_owned() };
     let named = each(&found.named);
     match found.named.as_slice() {
-        [_] => format!("Yes: change {named}: without it {}, with it {}.", holds(context, found), fails(context, found)),
+        [_] => format!("Yes: change {named}: without it {}; with it {}.", holds(context, found), fails(context, found)),
         _ => format!(
-            "Yes: change these {} directives: {named}: without them {}, with them {}.",
+            "Yes: change these {} directives: {named}: without them {}; with them {}.",
             found.named.len(),
             holds(context, found),
             fails(context, found)
@@ -27,7 +27,7 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
 
 fn holds(context: Context<'_>, found: &Bisected) -> String {
     match found.tried_by {
-        Trying::Request => "a request is answered as it should be".to_owned(),
+        Trying::Request { within } => format!("a request is answered as it should be within {within}"),
         Trying::Load { level, hold, .. } => {
             format!("`{}` held at {} for {hold}", clean::line(&context.objective()), context.level(level))
         }
@@ -36,7 +36,7 @@ fn holds(context: Context<'_>, found: &Bisected) -> String {
 
 fn fails(context: Context<'_>, found: &Bisected) -> String {
     match found.tried_by {
-        Trying::Request => "it fails".to_owned(),
+        Trying::Request { .. } => "it is not".to_owned(),
         Trying::Load { level, .. } => format!("it fails at {}", context.level(level)),
     }
 }
@@ -54,12 +54,12 @@ pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
         .collect();
     let apart = if apart.is_empty() { String::new() } else { format!(" ({})", apart.join(", ")) };
     let by = match found.tried_by {
-        Trying::Request => "one request each".to_owned(),
-        Trying::Load { level, hold, .. } => format!("{} for {hold} each", context.level(level)),
+        Trying::Request { within } => format!("by one request each, to be answered within {within}"),
+        Trying::Load { level, hold, .. } => format!("by {} for {hold} each", context.level(level)),
     };
     let compared = if found.compared { "" } else { "; the content of answers was not compared, only their status" };
     Some(format!(
-        "Of {of} in force, some were left out of the private copy at a time: {tried} tried{apart}, {by}, within {}{compared}. {}",
+        "Of {of} in force, some were left out of the private copy at a time: {tried} tried{apart}, {by}; at most {} in all{compared}. {}",
         found.budget,
         worth(found)
     ))
@@ -72,6 +72,7 @@ fn worth(found: &Bisected) -> String {
             "Without what is named it held, with all in place it failed again, and without it it held again.".to_owned()
         }
         BisectionEnd::NotFailing => "With all of them in place it did not fail when it was tried so, so nothing can be told.".to_owned(),
+        BisectionEnd::Untold => "With all of them in place it could not be told whether it fails: the generator or other programs were in the way.".to_owned(),
         BisectionEnd::NotReproduced => format!(
             "Once it held without {}, but that did not come again: nothing is proved.",
             each(&found.named)
@@ -80,11 +81,11 @@ fn worth(found: &Bisected) -> String {
                                   behind, the network, this machine, or what cannot be left out."
             .to_owned(),
         BisectionEnd::Unfinished if found.named.is_empty() => {
-            "The time was over before any set was found without which it holds.".to_owned()
+            "It ended (its time was over, or the run was stopped) before any set was found without which it holds.".to_owned()
         }
         BisectionEnd::Unfinished => {
-            let one = if found.named.len() == 1 { "it is this one" } else { "it is among these" };
-            format!("The time was over before it was proved; {one}: {}.", each(&found.named))
+            let one = if found.named.len() == 1 { "once it held without this one" } else { "once it held without these" };
+            format!("It ended (its time was over, or the run was stopped) before it was proved; {one}: {}.", each(&found.named))
         }
     }
 }
