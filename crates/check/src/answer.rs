@@ -167,7 +167,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
         "invalid" => ("invalid", "cannot_tell", "client_is_limit"),
         "unmoved" => {
             let outcome = if text("/by/stop") == "other_programs" { "invalid" } else { "fails" };
-            let no = decision.pointer("/by/likely") == Some(&true.into());
+            let no = text("/by/stop") == "backend" && decision.pointer("/by/likely") == Some(&true.into());
             (outcome, if no { "no" } else { "cannot_tell" }, stops(text("/by/stop")))
         }
         "moved" => match text("/then/stop") {

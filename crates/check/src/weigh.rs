@@ -237,7 +237,15 @@ impl<'a, 'e> Case<'a, 'e> {
 
     /// The signs that were seen; of marks that a gauge passed, the highest.
     fn signs(&self, limit: &Limit) -> Vec<(Strength, Json)> {
-        let seen = limit.signatures.iter().filter_map(|one| Some((one.strength, self.sign(one)?)));
+        // A line may say less than its kind does.
+        let line = |seen: &Json| match seen.get("evidence").and_then(Json::as_str) {
+            Some("log") => serde_json::from_value(seen.get("strength")?.clone()).ok(),
+            _ => None,
+        };
+        let seen = limit.signatures.iter().filter_map(|one| {
+            let seen = self.sign(one)?;
+            Some((line(&seen).unwrap_or(one.strength), seen))
+        });
         let seen: Vec<(Strength, Json)> = seen.collect();
         let reached = |one: &Json| match (one.get("evidence")?.as_str()?, one.get("metric"), one.get("mark")?.as_f64()?)
         {
@@ -255,16 +263,19 @@ impl<'a, 'e> Case<'a, 'e> {
     fn sign(&self, signature: &Signature) -> Option<Json> {
         let strength = serde_json::to_value(signature.strength).ok()?;
         match &signature.sign {
-            Sign::Log(name) => {
-                let mine = |(at, line): &(f64, &Line)| self.holds(*at) && line.text("/signature") == name;
-                let lines: Vec<(f64, &Line)> = self.lines("log").into_iter().filter(mine).collect();
-                let (at, first) = lines.first()?;
-                let count: f64 = lines.iter().map(|(_, line)| line.number("/count")).sum();
-                Some(
-                    json!({ "evidence": "log", "subject": first.text("/subject"), "signature": name, "count": count as u64,
-                    "text": first.text("/text"), "at": at / 1e6, "strength": strength }),
-                )
-            }
+            Sign::Log(name) => self.log(name, (self.from, self.to), &strength),
+            Sign::LoggedOnce(name) => self.log(name, (self.from, self.to), &strength).or_else(|| {
+                let weaker = serde_json::to_value(signature.strength.min(Strength::Supports)).ok()?;
+                let early = self.log(name, (0.0, self.from), &weaker)?;
+                let at = early.get("at")?.as_f64()? * 1e6;
+                let ticks = self.ticks();
+                let then = instants::gauge(&ticks, at, "/level");
+                let fell = |tick: &&Line| {
+                    let later = tick.number("/to_us") > at && tick.number("/from_us") <= self.broke;
+                    later && tick.number("/level") < then
+                };
+                (!ticks.iter().any(fell)).then_some(early)
+            }),
             Sign::Silent { after } => kept::kept(&self.ticks(), *after),
             Sign::Paced { rate, after } => kept::paced(&self.ticks(), *rate, *after),
             Sign::Grew(metric) | Sign::GrewAsEnded(metric) => {
@@ -302,6 +313,16 @@ impl<'a, 'e> Case<'a, 'e> {
                 )
             }
         }
+    }
+
+    /// Lines of a kind from one moment to another.
+    fn log(&self, name: &str, (from, to): (f64, f64), strength: &Json) -> Option<Json> {
+        let mine = |(at, line): &(f64, &Line)| *at >= from && *at <= to && line.text("/signature") == name;
+        let lines: Vec<(f64, &Line)> = self.lines("log").into_iter().filter(mine).collect();
+        let (at, first) = lines.first()?;
+        let count: f64 = lines.iter().map(|(_, line)| line.number("/count")).sum();
+        Some(json!({ "evidence": "log", "subject": first.text("/subject"), "signature": name, "count": count as u64,
+            "text": first.text("/text"), "at": at / 1e6, "strength": strength }))
     }
 
     /// The values of a metric: when, how much, and in the how many-th look.

@@ -180,6 +180,23 @@ fn what_does_not_speak_tls_fails_in_the_handshake() {
 }
 
 #[test]
+fn an_alert_is_told_by_its_own_name() {
+    let authority = Authority::new();
+    // RFC 8446 section 6.2, RFC 6066 section 3: a record of version 3.3 with two bytes, fatal and which.
+    let says = |alert: u8| {
+        let server = Server::start(move |stream, _| {
+            let _ = stream.read(&mut [0; 1000]);
+            let _ = stream.write_all(&[21, 3, 3, 0, 2, 2, alert]);
+        });
+        let tls = Tls { resume: false, ..authority.trusted() };
+        make(&Load { transport: Transport::Tls(tls), ..load(server.address, 1) }).kinds()
+    };
+    assert_eq!(says(112), [ErrorKind::TlsUnknownName]);
+    assert_eq!(says(70), [ErrorKind::TlsVersion]);
+    assert_eq!(says(40), [ErrorKind::TlsHandshakeFailure]);
+}
+
+#[test]
 fn files_that_cannot_be_used_are_named_before_the_load() {
     let authority = Authority::new();
     let server = TlsServer::start(&authority, Paper::good());

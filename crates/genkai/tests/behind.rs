@@ -9,15 +9,15 @@ use std::time::Duration;
 use genkai_model::event::What;
 use genkai_model::finding::Confidence;
 use genkai_model::limit::Origin;
-use harness::judged::{only_cause, told};
+use harness::judged::{lifted, only_cause, told};
 use harness::servers::Guard;
 use harness::{Run, genkai, machine, run, until};
 
-/// A pool of four children, whose script sleeps for a tenth of a second; it ends with the test.
-fn pool(dir: &Path) -> Guard {
+/// A pool of four children, whose script sleeps for a tenth of a second, started by these words; it ends with the test.
+fn pool(dir: &Path, words: &[&str]) -> Guard {
     let root = dir.display();
     let config = format!(
-        "[global]\nerror_log = {root}/fpm.log\n[www]\nlisten = {root}/$pool.sock\nlisten.mode = 0666\nuser = nobody\ngroup = nogroup\n\
+        "[global]\nerror_log = {root}/fpm.log\n[www]\nlisten = {root}/$pool.sock\nlisten.mode = 0666\nuser = nobody\ngroup = nogroup\naccess.log = {root}/access.log\n\
          pm = dynamic\npm.max_children = 4\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n"
     );
     std::fs::write(dir.join("fpm.conf"), config).unwrap();
@@ -25,8 +25,8 @@ fn pool(dir: &Path) -> Guard {
     // Its children are nobody's.
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(dir, open).unwrap();
-    let mut command = Command::new("php-fpm8.2");
-    command.args(["-F", "-R", "-y"]).arg(dir.join("fpm.conf")).stderr(Stdio::null());
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).args(["-F", "-R", "-y"]).arg(dir.join("fpm.conf")).stderr(Stdio::null());
     let guard = Guard(command.spawn().unwrap());
     until("php-fpm to listen", Duration::from_secs(30), || {
         std::os::unix::net::UnixStream::connect(dir.join("www.sock")).ok()
@@ -44,39 +44,63 @@ fn noted(run: &Run) -> Vec<String> {
     notes.collect()
 }
 
-#[test]
-fn a_pool_of_the_users_is_named_with_its_place() {
-    let _machine = machine();
-    let dir = tempfile::tempdir().unwrap();
-    let _fpm = pool(dir.path());
-    let root = dir.path().display().to_string();
+/// nginx before it.
+fn before_pool(dir: &Path) -> std::path::PathBuf {
+    let root = dir.display();
     let nginx = format!(
         "events {{ }}\nhttp {{ server {{ listen 80; location / {{ fastcgi_param REQUEST_METHOD GET; fastcgi_param SCRIPT_NAME /index.php; \
          fastcgi_param SCRIPT_FILENAME {root}/index.php; fastcgi_pass unix:{root}/www.sock; }} }} }}\n"
     );
-    std::fs::write(dir.path().join("nginx.conf"), nginx).unwrap();
-    let flags = "--users 60 --spawn-rate 6 --think 200ms --quick";
-    let run = told(
-        genkai(&format!("tune nginx {flags}"))
-            .args(["--objective", "p99 < 500ms", "--config"])
-            .arg(dir.path().join("nginx.conf")),
-    );
-    let verdict = only_cause(&run, "php-fpm.www.pm.max_children");
+    std::fs::write(dir.join("nginx.conf"), nginx).unwrap();
+    dir.join("nginx.conf")
+}
+
+/// A tune of nginx before it.
+fn tune(dir: &Path) -> Command {
+    let mut command = genkai("tune nginx --users 60 --spawn-rate 6 --think 200ms --quick --pairs 0");
+    command.args(["--objective", "p99 < 500ms", "--config"]).arg(before_pool(dir));
+    command
+}
+
+#[test]
+fn a_pool_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let _fpm = pool(dir.path(), &["php-fpm8.2"]);
+    let run = told(&mut tune(dir.path()));
+    let verdict = lifted(&run, "php-fpm.www.pm.max_children", "pm.max_children");
     let cause = &verdict.causes[0];
-    assert_eq!(cause.confidence, Confidence::Likely, "{}", run.story());
-    let (path, line) = (dir.path().join("fpm.conf"), 9);
-    assert_eq!(cause.limit.origin, Origin::File { path, line });
-    assert!(run.stdout.contains("pm.max_children of [www] = 4"), "{}", run.story());
-    assert!(
-        run.stdout.split_whitespace().collect::<String>().contains(&format!("{root}/fpm.conf:9")),
-        "{}",
-        run.story()
-    );
+    let (path, line) = (dir.path().join("fpm.conf"), 10);
+    assert_eq!(cause.limit.origin, Origin::File { path: path.clone(), line }, "{}", run.story());
     // 4 children of a tenth of a second are 40 requests a second; users who think for 200 ms ask for that when 12 are there, and wait
     // for 500 ms when 28 are.
     assert!((20.0..=40.0).contains(&cause.broke.level), "{}", run.story());
+    let change = &verdict.proposal[0].change;
+    let diff = format!("-pm.max_children = 4\n+pm.max_children = {}\n", change.to);
+    assert!(
+        run.stdout.contains(&format!("+++ b{}\n", path.display())) && run.stdout.contains(&diff),
+        "{}",
+        run.story()
+    );
     let noted = noted(&run);
     assert!(noted.len() == 1 && noted[0].contains("php-fpm's pool www"), "{noted:?}");
+    // Not one request of all this has come to the user's own pool.
+    assert_eq!(std::fs::read_to_string(dir.path().join("access.log")).unwrap(), "");
+}
+
+#[test]
+fn a_pool_of_which_a_copy_would_be_another_is_named_with_its_place_and_why_it_is_not_tried() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let _fpm = pool(dir.path(), &["unshare", "--mount", "php-fpm8.2"]);
+    let run = told(&mut tune(dir.path()));
+    let verdict = only_cause(&run, "php-fpm.www.pm.max_children");
+    let cause = &verdict.causes[0];
+    assert_eq!(cause.confidence, Confidence::Likely, "{}", run.story());
+    let (path, line) = (dir.path().join("fpm.conf"), 10);
+    assert_eq!(cause.limit.origin, Origin::File { path, line }, "{}", run.story());
+    let noted = noted(&run);
+    assert!(noted.len() == 2 && noted[1].contains("it sees other files than genkai does"), "{noted:?}");
 }
 
 /// gunicorn before an application that sleeps for a tenth of a second, with these words; it ends with the test.

@@ -11,10 +11,12 @@ use std::time::Duration;
 use genkai_model::finding::{TrialFinding, Verdict};
 use harness::loads::show;
 use harness::servers::{Guard, free, nginx};
-use harness::ssh::{self, Sshd};
+use harness::ssh::{self, Sessions, Sshd};
 use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(90);
+/// Within 10 s of the end of genkai nothing of it runs, and nothing is left, on any machine; on a busy one it is given three times that.
+const PROMISED: Duration = Duration::from_secs(30);
 
 /// nginx that counts its requests.
 struct Nginx {
@@ -110,6 +112,8 @@ fn machines_that_cannot_be_had_are_named_before_any_load() {
         ("closed", "no ssh server listens there"),
         ("stranger", "lets nobody in"),
         ("unknown", "host key"),
+        ("changed", "its host key is not the one that was known"),
+        ("shell-less", "its user has no shell: This account is currently not available."),
     ] {
         let output = show(&mut load(&sshd, &format!("{} --users 4 -n 100 --on ssh:load1,{host}", nginx.url())));
         assert_eq!(output.code, Some(3), "{host}: {}", output.story());
@@ -122,6 +126,68 @@ fn machines_that_cannot_be_had_are_named_before_any_load() {
     let none = show(genkai(&format!("load {} --on ssh:load1", nginx.url())).args(["--ssh", "/no/such/ssh"]));
     assert!(none.code == Some(3) && none.story().contains("/no/such/ssh"), "{}", none.story());
     assert_eq!(nginx.requests() - before, 1, "only the looks at the count");
+}
+
+#[test]
+fn a_machine_that_does_not_take_genkai_says_why() {
+    let _machine = machine();
+    let nginx = Nginx::start();
+    let before = nginx.requests();
+    let other = "#!/bin/sh\nprintf 'Linux \\033[31maarch64\\n'\n";
+    for (sessions, words) in [
+        (
+            Sessions { programs: &[("uname", other)], ..Sessions::default() },
+            "it is Linux \u{fffd}[31maarch64, and this",
+        ),
+        (Sessions { mount: Some("noexec"), ..Sessions::default() }, "genkai may not be run there"),
+        (Sessions { mount: Some("size=1m"), ..Sessions::default() }, "it has no space for genkai"),
+        (Sessions { mount: Some("ro"), ..Sessions::default() }, "genkai cannot be put there"),
+        (Sessions { config: "ForceCommand echo closed for today", ..Sessions::default() }, "load1: closed for today"),
+    ] {
+        let sshd = Sshd::with(&sessions);
+        let output = show(&mut load(&sshd, &format!("{} --users 4 -n 100 --on ssh:load1", nginx.url())));
+        let story = output.story();
+        assert_eq!(output.code, Some(3), "{words}: {story}");
+        assert!(story.contains(words) && story.contains("hint: "), "{words}: {story}");
+        assert!(!story.contains('\u{1b}'), "{words}: {story}");
+        until("nothing to be left", LONGEST, || is_empty(&sshd.sent()).then_some(()));
+    }
+    assert_eq!(nginx.requests() - before, 1, "only the look at the count");
+}
+
+#[test]
+fn odd_folders_and_login_scripts_are_no_matter() {
+    let _machine = machine();
+    let nginx = Nginx::start();
+    let chatty = "ForceCommand printf 'Welcome!\\nYou have mail. '; eval \"$SSH_ORIGINAL_COMMAND\"";
+    let sshd = Sshd::with(&Sessions { folder: "it's a $folder", config: chatty, ..Sessions::default() });
+    let made = trial(&mut load(&sshd, &format!("{} --users 4 -n 100 --on ssh:load1:2", nginx.url())));
+    assert_eq!((made.finished, made.workers.len()), (100, 2));
+    until("what was sent to be removed", LONGEST, || is_empty(&sshd.sent()).then_some(()));
+}
+
+/// An ssh that waits for a silent host would be given up after 10 s, a worker that says nothing after 30 s: exit code 3, both.
+#[test]
+fn an_interrupt_while_machines_are_connected_ends_at_once() {
+    let _machine = machine();
+    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    let before = nginx.requests();
+    for (ssh, host, waits_in) in [(sshd.ssh(), "silent", "ssh"), (sshd.stalling(), "load1", "sleep")] {
+        let out = tempfile::tempdir().unwrap();
+        let mut command = genkai(&format!("load {} --users 4 -d 60s --on ssh:{host}", nginx.url()));
+        command.arg("--ssh").arg(ssh).arg("--out").arg(out.path().join("run"));
+        let load = Guard(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        let pid = load.0.id();
+        let program = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let waits = || descendants(pid).into_iter().find(|pid| program(pid).trim() == waits_in);
+        until("it to wait for the machine", LONGEST, waits);
+        let all = descendants(pid);
+        signal(pid, "INT");
+        let (code, out, err) = ended(load);
+        assert_eq!(code, Some(130), "{host}: {out} {err}");
+        all_gone(&all);
+    }
+    assert_eq!(nginx.requests() - before, 1, "only the look at the count");
 }
 
 #[test]
@@ -140,18 +206,20 @@ fn long(sshd: &Sshd, nginx: &Nginx) -> (Guard, Vec<u32>) {
     let before = nginx.requests();
     // Far more than are made to look.
     until("the load", LONGEST, || (nginx.requests() > before + 5_000).then_some(()));
-    let workers = all_workers();
+    let workers = all_workers(sshd);
     assert_eq!(workers.len(), 3, "{workers:?}");
     (load, workers)
 }
 
-/// Worker processes of this build, whoever started them.
-fn all_workers() -> Vec<u32> {
-    let mine = env!("CARGO_BIN_EXE_genkai").as_bytes();
+/// Worker processes of this build, or of what was sent to a server, whoever started them.
+fn all_workers(sshd: &Sshd) -> Vec<u32> {
+    let (mine, sent) = (env!("CARGO_BIN_EXE_genkai"), sshd.sent());
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let worker = |pid: &u32| {
-        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line == [mine, b"\0worker\0"].concat())
+        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let ours = line.starts_with(mine) || Path::new(&line).starts_with(&sent);
+        ours && line.ends_with("/genkai\0worker\0")
     };
     pids.filter(worker).collect()
 }
@@ -184,7 +252,7 @@ fn a_worker_that_is_lost_ends_the_load_as_invalid() {
 #[test]
 fn the_end_of_genkai_is_the_end_of_all_its_workers() {
     let _machine = machine();
-    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    let (sshd, nginx) = (Sshd::start(false), Nginx::start());
     for (name, code) in [("INT", Some(130)), ("KILL", None)] {
         let (mut load, workers) = long(&sshd, &nginx);
         signal(load.0.id(), name);
@@ -193,6 +261,9 @@ fn the_end_of_genkai_is_the_end_of_all_its_workers() {
         } else {
             wait(&mut load.0, LONGEST);
         }
+        until("workers to end and what was sent to be removed", PROMISED, || {
+            (is_empty(&sshd.sent()) && all_workers(&sshd).is_empty()).then_some(())
+        });
         all_gone(&workers);
     }
 }

@@ -16,6 +16,9 @@ pub enum LabError {
     /// A worker process of the load was lost: what was measured until then is kept, and says nothing of a server.
     #[error("{0}")]
     Lost(String),
+    /// The user ended the run before any load.
+    #[error("interrupted before any load was sent")]
+    Interrupted,
     /// The run folder cannot be written.
     #[error("cannot write {path}: {source}\n  hint: choose another folder with --out, or free some space")]
     Folder {
@@ -47,6 +50,7 @@ impl LabError {
         match self {
             LabError::Plan(_) => Exit::Usage,
             LabError::Lost(_) => Exit::Invalid,
+            LabError::Interrupted => Exit::Interrupted,
             LabError::Engine(e) if e.is_usage() => Exit::Usage,
             LabError::Target(e) if e.is_usage() => Exit::Usage,
             _ => Exit::Environment,

@@ -4,7 +4,7 @@ use genkai_model::event::{EndReason, Limits, RunEnded, TrialStarted, What};
 
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, LoadEnd, Recorded};
+use crate::generator::{Generator, LoadEnd, Recorded, Workplaces};
 use crate::job::{Job, Outcome};
 use crate::reach;
 use crate::recorder::{Recorder, Watcher};
@@ -26,6 +26,7 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
         reach::reach(load)?;
         reach::offered(load)?;
     }
+    let places = Workplaces::open(&job.place.program, &load.scale, job.interrupt)?;
     let mut recorder = match &folder {
         None => Recorder::in_memory(watcher),
         Some(folder) => {
@@ -35,7 +36,7 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     };
     recorder.now(None, job.head(environment, &[]))?;
     recorder.now(None, What::Limits(Limits { limits: Vec::new() }))?;
-    let generator = Generator { program: &job.place.program, cpus: None };
+    let generator = Generator { places: &places, cpus: None };
     let started = TrialStarted::measure(redact::load(load));
     let made = Recorded { number: 1, load, started, generator, interrupt: job.interrupt };
     let made = made.make(&mut recorder, |_, _| Ok(()))?;

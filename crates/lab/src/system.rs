@@ -12,7 +12,7 @@ use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{Machine, online};
 use genkai_place::{machine, port};
-use genkai_targets::behind::Behind;
+use genkai_targets::behind::{Behind, with_twin};
 use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared};
 use genkai_targets::{catalog, command, cores, embedded};
 
@@ -128,14 +128,15 @@ fn through(
     product: &dyn Prepared,
     load: &Load,
     cpus: Option<&[usize]>,
-    behind: &Behind,
+    behind: Option<&Behind>,
 ) -> Result<Option<Cost>, LabError> {
     let running = product.start(cpus)?;
     // What it takes to get warm (pages are compiled, connections are made) is no cost of a request.
     let warm = first::took(load, running.address());
-    let before = behind.processor();
+    let used = || behind.map_or(Duration::ZERO, Behind::processor) + running.processor();
+    let before = used();
     let took = warm.and_then(|_| first::took(load, running.address()));
-    let processor = behind.processor().saturating_sub(before);
+    let processor = used().saturating_sub(before);
     running.stop();
     let cost = |took: Vec<Duration>| {
         let service = took.iter().min().copied()?;
@@ -162,6 +163,8 @@ pub struct System {
     request: Request,
     /// What the product itself answered that with before any load.
     pub answered: Option<OwnAnswer>,
+    /// What was made of the pool behind the product, where there is one: a sentence.
+    stacked: Option<String>,
     variants: u32,
 }
 
@@ -176,15 +179,22 @@ impl System {
         let baseline = prepare(&plan.system, &plan.load, backend.address(), folder.private("baseline")?)?;
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
-        backend.meet(&baseline.behind(), &Machine::of(&environment), environment.memory);
-        if let Some(behind) = backend.behind().filter(|behind| behind.has_workers())
-            && let Some(cost) = through(&*baseline, &plan.load, cpus.as_deref(), behind)?
+        let machine = Machine::of(&environment);
+        let (mut baseline, stacked) = match backend {
+            Backend::Kept(..) => with_twin(baseline, &machine, environment.memory, &folder.private("stack")?),
+            _ => (baseline, None),
+        };
+        backend.meet(&baseline.behind(), &machine, environment.memory);
+        let behind = backend.behind().filter(|behind| behind.has_workers());
+        if (baseline.has_workers() || behind.is_some())
+            && let Some(cost) = through(&*baseline, &plan.load, cpus.as_deref(), behind.as_deref())?
         {
-            behind.costs(cost);
+            baseline.costs(cost);
+            behind.into_iter().for_each(|behind| behind.costs(cost));
         }
         let alone = first::unloaded(&plan.load, &backend);
         let request = plan.load.request.clone();
-        Ok(System { baseline, backend, cpus, environment, alone, request, answered: None, variants: 0 })
+        Ok(System { baseline, backend, cpus, environment, alone, request, answered: None, stacked, variants: 0 })
     }
 
     /// The product as the plan has it.
@@ -195,6 +205,11 @@ impl System {
     /// The machine and the programs used.
     pub fn environment(&self) -> &Environment {
         &self.environment
+    }
+
+    /// Who stands behind the product, where genkai did not start it: a sentence each.
+    pub fn told(&self) -> Vec<String> {
+        self.backend.told().into_iter().chain(self.stacked.clone()).collect()
     }
 
     /// Cores of the servers.

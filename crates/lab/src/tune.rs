@@ -23,7 +23,7 @@ use genkai_targets::product::{Prepared, Running};
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
-use crate::generator::Generator;
+use crate::generator::{Generator, Workplaces};
 use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
@@ -76,10 +76,11 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     preview(&job.plan, &job.pin)?;
+    let places = Workplaces::open(&job.place.program, &job.plan.load.scale, job.interrupt)?;
     let mut written = Vec::new();
     let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin);
     let outcome = job.recorded(watcher, start, |system, folder, recorder| {
-        let mut run = Run { job, folder, system, recorder, written: &mut written };
+        let mut run = Run { job, places: &places, folder, system, recorder, written: &mut written };
         let made = run.whole();
         run.propose();
         made
@@ -89,6 +90,7 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
 
 struct Run<'r, 'j, 'w> {
     job: &'j Job<'j>,
+    places: &'r Workplaces,
     folder: &'r Folder,
     system: &'r mut System,
     recorder: &'r mut Recorder<'w>,
@@ -215,7 +217,7 @@ impl Run<'_, '_, '_> {
         let address = server.address();
         load.addresses = vec![address];
         if self.recorder.record().trials.is_empty() {
-            for text in self.system.backend.told() {
+            for text in self.system.told() {
                 self.recorder.note(None, BEHIND, format!("behind {}: {text}", self.job.plan.system.product))?;
             }
         }
@@ -226,10 +228,7 @@ impl Run<'_, '_, '_> {
             what,
             plan: &self.job.plan,
             load,
-            generator: Generator {
-                program: &self.job.place.program,
-                cpus: pinning.as_ref().map(|p| p.client.as_slice()),
-            },
+            generator: Generator { places: self.places, cpus: pinning.as_ref().map(|p| p.client.as_slice()) },
             interrupt: self.job.interrupt,
         };
         let mut kernel = Kernel::new();

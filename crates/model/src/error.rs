@@ -88,7 +88,7 @@ kinds! {
     TlsWrongName = Server,
     /// TLS: the server's certificate is wrong otherwise (revoked, bad signature, not for servers, malformed).
     TlsCertificate = Server,
-    /// TLS: the server ended the handshake or the connection by another alert (no common version, ...).
+    /// TLS: the server ended the handshake or the connection by another alert. (Records made before there were kinds for them: by any.)
     TlsRefused = Server,
     /// TLS: the server wants a certificate of the client's, and none was shown (alert certificate_required, RFC 8446 section 6.2).
     TlsClientWanted = Server,
@@ -132,6 +132,12 @@ kinds! {
     TlsSelfSigned = Unknown,
     /// WebSocket: what came back for a message is not what was sent.
     EchoChanged = Server,
+    /// TLS: the server has nothing under the name asked for (alert unrecognized_name, RFC 6066 section 3).
+    TlsUnknownName = Server,
+    /// TLS: no version that both speak (alert protocol_version, RFC 8446 section 6.2).
+    TlsVersion = Server,
+    /// TLS: no parameters that both accept (alert handshake_failure). With TLS 1.2 also: a client certificate is wanted.
+    TlsHandshakeFailure = Server,
 }
 
 impl ErrorKind {

@@ -210,6 +210,9 @@ pub struct Signature {
 pub enum Sign {
     /// A log line recognised as this signature.
     Log(String),
+    /// A log line recognised as this signature, which the server writes only the first time: while the load is no lower than it was then, what it
+    /// says is so still.
+    LoggedOnce(String),
     /// This cumulative metric grew.
     Grew(String),
     /// This gauge reached this fraction of that gauge.

@@ -154,10 +154,13 @@ pub enum Way {
 }
 
 impl Way {
+    /// What the machine that genkai was started on is called where places are listed.
+    pub const HERE: &str = "here";
+
     /// What people call it: `here`, or the host.
     pub fn name(&self) -> &str {
         match self {
-            Way::Here => "here",
+            Way::Here => Self::HERE,
             Way::Ssh { host, .. } => host,
         }
     }

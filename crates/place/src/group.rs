@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// No limit of version 1 is as low: that is the most pages there could be.
+const UNLIMITED: u64 = 1 << 60;
+
 /// A control group of a process, or one above it (cgroups(7)).
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -63,8 +66,7 @@ impl Group {
 
 /// The group that leaves a process so much memory and no more: of those it is in, the nearest with a limit; none without one.
 pub(crate) fn memory(pid: u32) -> Option<Group> {
-    // Without a limit version 2 says `max`, version 1 the most pages there could be.
-    let limited = |group: &Group| group.memory_limit().is_some_and(|bytes| bytes < 1 << 60);
+    let limited = |group: &Group| group.memory_limit().is_some_and(|bytes| bytes < UNLIMITED);
     of(&pid.to_string()).into_iter().find(limited)
 }
 
@@ -90,11 +92,20 @@ pub fn cpu_quota() -> Option<f64> {
     groups().iter().filter_map(Group::cpu_quota).reduce(f64::min)
 }
 
+/// Groups of a process that this one is not in.
+fn own(pid: u32) -> impl Iterator<Item = Group> {
+    let shared: Vec<PathBuf> = groups().into_iter().map(|group| group.folder).collect();
+    of(&pid.to_string()).into_iter().filter(move |group| !shared.contains(&group.folder))
+}
+
 /// Groups that limit processor time of a process, and of this one not.
 fn own_limits(pid: u32) -> Vec<Group> {
-    let shared: Vec<PathBuf> = groups().into_iter().map(|group| group.folder).collect();
-    let all = of(&pid.to_string()).into_iter();
-    all.filter(|group| !shared.contains(&group.folder) && group.cpu_quota().is_some()).collect()
+    own(pid).filter(|group| group.cpu_quota().is_some()).collect()
+}
+
+/// Bytes that its groups leave process `pid`, those left out that this process is in too: the least of their limits; none where none has one.
+pub fn memory_of(pid: u32) -> Option<u64> {
+    own(pid).filter_map(|group| group.memory_limit()).filter(|bytes| *bytes < UNLIMITED).min()
 }
 
 /// Cores' worth of processor time that its groups leave process `pid`, those left out that this process is in too: the least of their

@@ -61,8 +61,8 @@ pub fn last(path: &Path, bytes: u64) -> String {
     lines.map(clean).collect::<Vec<_>>().join("\n")
 }
 
-/// Server text that is safe to print: one line, no control characters, bounded.
-fn clean(line: &[u8]) -> String {
+/// Text of others that is safe to print: one line, no control characters, bounded.
+pub fn clean(line: &[u8]) -> String {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let text = String::from_utf8_lossy(&line[..line.len().min(LINE)]);
     text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()

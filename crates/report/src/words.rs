@@ -278,6 +278,18 @@ mod tests {
     }
 
     #[test]
+    fn the_words_of_a_failure_blame_nobody_but_whose_side_it_is_on() {
+        use genkai_model::error::Side;
+        for kind in ErrorKind::ALL {
+            let words = format!("{} {}", error(*kind), did(*kind));
+            let blames =
+                |who: &str| ["error", "fault", "failure"].iter().any(|what| words.contains(&format!("{who} {what}")));
+            assert!(kind.side() == Side::Client || !blames("client"), "{words}");
+            assert!(kind.side() == Side::Server || !blames("server"), "{words}");
+        }
+    }
+
+    #[test]
     fn unknown_metrics_are_still_readable() {
         assert_eq!(metric("nginx.frobs_lost_total"), "nginx frobs lost");
         assert_eq!(metric("nginx.worker_fds_max"), "open descriptors of the busiest worker");

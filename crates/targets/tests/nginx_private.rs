@@ -58,8 +58,15 @@ fn nginx_accepts_what_is_rendered() {
     let config = settings.iter().fold(plain, |config, (name, value)| config.set(name, value, &requests).unwrap());
     let dir = tempfile::tempdir().unwrap();
     let configure = nginx_configure();
-    let options =
-        CopyOptions { dir: dir.path(), ports: &mut free_port, backend: None, allowed: &[], papers: None, root: root() };
+    let options = CopyOptions {
+        dir: dir.path(),
+        ports: &mut free_port,
+        backend: None,
+        moves: &[],
+        allowed: &[],
+        papers: None,
+        root: root(),
+    };
     let private = private::build(&config, options, &configure, true).unwrap();
     let out = check(&private);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -172,6 +179,7 @@ fn listeners_show_a_certificate_of_the_runs_and_nobody_reads_the_users_keys() {
         dir: &run,
         ports: &mut free_port,
         backend: None,
+        moves: &[],
         allowed: &[],
         papers: Some(&papers),
         root: root(),

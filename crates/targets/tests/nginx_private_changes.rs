@@ -48,7 +48,15 @@ fn a_port_that_is_drawn_twice_is_given_once() {
     let mut ports = || Ok(drawn.next().unwrap());
     let run = dir.path().join("run");
     let configure = nginx_configure();
-    let options = CopyOptions { dir: &run, ports: &mut ports, backend: None, allowed: &[], papers: None, root: root() };
+    let options = CopyOptions {
+        dir: &run,
+        ports: &mut ports,
+        backend: None,
+        moves: &[],
+        allowed: &[],
+        papers: None,
+        root: root(),
+    };
     let private = private::build(&config, options, &configure, true).unwrap();
     let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
     let moved: Vec<_> = private.moved.iter().map(|m| m.to.clone()).collect();
@@ -69,8 +77,15 @@ fn what_is_given_once_for_an_address_is_kept_once() {
     let config = Config::read(&main, Path::new("/")).unwrap();
     let run = dir.path().join("run");
     let configure = nginx_configure();
-    let options =
-        CopyOptions { dir: &run, ports: &mut free_port, backend: None, allowed: &[], papers: None, root: root() };
+    let options = CopyOptions {
+        dir: &run,
+        ports: &mut free_port,
+        backend: None,
+        moves: &[],
+        allowed: &[],
+        papers: None,
+        root: root(),
+    };
     let private = private::build(&config, options, &configure, false).unwrap();
     let copy = reread(&private);
     let params: Vec<_> = copy.listens().iter().map(|l| l.found.args()[1..].join(" ")).collect();
@@ -176,7 +191,7 @@ fn folders_that_cannot_be_used_are_refused() {
     let place = Place::new(case("chain"));
     let configure = nginx_configure();
     let build = |dir: &Path, ports: &mut dyn FnMut() -> io::Result<u16>| {
-        let options = CopyOptions { dir, ports, backend: None, allowed: &[], papers: None, root: false };
+        let options = CopyOptions { dir, ports, backend: None, moves: &[], allowed: &[], papers: None, root: false };
         private::build(&place.config, options, &configure, true).unwrap_err().to_string()
     };
     assert!(build(Path::new("relative"), &mut free_port).contains("must be absolute"));

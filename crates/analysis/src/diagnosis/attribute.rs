@@ -84,7 +84,8 @@ pub fn at_work<'t>(trial: &'t Trial, demand: &Demand) -> Vec<(&'t Limit, Strengt
     let reachable = trial.limits.limits.iter().filter(|l| !out_of_reach(l, trial, demand, end));
     let strongest = |limit: &'t Limit| {
         let seen = limit.signatures.iter().filter(|s| s.strength >= Strength::Supports);
-        let signs = seen.filter_map(|s| Some((limit, s.strength, signs::find(s, trial, &seconds)?)));
+        let found = seen.filter_map(|s| Some((s, signs::find(s, trial, &seconds)?)));
+        let signs = found.map(|(s, evidence)| (limit, signs::strength(s, &evidence), evidence));
         signs.max_by_key(|(_, strength, _)| *strength)
     };
     let mut all: Vec<_> = reachable.filter_map(strongest).collect();
@@ -97,7 +98,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, crowded: bool
     let mut signs: Vec<(Strength, Evidence)> = limit
         .signatures
         .iter()
-        .filter_map(|s| signs::find(s, case.trial, seconds).map(|evidence| (s.strength, evidence)))
+        .filter_map(|s| signs::find(s, case.trial, seconds).map(|seen| (signs::strength(s, &seen), seen)))
         .collect();
     weaker_marks(&mut signs);
     let alone = by_itself(limit, case);

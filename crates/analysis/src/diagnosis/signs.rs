@@ -3,7 +3,7 @@
 use genkai_model::event::Tick;
 use genkai_model::evidence::{LogLine, Sample};
 use genkai_model::finding::Evidence;
-use genkai_model::limit::{Sign, Signature};
+use genkai_model::limit::{Sign, Signature, Strength};
 use genkai_model::record::Trial;
 
 use super::silence;
@@ -15,6 +15,8 @@ use crate::window::{self, US};
 const LEAD_US: i64 = 1_000_000;
 /// How long after a violation was certain signs may still come, microseconds (logs are read at intervals).
 const TRAIL_US: i64 = 2_000_000;
+/// The most that a line says which was written before these seconds.
+const BEFORE: Strength = Strength::Supports;
 /// How long after the load's end something may still be seen of it: one more look.
 const AFTER_LOAD_US: i64 = 500_000;
 
@@ -59,14 +61,12 @@ impl Seconds {
 pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<Evidence> {
     let strength = signature.strength;
     match &signature.sign {
-        Sign::Log(name) => log(name, trial, seconds).map(|(at, count, first)| Evidence::Log {
-            subject: first.subject.clone(),
-            signature: name.clone(),
-            count,
-            text: first.text.clone(),
-            at: at as f64 / US,
-            strength,
-        }),
+        Sign::Log(name) => log(name, trial, seconds).map(|lines| logged(name, lines, strength)),
+        Sign::LoggedOnce(name) => {
+            let now = log(name, trial, seconds).map(|lines| logged(name, lines, strength));
+            // That it is so still follows from the load.
+            now.or_else(|| logged_before(name, trial, seconds).map(|lines| logged(name, lines, strength.min(BEFORE))))
+        }
         Sign::Grew(metric) => {
             let (from, to) = growth(metric, trial, seconds)?;
             Some(Evidence::Grew { metric: metric.clone(), from, to, strength })
@@ -142,8 +142,43 @@ fn ended_as_grew(metric: &str, samples: &[(i64, Sample)], ticks: &[Tick]) -> boo
     met > 0 && during as f64 >= NEARLY_ALL * met as f64
 }
 
-/// When the first line came, how many came, and the first.
-fn log<'t>(name: &str, trial: &'t Trial, seconds: &Seconds) -> Option<(i64, u64, &'t LogLine)> {
+/// Lines of a kind: when the first came, how many came, and the first.
+type Lines<'t> = (i64, u64, &'t LogLine);
+
+fn logged(name: &str, (at, count, first): Lines<'_>, strength: Strength) -> Evidence {
+    Evidence::Log {
+        subject: first.subject.clone(),
+        signature: name.to_owned(),
+        count,
+        text: first.text.clone(),
+        at: at as f64 / US,
+        strength,
+    }
+}
+
+/// How strong a sign is as it was seen: a line may say less than its kind does.
+pub(super) fn strength(signature: &Signature, seen: &Evidence) -> Strength {
+    match seen {
+        Evidence::Log { strength, .. } => *strength,
+        _ => signature.strength,
+    }
+}
+
+/// Lines of a kind that came while the load ran, before these seconds, and since which the load was never lower than at the first of them.
+fn logged_before<'t>(name: &str, trial: &'t Trial, seconds: &Seconds) -> Option<Lines<'t>> {
+    let before = Seconds { from: 0, broke: 0, to: seconds.from };
+    let (at, count, first) = log(name, trial, &before)?;
+    is_kept(&trial.ticks, at, seconds.broke).then_some((at, count, first))
+}
+
+/// Whether the load was never lower than at one moment until another.
+fn is_kept(ticks: &[Tick], from: i64, until: i64) -> bool {
+    let level = window::gauge(ticks, from.unsigned_abs(), |t| t.level);
+    let mut since = ticks.iter().filter(|t| t.to_us as i64 > from && t.from_us as i64 <= until);
+    since.all(|t| t.level >= level)
+}
+
+fn log<'t>(name: &str, trial: &'t Trial, seconds: &Seconds) -> Option<Lines<'t>> {
     let mut lines = trial.logs.iter().filter(|(at, line)| seconds.hold(*at) && line.signature.as_deref() == Some(name));
     let (at, first) = lines.next()?;
     let count = first.count + lines.map(|(_, line)| line.count).sum::<u64>();
@@ -204,6 +239,23 @@ mod tests {
         assert!(!seen(10_000, 0.02, 0.0), "sent at once");
         assert!(!seen(10_000, 0.9, 0.0) && !seen(60_000, 1.5, 0.0), "something else");
         assert!(!seen(10_000, 0.4, 10_000.0), "all of it goes before the pace counts");
+    }
+
+    #[test]
+    fn what_was_said_before_is_so_only_while_the_load_is_no_lower() {
+        let load = |levels: &[f64]| -> Vec<Tick> {
+            let tick = |(n, level): (usize, &f64)| Tick {
+                from_us: n as u64 * 1_000_000,
+                to_us: (n as u64 + 1) * 1_000_000,
+                level: *level,
+                ..Tick::default()
+            };
+            levels.iter().enumerate().map(tick).collect()
+        };
+        let kept = |levels: &[f64]| is_kept(&load(levels), 2_000_000, 5_000_000);
+        assert!(kept(&[10.0, 20.0, 30.0, 40.0, 50.0, 60.0]) && kept(&[20.0, 20.0, 20.0, 20.0, 20.0, 20.0]));
+        assert!(kept(&[30.0, 20.0, 30.0, 30.0, 30.0, 30.0, 5.0]), "lower before it, and after the time in question");
+        assert!(!kept(&[10.0, 20.0, 30.0, 15.0, 50.0, 60.0]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
 use genkai_model::finding::*;
-use genkai_model::limit::{Law, Limit, RemedyUnit, Strength};
+use genkai_model::limit::{Law, Limit, RemedyUnit, Sign, Signature, Strength};
 use genkai_model::load::{Body, Load, Request};
 
 use crate::world::parts::*;
@@ -60,7 +60,7 @@ fn processor_time_that_nothing_lifts() {
         behaviour: Box::new(busy(1.0)),
     };
     let v = verdict(&world.run());
-    assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::CpuIsLimit));
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::CpuIsLimit));
     assert_eq!(v.causes[0].limit.id, "proxy.cores");
 }
 
@@ -231,7 +231,7 @@ fn a_stray_drop_is_not_a_full_queue() {
         }),
     };
     let v = verdict(&world.run());
-    assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::CpuIsLimit));
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::CpuIsLimit));
     assert_eq!(v.causes[0].limit.id, "proxy.cores");
     let backlog = &v.causes[0].others[0];
     assert_eq!((backlog.against.as_slice(), backlog.evidence.len()), (&[Against::WrongPlace][..], 2), "{backlog:?}");
@@ -266,4 +266,35 @@ fn an_open_load() {
     assert!((rate.low - 956.0).abs() < 10.0 && cause.predicted.users.is_none());
     assert!((cause.broke.in_flight - 239.0).abs() < 3.0);
     assert_eq!(cause.counterfactual.as_ref().unwrap().moved, Moved::AsPredicted);
+}
+
+/// Six requests are served at once; that all are is said once, and the objective fails much later.
+fn said_once() -> World {
+    World {
+        plan: plan(users(100, 10.0), "p99 < 1s"),
+        settings: settings(&[("workers", 6.0)]),
+        limits: Box::new(|s| {
+            let law = Law::Workers { workers: s["workers"], queue: None, service: Some(0.1), wait: None };
+            let signs = vec![Signature { sign: Sign::LoggedOnce("full".into()), strength: Strength::Decisive }];
+            vec![limit("workers", s["workers"], law, signs, &[], true)]
+        }),
+        behaviour: Box::new(move |m| {
+            let workers = m.value("workers");
+            let mut seen = Seen::closed(m.level, (m.level * 0.1 / workers).max(0.1));
+            if m.trial == 1 && (m.t - 1.0).abs() < 0.05 {
+                seen.logs.push(("full", 1));
+            }
+            seen
+        }),
+    }
+}
+
+#[test]
+fn what_a_server_says_once_counts_while_the_load_is_no_lower() {
+    let v = verdict(&said_once().run());
+    let first = &v.causes[0];
+    assert_eq!((first.limit.id.as_str(), first.confidence), ("proxy.workers", Confidence::Proved));
+    assert!(first.broke.at > 2.5, "the line is older than the window: {}", first.broke.at);
+    let Some(Evidence::Log { at, strength, .. }) = first.evidence.first() else { panic!("{:?}", first.evidence) };
+    assert!(*at < first.broke.at - 1.0 && *strength == Strength::Supports, "an older line says less");
 }

@@ -185,7 +185,7 @@ fn a_core_that_is_nearly_full_is_probably_the_limit_and_a_full_one_is() {
     assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::CpuIsLimit));
     assert_eq!(v.causes[0].confidence, Confidence::Possible);
     let v = verdict(&used(0.99).run());
-    assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::CpuIsLimit));
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::CpuIsLimit));
     assert_eq!(v.causes[0].confidence, Confidence::Likely);
     let marks: Vec<f64> = v.causes[0]
         .evidence
@@ -241,7 +241,7 @@ fn connections_that_are_too_few_are_the_clients_limit() {
 fn connections_that_are_busy_because_the_server_became_slow_are_the_servers() {
     for drops in [true, false] {
         let v = verdict(&open(60_000.0, 0.000_5, 18_000.0, drops, "errors < 0.1%").run());
-        assert_eq!(answer(&v), (Outcome::Fails, Answer::No, Because::CpuIsLimit), "{drops}: {:?}", v.client);
+        assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::CpuIsLimit), "{drops}: {:?}", v.client);
         assert!(v.client.valid);
         let broke = &v.causes[0].broke;
         assert_eq!(broke.troubles()[0].kind, ErrorKind::Dropped);

@@ -14,7 +14,7 @@ use genkai_targets::catalog::caches;
 use super::Run;
 use super::account::{Account, Counters};
 use crate::error::LabError;
-use crate::generator::{Generator, Recorded};
+use crate::generator::{Generator, Recorded, Workplaces};
 use crate::redact;
 
 /// A contender that runs.
@@ -110,7 +110,8 @@ impl Run<'_, '_, '_> {
         // The plan says what is asked for; lists of it would fill the record.
         let started = TrialStarted::measure(Load { pages: None, ..redact::load(load) });
         let cpus = self.cpus.as_ref().map(|pinning| &*pinning.client);
-        let generator = Generator { program: &self.job.place.program, cpus };
+        let places = Workplaces::here(&self.job.place.program, &load.scale)?;
+        let generator = Generator { places: &places, cpus };
         let interrupt = self.job.interrupt;
         let made = Recorded { number: self.trials, load, started, generator, interrupt };
         let made = made.make(self.recorder, |_, _| Ok(()))?;

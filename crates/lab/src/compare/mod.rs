@@ -25,7 +25,7 @@ use crate::backend::Backend;
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
-use crate::generator::Generator;
+use crate::generator::{Generator, Workplaces};
 use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
@@ -112,6 +112,7 @@ pub(crate) fn distinct<'n>(mut names: impl Iterator<Item = &'n String>) -> Resul
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub(crate) fn run(job: &Job<'_>, comparison: &Comparison, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     let environment = preview(&job.plan, comparison, &job.pin)?.environment;
+    let places = &Workplaces::open(&job.place.program, &job.plan.load.scale, job.interrupt)?;
     let cpus = environment.pinning.as_ref().map(|pinning| pinning.servers.clone());
     let start = |folder: &Folder| {
         let backend = Backend::start(&job.plan.system.backend, &job.place.program, folder, cpus.as_deref())?;
@@ -123,12 +124,13 @@ pub(crate) fn run(job: &Job<'_>, comparison: &Comparison, watcher: &mut Watcher<
     };
     job.recorded(watcher, start, |(backend, ready), _, recorder| {
         let dropped = vec![false; ready.len()];
-        Run { job, comparison, ready, dropped, backend, environment, recorder }.whole()
+        Run { job, places, comparison, ready, dropped, backend, environment, recorder }.whole()
     })
 }
 
 struct Run<'r, 'j, 'w> {
     job: &'j Job<'j>,
+    places: &'r Workplaces,
     comparison: &'r Comparison,
     ready: &'r [Ready],
     /// Who did not start any more.
@@ -253,7 +255,7 @@ impl Run<'_, '_, '_> {
             what: &what,
             plan,
             load,
-            generator: Generator { program: &self.job.place.program, cpus: cpus.as_deref() },
+            generator: Generator { places: self.places, cpus: cpus.as_deref() },
             interrupt: self.job.interrupt,
         };
         let mut kernel = Kernel::new();

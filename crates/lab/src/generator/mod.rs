@@ -9,7 +9,6 @@ mod worker;
 mod workers;
 mod workplace;
 
-use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
@@ -22,14 +21,15 @@ use genkai_place::machine;
 
 pub(crate) use recorded::Recorded;
 pub use worker::serve;
+pub use workplace::Workplaces;
 
 use crate::error::LabError;
 
 /// Makes loads.
 #[derive(Clone, Copy, Debug)]
 pub struct Generator<'a> {
-    /// genkai's own executable, for worker processes.
-    pub program: &'a Path,
+    /// Where its processes run.
+    pub places: &'a Workplaces,
     /// Cores of its threads, in turn; none: any.
     pub cpus: Option<&'a [usize]>,
 }

@@ -19,6 +19,7 @@ use genkai_model::event::{ClientUse, Tick, WorkerEnd};
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS};
 use genkai_model::load::Load;
 use genkai_model::units::Span;
+use genkai_place::tail;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +70,25 @@ pub(super) enum Said {
         /// Why.
         message: String,
     },
+}
+
+impl Said {
+    /// The same with no word in it that a terminal obeys: it may come from anybody's program.
+    pub(super) fn harmless(self) -> Said {
+        match self {
+            Said::Hello(Hello { version, layout }) => {
+                Said::Hello(Hello { version: harmless(&version), layout: harmless(&layout) })
+            }
+            Said::Failed { usage, message } => Said::Failed { usage, message: harmless(&message) },
+            other => other,
+        }
+    }
+}
+
+/// Lines without control characters.
+pub(super) fn harmless(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| tail::clean(line.as_bytes())).collect();
+    lines.join("\n")
 }
 
 /// Who a worker is: parts of a load can only be added where all of them count alike.
@@ -185,6 +205,15 @@ mod tests {
         assert_eq!((client.processes, client.cpu_us, client.rss_max, client.descriptors), (2, 20, 100, 101));
         assert_eq!(client.rss, 170);
         assert_eq!((client.descriptors_limit, client.sources), (99, 3));
+    }
+
+    #[test]
+    fn what_workers_say_obeys_no_terminal() {
+        let said = Said::Failed { usage: false, message: "no\u{1b}[2J\r\n  hint: \u{7}go".to_owned() };
+        let Said::Failed { message, .. } = said.harmless() else { panic!("it is another now") };
+        assert_eq!(message, "no\u{fffd}[2J\n  hint: \u{fffd}go");
+        let hello = Hello { version: "\u{9b}1".to_owned(), ..Hello::ours() };
+        assert!(matches!(Said::Hello(hello).harmless(), Said::Hello(Hello { version, .. }) if version == "\u{fffd}1"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use genkai_place::process::{Child, Signal};
 
 use super::clock::{self, Exchange};
 use super::protocol::{Hello, Order, Said, Word, write};
-use super::workplace::{Heard, Workplaces};
+use super::workplace::{Heard, Listener, Workplaces};
 use super::{Generator, LoadEnd, nothing};
 use crate::error::LabError;
 
@@ -50,7 +50,7 @@ struct Worker {
     over: bool,
 }
 
-struct Workers {
+struct Workers<'a> {
     all: Vec<Worker>,
     inbox: Receiver<(usize, Heard)>,
     /// What was heard while something else was waited for.
@@ -60,8 +60,7 @@ struct Workers {
     /// When those that are not over are given up.
     deadline: Instant,
     stopping: bool,
-    /// Dropped last: what was sent to other machines is removed then.
-    places: Workplaces,
+    places: &'a Workplaces,
 }
 
 /// Makes `load` in `many` workers.
@@ -74,57 +73,57 @@ pub(super) fn run(
     tick: impl FnMut(Tick),
 ) -> Result<LoadEnd, LabError> {
     let ways: Vec<Way> = load.scale.ways().cloned().chain(std::iter::repeat(Way::Here)).take(many.into()).collect();
-    let mut workers = Workers::start(generator, &ways)?;
-    if workers.wait_ready(generator, load, stop)? && workers.set_clocks(stop)? {
+    let (mut workers, listener) = Workers::new(generator.places);
+    if workers.start(&ways, listener, stop)?
+        && workers.wait_ready(generator, load, stop)?
+        && workers.set_clocks(stop)?
+    {
         let ahead = workers.begin(load)?;
         started(Instant::now() + ahead);
         workers.collect(load, stop, tick);
         workers.set_clocks_again();
     }
-    let Workers { all, end, failure, places, .. } = workers;
+    let Workers { all, end, failure, .. } = workers;
     let used = if load.scale.is_spread() { all.iter().map(Worker::used).collect() } else { Vec::new() };
     for mut worker in all {
         drop(worker.orders.take());
         worker.child.stop(Signal::SIGTERM, END_WITHIN);
     }
-    drop(places);
     Ok(LoadEnd { end, workers: used, failure })
 }
 
-impl Workers {
-    /// Starts a worker for each of the ways and waits until all are there. Those of one machine are started one after the other: an ssh server
-    /// turns away many that log in at once (MaxStartups in sshd_config(5)).
-    fn start(generator: &Generator<'_>, ways: &[Way]) -> Result<Workers, LabError> {
-        let places = Workplaces::open(generator.program, ways.iter())?;
+impl<'a> Workers<'a> {
+    /// None yet.
+    fn new(places: &'a Workplaces) -> (Workers<'a>, Listener) {
         let (listener, inbox) = mpsc::channel();
+        let (all, early) = (Vec::new(), VecDeque::new());
         let deadline = Instant::now() + READY_WITHIN;
-        let mut workers = Workers {
-            all: Vec::with_capacity(ways.len()),
-            inbox,
-            early: VecDeque::new(),
-            end: nothing(),
-            failure: None,
-            deadline,
-            stopping: false,
-            places,
-        };
-        let mut coming = BTreeSet::new();
-        for (n, way) in ways.iter().enumerate() {
-            if *way != Way::Here && coming.iter().any(|&other: &usize| ways[other] == *way) {
-                workers.greet(&mut coming)?;
-            }
-            let (child, orders) = workers.places.start(n, way, &listener)?;
-            let (way, orders) = (way.clone(), Some(orders));
-            workers.all.push(Worker { way, child, orders, clock: None, ended: None, over: false });
-            coming.insert(n);
-        }
-        workers.greet(&mut coming)?;
-        Ok(workers)
+        (Workers { all, inbox, early, end: nothing(), failure: None, deadline, stopping: false, places }, listener)
     }
 
-    /// Waits until all of these have said who they are.
-    fn greet(&mut self, coming: &mut BTreeSet<usize>) -> Result<(), LabError> {
+    /// Starts a worker for each of the ways and waits until all are there; false when the user wants to stop before. Those of one machine are
+    /// started one after the other: an ssh server turns away many that log in at once (MaxStartups in sshd_config(5)).
+    fn start(&mut self, ways: &[Way], listener: Listener, stop: &StopFlag) -> Result<bool, LabError> {
+        let mut coming = BTreeSet::new();
+        for (n, way) in ways.iter().enumerate() {
+            let same = |&other: &usize| ways[other] == *way;
+            if *way != Way::Here && coming.iter().any(same) && !self.greet(&mut coming, stop)? {
+                return Ok(false);
+            }
+            let (child, orders) = self.places.start(n, way, &listener)?;
+            let (way, orders) = (way.clone(), Some(orders));
+            self.all.push(Worker { way, child, orders, clock: None, ended: None, over: false });
+            coming.insert(n);
+        }
+        self.greet(&mut coming, stop)
+    }
+
+    /// Waits until all of these have said who they are; false when the user wants to stop before.
+    fn greet(&mut self, coming: &mut BTreeSet<usize>, stop: &StopFlag) -> Result<bool, LabError> {
         while !coming.is_empty() {
+            if self.is_to_stop(stop) {
+                return Ok(false);
+            }
             match self.hear(POLL) {
                 Some((n, Heard::Said(Said::Hello(hello), _))) => {
                     let ours = Hello::ours();
@@ -143,7 +142,13 @@ impl Workers {
                 None => return Err(self.late(coming)),
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Whether the user wants to stop before there is any load.
+    fn is_to_stop(&mut self, stop: &StopFlag) -> bool {
+        self.end.stopped |= stop.is_stopped();
+        self.end.stopped
     }
 
     /// Gives each its order; whether all are ready then: false when the user wants to stop before.
@@ -159,8 +164,7 @@ impl Workers {
         self.deadline = Instant::now() + READY_WITHIN;
         let mut waiting: BTreeSet<usize> = (0..self.all.len()).collect();
         while !waiting.is_empty() {
-            if stop.is_stopped() {
-                self.end.stopped = true;
+            if self.is_to_stop(stop) {
                 return Ok(false);
             }
             match self.hear(POLL) {
@@ -197,8 +201,7 @@ impl Workers {
     /// Asks other machines what their clocks show; false when the user wants to stop.
     fn set_clocks(&mut self, stop: &StopFlag) -> Result<bool, LabError> {
         for n in 0..self.all.len() {
-            if stop.is_stopped() {
-                self.end.stopped = true;
+            if self.is_to_stop(stop) {
                 return Ok(false);
             }
             if self.all[n].way == Way::Here {

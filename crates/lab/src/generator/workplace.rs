@@ -1,19 +1,20 @@
 //! Where worker processes are started: here, or through ssh. From then on nobody asks which it is.
 
 use std::collections::BTreeMap;
-use std::io::BufReader;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use genkai_engine::Start;
-use genkai_model::load::Way;
+use genkai_engine::{Start, StopFlag};
+use genkai_model::load::{Scale, Way};
 use genkai_place::machine;
 use genkai_place::process::{Child, Spawn};
+use genkai_place::scratch::Scratch;
 use genkai_place::ssh::{Delivered, Ssh};
 
-use super::protocol::{Said, read};
+use super::protocol::{Said, harmless, read};
 use crate::error::LabError;
 
 /// What is heard of a worker.
@@ -27,41 +28,55 @@ pub(super) enum Heard {
 /// Whoever hears workers: number of the process, what was heard.
 pub(super) type Listener = Sender<(usize, Heard)>;
 
-/// Our program on the machines of a load, for as long as this is kept.
-pub(super) struct Workplaces {
+/// Our program on the machines of a load, for as long as this is kept: for all loads of a run.
+#[derive(Debug)]
+pub struct Workplaces {
     program: PathBuf,
-    logs: tempfile::TempDir,
+    /// What processes say besides what they are asked; none where genkai's own process makes the load.
+    logs: Option<Scratch>,
     hosts: BTreeMap<String, Delivered>,
 }
 
 impl Workplaces {
-    /// Sees to it that `program` can be run wherever these lead, on all machines at once.
+    /// Sees to it that `program` can be run wherever `scale` leads, on all machines at once.
     ///
     /// # Errors
-    /// When a machine cannot be had: each of those is named with its reason.
-    pub(super) fn open<'a>(program: &Path, ways: impl Iterator<Item = &'a Way>) -> Result<Workplaces, LabError> {
-        let logs = tempfile::Builder::new()
-            .prefix("genkai-workers-")
-            .tempdir()
-            .map_err(LabError::folder(std::env::temp_dir()))?;
-        let hosts: BTreeMap<String, Ssh> = ways.filter_map(ssh).map(|one| (one.host.clone(), one)).collect();
+    /// When a machine cannot be had: each of those is named with its reason. When `stop` is set before all are.
+    pub fn open(program: &Path, scale: &Scale, stop: &StopFlag) -> Result<Workplaces, LabError> {
+        let mut places = Workplaces::here(program, scale)?;
+        let Some(logs) = &places.logs else { return Ok(places) };
+        let hosts: BTreeMap<String, Ssh> = scale.ways().filter_map(ssh).map(|one| (one.host.clone(), one)).collect();
         let all: Vec<_> = thread::scope(|scope| {
-            let deliver = |one: &Ssh| one.deliver(program, logs.path());
+            let deliver = |one: &Ssh| one.deliver(program, logs.path(), &|| stop.is_stopped());
             let each: Vec<_> = hosts.values().map(|one| (one, scope.spawn(move || deliver(one)))).collect();
             each.into_iter().map(|(one, thread)| (one, thread.join())).collect()
         });
-        let (mut hosts, mut missing) = (BTreeMap::new(), Vec::new());
+        let mut missing = Vec::new();
         for (one, delivered) in all {
             match delivered {
-                Ok(Ok(delivered)) => drop(hosts.insert(one.host.clone(), delivered)),
+                Ok(Ok(Some(delivered))) => drop(places.hosts.insert(one.host.clone(), delivered)),
+                Ok(Ok(None)) => return Err(LabError::Interrupted),
                 Ok(Err(e)) => missing.push(e.to_string()),
                 Err(_) => missing.push(format!("{}: a thread of genkai's ended; this is a bug in genkai", one.host)),
             }
         }
+        if stop.is_stopped() {
+            return Err(LabError::Interrupted);
+        }
         if !missing.is_empty() {
             return Err(LabError::Environment(format!("no load was sent: {}", missing.join("\nand "))));
         }
-        Ok(Workplaces { program: program.to_owned(), logs, hosts })
+        Ok(places)
+    }
+
+    /// Only this machine, whatever `scale` says of others.
+    ///
+    /// # Errors
+    /// When the folder for what worker processes say cannot be made.
+    pub(crate) fn here(program: &Path, scale: &Scale) -> Result<Workplaces, LabError> {
+        let logs = || Scratch::short("genkai-workers-").map_err(LabError::folder(std::env::temp_dir()));
+        let logs = (scale.processes > 1 || scale.is_spread()).then(logs).transpose()?;
+        Ok(Workplaces { program: program.to_owned(), logs, hosts: BTreeMap::new() })
     }
 
     /// Starts worker process `n` and has `listener` hear it.
@@ -77,11 +92,11 @@ impl Workplaces {
             }
             Some(ssh) => {
                 let program = self.hosts.get(&ssh.host).map_or("genkai", |one| one.program.as_str());
-                (ssh.run(&format!("exec \"{program}\" worker")), None)
+                (ssh.start(program, "worker"), None)
             }
         };
-        let log = self.logs.path().join(format!("worker-{n}.log"));
-        let spawn = Spawn { name: format!("worker process {}", n + 1), log: Some(log), nofile, ..Spawn::default() };
+        let log = self.logs.as_ref().map(|logs| logs.path().join(format!("worker-{n}.log")));
+        let spawn = Spawn { name: format!("worker process {}", n + 1), log, nofile, ..Spawn::default() };
         let mut child = Child::conversing(command, spawn)?;
         let (Some(orders), Some(output)) = (child.take_stdin(), child.take_stdout()) else {
             return Err(LabError::Environment("a worker process without pipes".to_owned()));
@@ -99,24 +114,59 @@ fn ssh(way: &Way) -> Option<Ssh> {
     }
 }
 
+/// Reads past what a login script printed before a worker's first line.
+fn past_banner(output: &mut impl BufRead) -> io::Result<()> {
+    const FIRST: &[u8] = b"{\"said\":";
+    loop {
+        let next = output.fill_buf()?;
+        let length = next.len().min(FIRST.len());
+        if next[..length] == FIRST[..length] {
+            return Ok(());
+        }
+        output.read_until(b'\n', &mut Vec::new())?;
+    }
+}
+
 /// Reads what a worker says on a thread of its own, until it says nothing more or nobody listens.
 fn listen(n: usize, output: ChildStdout, listener: Listener) -> Result<(), LabError> {
     let listen = move || {
         let mut output = BufReader::new(output);
+        let banner = past_banner(&mut output);
         let why = loop {
+            if let Err(e) = &banner {
+                break Some(e.to_string());
+            }
             match read::<Said>(&mut output) {
                 Ok(Some(said)) => {
-                    let heard = Heard::Said(said, Start::now().0);
+                    let heard = Heard::Said(said.harmless(), Start::now().0);
                     if listener.send((n, heard)).is_err() {
                         return;
                     }
                 }
                 Ok(None) => break None,
-                Err(e) => break Some(e.to_string()),
+                Err(e) => break Some(harmless(&e.to_string())),
             }
         };
         let _ = listener.send((n, Heard::Gone(why)));
     };
     let thread = thread::Builder::new().name(format!("worker-{n}")).spawn(listen);
     thread.map(drop).map_err(|e| LabError::Environment(format!("cannot start a thread: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_before_the_greeting_is_passed_over() {
+        for banner in ["", "\n", "Welcome to load1\n{\"a\":1}\n\n", "\u{1b}[2J\n"] {
+            let text = format!("{banner}{{\"said\":\"ready\"}}\n");
+            let mut output = text.as_bytes();
+            past_banner(&mut output).unwrap();
+            assert!(matches!(read::<Said>(&mut output).unwrap(), Some(Said::Ready)), "{banner}");
+        }
+        let mut nothing = &b"closed for today"[..];
+        past_banner(&mut nothing).unwrap();
+        assert!(read::<Said>(&mut nothing).unwrap().is_none());
+    }
 }

@@ -19,7 +19,7 @@ use genkai_targets::{redis, router};
 
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, Recorded};
+use crate::generator::{Generator, Recorded, Workplaces};
 use crate::job::{Job, Outcome};
 use crate::latencies;
 use crate::recorder::{Recorder, Watcher};
@@ -174,7 +174,8 @@ impl Run<'_, '_, '_> {
         faults: &[Fault],
     ) -> Result<End, LabError> {
         let cpus = self.environment.pinning.as_ref().map(|p| p.client.clone());
-        let generator = Generator { program: &self.job.place.program, cpus: cpus.as_deref() };
+        let places = Workplaces::here(&self.job.place.program, &load.scale)?;
+        let generator = Generator { places: &places, cpus: cpus.as_deref() };
         let (mut drill, mut next) = (Drill::new(faults), Instant::now());
         let made = Recorded { number, load, started, generator, interrupt: self.job.interrupt };
         let made = made.make(self.recorder, |recorder, began| {

@@ -53,7 +53,7 @@ pub enum Because {
     Undecided,
     /// The backend is the limit; no setting of the product under test is.
     BackendIsLimit,
-    /// Processor time is the limit; no setting of the product under test gives more.
+    /// Processor time is the limit; no setting of the product under test gives more in this run. What a request takes of it, some decide.
     CpuIsLimit,
     /// A server died under load.
     ServerDied,

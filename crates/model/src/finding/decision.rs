@@ -129,7 +129,8 @@ impl Decision {
     pub fn must_change(self) -> Answer {
         match self {
             Decision::Holds => Answer::No,
-            Decision::Unmoved { by: Stop::Backend { likely: true } | Stop::Processor { likely: true } } => Answer::No,
+            // What uses processor time may be a setting: that nothing gives more of it is no reason to change nothing.
+            Decision::Unmoved { by: Stop::Backend { likely: true } } => Answer::No,
             Decision::Moved { then } if then.says_nothing() => Answer::CannotTell,
             Decision::Moved { .. }
             | Decision::Bisected

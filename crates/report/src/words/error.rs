@@ -19,7 +19,7 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::Truncated => "response cut short",
         ErrorKind::Timeout => "no complete response in time",
         ErrorKind::Protocol => "not a valid HTTP response",
-        ErrorKind::Status4xx => "status 4xx (client error)",
+        ErrorKind::Status4xx => "status 4xx (the request is refused)",
         ErrorKind::Status413 => "status 413 (Content Too Large)",
         ErrorKind::Status429 => "status 429 (Too Many Requests)",
         ErrorKind::Status500 => "status 500 (Internal Server Error)",
@@ -40,8 +40,13 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::TlsCertificate => {
             "certificate not acceptable: not for servers, of an authority, revoked, or malformed (-k accepts any)"
         }
-        ErrorKind::TlsRefused => {
-            "TLS refused by the server (an alert: no common version, or with TLS 1.2 a client certificate is wanted)"
+        ErrorKind::TlsRefused => "TLS refused by the server, by an alert",
+        ErrorKind::TlsUnknownName => {
+            "TLS refused by the server: it serves nothing under the name asked for (alert unrecognized_name)"
+        }
+        ErrorKind::TlsVersion => "TLS refused by the server: no common version (alert protocol_version)",
+        ErrorKind::TlsHandshakeFailure => {
+            "TLS refused by the server: nothing both accept, or with TLS 1.2 a client certificate is wanted (alert handshake_failure)"
         }
         ErrorKind::TlsClientWanted => "the server wants a client certificate (show one with --cert FILE --key FILE)",
         ErrorKind::TlsClientRefused => "the server does not accept the client certificate shown with --cert",
@@ -88,23 +93,27 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::Truncated => "cut responses short",
         ErrorKind::Timeout => "left requests unanswered",
         ErrorKind::Protocol => "answered with something that is not HTTP",
-        ErrorKind::Status4xx => "answered with 4xx client errors",
+        ErrorKind::Status4xx => "answered with 4xx",
         ErrorKind::Status413 => "answered 413 (Content Too Large)",
         ErrorKind::Status429 => "answered 429 (Too Many Requests)",
         ErrorKind::Status500 => "answered 500 (Internal Server Error)",
         ErrorKind::Status502 => "answered 502 (Bad Gateway)",
         ErrorKind::Status503 => "answered 503 (Service Unavailable)",
         ErrorKind::Status504 => "answered 504 (Gateway Timeout)",
-        ErrorKind::Status5xx => "answered with 5xx server errors",
+        ErrorKind::Status5xx => "answered with 5xx",
         ErrorKind::WriteOther => "stopped taking requests",
         ErrorKind::TlsExpired
         | ErrorKind::TlsUntrusted
         | ErrorKind::TlsSelfSigned
         | ErrorKind::TlsWrongName
         | ErrorKind::TlsCertificate => "showed a certificate that is not acceptable",
-        ErrorKind::TlsRefused | ErrorKind::TlsClientWanted | ErrorKind::TlsClientRefused | ErrorKind::TlsFailed => {
-            "refused TLS handshakes"
-        }
+        ErrorKind::TlsRefused
+        | ErrorKind::TlsUnknownName
+        | ErrorKind::TlsVersion
+        | ErrorKind::TlsHandshakeFailure
+        | ErrorKind::TlsClientWanted
+        | ErrorKind::TlsClientRefused
+        | ErrorKind::TlsFailed => "refused TLS handshakes",
         ErrorKind::TlsClosed => "closed new connections in the TLS handshake",
         ErrorKind::TlsTimeout => "left TLS handshakes waiting until they timed out",
         ErrorKind::UpgradeRefused | ErrorKind::UpgradeInvalid => "did not open WebSockets",

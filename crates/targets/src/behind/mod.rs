@@ -2,6 +2,7 @@
 //! and never touched. Of a product that is known its own limits are read from its configuration; of any other those of its processes.
 
 mod peer;
+mod stack;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +14,8 @@ use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
 
 use self::peer::Peer;
-use crate::product::Cost;
+pub use self::stack::with_twin;
+use crate::product::{Cost, Served};
 
 /// Most that are looked at: together they may not delay the other looks.
 const MOST: usize = 8;
@@ -31,6 +33,11 @@ impl Behind {
         let subject = |n: usize| if n == 0 { "backend".to_owned() } else { format!("backend{}", n + 1) };
         let peers = all.into_iter().enumerate();
         Behind { peers: peers.map(|(n, at)| Peer::find(at.clone(), subject(n), machine, memory)).collect() }
+    }
+
+    /// A server that is known already: its first process, where it listens, whom samples of it are of.
+    pub(crate) fn of(first: u32, at: Endpoint, subject: &str, served: Box<dyn Served>) -> Behind {
+        Behind { peers: vec![Peer::of(first, at, subject.to_owned(), served)] }
     }
 
     /// What caps them.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use genkai_model::error::ErrorKind;
-use genkai_model::event::{ServerState, State};
+use genkai_model::event::{Environment, ServerState, State};
 use genkai_model::evidence::{Sample, metric};
 use genkai_model::limit::{Limit, Origin, Strength, Symptom};
 use genkai_place::caps::Machine;
@@ -75,12 +75,7 @@ impl Who {
             Listener::Nobody => Who::Nobody,
             Listener::Hidden => Who::Hidden,
             Listener::Process(first) => {
-                let product = catalog::serves(first, endpoint, machine, memory);
-                let known = product.as_ref().and_then(|found| Some(found.as_ref().ok()?.product().to_owned()));
-                let name = known.unwrap_or_else(|| named(first));
-                let (tree, threads) = (Tree::new(first), Threads::default());
-                let (unit, throttle) = (group::unit(first), Throttle::of_process(first));
-                Who::Known(Box::new(Processes { first, name, tree, threads, unit, throttle, product, gone: None }))
+                Who::Known(Box::new(Processes::of(first, catalog::serves(first, endpoint, machine, memory))))
             }
         }
     }
@@ -91,6 +86,12 @@ impl Peer {
     pub(super) fn find(endpoint: Endpoint, subject: String, machine: &Machine, memory: u64) -> Peer {
         let who = Who::at(&endpoint, machine, memory);
         Peer { endpoint, subject, machine: machine.clone(), memory, cost: None, who }
+    }
+
+    /// One whose first process is known.
+    pub(super) fn of(first: u32, endpoint: Endpoint, subject: String, served: Box<dyn Served>) -> Peer {
+        let who = Who::Known(Box::new(Processes::of(first, Some(Ok(served)))));
+        Peer { endpoint, subject, machine: Machine::of(&Environment::default()), memory: 0, cost: None, who }
     }
 
     /// Who it is, and what cannot be seen of it.
@@ -286,6 +287,15 @@ impl Peer {
 }
 
 impl Processes {
+    /// Those of which `first` is the first.
+    fn of(first: u32, product: Option<Result<Box<dyn Served>, String>>) -> Processes {
+        let known = product.as_ref().and_then(|found| Some(found.as_ref().ok()?.product().to_owned()));
+        let name = known.unwrap_or_else(|| named(first));
+        let (tree, threads) = (Tree::new(first), Threads::default());
+        let (unit, throttle) = (group::unit(first), Throttle::of_process(first));
+        Processes { first, name, tree, threads, unit, throttle, product, gone: None }
+    }
+
     /// Whether it is a product of which more is known.
     fn is_known(&self) -> bool {
         matches!(self.product, Some(Ok(_)))

@@ -15,7 +15,7 @@ use genkai_place::machine;
 
 use crate::error::TargetError;
 use crate::explain::{Explain, Requests};
-use crate::product::{Entry, Prepare, Prepared, Role, Served};
+use crate::product::{Entry, Prepare, Prepared, Role, Served, Twin};
 use crate::{apache, caddy, haproxy, nginx, phpfpm, redis, squid, trafficserver, upstreams, varnish};
 
 /// Every product, in the order in which they are listed.
@@ -91,10 +91,20 @@ pub fn serves(
     memory: u64,
 ) -> Option<Result<Box<dyn Served>, String>> {
     let products = PRODUCTS.iter().filter_map(|entry| match entry.role {
-        Role::Behind(serves) => serves,
+        Role::Behind(Some((serves, _))) => Some(serves),
         _ => None,
     });
     products.chain(upstreams::ALL.iter().copied()).find_map(|serves| serves(pid, endpoint, machine, memory))
+}
+
+/// Process `pid`, which listens at `endpoint` behind a product, as one of those that genkai can run a second time, from `dir`. None: it is no one of
+/// them. An error says why it is not.
+pub fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<Box<dyn Twin>, String>> {
+    let products = PRODUCTS.iter().filter_map(|entry| match entry.role {
+        Role::Behind(Some((_, twin))) => twin,
+        _ => None,
+    });
+    products.into_iter().find_map(|twin| twin(pid, endpoint, dir))
 }
 
 /// Whether a product listens with TLS where genkai writes its configuration.

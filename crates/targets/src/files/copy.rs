@@ -7,11 +7,29 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use genkai_place::authority::TlsMaterial;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::remote::Remote;
 
 use super::ConfigError;
 
 use crate::error::Cause;
+
+/// A place that a configuration leads to, and where its private copy goes instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// As the configuration has it.
+    pub from: Endpoint,
+    /// Where the copy goes.
+    pub to: Endpoint,
+}
+
+impl Move {
+    /// Where the copy goes instead of `written`; none: there.
+    pub(crate) fn of(all: &[Move], written: &str) -> Option<String> {
+        let place = Endpoint::parse(written)?;
+        all.iter().find(|one| one.from == place).map(|one| one.to.to_string())
+    }
+}
 
 /// What a private copy should be like.
 pub struct CopyOptions<'a> {
@@ -21,6 +39,8 @@ pub struct CopyOptions<'a> {
     pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
     /// What to pass requests to instead of the user's servers; none: those.
     pub backend: Option<SocketAddr>,
+    /// What of the user's servers has another in its place; where there is no `backend`.
+    pub moves: &'a [Move],
     /// Hosts that requests may reach though they are not this machine.
     pub allowed: &'a [String],
     /// What its TLS listeners show instead of the user's certificates, whose keys are neither read nor copied; none: those.

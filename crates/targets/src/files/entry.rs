@@ -166,6 +166,11 @@ impl Entries {
         format!("{}:{}", self.files[entry.file.0].path.display(), entry.line)
     }
 
+    /// The line of an entry as it is written, with its comment, without space around.
+    pub(crate) fn written(&self, entry: &Entry) -> String {
+        String::from_utf8_lossy(&self.files[entry.file.0].text[entry.span.clone()]).into_owned()
+    }
+
     /// Its origin.
     pub(crate) fn origin(&self, entry: &Entry) -> genkai_model::limit::Origin {
         genkai_model::limit::Origin::File { path: self.files[entry.file.0].path.clone(), line: entry.line }

@@ -25,7 +25,7 @@ use std::path::Path;
 pub(crate) use applied::Applied;
 pub use applied::{Configuration, Requests};
 pub(crate) use changes::{Changes, numbered, renamed};
-pub use copy::{CopyError, CopyOptions};
+pub use copy::{CopyError, CopyOptions, Move};
 pub(crate) use copy::{folders, save};
 pub use diff::diff;
 pub use edit::Edit;

@@ -40,6 +40,17 @@ impl<Directive> File<Directive> {
         self.lines.partition_point(|&start| start <= offset)
     }
 
+    /// Bytes of a line, from 1, with its end; nothing beyond the last.
+    pub(crate) fn nth_span(&self, line: usize) -> std::ops::Range<usize> {
+        let at = |index: usize| self.lines.get(index).copied().unwrap_or(self.text.len());
+        at(line.saturating_sub(1))..at(line)
+    }
+
+    /// A line, from 1, with its end.
+    pub(crate) fn line_of(&self, line: usize) -> &[u8] {
+        &self.text[self.nth_span(line)]
+    }
+
     /// `path:line` of an offset.
     pub fn place(&self, offset: usize) -> String {
         format!("{}:{}", self.path.display(), self.line(offset))

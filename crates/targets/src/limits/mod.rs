@@ -16,6 +16,11 @@ pub(crate) fn log(signature: &str, strength: Strength) -> Signature {
     Signature { sign: Sign::Log(signature.to_owned()), strength }
 }
 
+/// A log line that is written only the first time.
+pub(crate) fn logged_once(signature: &str, strength: Strength) -> Signature {
+    Signature { sign: Sign::LoggedOnce(signature.to_owned()), strength }
+}
+
 /// A cumulative metric that grows.
 pub(crate) fn grew(metric: &str, strength: Strength) -> Signature {
     Signature { sign: Sign::Grew(metric.to_owned()), strength }
@@ -274,6 +279,12 @@ impl Processor<'_> {
         let cores = counted(self.cores.into(), "core");
         let machine = || Origin::Machine("sched_getaffinity(2), less the generator's cores".to_owned());
         let more = self.setting.filter(|_| self.workers < u64::from(self.cores));
+        let fixed = self
+            .setting
+            .filter(|(_, held)| self.workers <= u64::from(self.cores) && held.written.parse() == Ok(self.workers));
+        let fixed = fixed.map_or_else(String::new, |(name, held)| {
+            format!("; {name} {} allows no more on any machine", held.written)
+        });
         Limit {
             id: format!("{}.cpu", self.subject),
             subject: self.subject.to_owned(),
@@ -282,7 +293,11 @@ impl Processor<'_> {
             origin: self.setting.map_or_else(machine, |(_, held)| held.origin.clone()),
             caps: format!("cores that can work for {} at once", self.product),
             law: Law::Cpu { cores: self.usable() },
-            formula: format!("min({}, {cores} for the servers){}", counted(self.workers, self.noun), self.remark),
+            formula: format!(
+                "min({}, {cores} for the servers){}{fixed}",
+                counted(self.workers, self.noun),
+                self.remark
+            ),
             source: self.source.to_owned(),
             signatures,
             symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },

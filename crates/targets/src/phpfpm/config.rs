@@ -25,6 +25,23 @@ impl Syntax for Ini {
         Ok(Line::Entry(key(name.trim()), vec![value_of(value)?]))
     }
 
+    fn comment(&self, line: &str) -> usize {
+        let mut quote = None;
+        let begins = |(at, c): (usize, char)| match (c, quote) {
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                None
+            }
+            (c, Some(open)) => {
+                quote = (c != open).then_some(open);
+                None
+            }
+            (';', None) => Some(at),
+            _ => None,
+        };
+        line.char_indices().find_map(begins).unwrap_or(line.len())
+    }
+
     /// A pattern that names nothing is warned of, a file too.
     fn may_miss(&self) -> bool {
         true

@@ -4,9 +4,11 @@
 pub mod config;
 pub mod limits;
 mod looks;
+mod private;
 mod refused;
 mod remarks;
 mod serving;
+mod settings;
 
 use genkai_model::explain::{Explanation, Timer};
 use genkai_model::units::Span;
@@ -22,7 +24,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "php-fpm",
     called: "php-fpm",
     program: ("php-fpm", &[]),
-    role: Role::Behind(Some(serving::serves)),
+    role: Role::Behind(Some((serving::serves, Some(private::twin)))),
     prepare: None,
     explain: Some(explain),
     looks: looks::LOOKS,

@@ -33,6 +33,8 @@ pub(super) struct Serving {
     place: String,
     limits: Vec<Limit>,
     log: Option<Tail>,
+    /// Whether genkai runs it, so that its settings can be tried.
+    ours: bool,
     /// What a request costs when nothing else is asked, where that was tried.
     cost: Option<Cost>,
 }
@@ -52,28 +54,35 @@ impl Serving {
     /// The pool that listens at `endpoint`, of a master that was started with `main`.
     fn find(main: &Path, endpoint: &Endpoint, machine: &Machine, memory: u64) -> Result<Serving, String> {
         let config = config::read(main).map_err(|e| e.to_string())?;
-        let names = config::pools(&config);
-        let name = names.iter().find(|name| listens(&config, name, endpoint));
+        let name = pool_at(&config, endpoint);
         let name = name.ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
-        let pool = Pool::of(&config, name, machine);
-        let first = config.all().iter().find(|entry| entry.section == **name).map(|entry| config.place(entry));
+        let pool = Pool::of(&config, &name, machine);
         let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
-        Ok(Serving {
-            place: first.unwrap_or_else(|| main.display().to_string()),
-            limits: limits::of(&config, std::slice::from_ref(&pool), machine, memory),
+        Ok(Serving::of(&config, pool, memory, machine, log))
+    }
+
+    /// A pool of a configuration, whose master logs there.
+    pub(super) fn of(config: &Entries, pool: Pool, memory: u64, machine: &Machine, log: Option<PathBuf>) -> Serving {
+        let first = config.all().iter().find(|entry| entry.section == pool.name).map(|entry| config.place(entry));
+        Serving {
+            place: first.unwrap_or_else(|| config.main().display().to_string()),
+            limits: limits::of(config, std::slice::from_ref(&pool), machine, memory),
             log: log.filter(|path| path.is_absolute()).map(Tail::open),
             pool,
+            ours: false,
             cost: None,
-        })
+        }
+    }
+
+    /// The same as genkai runs it: its settings can be tried.
+    pub(super) fn ours(self) -> Serving {
+        Serving { ours: true, ..self }
     }
 
     /// Its children as a limit, with the signs that can be seen from outside. It is somebody else's: genkai changes nothing of it.
     fn children(&self, limit: &Limit, subject: &str) -> Limit {
         let metric = |name: &str| format!("{subject}.{name}");
-        let place = placed(&limit.origin);
-        let caps =
-            format!("{}; to lift it, raise pm.max_children{place}, as far as processors and memory reach", limit.caps);
-        let mut own = Limit { remedy: None, caps, ..limit.clone() };
+        let mut own = self.offered(limit);
         let Law::Workers { workers, service, .. } = &mut own.law else { return own };
         // Where processors cannot feed all children, the pool fills because each child waits for its processor: the same signs, another
         // cause, and more children would not help.
@@ -91,6 +100,17 @@ impl Serving {
             reached(&metric(QUEUED), 1.0, waiting),
         ];
         own
+    }
+
+    /// A limit with what lifts it: a remedy where it can be tried, else in words.
+    fn offered(&self, limit: &Limit) -> Limit {
+        if self.ours {
+            return limit.clone();
+        }
+        let place = placed(&limit.origin);
+        let caps =
+            format!("{}; to lift it, raise pm.max_children{place}, as far as processors and memory reach", limit.caps);
+        Limit { remedy: None, caps, ..limit.clone() }
     }
 
     /// What the pool's own message is called.
@@ -120,7 +140,7 @@ impl Served for Serving {
         let seen = |limit: &Limit| match limit.law {
             Law::Workers { .. } => Some(self.children(limit, subject)),
             Law::Backlog { value } => Some(Limit {
-                remedy: None,
+                remedy: limit.remedy.clone().filter(|_| self.ours),
                 signatures: vec![reached(&format!("{subject}.{QUEUED}"), value - 1.0, Strength::Decisive)],
                 ..limit.clone()
             }),
@@ -174,13 +194,19 @@ fn level(line: &str) -> &str {
 }
 
 /// The configuration that a master was started with, as its title tells (sapi/fpm/fpm/fpm_env.c: `master process (PATH)`).
-fn main(pid: u32) -> Option<PathBuf> {
+pub(super) fn main(pid: u32) -> Option<PathBuf> {
     let title = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let title = String::from_utf8_lossy(&title).into_owned();
     let path = title.split_once("master process (")?.1.split_once(')')?.0;
     // As it was given on the command line; an absolute one replaces the folder.
     let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
     Some(folder.join(path))
+}
+
+/// The pool that listens at `endpoint`.
+pub(super) fn pool_at(config: &Entries, endpoint: &Endpoint) -> Option<String> {
+    let names = config::pools(config);
+    names.iter().find(|name| listens(config, name, endpoint)).map(|name| (*name).to_owned())
 }
 
 /// Whether the pool's `listen` is this place: `/path`, `port`, `address:port`; `$pool` stands for its name (fpm_conf.c).

@@ -20,7 +20,7 @@ use tempfile::NamedTempFile;
 use super::certificate::{Certificate, stand_in};
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
-use crate::files::{Applied, Backup, Configuration, CopyOptions, Requests};
+use crate::files::{Applied, Backup, Configuration, CopyOptions, Move, Requests};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{self, Machine};
 use genkai_place::endpoint::Endpoint;
@@ -171,6 +171,8 @@ pub struct Variant<P: Product> {
     shared: Arc<Shared<P>>,
     applied: Applied<P::Config>,
     scratch: Scratch,
+    /// What its copies lead to instead of what the configuration names.
+    moves: Vec<Move>,
     /// The copy that was started last, where that is not the first: it has other ports, in the same files.
     moved: Mutex<Option<P::Copy>>,
 }
@@ -205,7 +207,8 @@ impl<P: Product> Variant<P> {
     pub(crate) fn copy_options<'a>(&'a self, ports: &'a mut dyn FnMut() -> io::Result<u16>) -> CopyOptions<'a> {
         let Conditions { backend, allowed, tls, .. } = self.conditions();
         let root = nix::unistd::geteuid().is_root();
-        CopyOptions { dir: self.dir(), ports, backend: *backend, allowed, papers: tls.as_ref(), root }
+        let moves = &self.moves;
+        CopyOptions { dir: self.dir(), ports, backend: *backend, moves, allowed, papers: tls.as_ref(), root }
     }
 
     /// The folder of its copy.
@@ -301,7 +304,7 @@ impl<P: Product> Deployment<P> {
         let (backend, allowed) = (what.backend, what.allow_remote.to_vec());
         let conditions = Conditions { backend, allowed, tls, unlike, nofile: caps::descriptors() };
         let shared = Arc::new(Shared { product, conditions });
-        Deployment::made(Variant { shared, applied, scratch, moved: Mutex::default() })
+        Deployment::made(Variant { shared, applied, scratch, moves: Vec::new(), moved: Mutex::default() })
     }
 
     /// The same of a configuration of genkai's own before nodes of rooms, written into `dir` as if it were its user's.
@@ -353,8 +356,13 @@ impl<P: Product> Deployment<P> {
     /// # Errors
     /// As [`Deployment::prepare`].
     pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Deployment<P>, TargetError> {
-        let (shared, applied) = (Arc::clone(&self.variant.shared), self.variant.applied.with(changes)?);
-        Deployment::made(Variant { shared, applied, scratch: scratch::<P>(dir)?, moved: Mutex::default() })
+        let (applied, moves) = (self.variant.applied.with(changes)?, self.variant.moves.clone());
+        self.beside(applied, moves, dir)
+    }
+
+    fn beside(&self, applied: Applied<P::Config>, moves: Vec<Move>, dir: &Path) -> Result<Self, TargetError> {
+        let (shared, scratch) = (Arc::clone(&self.variant.shared), scratch::<P>(dir)?);
+        Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })
     }
 
     /// The same without some of the directives that may be left out, in a folder of its own, tested.
@@ -362,8 +370,8 @@ impl<P: Product> Deployment<P> {
     /// # Errors
     /// As [`Deployment::prepare`].
     fn without(&self, which: &[u32], dir: &Path) -> Result<Deployment<P>, TargetError> {
-        let (shared, applied) = (Arc::clone(&self.variant.shared), self.variant.applied.without(which)?);
-        Deployment::made(Variant { shared, applied, scratch: scratch::<P>(dir)?, moved: Mutex::default() })
+        let (applied, moves) = (self.variant.applied.without(which)?, self.variant.moves.clone());
+        self.beside(applied, moves, dir)
     }
 
     /// The configuration with settings, and the folder of its copy.
@@ -414,6 +422,10 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn without(&self, which: &[u32], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         Ok(Box::new(Deployment::without(self, which, dir)?))
+    }
+
+    fn moved(&self, moves: &[Move], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
+        Ok(Box::new(self.beside(self.variant.applied.clone(), moves.to_vec(), dir)?))
     }
 
     fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {

@@ -3,7 +3,7 @@
 use genkai_model::explain::Explanation;
 
 use super::looks::Looks;
-use super::{Prepare, Prepared, ServesFn};
+use super::{Prepare, Prepared, ServesFn, TwinFn};
 use crate::error::TargetError;
 use crate::explain::Explain;
 
@@ -64,6 +64,6 @@ pub enum Role {
     Proxy(Proxy),
     /// A cache with a configuration of the user's.
     Cache,
-    /// Something behind a server; how it is recognised there where somebody else started it (none: it is not).
-    Behind(Option<ServesFn>),
+    /// Something behind a server; how it is recognised there where somebody else started it (none: it is not), and run a second time.
+    Behind(Option<(ServesFn, Option<TwinFn>)>),
 }

@@ -10,11 +10,13 @@ pub mod looks;
 mod own;
 mod program;
 mod served;
+mod twin;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use genkai_model::event::{Change, Directive, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
@@ -33,9 +35,10 @@ pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
 pub(crate) use served::behind;
 pub use served::{Cost, Served, ServesFn};
+pub use twin::{Twin, TwinFn};
 
 use crate::error::TargetError;
-use crate::files::Backup;
+use crate::files::{Backup, Move};
 use genkai_place::authority::TlsMaterial;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
@@ -96,6 +99,14 @@ pub trait Prepared {
         Err(TargetError::usage("", "directives of this product's configuration cannot be left out"))
     }
 
+    /// The same whose copy leads elsewhere, in a folder of its own, tested: [`Prepared::rewrites`] has each place where it does.
+    ///
+    /// # Errors
+    /// When its copies always lead where its configuration says, or the product refuses the copy.
+    fn moved(&self, _moves: &[Move], _dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
+        Err(TargetError::usage(self.product(), "a private copy of it leads where its configuration says"))
+    }
+
     /// The value of a setting in force for the requests that will be made, and where it is written.
     ///
     /// # Errors
@@ -114,6 +125,14 @@ pub trait Prepared {
     fn behind(&self) -> Vec<Endpoint> {
         Vec::new()
     }
+
+    /// Whether workers run with it, of which the time of a request makes a rate.
+    fn has_workers(&self) -> bool {
+        false
+    }
+
+    /// Takes over what a request costs those workers when nothing else is asked.
+    fn costs(&mut self, _cost: Cost) {}
 
     /// What carries connections to its listener.
     fn transport(&self) -> Transport {
@@ -208,6 +227,11 @@ pub trait Running: Send {
 
     /// Looks at it: metrics, new log lines, deaths.
     fn observe(&mut self) -> Observation;
+
+    /// Processor time that workers which run with it have had.
+    fn processor(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Ends it, gracefully first. Afterwards no process of it is left.
     fn stop(self: Box<Self>) -> ExitStatus;

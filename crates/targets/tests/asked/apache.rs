@@ -127,6 +127,7 @@ fn server(random: &mut Random, mpm: &str, dir: &Path, depth: usize) -> String {
                     .unwrap_or(mpm);
                 text += &format!("<{condition}>\n{}</{name}>\n", server(random, mpm, dir, depth + 1));
             }
+            2 if depth < 2 && random.one_in(2) => text += &used(random, mpm, dir, depth + 1),
             2 if depth < 2 => {
                 let file = dir.join(format!("part{}.conf", random.below(1_000_000)));
                 std::fs::write(&file, server(random, mpm, dir, depth + 1)).unwrap();
@@ -152,6 +153,21 @@ fn server(random: &mut Random, mpm: &str, dir: &Path, depth: usize) -> String {
     text
 }
 
+/// A macro and its uses: part of what is written in it are values of its parameters.
+fn used(random: &mut Random, mpm: &str, dir: &Path, depth: usize) -> String {
+    let n = random.below(1_000);
+    let body = server(random, mpm, dir, depth).replace("75", &format!("$a{n}")).replace(" 5\n", &format!(" %b{n}\n"));
+    let parameters = format!("$a{n} %b{n} @c{n}");
+    let mut text = format!("<Macro Part{n} {parameters}>\n{body}PidFile @c{n}\n</Macro>\n");
+    for _ in 0..1 + random.below(2) {
+        let name = random.pick(&["Part", "part", "PART"]);
+        let first = random.pick(&["75", "9", "150"]);
+        let values = if random.one_in(40) { first.to_owned() } else { format!("{first} 7 \"a pid\"") };
+        text += &format!("Use {}{n} {values}\n", if random.one_in(60) { "Other" } else { name });
+    }
+    if random.one_in(10) { text + &format!("UndefMacro part{n}\n") } else { text }
+}
+
 fn pass(random: &mut Random) -> String {
     let mut text = "ProxyPass /app http://127.0.0.1:9/".to_owned();
     for _ in 0..random.below(3) {
@@ -174,7 +190,7 @@ fn make(number: u64, dir: &Path, port: u16) -> Made {
     let mpm = random.pick(&["event", "event", "worker", "prefork"]);
     let main = dir.join("httpd.conf");
     // Apache refuses a DocumentRoot that is not there.
-    for number in ["", "9", "30", "50", "75"] {
+    for number in ["", "9", "30", "50", "75", "150"] {
         std::fs::create_dir(dir.join(format!("docs{number}"))).unwrap();
     }
     let load = |name: &str| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n");
@@ -188,7 +204,7 @@ fn make(number: u64, dir: &Path, port: u16) -> Made {
         1 => format!("<IfModule !mpm_{mpm}_module>\n{}</IfModule>\n", load(&format!("mpm_{mpm}"))),
         _ => load(&format!("mpm_{mpm}")),
     };
-    text += &["authz_core", "info", "status", "proxy", "proxy_http"].map(load).concat();
+    text += &["authz_core", "info", "status", "proxy", "proxy_http", "macro"].map(load).concat();
     if nix_root() {
         text += "User www-data\nGroup www-data\n";
     }

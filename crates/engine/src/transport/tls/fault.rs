@@ -61,6 +61,9 @@ fn of_alert(alert: AlertDescription) -> ErrorKind {
         | AlertDescription::CertificateExpired
         | AlertDescription::CertificateUnknown
         | AlertDescription::UnknownCA => ErrorKind::TlsClientRefused,
+        AlertDescription::UnrecognisedName => ErrorKind::TlsUnknownName,
+        AlertDescription::ProtocolVersion => ErrorKind::TlsVersion,
+        AlertDescription::HandshakeFailure => ErrorKind::TlsHandshakeFailure,
         _ => ErrorKind::TlsRefused,
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
         Decision::Unmoved { by } => {
             let answer = match (v.must_change(), by) {
                 (Answer::No, _) => "No",
-                (_, Stop::Backend { .. } | Stop::Processor { .. }) => "Probably not",
+                (_, Stop::Backend { .. }) => "Probably not",
                 _ => "Cannot tell",
             };
             format!("{answer}: {}.", stopped(context, v, by))
@@ -185,8 +185,8 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
         Stop::Backend { .. } => backend(context, v),
         Stop::Processor { .. } => {
             format!(
-                "processor time is the limit{}: no {product} setting gives more of it, though some decide how much of it a request takes \
-                 (compression, TLS)",
+                "processor time is the limit{}: no {product} setting gives more of it here, and whether one would make a request take \
+                 less of it was not tried",
                 cores(v)
             )
         }

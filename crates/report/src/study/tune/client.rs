@@ -2,6 +2,7 @@
 
 use genkai_model::event::ClientUse;
 use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, LateOver, Scale, Verdict, WorkerFinding};
+use genkai_model::load::Way;
 
 use crate::context::Context;
 use crate::{clean, figure, words};
@@ -66,8 +67,7 @@ pub(crate) fn used(used: &ClientUse) -> String {
 /// The processes on several machines, as many lines: where each was, how well it began with the others, and how busy it was.
 pub(crate) fn workers(all: &[WorkerFinding]) -> Vec<String> {
     let numbered = all.iter().zip(1..);
-    let each =
-        numbered.map(|(one, number)| format!("process {number} on {}: {}", clean::line(&one.place), worker(one)));
+    let each = numbered.map(|(one, number)| format!("process {number} {}: {}", whereabouts(one), worker(one)));
     let began = || all.iter().filter_map(|one| Some(one.began? + one.clock_uncertainty.unwrap_or(0.0)));
     let skew = match (began().reduce(f64::min), began().reduce(f64::max)) {
         (Some(_), Some(last)) => {
@@ -76,6 +76,14 @@ pub(crate) fn workers(all: &[WorkerFinding]) -> Vec<String> {
         _ => None,
     };
     skew.into_iter().chain(each).collect()
+}
+
+/// `on load1`; of the machine that genkai was started on, whose clock needs no comparison, `on this machine`.
+fn whereabouts(one: &WorkerFinding) -> String {
+    match one.clock_uncertainty {
+        None if one.place == Way::HERE => "on this machine".to_owned(),
+        _ => format!("on {}", clean::line(&one.place)),
+    }
 }
 
 fn worker(one: &WorkerFinding) -> String {
@@ -280,4 +288,25 @@ fn interrupted(trial: Option<u32>, failure: Option<&str>) -> String {
         failure.map_or_else(|| "interrupted".to_owned(), |why| format!("stopped by a failure ({})", clean::line(why)));
     let during = trial.map_or_else(String::new, |trial| format!(" in trial {trial}"));
     format!("The run was {by}{during}: what it says is what was found by then.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_on_this_machine_or_on_a_host() {
+        let one = |place: &str, clock: Option<f64>| WorkerFinding {
+            place: place.to_owned(),
+            clock_uncertainty: clock,
+            clock_drift: None,
+            began: None,
+            busiest: None,
+            late_p99: None,
+        };
+        let told = workers(&[one("here", None), one("load1", Some(0.1)), one("here", Some(0.1)), one("a\u{1b}", None)]);
+        let places = ["this machine", "load1", "here", "a·"];
+        let expected: Vec<String> = (1..).zip(places).map(|(n, at)| format!("process {n} on {at}: lost")).collect();
+        assert_eq!(told, expected);
+    }
 }

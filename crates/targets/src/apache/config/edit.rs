@@ -60,11 +60,12 @@ impl Config {
     /// The configuration with `edits` (all made against this one), evaluated anew.
     ///
     /// # Errors
-    /// When two edits overlap, or the result cannot be read.
+    /// When two edits overlap, or the result cannot be read, or a line of a macro would be changed for one use of several.
     pub fn apply(&self, edits: &[Edit]) -> Result<Config, ConfigError> {
         let mut texts: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
-        for (id, file) in self.files() {
-            let text = self.edited_text(id, edits)?.unwrap_or_else(|| file.text.clone());
+        let edits = self.defined(edits)?;
+        for (id, file) in self.files().filter(|(id, _)| !self.is_use(*id)) {
+            let text = self.edited_text(id, &edits)?.unwrap_or_else(|| file.text.clone());
             texts.insert(file.path.clone(), text);
         }
         evaluate::read(&self.file(FileId::MAIN).path.clone(), self.reading.clone(), texts)

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::macros::{Macro, Macros};
 use super::modules::{self, STATIC};
 use super::tree::Directive;
 use super::{Config, File, FileId, Found, Reading, Section, Skipped, include};
@@ -23,6 +24,7 @@ struct Evaluation {
     /// Texts that are not read from disk.
     texts: BTreeMap<PathBuf, Vec<u8>>,
     variables: BTreeMap<String, String>,
+    macros: Macros,
     context: Vec<Section>,
     depth: usize,
     inclusions: usize,
@@ -36,13 +38,21 @@ pub(super) fn read(main: &Path, reading: Reading, texts: BTreeMap<PathBuf, Vec<u
         files: Vec::new(),
         found: Vec::new(),
         skipped: Vec::new(),
+        uses: BTreeMap::new(),
         modules: STATIC.iter().map(|name| (*name).to_owned()).collect(),
         undefined: Vec::new(),
         root: reading.root.clone(),
         reading,
     };
-    let mut evaluation =
-        Evaluation { config, texts, variables: BTreeMap::new(), context: Vec::new(), depth: 0, inclusions: 0 };
+    let mut evaluation = Evaluation {
+        config,
+        texts,
+        variables: BTreeMap::new(),
+        macros: Macros::new(),
+        context: Vec::new(),
+        depth: 0,
+        inclusions: 0,
+    };
     let text = match evaluation.texts.get(main).or_else(|| evaluation.texts.get(&path)) {
         Some(text) => text.clone(),
         None => bytes(&path).map_err(failed)?,
@@ -74,6 +84,13 @@ impl Evaluation {
     fn one(&mut self, id: FileId, directive: &Directive) -> Result<(), ConfigError> {
         let found = self.found(id, directive);
         let Some(inside) = &directive.inside else { return self.plain(found) };
+        if found.name == "macro" {
+            // What is in it counts where it is used.
+            let name = found.arg(0).unwrap_or_default().to_ascii_lowercase();
+            self.macros.insert(name, Macro::new(&self.config, &found, directive));
+            self.config.found.push(found);
+            return Ok(());
+        }
         match self.condition(&found) {
             Some(true) => self.all(id, inside),
             Some(false) => {
@@ -182,6 +199,10 @@ impl Evaluation {
             }
             "serverroot" => self.config.root = PathBuf::from(first),
             "include" | "includeoptional" => return self.include(found, &first),
+            "use" => return self.use_macro(found, &first),
+            "undefmacro" => {
+                self.macros.remove(&first.to_ascii_lowercase());
+            }
             _ => {}
         }
         found.includes.clear();
@@ -193,7 +214,7 @@ impl Evaluation {
         self.config.root.join(name)
     }
 
-    fn include(&mut self, mut found: Found, name: &str) -> Result<(), ConfigError> {
+    fn include(&mut self, found: Found, name: &str) -> Result<(), ConfigError> {
         let place = self.config.place(&found);
         let optional = found.name == "includeoptional";
         let paths = match include::files(&self.path(name)) {
@@ -201,25 +222,51 @@ impl Evaluation {
             Err(_) if optional => Vec::new(),
             Err(why) => return Err(not_included(&place, name, why)),
         };
-        if self.depth == MAX_DEPTH {
-            let what = format!("files are included more than {MAX_DEPTH} deep (does one include itself?)");
-            return Err(ConfigError::at(place, what));
-        }
+        self.deeper(&place)?;
         let mut ids = Vec::new();
         for path in paths {
-            self.inclusions += 1;
-            if self.inclusions > MAX_INCLUSIONS {
-                let what = format!("more than {MAX_INCLUSIONS} files are included; narrow the pattern");
-                return Err(ConfigError::at(place, what));
-            }
+            self.counted(&place)?;
             ids.push(self.opened(path, &place, name)?);
         }
+        self.inside(found, ids)
+    }
+
+    /// What an include names, or what a macro is where it is used.
+    fn inside(&mut self, mut found: Found, ids: Vec<FileId>) -> Result<(), ConfigError> {
         found.includes.clone_from(&ids);
         self.config.found.push(found);
         self.depth += 1;
         let done = ids.into_iter().try_for_each(|id| self.file(id));
         self.depth -= 1;
         done
+    }
+
+    fn deeper(&self, place: &str) -> Result<(), ConfigError> {
+        let what = format!("files are included more than {MAX_DEPTH} deep (does one include itself?)");
+        if self.depth == MAX_DEPTH { Err(ConfigError::at(place, what)) } else { Ok(()) }
+    }
+
+    fn counted(&mut self, place: &str) -> Result<(), ConfigError> {
+        self.inclusions += 1;
+        let what = format!("more than {MAX_INCLUSIONS} files are included; narrow the pattern");
+        if self.inclusions > MAX_INCLUSIONS { Err(ConfigError::at(place, what)) } else { Ok(()) }
+    }
+
+    fn use_macro(&mut self, found: Found, name: &str) -> Result<(), ConfigError> {
+        let place = self.config.place(&found);
+        let failed = |why: String| ConfigError::at(&place, format!("Use {name}: {why}"));
+        let known = self.macros.get(&name.to_ascii_lowercase()).cloned();
+        let known = known.ok_or_else(|| failed(format!("no <Macro {name}> is defined before it")))?;
+        self.deeper(&place)?;
+        self.counted(&place)?;
+        let text = known.used(&self.config, found.args.get(1..).unwrap_or_default()).map_err(failed)?;
+        let path = self.config.file(known.file).path.clone();
+        let id = FileId(self.config.files.len());
+        // A name that no file has: the use is none.
+        let real = path.join(format!("<Macro> {}", id.0));
+        self.config.uses.insert(real.clone(), (known.file, known.start()));
+        self.config.files.push(File::parse(path, real, text)?);
+        self.inside(found, vec![id])
     }
 
     fn opened(&mut self, path: PathBuf, place: &str, name: &str) -> Result<FileId, ConfigError> {

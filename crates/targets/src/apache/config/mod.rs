@@ -9,6 +9,7 @@ mod edit;
 mod evaluate;
 mod include;
 pub mod lexer;
+mod macros;
 pub(in crate::apache) mod modules;
 pub mod tree;
 
@@ -86,7 +87,7 @@ pub struct Found {
     pub section: bool,
     /// Enclosing sections, outermost first.
     pub context: Vec<Section>,
-    /// For an include: the files it names.
+    /// For an include: the files it names. For the use of a macro: its text.
     pub includes: Vec<FileId>,
 }
 
@@ -133,6 +134,8 @@ pub struct Config {
     pub(in crate::apache) files: Vec<File>,
     found: Vec<Found>,
     skipped: Vec<Skipped>,
+    /// Uses of macros, by the name that stands for each in [`Config::files`].
+    uses: macros::Uses,
     /// Modules that are loaded, by identifier (`ssl_module`).
     modules: BTreeSet<String>,
     /// Variables that nothing defines, with their place.
@@ -158,7 +161,7 @@ impl Config {
         evaluate::read(path, reading, BTreeMap::from([(path.to_owned(), text)]))
     }
 
-    /// All files, the main one first, then in the order they were met.
+    /// All files, the main one first, then in the order they were met. Each use of a macro is one, with the path of the definition's.
     pub fn files(&self) -> impl Iterator<Item = (FileId, &File)> {
         self.files.iter().enumerate().map(|(i, f)| (FileId(i), f))
     }

@@ -34,6 +34,6 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let config = Config::read(main, reading)?;
     let facts = Facts::of(&config, requests, machine);
     let limits = limits::of(&facts);
-    let files = config.files().map(|(_, file)| file.path.clone());
+    let files = config.files().filter(|(id, _)| !config.is_use(*id)).map(|(_, file)| file.path.clone());
     Ok(explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks::of(&config, &facts)))
 }

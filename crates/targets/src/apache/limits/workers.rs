@@ -7,7 +7,9 @@ use super::Facts;
 use super::facts::most_servers;
 use crate::apache::evidence::{metrics, signature};
 use crate::apache::settings::{KEEP_ALIVE_TIMEOUT, MAX_REQUEST_WORKERS, Mpm, SERVER_LIMIT, THREADS_PER_CHILD};
-use crate::limits::{self, Descriptors, counted, errors, grew, grew_as_ended, log, raised, reached, valued};
+use crate::limits::{
+    self, Descriptors, counted, errors, grew, grew_as_ended, log, logged_once, raised, reached, valued,
+};
 
 /// Share of the workers from which on all are as good as busy: the last ones are those that just finished.
 const FULL: f64 = 0.98;
@@ -59,7 +61,8 @@ fn holds_back(facts: &Facts) -> bool {
 
 fn signatures(facts: &Facts) -> Vec<Signature> {
     let mut all = vec![
-        log(signature::MAX_REQUEST_WORKERS, Strength::Decisive),
+        // mpm_event, worker and prefork: once for each generation of children (`maxclients_reported`, `reported`).
+        logged_once(signature::MAX_REQUEST_WORKERS, Strength::Decisive),
         reached(metrics::BUSY, facts.workers() as f64 * FULL, Strength::Supports),
         grew(metrics::UNREACHABLE, Strength::Consistent),
     ];

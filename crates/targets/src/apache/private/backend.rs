@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::changes::Changes;
 use super::listen::{Moved, own};
 use crate::apache::config::{Config, Found};
-use crate::files::CopyError;
+use crate::files::{CopyError, Move};
 use genkai_place::remote;
 
 /// A URL inside a directive.
@@ -74,11 +74,16 @@ pub(super) fn redirect(
     changes: &mut Changes<'_>,
     moved: &[Moved],
     backend: Option<SocketAddr>,
+    moves: &[Move],
     allowed: &[String],
 ) -> Result<(), CopyError> {
     for place in places(config) {
         let Some(url) = place.found.arg(place.index).and_then(|a| a.strip_prefix(place.before)) else { continue };
         let socket = url.starts_with("unix:");
+        if let (None, Some(new)) = (backend, elsewhere(moves, url)) {
+            changes.set_one(place.found, place.index, format!("{}{new}", place.before));
+            continue;
+        }
         let Some((scheme, authority, rest)) = parts(url) else {
             if let (true, Some(backend)) = (socket, backend) {
                 changes.set_one(place.found, place.index, format!("{}http://{backend}/", place.before));
@@ -100,7 +105,22 @@ pub(super) fn redirect(
         };
         changes.set_one(place.found, place.index, new);
     }
+    for found in config.found().iter().filter(|found| found.section && found.name == "proxy") {
+        // What a worker's URL has of parameters is its own.
+        if let Some(new) = found.arg(0).filter(|_| backend.is_none()).and_then(|url| elsewhere(moves, url)) {
+            changes.set_one(found, 0, new);
+        }
+    }
     Ok(())
+}
+
+/// A URL with what is there instead of its server; none: it stays. (`unix:PATH|URL`: mod_proxy, `ap_proxy_de_socketfy`.)
+fn elsewhere(moves: &[Move], url: &str) -> Option<String> {
+    if let Some((socket, rest)) = url.split_once('|') {
+        return Some(format!("{}|{rest}", Move::of(moves, socket)?));
+    }
+    let (scheme, authority, rest) = parts(url)?;
+    Some(format!("{scheme}://{}{rest}", Move::of(moves, authority)?))
 }
 
 /// Refuses a host that is not this machine, unless the user named it.
@@ -112,6 +132,8 @@ fn local_only(config: &Config, place: &Place<'_>, host: &str, allowed: &[String]
 
 #[cfg(test)]
 mod tests {
+    use genkai_place::endpoint::Endpoint;
+
     use super::*;
 
     #[test]
@@ -122,5 +144,24 @@ mod tests {
         assert_eq!(host_and_port("wss", "h"), ("h", 443));
         assert_eq!(host_and_port("http", "[::1]:9"), ("[::1]", 9));
         assert_eq!(host_and_port("http", "[::1]"), ("[::1]", 80));
+    }
+
+    #[test]
+    fn only_what_is_moved_goes_elsewhere() {
+        let at = |text: &str| Endpoint::parse(text).unwrap();
+        let moves = [
+            Move { from: at("unix:/run/a.sock"), to: at("unix:/x/pool.sock") },
+            Move { from: at("127.0.0.1:9000"), to: at("127.0.0.1:40000") },
+        ];
+        let new = |url: &str| elsewhere(&moves, url);
+        assert_eq!(
+            new("unix:/run/a.sock|fcgi://localhost/var/www/").as_deref(),
+            Some("unix:/x/pool.sock|fcgi://localhost/var/www/")
+        );
+        for local in ["127.0.0.1", "localhost"] {
+            let url = format!("fcgi://{local}:9000/var/www/$1");
+            assert_eq!(new(&url).as_deref(), Some("fcgi://127.0.0.1:40000/var/www/$1"));
+        }
+        assert_eq!((new("unix:/run/b.sock|fcgi://h/"), new("http://127.0.0.1:9001/"), new("!")), (None, None, None));
     }
 }

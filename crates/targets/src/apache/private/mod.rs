@@ -72,7 +72,7 @@ pub fn build(
     let mut changes = Changes::new(config, &dir);
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, &mut ports)?;
-    backend::redirect(config, &mut changes, &moved, options.backend, options.allowed)?;
+    backend::redirect(config, &mut changes, &moved, options.backend, options.moves, options.allowed)?;
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);
     }
@@ -98,7 +98,9 @@ pub fn build(
 /// Every include names the copies now. Where it stands for several files, a list of them takes its place.
 fn includes(config: &Config, changes: &mut Changes<'_>, files: &[(PathBuf, PathBuf)]) -> Result<(), CopyError> {
     let mut lists = 0;
-    for found in config.found().iter().filter(|f| matches!(f.name.as_str(), "include" | "includeoptional")) {
+    // A use of a macro is read as a file of its own.
+    let reads = ["include", "includeoptional", "use"];
+    for found in config.found().iter().filter(|f| reads.contains(&f.name.as_str())) {
         let line = |id: &super::config::FileId| format!("Include {}", quote(&files[id.0].0.to_string_lossy()));
         let text = match &found.includes[..] {
             [] => String::new(),

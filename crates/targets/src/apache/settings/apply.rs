@@ -43,7 +43,8 @@ impl Configuration for Config {
     }
 
     fn pairs<'a>(&'a self, edited: &'a Self) -> impl Iterator<Item = Pair<'a>> {
-        pairs(&self.files, &edited.files)
+        // A use of a macro is no file of the user's.
+        pairs(&self.files, &edited.files).filter(|pair| !self.is_named_use(pair.real))
     }
 }
 

@@ -6,7 +6,7 @@ use genkai_model::event::Rewrite;
 
 use super::changes::Changes;
 use super::listen::{Moved, Own};
-use crate::files::CopyError;
+use crate::files::{CopyError, Move};
 use crate::nginx::config::{Config, Family, Pass, Protocol, Target, UpstreamServer, lexer};
 
 /// Points every upstream server and `*_pass` to where its target is now.
@@ -15,6 +15,7 @@ pub(super) fn redirect(
     changes: &mut Changes<'_>,
     moved: &[Moved],
     backend: Option<SocketAddr>,
+    moves: &[Move],
 ) -> Result<(), CopyError> {
     let own = Own::new(moved);
     // Names of the groups of which every server is this nginx itself: they keep their protocol.
@@ -26,7 +27,7 @@ pub(super) fn redirect(
             inner.push(upstream.name.to_ascii_lowercase());
         }
         for server in &upstream.servers {
-            one_server(changes, &own, backend, server);
+            one_server(changes, &own, backend, moves, server);
         }
     }
     let resolver = config.walk().iter().any(|f| f.directive.is("resolver") && !f.is_entry());
@@ -36,7 +37,11 @@ pub(super) fn redirect(
             Target::Address(address) => match (own.at(address), backend) {
                 (Some(new), _) => to(changes, &pass, &pass.scheme, &new.to.to_string()),
                 (None, Some(backend)) => http(changes, &pass, &backend.to_string()),
-                (None, None) => {}
+                (None, None) => {
+                    if let Some(new) = Move::of(moves, &pass.authority) {
+                        to(changes, &pass, &pass.scheme, &new);
+                    }
+                }
             },
             Target::Upstream(name) if backend.is_some() && !inner.contains(&name.to_ascii_lowercase()) => {
                 http(changes, &pass, &pass.authority);
@@ -53,13 +58,22 @@ pub(super) fn redirect(
     Ok(())
 }
 
-fn one_server(changes: &mut Changes<'_>, own: &Own<'_>, backend: Option<SocketAddr>, server: &UpstreamServer<'_>) {
+fn one_server(
+    changes: &mut Changes<'_>,
+    own: &Own<'_>,
+    backend: Option<SocketAddr>,
+    moves: &[Move],
+    server: &UpstreamServer<'_>,
+) {
     let mut args = server.found.args();
     let new = server.address.as_ref().and_then(|a| own.at(a));
     let address = match (new, backend) {
         (Some(new), _) => new.to.to_string(),
         (None, Some(backend)) => backend.to_string(),
-        (None, None) => return,
+        (None, None) => match args.first().and_then(|written| Move::of(moves, written)) {
+            Some(new) => new,
+            None => return,
+        },
     };
     args[0] = address;
     args.retain(|a| a != "resolve" && !a.starts_with("service="));

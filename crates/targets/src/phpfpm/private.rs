@@ -1,0 +1,340 @@
+//! A pool of the user's a second time: the same files on a socket of genkai's own, while the user's goes on untouched.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::limit::{Limit, Origin};
+use genkai_model::plan::ConfigSource;
+use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
+use genkai_place::group;
+use genkai_place::port;
+use genkai_place::process::{Child, Spawn};
+use genkai_place::scratch::Scratch;
+use genkai_place::usage::alone;
+
+use super::config;
+use super::limits::Pool;
+use super::serving::{self, Serving};
+use super::settings::{PoolFiles, is_setting};
+use crate::error::TargetError;
+use crate::files::{Applied, Backup, Configuration, Requests, save};
+use crate::product::{Cost, READY_WITHIN, Served, Twin, tested};
+
+/// Longest path of a Unix socket (`sun_path` less its final zero, unix(7)).
+const SUN_PATH: usize = 107;
+/// Between two attempts to reach it.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Keys of a configuration that only one master can have, or that say who may connect: the copy's are its own.
+const OWN: [&str; 13] = [
+    "pid",
+    "error_log",
+    "log_level",
+    "daemonize",
+    "systemd_interval",
+    "syslog.facility",
+    "syslog.ident",
+    "listen.owner",
+    "listen.group",
+    "listen.mode",
+    "listen.acl_users",
+    "listen.acl_groups",
+    "pm.status_listen",
+];
+
+/// One pool of a master that somebody else started, as genkai runs it again.
+#[derive(Debug)]
+struct PrivatePool {
+    program: PathBuf,
+    applied: Applied<PoolFiles>,
+    /// Where the user's listens.
+    from: Endpoint,
+    /// Where this one does.
+    at: Endpoint,
+    /// Folder of the socket, which all variants share.
+    sockets: Scratch,
+    /// Folder of this variant.
+    scratch: Scratch,
+    /// Descriptors of the user's master.
+    nofile: Option<u64>,
+    cost: Option<Cost>,
+}
+
+/// The pool that listens at `endpoint`, of the master `pid`, to be run from `dir`.
+pub(super) fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<Box<dyn Twin>, String>> {
+    let main = serving::main(pid)?;
+    let pool = PrivatePool::of(pid, &main, endpoint, dir);
+    Some(pool.map(|pool| Box::new(pool) as Box<dyn Twin>))
+}
+
+impl PrivatePool {
+    fn of(pid: u32, main: &Path, endpoint: &Endpoint, dir: &Path) -> Result<PrivatePool, String> {
+        let config = config::read(main).map_err(|e| e.to_string())?;
+        let name = serving::pool_at(&config, endpoint)
+            .ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
+        let pools = config::pools(&config).len();
+        if pools > 1 && config.value_in("global", "process.max").is_some() {
+            return Err(format!("process.max is shared by {pools} pools, and a copy would have it alone"));
+        }
+        alike(pid)?;
+        let program =
+            fs::read_link(format!("/proc/{pid}/exe")).map_err(|e| format!("its program is not known: {e}"))?;
+        let files = PoolFiles { config, name };
+        let applied = Applied::new(ConfigSource::File(main.to_owned()), files, Requests::default(), &BTreeMap::new())
+            .map_err(|e| e.to_string())?;
+        let sockets = scratch(dir).map_err(|e| e.to_string())?;
+        let at = place(endpoint, sockets.path())?;
+        let nofile = alone(pid).and_then(|one| one.fd_limit);
+        let (scratch, from) = (sockets.clone(), endpoint.clone());
+        let pool = PrivatePool { program, applied, from, at, sockets, scratch, nofile, cost: None };
+        pool.written().map_err(|e| e.to_string())?;
+        Ok(pool)
+    }
+
+    fn machine(&self, environment: &Environment) -> Machine {
+        match self.nofile {
+            Some(descriptors) => Machine::inheriting(environment, descriptors),
+            None => Machine::of(environment),
+        }
+    }
+
+    fn served(&self, machine: &Machine, memory: u64) -> Box<dyn Served> {
+        let PoolFiles { config, name } = self.applied.config();
+        let pool = Pool::of(config, name, machine);
+        let mut served = Serving::of(config, pool, memory, machine, Some(self.log())).ours();
+        if let Some(cost) = self.cost {
+            served.costs(cost);
+        }
+        Box::new(served)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.scratch.path().join("php-fpm.log")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.scratch.path().join("php-fpm.conf")
+    }
+
+    /// Writes the copy and has php-fpm test it.
+    fn written(&self) -> Result<(), TargetError> {
+        save(&self.file(), text(self.applied.config(), &self.at, self.scratch.path()).as_bytes())?;
+        let mut command = self.command();
+        command.arg("-t");
+        let finished = tested(command, "php-fpm -t", self.scratch.path())?;
+        if finished.status.success() { Ok(()) } else { Err(TargetError::rejected("php-fpm", finished.text)) }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("--nodaemonize").arg("--fpm-config").arg(self.file()).current_dir("/");
+        if nix::unistd::geteuid().is_root() {
+            command.arg("--allow-to-run-as-root");
+        }
+        command
+    }
+}
+
+impl Twin for PrivatePool {
+    fn product(&self) -> &'static str {
+        "php-fpm"
+    }
+
+    fn is_setting(&self, setting: &str) -> bool {
+        is_setting(setting)
+    }
+
+    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Twin>, TargetError> {
+        let pool = PrivatePool {
+            program: self.program.clone(),
+            applied: self.applied.with(changes)?,
+            from: self.from.clone(),
+            at: self.at.clone(),
+            sockets: self.sockets.clone(),
+            scratch: scratch(dir)?,
+            nofile: self.nofile,
+            cost: self.cost,
+        };
+        pool.written()?;
+        Ok(Box::new(pool))
+    }
+
+    fn places(&self) -> (&Endpoint, &Endpoint) {
+        (&self.from, &self.at)
+    }
+
+    fn told(&self, machine: &Machine, memory: u64) -> String {
+        self.served(machine, memory).told()
+    }
+
+    fn rewrite(&self) -> Rewrite {
+        let PoolFiles { config, name } = self.applied.config();
+        let listen = config.value_in(name, "listen");
+        Rewrite {
+            from: format!("listen = {}", listen.map(|entry| entry.value()).unwrap_or_default()),
+            to: format!("listen = {} (a php-fpm of its own with the pool [{name}] alone)", bare(&self.at)),
+            place: listen.map(|entry| config.place(entry)).unwrap_or_default(),
+        }
+    }
+
+    fn costs(&mut self, cost: Cost) {
+        self.cost = Some(cost);
+    }
+
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
+        let (value, origin) = self.applied.config().value_of(setting, self.applied.requests())?;
+        Ok((value, self.applied.origin_of(setting, origin)))
+    }
+
+    fn limits(&self, subject: &str, environment: &Environment) -> Vec<Limit> {
+        let machine = self.machine(environment);
+        let mut all = self.served(&machine, environment.memory).limits(subject);
+        for limit in &mut all {
+            limit.origin = self.applied.origin_of(&limit.setting, limit.origin.clone());
+        }
+        all
+    }
+
+    fn diff(&self, changes: &[Change]) -> String {
+        self.applied.diff(changes)
+    }
+
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
+        self.applied.write_back(changes)
+    }
+
+    fn start(&self, cpus: Option<&[usize]>) -> Result<(Child, Box<dyn Served>), TargetError> {
+        let spawn = Spawn {
+            name: "the copy of php-fpm".to_owned(),
+            cpus: cpus.map(<[usize]>::to_vec),
+            log: Some(self.log()),
+            nofile: self.nofile,
+            user: None,
+        };
+        // What an earlier start logged is none of this one's.
+        let _ = fs::remove_file(self.log());
+        let mut child = Child::spawn(self.command(), spawn)?;
+        let environment = genkai_place::machine::environment(BTreeMap::new());
+        reached(&mut child, &self.at)?;
+        let served = self.served(&self.machine(&environment), environment.memory);
+        Ok((child, served))
+    }
+}
+
+/// Whether what process `pid` has of the machine is what a child of this process has.
+fn alike(pid: u32) -> Result<(), String> {
+    let space = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
+    if space(&pid.to_string()) != space("self") {
+        return Err("it sees other files than genkai does (a mount namespace of its own, as in a container)".to_owned());
+    }
+    let unit = group::unit(pid).map(|unit| format!(" of {unit}")).unwrap_or_default();
+    let has = |what: &str| Err(format!("its control group{unit} has {what} that a copy would not have"));
+    if group::quota_of(pid).is_some() {
+        return has("a quota of processor time");
+    }
+    if group::memory_of(pid).is_some() {
+        return has("a limit on memory");
+    }
+    Ok(())
+}
+
+fn scratch(dir: &Path) -> Result<Scratch, TargetError> {
+    Ok(Scratch::make(dir, nix::unistd::geteuid().is_root(), "genkai-php-fpm-")?)
+}
+
+/// Where the copy listens: a socket of the same kind.
+fn place(endpoint: &Endpoint, dir: &Path) -> Result<Endpoint, String> {
+    match endpoint {
+        Endpoint::Unix(_) => {
+            let path = dir.join("pool.sock");
+            if path.as_os_str().len() > SUN_PATH {
+                return Err(format!("{} is too long for a Unix socket: choose a shorter --out", path.display()));
+            }
+            Ok(Endpoint::Unix(path))
+        }
+        Endpoint::Tcp(_) => {
+            let port = port::free().map_err(|e| format!("no free port on 127.0.0.1: {e}"))?;
+            Ok(Endpoint::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port))))
+        }
+    }
+}
+
+/// A place as php-fpm writes it.
+fn bare(at: &Endpoint) -> String {
+    match at {
+        Endpoint::Tcp(address) => address.to_string(),
+        Endpoint::Unix(path) => path.display().to_string(),
+    }
+}
+
+/// A configuration with this pool alone, each line as the user wrote it, but for what only one master can have.
+fn text(files: &PoolFiles, at: &Endpoint, dir: &Path) -> String {
+    let PoolFiles { config, name } = files;
+    let path = |file: &str| dir.join(file).display().to_string();
+    let lines = |section: &str, own: &str| {
+        let own_keys = |key: &str| OWN.contains(&key) || own.lines().any(|line| line.starts_with(&format!("{key} =")));
+        let entries = config.all().iter().filter(|entry| entry.section == section && !own_keys(&entry.name));
+        let kept: String = entries.map(|entry| config.written(entry) + "\n").collect();
+        format!("[{section}]\n{own}{kept}")
+    };
+    let global = format!(
+        "pid = {}\nerror_log = {}\nlog_level = notice\ndaemonize = no\n",
+        path("php-fpm.pid"),
+        path("php-fpm.log")
+    );
+    let has = |key: &str| config.value_in(name, key).is_some();
+    let moved = |(key, file): (&str, &str)| if has(key) { format!("{key} = {}\n", path(file)) } else { String::new() };
+    let logs: String = [("access.log", "access.log"), ("slowlog", "slow.log")].into_iter().map(moved).collect();
+    let pool = format!("listen = {}\nlisten.mode = 0666\n{logs}", bare(at));
+    format!("{}{}", lines("global", &global), lines(name, &pool))
+}
+
+/// Waits until it accepts connections.
+fn reached(child: &mut Child, at: &Endpoint) -> Result<(), TargetError> {
+    let deadline = Instant::now() + READY_WITHIN;
+    let accepts = || match at {
+        Endpoint::Tcp(address) => TcpStream::connect(address).is_ok(),
+        Endpoint::Unix(path) => UnixStream::connect(path).is_ok(),
+    };
+    while !accepts() {
+        if child.try_exited().is_some() {
+            return Err(child.exited().into());
+        }
+        if Instant::now() > deadline {
+            let words = child.last_words();
+            return Err(TargetError::machine("php-fpm", format!("it does not listen at {at}\n{words}")));
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_the_pools_lines_and_no_others_and_a_place_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("php-fpm.conf");
+        let text = "[global]\npid = /run/php.pid\nerror_log = /var/log/php.log\nlog_level = error\nemergency_restart_threshold = 3\n\
+                    [other]\nlisten = 9001\npm = static\npm.max_children = 2\n\
+                    [www]\nuser = nobody\nlisten = /run/$pool.sock\nlisten.owner = www-data\nlisten.mode = 0600\nslowlog = /var/log/slow.log\n\
+                    php_admin_value[memory_limit] = \"64M\" ; small\npm = static\npm.max_children = 4\n";
+        fs::write(&main, text).unwrap();
+        let files = PoolFiles { config: config::read(&main).unwrap(), name: "www".to_owned() };
+        let at = Endpoint::Unix("/x/pool.sock".into());
+        let copy = super::text(&files, &at, Path::new("/x"));
+        let expected = "[global]\npid = /x/php-fpm.pid\nerror_log = /x/php-fpm.log\nlog_level = notice\ndaemonize = no\n\
+                        emergency_restart_threshold = 3\n[www]\nlisten = /x/pool.sock\nlisten.mode = 0666\nslowlog = /x/slow.log\n\
+                        user = nobody\nphp_admin_value[memory_limit] = \"64M\" ; small\npm = static\npm.max_children = 4\n";
+        assert_eq!(copy, expected);
+    }
+}

@@ -1,0 +1,71 @@
+//! A product that stands behind another and was not started by genkai, run a second time from the same files, so that its settings can be
+//! tried while the user's goes on untouched.
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::limit::{Limit, Origin};
+use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
+use genkai_place::process::Child;
+
+use super::{Cost, Served};
+use crate::error::TargetError;
+use crate::files::Backup;
+
+/// Process `pid`, which listens at a place, as this product, to be run a second time from a folder. None: it is another product's. An error
+/// says, in words, why it is not run a second time.
+pub type TwinFn = fn(u32, &Endpoint, &Path) -> Option<Result<Box<dyn Twin>, String>>;
+
+/// A server of the user's, as genkai runs it again.
+pub trait Twin: Debug {
+    /// What people call it, in one word.
+    fn product(&self) -> &'static str;
+
+    /// Whether a setting is one of its own.
+    fn is_setting(&self, setting: &str) -> bool;
+
+    /// The same with settings changed, in a folder of its own, tested; it listens where this one does.
+    ///
+    /// # Errors
+    /// When the product refuses it, or it cannot be written.
+    fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Twin>, TargetError>;
+
+    /// Where the user's listens, and where this one does.
+    fn places(&self) -> (&Endpoint, &Endpoint);
+
+    /// Who it is, and where that stands, on a machine with so much memory (bytes).
+    fn told(&self, machine: &Machine, memory: u64) -> String;
+
+    /// What it has besides what the user's has.
+    fn rewrite(&self) -> Rewrite;
+
+    /// Takes over what a request costs when nothing else is asked.
+    fn costs(&mut self, cost: Cost);
+
+    /// The value of a setting, and where it stands.
+    ///
+    /// # Errors
+    /// When it is none of its own.
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError>;
+
+    /// What caps it, with remedies. Metrics of its signs begin with `subject` and a dot.
+    fn limits(&self, subject: &str, environment: &Environment) -> Vec<Limit>;
+
+    /// Unified diff that changes make to the user's files.
+    fn diff(&self, changes: &[Change]) -> String;
+
+    /// Writes changes into the user's files, all or none.
+    ///
+    /// # Errors
+    /// When a file was changed by somebody else, or cannot be replaced.
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError>;
+
+    /// Starts it on the cores given and waits until it listens: its first process, and what is to be seen of it.
+    /// Dropping the process ends it.
+    ///
+    /// # Errors
+    /// When it does not; the message carries its last words.
+    fn start(&self, cpus: Option<&[usize]>) -> Result<(Child, Box<dyn Served>), TargetError>;
+}
