@@ -2,7 +2,10 @@
 
 use crate::cache::{CacheEntry, CachePass, Conformance};
 use crate::comparison::Turn;
-use crate::event::{Bisection, Event, Limits, Purpose, READ, Removal, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
+use crate::event::{
+    Bisection, Event, Limits, Purpose, READ, Removal, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted,
+    What,
+};
 use crate::evidence::{LogLine, Sample};
 use crate::latencies::{Collection, ContenderRecord, Round};
 use crate::rooms::{Attendance, NodeReport, RouterReport};

@@ -9,10 +9,7 @@
 ///
 /// # Errors
 /// Those of `is_enough`, at once.
-pub fn smallest<E>(
-    all: &[u32],
-    mut is_enough: impl FnMut(&[u32]) -> Result<bool, E>,
-) -> Result<Option<Vec<u32>>, E> {
+pub fn smallest<E>(all: &[u32], mut is_enough: impl FnMut(&[u32]) -> Result<bool, E>) -> Result<Option<Vec<u32>>, E> {
     let Some(begin) = any(all, &mut is_enough)? else { return Ok(None) };
     let (mut set, mut parts) = (begin, 2);
     while set.len() > 1 {

@@ -17,8 +17,8 @@ use crate::tuning::TrialPlan;
 use crate::tuning::search_state::SearchState;
 
 pub use minimize::smallest;
-pub use outcome::{Outcome, is_normal};
 use outcome::of;
+pub use outcome::{Outcome, is_normal};
 
 /// How much more than the load at the break a short load is, so that it is certainly beyond it.
 const BEYOND: f64 = 1.25;
@@ -56,7 +56,8 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
     let count = |wanted| outcomes.iter().filter(|(_, outcome)| *outcome == wanted).count() as u64;
     let ended = told(record, search, plan).unwrap_or(BisectionEnd::Unfinished);
     let named = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Heals).map(|(set, _)| *set).next_back();
-    let named = named.filter(|_| !matches!(ended, BisectionEnd::Nothing | BisectionEnd::NotFailing | BisectionEnd::Untold));
+    let named =
+        named.filter(|_| !matches!(ended, BisectionEnd::Nothing | BisectionEnd::NotFailing | BisectionEnd::Untold));
     let directive = |at: &u32| search.began.directives.get(*at as usize).cloned();
     let named: Vec<Directive> = named.into_iter().flatten().filter_map(directive).collect();
     Some(Bisected {

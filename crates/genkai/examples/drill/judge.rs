@@ -1,8 +1,8 @@
 //! What a diagnosis said of a case, against what it should have said. Counted strictly: what is only possible, or was tried in vain,
 //! is not named; every name claimed must be true, the first and those after it.
 
-use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::event::Directive;
+use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{Because, BisectionEnd, Cause, Caveat, ClientLimit, Confidence, Outcome, Verdict};
 use genkai_model::limit::{Law, Origin};
 use genkai_model::units::Range;

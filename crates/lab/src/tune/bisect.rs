@@ -53,7 +53,8 @@ impl Run<'_, '_, '_> {
             return Ok(());
         }
         self.recorder.now(None, What::Bisection(Box::new(search.clone())))?;
-        let mut longest = AROUND + bisection::trial(by).map_or(patience, |what| what.ramp.duration() + what.hold.duration());
+        let mut longest =
+            AROUND + bisection::trial(by).map_or(patience, |what| what.ramp.duration() + what.hold.duration());
         while let Some(removed) = bisection::next(self.recorder.record()) {
             let step = Instant::now();
             if self.job.interrupt.is_stopped() || began.elapsed() + longest > budget.duration() {
@@ -77,7 +78,9 @@ impl Run<'_, '_, '_> {
             return Some("that is done under plain loads of one request only".to_owned());
         }
         let none = self.system.baseline().removable().is_empty();
-        none.then(|| format!("genkai knows none of this configuration of {} that it may leave out", self.job.plan.system.product))
+        none.then(|| {
+            format!("genkai knows none of this configuration of {} that it may leave out", self.job.plan.system.product)
+        })
     }
 
     /// What is asked before the first step: the backend, and the product with all directives in place. None where no load can be told.
@@ -94,13 +97,15 @@ impl Run<'_, '_, '_> {
         let patience = (alone * PATIENCE.0).clamp(PATIENCE.1, WITHIN);
         let (tried_by, patience) = match &through {
             None => (Some(Trying::Request { within: Span::from(patience) }), patience),
-            Some((_, took)) => match allowed(&self.job.plan.objective).filter(|most| most < took && alone * 2 < *most) {
-                Some(most) => (Some(Trying::Request { within: Span::from(most) }), most),
-                None => {
-                    let patience = patience.max(*took * 3 / 2);
-                    (bisection::trying(self.recorder.record(), Span::from(patience)), patience)
+            Some((_, took)) => {
+                match allowed(&self.job.plan.objective).filter(|most| most < took && alone * 2 < *most) {
+                    Some(most) => (Some(Trying::Request { within: Span::from(most) }), most),
+                    None => {
+                        let patience = patience.max(*took * 3 / 2);
+                        (bisection::trying(self.recorder.record(), Span::from(patience)), patience)
+                    }
                 }
-            },
+            }
         };
         let normal = behind.into_iter().chain(through).map(|(page, _)| page).collect();
         let directives = self.system.baseline().removable();
@@ -146,7 +151,8 @@ impl Run<'_, '_, '_> {
             }
         };
         self.state(ServerState::Ready, Some(server.address().to_string()))?;
-        let ask = || self.once(server.address(), product.transport(), patience).map(|(page, _)| page).unwrap_or_default();
+        let ask =
+            || self.once(server.address(), product.transport(), patience).map(|(page, _)| page).unwrap_or_default();
         // What is late once may be late by chance.
         let page = Some(ask()).filter(|page| page.status.is_some()).unwrap_or_else(ask);
         let normal = bisection::is_normal(&page, &search.normal) == Some(true);

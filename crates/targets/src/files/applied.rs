@@ -144,7 +144,8 @@ impl<C: Configuration + Clone> Applied<C> {
     /// The same without some of the directives that may be left out.
     pub(crate) fn without(&self, which: &[u32]) -> Result<Self, TargetError> {
         let all = self.config.removable(self.requests());
-        let edits: Vec<Edit> = which.iter().filter_map(|at| all.get(*at as usize)).map(|one| one.edit.clone()).collect();
+        let edits: Vec<Edit> =
+            which.iter().filter_map(|at| all.get(*at as usize)).map(|one| one.edit.clone()).collect();
         Ok(Applied::of(Arc::clone(&self.base), self.config.without(&edits)?, self.given.clone(), self.changed))
     }
 

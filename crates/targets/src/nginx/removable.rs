@@ -61,10 +61,11 @@ pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
         }
     }
     let inside = blocks.iter().filter(|block| !block.directive.is("if")).flat_map(Found::inside);
-    let found = config.top().into_iter().chain(inside).filter(|found| !KEPT.iter().any(|name| found.directive.is(name)));
-    let mut all = removable::once(found.map(|found| {
-        Removable::of(found.file, config.file(found.file), &found.directive.span, &found.written())
-    }));
+    let found =
+        config.top().into_iter().chain(inside).filter(|found| !KEPT.iter().any(|name| found.directive.is(name)));
+    let mut all = removable::once(
+        found.map(|found| Removable::of(found.file, config.file(found.file), &found.directive.span, &found.written())),
+    );
     all.sort_by_key(|one| (one.file, one.line));
     all
 }
@@ -100,8 +101,7 @@ mod tests {
         let requests = Requests::to("a", "/");
         let edits: Vec<_> = all(&config, &requests).into_iter().take(4).map(|one| one.edit).collect();
         let left = config.apply(&edits).unwrap();
-        let told: Vec<(usize, String)> =
-            all(&left, &requests).into_iter().map(|one| (one.line, one.written)).collect();
+        let told: Vec<(usize, String)> = all(&left, &requests).into_iter().map(|one| (one.line, one.written)).collect();
         assert_eq!(told, [(12, "sub_filter a b".to_owned())]);
     }
 }
