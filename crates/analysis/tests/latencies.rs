@@ -309,6 +309,7 @@ fn entry(name: &str, largest: Option<u64>) -> ContenderRecord {
             ceiling: None,
             note: None,
             parts: 1.0,
+            processes: 0.0,
         }),
         ..Limit::named("x.largest", name, "largest")
     };

@@ -31,6 +31,7 @@ mod load;
 mod order;
 mod others;
 mod predictions;
+mod price;
 mod proof;
 mod quoted;
 mod rooms;

@@ -10,6 +10,7 @@ use crate::broken::Judged;
 use crate::events::{Events, Line, merged, rate};
 use crate::expected::Expected;
 use crate::laws::{Ends, Met, Predicted, predicted};
+use crate::price::Priced;
 use crate::{scan, weigh};
 
 /// How far from the range predicted a break may be: a tenth.
@@ -219,16 +220,17 @@ impl<'a, 'e> Search<'a, 'e> {
         for (i, change) in changes.into_iter().flatten().enumerate() {
             let id = change.get("limit");
             let proved = |cause: &&Json| cause.pointer("/limit/id") == id && lifted(cause);
-            let Some(judged) = self.causes.iter().rev().find(proved).and_then(|cause| self.judged(cause.get("trial")))
-            else {
-                continue;
-            };
+            let Some(cause) = self.causes.iter().rev().find(proved) else { continue };
+            let Some(judged) = self.judged(cause.get("trial")) else { continue };
             let told = &judged.limits;
             let Some(limit) = told.iter().find(|one| Some(one.id.as_str()) == id.and_then(Json::as_str)) else {
                 continue;
             };
             let to = change.pointer("/change/to").and_then(Json::as_str).and_then(|to| to.parse::<f64>().ok());
             let Some(to) = to else { continue };
+            let after = self.judged(cause.pointer("/counterfactual/trial"));
+            Priced { limit, at: judged, met: met(judged), number: to, after }
+                .expect(&format!("/proposal/{i}/price"), expected);
             let law = match limit.law {
                 Law::Slots { reserved, idle_cost, busy_cost, pools, soft, .. } => {
                     Law::Slots { value: to, reserved, idle_cost, busy_cost, pools, soft }

@@ -12,6 +12,7 @@ use crate::events::{Events, Line, failed, sum_where};
 use crate::generator::STEEP;
 use crate::laws::{Ends, Met, Predicted, predicted};
 use crate::predictions::met;
+use crate::price;
 use crate::scan;
 use crate::weigh::{self, TOLERANCE, Weighed};
 
@@ -80,8 +81,8 @@ impl<'e> Step<'e> {
     }
 }
 
-/// Whether a setting can be given a larger number, or be taken away.
-fn can_be_lifted(limit: &Limit) -> bool {
+/// Whether a setting can be given a larger number, which the memory holds as far as `at` tells, or be taken away.
+fn can_be_lifted(limit: &Limit, at: &Judged<'_>) -> bool {
     let Some(remedy) = &limit.remedy else { return false };
     let present = match limit.law {
         Law::Slots { value, .. }
@@ -100,7 +101,7 @@ fn can_be_lifted(limit: &Limit) -> bool {
     };
     let full = remedy.ceiling.as_ref().is_some_and(|most| most.value <= present / remedy.parts.max(1.0));
     let word = matches!(limit.law, Law::Tried { word: Some(_), .. });
-    word || matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) || !full
+    word || matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) || !full && price::holds_more(limit, at, &met(at))
 }
 
 /// The next limit to be lifted at a break, or why there is none.
@@ -109,7 +110,7 @@ fn pick(step: &Step<'_>) -> Result<Weighed, End> {
     let Some(best) = possible.first() else {
         return Err(if step.tests.is_empty() { End::NoCause } else { End::Refuted });
     };
-    let untried = |one: &&&Weighed| matches!(one.limit.law, Law::Tried { .. }) && can_be_lifted(&one.limit);
+    let untried = |one: &&&Weighed| matches!(one.limit.law, Law::Tried { .. }) && can_be_lifted(&one.limit, &step.at);
     if let Some(one) = possible.iter().find(untried) {
         return Ok((*one).clone());
     }
@@ -119,7 +120,7 @@ fn pick(step: &Step<'_>) -> Result<Weighed, End> {
     if step.tests.len() >= TESTS {
         return Err(End::Refuted);
     }
-    let equal = possible.iter().find(|one| one.strongest == best.strongest && can_be_lifted(&one.limit));
+    let equal = possible.iter().find(|one| one.strongest == best.strongest && can_be_lifted(&one.limit, &step.at));
     equal.map(|one| (*one).clone()).ok_or(End::CannotLift)
 }
 

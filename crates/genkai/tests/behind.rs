@@ -13,12 +13,15 @@ use harness::judged::{lifted, only_cause, told};
 use harness::servers::Guard;
 use harness::{Run, genkai, machine, run, until};
 
-/// A pool of four children, whose script sleeps for a tenth of a second, started by these words; it ends with the test.
-fn pool(dir: &Path, words: &[&str]) -> Guard {
+/// Four children. (A dynamic pool starts more of them only second by second, so that a change shows itself late.)
+const FOUR: &str = "pm = static\npm.max_children = 4\n";
+
+/// A pool of such children, whose script sleeps for a tenth of a second, started by these words; it ends with the test.
+fn pool(dir: &Path, words: &[&str], children: &str) -> Guard {
     let root = dir.display();
     let config = format!(
         "[global]\nerror_log = {root}/fpm.log\n[www]\nlisten = {root}/$pool.sock\nlisten.mode = 0666\nuser = nobody\ngroup = nogroup\naccess.log = {root}/access.log\n\
-         pm = dynamic\npm.max_children = 4\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n"
+         {children}"
     );
     std::fs::write(dir.join("fpm.conf"), config).unwrap();
     std::fs::write(dir.join("index.php"), "<?php usleep(100000); echo 'here';\n").unwrap();
@@ -66,7 +69,7 @@ fn tune(dir: &Path) -> Command {
 fn a_pool_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();
-    let _fpm = pool(dir.path(), &["php-fpm8.2"]);
+    let _fpm = pool(dir.path(), &["php-fpm8.2"], FOUR);
     let run = told(&mut tune(dir.path()));
     let verdict = lifted(&run, "php-fpm.www.pm.max_children", "pm.max_children");
     let cause = &verdict.causes[0];
@@ -92,7 +95,7 @@ fn a_pool_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
 fn a_pool_of_which_a_copy_would_be_another_is_named_with_its_place_and_why_it_is_not_tried() {
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();
-    let _fpm = pool(dir.path(), &["unshare", "--mount", "php-fpm8.2"]);
+    let _fpm = pool(dir.path(), &["unshare", "--mount", "php-fpm8.2"], FOUR);
     let run = told(&mut tune(dir.path()));
     let verdict = only_cause(&run, "php-fpm.www.pm.max_children");
     let cause = &verdict.causes[0];
@@ -101,6 +104,49 @@ fn a_pool_of_which_a_copy_would_be_another_is_named_with_its_place_and_why_it_is
     assert_eq!(cause.limit.origin, Origin::File { path, line }, "{}", run.story());
     let noted = noted(&run);
     assert!(noted.len() == 2 && noted[1].contains("it sees other files than genkai does"), "{noted:?}");
+}
+
+/// MariaDB with an empty folder for data, which takes ten connections; it ends with the test.
+fn database(dir: &Path) -> Guard {
+    let (root, data) = (dir.display(), dir.join("data"));
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(dir.join("my.cnf"), "[client]\n[mysqld]\nmax-connections = 10\n").unwrap();
+    let mut command = Command::new("mariadbd");
+    command.arg(format!("--defaults-file={root}/my.cnf")).arg(format!("--datadir={}", data.display()));
+    command.arg(format!("--socket={root}/db.sock")).arg(format!("--pid-file={root}/db.pid"));
+    command.args(["--user=root", "--skip-grant-tables", "--skip-networking"]);
+    let log = std::fs::File::create(dir.join("db.log")).unwrap();
+    let guard = Guard(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
+    let socket = dir.join("db.sock");
+    until("MariaDB to listen", Duration::from_secs(60), || std::os::unix::net::UnixStream::connect(&socket).ok());
+    // Everybody may come.
+    std::fs::set_permissions(socket, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    guard
+}
+
+#[test]
+fn the_database_of_the_pool_is_named_where_it_takes_no_more_connections() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().display().to_string();
+    let _database = database(dir.path());
+    // So many that it is not they who are too few.
+    let _fpm = pool(dir.path(), &["php-fpm8.2"], "pm = static\npm.max_children = 32\n");
+    let page = format!(
+        "<?php mysqli_report(MYSQLI_REPORT_OFF); $db = @new mysqli('localhost', 'root', '', '', 0, '{root}/db.sock');\n\
+         if ($db->connect_errno) {{ http_response_code(500); exit('no database'); }}\n$db->query('select sleep(0.1)'); echo 'here';\n"
+    );
+    std::fs::write(dir.path().join("index.php"), page).unwrap();
+    let mut command = genkai("tune nginx --users 80 --spawn-rate 8 --think 200ms --quick --pairs 0");
+    command.args(["--objective", "errors < 5%", "--config"]).arg(before_pool(dir.path()));
+    let run = told(&mut command);
+    let verdict = only_cause(&run, "beyond.MariaDB.max_connections");
+    let cause = &verdict.causes[0];
+    assert_eq!(cause.confidence, Confidence::Likely, "{}", run.story());
+    let (path, line) = (dir.path().join("my.cnf"), 3);
+    assert_eq!(cause.limit.origin, Origin::File { path, line }, "{}", run.story());
+    let noted = noted(&run);
+    assert!(noted.iter().any(|text| text.contains("/db.sock is MariaDB, max_connections 10")), "{noted:?}");
 }
 
 /// gunicorn before an application that sleeps for a tenth of a second, with these words; it ends with the test.

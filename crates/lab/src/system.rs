@@ -1,7 +1,10 @@
 //! The system of a run: the product under test in its variants, and what stands behind it.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use genkai_engine::StopFlag;
@@ -11,6 +14,8 @@ use genkai_model::load::{Load, Request};
 use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{Machine, online};
+use genkai_place::endpoint::{self, Endpoint};
+use genkai_place::usage::Tree;
 use genkai_place::{machine, port};
 use genkai_targets::behind::{Behind, with_twin};
 use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared};
@@ -21,6 +26,10 @@ use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
 use crate::pinning;
+
+/// Between two looks at where servers have connections to, and looks until it is asked again which processes there are.
+const BETWEEN: Duration = Duration::from_millis(3);
+const LOOKS: u32 = 50;
 
 /// How sides share the cores.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -123,17 +132,19 @@ fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
     cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
-/// What the load's request costs those behind the product when nothing else is asked. None where it cannot be asked.
+/// What the load's request costs those behind the product when nothing else is asked (none where it cannot be asked), and where they go with
+/// it themselves.
 fn through(
     product: &dyn Prepared,
     load: &Load,
     cpus: Option<&[usize]>,
-    behind: Option<&Behind>,
-) -> Result<Option<Cost>, LabError> {
+    behind: &Behind,
+) -> Result<(Option<Cost>, BTreeSet<Endpoint>), LabError> {
     let running = product.start(cpus)?;
+    let firsts = behind.firsts().into_iter().chain(running.beside()).collect();
     // What it takes to get warm (pages are compiled, connections are made) is no cost of a request.
-    let warm = first::took(load, running.address());
-    let used = || behind.map_or(Duration::ZERO, Behind::processor) + running.processor();
+    let (warm, beyond) = watched(firsts, || first::took(load, running.address()));
+    let used = || behind.processor() + running.processor();
     let before = used();
     let took = warm.and_then(|_| first::took(load, running.address()));
     let processor = used().saturating_sub(before);
@@ -142,7 +153,30 @@ fn through(
         let service = took.iter().min().copied()?;
         Some(Cost { service, processor: processor / took.len() as u32, cores: online() })
     };
-    Ok(took.and_then(cost))
+    Ok((took.and_then(cost), beyond))
+}
+
+/// What is done, and where the processes that these began have connections to meanwhile.
+fn watched<T>(firsts: Vec<u32>, what: impl FnOnce() -> T) -> (T, BTreeSet<Endpoint>) {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut seen = BTreeSet::new();
+            while !over.load(Ordering::Relaxed) {
+                let trees = firsts.iter().flat_map(|first| Tree::new(*first).sample().processes);
+                let all: Vec<u32> = trees.map(|one| one.pid).collect();
+                // Who is asked for a moment only is met in one look of many.
+                for _ in 0..LOOKS {
+                    seen.extend(endpoint::reached(&all));
+                    thread::sleep(BETWEEN);
+                }
+            }
+            seen
+        });
+        let done = what();
+        over.store(true, Ordering::Relaxed);
+        (done, watch.join().unwrap_or_default())
+    })
 }
 
 /// Cores the servers have.
@@ -185,12 +219,14 @@ impl System {
             _ => (baseline, None),
         };
         backend.meet(&baseline.behind(), &machine, environment.memory);
-        let behind = backend.behind().filter(|behind| behind.has_workers());
-        if (baseline.has_workers() || behind.is_some())
-            && let Some(cost) = through(&*baseline, &plan.load, cpus.as_deref(), behind.as_deref())?
-        {
-            baseline.costs(cost);
-            behind.into_iter().for_each(|behind| behind.costs(cost));
+        let behind = backend.behind();
+        if let Some(behind) = behind.filter(|behind| baseline.has_workers() || behind.has_workers()) {
+            let (cost, beyond) = through(&*baseline, &plan.load, cpus.as_deref(), behind)?;
+            if let Some(cost) = cost {
+                baseline.costs(cost);
+                behind.costs(cost);
+            }
+            behind.beyond(&beyond, &machine, environment.memory);
         }
         let alone = first::unloaded(&plan.load, &backend);
         let request = plan.load.request.clone();

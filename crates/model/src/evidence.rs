@@ -44,6 +44,22 @@ pub mod metric {
     pub const WORKER_FD_LIMIT: &str = "worker_fd_limit";
     /// Resident memory of the process tree, bytes.
     pub const RSS: &str = "rss";
+    /// Memory that the processes of a server take together, bytes: pages that several share count for each in part (PSS, proc(5)), and
+    /// pages of files, which can be given up, do not; after its name and a dot, as the six that follow. Rarely looked at: a look is dear.
+    pub const PSS: &str = "pss";
+    /// Its processes but the first.
+    pub const WORKER_PROCESSES: &str = "worker_processes";
+    /// What one of these has written and no other process shares, bytes, the mean of all: what another one would take, too.
+    pub const WORKER_PRIVATE: &str = "worker_private";
+    /// Descriptors that all of its processes hold.
+    pub const DESCRIPTORS: &str = "descriptors";
+    /// Memory that could be had of the machine at that moment, bytes (`MemAvailable`, proc(5)).
+    pub const MEMORY_AVAILABLE: &str = "memory_available";
+    /// Memory that the tightest of its control groups had left at that moment, bytes: its limit, less what is in use and cannot be given
+    /// up (usage less `inactive_file`); absent where none is limited.
+    pub const GROUP_LEFT: &str = "memory_group_left";
+    /// The limit of that group, bytes.
+    pub const GROUP_LIMIT: &str = "memory_group_limit";
     /// Processes of a server that the kernel ended because the memory of their control group was used up, cumulative, after the server's
     /// name and a dot.
     pub const MEMORY_KILLS: &str = "memory_kills_total";

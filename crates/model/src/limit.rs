@@ -286,6 +286,9 @@ pub struct Remedy {
     /// How many equal parts the law's number has, each of which the setting stands for (a number for each of so many servers).
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     pub parts: f64,
+    /// Processes of the server that one more of the setting brings, a part of one where several share it; 0: none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub processes: f64,
 }
 
 fn whole() -> f64 {
@@ -296,6 +299,11 @@ fn whole() -> f64 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_whole(parts: &f64) -> bool {
     *parts == whole()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_none(processes: &f64) -> bool {
+    *processes == 0.0
 }
 
 /// What a remedy's value counts.

@@ -1,5 +1,6 @@
 //! Sockets as the kernel tells of them: sock_diag(7), the source of `ss`.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,6 +12,11 @@ const INET_DIAG_SKMEMINFO: u16 = 7;
 pub(crate) const INET_DIAG_INFO: u16 = 2;
 /// linux/sock_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+/// linux/unix_diag.h: show the inode of the other end, and the attribute that it is in.
+const UDIAG_SHOW_PEER: u32 = 4;
+const UNIX_DIAG_PEER: u16 = 2;
+/// linux/tcp_states.h.
+pub(crate) const TCP_ESTABLISHED: u32 = 1;
 /// linux/tcp_states.h.
 pub(crate) const TCP_TIME_WAIT: u32 = 6;
 /// linux/tcp_states.h.
@@ -38,7 +44,33 @@ pub(crate) struct Question {
 ///
 /// # Errors
 /// When the kernel does not tell, or there are too many to tell.
-pub(crate) fn dump(question: Question, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+pub(crate) fn dump(question: Question, each: impl FnMut(&[u8])) -> io::Result<()> {
+    answers(&inet(question), each)
+}
+
+/// Each Unix socket that is connected: its inode, and the inode of the other end.
+///
+/// # Errors
+/// As [`dump`].
+pub(crate) fn pairs() -> io::Result<BTreeMap<u64, u64>> {
+    // unix_diag_req (linux/unix_diag.h): family, protocol, padding, states, inode, what to show, cookie.
+    let mut question = vec![libc::AF_UNIX as u8, 0, 0, 0];
+    question.extend((1_u32 << TCP_ESTABLISHED).to_ne_bytes());
+    question.extend(0_u32.to_ne_bytes());
+    question.extend(UDIAG_SHOW_PEER.to_ne_bytes());
+    question.extend([0xff; 8]);
+    let mut all = BTreeMap::new();
+    answers(&question, |payload| {
+        // unix_diag_msg: family, type, state, padding, inode, cookie (16 bytes in all), then attributes.
+        let number = |bytes: Option<&[u8]>| Some(u64::from(u32::from_ne_bytes(bytes?.try_into().ok()?)));
+        let peer = payload.get(16..).and_then(|rest| attribute(rest, UNIX_DIAG_PEER));
+        all.extend(number(payload.get(4..8)).zip(number(peer)));
+    })?;
+    Ok(all)
+}
+
+/// Has `each` see every answer to a question.
+fn answers(question: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let socket = ask(question)?;
     let mut buffer = vec![0_u8; BUFFER];
     for _ in 0..DATAGRAMS_MAX {
@@ -58,8 +90,21 @@ pub(crate) fn dump(question: Question, mut each: impl FnMut(&[u8])) -> io::Resul
     Err(io::ErrorKind::TimedOut.into())
 }
 
+/// A question after TCP sockets: inet_diag_req_v2: family, protocol, extensions, padding, states, inet_diag_sockid (48).
+fn inet(Question { family, states, memory, info, to }: Question) -> Vec<u8> {
+    let wanted = |kind: u16, wanted: bool| if wanted { 1 << (kind - 1) } else { 0 };
+    let extensions = wanted(INET_DIAG_SKMEMINFO, memory) | wanted(INET_DIAG_INFO, info);
+    let mut question = vec![family, libc::IPPROTO_TCP as u8, extensions, 0];
+    question.extend(states.to_ne_bytes());
+    // inet_diag_sockid begins with the ports, in network order; where they are not zero, they must match.
+    question.extend([0; 2]);
+    question.extend(to.to_be_bytes());
+    question.extend([0; 44]);
+    question
+}
+
 /// Sends the question.
-fn ask(question: Question) -> io::Result<OwnedFd> {
+fn ask(payload: &[u8]) -> io::Result<OwnedFd> {
     // SAFETY: a plain system call; the descriptor it gives is owned by nobody else.
     let socket = unsafe {
         let fd = libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_SOCK_DIAG);
@@ -69,21 +114,13 @@ fn ask(question: Question) -> io::Result<OwnedFd> {
         OwnedFd::from_raw_fd(fd)
     };
     let timeout = libc::timeval { tv_sec: 0, tv_usec: 100_000 };
-    // nlmsghdr (16 bytes), then inet_diag_req_v2: family, protocol, extensions, padding, states, inet_diag_sockid (48).
-    let Question { family, states, memory, info, to } = question;
-    let wanted = |kind: u16, wanted: bool| if wanted { 1 << (kind - 1) } else { 0 };
-    let extensions = wanted(INET_DIAG_SKMEMINFO, memory) | wanted(INET_DIAG_INFO, info);
-    let mut question = Vec::with_capacity(72);
-    question.extend(72_u32.to_ne_bytes());
+    // nlmsghdr: length (16 bytes of its own), type, flags, sequence, port.
+    let mut question = Vec::with_capacity(16 + payload.len());
+    question.extend((16 + payload.len() as u32).to_ne_bytes());
     question.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     question.extend(((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16).to_ne_bytes());
     question.extend([0; 8]);
-    question.extend([family, libc::IPPROTO_TCP as u8, extensions, 0]);
-    question.extend(states.to_ne_bytes());
-    // inet_diag_sockid begins with the ports, in network order; where they are not zero, they must match.
-    question.extend([0; 2]);
-    question.extend(to.to_be_bytes());
-    question.extend([0; 44]);
+    question.extend(payload);
     // SAFETY: both calls read values that live here, with their true sizes.
     let sent = unsafe {
         libc::setsockopt(

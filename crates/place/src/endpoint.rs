@@ -4,22 +4,25 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use procfs::net::{TcpNetEntry, TcpState, UnixState};
 use procfs::process::{FDTarget, Process, all_processes};
 
-use crate::diag::{self, INET_DIAG_INFO, Question, attribute, ends};
+use crate::diag::{self, INET_DIAG_INFO, Question, TCP_ESTABLISHED, attribute, ends};
 use crate::listener;
 
-/// linux/tcp_states.h.
-const TCP_ESTABLISHED: u32 = 1;
 /// linux/tcp.h, tcp_info: how long ago data were sent, and received, milliseconds, and how many bytes came.
 const LAST_DATA_SENT: usize = 44;
 const LAST_DATA_RECEIVED: usize = 52;
 const BYTES_RECEIVED: usize = 128;
 /// Below this the kernel's clock of jiffies does not tell a question from an answer.
 const TELLING: Duration = Duration::from_millis(10);
+
+/// Between two looks at how many connections a server has, where their peak counts.
+const OFTEN: Duration = Duration::from_millis(20);
 
 /// Where a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,12 +150,64 @@ impl Endpoint {
     }
 }
 
-/// The TCP addresses on which one of these processes listens.
-pub fn listening(processes: &[u32]) -> BTreeSet<SocketAddr> {
+/// The most connections that a server had at once: looked at more often than everything else, since one too many is refused in a moment.
+#[derive(Debug)]
+pub struct Peak(Arc<AtomicU64>);
+
+impl Peak {
+    /// Looks at `endpoint` until it is dropped.
+    pub fn of(endpoint: Endpoint) -> Peak {
+        let most = Arc::new(AtomicU64::new(0));
+        let theirs = Arc::downgrade(&most);
+        std::thread::spawn(move || {
+            while let Some(most) = theirs.upgrade() {
+                most.fetch_max(endpoint.connections().unwrap_or_default().accepted, Ordering::Relaxed);
+                drop(most);
+                std::thread::sleep(OFTEN);
+            }
+        });
+        Peak(most)
+    }
+
+    /// The most since it was asked before.
+    pub fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// Places on this machine to which one of these processes has a connection that was accepted.
+pub fn reached(processes: &[u32]) -> BTreeSet<Endpoint> {
+    let sockets = sockets(processes);
+    let tcp: Vec<TcpNetEntry> = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten().collect();
+    let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    let listens = |address: SocketAddr| {
+        let takes = |entry: &&TcpNetEntry| {
+            let local = canonical(entry.local_address);
+            local.port() == address.port() && (local.ip().is_unspecified() || local.ip() == address.ip())
+        };
+        tcp.iter().filter(|entry| entry.state == TcpState::Listen).any(|entry| takes(&entry))
+    };
+    let theirs = tcp.iter().filter(|entry| entry.state == TcpState::Established && sockets.contains(&entry.inode));
+    let remote = theirs.map(|entry| canonical(entry.remote_address)).filter(|address| listens(*address));
+    let mut all: BTreeSet<Endpoint> = remote.map(Endpoint::Tcp).collect();
+    // The server's ends carry the listener's path.
+    let pairs = diag::pairs().unwrap_or_default();
+    let others: BTreeSet<u64> = sockets.iter().filter_map(|inode| pairs.get(inode).copied()).collect();
+    let unix = procfs::net::unix().into_iter().flatten().filter(|entry| others.contains(&entry.inode));
+    all.extend(unix.filter_map(|entry| entry.path).map(Endpoint::Unix));
+    all
+}
+
+/// Inodes of the sockets that these processes hold.
+fn sockets(processes: &[u32]) -> BTreeSet<u64> {
     let all = processes.iter().filter_map(|pid| Process::new(*pid as i32).ok());
     let descriptors = all.filter_map(|process| process.fd().ok()).flatten().flatten();
-    let sockets: BTreeSet<u64> =
-        descriptors.filter_map(|fd| if let FDTarget::Socket(inode) = fd.target { Some(inode) } else { None }).collect();
+    descriptors.filter_map(|fd| if let FDTarget::Socket(inode) = fd.target { Some(inode) } else { None }).collect()
+}
+
+/// The TCP addresses on which one of these processes listens.
+pub fn listening(processes: &[u32]) -> BTreeSet<SocketAddr> {
+    let sockets = sockets(processes);
     let open = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
     let theirs = open.filter(|entry| entry.state == TcpState::Listen && sockets.contains(&entry.inode));
     theirs.map(|entry| SocketAddr::new(entry.local_address.ip().to_canonical(), entry.local_address.port())).collect()
@@ -186,6 +241,27 @@ mod tests {
     use std::os::unix::net::{UnixListener, UnixStream};
 
     use super::*;
+
+    #[test]
+    fn a_process_tells_where_it_has_connections_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sock");
+        let (tcp, unix) = (TcpListener::bind("127.0.0.1:0").unwrap(), UnixListener::bind(&path).unwrap());
+        let places = [Endpoint::Tcp(tcp.local_addr().unwrap()), Endpoint::Unix(path.clone())];
+        let mine = || reached(&[std::process::id()]);
+        assert!(places.iter().all(|place| !mine().contains(place)), "nobody is connected yet");
+        let clients = (TcpStream::connect(tcp.local_addr().unwrap()).unwrap(), UnixStream::connect(&path).unwrap());
+        let accepted = (tcp.accept().unwrap(), unix.accept().unwrap());
+        assert!(places.iter().all(|place| mine().contains(place)), "{:?}", mine());
+        for place in &places {
+            let peak = Peak::of(place.clone());
+            while peak.take() != 1 {
+                std::thread::sleep(OFTEN);
+            }
+        }
+        drop((clients, accepted));
+        assert!(!mine().contains(&places[1]));
+    }
 
     #[test]
     fn places_are_read_as_products_write_them() {

@@ -66,8 +66,13 @@ impl Group {
 
 /// The group that leaves a process so much memory and no more: of those it is in, the nearest with a limit; none without one.
 pub(crate) fn memory(pid: u32) -> Option<Group> {
+    limiting(pid).into_iter().next()
+}
+
+/// The groups of a process that limit its memory, the nearest first.
+pub(crate) fn limiting(pid: u32) -> Vec<Group> {
     let limited = |group: &Group| group.memory_limit().is_some_and(|bytes| bytes < UNLIMITED);
-    of(&pid.to_string()).into_iter().find(limited)
+    of(&pid.to_string()).into_iter().filter(limited).collect()
 }
 
 impl Group {
@@ -76,6 +81,21 @@ impl Group {
     pub(crate) fn kills(&self) -> Option<u64> {
         killed(&self.read("memory.events").or_else(|| self.read("memory.oom_control"))?)
     }
+}
+
+impl Group {
+    /// Bytes that can still be had: the limit, less what is in use. What was read from files and has not been used lately is given up
+    /// first, and counts as left (`inactive_file` of memory.stat; `total_inactive_file` of version 1).
+    pub(crate) fn memory_left(&self) -> Option<u64> {
+        let used = self.read("memory.current").or_else(|| self.read("memory.usage_in_bytes"))?.trim().parse().ok()?;
+        let cached = inactive(&self.read("memory.stat")?);
+        Some(self.memory_limit()?.saturating_sub(cached.map_or(used, |cached| u64::saturating_sub(used, cached))))
+    }
+}
+
+fn inactive(text: &str) -> Option<u64> {
+    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok());
+    of("total_inactive_file").or_else(|| of("inactive_file"))
 }
 
 fn killed(text: &str) -> Option<u64> {
@@ -171,6 +191,28 @@ mod tests {
         let second = "usage_usec 5\nnr_periods 16\nnr_throttled 15\nthrottled_usec 1131000\nnr_bursts 0\n";
         assert_eq!((stalled(first), stalled(second)), (Some((16, 15)), Some((16, 15))));
         assert_eq!(stalled("usage_usec 5\n"), None);
+    }
+
+    #[test]
+    fn what_a_group_has_left_is_told_in_both_versions() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = |files: &[(&str, &str)]| {
+            let folder = dir.path().join(files.len().to_string());
+            fs::create_dir(&folder).unwrap();
+            files.iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
+            Group { folder }.memory_left()
+        };
+        let second = [("memory.max", "1000\n"), ("memory.current", "700\n"), ("memory.stat", "inactive_file 100\n")];
+        assert_eq!(group(&second), Some(400));
+        let stat = "inactive_file 1\ntotal_inactive_file 200\n";
+        let first = [
+            ("memory.limit_in_bytes", "1000\n"),
+            ("memory.usage_in_bytes", "700\n"),
+            ("memory.stat", stat),
+            ("memory.kmem", ""),
+        ];
+        assert_eq!(group(&first), Some(500));
+        assert_eq!(group(&[("memory.max", "max\n")]), None, "no limit");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod kernel;
 pub mod listener;
 pub mod log_lines;
 pub mod machine;
+pub mod memory;
 pub mod observation;
 pub mod oneshot;
 pub mod pagecache;

@@ -79,10 +79,18 @@ fn processor() -> String {
 
 /// Bytes; /proc/meminfo counts in kB (1024 bytes, proc(5)).
 fn memory() -> u64 {
+    meminfo("MemTotal").unwrap_or(0)
+}
+
+/// Memory that could be had now without swapping, bytes (`MemAvailable`, proc(5)).
+pub(crate) fn available() -> Option<u64> {
+    meminfo("MemAvailable")
+}
+
+fn meminfo(name: &str) -> Option<u64> {
     let text = read("/proc/meminfo");
-    let kilobytes =
-        field(&text, "MemTotal", ':').and_then(|value| value.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.unwrap_or(0) * 1024
+    let kilobytes: u64 = field(&text, name, ':')?.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 fn field<'a>(text: &'a str, name: &str, separator: char) -> Option<&'a str> {

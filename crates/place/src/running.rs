@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 use genkai_model::evidence::metric;
 
 use crate::group::{self, Group};
+use crate::memory::Memory;
 use crate::observation::Observation;
 use crate::process::{Child, Signal};
 use crate::process_tree;
@@ -33,7 +34,8 @@ pub struct Running<W> {
     address: SocketAddr,
     watch: W,
     /// The control group that limits its memory.
-    memory: Option<Group>,
+    group: Option<Group>,
+    memory: Memory,
     /// Its death was told.
     dead: bool,
 }
@@ -41,7 +43,8 @@ pub struct Running<W> {
 impl<W: Watch> Running<W> {
     /// One that answers on `address`.
     pub fn new(child: Child, address: SocketAddr, watch: W) -> Running<W> {
-        Running { memory: group::memory(child.pid()), child, address, watch, dead: false }
+        let first = child.pid();
+        Running { group: group::memory(first), memory: Memory::of(first), child, address, watch, dead: false }
     }
 
     /// The listener that the load goes to.
@@ -70,9 +73,10 @@ impl<W: Watch> Running<W> {
             return self.watch.last_words();
         }
         let mut seen = self.watch.look();
-        let own = seen.samples.iter_mut().find(|sample| sample.subject == W::SUBJECT);
-        if let (Some(sample), Some(kills)) = (own, self.memory.as_ref().and_then(Group::kills)) {
-            sample.metrics.insert(format!("{}.{}", W::SUBJECT, metric::MEMORY_KILLS), kills as f64);
+        let kills = self.group.as_ref().and_then(Group::kills).map(|kills| (metric::MEMORY_KILLS, kills as f64));
+        if let Some(sample) = seen.samples.iter_mut().find(|sample| sample.subject == W::SUBJECT) {
+            let more = self.memory.look().into_iter().chain(kills);
+            sample.metrics.extend(more.map(|(name, value)| (format!("{}.{name}", W::SUBJECT), value)));
         }
         if let Some(death) = process_tree::death(&mut self.child, W::SUBJECT, W::FIRST) {
             self.dead = true;

@@ -10,7 +10,7 @@ use genkai_model::machine::Machine;
 use nix::sys::resource::{Resource, getrlimit};
 
 use crate::group::{self, groups};
-use crate::machine::environment;
+use crate::machine::{available, environment};
 use crate::ports_in_use::ports_in_use;
 use crate::process::{Child, Signal, Spawn};
 use crate::program::find;
@@ -43,7 +43,7 @@ pub fn survey(known: &[Known]) -> Machine {
         cores: seen.cores,
         cpu_quota: group::cpu_quota(),
         memory: seen.memory,
-        available: available(),
+        available: available().unwrap_or(0),
         memory_limit: groups.iter().filter_map(|group| group.memory_limit()).min().filter(|limit| *limit < seen.memory),
         descriptors,
         descriptors_hard,
@@ -79,12 +79,6 @@ fn number(path: &str) -> Option<u64> {
 
 fn three(path: &str) -> [u64; 3] {
     numbers(path).try_into().unwrap_or_default()
-}
-
-fn available() -> u64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
 fn servers(known: &[Known]) -> BTreeMap<String, String> {

@@ -38,6 +38,7 @@ fn limit(id: &str, law: Law) -> Limit {
             ceiling: None,
             note: None,
             parts: 1.0,
+            processes: 0.0,
         }),
         ..Limit::named(id, "product", id)
     }

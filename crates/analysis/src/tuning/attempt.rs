@@ -1,14 +1,15 @@
 //! A limit to be lifted, to see what becomes of the break.
 
 use genkai_model::event::{Change, Purpose};
-use genkai_model::finding::Predicted;
-use genkai_model::limit::Limit;
+use genkai_model::finding::{Predicted, Price};
+use genkai_model::limit::{Limit, Remedy};
 use genkai_model::load::Arrivals;
 use genkai_model::plan::{FARTHEST, Plan};
 use genkai_model::units::{Range, Span};
 
 use super::TrialPlan;
 use super::judged_trial::JudgedTrial;
+use crate::capacity::price::{Cost, Short};
 use crate::capacity::remedy::{self, Lift};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
 use crate::diagnosis::attribute::{self, STEEP};
@@ -29,6 +30,10 @@ pub(crate) struct Attempt<'r> {
     pub(crate) changes: Vec<Change>,
     /// The level to go to.
     pub(crate) level: f64,
+    /// What one client more takes, where that was measured.
+    cost: Option<Cost>,
+    /// What is missing of the value that is needed, where the memory does not hold it.
+    pub(crate) short: Option<Short>,
 }
 
 impl<'r> Attempt<'r> {
@@ -45,7 +50,9 @@ impl<'r> Attempt<'r> {
         // The load asked for, not the one of a trial that went beyond it.
         let demand = Demand { asked: demand::asked(&plan.load), ..at.demand };
         let stretch = if limit.law.is_tried() { rest(limit, proved, broke.level, plan) } else { stretch(forecast, at) };
-        let lift = remedy::lift(limit, &demand, plan.procedure.headroom, stretch)?;
+        let cost = Cost::of(limit, at.trial, &at.demand);
+        let bound = cost.and_then(|cost| cost.bound(limit, &at.demand));
+        let lift = remedy::lift(bound.as_ref().unwrap_or(limit), &demand, plan.procedure.headroom, stretch)?;
         let before = proved.iter().find(|c| c.setting == lift.setting).map(|c| c.from.clone());
         let change = Change {
             product: plan.system.product.clone(),
@@ -56,7 +63,17 @@ impl<'r> Attempt<'r> {
         let mut changes: Vec<Change> = proved.iter().filter(|c| c.setting != lift.setting).cloned().collect();
         changes.push(change.clone());
         let level = level(limit, &lift, at, broke.level, plan);
-        Some(Attempt { limit, lift, change, changes, level })
+        let short = bound.filter(|_| lift.capped.is_some()).and_then(|_| {
+            let free = Limit { remedy: limit.remedy.clone().map(unbounded), ..limit.clone() };
+            let needed = remedy::lift(&free, &demand, plan.procedure.headroom, stretch)?;
+            cost?.short(limit, needed.value.parse().ok()?, lift.value.parse().ok()?, &at.demand)
+        });
+        Some(Attempt { limit, lift, change, changes, level, cost, short })
+    }
+
+    /// What the change takes, as told from the trial in which its limit was met, and held against the one that tested it.
+    pub(crate) fn price(&self, at: &JudgedTrial<'_>, after: &JudgedTrial<'_>) -> Option<Price> {
+        self.cost?.price(self.limit, self.lift.value.parse().ok()?, &at.demand, after.trial)
     }
 
     /// The trial that puts it to the test: the ramp is as steep as the plan's.
@@ -78,6 +95,24 @@ impl<'r> Attempt<'r> {
             hold: plan.procedure.hold,
         }
     }
+}
+
+fn unbounded(remedy: Remedy) -> Remedy {
+    Remedy { ceiling: None, ..remedy }
+}
+
+/// What is missing where not even the next value of `forecast`'s setting fits into the memory.
+pub(crate) fn out_of_memory(forecast: &Forecast<'_>, at: &JudgedTrial<'_>, plan: &Plan) -> Option<(String, Short)> {
+    let limit = forecast.limit;
+    let cost = Cost::of(limit, at.trial, &at.demand)?;
+    let bound = cost.bound(limit, &at.demand).filter(remedy::at_ceiling)?;
+    let remedy = limit.remedy.clone()?;
+    let setting = remedy.setting.clone();
+    let most = bound.remedy?.ceiling?.value;
+    let demand = Demand { asked: demand::asked(&plan.load), ..at.demand };
+    let free = Limit { remedy: Some(unbounded(remedy)), ..limit.clone() };
+    let needed = remedy::lift(&free, &demand, plan.procedure.headroom, stretch(forecast, at))?.value.parse().ok()?;
+    Some((setting, cost.short(limit, needed, most, &at.demand)?))
 }
 
 /// How many times more clients must fit by the formula than are wanted, because fewer fitted than it says (workers that

@@ -7,6 +7,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
 
 use super::{answer, cause, is_proposal};
+use crate::capacity::price::Short;
 use crate::capacity::{self, TOLERANCE, demand, remedy};
 use crate::diagnosis::attribute;
 use crate::diagnosis::others::Others;
@@ -34,6 +35,7 @@ pub(crate) fn all(
         let last = state.lifted().last().map(|t| &t.after).or(state.first.as_ref());
         all.extend(last.iter().flat_map(|judged| at_work(state, judged)));
         all.extend(ceilings(state));
+        all.extend(memory(state));
         all.extend(bore(state));
         all.extend(of_search(record).filter_map(|trial| crowded(trial, state)));
         if matches!(state.phase, Phase::Holds) {
@@ -180,6 +182,28 @@ fn ceilings(state: &SearchState<'_>) -> Vec<Caveat> {
             let remedy = l.remedy.as_ref()?;
             Some(capped(&remedy.setting, remedy.ceiling.as_ref()?))
         }));
+    }
+    all
+}
+
+/// Settings whose value the memory does not hold: of each the last that was tried, and the one that could not be raised at all.
+fn memory(state: &SearchState<'_>) -> Vec<Caveat> {
+    let caveat = |setting: String, short: Short| Caveat::MemoryBound {
+        setting,
+        value: short.most,
+        needed: short.needed,
+        bytes: short.bytes,
+        left_bytes: short.left,
+        group_bytes: short.group,
+    };
+    let lifted: Vec<_> = state.lifted().map(|test| &test.attempt).collect();
+    let last = |i: usize| lifted[i + 1..].iter().all(|later| later.lift.setting != lifted[i].lift.setting);
+    let tried = lifted.iter().enumerate().filter(|(i, _)| last(*i));
+    let mut all: Vec<Caveat> =
+        tried.filter_map(|(_, attempt)| Some(caveat(attempt.lift.setting.clone(), attempt.short?))).collect();
+    if let (Phase::CannotLift, Some(step), Some(weighed)) = (&state.phase, state.steps.last(), cause::named(state)) {
+        let found = attempt::out_of_memory(&weighed.forecast, &step.at, state.plan);
+        all.extend(found.map(|(setting, short)| caveat(setting, short)));
     }
     all
 }

@@ -82,7 +82,7 @@ fn summaries(record: &Record, plan: &Plan) -> Vec<TrialFinding> {
 /// The changes that were proved, each setting once with its last value.
 fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
     let mut all: Vec<ProposedChange> = Vec::new();
-    for test in state.lifted() {
+    for (step, test) in state.steps.iter().filter_map(|step| Some((step, step.proved()?))) {
         let attempt = &test.attempt;
         let ran = test.after.trial.started.changes.iter().find(|c| c.setting == attempt.change.setting);
         let proposed = ProposedChange {
@@ -90,6 +90,7 @@ fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
             limit: attempt.limit.id.clone(),
             minimum: attempt.lift.minimum.clone(),
             holds_for: attempt.lift.holds_for,
+            price: attempt.price(&step.at, &test.after),
         };
         match all.iter_mut().find(|p| p.change.setting == proposed.change.setting) {
             Some(earlier) => *earlier = proposed,

@@ -7,6 +7,7 @@ mod world;
 mod causes;
 mod failures;
 mod invalid;
+mod price;
 mod steps;
 mod tried;
 mod waits;

@@ -24,6 +24,7 @@ pub fn limit(id: &str, value: f64, law: Law, signatures: Vec<Signature>, errors:
             ceiling: None,
             note: None,
             parts: 1.0,
+            processes: 0.0,
         }),
         ..Limit::named(&format!("proxy.{id}"), "proxy", id)
     }

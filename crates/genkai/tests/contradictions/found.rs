@@ -293,6 +293,14 @@ fn caveat(record: &Record, v: &Verdict, c: &Caveat) -> Option<String> {
             let number: f64 = proposed.change.to.parse().ok()?;
             if_(number > *value, || format!("{setting} cannot be raised above {value}, and {number} is proposed"))
         }
+        Caveat::MemoryBound { setting, value, needed, .. } => {
+            let proposed = v.proposal.iter().find(|p| p.change.setting == *setting);
+            let number = proposed.and_then(|p| p.change.to.parse::<f64>().ok());
+            let beyond = number.is_some_and(|number| number > *value);
+            if_(beyond || needed <= value, || {
+                format!("memory holds {setting} {value}, {needed} are needed: {number:?}")
+            })
+        }
         Caveat::BaselineHeldInProof => if_(v.decision() == Decision::Carried { pairs: Pairing::Enough }, || {
             "a baseline held, and the change is enough".to_owned()
         }),

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Estimate};
+use super::{Call, Estimate, Price};
 use crate::event::Change;
 use crate::units::Range;
 
@@ -18,6 +18,9 @@ pub struct ProposedChange {
     pub minimum: String,
     /// Clients the proposed value holds for (soft onset to hard limit).
     pub holds_for: Option<Range>,
+    /// What it takes; none where that was not measured, or the setting has no number of clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// Baseline against proposal.

@@ -199,6 +199,22 @@ pub enum Caveat {
         /// What sets it.
         by: String,
     },
+    /// The machine, or a control group, cannot hold what the setting would have to be.
+    MemoryBound {
+        /// The setting.
+        setting: String,
+        /// The largest value that fits, for which a fifth of what is left is kept free.
+        value: f64,
+        /// The value that would be needed.
+        needed: f64,
+        /// Memory that it would take beyond what was taken, bytes.
+        bytes: f64,
+        /// Memory that could be had, bytes.
+        left_bytes: f64,
+        /// The limit of the control group that leaves no more, bytes; none: it is the machine's memory.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group_bytes: Option<f64>,
+    },
     /// The record ends before the run did.
     RecordCutOff,
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use genkai_model::event::ServerState;
 use genkai_model::limit::Limit;
 use genkai_place::caps::Machine;
-use genkai_place::endpoint::Endpoint;
+use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_place::observation::Observation;
 
 use self::peer::Peer;
@@ -38,6 +38,20 @@ impl Behind {
     /// A server that is known already: its first process, where it listens, whom samples of it are of.
     pub(crate) fn of(first: u32, at: Endpoint, subject: &str, served: Box<dyn Served>) -> Behind {
         Behind { peers: vec![Peer::of(first, at, subject.to_owned(), served)] }
+    }
+
+    /// The first process of each, where it is known.
+    pub fn firsts(&self) -> Vec<u32> {
+        self.peers.iter().filter_map(Peer::first).collect()
+    }
+
+    /// Takes in whoever listens at `places`, to which those behind the product have connections: one hop further.
+    pub fn beyond(&mut self, places: &BTreeSet<Endpoint>, machine: &Machine, memory: u64) {
+        let new = places.iter().filter(|at| !self.peers.iter().any(|peer| peer.is_at(at)));
+        let new: Vec<&Endpoint> = new.filter(|at| is_server(at)).take(MOST).collect();
+        let subject = |n: usize| if n == 0 { "beyond".to_owned() } else { format!("beyond{}", n + 1) };
+        let peers = new.into_iter().enumerate();
+        self.peers.extend(peers.map(|(n, at)| Peer::find(at.clone(), subject(n), machine, memory)));
     }
 
     /// What caps them.
@@ -85,6 +99,17 @@ impl Behind {
     /// Who they are, and what of them cannot be seen: a sentence each.
     pub fn told(&self) -> Vec<String> {
         self.peers.iter().map(Peer::told).collect()
+    }
+}
+
+/// Whether somebody other than genkai listens there, and no service of the system that everybody asks.
+fn is_server(at: &Endpoint) -> bool {
+    let system = ["/run/systemd/", "/run/dbus/", "/run/nscd/", "/var/run/nscd/", "/dev/log"];
+    let asked = |path: &std::path::Path| system.iter().any(|folder| path.to_string_lossy().starts_with(folder));
+    match (at, at.listener()) {
+        (Endpoint::Unix(path), _) if asked(path) => false,
+        (_, Listener::Process(pid)) => pid != std::process::id(),
+        (_, listener) => listener == Listener::Hidden,
     }
 }
 

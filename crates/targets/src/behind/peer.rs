@@ -119,6 +119,17 @@ impl Peer {
         matches!(&self.who, Who::Known(known) if known.is_known())
     }
 
+    /// Its first process, where that is known.
+    pub(super) fn first(&self) -> Option<u32> {
+        if let Who::Known(known) = &self.who { Some(known.first) } else { None }
+    }
+
+    /// Whether it is reached there, or its processes are.
+    pub(super) fn is_at(&self, at: &Endpoint) -> bool {
+        let same = |first: u32| at.listener() == Listener::Process(first);
+        self.endpoint == *at || self.first().is_some_and(same)
+    }
+
     /// Processor time that its processes have had.
     pub(super) fn processor(&self) -> Duration {
         let Who::Known(known) = &self.who else { return Duration::ZERO };

@@ -220,6 +220,10 @@ impl Running for Both {
         self.seen.processor()
     }
 
+    fn beside(&self) -> Vec<u32> {
+        vec![self.child.pid()]
+    }
+
     fn stop(self: Box<Self>) -> ExitStatus {
         // The copy ends when it is dropped, after what has connections to it.
         self.front.stop()

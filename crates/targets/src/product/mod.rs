@@ -233,6 +233,11 @@ pub trait Running: Send {
         Duration::ZERO
     }
 
+    /// The first processes of servers that run with it.
+    fn beside(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Ends it, gracefully first. Afterwards no process of it is left.
     fn stop(self: Box<Self>) -> ExitStatus;
 }

@@ -20,7 +20,7 @@ const QUEUED: &str = "queued";
 /// Connections on which an answer is waited for, in service or waiting somewhere in it; after its subject.
 const ASKED: &str = "asked";
 /// Connections that it has accepted; after its subject.
-const CONNECTIONS: &str = "connections";
+pub(super) const CONNECTIONS: &str = "connections";
 /// Threads that serve requests; after its subject.
 const THREADS: &str = "threads_serving";
 
@@ -67,6 +67,8 @@ pub(super) enum Caps {
     Refused,
     /// Connections at once; further ones wait to be accepted.
     Connections,
+    /// Connections at once; further ones are refused. How many a client takes is up to what stands before it.
+    Sessions,
     /// Event loops, each of which computes on one core.
     Loops,
     /// Connections that wait to be accepted.
@@ -103,6 +105,7 @@ impl Known {
                 symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
                 ..named
             },
+            Caps::Sessions => sessions(part, &metric, named),
             Caps::Loops => Limit {
                 caps: "one of its event loops has a core for itself all the time: what it computes for each request is the limit; more \
                        processes share it"
@@ -240,6 +243,26 @@ impl Served for Known {
 
     fn logs(&mut self, _: &str) -> Vec<LogLine> {
         Vec::new()
+    }
+}
+
+/// Connections of a database, of which those before it open as many as they see fit.
+fn sessions(part: &Part, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
+    let Part { setting, held, made, .. } = part;
+    let made = if made.is_empty() { String::new() } else { format!("{made}; ") };
+    Limit {
+        caps: format!(
+            "connections that it has at once; further ones are refused; to lift it, raise {setting}{}, or have those before it open fewer",
+            placed(&held.origin)
+        ),
+        law: Law::Unknown,
+        formula: format!("{made}how many connections a request takes is up to the application"),
+        signatures: vec![reached(&metric(CONNECTIONS), held.value as f64, Strength::Supports)],
+        symptom: Symptom {
+            errors: vec![ErrorKind::Status500, ErrorKind::Status503, ErrorKind::Status502],
+            slow: false,
+        },
+        ..named
     }
 }
 

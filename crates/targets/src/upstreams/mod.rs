@@ -3,6 +3,7 @@
 
 mod gunicorn;
 mod known;
+mod mariadb;
 mod node;
 mod python;
 mod started;
@@ -15,4 +16,5 @@ pub(crate) use started::Started;
 use crate::product::ServesFn;
 
 /// Each of them.
-pub(crate) const ALL: &[ServesFn] = &[gunicorn::serves, uvicorn::serves, uwsgi::serves, node::serves, tomcat::serves];
+pub(crate) const ALL: &[ServesFn] =
+    &[gunicorn::serves, uvicorn::serves, uwsgi::serves, node::serves, tomcat::serves, mariadb::serves];

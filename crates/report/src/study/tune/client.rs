@@ -253,6 +253,9 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             figure::whole(*value),
             clean::line(by)
         ),
+        Caveat::MemoryBound { setting, value, needed, bytes, left_bytes, group_bytes } => {
+            super::price::bound(setting, [*value, *needed], [*bytes, *left_bytes], *group_bytes)
+        }
         Caveat::RecordCutOff => {
             format!(
                 "The record ends before the run of {} did: what it says is what was measured by then.",

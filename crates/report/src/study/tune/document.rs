@@ -47,7 +47,12 @@ fn answer(record: &Record, findings: &Findings, context: Context<'_>) -> Vec<Blo
     } else {
         "What would break first"
     };
-    let columns = [("What the proof says", About::Proof), ("What was measured", About::Held), (next, About::Next)];
+    let columns = [
+        ("What the proof says", About::Proof),
+        ("What the change takes", About::Price),
+        ("What was measured", About::Held),
+        (next, About::Next),
+    ];
     let columns = columns.map(|(title, of)| (title.to_owned(), about(record, findings, &[of])));
     let columns = columns.into_iter().filter(|(_, said)| !said.is_empty()).collect();
     let mut blocks: Vec<Block> = lead.into_iter().map(|text| Block::styled(Style::Lead, text)).collect();

@@ -10,6 +10,7 @@ mod flows;
 mod limits;
 mod load;
 mod measures;
+mod price;
 mod proof;
 mod terminal;
 mod tracks;
@@ -38,6 +39,8 @@ pub enum About {
     Test,
     /// Before against after.
     Proof,
+    /// What the change takes.
+    Price,
     /// The figures of a load that held.
     Held,
     /// What breaks next, and where.
@@ -56,6 +59,7 @@ impl About {
             About::Broke => "What broke",
             About::Test => "Tested by",
             About::Proof => "Proof",
+            About::Price => "It takes",
             About::Held => "Measured",
             About::Next => "Next limit",
             About::Sure => "How sure",
@@ -103,6 +107,9 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     say(About::Test, directives::told(context, v));
     for text in proof::proof(context, v) {
         say(About::Proof, Some(text));
+    }
+    for text in price::said(v) {
+        say(About::Price, Some(text));
     }
     say(About::Held, proof::held(context, v));
     say(About::Next, limits::next(context, v));

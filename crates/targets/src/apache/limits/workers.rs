@@ -167,6 +167,7 @@ fn remedy(facts: &Facts, setting: &str, clamped: bool) -> Remedy {
             }
         }),
         note: (!clamped).then(|| needed.to_owned()),
+        processes: if clamped { 1.0 } else { 1.0 / threads },
         ..raised(setting, RemedyUnit::Count, if clamped { 1.0 } else { threads })
     }
 }

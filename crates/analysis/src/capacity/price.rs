@@ -1,0 +1,199 @@
+//! What a larger value of a setting takes: memory and descriptors, told from a trial at two of its levels.
+//!
+//! Memory is PSS without pages of files, so that what processes share counts once. What one client more takes is the difference between two levels of the load
+//! by that of the clients; what one process more takes is what one had written by the first look and no other shared, before it served or just when it began to.
+
+use genkai_model::evidence::{Sample, metric};
+use genkai_model::finding::{DescriptorPrice, MemoryPrice, Price, TestedPrice};
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit};
+use genkai_model::record::Trial;
+
+use super::{Demand, law};
+use crate::window;
+
+/// Part of the memory that is left which a change may take: the rest is for what PSS does not count (buffers of the kernel, the cache of files).
+const USABLE: f64 = 0.8;
+/// The largest value that is looked at.
+const MOST: f64 = 1e9;
+
+/// What a limit's trial tells of what a client more takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cost {
+    trial: u32,
+    /// The look with most clients.
+    high: Look,
+    /// Bytes of a client more.
+    client: f64,
+    /// Descriptors of a client more.
+    descriptors: f64,
+    /// Bytes of a process more; none where the setting brings none.
+    process: Option<f64>,
+    /// Whether something stands behind the server.
+    behind: bool,
+}
+
+/// One look at a server's memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Look {
+    clients: f64,
+    pss: f64,
+    workers: f64,
+    private: Option<f64>,
+    descriptors: f64,
+    left: f64,
+    group: Option<f64>,
+}
+
+/// A value that the memory cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Short {
+    /// The largest that fits.
+    pub(crate) most: f64,
+    /// What would be needed.
+    pub(crate) needed: f64,
+    /// Bytes that it takes beyond what was taken.
+    pub(crate) bytes: f64,
+    /// Bytes that were left.
+    pub(crate) left: f64,
+    /// The limit of the control group that leaves no more.
+    pub(crate) group: Option<f64>,
+}
+
+/// Clients that are served at once where all of `law` is used; none for laws that count none.
+fn full(law: &Law, demand: &Demand) -> Option<f64> {
+    match law::met(law, demand) {
+        Law::Workers { workers, .. } => Some(workers),
+        Law::Growing { most, .. } => Some(most),
+        slots => law::clients(&slots, demand).map(|clients| clients.high),
+    }
+}
+
+impl Look {
+    fn of(sample: &Sample, subject: &str, clients: f64) -> Option<Look> {
+        let get = |name: &str| sample.metrics.get(&format!("{subject}.{name}")).copied();
+        let machine = get(metric::MEMORY_AVAILABLE)?;
+        let group = get(metric::GROUP_LEFT).filter(|left| *left < machine);
+        Some(Look {
+            clients,
+            pss: get(metric::PSS)?,
+            workers: get(metric::WORKER_PROCESSES).unwrap_or(0.0),
+            private: get(metric::WORKER_PRIVATE),
+            descriptors: get(metric::DESCRIPTORS).unwrap_or(0.0),
+            left: group.unwrap_or(machine),
+            group: group.and(get(metric::GROUP_LIMIT)),
+        })
+    }
+}
+
+/// The looks at `subject` while the load ran, and before it, in order; at most `most` clients count.
+fn looks(trial: &Trial, subject: &str, most: f64) -> Vec<Look> {
+    let end = trial.ticks.last().map_or(0, |tick| tick.to_us as i64);
+    let own = trial.samples.iter().filter(|(at, sample)| *at <= end && sample.subject == subject);
+    own.filter_map(|(at, sample)| {
+        let us = u64::try_from(*at).unwrap_or(0);
+        let clients = if us == 0 { 0.0 } else { window::gauge(&trial.ticks, us, |tick| tick.connections as f64) };
+        Look::of(sample, subject, clients.min(most))
+    })
+    .collect()
+}
+
+/// The look with most clients, the last of them.
+fn highest(looks: &[Look]) -> Option<&Look> {
+    looks.iter().max_by(|a, b| a.clients.total_cmp(&b.clients))
+}
+
+impl Cost {
+    /// Of `limit`, as `trial` tells it; none where nobody looked, or the limit counts no clients.
+    pub(crate) fn of(limit: &Limit, trial: &Trial, demand: &Demand) -> Option<Cost> {
+        let looks = looks(trial, &limit.subject, full(&limit.law, demand)?);
+        let high = *highest(&looks)?;
+        let idle = looks.first().filter(|look| look.clients < 1.0);
+        // The first requests make a server take what it keeps: the difference is taken between two levels beyond them, where there are such.
+        let served = looks.iter().find(|look| look.clients >= 1.0 && look.clients * 2.0 <= high.clients);
+        let low = served.or(idle).filter(|low| low.clients < high.clients)?;
+        let (process, clients) = (looks.first().and_then(|look| look.private), high.clients - low.clients);
+        let started = (high.workers - low.workers) * process.unwrap_or(0.0);
+        let brings = limit.remedy.as_ref().is_some_and(|remedy| remedy.processes > 0.0);
+        Some(Cost {
+            trial: trial.number,
+            high,
+            client: ((high.pss - low.pss - started) / clients).max(0.0),
+            descriptors: ((high.descriptors - low.descriptors) / clients).max(0.0),
+            process: process.filter(|_| brings),
+            behind: trial.limits.limits.iter().any(|other| is_behind(other, &limit.subject)),
+        })
+    }
+
+    /// Clients more, and bytes more, than at the highest look, where the setting of `limit` is `number` and all of it is used.
+    fn more(&self, limit: &Limit, remedy: &Remedy, number: f64, demand: &Demand) -> Option<(f64, f64)> {
+        let parts = remedy.parts.max(1.0);
+        let clients = full(&law::with_setting(&limit.law, number * parts), demand)? - self.high.clients;
+        let processes = (number - law::setting(&limit.law) / parts).max(0.0) * remedy.processes;
+        let clients = clients.max(0.0);
+        Some((clients, clients * self.client + processes * self.process.unwrap_or(0.0)))
+    }
+
+    /// The largest value of the setting that the memory holds, where that is a bound below `MOST`.
+    fn most(&self, limit: &Limit, remedy: &Remedy, demand: &Demand) -> Option<f64> {
+        let fits = |number: f64| {
+            self.more(limit, remedy, number, demand).is_none_or(|(_, bytes)| bytes <= self.high.left * USABLE)
+        };
+        let (mut low, mut high) = ((law::setting(&limit.law) / remedy.parts.max(1.0)).floor(), MOST);
+        if fits(high) {
+            return None;
+        }
+        while high - low > 1.0 {
+            let middle = ((low + high) / 2.0).floor();
+            if fits(middle) { low = middle } else { high = middle }
+        }
+        Some(low)
+    }
+
+    /// `limit` with the memory as a ceiling of its remedy, where that is the tightest.
+    pub(crate) fn bound(&self, limit: &Limit, demand: &Demand) -> Option<Limit> {
+        let remedy = limit.remedy.as_ref().filter(|remedy| remedy.unit == RemedyUnit::Count)?;
+        let most = self.most(limit, remedy, demand)?;
+        let tighter = remedy.ceiling.as_ref().is_none_or(|ceiling| most < ceiling.value);
+        let ceiling = Some(Ceiling { value: most, by: "the memory that is left".to_owned() });
+        tighter.then(|| Limit { remedy: Some(Remedy { ceiling, ..remedy.clone() }), ..limit.clone() })
+    }
+
+    /// What is missing for the setting of `limit` to be `needed`, where `most` is all that the memory holds.
+    pub(crate) fn short(&self, limit: &Limit, needed: f64, most: f64, demand: &Demand) -> Option<Short> {
+        let (_, bytes) = self.more(limit, limit.remedy.as_ref()?, needed, demand)?;
+        Some(Short { most, needed, bytes, left: self.high.left, group: self.high.group })
+    }
+
+    /// The price of giving the setting of `limit` this number; `after` is the trial that tested it.
+    pub(crate) fn price(&self, limit: &Limit, number: f64, demand: &Demand, after: &Trial) -> Option<Price> {
+        let (clients, bytes) = self.more(limit, limit.remedy.as_ref()?, number, demand)?;
+        let (high, full) = (&self.high, self.high.clients + clients);
+        let seen = looks(after, &limit.subject, full);
+        let tested = highest(&seen).filter(|look| look.clients > 0.0).map(|look| {
+            let part = if clients > 0.0 { ((look.clients - high.clients) / clients).clamp(0.0, 1.0) } else { 1.0 };
+            let predicted = high.pss + bytes * part;
+            TestedPrice { trial: after.number, clients: look.clients, taken: look.pss, predicted }
+        });
+        Some(Price {
+            trial: self.trial,
+            clients: high.clients,
+            full,
+            memory: MemoryPrice {
+                taken: high.pss,
+                client: self.client,
+                process: self.process,
+                more: bytes,
+                left: high.left,
+                group: high.group,
+            },
+            descriptors: DescriptorPrice { held: high.descriptors, more: clients * self.descriptors },
+            behind: self.behind.then_some(full),
+            tested,
+        })
+    }
+}
+
+/// Whether a limit is of what stands behind `subject`.
+fn is_behind(limit: &Limit, subject: &str) -> bool {
+    limit.subject != subject && !["kernel", "machine"].contains(&limit.subject.as_str())
+}

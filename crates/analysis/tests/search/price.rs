@@ -1,0 +1,79 @@
+//! What a change takes of memory, and what the memory does not hold.
+
+use genkai_model::finding::*;
+
+use crate::world::{Moment, Seen, World};
+use crate::*;
+
+/// Bytes of the server by itself, of a client, and of a worker process.
+const OWN: f64 = 10_000_000.0;
+const CLIENT: f64 = 100_000.0;
+
+/// A server that takes 100 kB a client that it serves, on a machine that has `left` bytes for it and its like.
+fn hungry(value: f64, left: f64) -> World {
+    let behaviour = move |m: &Moment<'_>| {
+        let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
+        let served = m.level.min(((m.value("slots") - 2.0) / 2.0).floor());
+        let pss = OWN + served * CLIENT;
+        seen.gauges.extend([
+            ("proxy.pss", pss),
+            ("proxy.worker_processes", 0.0),
+            ("proxy.descriptors", 10.0 + 2.0 * served),
+            ("proxy.memory_available", OWN + left - pss),
+        ]);
+        seen
+    };
+    World { behaviour: Box::new(behaviour), ..slots_world(value) }
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= b.abs() * 0.001
+}
+
+#[test]
+fn a_proposal_has_a_price_that_the_test_of_it_confirms() {
+    let v = verdict(&hungry(512.0, 1e9).run());
+    let price = v.proposal[0].price.unwrap();
+    // 240 came, of whom 255 fit.
+    assert!(near(price.memory.client, CLIENT) && near(price.memory.taken, OWN + price.clients * CLIENT), "{price:?}");
+    assert_eq!(price.full, 384.0, "771 slots");
+    assert!(near(price.memory.more, (384.0 - price.clients) * CLIENT), "{price:?}");
+    assert!(near(price.descriptors.more, (384.0 - price.clients) * 2.0), "{price:?}");
+    assert_eq!((price.memory.group, price.memory.process, price.behind), (None, None, None));
+    let tested = price.tested.unwrap();
+    assert_eq!(tested.trial, 2);
+    assert!(near(tested.predicted, tested.taken), "{tested:?}");
+    assert!(!v.caveats.iter().any(|c| matches!(c, Caveat::MemoryBound { .. })), "{:?}", v.caveats);
+}
+
+#[test]
+fn of_a_proposal_that_does_not_fit_the_largest_that_does_is_made() {
+    // 771 slots take 384 clients; the memory is for 340 of them.
+    let v = verdict(&hungry(512.0, 24e6 + 10e6 / 0.8).run());
+    let to: f64 = v.proposal[0].change.to.parse().unwrap();
+    assert!((640.0..=690.0).contains(&to), "{:?}", v.proposal);
+    let bound = v.caveats.iter().find_map(|c| match c {
+        Caveat::MemoryBound { setting, value, needed, bytes, left_bytes, group_bytes } => {
+            assert_eq!((setting.as_str(), *value, *needed, *group_bytes), ("slots", to, 771.0, None));
+            Some(bytes > left_bytes)
+        }
+        _ => None,
+    });
+    assert_eq!(bound, Some(true), "what is missing is said: {:?}", v.caveats);
+}
+
+#[test]
+fn where_nothing_larger_fits_nothing_is_proposed_and_what_is_missing_is_said() {
+    let v = verdict(&hungry(512.0, 24.01e6).run());
+    assert!(v.proposal.is_empty(), "{:?}", v.proposal);
+    assert_eq!(v.must_change(), Answer::CannotTell);
+    let bound = v.caveats.iter().any(|c| matches!(c, Caveat::MemoryBound { needed, .. } if *needed == 771.0));
+    assert!(bound, "{:?}", v.caveats);
+}
+
+#[test]
+fn where_memory_was_not_measured_no_bound_is_invented() {
+    let v = verdict(&slots_world(512.0).run());
+    assert_eq!(v.proposal[0].price, None);
+    assert_eq!(v.proposal[0].change.to, "771");
+}

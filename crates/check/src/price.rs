@@ -1,0 +1,204 @@
+//! What a larger value of a setting takes of memory, from the looks at a server's processes, put down plainly once more.
+
+use genkai_model::limit::{Law, Limit, RemedyUnit};
+
+use crate::broken::Judged;
+use crate::events::Line;
+use crate::expected::Expected;
+use crate::instants::gauge;
+use crate::laws::{Met, predicted};
+
+/// Of the memory that is left, the part that a change may take.
+const USABLE: f64 = 0.8;
+
+/// A look at a server's memory.
+#[derive(Clone, Copy)]
+struct Look {
+    clients: f64,
+    pss: f64,
+    workers: f64,
+    private: Option<f64>,
+    descriptors: f64,
+    machine: f64,
+    group: Option<(f64, f64)>,
+}
+
+impl Look {
+    /// What could be had.
+    fn left(&self) -> f64 {
+        self.group.map_or(self.machine, |(left, _)| left.min(self.machine))
+    }
+}
+
+/// What a trial tells.
+struct Told {
+    high: Look,
+    client: f64,
+    process: Option<f64>,
+    descriptors: f64,
+}
+
+/// Clients served at once with all of a law used.
+fn full(law: &Law, met: &Met) -> Option<f64> {
+    match law {
+        Law::Workers { workers, .. } => Some(*workers),
+        Law::Growing { most, .. } if !met.tunnels => Some(*most),
+        Law::Slots { .. } | Law::Growing { .. } => Some(predicted(law, met).clients?.1),
+        _ => None,
+    }
+}
+
+/// A law with its setting at another number, of those that count clients.
+fn at(law: &Law, number: f64) -> Law {
+    let mut law = law.clone();
+    match &mut law {
+        Law::Slots { value, .. } => *value = number,
+        Law::Workers { workers, .. } => *workers = number,
+        Law::Growing { least, most, .. } => (*least, *most) = (number, most.max(number)),
+        _ => {}
+    }
+    law
+}
+
+fn present(law: &Law) -> f64 {
+    match law {
+        Law::Slots { value, .. } => *value,
+        Law::Workers { workers, .. } => *workers,
+        Law::Growing { least, .. } => *least,
+        _ => 0.0,
+    }
+}
+
+/// All looks at a server from before the load to the end of its last interval.
+fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
+    let ticks = judged.trial.ticks();
+    let end = ticks.last().map_or(0.0, |last| last.number("/to_us"));
+    let began = judged.trial.start.number("/at_us");
+    let look = |line: &Line| {
+        let us = line.number("/at_us") - began;
+        let value = |name: &str| line.json.get("metrics")?.get(format!("{subject}.{name}"))?.as_f64();
+        let connected = if us > 0.0 { gauge(&ticks, us, "/connections") } else { 0.0 };
+        if us > end || line.text("/subject") != subject {
+            return None;
+        }
+        Some(Look {
+            clients: connected.min(most),
+            pss: value("pss")?,
+            workers: value("worker_processes").unwrap_or(0.0),
+            private: value("worker_private"),
+            descriptors: value("descriptors").unwrap_or(0.0),
+            machine: value("memory_available")?,
+            group: value("memory_group_left").zip(value("memory_group_limit")),
+        })
+    };
+    judged.trial.of("sample").filter_map(look).collect()
+}
+
+/// The last look with as many clients as no other had more.
+fn last_highest(looks: &[Look]) -> Option<Look> {
+    let most = looks.iter().map(|look| look.clients).fold(f64::NEG_INFINITY, f64::max);
+    looks.iter().rev().find(|look| look.clients >= most).copied()
+}
+
+impl Told {
+    fn of(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<Told> {
+        let looks = looks(judged, &limit.subject, full(&limit.law, met)?);
+        let high = last_highest(&looks)?;
+        let unused = looks.first().copied().filter(|first| first.clients < 1.0);
+        let half = looks.iter().find(|look| look.clients >= 1.0 && look.clients <= high.clients / 2.0).copied();
+        let low = half.or(unused)?;
+        let between = high.clients - low.clients;
+        if between <= 0.0 {
+            return None;
+        }
+        let process = looks.first().and_then(|look| look.private);
+        let grown = high.pss - low.pss - process.unwrap_or(0.0) * (high.workers - low.workers);
+        let descriptors = (high.descriptors - low.descriptors) / between;
+        Some(Told { high, client: (grown / between).max(0.0), process, descriptors: descriptors.max(0.0) })
+    }
+
+    /// Clients and bytes beyond the highest look, with the setting at a number and all of it used.
+    fn beyond(&self, limit: &Limit, met: &Met, number: f64) -> Option<(f64, f64)> {
+        let remedy = limit.remedy.as_ref()?;
+        let parts = remedy.parts.max(1.0);
+        let clients = (full(&at(&limit.law, number * parts), met)? - self.high.clients).max(0.0);
+        let processes = remedy.processes * (number - present(&limit.law) / parts).max(0.0);
+        Some((clients, self.client * clients + self.process.unwrap_or(0.0) * processes))
+    }
+}
+
+/// Whether the memory holds the next larger value of a limit's setting, as far as a trial in which it was met tells.
+pub(crate) fn holds_more(limit: &Limit, judged: &Judged<'_>, met: &Met) -> bool {
+    let Some(remedy) = limit.remedy.as_ref().filter(|remedy| remedy.unit == RemedyUnit::Count) else { return true };
+    let Some(told) = Told::of(limit, judged, met) else { return true };
+    let next = (present(&limit.law) / remedy.parts.max(1.0)).floor() + 1.0;
+    told.beyond(limit, met, next).is_none_or(|(_, bytes)| bytes <= told.high.left() * USABLE)
+}
+
+/// A change whose price is told: of `limit` as it was met in `at`, its setting given this number, tested by `after`.
+pub(crate) struct Priced<'a, 'e> {
+    pub(crate) limit: &'a Limit,
+    pub(crate) at: &'a Judged<'e>,
+    pub(crate) met: Met,
+    pub(crate) number: f64,
+    pub(crate) after: Option<&'a Judged<'e>>,
+}
+
+impl Priced<'_, '_> {
+    /// What the events say of the price at `address`.
+    pub(crate) fn expect(&self, address: &str, expected: &mut Expected) {
+        let line = Some(self.at.trial.start.number);
+        let told = Told::of(self.limit, self.at, &self.met);
+        let Some((told, (clients, more))) =
+            told.and_then(|told| told.beyond(self.limit, &self.met, self.number).map(|beyond| (told, beyond)))
+        else {
+            return expected.there(address, false, "nobody looked at memory, or it counts no clients", line);
+        };
+        let (high, whole) = (told.high, told.high.clients + clients);
+        let group = high.group.filter(|(left, _)| *left < high.machine).map(|(_, limit)| limit);
+        let brings = self.limit.remedy.as_ref().is_some_and(|remedy| remedy.processes > 0.0);
+        for (name, value) in [
+            ("trial", Some(f64::from(self.at.trial.number))),
+            ("clients", Some(high.clients)),
+            ("full", Some(whole)),
+            ("memory/taken", Some(high.pss)),
+            ("memory/client", Some(told.client)),
+            ("memory/process", told.process.filter(|_| brings)),
+            ("memory/more", Some(more)),
+            ("memory/left", Some(high.left())),
+            ("memory/group", group),
+            ("descriptors/held", Some(high.descriptors)),
+            ("descriptors/more", Some(clients * told.descriptors)),
+            ("behind", self.is_proxy().then_some(whole)),
+        ] {
+            expected.is(format!("{address}/{name}"), value, line);
+        }
+        self.tested(address, &told, (clients, more), expected);
+    }
+
+    /// Whether something stands behind the server.
+    fn is_proxy(&self) -> bool {
+        let own = [self.limit.subject.as_str(), "kernel", "machine"];
+        self.at.limits.iter().any(|one| !own.contains(&one.subject.as_str()))
+    }
+
+    fn tested(&self, address: &str, told: &Told, (clients, more): (f64, f64), expected: &mut Expected) {
+        let Some(after) = self.after else { return };
+        let high = told.high;
+        let seen = last_highest(&looks(after, &self.limit.subject, high.clients + clients));
+        let seen = seen.filter(|look| look.clients > 0.0);
+        let part = |look: Look| match clients > 0.0 {
+            true => ((look.clients - high.clients) / clients).clamp(0.0, 1.0),
+            false => 1.0,
+        };
+        let line = Some(after.trial.start.number);
+        for (name, value) in [
+            ("trial", seen.map(|_| f64::from(after.trial.number))),
+            ("clients", seen.map(|look| look.clients)),
+            ("taken", seen.map(|look| look.pss)),
+            ("predicted", seen.map(|look| high.pss + part(look) * more)),
+        ] {
+            expected.is(format!("{address}/tested/{name}"), value, line);
+        }
+    }
+}

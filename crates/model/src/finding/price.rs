@@ -1,0 +1,67 @@
+//! What a change takes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a change takes where all that it allows is used, as told from the trial in which its limit was met.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Price {
+    /// That trial.
+    pub trial: u32,
+    /// Clients that were served at the look with most of them: those connected, at most as many as the value in force lets in.
+    pub clients: f64,
+    /// Clients that are served where all of the proposed value is used.
+    pub full: f64,
+    /// Memory, from then to there.
+    pub memory: MemoryPrice,
+    /// Descriptors of all processes, from then to there.
+    pub descriptors: DescriptorPrice,
+    /// Requests that whatever stands behind the server is asked at once by then, at most: one for each client. None where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<f64>,
+    /// What was measured with the change in place, in the trial that tested it; none where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tested: Option<TestedPrice>,
+}
+
+/// Memory of all processes of a server, bytes: PSS, that is a page which several share counts for each in part; pages of files, which can be
+/// given up, do not count.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryPrice {
+    /// Taken then.
+    pub taken: f64,
+    /// What one client more takes: the difference between two levels of the load, by that of the clients.
+    pub client: f64,
+    /// What one process more takes before it serves: what one had written by the first look and no other shared. None where the change brings none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<f64>,
+    /// What all of the proposed value takes beyond `taken`.
+    pub more: f64,
+    /// What could still be had then: of the machine (`MemAvailable`), or of the tightest control group, whichever is less.
+    pub left: f64,
+    /// The limit of that group; none where the machine had less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<f64>,
+}
+
+/// Descriptors that all processes of a server hold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DescriptorPrice {
+    /// Held then.
+    pub held: f64,
+    /// What all of the proposed value takes beyond them.
+    pub more: f64,
+}
+
+/// A price held against what was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TestedPrice {
+    /// The trial.
+    pub trial: u32,
+    /// Clients that were served in it at most.
+    pub clients: f64,
+    /// Memory that its processes took then, bytes (PSS).
+    pub taken: f64,
+    /// What was predicted for so many clients, bytes.
+    pub predicted: f64,
+}

@@ -1,0 +1,135 @@
+//! How much memory the processes of a server take, and how much more could be had, looked at while it runs.
+//!
+//! Memory is PSS (proc(5), `smaps_rollup`): a page that several processes share counts for each of them in part, so that the sum over
+//! processes is what they take together. Resident memory would count it for each of them in whole. Pages of files (the program itself, its
+//! libraries) are left out: they are shared with whoever else runs the same program, and the kernel gives them up before anything else.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use genkai_model::evidence::metric;
+use procfs::process::Process;
+
+use crate::group::{self, Group};
+use crate::machine;
+use crate::usage;
+
+/// A look walks the page tables of every process. Looks may take this part of the time at most...
+const SHARE: u32 = 50;
+/// ... and so much at once, so that the first moments of a load are seen.
+const FREE: Duration = Duration::from_millis(100);
+/// Of processes that end just when they are looked at nothing can be read: so often is looked again.
+const TRIES: usize = 3;
+
+/// Looks at the memory of a server's processes, rarely enough to be no load on it.
+#[derive(Debug)]
+pub struct Memory {
+    first: u32,
+    /// Control groups that limit it, the nearest first.
+    groups: Vec<Group>,
+    since: Instant,
+    /// What looks have taken since then.
+    spent: Duration,
+}
+
+/// What all processes of a server take.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Taken {
+    /// PSS of all but for pages of files, bytes.
+    pss: u64,
+    /// What all but the first have written and no other process shares, bytes: pages of files that one of them alone has read would be
+    /// shared with the next.
+    private: u64,
+    /// All but the first.
+    workers: u32,
+    /// Descriptors of all.
+    descriptors: u64,
+}
+
+impl Memory {
+    /// Of process `first` and all that it has started.
+    pub fn of(first: u32) -> Memory {
+        Memory { first, groups: group::limiting(first), since: Instant::now(), spent: Duration::ZERO }
+    }
+
+    /// Its metrics, without the server's name before them; none where it is too early for another look, or where a process does not let
+    /// itself be looked at.
+    pub fn look(&mut self) -> BTreeMap<&'static str, f64> {
+        let began = Instant::now();
+        if self.spent > self.since.elapsed() / SHARE + FREE {
+            return BTreeMap::new();
+        }
+        let taken = (0..TRIES).find_map(|_| Taken::by(self.first));
+        let seen = taken.map(|taken| self.told(&taken)).unwrap_or_default();
+        self.spent += began.elapsed();
+        seen
+    }
+
+    fn told(&self, taken: &Taken) -> BTreeMap<&'static str, f64> {
+        let mut all = BTreeMap::from([
+            (metric::PSS, taken.pss as f64),
+            (metric::WORKER_PROCESSES, f64::from(taken.workers)),
+            (metric::DESCRIPTORS, taken.descriptors as f64),
+        ]);
+        if taken.workers > 0 {
+            all.insert(metric::WORKER_PRIVATE, taken.private as f64 / f64::from(taken.workers));
+        }
+        all.extend(machine::available().map(|bytes| (metric::MEMORY_AVAILABLE, bytes as f64)));
+        let least = self.groups.iter().filter_map(|group| Some((group.memory_left()?, group.memory_limit()?))).min();
+        if let Some((left, limit)) = least {
+            all.extend([(metric::GROUP_LEFT, left as f64), (metric::GROUP_LIMIT, limit as f64)]);
+        }
+        all
+    }
+}
+
+impl Taken {
+    /// By a process and all that it has started. Of processes that end meanwhile nothing is told; none where one may not be looked at, or
+    /// none is left.
+    fn by(first: u32) -> Option<Taken> {
+        let mut all = Taken::default();
+        for (process, _) in usage::members(first as i32) {
+            let alive = process.is_alive();
+            match Taken::one(&process) {
+                Some((pss, _)) if process.pid() as u32 == first => all.pss += pss,
+                Some((pss, private)) => {
+                    all.pss += pss;
+                    all.private += private;
+                    all.workers += 1;
+                }
+                None if alive && process.is_alive() => return None,
+                None => {}
+            }
+            all.descriptors += process.fd_count().unwrap_or(0) as u64;
+        }
+        (all.pss > 0).then_some(all)
+    }
+
+    /// PSS of one process but for pages of files, and what it has written and shares with nobody, bytes. A kernel before 5.4 tells no parts.
+    fn one(process: &Process) -> Option<(u64, u64)> {
+        let maps = process.smaps_rollup().ok()?.memory_map_rollup.into_iter().next()?.extension.map;
+        let of = |name: &str| maps.get(name).copied().unwrap_or(0);
+        let written = maps.get("Pss_Anon").map(|anonymous| anonymous + of("Pss_Shmem"));
+        Some((written.or_else(|| maps.get("Pss").copied())?, of("Private_Dirty") + of("Private_Hugetlb")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_takes_memory_and_looks_are_rare() {
+        let mut memory = Memory::of(std::process::id());
+        let seen = memory.look();
+        assert!(seen[metric::PSS] > 20_000.0, "{seen:?}");
+        assert!(seen[metric::MEMORY_AVAILABLE] > 1e6 && seen[metric::DESCRIPTORS] > 2.0, "{seen:?}");
+        memory.spent = Duration::from_secs(3600);
+        assert_eq!(memory.look(), BTreeMap::new(), "looks have taken more than their share");
+    }
+
+    #[test]
+    fn nobody_takes_nothing() {
+        assert_eq!(Taken::by(4_194_305), None);
+    }
+}
