@@ -5,7 +5,7 @@
 //! Linux 6.18): TCP 2,368, sock_inode_cache 832, filp 192, dentry 192, eventpoll_epi 128 bytes. Buffers are empty while nothing is
 //! said.
 
-use genkai_model::machine::{Checkup, Holds, Item, Machine, Raise, State};
+use genkai_model::machine::{Checkup, Holds, Item, Machine, PlaceCheckup, PlaceHolds, PlacesCheckup, Raise, State};
 
 /// User memory of one end of an idle connection, bytes.
 const USER: u64 = 1_500;
@@ -47,6 +47,44 @@ pub fn examine(machine: Machine, asked: Option<u64>) -> Checkup {
     Checkup { machine, holds, asked, flags, good, items }
 }
 
+/// What machines hold that make a load together: name, processes and what was found of each; `asked` connections in particular.
+pub fn examine_places(found: Vec<(String, u16, Machine)>, asked: Option<u64>) -> PlacesCheckup {
+    let all: u64 = found.iter().map(|(_, processes, _)| u64::from(*processes)).sum();
+    let places: Vec<PlaceCheckup> =
+        found.into_iter().map(|(name, n, machine)| place(name, n, machine, asked, all)).collect();
+    // Parts are as processes are, rounded up.
+    let whole = |one: &PlaceCheckup| one.holds.all.saturating_mul(all) / u64::from(one.processes.max(1));
+    let holds = places.iter().map(whole).min().unwrap_or(0);
+    PlacesCheckup { holds, asked, good: places.iter().all(|one| one.good), places }
+}
+
+fn place(place: String, processes: u16, machine: Machine, asked: Option<u64>, all: u64) -> PlaceCheckup {
+    let n = u64::from(processes);
+    let holds = holds_ends(&machine, n);
+    let part = asked.map(|asked| asked.saturating_mul(n).div_ceil(all.max(1)));
+    PlaceCheckup { good: part.unwrap_or(n) <= holds.all, place, processes, machine, holds, part }
+}
+
+/// The clients' ends of connections to one destination, from one address.
+fn holds_ends(machine: &Machine, processes: u64) -> PlaceHolds {
+    let descriptors = machine.descriptors_hard.saturating_sub(OWN).saturating_mul(processes);
+    let memory = usable(machine) / 100 * MEMORY_PART / (USER + KERNEL);
+    let files = machine.files.1.saturating_sub(machine.files.0);
+    let (ports, conntrack) = (range(machine), trackable(machine));
+    let all = [descriptors, ports, memory, files, conntrack.unwrap_or(u64::MAX)];
+    PlaceHolds { descriptors, ports, memory, files, conntrack, all: all.into_iter().min().unwrap_or(0) }
+}
+
+fn usable(machine: &Machine) -> u64 {
+    machine.memory_limit.unwrap_or(u64::MAX).min(machine.available)
+}
+
+/// Whether anything will be tracked is not known while nothing is: there may be rules, and no connections yet.
+fn trackable(machine: &Machine) -> Option<u64> {
+    let tracked = machine.conntrack.filter(|(used, _)| *used > 0);
+    tracked.map(|(used, most)| most.saturating_sub(used))
+}
+
 fn range(machine: &Machine) -> u64 {
     (u64::from(machine.ports.1) + 1).saturating_sub(u64::from(machine.ports.0)).saturating_sub(machine.ports_listening)
 }
@@ -54,12 +92,9 @@ fn range(machine: &Machine) -> u64 {
 fn holds(machine: &Machine) -> Holds {
     let one_process = machine.descriptors_hard.saturating_sub(OWN);
     let one_source = range(machine);
-    let usable = machine.memory_limit.unwrap_or(u64::MAX).min(machine.available);
-    let memory = usable / 100 * MEMORY_PART / (2 * (USER + KERNEL));
+    let memory = usable(machine) / 100 * MEMORY_PART / (2 * (USER + KERNEL));
     let files = machine.files.1.saturating_sub(machine.files.0) / 2;
-    // Whether anything will be tracked is not known while nothing is: there may be rules, and no connections yet.
-    let tracked = machine.conntrack.filter(|(used, _)| *used > 0);
-    let conntrack = tracked.map(|(used, most)| most.saturating_sub(used));
+    let conntrack = trackable(machine);
     let all = [
         one_process.saturating_mul(MOST_PROCESSES),
         one_source.saturating_mul(MOST_SOURCES),
@@ -320,6 +355,20 @@ mod tests {
         assert!(!checkup.good && checkup.flags.is_none());
         assert_eq!(checkup.holds.all, 500);
         insta::assert_json_snapshot!("small", checkup.items);
+    }
+
+    #[test]
+    fn places_hold_as_much_as_the_smallest_part_allows() {
+        let few = Machine { descriptors_hard: 1_072, ..machine() };
+        let found = || vec![("here".to_owned(), 1, machine()), ("load1".to_owned(), 3, few.clone())];
+        let checkup = examine_places(found(), Some(4_001));
+        let parts: Vec<_> = checkup.places.iter().map(|one| (one.part, one.holds.all, one.good)).collect();
+        // 3,000 fit there, which are three quarters of 4,000.
+        assert_eq!(parts, [(Some(1_001), 19_928, true), (Some(3_001), 3_000, false)]);
+        assert_eq!((checkup.holds, checkup.good), (4_000, false));
+        assert!(examine_places(found(), Some(4_000)).good && examine_places(found(), None).good);
+        let nothing = Machine { descriptors_hard: 72, ..machine() };
+        assert!(!examine_places(vec![("a".to_owned(), 1, nothing)], None).good);
     }
 
     #[test]

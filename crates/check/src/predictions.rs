@@ -229,7 +229,8 @@ impl<'a, 'e> Search<'a, 'e> {
             let to = change.pointer("/change/to").and_then(Json::as_str).and_then(|to| to.parse::<f64>().ok());
             let Some(to) = to else { continue };
             let after = self.judged(cause.pointer("/counterfactual/trial"));
-            Priced { limit, at: judged, met: met(judged), number: to, after }
+            let product = self.events.head().text("/plan/system/product");
+            Priced { limit, at: judged, met: met(judged), number: to, after, product }
                 .expect(&format!("/proposal/{i}/price"), expected);
             let law = match limit.law {
                 Law::Slots { reserved, idle_cost, busy_cost, pools, soft, .. } => {

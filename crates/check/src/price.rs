@@ -142,6 +142,8 @@ pub(crate) struct Priced<'a, 'e> {
     pub(crate) met: Met,
     pub(crate) number: f64,
     pub(crate) after: Option<&'a Judged<'e>>,
+    /// The product under test.
+    pub(crate) product: &'a str,
 }
 
 impl Priced<'_, '_> {
@@ -176,10 +178,10 @@ impl Priced<'_, '_> {
         self.tested(address, &told, (clients, more), expected);
     }
 
-    /// Whether something stands behind the server.
+    /// Whether it is the product under test, and something stands behind it.
     fn is_proxy(&self) -> bool {
-        let own = [self.limit.subject.as_str(), "kernel", "machine"];
-        self.at.limits.iter().any(|one| !own.contains(&one.subject.as_str()))
+        let own = [self.product, "kernel", "machine"];
+        self.limit.subject == self.product && self.at.limits.iter().any(|one| !own.contains(&one.subject.as_str()))
     }
 
     fn tested(&self, address: &str, told: &Told, (clients, more): (f64, f64), expected: &mut Expected) {

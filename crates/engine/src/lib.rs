@@ -59,7 +59,7 @@ pub use genkai_model::load::FAILURE_PACE;
 pub use hold::Hold;
 pub use host::pin;
 pub use measure::join::Join;
-pub use preflight::{Headroom, Limiter, TooLarge, automatic_sources, preflight};
+pub use preflight::{Headroom, Limiter, TooLarge, automatic_sources, preflight, preflight_at};
 pub use probe::{Asked, Fetched, NotOffered, ask, ask_page, ask_upgrade, ask_whole, fetch, http2_offered};
 pub use run::{End, run, run_held, run_part};
 pub use schedule::share::{Part, processes};

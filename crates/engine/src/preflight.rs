@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use genkai_model::http2::Http2;
-use genkai_model::load::{Arrivals, Load, Protocol};
+use genkai_model::load::{Arrivals, Load, Protocol, Way};
 use genkai_model::scenario::Target;
 use genkai_model::transport::Transport;
 
@@ -77,10 +77,10 @@ impl Headroom {
     }
 }
 
-/// Connections that `load` needs at once on this machine: processes differ by at most one connection a thread.
-fn asked_here(load: &Load) -> u64 {
-    let (here, all) = (u64::from(load.scale.here()), u64::from(load.scale.processes.max(1)));
-    if here == all { asked(load) } else { (asked(load) * here).div_ceil(all) }
+/// Connections that so many of the processes of `load` need at once: processes differ by at most one connection a thread.
+fn part(load: &Load, processes: u16) -> u64 {
+    let (part, all) = (u64::from(processes), u64::from(load.scale.processes.max(1)));
+    if part == all { asked(load) } else { (asked(load) * part).div_ceil(all) }
 }
 
 /// Connections that `load` needs at once.
@@ -120,7 +120,7 @@ fn has_ports(load: &Load) -> bool {
 pub fn automatic_sources(load: &Load, headroom: &Headroom) -> Vec<IpAddr> {
     let v4_loopback = |ip: IpAddr| matches!(ip, IpAddr::V4(v4) if v4.is_loopback());
     let inside = !load.addresses.is_empty() && load.addresses.iter().all(|address| v4_loopback(address.ip()));
-    let needed = asked_here(load).div_ceil(destinations(load).max(1));
+    let needed = part(load, load.scale.here()).div_ceil(destinations(load).max(1));
     let enough = headroom.free(&headroom.usual) >= needed;
     if !load.scale.sources.is_empty() || !inside || !has_ports(load) || enough || headroom.range() == 0 {
         return load.scale.sources.clone();
@@ -136,33 +136,60 @@ pub fn automatic_sources(load: &Load, headroom: &Headroom) -> Vec<IpAddr> {
     all.take_while(|source| half_free(source)).collect()
 }
 
-/// Checks `load` against what the machine has.
+/// Checks what this machine makes of `load` against what it has.
 ///
 /// # Errors
 /// When the load's connections do not fit, with the largest number that does and what would make them fit.
 pub fn preflight(load: &Load, headroom: &Headroom) -> Result<(), TooLarge> {
-    let (asked, own) = (asked_here(load), OWN + PER_THREAD * u64::from(load.threads));
+    preflight_at(load, &Way::Here, headroom)
+}
+
+/// Checks what the machine that is reached by `way` makes of `load` against what that machine has.
+///
+/// # Errors
+/// When its part of the load's connections does not fit, with the largest load of which its part does.
+pub fn preflight_at(load: &Load, way: &Way, headroom: &Headroom) -> Result<(), TooLarge> {
+    let processes = load.scale.at(way);
+    let (part, own) = (part(load, processes), OWN + PER_THREAD * u64::from(load.threads));
     // Threads of a process differ by at most one connection, and so do processes: see `share`.
     let each = headroom.descriptors.saturating_sub(own);
-    let by_descriptors = each * u64::from(load.scale.here());
+    let by_descriptors = each.saturating_mul(u64::from(processes));
     let by_ports = if has_ports(load) { headroom.free_of(load) * destinations(load) } else { u64::MAX };
-    let largest = by_descriptors.min(by_ports);
-    if asked <= largest {
+    let fit = by_descriptors.min(by_ports);
+    if part <= fit {
         return Ok(());
     }
     let (limited_by, limit) = if by_descriptors <= by_ports {
-        (Limiter::Descriptors, descriptors_limit(load, headroom, own))
+        (Limiter::Descriptors, descriptors_limit(processes, headroom, own))
     } else {
         (Limiter::Ports, ports_limit(load, headroom))
     };
+    let (asked, all) = (asked(load), u64::from(load.scale.processes.max(1)));
+    if load.scale.is_spread() {
+        let who = if *way == Way::Here { "this machine" } else { way.name() };
+        let limit = format!("{who} makes {part} of them and can make {fit}: {limit}");
+        // Its part is rounded up, so the largest is what it has, divided by its share.
+        let largest = fit.saturating_mul(all) / u64::from(processes.max(1));
+        return Err(TooLarge { asked, largest, limited_by, limit, hint: elsewhere(who, limited_by) });
+    }
     let more_processes = (asked > by_descriptors).then(|| more_processes(asked, each, own));
     let more_ports = (asked > by_ports).then(|| more_ports(load, headroom, asked));
     let hint: Vec<String> = more_processes.into_iter().chain(more_ports).collect();
-    Err(TooLarge { asked, largest, limited_by, limit, hint: hint.join("; and ") })
+    Err(TooLarge { asked, largest: fit, limited_by, limit, hint: hint.join("; and ") })
 }
 
-fn descriptors_limit(load: &Load, headroom: &Headroom, own: u64) -> String {
-    let who = match load.scale.here() {
+/// What helps a machine among others.
+fn elsewhere(who: &str, limited_by: Limiter) -> String {
+    match limited_by {
+        Limiter::Descriptors => format!(
+            "more processes on {who} (--on), or a higher hard limit on descriptors there (ulimit -Hn, limits.conf(5)); or more machines"
+        ),
+        Limiter::Ports => format!("widen net.ipv4.ip_local_port_range on {who}; or name more machines (--on)"),
+    }
+}
+
+fn descriptors_limit(processes: u16, headroom: &Headroom, own: u64) -> String {
+    let who = match processes {
         1 => "one process".to_owned(),
         n => format!("each of {n} processes"),
     };
@@ -214,6 +241,7 @@ mod tests {
     use super::*;
     use genkai_model::load::{Way, Workplace};
     use genkai_model::scenario::Scenario;
+    use genkai_model::units::Spread;
     use proptest::prelude::*;
     use std::net::SocketAddr;
 
@@ -316,6 +344,29 @@ mod tests {
         let mut named = load(50_000, &["127.0.0.1:80"]);
         named.scale.sources = vec!["127.0.0.7".parse().unwrap()];
         assert_eq!(automatic_sources(&named, &headroom), named.scale.sources);
+    }
+
+    #[test]
+    fn a_machine_among_others_is_asked_for_its_part() {
+        let way = |host: &str| Way::Ssh { command: vec!["ssh".into()], host: host.into() };
+        let mut load = load(3_000, &["192.0.2.1:80"]);
+        load.scale.processes = 3;
+        load.scale.workplaces =
+            vec![Workplace { by: way("a"), processes: 1 }, Workplace { by: way("b"), processes: 2 }];
+        let room = headroom(1_000, (32768, 60999));
+        assert_eq!(preflight(&load, &room), Ok(()), "none of it is made here");
+        let short = preflight_at(&load, &way("b"), &room).unwrap_err();
+        assert_eq!((short.asked, short.largest, short.limited_by), (3_000, 2_760, Limiter::Descriptors));
+        assert!(short.limit.starts_with("b makes 2000 of them and can make 1840: each of 2 processes"), "{short}");
+        let with = |count: u32| Load {
+            arrivals: Arrivals::Users { count, spawn_rate: 1.0, think: Spread::default() },
+            ..load.clone()
+        };
+        assert_eq!(preflight_at(&with(2_760), &way("b"), &room), Ok(()));
+        assert!(preflight_at(&with(2_761), &way("b"), &room).is_err());
+        let ports = preflight_at(&load, &way("a"), &headroom(9_000, (1_000, 1_099))).unwrap_err();
+        assert_eq!((ports.largest, ports.limited_by), (300, Limiter::Ports));
+        assert!(!ports.to_string().contains("--source"), "{ports}");
     }
 
     #[test]

@@ -16,6 +16,8 @@ use clap::{Args, Parser, Subcommand};
 use genkai_model::exit::Exit;
 use genkai_targets::catalog;
 
+use crate::workplace::OnFlag;
+
 pub(crate) use claims::Claims;
 pub(crate) use compare::Compare;
 pub(crate) use experiment::{
@@ -156,16 +158,25 @@ pub(crate) struct Report {
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   genkai doctor
-  genkai doctor --connections 10000";
+  genkai doctor --connections 10000
+  genkai doctor --on ssh:load1,load2:4 --connections 100000";
 
 const DOCTOR_EXIT_CODES: &[(Exit, &str)] =
     &[(Exit::Holds, "the machine holds it"), (Exit::Environment, "the machine does not hold it")];
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Check whether this many idle connections fit, both ends on this machine
+    /// Check whether this many idle connections fit, both ends on this machine; with --on, the clients' ends on those
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) connections: Option<u64>,
+    /// Look at the machines that are to make a load: here:PROCESSES, ssh:HOST,HOST:PROCESSES (repeatable)
+    ///
+    /// Says of each what it holds of connections to one destination; with --connections, whether its share fits.
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) on: Vec<OnFlag>,
+    /// The program that --on uses, with options of its own: "ssh -F FILE"
+    #[arg(long, value_name = "COMMAND", default_value = "ssh", requires = "on")]
+    pub(crate) ssh: String,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,

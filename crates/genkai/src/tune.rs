@@ -17,7 +17,7 @@ use genkai_model::units::{Span, Spread};
 use crate::cli::{BackendFlags, CommandFlags, LoadFlags, Product, SearchFlags, TuneFlags, UpgradeFlag, What};
 use crate::study::{self, How};
 use crate::target::local_only;
-use crate::{Failure, flags, websocket, workplace};
+use crate::{Failure, flags, websocket};
 
 /// Default rate at which users join, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
@@ -51,7 +51,6 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     let line = CommandLine { words: flags.words.clone(), template: flags.template.clone(), parameters };
     let system = System { command: Some(line), settings, ..System::generated(System::COMMAND) };
     let mut load = flags.load.load(SPAWN_RATE, generators(&pin))?;
-    workplace::only_here(&load.scale, "tune")?;
     steadily(&mut load, &flags.load);
     let procedure = procedure(&flags.search, &load.arrivals)?;
     let objective = flags.search.objective.clone().unwrap_or_default();
@@ -90,7 +89,6 @@ fn product(product: &Product) -> Result<Exit, Failure> {
 
 fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {
     let load = load(flags, generators(pin))?;
-    workplace::only_here(&load.scale, "tune")?;
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
     let system = System {

@@ -92,20 +92,6 @@ pub(crate) fn scale(on: &[OnFlag], ssh: &str, processes: u16, sources: Vec<IpAdd
     Ok(scale)
 }
 
-/// Refuses other machines where the servers under test are reached from this one only.
-///
-/// # Errors
-/// When the load is made elsewhere too.
-pub(crate) fn only_here(scale: &Scale, command: &str) -> Result<(), Failure> {
-    if !scale.is_spread() {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "--on ssh:...: `genkai {command}` starts its servers on 127.0.0.1, which other machines do not reach\n  hint: `genkai load URL --on \
-         ssh:...` loads a server that runs"
-    )))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use genkai_model::finding::{TrialFinding, Verdict};
+use genkai_model::machine::PlacesCheckup;
 use harness::loads::show;
 use harness::servers::{Guard, free, nginx};
 use harness::ssh::{self, Sessions, Sshd};
@@ -190,12 +191,80 @@ fn an_interrupt_while_machines_are_connected_ends_at_once() {
     assert_eq!(nginx.requests() - before, 1, "only the look at the count");
 }
 
+/// Of sessions in which a process may open 120 descriptors.
+fn narrow() -> Sshd {
+    let config = "ForceCommand ulimit -n 120; eval \"$SSH_ORIGINAL_COMMAND\"";
+    Sshd::with(&Sessions { has: true, config, ..Sessions::default() })
+}
+
 #[test]
-fn what_starts_servers_here_takes_no_other_machines() {
-    for command in ["tune nginx", "compare --base nginx --change worker_connections=64"] {
-        let output = show(&mut genkai(&format!("{command} --on ssh:load1")));
-        assert_eq!(output.code, Some(2), "{command}: {}", output.story());
-        assert!(output.story().contains("127.0.0.1, which other machines do not reach"), "{}", output.story());
+fn a_load_that_does_not_fit_a_machine_is_refused_with_the_largest_that_does() {
+    let _machine = machine();
+    let (sshd, nginx) = (narrow(), Nginx::start());
+    let before = nginx.requests();
+    let with = |users: u64| {
+        load(&sshd, &format!("{} --users {users} -n 2000 --threads 2 --on ssh:load1,load2:2", nginx.url()))
+    };
+    let refused = show(&mut with(800));
+    let story = refused.story();
+    // Each process needs 64 for itself and 8 for each of its threads.
+    let each = 120 - 64 - 2 * 8;
+    let largest = format!("the load needs 800 connections, but only {} fit: ", 4 * each);
+    assert!(refused.code == Some(3) && story.contains(&largest), "{story}");
+    for host in ["load1", "load2"] {
+        let part = format!("{host} makes 400 of them and can make {}: each of 2 processes may open 120", 2 * each);
+        assert!(story.contains(&part), "{host}: {story}");
+    }
+    assert_eq!(show(&mut with(4 * each + 1)).code, Some(3));
+    assert_eq!(nginx.requests() - before, 1, "only the look at the count");
+    assert_eq!(trial(&mut with(4 * each)).finished, 2000);
+}
+
+#[test]
+fn doctor_says_what_each_machine_holds() {
+    let _machine = machine();
+    let sshd = narrow();
+    let doctor = |words: &str| {
+        let mut command = genkai(&format!("doctor --on here:2 --on ssh:load1 {words}"));
+        command.arg("--ssh").arg(sshd.ssh());
+        show(&mut command)
+    };
+    let output = doctor("--json --connections 120");
+    let checkup: PlacesCheckup = serde_json::from_str(&output.stdout).unwrap();
+    let seen: Vec<_> =
+        checkup.places.iter().map(|one| (one.place.as_str(), one.processes, one.part, one.good)).collect();
+    assert_eq!(seen, [("here", 2, Some(80), true), ("load1", 1, Some(40), true)]);
+    let far = &checkup.places[1];
+    assert_eq!((far.machine.descriptors_hard, far.holds.all), (120, 120 - 72));
+    assert!(output.code == Some(0) && checkup.good && checkup.holds == 3 * (120 - 72), "{}", output.story());
+    let output = doctor("--connections 3000");
+    assert!(output.code == Some(3) && output.story().contains("do not fit"), "{}", output.story());
+}
+
+#[test]
+fn systems_are_compared_and_tuned_by_the_load_of_several_machines() {
+    let _machine = machine();
+    let sshd = Sshd::start(true);
+    let on = "--on ssh:load1:2 --on here --quick";
+    let (one, other) = (Nginx::start(), Nginx::start());
+    for words in [
+        format!("compare {} {} --users 6 --hold 300ms --blocks 2 --no-control", one.url(), other.url()),
+        "tune nginx --users 20 --spawn-rate 40 --hold 1s".to_owned(),
+    ] {
+        let out = tempfile::tempdir().unwrap();
+        let mut command = genkai(&format!("{words} {on}"));
+        let shown = show(command.arg("--ssh").arg(sshd.ssh()).arg("--out").arg(out.path().join("run")));
+        assert!(matches!(shown.code, Some(0 | 1)), "{words}: {:?} {}", shown.code, shown.story());
+        let record = std::fs::read_to_string(out.path().join("run/run.jsonl")).unwrap();
+        let events = record.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let ended: Vec<_> = events.filter(|event| event["event"] == "trial_ended").collect();
+        assert!(!ended.is_empty(), "{words}");
+        for trial in ended {
+            let workers = trial["workers"].as_array().unwrap();
+            let places: Vec<_> = workers.iter().map(|one| one["place"].as_str().unwrap()).collect();
+            assert_eq!(places, ["load1", "load1", "here"], "{words}");
+            assert!(workers.iter().all(|one| one["ended"].is_object()), "{words}: {trial}");
+        }
     }
 }
 
@@ -401,5 +470,13 @@ fn machines_whose_clocks_differ_begin_together() {
         let (offset, within) = (clock["offset_ns"].as_i64().unwrap(), clock["uncertainty_ns"].as_u64().unwrap());
         // The namespace's clock is ahead by exactly so much.
         assert!(offset.abs_diff(i64::from(shift) * 1_000_000_000) <= within, "machine {}: {clock}", n + 1);
+    }
+    // What each of them has for itself is another server on each.
+    for words in ["load http://127.0.0.1:80/ --users 4 -d 2s", "tune nginx --users 4"] {
+        let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
+        command.args(words.split_whitespace()).args(["--on", "ssh:m1"]);
+        let shown = show(command.arg("--ssh").arg(format!("ssh -F {}", config.display())).arg("--out").arg(&out));
+        let refusal = "--on m1: 127.0.0.1:80 leads to another server there than here";
+        assert!(shown.code == Some(2) && shown.story().contains(refusal), "{words}: {}", shown.story());
     }
 }

@@ -16,8 +16,13 @@ use crate::error::LabError;
 pub(crate) fn look(destinations: &[SocketAddr], environment: &Environment) -> Headroom {
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(environment.descriptors, |(_, hard)| hard);
     let taken = ports_in_use(destinations);
-    let usual = destinations.first().and_then(|to| usual_source(*to)).unwrap_or(Ipv4Addr::LOCALHOST.into());
+    let usual = usual(destinations);
     Headroom { descriptors, ports: environment.ports, listeners: taken.by_listeners, taken: taken.by_source, usual }
+}
+
+/// The address from which the system connects to these; to one that is not known yet from 127.0.0.1.
+pub(crate) fn usual(destinations: &[SocketAddr]) -> IpAddr {
+    destinations.first().and_then(|to| usual_source(*to)).unwrap_or(Ipv4Addr::LOCALHOST.into())
 }
 
 /// The address from which the system connects to `destination`. (connect(2) of a datagram socket chooses it and sends nothing.)

@@ -26,7 +26,8 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
         reach::reach(load)?;
         reach::offered(load)?;
     }
-    let places = Workplaces::open(&job.place.program, &load.scale, job.interrupt)?;
+    let places = Workplaces::open(&job.place.program, &load.scale, &load.addresses, job.interrupt)?;
+    places.check(load)?;
     let mut recorder = match &folder {
         None => Recorder::in_memory(watcher),
         Some(folder) => {

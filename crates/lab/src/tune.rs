@@ -2,7 +2,7 @@
 
 mod bisect;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -76,7 +76,9 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     preview(&job.plan, &job.pin)?;
-    let places = Workplaces::open(&job.place.program, &job.plan.load.scale, job.interrupt)?;
+    let places = Workplaces::open(&job.place.program, &job.plan.load.scale, &[], job.interrupt)?;
+    // The servers are not up yet; they will listen there.
+    places.check(&Load { addresses: vec![(Ipv4Addr::LOCALHOST, 80).into()], ..job.plan.load.clone() })?;
     let mut written = Vec::new();
     let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin);
     let outcome = job.recorded(watcher, start, |system, folder, recorder| {
@@ -243,6 +245,7 @@ impl Run<'_, '_, '_> {
         let room = headroom::look(&load.addresses, self.system.environment());
         loop {
             let fitted = headroom::fit(&load, &room);
+            let fitted = fitted.and_then(|load| self.places.check(&load).map(|()| load));
             match &mut load.arrivals {
                 Arrivals::Users { count, .. } if fitted.is_err() && *count > 1 => *count = (*count * 9 / 10).max(1),
                 _ => return fitted,

@@ -180,8 +180,15 @@ impl Scale {
 
     /// Processes on the machine that genkai was started on.
     pub fn here(&self) -> u16 {
-        let here = self.workplaces.iter().filter(|one| one.by == Way::Here).map(|one| one.processes).sum();
-        if self.workplaces.is_empty() { self.processes } else { here }
+        self.at(&Way::Here)
+    }
+
+    /// Processes on the machine that is reached so.
+    pub fn at(&self, way: &Way) -> u16 {
+        if self.workplaces.is_empty() && *way == Way::Here {
+            return self.processes;
+        }
+        self.workplaces.iter().filter(|one| one.by == *way).map(|one| one.processes).sum()
     }
 
     /// Whether a part of it is made by another machine.

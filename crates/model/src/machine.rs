@@ -74,6 +74,53 @@ pub struct Checkup {
     pub items: Vec<Item>,
 }
 
+/// What the machines hold that make a load together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlacesCheckup {
+    /// Each of them.
+    pub places: Vec<PlaceCheckup>,
+    /// The largest load that fits all of them, connections to one destination: each makes as large a part as it has of the processes.
+    pub holds: u64,
+    /// Connections asked for, if any were.
+    pub asked: Option<u64>,
+    /// Whether they can hold what was asked, or at least one connection a process.
+    pub good: bool,
+}
+
+/// What one of them holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceCheckup {
+    /// `here`, or the host.
+    pub place: String,
+    /// Processes there.
+    pub processes: u16,
+    /// The machine.
+    pub machine: Machine,
+    /// Idle connections to one destination that fit, with the clients' ends there.
+    pub holds: PlaceHolds,
+    /// Its part of the connections asked for.
+    pub part: Option<u64>,
+    /// Whether that fits.
+    pub good: bool,
+}
+
+/// Idle connections of which one end fits, by what limits them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlaceHolds {
+    /// Descriptors of all processes there.
+    pub descriptors: u64,
+    /// Local ports of one source address.
+    pub ports: u64,
+    /// Memory that can be had.
+    pub memory: u64,
+    /// Open files of the machine.
+    pub files: u64,
+    /// Further connections that the firewall can track; none: it tracks none now.
+    pub conntrack: Option<u64>,
+    /// All of these.
+    pub all: u64,
+}
+
 /// Idle connections that fit, by what limits them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Holds {

@@ -1,6 +1,6 @@
 //! What `genkai doctor` prints, on a fixed checkup.
 
-use genkai_model::machine::{Checkup, Holds, Item, Machine, Raise, State};
+use genkai_model::machine::{Checkup, Holds, Item, Machine, PlaceCheckup, PlaceHolds, PlacesCheckup, Raise, State};
 use genkai_report::study;
 use genkai_report::text::{self, Style};
 
@@ -46,4 +46,23 @@ fn the_page_of_a_checkup() {
     assert!(!doctor(&without, Style::default()).contains("asked"));
     let not = Checkup { flags: None, ..checkup() };
     assert!(doctor(&not, Style::default()).contains("do not fit"));
+}
+
+#[test]
+fn each_machine_of_a_load_is_told_with_its_part() {
+    let holds = PlaceHolds {
+        descriptors: 39_856,
+        ports: 28_230,
+        memory: 4_000_000,
+        files: 2_000_000,
+        conntrack: None,
+        all: 28_230,
+    };
+    let place = |place: &str, part: u64, good: bool| {
+        let machine = checkup().machine;
+        PlaceCheckup { place: place.to_owned(), processes: 2, machine, holds, part: Some(part), good }
+    };
+    let places = vec![place("here", 20_000, true), place("load1\u{1b}", 30_000, false)];
+    let checkup = PlacesCheckup { places, holds: 56_460, asked: Some(50_000), good: false };
+    insta::assert_snapshot!("places_80", text::document(&study::places(&checkup), Style::default()));
 }

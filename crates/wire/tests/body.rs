@@ -58,6 +58,7 @@ fn chunk_nonsense_has_a_name() {
         (b"5\r\nhelloo\r\n", Error::ChunkEnd),
         (b"5\r\nhello\n", Error::ChunkEnd),
         (b"0\r\n folded\r\n\r\n", Error::ObsFold),
+        (b"0\r\nA: b\r\n fol\0ded\r\n\r\n", Error::Nul),
         (b"0\r\nA b\r\n\r\n", Error::FieldName),
         (b"0\r\nA:\0\r\n\r\n", Error::Nul),
         (b"0\r\nA: b\rc\r\n\r\n", Error::BareCr),
@@ -66,6 +67,8 @@ fn chunk_nonsense_has_a_name() {
     for (body, error) in cases {
         assert_eq!(skip(Framing::Chunked, body), Err(*error), "{:?}", String::from_utf8_lossy(body));
     }
+    let folded = b"0\r\nA: b\r\n folded\r\n\tagain\r\nB: c\r\n\r\n";
+    assert_eq!(skip(Framing::Chunked, folded), Ok((folded.len(), true)), "a trailer that goes on");
     assert_eq!(skip(Framing::Chunked, b"7fffffffffffffff\r\nabc"), Ok((21, false)), "2^63 - 1 is a size");
     let long = format!("0\r\nA: {}\r\n\r\n", "x".repeat(MAX_HEAD));
     assert_eq!(skip(Framing::Chunked, long.as_bytes()), Err(Error::HeadTooLong));

@@ -74,6 +74,18 @@ fn persistence_by_version_and_option() {
 }
 
 #[test]
+fn a_folded_line_of_a_response_means_what_it_means_on_one_line() {
+    let folded = "HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\t\r\nContent-Length:\r\n 3\r\nConnection: foo,\n\tclose\r\n\r\n";
+    let head = response(folded).unwrap().unwrap();
+    assert_eq!((head.framing, head.persistent, head.length), (Framing::Length(3), false, folded.len()));
+    for cut in 0..folded.len() {
+        assert_eq!(response(&folded[..cut]), Ok(None), "{:?} may still go on", &folded[..cut]);
+    }
+    let names: Vec<&[u8]> = fields(folded.as_bytes()).map(|(name, _)| name).collect();
+    assert_eq!(names, [&b"X"[..], b"Content-Length", b"Connection"], "what comes after a fold is seen");
+}
+
+#[test]
 fn nonsense_in_responses_has_a_name() {
     let cases: &[(&str, Error)] = &[
         ("SSH-2.0-OpenSSH\r\n", Error::NotHttp),
@@ -85,7 +97,10 @@ fn nonsense_in_responses_has_a_name() {
         ("HTTP/1.1  200 OK\r\n\r\n", Error::StatusLine),
         ("HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n", Error::BareCr),
         ("HTTP/1.1 200 OK\r\nA: b\0c\r\n\r\n", Error::Nul),
-        ("HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n", Error::ObsFold),
+        ("HTTP/1.1 200 OK\r\n folded\r\n\r\n", Error::ObsFold),
+        ("HTTP/1.1 200 OK\r\nA: b\r\n fol\0ded\r\n\r\n", Error::Nul),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n 2\r\n\r\n", Error::ContentLength),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked,\r\n chunked\r\n\r\n", Error::TransferEncoding),
         ("HTTP/1.1 200 OK\r\nA : b\r\n\r\n", Error::FieldName),
         ("HTTP/1.1 200 OK\r\n: b\r\n\r\n", Error::FieldName),
         ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", Error::FieldName),

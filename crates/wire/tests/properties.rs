@@ -75,6 +75,8 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
         Just(b"Content-Length: 6, 5\r\n".to_vec()),
         Just(b"Transfer-Encoding: chunked\r\n".to_vec()),
         Just(b"Connection: close\r\n".to_vec()),
+        Just(b" folded\r\n".to_vec()),
+        Just(b"\tclose\n".to_vec()),
         Just(b"5;x\r\nhello\r\n".to_vec()),
         Just(b"0\r\n\r\n".to_vec()),
         Just(b"0\r\nA: b\r\n\r\n".to_vec()),
@@ -97,6 +99,7 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
 fn every_split_of_real_responses() {
     let messages: &[&[u8]] = &[
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length:\r\n 5\r\nX: a\r\n\tb\r\n\r\nhello",
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n",
         b"HTTP/1.0 200\n\nuntil close",
         b"HTTP/1.1 204 No\r\nConnection: close\r\n\r\n",

@@ -103,8 +103,8 @@ fn highest(looks: &[Look]) -> Option<&Look> {
 }
 
 impl Cost {
-    /// Of `limit`, as `trial` tells it; none where nobody looked, or the limit counts no clients.
-    pub(crate) fn of(limit: &Limit, trial: &Trial, demand: &Demand) -> Option<Cost> {
+    /// Of `limit`, as `trial` tells it; none where nobody looked, or the limit counts no clients. `product` is the one under test.
+    pub(crate) fn of(limit: &Limit, trial: &Trial, demand: &Demand, product: &str) -> Option<Cost> {
         let looks = looks(trial, &limit.subject, full(&limit.law, demand)?);
         let high = *highest(&looks)?;
         let idle = looks.first().filter(|look| look.clients < 1.0);
@@ -120,7 +120,7 @@ impl Cost {
             client: ((high.pss - low.pss - started) / clients).max(0.0),
             descriptors: ((high.descriptors - low.descriptors) / clients).max(0.0),
             process: process.filter(|_| brings),
-            behind: trial.limits.limits.iter().any(|other| is_behind(other, &limit.subject)),
+            behind: limit.subject == product && trial.limits.limits.iter().any(|other| is_behind(other, product)),
         })
     }
 
@@ -193,7 +193,7 @@ impl Cost {
     }
 }
 
-/// Whether a limit is of what stands behind `subject`.
-fn is_behind(limit: &Limit, subject: &str) -> bool {
-    limit.subject != subject && !["kernel", "machine"].contains(&limit.subject.as_str())
+/// Whether a limit is of what stands behind `product`.
+fn is_behind(limit: &Limit, product: &str) -> bool {
+    limit.subject != product && !["kernel", "machine"].contains(&limit.subject.as_str())
 }

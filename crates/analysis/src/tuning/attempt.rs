@@ -50,7 +50,7 @@ impl<'r> Attempt<'r> {
         // The load asked for, not the one of a trial that went beyond it.
         let demand = Demand { asked: demand::asked(&plan.load), ..at.demand };
         let stretch = if limit.law.is_tried() { rest(limit, proved, broke.level, plan) } else { stretch(forecast, at) };
-        let cost = Cost::of(limit, at.trial, &at.demand);
+        let cost = Cost::of(limit, at.trial, &at.demand, &plan.system.product);
         let bound = cost.and_then(|cost| cost.bound(limit, &at.demand));
         let lift = remedy::lift(bound.as_ref().unwrap_or(limit), &demand, plan.procedure.headroom, stretch)?;
         let before = proved.iter().find(|c| c.setting == lift.setting).map(|c| c.from.clone());
@@ -104,7 +104,7 @@ fn unbounded(remedy: Remedy) -> Remedy {
 /// What is missing where not even the next value of `forecast`'s setting fits into the memory.
 pub(crate) fn out_of_memory(forecast: &Forecast<'_>, at: &JudgedTrial<'_>, plan: &Plan) -> Option<(String, Short)> {
     let limit = forecast.limit;
-    let cost = Cost::of(limit, at.trial, &at.demand)?;
+    let cost = Cost::of(limit, at.trial, &at.demand, &plan.system.product)?;
     let bound = cost.bound(limit, &at.demand).filter(remedy::at_ceiling)?;
     let remedy = limit.remedy.clone()?;
     let setting = remedy.setting.clone();

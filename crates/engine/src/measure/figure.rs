@@ -255,10 +255,10 @@ pub(super) fn count_error(all: &mut Vec<ErrorCount>, kind: ErrorKind, count: u64
     }
 }
 
-/// Counts responses of one status; those above 599 are no statuses (RFC 9110 section 15) and counted as the largest.
+/// Counts responses of one status, as it came: what is above 599 is none of RFC 9110 (section 15), but that is what the server sent.
 #[inline]
 pub(super) fn count_status(all: &mut Vec<StatusCount>, status: u16, count: u64) {
-    let status = status.clamp(100, 599);
+    let status = status.clamp(100, 999);
     match all.binary_search_by_key(&status, |counted| counted.status) {
         Ok(at) => all[at].count += count,
         Err(at) => all.insert(at, StatusCount { status, count }),

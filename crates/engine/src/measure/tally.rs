@@ -153,7 +153,7 @@ mod tests {
         assert_eq!((ended.closed, ended.cut, values(&ended.silent)), (2, 4, 2));
         assert_eq!((handshakes.full, handshakes.resumed, told.messages.unwrap().sent), (2, 4, 8));
         let statuses: Vec<(u16, u64)> = told.statuses.iter().map(|s| (s.status, s.count)).collect();
-        assert_eq!(statuses, [(100, 2), (200, 2), (404, 4), (599, 2)]);
+        assert_eq!(statuses, [(100, 2), (200, 2), (404, 4), (999, 2)]);
         assert_eq!(handshakes.refusal.map(|r| r.status), Some(404));
         assert_eq!(told.goaways, Some(GoAways { connections: 2, retried: 6 }));
         sum.clear();

@@ -144,7 +144,8 @@ pub(crate) struct LoadFlags {
     /// Make the load on these machines: here:PROCESSES, ssh:HOST,HOST:PROCESSES (repeatable)
     ///
     /// Each machine gets its share; all begin at the same instant, by the clocks of all (the skew is told). `ssh HOST` must work without a
-    /// question; genkai is sent along where the same one is not there, and nothing is left behind. `genkai load` only, so far.
+    /// question; genkai is sent along where the same one is not there, and nothing is left behind. Servers that genkai starts listen on
+    /// 127.0.0.1: only a place in the same network namespace (a container, another user) can load those; another machine is refused.
     #[arg(long, value_name = "PLACE", conflicts_with = "processes", hide_short_help = true)]
     pub(crate) on: Vec<OnFlag>,
     /// The program that --on uses, with options of its own: "ssh -F FILE"

@@ -13,7 +13,7 @@ use genkai_model::units::Span;
 
 use crate::cli::Compare;
 use crate::study::{self, How};
-use crate::{Failure, flags, websocket, workplace};
+use crate::{Failure, flags, websocket};
 
 /// Users a second when they all come at once.
 const AT_ONCE: f64 = 1e6;
@@ -44,7 +44,6 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
         flags.messages.must_be_unused("needs --websocket")?;
         flags.load.load(AT_ONCE, cores)?
     };
-    workplace::only_here(&load.scale, "compare")?;
     load.tick = compare::tick(hold);
     let who = contenders::read(flags, &load)?;
     let comparison = Comparison {

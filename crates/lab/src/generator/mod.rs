@@ -2,9 +2,11 @@
 //! joined as those of threads are. Who asks for a load gets the same intervals and the same end in both cases.
 
 mod clock;
+mod open;
 mod own;
 mod protocol;
 mod recorded;
+mod room;
 mod worker;
 mod workers;
 mod workplace;
@@ -19,6 +21,7 @@ use genkai_model::load::Load;
 use genkai_model::units::Span;
 use genkai_place::machine;
 
+pub use open::machines;
 pub(crate) use recorded::Recorded;
 pub use worker::serve;
 pub use workplace::Workplaces;
@@ -124,10 +127,19 @@ impl Generator<'_> {
             }
             many => workers::run(self, load, many, stop, started, tick)?,
         };
-        let (first, last) = machine::local_ports();
-        made.end.client.ports = (u32::from(last) + 1).saturating_sub(u32::from(first));
+        let client = &mut made.end.client;
+        if load.scale.is_spread() {
+            (client.sources, client.ports) = self.places.sources(load.scale.here() > 0);
+        } else {
+            client.ports = range(machine::local_ports());
+        }
         Ok(made)
     }
+}
+
+/// Local ports in a range.
+fn range((first, last): (u16, u16)) -> u32 {
+    (u32::from(last) + 1).saturating_sub(u32::from(first))
 }
 
 /// The end of a load that no process has made yet.

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! from a worker:  {"said":"hello","version":"0.1.0","layout":"..."}
-//! to a worker:    {"load":...,"process":0,"of":6}
+//! to a worker:    {"look":["10.0.0.1:80"]}    any number of times, answered {"said":"room",...}
+//! to a worker:    {"order":{"load":...,"process":0,"of":6}}
 //! from a worker:  {"said":"ready"}
 //! to a worker:    {"clock":123456700}    at any time until its input ends, answered {"said":"clock","asked":123456700,...}
 //! to a worker:    {"start":123456789}    then end of input: stop
@@ -13,6 +14,7 @@
 //! Instants are of the worker's CLOCK_MONOTONIC, which is one clock for all processes of a machine (clock_gettime(2)).
 
 use std::io::{self, BufRead, Write};
+use std::net::SocketAddr;
 
 use genkai_engine::End;
 use genkai_model::event::{ClientUse, Tick, WorkerEnd};
@@ -22,6 +24,18 @@ use genkai_model::units::Span;
 use genkai_place::tail;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use super::room::Room;
+
+/// What a worker hears before its load.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Request {
+    /// What its machine has for connections to these addresses is asked for.
+    Look(Vec<SocketAddr>),
+    /// Its part.
+    Order(Box<Order>),
+}
 
 /// Which part of which load a worker makes.
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,6 +69,8 @@ pub(super) enum Word {
 pub(super) enum Said {
     /// It is there.
     Hello(Hello),
+    /// What its machine has.
+    Room(Box<Room>),
     /// Its threads wait for the start.
     Ready,
     /// What its clock showed.
@@ -151,8 +167,11 @@ impl Ended {
         sum.cpu_us += one.cpu_us;
         sum.rss += one.rss;
         sum.rss_max = sum.rss_max.max(one.rss_max);
-        sum.descriptors = sum.descriptors.max(one.descriptors);
-        sum.descriptors_limit = one.descriptors_limit;
+        // Limits may differ: what is told is of the process that is nearest to its own.
+        let filled = |of: &ClientUse, limit: u64| u128::from(of.descriptors) * u128::from(limit);
+        if sum.descriptors_limit == 0 || filled(one, sum.descriptors_limit) > filled(sum, one.descriptors_limit) {
+            (sum.descriptors, sum.descriptors_limit) = (one.descriptors, one.descriptors_limit);
+        }
         sum.sources = sum.sources.max(one.sources);
     }
 }
@@ -205,6 +224,21 @@ mod tests {
         assert_eq!((client.processes, client.cpu_us, client.rss_max, client.descriptors), (2, 20, 100, 101));
         assert_eq!(client.rss, 170);
         assert_eq!((client.descriptors_limit, client.sources), (99, 3));
+    }
+
+    #[test]
+    fn descriptors_are_told_of_the_process_nearest_to_its_limit() {
+        let with = |descriptors: u64, limit: u64| {
+            let mut one = ended(1, 1);
+            (one.client.descriptors, one.client.descriptors_limit) = (descriptors, limit);
+            one
+        };
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+            let processes = [with(500, 20_000), with(90, 120), with(3, 1_024)];
+            let mut all = super::super::nothing();
+            order.into_iter().for_each(|n: usize| processes[n].add_to(&mut all));
+            assert_eq!((all.client.descriptors, all.client.descriptors_limit), (90, 120), "{order:?}");
+        }
     }
 
     #[test]

@@ -11,7 +11,8 @@ use genkai_engine::{End, EngineError, Part, Start, StopFlag, run_part};
 use genkai_model::units::Span;
 
 use super::own::Own;
-use super::protocol::{Ended, Hello, Order, Said, Stamps, Word, read, write};
+use super::protocol::{Ended, Hello, Order, Request, Said, Stamps, Word, read, write};
+use super::room::Room;
 use crate::error::LabError;
 use crate::headroom;
 
@@ -42,16 +43,19 @@ impl<W: Write> Voice<W> {
 /// nobody reads `output` any more, or nothing was heard for as long as the order says; returns when `input` has ended.
 ///
 /// # Errors
-/// When there is no order. That the load cannot be made is said to `output`.
+/// When there is no order, and nothing else was asked. That the load cannot be made is said to `output`.
 pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send + 'static) -> Result<(), LabError> {
     let lost = |e: io::Error| LabError::Environment(format!("a worker cannot talk to genkai: {e}"));
     let voice = Voice { output: Arc::new(Mutex::new(output)), stop: StopFlag::new() };
     voice.say(&Said::Hello(Hello::ours()));
-    let order: Order = read(&mut input).map_err(lost)?.ok_or_else(|| {
-        LabError::Plan(
-            "a worker got no order\n  hint: `genkai worker` is for genkai itself; see `genkai load`".to_owned(),
-        )
-    })?;
+    let order = match order(&mut input, &voice).map_err(lost)? {
+        Heard::Order(order) => order,
+        Heard::Looks => return Ok(()),
+        Heard::Nothing => {
+            let text = "a worker got no order\n  hint: `genkai worker` is for genkai itself; see `genkai load`";
+            return Err(LabError::Plan(text.to_owned()));
+        }
+    };
     headroom::raise_descriptors();
     let (go, start) = mpsc::channel();
     let ear = Ear { voice: voice.another(), go, heard: Arc::new(AtomicI64::new(Start::now().0)) };
@@ -71,6 +75,27 @@ pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send
         let _ = listening.join();
     }
     Ok(())
+}
+
+/// What a worker has heard before any load.
+enum Heard {
+    Order(Box<Order>),
+    /// Only what its machine has was asked for.
+    Looks,
+    Nothing,
+}
+
+/// Says what the machine has for as long as that is asked for.
+fn order<W: Write>(input: &mut impl BufRead, voice: &Voice<W>) -> io::Result<Heard> {
+    let mut heard = Heard::Nothing;
+    loop {
+        match read(input)? {
+            Some(Request::Look(to)) => voice.say(&Said::Room(Box::new(Room::look(&to)))),
+            Some(Request::Order(order)) => return Ok(Heard::Order(order)),
+            None => return Ok(heard),
+        }
+        heard = Heard::Looks;
+    }
 }
 
 fn make<W: Write>(order: &Order, start: &Receiver<Start>, voice: &Voice<W>, own: &mut Own) -> Result<End, EngineError> {
@@ -161,7 +186,8 @@ mod tests {
         let mut load = crate::experiment::users(2, 10.0);
         load.addresses = vec!["127.0.0.1:1".parse().unwrap()];
         let mut order = Vec::new();
-        write(&mut order, &Order { load, process: 1, of: 2, cpus: None, leash }).unwrap();
+        let part = Order { load, process: 1, of: 2, cpus: None, leash };
+        write(&mut order, &Request::Order(Box::new(part))).unwrap();
         order
     }
 
@@ -174,6 +200,16 @@ mod tests {
         let kept = Kept::default();
         serve(io::Cursor::new(order(None)), kept.clone()).unwrap();
         assert!(matches!(kept.said()[..], [Said::Ready, Said::Ended(_)]));
+    }
+
+    #[test]
+    fn it_says_what_its_machine_has_as_often_as_it_is_asked() {
+        let (kept, mut input) = (Kept::default(), Vec::new());
+        for _ in 0..2 {
+            write(&mut input, &Request::Look(vec!["127.0.0.1:80".parse().unwrap()])).unwrap();
+        }
+        serve(io::Cursor::new(input), kept.clone()).unwrap();
+        assert!(matches!(&kept.said()[..], [Said::Room(one), Said::Room(_)] if one.machine.cores > 0));
     }
 
     #[test]

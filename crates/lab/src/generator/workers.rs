@@ -1,6 +1,7 @@
 //! Worker processes as genkai sees them: started, told when to begin, listened to, stopped. None outlives the load.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
 use std::process::ChildStdin;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -13,7 +14,8 @@ use genkai_model::units::Span;
 use genkai_place::process::{Child, Signal};
 
 use super::clock::{self, Exchange};
-use super::protocol::{Hello, Order, Said, Word, write};
+use super::protocol::{Hello, Order, Request, Said, Word, write};
+use super::room::Room;
 use super::workplace::{Heard, Listener, Workplaces};
 use super::{Generator, LoadEnd, nothing};
 use crate::error::LabError;
@@ -72,6 +74,7 @@ pub(super) fn run(
     started: impl FnOnce(Instant),
     tick: impl FnMut(Tick),
 ) -> Result<LoadEnd, LabError> {
+    generator.places.check(load)?;
     let ways: Vec<Way> = load.scale.ways().cloned().chain(std::iter::repeat(Way::Here)).take(many.into()).collect();
     let (mut workers, listener) = Workers::new(generator.places);
     if workers.start(&ways, listener, stop)?
@@ -90,6 +93,38 @@ pub(super) fn run(
         worker.child.stop(Signal::SIGTERM, END_WITHIN);
     }
     Ok(LoadEnd { end, workers: used, failure })
+}
+
+/// What the machines of `ways` have for connections to these addresses, by way.
+///
+/// # Errors
+/// When one does not say so. When `stop` is set before all have.
+pub(super) fn survey(
+    places: &Workplaces,
+    ways: &[Way],
+    to: &[SocketAddr],
+    stop: &StopFlag,
+) -> Result<Vec<(Way, Room)>, LabError> {
+    let (mut workers, listener) = Workers::new(places);
+    if !workers.start(ways, listener, stop)? {
+        return Err(LabError::Interrupted);
+    }
+    for worker in &mut workers.all {
+        drop(worker.orders.as_mut().map(|orders| write(orders, &Request::Look(to.to_vec()))));
+    }
+    let mut waiting: BTreeSet<usize> = (0..ways.len()).collect();
+    let mut rooms = Vec::new();
+    while !waiting.is_empty() {
+        match workers.hear(POLL) {
+            _ if stop.is_stopped() => return Err(LabError::Interrupted),
+            Some((n, Heard::Said(Said::Room(room), _))) if waiting.remove(&n) => rooms.push((ways[n].clone(), *room)),
+            Some((n, Heard::Gone(why))) => return Err(workers.absent(n, why)),
+            Some(_) => {}
+            None if Instant::now() < workers.deadline => {}
+            None => return Err(workers.late(&waiting)),
+        }
+    }
+    Ok(rooms)
 }
 
 impl<'a> Workers<'a> {
@@ -158,6 +193,7 @@ impl<'a> Workers<'a> {
             let here = worker.way == Way::Here;
             let cpus = if here { rotated(generator.cpus, process) } else { None };
             let order = Order { load: load.clone(), process, of, cpus, leash: (!here).then_some(LEASH) };
+            let order = Request::Order(Box::new(order));
             // Should it have died already, that is heard.
             drop(worker.orders.as_mut().map(|to| write(to, &order)));
         }
@@ -316,7 +352,7 @@ impl<'a> Workers<'a> {
                 Ok(()) => return,
                 Err(e) => Some(self.died(n, Some(e.to_string()))),
             },
-            Heard::Said(Said::Hello(_) | Said::Ready | Said::Clock(_), _) => return,
+            Heard::Said(Said::Hello(_) | Said::Room(_) | Said::Ready | Said::Clock(_), _) => return,
             Heard::Said(Said::Ended(ended), _) => {
                 ended.add_to(&mut self.end);
                 self.all[n].ended = Some(ended.own);

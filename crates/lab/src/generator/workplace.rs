@@ -7,14 +7,16 @@ use std::process::{ChildStdin, ChildStdout, Command};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use genkai_engine::{Start, StopFlag};
-use genkai_model::load::{Scale, Way};
+use genkai_engine::{Start, StopFlag, TooLarge};
+use genkai_model::load::{Load, Scale, Way};
 use genkai_place::machine;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::ssh::{Delivered, Ssh};
 
 use super::protocol::{Said, harmless, read};
+use super::range;
+use super::room::Room;
 use crate::error::LabError;
 
 /// What is heard of a worker.
@@ -35,6 +37,8 @@ pub struct Workplaces {
     /// What processes say besides what they are asked; none where genkai's own process makes the load.
     logs: Option<Scratch>,
     hosts: BTreeMap<String, Delivered>,
+    /// What other machines have.
+    pub(super) rooms: Vec<(Way, Room)>,
 }
 
 impl Workplaces {
@@ -42,7 +46,7 @@ impl Workplaces {
     ///
     /// # Errors
     /// When a machine cannot be had: each of those is named with its reason. When `stop` is set before all are.
-    pub fn open(program: &Path, scale: &Scale, stop: &StopFlag) -> Result<Workplaces, LabError> {
+    pub(super) fn reached(program: &Path, scale: &Scale, stop: &StopFlag) -> Result<Workplaces, LabError> {
         let mut places = Workplaces::here(program, scale)?;
         let Some(logs) = &places.logs else { return Ok(places) };
         let hosts: BTreeMap<String, Ssh> = scale.ways().filter_map(ssh).map(|one| (one.host.clone(), one)).collect();
@@ -76,7 +80,44 @@ impl Workplaces {
     pub(crate) fn here(program: &Path, scale: &Scale) -> Result<Workplaces, LabError> {
         let logs = || Scratch::short("genkai-workers-").map_err(LabError::folder(std::env::temp_dir()));
         let logs = (scale.processes > 1 || scale.is_spread()).then(logs).transpose()?;
-        Ok(Workplaces { program: program.to_owned(), logs, hosts: BTreeMap::new() })
+        Ok(Workplaces { program: program.to_owned(), logs, hosts: BTreeMap::new(), rooms: Vec::new() })
+    }
+
+    /// Whether `load` goes to one server from all machines, and fits each of them.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(crate) fn check(&self, load: &Load) -> Result<(), LabError> {
+        for (way, room) in &self.rooms {
+            room.reach(load, way.name())?;
+        }
+        self.fit(load).map_err(|e| LabError::Environment(e.to_string()))
+    }
+
+    /// Whether `load` fits each of the other machines.
+    ///
+    /// # Errors
+    /// When it does not, with the largest that does and the reason of each machine.
+    pub(crate) fn fit(&self, load: &Load) -> Result<(), TooLarge> {
+        let all = self.rooms.iter().filter_map(|(way, room)| room.fit(load, way).err());
+        all.reduce(|one, other| TooLarge {
+            largest: one.largest.min(other.largest),
+            limited_by: if other.largest < one.largest { other.limited_by } else { one.limited_by },
+            limit: format!("{}; {}", one.limit, other.limit),
+            hint: format!("{}; and {}", one.hint, other.hint),
+            ..one
+        })
+        .map_or(Ok(()), Err)
+    }
+
+    /// How many addresses a load comes from that other machines make, and this one where it is `here`; the fewest ports that one of them
+    /// has. A machine that has several names is one.
+    pub(super) fn sources(&self, here: bool) -> (u32, u32) {
+        let mut ports = BTreeMap::from_iter(self.rooms.iter().map(|(_, room)| room.address()));
+        if here {
+            ports.insert(Room::our_network(), range(machine::local_ports()));
+        }
+        (ports.len() as u32, ports.into_values().min().unwrap_or(0))
     }
 
     /// Starts worker process `n` and has `listener` hear it.

@@ -1,6 +1,6 @@
 //! What a machine holds.
 
-use genkai_model::machine::{Checkup, Item, State};
+use genkai_model::machine::{Checkup, Item, PlaceCheckup, PlacesCheckup, State};
 
 use crate::document::{Block, Document, Section, Tone};
 use crate::{clean, figure};
@@ -23,6 +23,49 @@ pub fn doctor(checkup: &Checkup) -> Document {
     let facts = Block::facts(facts.into_iter().chain(asked.map(|asked| ("asked", asked))));
     let items = checkup.items.iter().map(|one| item(one, machine.root));
     Document::plain(String::new(), [Section::terminal("").with([facts])].into_iter().chain(items).collect())
+}
+
+/// What `genkai doctor --on` found.
+pub fn places(checkup: &PlacesCheckup) -> Document {
+    let asked = checkup.asked.map(|asked| {
+        let fits = if checkup.good { "fit" } else { "do not fit" };
+        ("asked", format!("{} {fits}", figure::count(asked)))
+    });
+    let holds = format!("{} idle connections to one destination, by all of them", figure::count(checkup.holds));
+    let facts = Block::facts([("holds", holds)].into_iter().chain(asked));
+    let each = checkup.places.iter().map(place);
+    Document::plain(String::new(), [Section::terminal("").with([facts])].into_iter().chain(each).collect())
+}
+
+fn place(one: &PlaceCheckup) -> Section {
+    let (machine, holds) = (&one.machine, &one.holds);
+    let word = if one.good { "good" } else { "too low" };
+    let name = format!(
+        "{}: {} ({word})",
+        clean::line(&one.place),
+        figure::plural(one.processes.into(), "process", "processes")
+    );
+    let quota = machine.cpu_quota.map(|quota| format!(" (control group {quota})")).unwrap_or_default();
+    let cores = figure::plural(machine.cores.into(), "core", "cores");
+    let has = format!("{cores}{quota}, {} of memory available", figure::bytes(machine.available as f64));
+    let tracked =
+        holds.conntrack.map(|free| format!(", {} by the firewall's table", figure::count(free))).unwrap_or_default();
+    let by = format!(
+        "{} connections: {} by descriptors ({} each process), {} by local ports ({}-{}), {} by memory, {} by open files{tracked}",
+        figure::count(holds.all),
+        figure::count(holds.descriptors),
+        figure::count(machine.descriptors_hard),
+        figure::count(holds.ports),
+        machine.ports.0,
+        machine.ports.1,
+        figure::count(holds.memory),
+        figure::count(holds.files),
+    );
+    let part = one.part.map(|part| ("its part", format!("{} connections", figure::count(part))));
+    let machine = format!("{}, {}", clean::line(&machine.os), clean::line(&machine.kernel));
+    let facts = [("machine", machine), ("has", has), ("holds", by)].into_iter().chain(part);
+    Section::terminal("")
+        .with([Block::toned(if one.good { Tone::Plain } else { Tone::Bad }, name), Block::facts(facts)])
 }
 
 fn item(item: &Item, is_root: bool) -> Section {

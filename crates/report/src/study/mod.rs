@@ -24,7 +24,7 @@ pub use cache::cache;
 pub use check::check;
 pub use claim::claims;
 pub use compare::compare;
-pub use doctor::doctor;
+pub use doctor::{doctor, places};
 pub use doubts::doubts;
 pub use explain::explain;
 pub use idle_requests::idle_requests;

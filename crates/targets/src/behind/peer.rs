@@ -11,6 +11,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_place::group::{self, Throttle};
 use genkai_place::listener;
+use genkai_place::memory::Memory;
 use genkai_place::observation::Observation;
 use genkai_place::threads::Threads;
 use genkai_place::usage::{Tree, alone};
@@ -38,6 +39,8 @@ pub(super) struct Peer {
     /// Of the machine, bytes.
     memory: u64,
     cost: Option<Cost>,
+    /// Looks at the memory of one that genkai runs, whose settings it changes: under its product's name, as its limits are.
+    looks: Option<Memory>,
     who: Who,
 }
 
@@ -85,13 +88,14 @@ impl Peer {
     /// Whoever listens there.
     pub(super) fn find(endpoint: Endpoint, subject: String, machine: &Machine, memory: u64) -> Peer {
         let who = Who::at(&endpoint, machine, memory);
-        Peer { endpoint, subject, machine: machine.clone(), memory, cost: None, who }
+        Peer { endpoint, subject, machine: machine.clone(), memory, cost: None, looks: None, who }
     }
 
     /// One whose first process is known.
     pub(super) fn of(first: u32, endpoint: Endpoint, subject: String, served: Box<dyn Served>) -> Peer {
         let who = Who::Known(Box::new(Processes::of(first, Some(Ok(served)))));
-        Peer { endpoint, subject, machine: Machine::of(&Environment::default()), memory: 0, cost: None, who }
+        let (machine, looks) = (Machine::of(&Environment::default()), Some(Memory::of(first)));
+        Peer { endpoint, subject, machine, memory: 0, cost: None, looks, who }
     }
 
     /// Who it is, and what cannot be seen of it.
@@ -293,7 +297,12 @@ impl Peer {
             logs = product.logs(&subject);
         }
         let metrics = metrics.into_iter().map(|(name, value)| (format!("{subject}.{name}"), value)).collect();
-        Observation { samples: vec![Sample { subject, metrics }], logs, states: Vec::new() }
+        let own = self.looks.as_mut().map(Memory::look).filter(|seen| !seen.is_empty()).map(|seen| {
+            let metrics = seen.into_iter().map(|(name, value)| (format!("{}.{name}", known.name), value)).collect();
+            Sample { subject: known.name.clone(), metrics }
+        });
+        let samples = [Sample { subject, metrics }].into_iter().chain(own).collect();
+        Observation { samples, logs, states: Vec::new() }
     }
 }
 

@@ -149,6 +149,7 @@ fn children(pool: &Pool, held: &SourcedValue<u64>, machine: &Machine) -> Limit {
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         remedy: Some(Remedy {
             note: Some("as far as processors and memory reach".to_owned()),
+            processes: 1.0,
             ..raised("pm.max_children", RemedyUnit::Count, 1.0)
         }),
         ..limit(pool, "pm.max_children", held)

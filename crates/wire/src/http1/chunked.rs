@@ -25,6 +25,8 @@ enum At {
     DataLf,
     /// First byte of a trailer line, or CR of the last line.
     Trailer,
+    /// The same after a trailer line, which may go on here (obs-fold).
+    TrailerNext,
     /// Name of a trailer field.
     TrailerName,
     /// Value of a trailer field.
@@ -89,7 +91,9 @@ impl Chunked {
                 Ok(At::Size)
             }
             At::DataCr | At::DataLf => Err(Error::ChunkEnd),
-            At::Trailer | At::TrailerName | At::TrailerValue | At::TrailerLf | At::LastLf => self.trailer(c),
+            At::Trailer | At::TrailerNext | At::TrailerName | At::TrailerValue | At::TrailerLf | At::LastLf => {
+                self.trailer(c)
+            }
             At::Data | At::Done => unreachable!("framing() stops here"),
         }
     }
@@ -134,16 +138,17 @@ impl Chunked {
             return Err(Error::HeadTooLong);
         }
         match (self.at, c) {
-            (At::Trailer, b'\r') => Ok(At::LastLf),
+            (At::Trailer | At::TrailerNext, b'\r') => Ok(At::LastLf),
+            (At::TrailerNext, b' ' | b'\t') => Ok(At::TrailerValue),
             (At::Trailer, b' ' | b'\t') => Err(Error::ObsFold),
             (At::TrailerName, b':') => Ok(At::TrailerValue),
-            (At::Trailer | At::TrailerName, _) if is_token_char(c) => Ok(At::TrailerName),
-            (At::Trailer | At::TrailerName, _) => Err(Error::FieldName),
+            (At::Trailer | At::TrailerNext | At::TrailerName, _) if is_token_char(c) => Ok(At::TrailerName),
+            (At::Trailer | At::TrailerNext | At::TrailerName, _) => Err(Error::FieldName),
             (At::TrailerValue, b'\r') => Ok(At::TrailerLf),
             (At::TrailerValue, 0) => Err(Error::Nul),
             (At::TrailerValue, b'\n') => Err(Error::ChunkEnd),
             (At::TrailerValue, _) => Ok(At::TrailerValue),
-            (At::TrailerLf, b'\n') => Ok(At::Trailer),
+            (At::TrailerLf, b'\n') => Ok(At::TrailerNext),
             (At::LastLf, b'\n') => Ok(At::Done),
             _ => Err(Error::BareCr),
         }

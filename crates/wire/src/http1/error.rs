@@ -19,7 +19,7 @@ pub enum Error {
     /// A NUL in the head (RFC 9110 section 5.5).
     #[error("NUL in the head")]
     Nul,
-    /// A folded field line (RFC 9112 section 5.2).
+    /// A folded field line (RFC 9112 section 5.2) in a request, or one before any field.
     #[error("folded header line (obs-fold)")]
     ObsFold,
     /// A field line without a colon, with an empty name, or with a character in its name that is not a token's: space

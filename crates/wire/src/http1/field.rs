@@ -16,7 +16,7 @@ pub(super) fn split(line: &[u8]) -> Result<(&[u8], &[u8]), Error> {
 }
 
 /// The fields of a head that was parsed: `head` is the slice up to the head's length. Name and value, in order, values
-/// without surrounding white space.
+/// without surrounding white space. A value that was folded over lines has their ends in it.
 pub fn fields(head: &[u8]) -> Fields<'_> {
     let mut lines = Lines::new(head);
     // An empty line may precede a request line.
@@ -34,7 +34,8 @@ impl<'a> Iterator for Fields<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        split(self.lines.next().ok()??).ok()
+        let (line, _) = self.lines.folded(true).ok()??;
+        split(line).ok()
     }
 }
 
@@ -63,7 +64,7 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Reads field lines up to the empty line; `None` when the head is not whole yet.
+    /// Reads field lines of a request up to the empty line; `None` when the head is not whole yet.
     #[inline]
     pub(super) fn read(lines: &mut Lines<'_>) -> Result<Option<Control>, Error> {
         let mut control = Control::default();
@@ -73,6 +74,25 @@ impl Control {
             }
             let (name, value) = split(line)?;
             control.take(name, value)?;
+        }
+        Ok(None)
+    }
+
+    /// The same of a response, whose lines may be folded: "a user agent that receives an obs-fold in a response message [...] MUST replace
+    /// each received obs-fold with one or more SP octets" (RFC 9112 section 5.2).
+    #[inline]
+    pub(super) fn read_folded(lines: &mut Lines<'_>) -> Result<Option<Control>, Error> {
+        let mut control = Control::default();
+        while let Some((line, folds)) = lines.folded(false)? {
+            if line.is_empty() {
+                return control.checked().map(Some);
+            }
+            let (name, value) = split(line)?;
+            if folds {
+                control.take(name, trim(&unfolded(value)))?;
+            } else {
+                control.take(name, value)?;
+            }
         }
         Ok(None)
     }
@@ -149,6 +169,12 @@ impl Control {
     pub(super) fn persistent(&self, version: Version) -> bool {
         !self.close && (version == Version::Http11 || self.keep_alive)
     }
+}
+
+/// A value with spaces instead of the ends of its lines.
+#[cold]
+fn unfolded(value: &[u8]) -> Vec<u8> {
+    value.iter().map(|c| if matches!(c, b'\r' | b'\n') { b' ' } else { *c }).collect()
 }
 
 /// A number of digits only, at most 2^63 - 1, so that sums of a few cannot overflow.

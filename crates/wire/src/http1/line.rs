@@ -39,6 +39,26 @@ impl<'a> Lines<'a> {
         Ok(Some(&rest[..end]))
     }
 
+    /// The next line with the lines that go on with it (obs-fold, RFC 9112 section 5.2), their ends included, and whether there are such; `None`
+    /// when it is not known yet where it ends. `whole`: nothing comes after what is there.
+    #[inline]
+    pub(super) fn folded(&mut self, whole: bool) -> Result<Option<(&'a [u8], bool)>, Error> {
+        let (start, Some(line)) = (self.at, self.next()?) else { return Ok(None) };
+        let mut end = start + line.len();
+        let mut folds = false;
+        while !line.is_empty() {
+            match self.bytes.get(self.at) {
+                Some(b' ' | b'\t') => {}
+                None if !whole => return self.incomplete(),
+                _ => break,
+            }
+            let next = self.at;
+            let Some(more) = self.next()? else { return Ok(None) };
+            (end, folds) = (next + more.len(), true);
+        }
+        Ok(Some((&self.bytes[start..end], folds)))
+    }
+
     fn incomplete<T>(&self) -> Result<Option<T>, Error> {
         if self.cut { Err(Error::HeadTooLong) } else { Ok(None) }
     }

@@ -9,7 +9,7 @@ use super::{Error, Framing, Version};
 pub struct ResponseHead {
     /// Version in the status line.
     pub version: Version,
-    /// Status code, 100..=999. RFC 9110 section 15 knows 100..=599; what is above is to be treated like 500 by who counts.
+    /// Status code, 100..=999. RFC 9110 section 15 knows 100..=599; what is above counts like 500 and is told as it came.
     pub status: u16,
     /// Bytes of the head, the empty line included: the body begins there.
     pub length: usize,
@@ -36,7 +36,7 @@ impl ResponseHead {
         let mut lines = Lines::new(bytes);
         let Some(line) = lines.next()? else { return Ok(None) };
         let (version, status) = status_line(line)?;
-        let Some(control) = Control::read(&mut lines)? else { return Ok(None) };
+        let Some(control) = Control::read_folded(&mut lines)? else { return Ok(None) };
         control.check_version(version)?;
         let framing = framing(status, to_head, &control);
         let persistent = control.persistent(version) && framing != Framing::UntilClose && status != 101;
