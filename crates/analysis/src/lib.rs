@@ -7,8 +7,9 @@
 //!
 //! Reading order: [`window`] (ticks added up), [`capacity`] (a limit's law against a load), [`diagnosis`] (when it broke
 //! and which limit it was), [`client`] (was it the generator itself), [`tuning`] (what to try next, from the record
-//! alone), [`rooms`] (chat rooms: where messages went), [`latencies`] (servers compared), [`compare`] (systems compared), [`effect`], [`spending`] and [`order`] (what all comparisons share), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
+//! alone), [`bisection`] (which directives to leave out), [`rooms`] (chat rooms: where messages went), [`latencies`] (servers compared), [`compare`] (systems compared), [`effect`], [`spending`] and [`order`] (what all comparisons share), [`proof`] and [`statistics`] (before against after), [`verdict`] (all of it as [`findings`]).
 
+pub mod bisection;
 mod busy;
 pub mod cache;
 pub mod capacity;

@@ -4,6 +4,7 @@ use genkai_model::limit::Law;
 use serde_json::{Value as Json, json};
 
 use crate::broken::{self, Judged};
+use crate::directives::Removals;
 use crate::events::failed;
 use crate::expected::Expected;
 use crate::load::Threshold;
@@ -78,6 +79,7 @@ impl<'e> Search<'_, 'e> {
             End::Holds => json!({ "decided": "holds" }),
             End::Prove => json!({ "decided": "carried", "pairs": pairing() }),
             _ if self.is_moved() => json!({ "decided": "moved", "then": self.stop() }),
+            _ if self.removals.as_ref().is_some_and(Removals::is_proved) => json!({ "decided": "bisected" }),
             _ => json!({ "decided": "unmoved", "by": self.stop() }),
         }
     }
@@ -94,6 +96,10 @@ impl<'e> Search<'_, 'e> {
             expected.word(format!("/{name}"), word, &why, line);
         }
         expected.word("/decision", decision, &why, line);
+        match &self.removals {
+            Some(removals) => removals.expect(expected),
+            None => expected.there("/bisection", false, "no directives were left out", None),
+        }
     }
 
     /// What pairs say of what was lifted.
@@ -185,6 +191,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
             }
             _ => ("fails", "yes", "proved_but_next_limit"),
         },
+        "bisected" => ("fails", "yes", "directives_named"),
         "carried" => {
             let (must_change, because) = match text("/pairs/pairing") {
                 "none" | "enough" => ("yes", "proved_and_holds"),

@@ -13,6 +13,7 @@ mod broken;
 mod cache;
 mod compare;
 mod compared;
+mod directives;
 mod directly;
 mod distribution;
 mod effects;

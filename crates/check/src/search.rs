@@ -6,6 +6,7 @@ use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Strength};
 use genkai_model::objective::Condition;
 
 use crate::broken::{self, Judged};
+use crate::directives::Removals;
 use crate::directly;
 use crate::events::{Events, Line, failed, sum_where};
 use crate::generator::STEEP;
@@ -28,6 +29,8 @@ pub(crate) struct Search<'a, 'e> {
     pub(crate) steps: Vec<Step<'e>>,
     /// How it ended.
     pub(crate) end: End,
+    /// The search among directives, where there was one.
+    pub(crate) removals: Option<Removals<'e>>,
 }
 
 /// A break with what was named and lifted.
@@ -125,7 +128,8 @@ impl<'a, 'e> Search<'a, 'e> {
     /// The search of a record, told by its trials.
     pub(crate) fn of(events: &'e Events, judged: &'a [Judged<'e>]) -> Search<'a, 'e> {
         let first = judged.iter().find(|one| matches!(one.trial.start.text("/purpose"), "break" | "measure"));
-        let mut search = Search { events, judged, first, steps: Vec::new(), end: End::Untried };
+        let removals = Removals::of(events, judged);
+        let mut search = Search { events, judged, first, steps: Vec::new(), end: End::Untried, removals };
         search.end = match first {
             None => End::Untried,
             Some(first) if !first.generator.is_valid() => End::Invalid,

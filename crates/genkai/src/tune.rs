@@ -24,6 +24,9 @@ const SPAWN_RATE: f64 = 10.0;
 /// Default ramp of an open load: the rate at which it breaks can then be seen.
 const RATE_RAMP: Span = Span::from_secs(15);
 
+/// Default time for leaving out directives of the user's file.
+const BISECT: Span = Span::from_secs(60);
+
 /// `genkai tune ...`.
 pub(crate) fn any(what: &What) -> Result<Exit, Failure> {
     match what {
@@ -97,7 +100,8 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front
         allow_remote: flags.origin.allow_remote.clone(),
         ..System::generated(product)
     };
-    let procedure = procedure(&flags.search, &load.arrivals)?;
+    let bisect = flags.bisect.unwrap_or(if flags.config.is_some() { BISECT } else { Span(0) });
+    let procedure = Procedure { bisect, ..procedure(&flags.search, &load.arrivals)? };
     Ok(Plan::of(format!("tune {product}"), system, load, objective(flags)?, procedure))
 }
 

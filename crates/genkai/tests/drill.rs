@@ -71,6 +71,21 @@ fn a_message_larger_than_the_application_takes() {
 }
 
 #[test]
+fn a_directive_of_nginx_without_a_rule() {
+    right("bisect-nginx-lua-exit");
+}
+
+#[test]
+fn a_directive_of_haproxy_without_a_rule() {
+    right("bisect-haproxy-set-status");
+}
+
+#[test]
+fn a_directive_of_apache_without_a_rule() {
+    right("bisect-apache-proxy-block");
+}
+
+#[test]
 fn what_cannot_be_made_is_skipped_with_its_reason() {
     let case = cases::all().iter().find(|case| case.name == "conntrack").unwrap();
     let done = run::run(case, Path::new(env!("CARGO_BIN_EXE_genkai")), Path::new("/nonexistent"));

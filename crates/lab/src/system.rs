@@ -276,6 +276,16 @@ impl System {
         Ok(self.baseline.with(changes, &dir)?)
     }
 
+    /// The product without some of the directives that may be left out, in a folder of its own, checked, not started.
+    ///
+    /// # Errors
+    /// When the product refuses such a configuration.
+    pub fn without(&mut self, which: &[u32], folder: &Folder) -> Result<Box<dyn Prepared>, LabError> {
+        self.variants += 1;
+        let dir: PathBuf = folder.private(&format!("variant-{}", self.variants))?;
+        Ok(self.baseline.without(which, &dir)?)
+    }
+
     /// Waits until the backend has nothing left to do, for at most so long: by what it tells, or, where it tells nothing, by how fast it
     /// answers. Gives whether it has.
     pub fn drain(&mut self, load: &Load, most: Duration, stop: &StopFlag) -> bool {

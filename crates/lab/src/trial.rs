@@ -82,7 +82,7 @@ pub fn shape(load: &Load, what: &TrialPlan) -> Load {
 impl Trial<'_> {
     /// Whether the trial ends as soon as the break is certain.
     fn is_search(&self) -> bool {
-        matches!(self.what.purpose, Purpose::Break | Purpose::Counterfactual | Purpose::Direct)
+        matches!(self.what.purpose, Purpose::Break | Purpose::Counterfactual | Purpose::Direct | Purpose::Bisect)
     }
 
     /// Makes the load against running servers and writes down what is seen.

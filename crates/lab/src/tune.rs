@@ -1,5 +1,7 @@
 //! Finds, names and proves the limit: asks the analysis what to try next, tries it, until there is an answer.
 
+mod bisect;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -108,6 +110,7 @@ impl Run<'_, '_, '_> {
                 break;
             }
         }
+        self.bisect()?;
         self.unasked()?;
         if self.job.write { self.write() } else { Ok(()) }
     }
@@ -209,9 +212,14 @@ impl Run<'_, '_, '_> {
         server: &mut dyn Running,
         transport: Transport,
     ) -> Result<EndReason, LabError> {
-        let address = server.address();
         let direct = self.system.directly().filter(|_| what.purpose == Purpose::Direct);
-        let mut load = Load { transport, ..trial::shape(direct.unwrap_or(&self.job.plan.load), what) };
+        let load = Load { transport, ..trial::shape(direct.unwrap_or(&self.job.plan.load), what) };
+        self.sent(what, server, load)
+    }
+
+    /// This load, sent to a server.
+    fn sent(&mut self, what: &TrialPlan, server: &mut dyn Running, mut load: Load) -> Result<EndReason, LabError> {
+        let address = server.address();
         load.addresses = vec![address];
         if self.recorder.record().trials.is_empty() {
             for text in self.system.told() {

@@ -22,10 +22,12 @@ use crate::units::Span;
 use crate::websocket::Messages;
 
 pub use crate::setting::{Change, Rewrite};
+pub use bisection::{Bisection, Directive, Page, Removal, Trying};
 pub use counted::{Deliveries, Disconnects, Handshakes, Refusal, StatusCount, Waiting};
 
 use counted::is_zero;
 
+mod bisection;
 mod counted;
 
 /// Version of the record's format; the first line of every record carries it.
@@ -92,6 +94,10 @@ pub enum What {
     Dropped(Box<DroppedContender>),
     /// Systems compared: whose turn the trial that follows is.
     Turn(Turn),
+    /// A search among the directives of a configuration begins.
+    Bisection(Box<Bisection>),
+    /// Some of its directives were left out.
+    Removal(Box<Removal>),
     /// Something the reader should know.
     Note(Note),
     /// The run ended: always the last line of a whole record.
@@ -190,6 +196,8 @@ pub enum Purpose {
     Proposal,
     /// Just make load and measure.
     Measure,
+    /// Some directives are left out: does it still fail?
+    Bisect,
 }
 
 /// The limits of the system as configured.

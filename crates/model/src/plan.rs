@@ -169,6 +169,9 @@ pub struct Procedure {
     pub sustained: Span,
     /// Seed of every random choice.
     pub seed: u64,
+    /// How long directives of the user's file may be left out, to see which make it fail where nothing else is named; 0: not at all.
+    #[serde(default)]
+    pub bisect: Span,
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 
 use crate::cache::{CacheEntry, CachePass, Conformance};
 use crate::comparison::Turn;
-use crate::event::{Event, Limits, READ, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
+use crate::event::{
+    Bisection, Event, Limits, Purpose, READ, Removal, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted,
+    What,
+};
 use crate::evidence::{LogLine, Sample};
 use crate::latencies::{Collection, ContenderRecord, Round};
 use crate::rooms::{Attendance, NodeReport, RouterReport};
@@ -25,6 +28,8 @@ pub struct Record {
     pub caches: Vec<CacheEntry>,
     /// Caches compared: rules of HTTP that were tried.
     pub conformance: Vec<Conformance>,
+    /// The search among directives, where there was one.
+    pub bisection: Option<Removals>,
     /// Tail of the record; none when the run was cut off.
     pub end: Option<RunEnded>,
     /// The first line that is not as it was written, from 1: it, or one before it, was changed, left out or put in.
@@ -51,6 +56,15 @@ pub enum Doubt {
         /// The format.
         schema: String,
     },
+}
+
+/// A search among the directives of a configuration.
+#[derive(Clone, Debug)]
+pub struct Removals {
+    /// How it began.
+    pub began: Bisection,
+    /// What was left out, in order; each with the number of the trial that was made so.
+    pub steps: Vec<(Removal, Option<u32>)>,
 }
 
 /// One trial: one load on one configuration.
@@ -150,6 +164,10 @@ impl Record {
                 let limits = self.pending_limits.clone().unwrap_or(Limits { limits: Vec::new() });
                 let number = event.trial.unwrap_or(self.trials.len() as u32 + 1);
                 let turn = self.pending_turn.take();
+                let step = self.bisection.as_mut().and_then(|search| search.steps.last_mut());
+                if let Some((_, trial)) = step.filter(|_| started.purpose == Purpose::Bisect) {
+                    *trial = Some(number);
+                }
                 self.trials.push(Trial { turn, ..Trial::new(number, at, *started, limits) });
             }
             (What::Tick(tick), Some(trial)) => {
@@ -172,6 +190,10 @@ impl Record {
             (What::CacheEntry(entry), _) => self.caches.push(*entry),
             (What::Conformance(one), _) => self.conformance.push(one),
             (What::Router(router), Some(trial)) => trial.router = Some(*router),
+            (What::Bisection(began), _) => self.bisection = Some(Removals { began: *began, steps: Vec::new() }),
+            (What::Removal(removal), _) => {
+                self.bisection.iter_mut().for_each(|search| search.steps.push((*removal.clone(), None)));
+            }
             (What::RunEnded(end), _) => self.end = Some(end),
             (what, _) => self.remarks.push(Event { at_us: at, trial: event.trial, what }),
         }

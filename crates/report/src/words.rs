@@ -44,6 +44,7 @@ pub fn purpose(purpose: Purpose) -> &'static str {
         Purpose::Baseline => "proof: as it was",
         Purpose::Proposal => "proof: as proposed",
         Purpose::Measure => "measure",
+        Purpose::Bisect => "leave out directives",
     }
 }
 

@@ -51,6 +51,7 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("bytes_in" | "bytes_out" | "left_bytes" | "group_bytes", _) => Unit::Bytes,
         ("refused" | "taken", "limits") => Unit::Bytes,
         ("failed_after", "proof") => Unit::Fraction,
+        ("directives" | "tried" | "refused" | "altered", "bisection") => Unit::Number,
         ("ratio", _) => Unit::Ratio,
         _ => return None,
     })

@@ -37,7 +37,7 @@ pub(crate) fn all(
         all.extend(ceilings(state));
         all.extend(memory(state));
         all.extend(bore(state));
-        all.extend(record.trials.iter().filter_map(|trial| crowded(trial, state)));
+        all.extend(of_search(record).filter_map(|trial| crowded(trial, state)));
         if matches!(state.phase, Phase::Holds) {
             let headroom = state.first.iter().flat_map(|first| no_headroom(state, first, &all)).collect::<Vec<_>>();
             all.extend(headroom);
@@ -46,7 +46,7 @@ pub(crate) fn all(
             all.extend(of_proof(state, trials, proof));
         }
     }
-    all.extend(record.trials.iter().flat_map(ends));
+    all.extend(of_search(record).flat_map(ends));
     all.extend(cut(record));
     let mut unique: Vec<Caveat> = Vec::new();
     for caveat in all {
@@ -55,6 +55,11 @@ pub(crate) fn all(
         }
     }
     unique
+}
+
+/// The trials but those with directives left out, of which only whether they held is told.
+fn of_search(record: &Record) -> impl Iterator<Item = &Trial> {
+    record.trials.iter().filter(|trial| trial.started.purpose != Purpose::Bisect)
 }
 
 /// Limits that should have bitten before the level that was held. (One that is named as the cause of a later break did

@@ -7,6 +7,7 @@
 mod answer;
 mod cause;
 mod caveat;
+mod open;
 mod outlook;
 
 use genkai_model::event::Purpose;
@@ -14,12 +15,15 @@ use genkai_model::finding::{Answered, ClientCheck, Findings, ProposedChange, SCH
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
+use crate::bisection;
 use crate::client;
 use crate::proof::{self, Trials};
 use crate::series;
 use crate::summary;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::SearchState;
+
+pub use open::{Open, leaves_open};
 
 /// Everything that a record says. Never fails: an empty record gives an unfinished verdict.
 pub fn findings(record: &Record) -> Findings {
@@ -35,7 +39,9 @@ fn verdict(record: &Record) -> Verdict {
     });
     let summaries = state.as_ref().map(|s| summaries(record, s.plan)).unwrap_or_default();
     let load = summary::of(record);
+    let bisection = bisection::finding(record);
     let decision = answer::over(answer::of(state.as_ref(), &trials), load.as_ref());
+    let decision = bisection::over(decision, bisection.as_ref());
     Verdict {
         schema: SCHEMA.to_owned(),
         answer: Answered(decision),
@@ -48,13 +54,20 @@ fn verdict(record: &Record) -> Verdict {
         trials: summaries,
         proof,
         load,
+        bisection,
     }
 }
 
 /// The client in the trials that the answer rests on: what the backend says by itself is counted only where it is used.
 fn judging<'t>(all: &'t [TrialFinding], record: &'t Record) -> impl Iterator<Item = (&'t ClientCheck, &'t Trial)> {
     let each = all.iter().map(|finding| &finding.client).zip(&record.trials);
-    each.filter(|(check, trial)| trial.started.purpose != Purpose::Direct || check.valid)
+    let counts = |check: &ClientCheck, purpose| match purpose {
+        // What is said of directives rests on no trial of which its own generator was the limit.
+        Purpose::Bisect => false,
+        Purpose::Direct => check.valid,
+        _ => true,
+    };
+    each.filter(move |(check, trial)| counts(check, trial.started.purpose))
 }
 
 /// One summary a trial. Proof trials are judged like the others, so their breaks show too.

@@ -209,6 +209,6 @@ fn a_load_of_which_no_request_was_answered_has_not_held() {
         behaviour: Box::new(|m| Seen { ok: 0.0, waiting: Some((0.1, 0)), ..Seen::closed(m.level, 10.0) }),
     };
     let v = verdict(&world.run());
-    assert_eq!((v.outcome(), v.must_change(), v.trials[0].finished), (Outcome::Unfinished, Answer::CannotTell, 0));
+    assert_eq!((v.outcome(), v.must_change(), v.trials[0].finished), (Outcome::Invalid, Answer::CannotTell, 0));
     assert_eq!((v.causes.len(), v.because()), (0, Because::Unanswered));
 }

@@ -140,6 +140,7 @@ impl Run {
             Purpose::Break => 'X',
             Purpose::Counterfactual => 'C',
             Purpose::Direct => 'D',
+            Purpose::Bisect => 'R',
             Purpose::Baseline => 'A',
             Purpose::Proposal => 'B',
             Purpose::Measure => 'M',

@@ -108,6 +108,7 @@ pub fn plan(load: Load, objective: &str) -> Plan {
         headroom: 1.2,
         sustained: Span::from_secs(1),
         seed: 3,
+        bisect: Span(0),
     };
     Plan::of("a test".into(), System::generated("proxy"), load, objective.parse().unwrap(), procedure)
 }

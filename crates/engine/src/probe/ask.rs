@@ -1,6 +1,6 @@
 //! One request before any load, to know what the load will be answered.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read as _, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -21,12 +21,33 @@ const LONGEST_HEAD: usize = 64 * 1024;
 /// Sends the load's request to `address` once, on a connection of its own, and waits at most `within` for each step. None
 /// where asking is not safe (RFC 9110, 9.2.1: only GET and HEAD are).
 pub fn ask(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> {
-    asked(load, address, within, false)
+    asked(load, address, within, Read::Head)
 }
 
 /// The same, until the response has ended (of HTTP/2: its head), or its first 4 MiB have come, all of it within `within`.
 pub fn ask_whole(load: &Load, address: SocketAddr, within: Duration) -> Option<Asked> {
-    asked(load, address, within, true)
+    asked(load, address, within, Read::Whole(&mut |_| ()))
+}
+
+/// The same, with a digest of the content (FNV-1a of its bytes, without transfer coding), of HTTP/1.1 and where it came whole: two of the same
+/// content are the same.
+pub fn ask_page(load: &Load, address: SocketAddr, within: Duration) -> Option<(Asked, Option<String>)> {
+    let (mut digest, mut bytes) = (0xcbf2_9ce4_8422_2325_u64, 0);
+    let mut seen = |run: &[u8]| {
+        bytes += run.len();
+        digest = run.iter().fold(digest, |digest, byte| (digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    };
+    let asked = asked(load, address, within, Read::Whole(&mut seen))?;
+    let is_whole = matches!(asked, Asked::Answered { .. }) && bytes < LARGEST && load.protocol.is_http1();
+    Some((asked, is_whole.then(|| format!("{digest:016x}"))))
+}
+
+/// How much of a response is read.
+enum Read<'r> {
+    /// Its head.
+    Head,
+    /// All of it; the runs of its content go there.
+    Whole(&'r mut dyn FnMut(&[u8])),
 }
 
 /// Asks `address` for the load's WebSocket once and gives the status of the answer; none where there is no answer of HTTP's, or no handshake
@@ -48,7 +69,7 @@ pub fn ask_upgrade(load: &Load, address: SocketAddr, within: Duration) -> Option
     None
 }
 
-fn asked(load: &Load, address: SocketAddr, within: Duration, whole: bool) -> Option<Asked> {
+fn asked(load: &Load, address: SocketAddr, within: Duration, read: Read<'_>) -> Option<Asked> {
     if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
         return None;
     }
@@ -61,10 +82,10 @@ fn asked(load: &Load, address: SocketAddr, within: Duration, whole: bool) -> Opt
         Transport::Tls(tls) => {
             let plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
             connect()
-                .and_then(|stream| exchange(&message, plan.over(stream)?, within, whole))
+                .and_then(|stream| exchange(&message, plan.over(stream)?, within, read))
                 .unwrap_or_else(|e| refused(&e))
         }
-        _ => connect().and_then(|stream| exchange(&message, stream, within, whole)).unwrap_or_else(|e| ended(&e)),
+        _ => connect().and_then(|stream| exchange(&message, stream, within, read)).unwrap_or_else(|e| ended(&e)),
     };
     Some(asked)
 }
@@ -93,7 +114,12 @@ fn connected(address: SocketAddr, within: Duration) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn exchange(message: &Message, mut stream: impl Read + Write, within: Duration, whole: bool) -> io::Result<Asked> {
+fn exchange(
+    message: &Message,
+    mut stream: impl io::Read + Write,
+    within: Duration,
+    mut read: Read<'_>,
+) -> io::Result<Asked> {
     let mut sent = 0;
     while sent < message.len() {
         let part = message.from(sent);
@@ -119,7 +145,10 @@ fn exchange(message: &Message, mut stream: impl Read + Write, within: Duration, 
             answer = answered(&mut head, message.is_head);
         }
         came += n;
-        let ended = !whole || !matches!(reader.receive_into(&buffer[..n], &mut memo, |_| ()), Ok(Progress::More));
+        let ended = match &mut read {
+            Read::Head => true,
+            Read::Whole(seen) => !matches!(reader.receive_into(&buffer[..n], &mut memo, seen), Ok(Progress::More)),
+        };
         match answer.take() {
             Some(asked) if ended || came > LARGEST => return Ok(asked),
             open => answer = open,

@@ -1,9 +1,10 @@
 //! What a diagnosis said of a case, against what it should have said. Counted strictly: what is only possible, or was tried in vain,
 //! is not named; every name claimed must be true, the first and those after it.
 
+use genkai_model::event::Directive;
 use genkai_model::finding::rooms::RoomsFinding;
-use genkai_model::finding::{Because, Cause, Caveat, ClientLimit, Confidence, Outcome, Verdict};
-use genkai_model::limit::Law;
+use genkai_model::finding::{Because, BisectionEnd, Cause, Caveat, ClientLimit, Confidence, Outcome, Verdict};
+use genkai_model::limit::{Law, Origin};
 use genkai_model::units::Range;
 
 use crate::cases::{Case, DIED, Expect, QUOTA, REFUSED, ROOMS};
@@ -103,13 +104,13 @@ struct Said {
 /// # Errors
 /// When it cannot be read.
 pub(crate) fn judge(case: &Case, text: &str) -> Result<Judged, String> {
-    let said = if case.product == ROOMS { of_rooms(text) } else { of_tune(text) }.map_err(|e| e.to_string())?;
+    let said = if case.product == ROOMS { of_rooms(text) } else { of_tune(case, text) }.map_err(|e| e.to_string())?;
     let named = |(id, confidence): (String, Confidence)| Named { is_true: is_true(case, &id), id, confidence };
     let causes: Vec<Named> = said.causes.into_iter().map(named).collect();
     Ok(Judged { mark: mark(&case.expect, said.outcome, &causes), outcome: said.outcome, causes, place: said.place })
 }
 
-fn of_tune(text: &str) -> serde_json::Result<Said> {
+fn of_tune(case: &Case, text: &str) -> serde_json::Result<Said> {
     let verdict: Verdict = serde_json::from_str(text)?;
     let quota = verdict.client.reasons.iter().any(|reason| matches!(reason, ClientLimit::Throttled { .. }));
     let quota = quota.then(|| (QUOTA.to_owned(), Confidence::Likely)).filter(|_| verdict.outcome() == Outcome::Invalid);
@@ -119,9 +120,21 @@ fn of_tune(text: &str) -> serde_json::Result<Said> {
     let refused = verdict.because() == Because::ServerRefused && verdict.caveats.iter().any(back);
     let refused = refused.then(|| (REFUSED.to_owned(), Confidence::Likely));
     let named = verdict.causes.iter().map(|c| (c.limit.id.clone(), c.confidence));
-    let causes = named.chain(quota).chain(died).chain(refused).collect();
+    let left_out = verdict.bisection.iter().filter(|found| found.ended == BisectionEnd::Proved);
+    let left_out = left_out.map(|found| (lines(case, &found.named), Confidence::Proved));
+    let causes = named.chain(quota).chain(died).chain(refused).chain(left_out).collect();
     let first = verdict.causes.iter().find(|cause| claims(cause.confidence));
     Ok(Said { outcome: verdict.outcome(), causes, place: first.and_then(place) })
+}
+
+/// What stands on the lines of these directives in the case's configuration, joined by ` + `.
+fn lines(case: &Case, named: &[Directive]) -> String {
+    let config: Vec<&str> = case.config.iter().flat_map(|text| text.lines()).collect();
+    let line = |directive: &Directive| match &directive.origin {
+        Origin::File { line, .. } => config.get(line.saturating_sub(1)).map_or("no such line", |text| text.trim()),
+        _ => "nowhere",
+    };
+    named.iter().map(line).collect::<Vec<_>>().join(" + ")
 }
 
 fn of_rooms(text: &str) -> serde_json::Result<Said> {

@@ -82,6 +82,10 @@ fn command(case: &Case, genkai: &Path, before: &[String]) -> Command {
         if !case.flags.iter().any(|word| word == HOLD[0]) {
             say(&HOLD.join(" "));
         }
+        // Where a rule is to name it, nothing else may.
+        if case.config.is_some() && !case.name.starts_with("bisect-") {
+            say("--bisect 0");
+        }
     }
     words.extend(case.flags.iter().cloned().chain(["--quiet".to_owned()]));
     let mut command = Command::new(&words[0]);

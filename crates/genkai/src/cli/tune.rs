@@ -216,6 +216,9 @@ pub(crate) struct TuneFlags {
     /// Write the proposed change into your files once it is proved (atomically, with a backup)
     #[arg(long, requires = "config", help_heading = "System")]
     pub(crate) write: bool,
+    /// Where nothing is named: time for leaving out directives of your file in the private copy, to see which make it fail; 0 is off [default: 60s]
+    #[arg(long, value_name = "TIME", requires = "config", help_heading = "Search", hide_short_help = true)]
+    pub(crate) bisect: Option<Span>,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
     /// Use WebSocket: each user sends a message, waits for its echo, thinks; with --connections they are held idle

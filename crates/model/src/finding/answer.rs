@@ -41,6 +41,8 @@ pub enum Because {
     ProvedButNextLimit,
     /// The likely setting was changed and the break did not move; or pairs of baseline and proposal do not differ measurably.
     ChangeMadeNoDifference,
+    /// Directives of the configuration are named: without them it does not fail so, with them it does.
+    DirectivesNamed,
     /// Measured in pairs, the change made it worse.
     ChangeMadeItWorse,
     /// The objective had failed, and then held in every trial of the proof without any change.

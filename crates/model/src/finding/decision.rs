@@ -32,6 +32,8 @@ pub enum Decision {
         /// What stops the load then.
         then: Stop,
     },
+    /// It failed, and what is known is a set of directives: without them it does not fail so, with them it does.
+    Bisected,
     /// The changes carried the load asked for in the search.
     Carried {
         /// What pairs of baseline and proposal say of them.
@@ -120,7 +122,9 @@ impl Decision {
             Decision::Invalid | Decision::Unanswered => Outcome::Invalid,
             Decision::Unfinished => Outcome::Unfinished,
             Decision::Unmoved { by: Stop::OtherPrograms } => Outcome::Invalid,
-            Decision::Unmoved { .. } | Decision::Moved { .. } | Decision::Carried { .. } => Outcome::Fails,
+            Decision::Unmoved { .. } | Decision::Moved { .. } | Decision::Bisected | Decision::Carried { .. } => {
+                Outcome::Fails
+            }
         }
     }
 
@@ -131,7 +135,9 @@ impl Decision {
             // What uses processor time may be a setting: that nothing gives more of it is no reason to change nothing.
             Decision::Unmoved { by: Stop::Backend { likely: true } } => Answer::No,
             Decision::Moved { then } if then.says_nothing() => Answer::CannotTell,
-            Decision::Moved { .. } | Decision::Carried { pairs: Pairing::None | Pairing::Enough } => Answer::Yes,
+            Decision::Moved { .. }
+            | Decision::Bisected
+            | Decision::Carried { pairs: Pairing::None | Pairing::Enough } => Answer::Yes,
             _ => Answer::CannotTell,
         }
     }
@@ -146,6 +152,7 @@ impl Decision {
             Decision::Unmoved { by } => by.because(),
             Decision::Moved { then } if then.says_nothing() => then.because(),
             Decision::Moved { .. } => Because::ProvedButNextLimit,
+            Decision::Bisected => Because::DirectivesNamed,
             Decision::Carried { pairs } => pairs.because(),
         }
     }

@@ -1,6 +1,7 @@
 //! What a record means: statements with their evidence attached. Made by `analysis` only; reports only show them.
 
 mod answer;
+mod bisection;
 pub mod cache;
 mod cause;
 pub mod claim;
@@ -20,6 +21,7 @@ mod trial;
 mod verdict;
 
 pub use answer::{Answer, Because, Outcome};
+pub use bisection::{Bisected, BisectionEnd};
 pub use cause::{
     Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Later, Moved, Scale, Seen,
     Unanswered,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, Answered, Because, Cause, ClientCheck, Decision, Evidence, Failures, Outcome, Predicted, Proof,
+    Answer, Answered, Because, Bisected, Cause, ClientCheck, Decision, Evidence, Failures, Outcome, Predicted, Proof,
     ProposedChange, Scale, TrialFinding,
 };
 use crate::summary::Summary;
@@ -40,6 +40,9 @@ pub struct Verdict {
     /// A plain load in sum; none for runs that tune.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Summary>,
+    /// What leaving out directives showed; none where none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bisection: Option<Bisected>,
 }
 
 impl Verdict {

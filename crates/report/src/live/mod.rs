@@ -4,6 +4,7 @@
 //! is the events' own, and the caller says where to write and how large the terminal is.
 
 mod dashboard;
+mod directives;
 mod draw;
 mod lines;
 mod load;

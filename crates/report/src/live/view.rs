@@ -4,6 +4,7 @@ use genkai_model::event::{Change, Event, Purpose, ServerState, Tick, TrialStarte
 use genkai_model::evidence::LogLine;
 use genkai_model::load::Arrivals;
 
+use super::directives;
 use super::load::Load;
 use super::slice::{Present, Slice};
 use crate::context;
@@ -107,6 +108,11 @@ impl View {
             What::TrialEnded(ended) => {
                 vec![News { kind: Kind::End, text: self.summary(words::ended(ended.reason, self.planned)) }]
             }
+            What::Bisection(began) => vec![News { kind: Kind::Step, text: directives::begins(began) }],
+            What::Removal(step) => {
+                self.step = directives::without(step);
+                vec![News { kind: Kind::Step, text: self.step.clone() }]
+            }
             What::Note(n) => vec![note(clean::line(&n.text))],
             What::RunEnded(end) => {
                 let cut = end.interrupted.then(|| note("interrupted: what was measured is kept".to_owned()));
@@ -133,7 +139,9 @@ impl View {
 
     fn begin(&mut self, trial: Option<u32>, started: &TrialStarted) {
         self.trial = trial;
-        self.step = tried(started.purpose, &started.changes);
+        if started.purpose != Purpose::Bisect {
+            self.step = tried(started.purpose, &started.changes);
+        }
         self.asked = context::asked(&started.load.arrivals);
         self.planned = started.load.asked_by.is_none();
         self.closed = matches!(started.load.arrivals, Arrivals::Users { .. });

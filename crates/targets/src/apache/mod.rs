@@ -11,6 +11,7 @@ mod looks;
 pub mod origin;
 pub mod private;
 mod product;
+mod removable;
 pub mod route;
 pub mod settings;
 mod within;

@@ -1,14 +1,14 @@
 //! A configuration with settings applied to it: what differs from the user's files, and where each line was written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use genkai_model::event::{Change, Rewrite};
+use genkai_model::event::{Change, Directive, Rewrite};
 use genkai_model::limit::Origin;
 use genkai_model::plan::ConfigSource;
 
-use super::{Backup, Origins, Pair, SaveError, diff, write_back};
+use super::{Backup, Edit, Origins, Pair, Removable, SaveError, diff, write_back};
 use crate::error::TargetError;
 
 /// The requests that are looked at: they decide which virtual server and path count.
@@ -43,6 +43,24 @@ pub trait Configuration: Sized {
     /// # Errors
     /// When there is no such setting, or nothing here that it could be set on.
     fn value_of(&self, setting: &str, requests: &Requests) -> Result<(String, Origin), TargetError>;
+
+    /// Directives in force for these requests that may be left out, in the order in which they are written; none where genkai cannot tell.
+    fn removable(&self, _requests: &Requests) -> Vec<Removable> {
+        Vec::new()
+    }
+
+    /// The path of a file of it.
+    fn path_of(&self, _of: &Removable) -> PathBuf {
+        PathBuf::new()
+    }
+
+    /// The same without what `edits` take out.
+    ///
+    /// # Errors
+    /// When two of them overlap, or what is left cannot be read.
+    fn without(&self, _edits: &[Edit]) -> Result<Self, TargetError> {
+        Err(TargetError::usage("", "directives of this product's configuration cannot be left out"))
+    }
 
     /// Whether two names are of the same setting.
     fn is_same(one: &str, other: &str) -> bool;
@@ -112,6 +130,23 @@ impl<C: Configuration + Clone> Applied<C> {
     pub(crate) fn with(&self, changes: &[Change]) -> Result<Self, TargetError> {
         let given = self.given.iter().chain(changes.iter().map(|change| &change.setting)).cloned().collect();
         Ok(Applied::of(Arc::clone(&self.base), self.after(changes)?, given, true))
+    }
+
+    /// Directives that may be left out; nothing of a generated configuration.
+    pub(crate) fn removable(&self) -> Vec<Directive> {
+        let told = |one: Removable| one.told(self.origin(&self.config.path_of(&one), one.line));
+        match self.base.source {
+            ConfigSource::Generated => Vec::new(),
+            ConfigSource::File(_) => self.config.removable(self.requests()).into_iter().map(told).collect(),
+        }
+    }
+
+    /// The same without some of the directives that may be left out.
+    pub(crate) fn without(&self, which: &[u32]) -> Result<Self, TargetError> {
+        let all = self.config.removable(self.requests());
+        let edits: Vec<Edit> =
+            which.iter().filter_map(|at| all.get(*at as usize)).map(|one| one.edit.clone()).collect();
+        Ok(Applied::of(Arc::clone(&self.base), self.config.without(&edits)?, self.given.clone(), self.changed))
     }
 
     fn after(&self, changes: &[Change]) -> Result<C, TargetError> {

@@ -11,6 +11,7 @@ mod looks;
 pub mod private;
 mod product;
 pub mod remote;
+mod removable;
 pub(crate) mod router;
 pub mod settings;
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::event::{Change, Directive, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::load::Request;
 use genkai_model::plan::ConfigSource;
@@ -370,6 +370,15 @@ impl<P: Product> Deployment<P> {
         Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })
     }
 
+    /// The same without some of the directives that may be left out, in a folder of its own, tested.
+    ///
+    /// # Errors
+    /// As [`Deployment::prepare`].
+    fn without(&self, which: &[u32], dir: &Path) -> Result<Deployment<P>, TargetError> {
+        let (applied, moves) = (self.variant.applied.without(which)?, self.variant.moves.clone());
+        self.beside(applied, moves, dir)
+    }
+
     /// The configuration with settings, and the folder of its copy.
     pub fn variant(&self) -> &Variant<P> {
         &self.variant
@@ -410,6 +419,14 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         Ok(Box::new(Deployment::with(self, changes, dir)?))
+    }
+
+    fn removable(&self) -> Vec<Directive> {
+        self.variant.applied.removable()
+    }
+
+    fn without(&self, which: &[u32], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
+        Ok(Box::new(Deployment::without(self, which, dir)?))
     }
 
     fn moved(&self, moves: &[Move], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {

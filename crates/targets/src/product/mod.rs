@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::event::{Change, Directive, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::load::Request;
 use genkai_model::plan::{ConfigSource, Upgrade};
@@ -84,6 +84,20 @@ pub trait Prepared {
     /// # Errors
     /// When the product refuses the changed configuration.
     fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, TargetError>;
+
+    /// Directives of the user's configuration in force for the requests that will be made and that may be left out, in the order in which they
+    /// are written; none where genkai cannot tell.
+    fn removable(&self) -> Vec<Directive> {
+        Vec::new()
+    }
+
+    /// The same without some of these, by their positions, in a folder of its own, tested.
+    ///
+    /// # Errors
+    /// When the product refuses such a configuration.
+    fn without(&self, _which: &[u32], _dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
+        Err(TargetError::usage("", "directives of this product's configuration cannot be left out"))
+    }
 
     /// The same whose copy leads elsewhere, in a folder of its own, tested: [`Prepared::rewrites`] has each place where it does.
     ///

@@ -5,6 +5,7 @@ mod answers;
 mod apache;
 mod backend;
 mod behind;
+mod bisect;
 mod caches;
 mod caddy;
 mod command;
@@ -251,7 +252,7 @@ pub(crate) fn all() -> &'static [Case] {
         let proxies = [nginx::cases(), apache::cases(), haproxy::cases(), caddy::cases(), websocket::cases()];
         let others = [caches::cases(), backend::cases(), behind::cases(), rooms::cases(), kernel::cases()];
         let proxies = proxies.into_iter().chain([answers::cases()]).chain(others);
-        proxies.chain([innocent::cases(), command::cases()]).flatten().collect()
+        proxies.chain([innocent::cases(), command::cases(), bisect::cases()]).flatten().collect()
     });
     &ALL
 }

@@ -6,7 +6,7 @@ use genkai_model::finding::{
 };
 use genkai_model::limit::{Law, Origin};
 
-use super::{cause, client};
+use super::{cause, client, directives};
 use crate::context::Context;
 use crate::{clean, figure, words};
 
@@ -32,6 +32,7 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
             format!("{answer}: {}.", stopped(context, v, by))
         }
         Decision::Moved { then } => moved(context, v, then),
+        Decision::Bisected => directives::headline(context, v),
         Decision::Carried { pairs } => carried(v, pairs),
     }
 }

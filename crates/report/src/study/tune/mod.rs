@@ -4,6 +4,7 @@ mod answer;
 pub(super) mod cause;
 mod charts;
 pub(super) mod client;
+mod directives;
 mod document;
 mod flows;
 mod limits;
@@ -103,6 +104,7 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     for c in v.causes.iter().filter(|c| c.confidence == Confidence::Refuted) {
         say(About::Test, cause::counterfactual(context, c));
     }
+    say(About::Test, directives::told(context, v));
     for text in proof::proof(context, v) {
         say(About::Proof, Some(text));
     }

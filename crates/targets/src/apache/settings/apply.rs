@@ -1,5 +1,7 @@
 //! A setting written into a configuration, at the place where it is in force for the requests under test.
 
+use std::path::PathBuf;
+
 use genkai_model::limit::Origin;
 
 use super::value::{self, count};
@@ -8,9 +10,10 @@ use super::{
     THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, default_of, directives,
 };
 use crate::apache::config::{Config, Edit, Found};
+use crate::apache::removable;
 use crate::apache::route::Route;
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair, Requests, pairs};
+use crate::files::{Configuration, Pair, Removable, Requests, pairs};
 use crate::settings::{Kind, SourcedValue};
 
 impl Configuration for Config {
@@ -21,6 +24,18 @@ impl Configuration for Config {
 
     fn value_of(&self, setting: &str, requests: &Requests) -> Result<(String, Origin), TargetError> {
         Ok(in_force(self, TABLE.lookup(setting)?, requests).in_words())
+    }
+
+    fn removable(&self, requests: &Requests) -> Vec<Removable> {
+        removable::all(self, requests)
+    }
+
+    fn path_of(&self, of: &Removable) -> PathBuf {
+        self.file(of.file).path.clone()
+    }
+
+    fn without(&self, edits: &[Edit]) -> Result<Self, TargetError> {
+        Ok(self.apply(edits)?)
     }
 
     fn is_same(one: &str, other: &str) -> bool {

@@ -1,12 +1,15 @@
 //! A setting written into a configuration, at the place where it is in force for the requests under test.
 
+use std::path::PathBuf;
+
 use genkai_model::limit::Origin;
 
 use super::{Context, Setting, SettingError, TABLE};
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair, Requests, pairs};
+use crate::files::{Configuration, Pair, Removable, Requests, pairs};
 use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
 use crate::haproxy::proxy::{self, first_parameter};
+use crate::haproxy::removable;
 use crate::haproxy::route::Route;
 use crate::settings::SourcedValue;
 
@@ -18,6 +21,18 @@ impl Configuration for Config {
 
     fn value_of(&self, setting: &str, requests: &Requests) -> Result<(String, Origin), TargetError> {
         Ok(in_force(self, TABLE.lookup(setting)?, requests).in_words())
+    }
+
+    fn removable(&self, requests: &Requests) -> Vec<Removable> {
+        removable::all(self, requests)
+    }
+
+    fn path_of(&self, of: &Removable) -> PathBuf {
+        self.file(of.file).path.clone()
+    }
+
+    fn without(&self, edits: &[Edit]) -> Result<Self, TargetError> {
+        Ok(self.apply(edits)?)
     }
 
     fn is_same(one: &str, other: &str) -> bool {

@@ -1,6 +1,8 @@
 //! Reading and changing a setting where it takes effect: in the innermost block that has it, else in the outermost that
 //! may have it. All other requests keep theirs.
 
+use std::path::PathBuf;
+
 use genkai_model::limit::Origin;
 
 use super::place::{places, upstream, zone};
@@ -9,9 +11,10 @@ use super::{
     value,
 };
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair, Requests, pairs};
+use crate::files::{Configuration, Pair, Removable, Requests, pairs};
 use crate::nginx::config::lexer::quote;
 use crate::nginx::config::{Config, Edit, Found, Route, sockets};
+use crate::nginx::removable;
 
 /// What is written of a setting, and where it is.
 ///
@@ -46,6 +49,18 @@ impl Configuration for Config {
         };
         let path = self.file(found.file).path.clone();
         Ok((written, Origin::File { path, line: found.line() }))
+    }
+
+    fn removable(&self, requests: &Requests) -> Vec<Removable> {
+        removable::all(self, requests)
+    }
+
+    fn path_of(&self, of: &Removable) -> PathBuf {
+        self.file(of.file).path.clone()
+    }
+
+    fn without(&self, edits: &[Edit]) -> Result<Self, TargetError> {
+        Ok(self.apply(edits)?)
     }
 
     fn is_same(one: &str, other: &str) -> bool {

@@ -1,0 +1,130 @@
+//! Which directives make it fail, where no rule names a cause: some are left out, again and again, until the fewest are left without which it
+//! holds. The search has no state: what to leave out next follows from the record.
+
+mod minimize;
+mod outcome;
+
+use std::collections::BTreeMap;
+
+use genkai_model::event::{Directive, Purpose, Removal, Trying};
+use genkai_model::finding::{Bisected, BisectionEnd, Decision};
+use genkai_model::plan::Plan;
+use genkai_model::record::{Record, Removals};
+use genkai_model::units::Span;
+
+use crate::capacity::demand;
+use crate::tuning::TrialPlan;
+use crate::tuning::search_state::SearchState;
+
+pub use minimize::smallest;
+use outcome::of;
+pub use outcome::{Outcome, is_normal};
+
+/// How much more than the load at the break a short load is, so that it is certainly beyond it.
+const BEYOND: f64 = 1.25;
+/// Time in which a short load rises.
+const RAMP: Span = Span::from_millis(500);
+/// How long it is held beyond the time that a request may take.
+const HOLD: Span = Span::from_millis(1500);
+
+/// The short load by which a configuration is tried, of which a request takes at most `patience`: a quarter beyond where it broke, and no more
+/// than was asked for. None where nothing broke.
+pub fn trying(record: &Record, patience: Span) -> Option<Trying> {
+    let state = SearchState::replay(record)?;
+    let broke = state.first?.broke?;
+    let level = (broke.until.unwrap_or(broke.level).max(1.0) * BEYOND).ceil();
+    let level = level.min(demand::asked(&state.plan.load)).max(1.0);
+    Some(Trying::Load { level, ramp: RAMP, hold: Span(HOLD.0 + patience.0) })
+}
+
+/// The trial of a configuration that is tried by a load; none where one request is enough.
+pub fn trial(by: Trying) -> Option<TrialPlan> {
+    let Trying::Load { level, ramp, hold } = by else { return None };
+    Some(TrialPlan { purpose: Purpose::Bisect, changes: Vec::new(), limit: None, level, ramp, hold })
+}
+
+/// What to leave out next; none where nothing more is to be tried.
+pub fn next(record: &Record) -> Option<Vec<u32>> {
+    let (plan, search) = (&record.head.as_ref()?.plan, record.bisection.as_ref()?);
+    told(record, search, plan).err()
+}
+
+/// What came of it.
+pub(crate) fn finding(record: &Record) -> Option<Bisected> {
+    let (plan, search) = (&record.head.as_ref()?.plan, record.bisection.as_ref()?);
+    let outcomes = outcomes(record, search, plan);
+    let count = |wanted| outcomes.iter().filter(|(_, outcome)| *outcome == wanted).count() as u64;
+    let ended = told(record, search, plan).unwrap_or(BisectionEnd::Unfinished);
+    let named = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Heals).map(|(set, _)| *set).next_back();
+    let named =
+        named.filter(|_| !matches!(ended, BisectionEnd::Nothing | BisectionEnd::NotFailing | BisectionEnd::Untold));
+    let directive = |at: &u32| search.began.directives.get(*at as usize).cloned();
+    let named: Vec<Directive> = named.into_iter().flatten().filter_map(directive).collect();
+    Some(Bisected {
+        directives: search.began.directives.len() as u64,
+        tried: outcomes.len() as u64,
+        refused: count(Outcome::Refused),
+        altered: count(Outcome::Altered),
+        tried_by: search.began.tried_by,
+        budget: search.began.budget,
+        named,
+        ended,
+        compared: search.began.normal.iter().any(|page| page.digest.is_some()),
+    })
+}
+
+/// Each step with what came of it.
+fn outcomes<'r>(record: &'r Record, search: &'r Removals, plan: &Plan) -> Vec<(&'r [u32], Outcome)> {
+    let one = |(removal, trial): &'r (_, Option<u32>)| {
+        let removal: &'r Removal = removal;
+        let trial = trial.and_then(|number| record.trials.iter().find(|t| t.number == number));
+        (removal.removed.as_slice(), of(removal, trial, &search.began, plan))
+    };
+    search.steps.iter().map(one).collect()
+}
+
+/// How the search ended.
+///
+/// # Errors
+/// What is to be left out next, where it has not ended.
+fn told(record: &Record, search: &Removals, plan: &Plan) -> Result<BisectionEnd, Vec<u32>> {
+    let steps = outcomes(record, search, plan);
+    match steps.first() {
+        None => return Err(Vec::new()),
+        Some((_, Outcome::Fails)) => {}
+        Some((_, Outcome::Untold)) => return Ok(BisectionEnd::Untold),
+        Some(_) => return Ok(BisectionEnd::NotFailing),
+    }
+    let mut known: BTreeMap<&[u32], Outcome> = BTreeMap::new();
+    steps.iter().for_each(|(set, outcome)| {
+        known.entry(set).or_insert(*outcome);
+    });
+    let all: Vec<u32> = (0..search.began.directives.len() as u32).collect();
+    let heals = |set: &[u32]| known.get(set).map(|found| *found == Outcome::Heals).ok_or_else(|| set.to_vec());
+    let Some(named) = smallest(&all, heals)? else { return Ok(BisectionEnd::Nothing) };
+    proved(&steps, &named)
+}
+
+/// All in place once more, then without what is named once more.
+fn proved(steps: &[(&[u32], Outcome)], named: &[u32]) -> Result<BisectionEnd, Vec<u32>> {
+    let after = |from: usize, set: &[u32]| steps.iter().skip(from).position(|(one, _)| *one == set).map(|at| from + at);
+    let healed = after(0, named).unwrap_or(steps.len());
+    // With several named, those that were tried alone after it come first.
+    let Some(again) = after(healed, &[]) else { return Err(Vec::new()) };
+    let Some(last) = after(again, named) else {
+        let failed = steps[again].1 == Outcome::Fails;
+        return if failed { Err(named.to_vec()) } else { Ok(BisectionEnd::NotReproduced) };
+    };
+    let both = steps[again].1 == Outcome::Fails && steps[last].1 == Outcome::Heals;
+    Ok(if both { BisectionEnd::Proved } else { BisectionEnd::NotReproduced })
+}
+
+/// A decision, with what leaving out directives showed.
+pub(crate) fn over(decision: Decision, found: Option<&Bisected>) -> Decision {
+    match found {
+        Some(found) if found.ended == BisectionEnd::Proved && matches!(decision, Decision::Unmoved { .. }) => {
+            Decision::Bisected
+        }
+        _ => decision,
+    }
+}

@@ -1,0 +1,93 @@
+//! What came of leaving some directives out.
+
+use genkai_model::event::{Bisection, Page, Removal, Trying};
+use genkai_model::plan::Plan;
+use genkai_model::record::Trial;
+
+use crate::proof;
+use crate::tuning::judged_trial::JudgedTrial;
+
+/// What came of leaving some directives out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It answers as it should, and the objective holds.
+    Heals,
+    /// It fails.
+    Fails,
+    /// It answers something else: another status, or another content.
+    Altered,
+    /// The product does not take such a configuration, or does not start with it.
+    Refused,
+    /// It cannot be told: the load was cut off, the generator was the limit, or other programs used the machine when it failed.
+    Untold,
+}
+
+/// Of one configuration, with the load that was sent to it where one was.
+pub(super) fn of(removal: &Removal, trial: Option<&Trial>, search: &Bisection, plan: &Plan) -> Outcome {
+    if removal.refused.is_some() {
+        return Outcome::Refused;
+    }
+    let Some(page) = &removal.page else { return Outcome::Untold };
+    match (search.tried_by, is_normal(page, &search.normal)) {
+        (Trying::Request { .. }, Some(true)) => Outcome::Heals,
+        (Trying::Request { .. }, Some(false)) => Outcome::Altered,
+        (Trying::Request { .. }, None) => Outcome::Fails,
+        (Trying::Load { .. }, Some(true)) => trial.map_or(Outcome::Untold, |trial| under_load(trial, plan)),
+        (Trying::Load { .. }, _) => Outcome::Altered,
+    }
+}
+
+/// Whether an answer is one of the normal ones, or, where nobody could be asked for these, a page at all; none: it is a failure.
+pub fn is_normal(page: &Page, normal: &[Page]) -> Option<bool> {
+    let status = page.status.filter(|status| *status < 400)?;
+    let same = |one: &Page| {
+        let digests = one.digest.as_ref().zip(page.digest.as_ref());
+        one.status.is_some_and(|one| one / 100 == status / 100) && digests.is_none_or(|(a, b)| a == b)
+    };
+    Some(if normal.is_empty() { status < 300 } else { normal.iter().any(same) })
+}
+
+fn under_load(trial: &Trial, plan: &Plan) -> Outcome {
+    if !proof::is_whole(trial) {
+        return Outcome::Untold;
+    }
+    let judged = JudgedTrial::of(trial, plan);
+    match judged.broke {
+        _ if !judged.client.finding.valid => Outcome::Untold,
+        // It may have failed because of these.
+        Some(_) if judged.crowded().is_some() => Outcome::Untold,
+        Some(_) => Outcome::Fails,
+        None => Outcome::Heals,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(status: u16, digest: Option<&str>) -> Page {
+        Page { status: Some(status), digest: digest.map(str::to_owned) }
+    }
+
+    #[test]
+    fn another_page_is_no_healing() {
+        let normal = [page(200, Some("a")), page(200, Some("b"))];
+        assert_eq!(is_normal(&page(200, Some("b")), &normal), Some(true));
+        assert_eq!(is_normal(&page(200, Some("c")), &normal), Some(false), "a file instead of the backend's page");
+        assert_eq!(is_normal(&page(302, Some("a")), &normal), Some(false));
+        assert_eq!(is_normal(&page(403, None), &normal), None);
+        assert_eq!(is_normal(&Page::default(), &normal), None);
+    }
+
+    #[test]
+    fn a_content_that_varies_is_not_compared() {
+        assert_eq!(is_normal(&page(200, Some("c")), &[page(200, None)]), Some(true));
+        assert_eq!(is_normal(&page(200, None), &[page(200, Some("a"))]), Some(true));
+    }
+
+    #[test]
+    fn where_nobody_could_be_asked_a_page_is_a_page() {
+        assert_eq!(is_normal(&page(200, Some("c")), &[]), Some(true));
+        assert_eq!(is_normal(&page(301, None), &[]), Some(false));
+    }
+}

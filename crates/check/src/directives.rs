@@ -1,0 +1,163 @@
+//! A search among directives told once more, from its steps alone: which of them were left out when it held, and what that is worth.
+//!
+//! Nothing is searched here: of the steps that are there, it is the one that held with the fewest left out.
+
+use serde_json::Value as Json;
+
+use crate::broken::Judged;
+use crate::events::{Events, Line};
+use crate::expected::Expected;
+use crate::predictions::met;
+use crate::weigh;
+
+/// What came of one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    Held,
+    Failed,
+    Otherwise,
+    NotAccepted,
+    Unknown,
+}
+
+/// A search.
+pub(crate) struct Removals<'e> {
+    began: &'e Line,
+    /// What was left out, and what came of it, in order.
+    steps: Vec<(Vec<u64>, Came)>,
+}
+
+impl<'e> Removals<'e> {
+    /// The search of a record, if there is one.
+    pub(crate) fn of(events: &'e Events, judged: &[Judged<'e>]) -> Option<Removals<'e>> {
+        let began = events.of("bisection").last()?;
+        let lines: Vec<&Line> = events.of("removal").filter(|line| line.number > began.number).collect();
+        let trial = |at: usize| {
+            let until = lines.get(at + 1).map_or(usize::MAX, |next| next.number);
+            let mine = |one: &&Judged<'e>| {
+                let start = one.trial.start;
+                start.text("/purpose") == "bisect" && (lines[at].number..until).contains(&start.number)
+            };
+            judged.iter().find(mine)
+        };
+        let step = |(at, line): (usize, &&'e Line)| {
+            let removed = line.items("/removed").iter().filter_map(Json::as_u64).collect();
+            (removed, came(began, line, trial(at)))
+        };
+        let steps = lines.iter().enumerate().map(step).collect();
+        Some(Removals { began, steps })
+    }
+
+    /// Whether it proves what it names.
+    pub(crate) fn is_proved(&self) -> bool {
+        self.ended() == "proved"
+    }
+
+    /// The last step that held of those with the fewest left out.
+    fn fewest(&self) -> Option<&[u64]> {
+        let held = self.steps.iter().filter(|(_, came)| *came == Came::Held).map(|(set, _)| set.as_slice());
+        held.rev().min_by_key(|set| set.len())
+    }
+
+    fn was_tried(&self, set: &[u64]) -> bool {
+        self.steps.iter().any(|(tried, _)| tried == set)
+    }
+
+    /// Whether each of `set` was tried alone, and all of it but each.
+    fn is_exhausted(&self, set: &[u64]) -> bool {
+        set.len() < 2
+            || set.iter().all(|one| {
+                let rest: Vec<u64> = set.iter().copied().filter(|other| other != one).collect();
+                self.was_tried(&[*one]) && self.was_tried(&rest)
+            })
+    }
+
+    fn ended(&self) -> &'static str {
+        let all: Vec<u64> = (0..self.began.items("/directives").len() as u64).collect();
+        match self.steps.first() {
+            None => return "unfinished",
+            Some((_, Came::Failed)) => {}
+            Some((_, Came::Unknown)) => return "untold",
+            Some(_) => return "not_failing",
+        }
+        let Some(set) = self.fewest() else {
+            let done = all.is_empty() || self.was_tried(&all) && self.is_exhausted(&all);
+            return if done { "nothing" } else { "unfinished" };
+        };
+        let at = |from: usize, wanted: &[u64]| (from..self.steps.len()).find(|at| self.steps[*at].0 == wanted);
+        let healed = at(0, set).unwrap_or(self.steps.len());
+        let Some(again) = at(healed, &[]).filter(|_| self.is_exhausted(set)) else { return "unfinished" };
+        if self.steps[again].1 != Came::Failed {
+            return "not_reproduced";
+        }
+        match at(again, set).map(|last| self.steps[last].1) {
+            None => "unfinished",
+            Some(Came::Held) => "proved",
+            Some(_) => "not_reproduced",
+        }
+    }
+
+    /// What the verdict must say of it.
+    pub(crate) fn expect(&self, expected: &mut Expected) {
+        let (ended, line) = (self.ended(), Some(self.began.number));
+        let why = "the steps of the search, one by one";
+        expected.word("/bisection/ended", ended, why, line);
+        let named =
+            self.fewest().filter(|_| !matches!(ended, "nothing" | "not_failing" | "untold")).unwrap_or_default();
+        let directives = self.began.items("/directives");
+        let named: Vec<Json> = named.iter().filter_map(|at| directives.get(*at as usize).cloned()).collect();
+        expected.same("/bisection/named", &named.into(), "the fewest without which it held", line);
+        let compared = self.began.items("/normal").iter().any(|page| page.get("digest").is_some());
+        expected.word("/bisection/compared", compared, why, line);
+        for name in ["budget", "tried_by"] {
+            let told = self.began.json.get(name).cloned().unwrap_or_default();
+            expected.same(&format!("/bisection/{name}"), &told, "as it began", line);
+        }
+        let count = |wanted: Came| self.steps.iter().filter(|(_, came)| *came == wanted).count() as f64;
+        let figures = [
+            ("directives", directives.len() as f64),
+            ("tried", self.steps.len() as f64),
+            ("refused", count(Came::NotAccepted)),
+            ("altered", count(Came::Otherwise)),
+        ];
+        for (name, value) in figures {
+            expected.is(format!("/bisection/{name}"), value, line);
+        }
+    }
+}
+
+/// What came of a step: by what the product said, what it answered, and what became of the load that was sent to it.
+fn came(began: &Line, step: &Line, trial: Option<&Judged<'_>>) -> Came {
+    if step.json.get("refused").is_some() {
+        return Came::NotAccepted;
+    }
+    let Some(page) = step.json.get("page") else { return Came::Unknown };
+    let by_request = began.text("/tried_by/by") == "request";
+    let status = page.get("status").and_then(Json::as_u64).unwrap_or(999);
+    let normal = began.items("/normal");
+    let as_normal = |one: &Json| {
+        let both = one.get("digest").zip(page.get("digest"));
+        one.get("status").and_then(Json::as_u64).map(|one| one / 100) == Some(status / 100)
+            && both.is_none_or(|(one, other)| one == other)
+    };
+    let is_normal = match normal {
+        _ if status >= 400 => false,
+        [] => status < 300,
+        all => all.iter().any(as_normal),
+    };
+    match (is_normal, by_request) {
+        (true, true) => Came::Held,
+        (true, false) => trial.map_or(Came::Unknown, under_load),
+        (false, true) if status >= 400 => Came::Failed,
+        (false, _) => Came::Otherwise,
+    }
+}
+
+fn under_load(trial: &Judged<'_>) -> Came {
+    match trial.onset {
+        _ if !trial.is_whole() || !trial.generator.is_valid() => Came::Unknown,
+        Some(_) if weigh::is_crowded(trial, &met(trial)) => Came::Unknown,
+        Some(_) => Came::Failed,
+        None => Came::Held,
+    }
+}

@@ -1,0 +1,128 @@
+//! Directives of which genkai has no rule, among more than a hundred that do no harm: they are found by leaving directives out. What must be
+//! named is what stands on the line.
+
+use super::Case;
+
+/// A few users before a backend that is fast, and a bound that it keeps by far.
+const FLAGS: &str = "--users 20 --spawn-rate 20 --backend embedded --backend-time 10ms";
+const BOUND: &str = "errors < 0.1%, p99 < 800ms";
+
+/// So many lines of one kind, `{}` their number.
+fn filler(many: usize, line: &str) -> String {
+    (0..many).map(|n| line.replace("{}", &n.to_string())).collect::<Vec<_>>().join("\n")
+}
+
+fn case(product: &'static str, name: &str, config: String, lines: &[&'static str]) -> Case {
+    let why = if lines.len() > 1 { "without any one of them it holds" } else { "" };
+    let fault = format!("`{}` among a hundred others", lines[0]);
+    Case::of(product, format!("bisect-{product}-{name}"), fault)
+        .flags(FLAGS)
+        .objective(BOUND)
+        .config(config)
+        .either(lines, why)
+        .off("it is found without a formula")
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    nginx().into_iter().chain(haproxy()).chain(apache()).collect()
+}
+
+/// nginx with these lines in `http` and in its location, and another location.
+fn of_nginx(name: &str, (http, location, other): (&str, &str, &str), lines: &[&'static str]) -> Case {
+    let config = format!(
+        "load_module modules/ndk_http_module.so;\nload_module modules/ngx_http_lua_module.so;\nworker_processes 1;\nevents {{ \
+         worker_connections 1024; }}\nhttp {{\n{http}\n{}\nserver {{\nlisten 8080;\n{}\nlocation / {{\n{}\n{location}\n{}\nproxy_pass \
+         http://127.0.0.1:9;\n}}\n{other}\n}}\n}}\n",
+        filler(15, "proxy_hide_header X-Hidden-{};"),
+        filler(25, "set $harmless_{} {};"),
+        filler(35, "add_header X-Before-{} {};"),
+        filler(35, "add_header X-After-{} {};")
+    );
+    case("nginx", name, config, lines)
+}
+
+fn nginx() -> Vec<Case> {
+    let within = |name: &str, line: &'static str| of_nginx(name, ("", line, ""), &[line]);
+    let map = "map $arg_fast $pace { default 4k; yes 0; }";
+    let geo = "geo $pace { default 0; 127.0.0.0/8 4k; }";
+    let asked = "location = /allowed { internal; content_by_lua_block { ngx.sleep(2) ngx.exit(200) } }";
+    vec![
+        within("lua-exit", "access_by_lua_block { ngx.exit(503) }"),
+        within("lua-sleep", "access_by_lua_block { ngx.sleep(2) }"),
+        within("lua-rewrite", "rewrite_by_lua_block { ngx.exit(429) }"),
+        within("lua-header", "header_filter_by_lua_block { ngx.status = 502 }"),
+        within("limit-rate", "limit_rate 4k;"),
+        within("limit-rate-variable", "set $limit_rate 4k;"),
+        within("proxy-limit-rate", "proxy_limit_rate 4k;"),
+        within("proxy-bind", "proxy_bind 192.0.2.1;"),
+        of_nginx("limit-rate-map", (map, "limit_rate_after 1k;\nlimit_rate $pace;", ""), &["limit_rate $pace;"]),
+        of_nginx("limit-rate-geo", (geo, "limit_rate $pace;", ""), &["limit_rate $pace;"]),
+        of_nginx("auth-request-slow", ("", "auth_request /allowed;", asked), &["auth_request /allowed;", asked]),
+    ]
+}
+
+/// HAProxy with these lines in `global`, its frontend and its backend.
+fn of_haproxy(name: &str, (global, front, back): (&str, &str, &str), lines: &[&'static str]) -> Case {
+    let config = format!(
+        "global\n{global}\ndefaults\nmode http\ntimeout connect 1s\ntimeout client 20s\ntimeout server 20s\nfrontend f\nbind \
+         :80\n{}\n{front}\n{}\ndefault_backend b\nbackend b\n{}\n{back}\nserver s 127.0.0.1:9\n",
+        filler(35, "http-request set-var(txn.before{}) str(x)"),
+        filler(35, "http-request set-var(txn.after{}) str(x)"),
+        filler(35, "http-response set-header X-Harmless-{} x")
+    );
+    case("haproxy", name, config, lines)
+}
+
+fn haproxy() -> Vec<Case> {
+    let (load, wait) =
+        ("lua-load {dir}/slow.lua", "tcp-request inspect-delay 2s\ntcp-request content accept if WAIT_END");
+    let slow = "core.register_action('slow', { 'http-req' }, function(txn) core.msleep(2000) end)\n";
+    let late = "core.register_action('late', { 'http-res' }, function(txn) core.msleep(2000) end)\n";
+    vec![
+        of_haproxy("lua-sleep", (load, "http-request lua.slow", ""), &["http-request lua.slow"])
+            .beside("slow.lua", slow),
+        of_haproxy("set-status", ("", "", "http-response set-status 503"), &["http-response set-status 503"]),
+        of_haproxy("lua-answer", (load, "", "http-response lua.late"), &["http-response lua.late"])
+            .beside("slow.lua", late),
+        of_haproxy(
+            "inspect-delay",
+            ("", wait, ""),
+            &["tcp-request inspect-delay 2s", "tcp-request content accept if WAIT_END"],
+        )
+        // It waits once for each connection.
+        .flags("--new-connections"),
+    ]
+}
+
+/// Apache with these modules and lines.
+fn of_apache(name: &str, modules: &[&str], within: &str, lines: &[&'static str]) -> Case {
+    let always = ["mpm_event", "authz_core", "proxy", "proxy_http", "headers", "env"];
+    let load = |name: &&str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so");
+    let load: Vec<String> = always.iter().chain(modules).map(load).collect();
+    let config = format!(
+        "{}\nUser www-data\nGroup www-data\nListen 80\n{}\n{within}\n{}\nProxyPass / http://127.0.0.1:9/\n",
+        load.join("\n"),
+        filler(55, "Header set X-Before-{} x"),
+        filler(50, "SetEnv AFTER_{} x")
+    );
+    case("apache", name, config, lines)
+}
+
+fn apache() -> Vec<Case> {
+    let rate = ["SetOutputFilter RATE_LIMIT", "SetEnv rate-limit 4"];
+    let slow = ["ExtFilterDefine slow cmd=\"/bin/sh -c 'sleep 2; cat'\"", "SetOutputFilter slow"];
+    let hook = "LuaHookFixups {dir}/slow.lua slow";
+    let lua = "function slow(r)\n  os.execute('sleep 2')\n  return apache2.DECLINED\nend\n";
+    vec![
+        of_apache("rate-limit", &["ratelimit"], &rate.join("\n"), &rate),
+        of_apache("ext-filter", &["ext_filter"], &slow.join("\n"), &slow),
+        of_apache("proxy-block", &[], "ProxyBlock 127.0.0.1", &["ProxyBlock 127.0.0.1"]),
+        of_apache(
+            "allow-methods",
+            &["allowmethods"],
+            "<Location />\nAllowMethods POST\n</Location>",
+            &["AllowMethods POST"],
+        ),
+        of_apache("lua", &["lua"], hook, &[hook]).beside("slow.lua", lua),
+    ]
+}

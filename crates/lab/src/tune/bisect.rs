@@ -1,0 +1,204 @@
+//! Leaves directives out of the private copy, some at a time, until it is known which of them make it fail.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use genkai_analysis::bisection;
+use genkai_analysis::tuning::TrialPlan;
+use genkai_analysis::verdict::{Open, leaves_open};
+use genkai_engine::{Asked, ask_page};
+use genkai_model::event::{Bisection, EndReason, Page, Removal, ServerState, Trying, What};
+use genkai_model::load::{Load, Protocol};
+use genkai_model::objective::{Condition, Objective};
+use genkai_model::transport::Transport;
+use genkai_model::units::Span;
+use genkai_targets::product::{Prepared, Running};
+
+use super::Run;
+use crate::error::LabError;
+use crate::trial;
+
+/// How long an answer is waited for at first.
+const WITHIN: Duration = Duration::from_secs(5);
+/// How long it is waited for later: so many times as long as it took what stands behind, and no less than this.
+const PATIENCE: (u32, Duration) = (4, Duration::from_secs(2));
+/// What a step takes beside its load, at least: a check, a start, an end.
+const AROUND: Duration = Duration::from_secs(1);
+
+/// Identity of the note that says why nothing was left out.
+const NOTE: &str = "not-bisected";
+
+/// What is known before the first step.
+struct Begun {
+    search: Bisection,
+    /// How long an answer is waited for.
+    patience: Duration,
+}
+
+impl Run<'_, '_, '_> {
+    /// Where nothing is named: finds the directives without which it does not fail, as far as the time for it goes.
+    ///
+    /// # Errors
+    /// When the record cannot be written, or the configuration as it is does not start any more.
+    pub(super) fn bisect(&mut self) -> Result<(), LabError> {
+        let open = leaves_open(self.recorder.record()).filter(|_| !self.job.interrupt.is_stopped());
+        let Some(open) = open else { return Ok(()) };
+        if let Some(why) = self.in_the_way() {
+            return self.recorder.note(None, NOTE, format!("no directives were left out to find the cause: {why}"));
+        }
+        let (began, budget) = (Instant::now(), self.job.plan.procedure.bisect);
+        let Some(Begun { search, patience }) = self.look(budget)? else { return Ok(()) };
+        let by = search.tried_by;
+        if open == Open::ToRequests && matches!(by, Trying::Load { .. }) {
+            return Ok(());
+        }
+        self.recorder.now(None, What::Bisection(Box::new(search.clone())))?;
+        let mut longest =
+            AROUND + bisection::trial(by).map_or(patience, |what| what.ramp.duration() + what.hold.duration());
+        while let Some(removed) = bisection::next(self.recorder.record()) {
+            let step = Instant::now();
+            if self.job.interrupt.is_stopped() || began.elapsed() + longest > budget.duration() {
+                break;
+            }
+            if self.leave_out(&removed, &search, patience)? == EndReason::Interrupted {
+                break;
+            }
+            longest = longest.max(step.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Why this load or this configuration allows no such search.
+    fn in_the_way(&self) -> Option<String> {
+        let load = &self.job.plan.load;
+        if !["GET", "HEAD"].contains(&load.request.method.as_str()) || load.scenario.is_some() {
+            return Some("only GET and HEAD can be asked one by one, to see that the answer stays the same".to_owned());
+        }
+        if matches!(load.protocol, Protocol::WebSocket(_)) || !load.stages.is_empty() {
+            return Some("that is done under plain loads of one request only".to_owned());
+        }
+        let none = self.system.baseline().removable().is_empty();
+        none.then(|| {
+            format!("genkai knows none of this configuration of {} that it may leave out", self.job.plan.system.product)
+        })
+    }
+
+    /// What is asked before the first step: the backend, and the product with all directives in place. None where no load can be told.
+    fn look(&mut self, budget: Span) -> Result<Option<Begun>, LabError> {
+        let plain = self.job.plan.load.transport.clone();
+        let behind = self.system.backend.alone().and_then(|address| self.page(address, plain));
+        let behind = behind.filter(|(page, _)| is_page(page));
+        let product = self.system.without(&[], self.folder)?;
+        let cpus = self.system.cpus().map(<[usize]>::to_vec);
+        let server = product.start(cpus.as_deref())?;
+        let through = self.page(server.address(), product.transport()).filter(|(page, _)| is_page(page));
+        server.stop();
+        let alone = behind.as_ref().map_or(Duration::ZERO, |(_, took)| *took);
+        let patience = (alone * PATIENCE.0).clamp(PATIENCE.1, WITHIN);
+        let (tried_by, patience) = match &through {
+            None => (Some(Trying::Request { within: Span::from(patience) }), patience),
+            Some((_, took)) => {
+                match allowed(&self.job.plan.objective).filter(|most| most < took && alone * 2 < *most) {
+                    Some(most) => (Some(Trying::Request { within: Span::from(most) }), most),
+                    None => {
+                        let patience = patience.max(*took * 3 / 2);
+                        (bisection::trying(self.recorder.record(), Span::from(patience)), patience)
+                    }
+                }
+            }
+        };
+        let normal = behind.into_iter().chain(through).map(|(page, _)| page).collect();
+        let directives = self.system.baseline().removable();
+        let begun = |tried_by| Begun { search: Bisection { budget, directives, tried_by, normal }, patience };
+        Ok(tried_by.map(begun))
+    }
+
+    /// The load's request, made twice, with the lesser of the times that it took: a content that differs is not compared. None where it cannot be
+    /// asked.
+    fn page(&self, address: SocketAddr, transport: Transport) -> Option<(Page, Duration)> {
+        let (first, took) = self.once(address, transport.clone(), WITHIN)?;
+        if !is_page(&first) {
+            return Some((first, took));
+        }
+        let (second, again) = self.once(address, transport, WITHIN)?;
+        let digest = first.digest.filter(|digest| second.digest.as_ref() == Some(digest));
+        Some((Page { digest, ..first }, took.min(again)))
+    }
+
+    fn once(&self, address: SocketAddr, transport: Transport, within: Duration) -> Option<(Page, Duration)> {
+        let load = Load { transport, addresses: vec![address], ..self.job.plan.load.clone() };
+        let begun = Instant::now();
+        let (asked, digest) = ask_page(&load, address, within)?;
+        let status = if let Asked::Answered { status, .. } = asked { Some(status) } else { None };
+        Some((Page { status, digest }, begun.elapsed()))
+    }
+
+    /// One step: a copy without these, checked and started; one request; a short load where the answer is as it should be and that is how it
+    /// is tried.
+    fn leave_out(&mut self, removed: &[u32], search: &Bisection, patience: Duration) -> Result<EndReason, LabError> {
+        let cpus = self.system.cpus().map(<[usize]>::to_vec);
+        let started = self.system.without(removed, self.folder).and_then(|product| {
+            let server = product.start(cpus.as_deref())?;
+            Ok((product, server))
+        });
+        let step = |refused, page| What::Removal(Box::new(Removal { removed: removed.to_vec(), refused, page }));
+        let (product, mut server) = match started {
+            Ok(started) => started,
+            Err(e) if removed.is_empty() => return Err(e),
+            Err(e) => {
+                self.recorder.now(None, step(Some(said(&e)), None))?;
+                return Ok(EndReason::Completed);
+            }
+        };
+        self.state(ServerState::Ready, Some(server.address().to_string()))?;
+        let ask =
+            || self.once(server.address(), product.transport(), patience).map(|(page, _)| page).unwrap_or_default();
+        // What is late once may be late by chance.
+        let page = Some(ask()).filter(|page| page.status.is_some()).unwrap_or_else(ask);
+        let normal = bisection::is_normal(&page, &search.normal) == Some(true);
+        self.recorder.now(None, step(None, Some(page)))?;
+        let ended = match bisection::trial(search.tried_by).filter(|_| normal) {
+            Some(what) => self.shortly(&what, &*product, &mut *server, patience),
+            None => Ok(EndReason::Completed),
+        };
+        server.stop();
+        self.state(ServerState::Stopped, None)?;
+        ended
+    }
+
+    fn shortly(
+        &mut self,
+        what: &TrialPlan,
+        product: &dyn Prepared,
+        server: &mut dyn Running,
+        patience: Duration,
+    ) -> Result<EndReason, LabError> {
+        if !self.drained()? {
+            return Ok(EndReason::Interrupted);
+        }
+        let load = Load { transport: product.transport(), ..trial::shape(&self.job.plan.load, what) };
+        let timeout = load.timeout.min(Span::from(patience));
+        self.sent(what, server, Load { timeout, ..load })
+    }
+}
+
+/// The shortest time that an objective allows a request.
+fn allowed(objective: &Objective) -> Option<Duration> {
+    let bounds = objective.0.iter().filter_map(|condition| match condition {
+        Condition::LatencyBelow(_, bound) => Some(bound.at.duration()),
+        _ => None,
+    });
+    bounds.min()
+}
+
+/// Whether it is a page, and no failure.
+fn is_page(page: &Page) -> bool {
+    page.status.is_some_and(|status| status < 400)
+}
+
+/// What is said against a configuration, on one line.
+fn said(error: &LabError) -> String {
+    let text = error.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    genkai_targets::files::masked(&lines.join(" ")).chars().take(300).collect()
+}

@@ -1,0 +1,104 @@
+//! What leaving out directives showed, in words.
+
+use genkai_model::event::{Directive, Trying};
+use genkai_model::finding::{Bisected, BisectionEnd, Verdict};
+use genkai_model::limit::Origin;
+
+use crate::context::Context;
+use crate::{clean, figure};
+
+/// Most directives of a set that is not the smallest that are listed.
+const LISTED: usize = 12;
+
+/// The answer where the directives are proved.
+pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
+    let Some(found) = &v.bisection else { return "Yes: directives of the configuration make it fail.".to_owned() };
+    let named = each(&found.named);
+    match found.named.as_slice() {
+        [_] => format!("Yes: change {named}: without it {}; with it {}.", holds(context, found), fails(context, found)),
+        _ => format!(
+            "Yes: change these {} directives: {named}: without them {}; with them {}.",
+            found.named.len(),
+            holds(context, found),
+            fails(context, found)
+        ),
+    }
+}
+
+fn holds(context: Context<'_>, found: &Bisected) -> String {
+    match found.tried_by {
+        Trying::Request { within } => format!("a request is answered as it should be within {within}"),
+        Trying::Load { level, hold, .. } => {
+            format!("`{}` held at {} for {hold}", clean::line(&context.objective()), context.level(level))
+        }
+    }
+}
+
+fn fails(context: Context<'_>, found: &Bisected) -> String {
+    match found.tried_by {
+        Trying::Request { .. } => "it is not".to_owned(),
+        Trying::Load { level, .. } => format!("it fails at {}", context.level(level)),
+    }
+}
+
+/// What was tried, and what it is worth; nothing where none were left out.
+pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
+    let found = v.bisection.as_ref()?;
+    let tried = figure::plural(found.tried, "configuration", "configurations");
+    let of = figure::plural(found.directives, "directive", "directives");
+    let without = [(found.refused, "not accepted"), (found.altered, "answered otherwise")];
+    let apart: Vec<String> = without
+        .iter()
+        .filter(|(many, _)| *many > 0)
+        .map(|(many, what)| format!("{} {what}", figure::count(*many)))
+        .collect();
+    let apart = if apart.is_empty() { String::new() } else { format!(" ({})", apart.join(", ")) };
+    let by = match found.tried_by {
+        Trying::Request { within } => format!("by one request each, to be answered within {within}"),
+        Trying::Load { level, hold, .. } => format!("by {} for {hold} each", context.level(level)),
+    };
+    let compared = if found.compared { "" } else { "; the content of answers was not compared, only their status" };
+    Some(format!(
+        "Of {of} in force, some were left out of the private copy at a time: {tried} tried{apart}, {by}; at most {} in all{compared}. {}",
+        found.budget,
+        worth(found)
+    ))
+}
+
+/// What the search came to.
+fn worth(found: &Bisected) -> String {
+    match found.ended {
+        BisectionEnd::Proved => {
+            "Without what is named it held, with all in place it failed again, and without it it held again.".to_owned()
+        }
+        BisectionEnd::NotFailing => "With all of them in place it did not fail when it was tried so, so nothing can be told.".to_owned(),
+        BisectionEnd::Untold => "With all of them in place it could not be told whether it fails: the generator or other programs were in the way.".to_owned(),
+        BisectionEnd::NotReproduced => format!(
+            "Once it held without {}, but that did not come again: nothing is proved.",
+            each(&found.named)
+        ),
+        BisectionEnd::Nothing => "None of the sets that were left out made it hold: the cause is likely none of these directives, but what stands \
+                                  behind, the network, this machine, or what cannot be left out."
+            .to_owned(),
+        BisectionEnd::Unfinished if found.named.is_empty() => {
+            "It ended (its time was over, or the run was stopped) before any set was found without which it holds.".to_owned()
+        }
+        BisectionEnd::Unfinished => {
+            let one = if found.named.len() == 1 { "once it held without this one" } else { "once it held without these" };
+            format!("It ended (its time was over, or the run was stopped) before it was proved; {one}: {}.", each(&found.named))
+        }
+    }
+}
+
+/// Directives with their places.
+fn each(all: &[Directive]) -> String {
+    let one = |directive: &Directive| match &directive.origin {
+        Origin::File { path, line } => {
+            format!("`{}` ({}:{line})", clean::line(&directive.text), clean::line(&path.display().to_string()))
+        }
+        _ => format!("`{}`", clean::line(&directive.text)),
+    };
+    let listed: Vec<String> = all.iter().take(LISTED).map(one).collect();
+    let more = all.len().saturating_sub(LISTED);
+    if more > 0 { format!("{} and {more} more", listed.join(", ")) } else { listed.join(", ") }
+}

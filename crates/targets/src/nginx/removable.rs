@@ -1,0 +1,107 @@
+//! Directives in force for a request that may be left out: those of the blocks on its way (main, `http`, `server`, each `location` that it may
+//! come to, the `upstream` it is passed to), but for what makes it a server before this backend.
+
+use super::config::{Config, Found, Target};
+use crate::files::{Removable, Requests, removable};
+
+/// Directives that stay: where it listens and for whom, what it passes requests to, files that it serves, processes, logs.
+const KEPT: [&str; 40] = [
+    "access_log",
+    "alias",
+    "daemon",
+    "error_log",
+    "events",
+    "fastcgi_param",
+    "fastcgi_pass",
+    "grpc_pass",
+    "http",
+    "include",
+    "listen",
+    "load_module",
+    "location",
+    "lock_file",
+    "log_format",
+    "mail",
+    "master_process",
+    "memcached_pass",
+    "pid",
+    "proxy_pass",
+    "proxy_http_version",
+    "resolver",
+    "root",
+    "scgi_param",
+    "scgi_pass",
+    "server",
+    "server_name",
+    "ssl_certificate",
+    "ssl_certificate_key",
+    "stream",
+    "stub_status",
+    "types",
+    "upstream",
+    "user",
+    "uwsgi_param",
+    "uwsgi_pass",
+    "worker_connections",
+    "worker_cpu_affinity",
+    "worker_processes",
+    "worker_rlimit_nofile",
+];
+
+/// The directives that may be left out for these requests, in the order in which they are written.
+pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
+    let Some(route) = config.route_of(requests) else { return Vec::new() };
+    let mut blocks: Vec<Found<'_>> = route.server.parent().into_iter().chain([route.server.clone()]).collect();
+    for way in &route.ways {
+        let stages = way.looked.iter().flat_map(|stage| &stage.chain);
+        blocks.extend(way.entry.iter().chain(stages).chain(&way.handler).cloned());
+        if let Some(Target::Upstream(name)) = way.pass().map(|pass| pass.target) {
+            let named = |found: &Found<'_>| found.arg(0).as_deref() == Some(name.as_str());
+            blocks.extend(config.find(&["http"], "upstream").into_iter().filter(named));
+        }
+    }
+    let inside = blocks.iter().filter(|block| !block.directive.is("if")).flat_map(Found::inside);
+    let found =
+        config.top().into_iter().chain(inside).filter(|found| !KEPT.iter().any(|name| found.directive.is(name)));
+    let mut all = removable::once(
+        found.map(|found| Removable::of(found.file, config.file(found.file), &found.directive.span, &found.written())),
+    );
+    all.sort_by_key(|one| (one.file, one.line));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const TEXT: &str = "user www-data;\nevents { worker_connections 9; }\nhttp {\n  sendfile on;\n  map $uri $slow { / 1; }\n  server {\n    listen \
+                        80;\n    limit_rate 1k;\n    location / {\n      if ($arg_x) { return 403; }\n      proxy_pass http://127.0.0.1:1;\n      \
+                        sub_filter a b;\n    }\n    location /other { expires 1d; }\n  }\n  server { listen 80; server_name b; etag off; }\n}\n";
+
+    #[test]
+    fn what_is_on_the_way_may_be_left_out() {
+        let config = Config::of_text(Path::new("/c"), TEXT.as_bytes().to_vec(), Path::new("/")).unwrap();
+        let all = all(&config, &Requests::to("a", "/"));
+        let told: Vec<(usize, &str)> = all.iter().map(|one| (one.line, one.written.as_str())).collect();
+        let expected = [
+            (4, "sendfile on"),
+            (5, "map $uri $slow"),
+            (8, "limit_rate 1k"),
+            (10, "if ($arg_x)"),
+            (12, "sub_filter a b"),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_is_left_out_is_gone_and_lines_keep_their_numbers() {
+        let config = Config::of_text(Path::new("/c"), TEXT.as_bytes().to_vec(), Path::new("/")).unwrap();
+        let requests = Requests::to("a", "/");
+        let edits: Vec<_> = all(&config, &requests).into_iter().take(4).map(|one| one.edit).collect();
+        let left = config.apply(&edits).unwrap();
+        let told: Vec<(usize, String)> = all(&left, &requests).into_iter().map(|one| (one.line, one.written)).collect();
+        assert_eq!(told, [(12, "sub_filter a b".to_owned())]);
+    }
+}
