@@ -75,7 +75,9 @@ impl<'e> Search<'_, 'e> {
             End::Invalid if invalid => json!({ "decided": "invalid" }),
             End::Holds if over == Over::Unjudged => json!({ "decided": "unfinished" }),
             End::Holds if over == Over::Fails => json!({ "decided": "unmoved", "by": { "stop": "unknown" } }),
-            End::Holds if !self.is_load() && self.first.is_some_and(is_unanswered) => json!({ "decided": "unanswered" }),
+            End::Holds if !self.is_load() && self.first.is_some_and(is_unanswered) => {
+                json!({ "decided": "unanswered" })
+            }
             End::Holds => json!({ "decided": "holds" }),
             End::Prove => json!({ "decided": "carried", "pairs": pairing() }),
             _ if self.is_moved() => json!({ "decided": "moved", "then": self.stop() }),

@@ -70,7 +70,7 @@ fn a_pool_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();
     let _fpm = pool(dir.path(), &["php-fpm8.2"], FOUR);
-    let run = told(&mut tune(dir.path()));
+    let run = told(&tune(dir.path()));
     // What lifting it once leaves is the machine's affair; where the first break is and what was changed follows from the files.
     let verdict = run.verdict();
     let cause = verdict.causes.first().unwrap_or_else(|| panic!("no cause\n{}", run.story()));

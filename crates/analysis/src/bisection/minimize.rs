@@ -145,7 +145,7 @@ mod tests {
 
         /// Whatever the oracle says, what is named is enough, and no element of it could be spared.
         #[test]
-        fn what_is_named_is_enough_and_nothing_of_it_can_be_spared(all in 1_u32..40, seed in any::<u64>()) {
+        fn what_is_named_is_enough_and_nothing_of_it_can_be_spared(all in 1_u32..40, seed in proptest::num::u64::ANY) {
             use std::hash::{DefaultHasher, Hash, Hasher};
             let says = |set: &[u32]| {
                 let mut hasher = DefaultHasher::new();

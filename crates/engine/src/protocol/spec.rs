@@ -116,7 +116,7 @@ impl LoadSpec {
             ClientKind::Flows(plan) => {
                 let users = flow::Users::new(core, plan, &share);
                 match self.live {
-                    Some(live) => users.follow(live),
+                    Some(live) => flow::follow(users, live),
                     None => start(core, share.pacer.clone(), users),
                 }
             }

@@ -15,7 +15,7 @@ use crate::cli::Load;
 use crate::view::{self, View};
 use crate::{Failure, interrupt, study};
 
-/// The port of a Locust master (`--master-bind-port`).
+/// The port of a Locust master that was told no other.
 const PORT: u16 = 5557;
 /// A test that nobody ends ends then.
 const LONGEST: Span = Span::from_secs(24 * 3600);

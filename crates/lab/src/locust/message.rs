@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use rmpv::Value;
 use serde::{Deserialize, Serialize};
 
+use super::users::Users;
+
 /// What a worker says to its master.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Told {
@@ -38,13 +40,6 @@ pub(super) struct Health {
     pub(super) current_memory_usage: u64,
 }
 
-/// Users of each class, by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Users {
-    pub(super) user_classes_count: BTreeMap<String, u32>,
-    pub(super) user_count: u64,
-}
-
 /// What a worker hears.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Heard {
@@ -74,13 +69,6 @@ pub(super) struct Spawn {
     /// The address of the system under test, if the master names one.
     #[serde(default)]
     pub(super) host: Option<String>,
-}
-
-impl Users {
-    pub(super) fn of(classes: &BTreeMap<String, u32>) -> Users {
-        let user_count = classes.values().copied().map(u64::from).sum();
-        Users { user_classes_count: classes.clone(), user_count }
-    }
 }
 
 impl Told {

@@ -6,6 +6,7 @@ mod link;
 mod message;
 mod state;
 mod statistics;
+mod users;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver};
@@ -24,9 +25,10 @@ use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
 use crate::{headroom, reach, redact, system};
 use link::{Event, Link};
-use message::{Heard, Spawn, Told, Users};
+use message::{Heard, Spawn, Told};
 use state::State;
 use statistics::Sums;
+use users::Users;
 
 /// Longest wait for anything before the interrupt is looked at again.
 const POLL: Duration = Duration::from_millis(20);

@@ -11,7 +11,7 @@ use genkai_model::scenario::{Flow, Scenario, Step};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::message::Users;
+use super::users::Users;
 
 /// What Locust calls the sum of all.
 const ALL: &str = "Aggregated";

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use genkai_model::transport::Transport;
 use tempfile::NamedTempFile;
 
 use super::certificate::{Certificate, stand_in};
+use super::startup::Startup;
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, CopyOptions, Move, Requests};
@@ -134,19 +134,6 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
 
 /// A server binds sockets and answers; anything near this long is a fault.
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(10);
-
-/// How a product is started ([`Variant::launch`]). Its first process stays in the foreground, so that the guard's child is the one that serves.
-#[derive(Debug)]
-pub struct Startup {
-    /// What is run.
-    pub command: Command,
-    /// Listener that the load goes to.
-    pub address: SocketAddr,
-    /// Where what it prints goes.
-    pub output: PathBuf,
-    /// Its log of errors, which may be the same.
-    pub log: PathBuf,
-}
 
 /// What all variants of a deployment share.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ pub mod looks;
 mod own;
 mod program;
 mod served;
+mod startup;
 mod twin;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use genkai_model::transport::Transport;
 
 pub use certificate::Certificate;
 pub(crate) use deployment::READY_WITHIN;
-pub use deployment::{Conditions, Deployment, Product, Startup, Variant};
+pub use deployment::{Conditions, Deployment, Product, Variant};
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role};
 pub use own::OwnAnswer;
 pub(crate) use own::{carries, followed, head, on_line};
@@ -35,6 +36,7 @@ pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
 pub(crate) use served::behind;
 pub use served::{Cost, Served, ServesFn};
+pub use startup::Startup;
 pub use twin::{Twin, TwinFn};
 
 use crate::error::TargetError;

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`plan`] (a scenario made ready: names to positions, expressions compiled), [`value`] (variables and
 //! templates), [`user`] (one virtual user going through steps), [`http`] and [`websocket`] (its steps over the connections and
-//! sessions of any other load), [`seats`] (users who come and go as somebody says), [`answer`] (captures and checks), [`cookies`].
+//! sessions of any other load), [`seats`] and [`attend`] (users who come and go as somebody says), [`answer`] (captures and checks), [`cookies`].
 //!
 //! What is measured: a step is planned when its user came to it (the end of the step before, and of pauses); the first, when its
 //! run was planned. Requests, openings of WebSockets and messages that are waited for count as requests of the load; a message
@@ -14,6 +14,7 @@
 //! [`FAILURE_PACE`](genkai_model::load::FAILURE_PACE) after the run began.
 
 mod answer;
+mod attend;
 mod cookies;
 mod http;
 mod plan;
@@ -22,5 +23,6 @@ mod user;
 mod value;
 mod websocket;
 
+pub(crate) use attend::follow;
 pub(crate) use plan::Plan;
 pub(crate) use user::Users;

@@ -4,17 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::user::Users;
-use crate::clock::Moment;
-use crate::live_users::{LiveUsers, Wish};
-use crate::protocol::core::Core;
-use crate::transport::reactor::yield_now;
-
-/// How often a thread looks whether other users are wanted.
-const LOOK: Moment = 20_000_000;
-
-/// Most users who start in a row: those who are there still get their turn.
-const ROW: usize = 64;
+use crate::live_users::Wish;
 
 /// The seats of one thread, for each flow.
 pub(super) struct Seats {
@@ -45,7 +35,7 @@ impl Seats {
     }
 
     /// Takes up a wish; flows that it does not name are not wanted.
-    fn wish(&self, wish: &Wish) {
+    pub(super) fn wish(&self, wish: &Wish) {
         for (n, row) in self.flows.iter().enumerate() {
             row.wanted.set(wish.users.get(n).copied().unwrap_or(0));
         }
@@ -79,37 +69,6 @@ impl Drop for Seat {
         let (thread, threads) = self.seats.place;
         let at = ((self.number - thread) / threads) as usize;
         self.seats.flows[self.flow].taken.borrow_mut()[at] = false;
-    }
-}
-
-/// Starts users of `users` as `live` wants them, until the load is over.
-pub(super) async fn attend(core: Rc<Core>, users: Rc<Users>, seats: Rc<Seats>, live: LiveUsers) {
-    let (mut known, mut coming, mut number) = (0, Vec::<Wish>::new(), 0);
-    let mut since = 0;
-    while !core.is_ending() {
-        let more = live.after(known);
-        known += more.len();
-        coming.extend(more);
-        let now = core.clock.now();
-        let due = coming.iter().take_while(|wish| wish.at <= now).count();
-        for wish in coming.drain(..due) {
-            since = wish.at;
-            seats.wish(&wish);
-        }
-        let mut started = 0;
-        while let Some(seat) = seats.free() {
-            users.seat(number, seat, since);
-            number += 1;
-            started += 1;
-            if started % ROW == 0 {
-                yield_now().await;
-            }
-        }
-        let now = core.clock.now();
-        // Who comes later takes the place of one who had not left yet.
-        since = now.max(since);
-        let next = coming.first().map_or(now + LOOK, |wish| wish.at.min(now + LOOK));
-        core.alarm.until(next).await;
     }
 }
 

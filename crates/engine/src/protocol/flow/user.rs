@@ -13,10 +13,9 @@ use rand_pcg::Pcg64Mcg;
 
 use super::cookies::Jar;
 use super::plan::{Op, Pause, Plan, Rounds};
-use super::seats::{Seat, Seats, attend};
+use super::seats::{Seat, Seats};
 use super::value::{Value, Writer};
 use crate::clock::{Moment, NEVER};
-use crate::live_users::LiveUsers;
 use crate::protocol::connection::Connection;
 use crate::protocol::core::Core;
 use crate::protocol::dispatch::Protocol;
@@ -120,13 +119,14 @@ impl Users {
 }
 
 impl Users {
-    /// Starts users as `live` wants them; what is given back is for the end of the load.
-    pub(crate) fn follow(self, live: LiveUsers) -> Rc<dyn Protocol> {
-        let users = Rc::new(self);
-        let place = (users.share.thread, users.share.threads);
-        let seats = Seats::new(users.group.plan.flows(), place);
-        spawn(attend(Rc::clone(&users.core), Rc::clone(&users), seats, live));
-        users
+    /// What the thread has.
+    pub(super) fn core(&self) -> Rc<Core> {
+        Rc::clone(&self.core)
+    }
+
+    /// The seats that its users may take.
+    pub(super) fn seats(&self) -> Rc<Seats> {
+        Seats::new(self.group.plan.flows(), (self.share.thread, self.share.threads))
     }
 
     /// The `n`-th user of the thread takes a seat, which has been wanted since then.
