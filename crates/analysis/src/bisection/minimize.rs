@@ -150,7 +150,7 @@ mod tests {
             let says = |set: &[u32]| {
                 let mut hasher = DefaultHasher::new();
                 (seed, set).hash(&mut hasher);
-                hasher.finish() % 3 == 0
+                hasher.finish().is_multiple_of(3)
             };
             let ids: Vec<u32> = (0..all).collect();
             if let Some(named) = smallest(&ids, |set| Ok::<_, ()>(says(set))).unwrap() {
