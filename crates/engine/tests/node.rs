@@ -41,7 +41,7 @@ fn what_node_answers() {
             get("/too-many", 5),
             get("/long", 5),
             get("/too-long", 2).fails(ErrorKind::TooLarge, 2).over(2),
-            get("/folded", 2).fails(ErrorKind::Protocol, 2).over(2),
+            get("/folded", 1),
             get("/characters", 2).fails(ErrorKind::Protocol, 2).over(2),
         ],
     );

@@ -60,7 +60,7 @@ mod tests {
     fn what_is_left_out_leaves_its_lines() {
         let text = b"a;\nif (x) {\n  b;\n}\nc;\n".to_vec();
         let file: File<()> = File::new("/f".into(), "/f".into(), text, Vec::new());
-        let one = Removable::of(FileId::MAIN, &file, &(3..17), "if\n  (x)");
+        let one = Removable::of(FileId::MAIN, &file, &(3..18), "if\n  (x)");
         assert_eq!((one.written.as_str(), one.line), ("if (x)", 2));
         let left = crate::files::edited(&file, FileId::MAIN, &[one.edit]).unwrap().unwrap();
         assert_eq!(String::from_utf8_lossy(&left), "a;\n\n\n\nc;\n");
