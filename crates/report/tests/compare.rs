@@ -145,7 +145,7 @@ fn sentences_are_to_quote() {
             "Control: baseline against itself shows no difference, as it must.",
             "After 6 blocks, as many as were planned. The confidence intervals hold together with 95 %, all 7 statements and every look at the data \
              counted; less than 5 % either way is no difference that matters; to decide the rest would take about --blocks 11.",
-            "The load was felt: baseline was busiest: 23 % of the servers' cores, or of the one that a worker can use.",
+            "baseline was busiest: 23 % of the servers' cores, or of the one that a worker can use.",
             "baseline: in 4 of 6 turns no steady state was reached; a longer --hold might give other figures.",
         ]
     );

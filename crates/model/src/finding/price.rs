@@ -65,3 +65,13 @@ pub struct TestedPrice {
     /// What was predicted for so many clients, bytes.
     pub predicted: f64,
 }
+
+/// How far what is measured may be from what was predicted for a price to hold, as a part of what is measured.
+const TOLERANCE: f64 = 0.15;
+
+impl TestedPrice {
+    /// Whether what was predicted came true.
+    pub fn holds(&self) -> bool {
+        (self.predicted - self.taken).abs() <= self.taken * TOLERANCE
+    }
+}

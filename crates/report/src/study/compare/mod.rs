@@ -218,7 +218,7 @@ pub(crate) fn stress(finding: &ComparisonFinding) -> Option<String> {
         )
     });
     match (stress.anybody, used) {
-        (true, Some(used)) => Some(format!("The load was felt: {used}.")),
+        (true, Some(used)) => Some(format!("{used}.")),
         (true, None) => {
             Some("What the servers used cannot be seen, so whether the load was felt cannot be told.".to_owned())
         }

@@ -188,7 +188,7 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
         Stop::Unknown => {
             format!("{} failed, but nothing in the evidence names a cause", quoted(&context.objective()))
         }
-        Stop::Refuted => format!("{} made no difference", tried(v)),
+        Stop::Refuted => format!("{} made no measurable difference", tried(v)),
         Stop::Untested => match likely(v) {
             Some(setting) => format!("{setting} is the likely limit, but that could not be put to the test"),
             None => "the likely limit could not be put to the test".to_owned(),

@@ -347,7 +347,7 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
             )
         }
         (Some(after), Moved::Not) if cause.limit.law.is_tried() => format!(
-            "Changing only {change} made no difference: it broke at {}, as it had at {}.",
+            "Changing only {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}.",
             context.place(after),
             context.place(&cause.broke)
         ),
@@ -359,11 +359,11 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
             )
         }
         (Some(after), Moved::Not) => format!(
-            "Changing only {change} made no difference: it broke at {}, as it had at {}, although {predicted} was predicted.",
+            "Changing only {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}, although {predicted} was predicted.",
             context.place(after),
             context.place(&cause.broke)
         ),
-        (None, Moved::Not) => format!("Changing only {change} made no difference."),
+        (None, Moved::Not) => format!("Changing only {change} made no measurable difference."),
         (None, _) => held(context, cause, c, &change),
     })
 }

@@ -69,7 +69,9 @@ pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
 fn worth(found: &Bisected) -> String {
     match found.ended {
         BisectionEnd::Proved => {
-            "Without what is named it held, with all in place it failed again, and without it it held again.".to_owned()
+            "Without what is named it held, with all in place it failed again, and without it it held again. The search ends with the first \
+             such set: leaving out another directive may heal it as well."
+                .to_owned()
         }
         BisectionEnd::NotFailing => "With all of them in place it did not fail when it was tried so, so nothing can be told.".to_owned(),
         BisectionEnd::Untold => "With all of them in place it could not be told whether it fails: the generator or other programs were in the way.".to_owned(),

@@ -71,8 +71,8 @@ fn counts(load: &Summary) -> Facts {
         let (low, high, stdev) = (number(each.min), number(each.max), number(each.stdev));
         rate += &format!("; second by second {low} to {high}, standard deviation {stdev}");
     }
-    // Bytes are of all that was sent or came, also for requests that did not finish.
-    let came = if load.in_flight == 0 { load.ok + load.failed } else { 0 };
+    // Bytes are of all that was sent or came, also for requests that did not finish; of what failed, some may have brought none.
+    let came = if load.in_flight == 0 && load.failed == 0 { load.ok } else { 0 };
     let [received, sent] =
         [(load.bytes_in, came), (load.bytes_out, load.sent)].map(|(amount, of)| transfer(load, amount, of));
     facts.extend([("rate", rate), ("received", received), ("sent out", sent)]);

@@ -1,6 +1,6 @@
 //! What a proposal takes, in words.
 
-use genkai_model::finding::{Cause, Price, ProposedChange, Verdict};
+use genkai_model::finding::{Cause, Price, ProposedChange, TestedPrice, Verdict};
 use genkai_model::limit::Law;
 
 use crate::{clean, figure, words};
@@ -13,7 +13,10 @@ pub(super) fn said(v: &Verdict) -> Vec<String> {
 fn of(proposed: &ProposedChange, v: &Verdict) -> Option<String> {
     let name = words::change(&proposed.change);
     if let Some(price) = &proposed.price {
-        return Some(format!("{name}: {}.{}", taken(price), tested(price)));
+        return Some(match price.tested {
+            Some(tested) if !tested.holds() => format!("{name}: {}.", refuted(price, &tested)),
+            _ => format!("{name}: {}.{}", taken(price), tested_too(price)),
+        });
     }
     let clients = |cause: &Cause| {
         let counts = matches!(cause.limit.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. });
@@ -32,23 +35,48 @@ fn taken(price: &Price) -> String {
         |limit| format!("of the {} of its control group", figure::bytes(limit)),
     );
     let behind = price.behind.map(|most| {
-        format!("; what stands behind it is then asked for up to {} requests at once", figure::whole(most))
+        format!("; what stands behind it is then asked for at most {} requests at once", figure::whole(most))
     });
+    let descriptors = descriptors(price).map(|more| format!("; {} descriptors more", figure::whole(more)));
     format!(
-        "{} of memory more with all of it used by {} clients ({each}; PSS without pages of files, beyond the {} of {} clients in trial {}), of {} left {whose}; {} \
-         descriptors more{}",
+        "computed: {} of memory more with all of it used by {} clients ({each}; PSS without pages of files, beyond the {} of {} clients in trial {}), of {} left \
+         {whose}{}{}",
         figure::bytes(memory.more),
         figure::whole(price.full),
         figure::bytes(memory.taken),
         figure::whole(price.clients),
         price.trial,
         figure::bytes(memory.left),
-        figure::whole(price.descriptors.more),
+        descriptors.unwrap_or_default(),
         behind.unwrap_or_default(),
     )
 }
 
-fn tested(price: &Price) -> String {
+/// Most descriptors that a client takes of a server: its own connection, and the one to what stands behind.
+const DESCRIPTORS: f64 = 2.0;
+
+/// Descriptors more; none where clients that were not served held some, too, so that what one takes is not known.
+fn descriptors(price: &Price) -> Option<f64> {
+    let more = price.descriptors.more.ceil();
+    (more <= (price.full - price.clients).max(0.0) * DESCRIPTORS).then_some(more)
+}
+
+/// What was measured, where the computation does not hold.
+fn refuted(price: &Price, tested: &TestedPrice) -> String {
+    format!(
+        "with it in place, {} clients took {} of memory in trial {}, where {} clients had taken {} in trial {} (PSS without pages of files); {} had been computed, \
+         so what it takes with all of it used is not told",
+        figure::whole(tested.clients),
+        figure::bytes(tested.taken),
+        tested.trial,
+        figure::whole(price.clients),
+        figure::bytes(price.memory.taken),
+        price.trial,
+        figure::bytes(tested.predicted),
+    )
+}
+
+fn tested_too(price: &Price) -> String {
     let Some(tested) = price.tested else { return String::new() };
     format!(
         " With it in place, {} clients took {} in trial {}, where {} were predicted.",

@@ -143,6 +143,10 @@ pub(super) fn sure(context: Context<'_>, v: &Verdict) -> Option<String> {
 /// How sure the causes are: those that a test confirmed, and the one that none was made of.
 fn causes(v: &Verdict) -> Vec<String> {
     let confirmed: Vec<&Cause> = v.causes.iter().filter(|c| c.confidence == Confidence::Proved).collect();
+    // An invalid measurement says nothing of what was met.
+    if v.outcome() == Outcome::Invalid {
+        return Vec::new();
+    }
     if matches!(v.decision(), Decision::Carried { pairs: Pairing::NotReproduced { .. } }) {
         let why = "what failed in the search did not fail again, with or without the change";
         return vec![format!("The cause is not confirmed: {why}.")];
