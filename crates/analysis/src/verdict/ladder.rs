@@ -4,7 +4,7 @@
 
 use genkai_model::event::{Change, Purpose};
 use genkai_model::finding::{
-    Decision, Ladder, MeasuredRung, MetAt, Pairing, PredictedRung, ProvedRung, Rung, RungLimit, Together,
+    Confidence, Decision, Ladder, MeasuredRung, MetAt, Pairing, PredictedRung, ProvedRung, Rung, RungLimit, Together,
 };
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::Study;
@@ -43,7 +43,8 @@ pub(super) fn of(state: &SearchState<'_>, decision: Decision, trials: &Trials<'_
 fn lifted(state: &SearchState<'_>, step: &BreakStep<'_>, confirmed: bool) -> Option<Rung> {
     let test = step.proved()?;
     if !confirmed {
-        return measured(&step.at, Some(&test.candidate));
+        let Some(Rung::Measured(rung)) = measured(&step.at, Some(&test.candidate)) else { return None };
+        return Some(Rung::Measured(MeasuredRung { confidence: Some(Confidence::Possible), ..rung }));
     }
     let change = cause::step_by(step, test);
     Some(Rung::Proved(ProvedRung {
