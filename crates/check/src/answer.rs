@@ -261,12 +261,7 @@ pub(crate) fn changed(address: &str, step: &Step<'_>, test: &Test<'_>, expected:
             ("to", change.get("to")),
             ("from", before.as_ref().or(change.get("from"))),
         ] {
-            expected.word(
-                format!("{address}/{name}"),
-                value.cloned().unwrap_or_default(),
-                "as it was changed",
-                line,
-            );
+            expected.word(format!("{address}/{name}"), value.cloned().unwrap_or_default(), "as it was changed", line);
         }
     }
 }
