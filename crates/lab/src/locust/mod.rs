@@ -173,7 +173,8 @@ impl<'a> Worker<'a> {
         };
         recorder.now(Some(1), What::TrialEnded(made.ended(reason)))?;
         let failure = made.failure.as_ref().map(ToString::to_string);
-        recorder.now(None, What::RunEnded(RunEnded { interrupted, failure, diff: String::new() }))?;
+        recorder
+            .now(None, What::RunEnded(RunEnded { interrupted, failure, diff: String::new(), files: Vec::new() }))?;
         Ok(Outcome { record: recorder.into_record(), written: Vec::new(), failure: made.failure })
     }
 
