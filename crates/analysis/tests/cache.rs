@@ -151,7 +151,10 @@ impl Story {
     }
 
     fn findings(mut self) -> CacheFinding {
-        self.push(None, What::RunEnded(RunEnded { interrupted: false, failure: None, diff: String::new() }));
+        self.push(
+            None,
+            What::RunEnded(RunEnded { interrupted: false, failure: None, diff: String::new(), files: Vec::new() }),
+        );
         findings(&self.record).unwrap()
     }
 }

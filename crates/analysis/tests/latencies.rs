@@ -82,7 +82,7 @@ impl Story {
     }
 
     fn findings(mut self) -> LatencyFinding {
-        let end = RunEnded { interrupted: false, failure: None, diff: String::new() };
+        let end = RunEnded { interrupted: false, failure: None, diff: String::new(), files: Vec::new() };
         self.push(None, What::RunEnded(end));
         findings(&self.record).unwrap()
     }

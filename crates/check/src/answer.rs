@@ -97,6 +97,7 @@ impl<'e> Search<'_, 'e> {
         for (name, word) in [("outcome", outcome), ("must_change", must_change), ("because", because)] {
             expected.word(format!("/{name}"), word, &why, line);
         }
+        self.ladder(&decision, pairs, expected);
         expected.word("/decision", decision, &why, line);
         match &self.removals {
             Some(removals) => removals.expect(expected),
@@ -242,6 +243,12 @@ fn lifted(address: &str, step: &Step<'_>, test: &Test<'_>, expected: &mut Expect
     expected.between(format!("{address}/predicted"), test.predicted, line);
     expected.is(format!("{address}/held_to"), test.after.held_to(), line);
     broken::expect(&format!("{address}/observed"), &test.after, expected);
+    changed(&format!("{address}/change"), step, test, expected);
+}
+
+/// The change that a test made, from the value in force before it.
+pub(crate) fn changed(address: &str, step: &Step<'_>, test: &Test<'_>, expected: &mut Expected) {
+    let line = Some(test.after.trial.start.number);
     let setting = test.candidate.limit.remedy.as_ref().map(|remedy| remedy.setting.clone());
     let of = |judged: &Judged<'_>| {
         let name = setting.clone().map(Json::from);
@@ -254,12 +261,7 @@ fn lifted(address: &str, step: &Step<'_>, test: &Test<'_>, expected: &mut Expect
             ("to", change.get("to")),
             ("from", before.as_ref().or(change.get("from"))),
         ] {
-            expected.word(
-                format!("{address}/change/{name}"),
-                value.cloned().unwrap_or_default(),
-                "as it was changed",
-                line,
-            );
+            expected.word(format!("{address}/{name}"), value.cloned().unwrap_or_default(), "as it was changed", line);
         }
     }
 }

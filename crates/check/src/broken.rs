@@ -101,6 +101,12 @@ fn most_open(ticks: &[&Line]) -> f64 {
     most
 }
 
+/// Requests completed a second in the second before a break.
+pub(crate) fn rate_at(judged: &Judged<'_>) -> Option<f64> {
+    let at = judged.onset?.at_us as f64;
+    Some(rate(&between(&judged.trial.ticks(), (at - 1e6).max(0.0), (at - 1.0).max(0.0))))
+}
+
 /// What a break must be, and that there is one or none.
 pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected) {
     let ticks = judged.trial.ticks();
@@ -121,8 +127,7 @@ pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected
     let certain = gauge(&ticks, onset.certain_us as f64, "/level");
     let rose = !judged.asked.tunnels && judged.level().is_some_and(|level| certain >= level + 1.0);
     expected.is(format!("{address}/until"), rose.then_some(certain), line);
-    let second = between(&ticks, (at - 1e6).max(0.0), (at - 1.0).max(0.0));
-    expected.is(format!("{address}/rate"), rate(&second), line);
+    expected.is(format!("{address}/rate"), rate_at(judged), line);
     later(address, judged, line, expected);
     waiting(address, &onset, line, expected);
     errors(address, judged, &onset, line, expected);

@@ -25,6 +25,7 @@ mod idle_requests;
 mod instants;
 mod intervals;
 mod kept;
+mod ladder;
 mod latencies;
 mod laws;
 mod load;

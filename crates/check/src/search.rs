@@ -150,6 +150,27 @@ impl<'a, 'e> Search<'a, 'e> {
         self.events.head().number(pointer)
     }
 
+    /// Whether a limit is searched for. (Old plans have no study: a product is tuned, a server that somebody runs is only measured.)
+    pub(crate) fn is_tuning(&self) -> bool {
+        match self.events.head().text("/plan/study") {
+            "" => self.events.head().text("/plan/system/product") != "server",
+            study => study == "tune",
+        }
+    }
+
+    /// The load asked for.
+    pub(crate) fn load_asked(&self) -> f64 {
+        self.asked().0
+    }
+
+    /// The first proposal of the last proof that broke.
+    pub(crate) fn broken_proposal(&self) -> Option<&'a Judged<'e>> {
+        let purpose = |one: &Judged<'_>| one.trial.start.text("/purpose").to_owned();
+        let begin = self.judged.iter().rposition(|one| !matches!(purpose(one).as_str(), "baseline" | "proposal"));
+        let proof = &self.judged[begin.map_or(0, |last| last + 1)..];
+        proof.iter().find(|one| purpose(one) == "proposal" && one.is_whole() && one.onset.is_some())
+    }
+
     /// The load asked for, and up to where the objective must hold.
     fn asked(&self) -> (f64, f64) {
         let load = |name: &str| self.events.head().found(&format!("/plan/load/arrivals/{name}"));
@@ -364,7 +385,7 @@ fn is_gone(before: &Judged<'_>, after: &Judged<'_>) -> bool {
 }
 
 /// How large the load was that broke: its level; of WebSockets that stay open, how many were.
-fn size(judged: &Judged<'_>) -> Option<f64> {
+pub(crate) fn size(judged: &Judged<'_>) -> Option<f64> {
     if judged.asked.tunnels { judged.in_flight() } else { judged.level() }
 }
 

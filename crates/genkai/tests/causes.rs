@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::finding::{Answer, Because, Confidence, Outcome};
-use genkai_model::limit::Law;
+use genkai_model::event::FinishedFile;
+use genkai_model::finding::{Answer, Because, Confidence, Outcome, Rung};
+use genkai_model::limit::{Law, Origin};
 use harness::judged::{lifted, only_cause, proved, told};
 use harness::servers::serve;
 use harness::{genkai, machine, run};
@@ -89,6 +90,22 @@ fn limit_conn() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), config, "the user's file is as it was");
     let diff = run.record().end.unwrap().diff;
     assert!(diff.contains("-      limit_conn perip 20;  # careful"), "{diff}");
+    let verdict = run.verdict();
+    let Some(Rung::Proved(rung)) = verdict.ladder.as_ref().and_then(|ladder| ladder.rungs.first()) else {
+        panic!("{}", run.story())
+    };
+    assert_eq!(rung.place, Some(Origin::File { path: file.clone(), line: 8 }), "{}", run.story());
+    let finished = run.record().end.unwrap().files;
+    let [FinishedFile { path, copy: Some(copy) }] = &finished[..] else { panic!("{finished:?}") };
+    assert_eq!(path, &file);
+    let text = std::fs::read_to_string(run.out.join(copy)).unwrap();
+    let line = format!("limit_conn perip {};  # careful", rung.change.to);
+    assert_eq!(text, config.replace("limit_conn perip 20;  # careful", &line), "all else is as it was");
+    // In the place that it is for, the product's own check takes it.
+    std::fs::write(&file, text).unwrap();
+    let pid = format!("pid {};", dir.path().join("pid").display());
+    let check = std::process::Command::new("nginx").args(["-t", "-q", "-g", &pid, "-c"]).arg(&file).output().unwrap();
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
 }
 
 #[test]

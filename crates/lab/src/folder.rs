@@ -2,8 +2,9 @@
 //! that is removed.
 
 use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
 
 use genkai_place::reaper::{Cleanup, CleanupGuard};
 use tempfile::{Builder, TempDir};
@@ -11,7 +12,11 @@ use tempfile::{Builder, TempDir};
 use crate::error::LabError;
 
 /// Outputs that genkai writes into a run folder.
-pub const OUTPUTS: &[&str] = &["run.jsonl", "verdict.json", "report.html", "figure.svg", "passes.csv", "turns.csv"];
+pub const OUTPUTS: &[&str] =
+    &["run.jsonl", "verdict.json", "report.html", "figure.svg", "passes.csv", "turns.csv", PROPOSAL];
+
+/// The folder with the files of a proposal, finished, by the paths that they are for.
+const PROPOSAL: &str = "proposal";
 
 /// How the private folder's name begins; the rest is unlike any other, so that it cannot be a folder of the user's.
 const PRIVATE: &str = "work-";
@@ -84,6 +89,22 @@ impl Folder {
         let through = fs::Permissions::from_mode(0o711);
         fs::set_permissions(self.work.path(), through).map_err(LabError::folder(self.work.path()))?;
         self.private(name)
+    }
+
+    /// Writes a file with a proposal in it, for nobody else to read: as `proposal/` and the path that it is for. Gives its path within the
+    /// folder.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn propose(&self, path: &Path, bytes: &[u8]) -> Result<PathBuf, LabError> {
+        let names = path.components().filter(|part| matches!(part, Component::Normal(_)));
+        let copy: PathBuf = std::iter::once(Component::Normal(PROPOSAL.as_ref())).chain(names).collect();
+        let to = self.path.join(&copy);
+        let parent = to.parent().unwrap_or(&self.path);
+        fs::create_dir_all(parent).map_err(LabError::folder(parent))?;
+        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&to);
+        file.as_mut().map_or(Ok(()), |file| file.write_all(bytes)).map_err(LabError::folder(&to))?;
+        file.map(|_| copy).map_err(LabError::folder(&to))
     }
 
     /// Where the record goes.

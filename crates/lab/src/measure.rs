@@ -66,6 +66,6 @@ pub(crate) fn close(job: &Job<'_>, made: LoadEnd, recorder: &mut Recorder<'_>) -
     };
     recorder.now(Some(1), What::TrialEnded(made.ended(reason)))?;
     let failure = made.failure.as_ref().map(ToString::to_string);
-    recorder.now(None, What::RunEnded(RunEnded { interrupted, failure, diff: String::new() }))?;
+    recorder.now(None, What::RunEnded(RunEnded { interrupted, failure, diff: String::new(), files: Vec::new() }))?;
     Ok(made.failure)
 }

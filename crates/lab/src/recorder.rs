@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use genkai_model::event::{Event, Note, RunEnded, What};
+use genkai_model::event::{Event, FinishedFile, Note, RunEnded, What};
 use genkai_model::record::Record;
 use genkai_model::seal::Seal;
 use genkai_place::observation::Observation;
@@ -24,6 +24,7 @@ pub struct Recorder<'a> {
     record: Record,
     /// What the last line says of the proposal.
     diff: String,
+    files: Vec<FinishedFile>,
     watcher: &'a mut Watcher<'a>,
 }
 
@@ -40,7 +41,14 @@ impl<'a> Recorder<'a> {
 
     /// Starts a record that nobody keeps.
     pub fn in_memory(watcher: &'a mut Watcher<'a>) -> Recorder<'a> {
-        Recorder { began: Instant::now(), file: None, record: Record::default(), diff: String::new(), watcher }
+        Recorder {
+            began: Instant::now(),
+            file: None,
+            record: Record::default(),
+            diff: String::new(),
+            files: Vec::new(),
+            watcher,
+        }
     }
 
     /// Records something that happens now.
@@ -99,15 +107,15 @@ impl<'a> Recorder<'a> {
         all.try_for_each(|what| self.at(instant, Some(trial), what))
     }
 
-    /// Takes the diff of a proposal for the last line.
-    pub fn propose(&mut self, diff: String) {
-        self.diff = diff;
+    /// Takes the diff of a proposal for the last line, and where the files with it in place are.
+    pub fn propose(&mut self, diff: String, files: Vec<FinishedFile>) {
+        (self.diff, self.files) = (diff, files);
     }
 
     /// Writes the last line of a run. Gives the failure that counts: the first.
     pub fn close(&mut self, interrupted: bool, failure: Option<LabError>) -> Option<LabError> {
-        let diff = std::mem::take(&mut self.diff);
-        let end = RunEnded { interrupted, failure: failure.as_ref().map(ToString::to_string), diff };
+        let (diff, files) = (std::mem::take(&mut self.diff), std::mem::take(&mut self.files));
+        let end = RunEnded { interrupted, failure: failure.as_ref().map(ToString::to_string), diff, files };
         let written = self.now(None, What::RunEnded(end));
         failure.or(written.err())
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use genkai_analysis::tuning::{self, Next, TrialPlan};
 use genkai_analysis::{capacity, findings};
-use genkai_model::event::{EndReason, Limits, Purpose, ServerState, State, Step, What};
+use genkai_model::event::{EndReason, FinishedFile, Limits, Purpose, ServerState, State, Step, What};
 use genkai_model::finding::Because;
 use genkai_model::limit::BACKEND_BY_ITSELF;
 use genkai_model::load::{Arrivals, Load};
@@ -17,7 +17,7 @@ use genkai_model::plan::Plan;
 use genkai_model::transport::Transport;
 use genkai_place::kernel::Kernel;
 use genkai_place::observation::Observation;
-use genkai_targets::files::masked;
+use genkai_targets::files::{Finished, masked};
 use genkai_targets::product::{Prepared, Running};
 
 use crate::error::LabError;
@@ -84,8 +84,8 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     let outcome = job.recorded(watcher, start, |system, folder, recorder| {
         let mut run = Run { job, places: &places, folder, system, recorder, written: &mut written };
         let made = run.whole();
-        run.propose();
-        made
+        let proposed = run.propose();
+        made.and(proposed)
     })?;
     Ok(Outcome { written, ..outcome })
 }
@@ -277,12 +277,22 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    /// Notes what the proposal changes in the user's file, for the last line of the record.
-    fn propose(&mut self) {
+    /// Notes what the proposal changes in the user's files, for the last line of the record, and writes the finished files into the run's
+    /// folder. One with secrets in it is not written a second time.
+    fn propose(&mut self) -> Result<(), LabError> {
         let verdict = findings(self.recorder.record()).verdict;
         let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
-        if !changes.is_empty() {
-            self.recorder.propose(masked(&self.system.baseline().diff(&changes)));
+        if changes.is_empty() {
+            return Ok(());
         }
+        let mut files = Vec::new();
+        for Finished { path, bytes } in self.system.baseline().finished(&changes) {
+            let text = String::from_utf8_lossy(&bytes);
+            let is_open = masked(&text) == text;
+            let copy = if is_open { Some(self.folder.propose(&path, &bytes)?) } else { None };
+            files.push(FinishedFile { path, copy });
+        }
+        self.recorder.propose(masked(&self.system.baseline().diff(&changes)), files);
+        Ok(())
     }
 }

@@ -187,7 +187,12 @@ fn a_cache_that_swaps_two_bodies_is_found_out() {
     }
     push(
         None,
-        What::RunEnded(genkai_model::event::RunEnded { interrupted: false, failure: None, diff: String::new() }),
+        What::RunEnded(genkai_model::event::RunEnded {
+            interrupted: false,
+            failure: None,
+            diff: String::new(),
+            files: Vec::new(),
+        }),
     );
     let finding = findings(&record).unwrap();
     assert_eq!(finding.outcome, Outcome::Fails);

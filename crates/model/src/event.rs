@@ -1,6 +1,7 @@
 //! What happens in a run, as it happens. A record is these, one a line.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -467,4 +468,16 @@ pub struct RunEnded {
     pub failure: Option<String>,
     /// Unified diff of the user's file (or of the rendered configuration) for the proposal; empty for none.
     pub diff: String,
+    /// The files that the proposal changes, finished.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FinishedFile>,
+}
+
+/// A configuration file with all of a proposal in it, to be put in the place of the user's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FinishedFile {
+    /// The file that it is for.
+    pub path: PathBuf,
+    /// Where it is within the run folder; none: the file holds what looks like a secret, and a second one was not written.
+    pub copy: Option<PathBuf>,
 }

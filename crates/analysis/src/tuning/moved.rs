@@ -110,7 +110,7 @@ fn is_gone(before: &JudgedTrial<'_>, broke_before: &Break, after: &JudgedTrial<'
 }
 
 /// How large the load was that broke: its level, or, of WebSockets that stay open, how many were.
-fn size(judged: &JudgedTrial<'_>, broke: &Break) -> f64 {
+pub(crate) fn size(judged: &JudgedTrial<'_>, broke: &Break) -> f64 {
     if judged.demand.tunnels { broke.in_flight } else { broke.level }
 }
 

@@ -47,7 +47,7 @@ fn tested(step: &BreakStep<'_>, test: &Test<'_>) -> Option<Cause> {
 }
 
 /// The change that the test made: from the value that was in force when the limit was met, which an earlier step may have raised.
-fn step_by(step: &BreakStep<'_>, test: &Test<'_>) -> Change {
+pub(super) fn step_by(step: &BreakStep<'_>, test: &Test<'_>) -> Change {
     let setting = &test.attempt.change.setting;
     let of = |trial: &Trial| trial.started.changes.iter().find(|c| c.setting == *setting).cloned();
     let change = of(test.after.trial).unwrap_or_else(|| test.attempt.change.clone());

@@ -1,12 +1,13 @@
 //! The answer of a run, from its record alone.
 //!
 //! `answer` says yes, no or cannot tell; `cause` puts the limits that were met with their evidence and tests;
-//! `outlook` what was and is predicted; `caveat` what limits all that. A record may end anywhere: what is known by
+//! `ladder` puts them in order up to the load asked for, `outlook` what was and is predicted; `caveat` what limits all that. A record may end anywhere: what is known by
 //! then is said, and nothing else.
 
 mod answer;
 mod cause;
 mod caveat;
+mod ladder;
 mod open;
 mod outlook;
 
@@ -53,6 +54,7 @@ fn verdict(record: &Record) -> Verdict {
         caveats: caveat::all(record, state.as_ref(), &trials, proof.as_ref()),
         trials: summaries,
         proof,
+        ladder: state.as_ref().and_then(|s| ladder::of(s, decision, &trials)),
         load,
         bisection,
     }

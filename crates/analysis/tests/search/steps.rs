@@ -118,6 +118,7 @@ fn no_more_limits_than_allowed() {
     let v = verdict(&run);
     assert_eq!(run.order(), "X");
     assert_eq!((v.because(), v.causes[0].confidence), (Because::NotTested, Confidence::Likely));
+    assert!(matches!(&v.ladder.unwrap().rungs[..], [Rung::Measured(_)]), "nothing else lies below the load asked for");
 }
 
 /// Baselines fail by what is drawn for each.
@@ -273,6 +274,34 @@ fn two_limits_in_a_row() {
     assert_eq!(run.asked[2].changes.len(), 2, "what was proved stays");
     let settings: Vec<_> = v.proposal.iter().map(|p| p.change.setting.as_str()).collect();
     assert_eq!(settings, ["slots", "descriptors"]);
+    let ladder = v.ladder.unwrap();
+    let ids: Vec<_> = ladder.rungs.iter().map(|rung| rung.limit().unwrap().limit.as_str()).collect();
+    assert_eq!(ids, ["proxy.slots", "proxy.descriptors"]);
+    let Rung::Proved(second) = &ladder.rungs[1] else { panic!("{:?}", ladder.rungs[1]) };
+    let Cause { broke, trial, counterfactual: Some(test), .. } = &v.causes[1] else { panic!("it was tested") };
+    assert_eq!((second.met.trial, second.met.level, second.met.rate), (*trial, Some(broke.level), broke.rate));
+    assert_eq!((&second.change, second.tested), (&test.change, test.trial));
+    let together = ladder.together.unwrap();
+    assert_eq!((together.trial, together.pairs, together.failed), (3, v.proof.unwrap().pairs, 0));
+}
+
+#[test]
+fn a_search_that_stops_tells_what_is_only_predicted_beyond() {
+    let mut world = World {
+        settings: settings(&[("slots", 256.0), ("descriptors", 400.0)]),
+        limits: Box::new(|s| vec![slots(s["slots"]), descriptors(s["descriptors"])]),
+        ..slots_world(256.0)
+    };
+    world.plan.procedure.max_limits = 0;
+    let v = verdict(&world.run());
+    let ladder = v.ladder.unwrap();
+    let [Rung::Measured(met), Rung::Predicted(beyond)] = &ladder.rungs[..] else { panic!("{:?}", ladder.rungs) };
+    assert_eq!(met.limit.as_ref().unwrap().limit, "proxy.slots");
+    assert_eq!(met.met.level, Some(v.causes[0].broke.level));
+    assert_eq!(beyond.limit.limit, "proxy.descriptors");
+    let range = beyond.limit.predicted.unwrap();
+    assert!(met.met.level.unwrap() < range.low && range.high < ladder.asked, "{range:?}");
+    assert_eq!(ladder.together, None, "nothing was changed");
 }
 
 #[test]

@@ -134,7 +134,7 @@ impl Story {
     }
 
     pub(crate) fn findings(mut self) -> ComparisonFinding {
-        let end = RunEnded { interrupted: false, failure: None, diff: String::new() };
+        let end = RunEnded { interrupted: false, failure: None, diff: String::new(), files: Vec::new() };
         self.push(None, What::RunEnded(end));
         findings(&self.record).unwrap()
     }

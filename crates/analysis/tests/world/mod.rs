@@ -163,7 +163,7 @@ impl World {
             self.trial(&mut run, &what);
         }
         assert!(most < 40 || run.asked.len() < 40, "the search does not end");
-        let end = RunEnded { interrupted: false, failure: None, diff: String::new() };
+        let end = RunEnded { interrupted: false, failure: None, diff: String::new(), files: Vec::new() };
         run.push(None, What::RunEnded(end));
         run
     }

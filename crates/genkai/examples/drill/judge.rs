@@ -123,8 +123,14 @@ fn of_tune(case: &Case, text: &str) -> serde_json::Result<Said> {
     let left_out = verdict.bisection.iter().filter(|found| found.ended == BisectionEnd::Proved);
     let left_out = left_out.map(|found| (lines(case, &found.named), Confidence::Proved));
     let causes = named.chain(quota).chain(died).chain(refused).chain(left_out).collect();
-    let first = verdict.causes.iter().find(|cause| claims(cause.confidence));
-    Ok(Said { outcome: verdict.outcome(), causes, place: first.and_then(place) })
+    let claimed = || verdict.causes.iter().filter(|cause| claims(cause.confidence));
+    // Of a ladder the rung that is farthest from where it was foreseen.
+    let off = |place: &Place| (place.ratio() - 1.0).abs();
+    let place = match case.expect {
+        Expect::Ladder { .. } => claimed().filter_map(place).max_by(|a, b| off(a).total_cmp(&off(b))),
+        _ => claimed().next().and_then(place),
+    };
+    Ok(Said { outcome: verdict.outcome(), causes, place })
 }
 
 /// What stands on the lines of these directives in the case's configuration, joined by ` + `.
@@ -153,6 +159,7 @@ fn claims(confidence: Confidence) -> bool {
 fn is_true(case: &Case, id: &str) -> bool {
     match &case.expect {
         Expect::Cause { ids, further, .. } => ids.contains(&id) || further.contains(&id),
+        Expect::Ladder { ids } => ids.contains(&id),
         Expect::Holds | Expect::Client | Expect::Crowded => false,
     }
 }
@@ -167,6 +174,22 @@ fn mark(expect: &Expect, outcome: Outcome, causes: &[Named]) -> Mark {
         (Expect::Cause { ids, .. }, Outcome::Fails) if first(ids) => Mark::Right,
         // It stops the client too: that the measurement is not valid is said with the reason.
         (Expect::Cause { ids, .. }, Outcome::Invalid) if ids.contains(&QUOTA) && first(ids) => Mark::Right,
+        (Expect::Ladder { ids }, Outcome::Fails) => {
+            // One that could be raised only as far as another let it is met again.
+            let mut told: Vec<&str> = Vec::new();
+            for cause in &claimed {
+                if !told.contains(&cause.id.as_str()) {
+                    told.push(&cause.id);
+                }
+            }
+            match told == *ids {
+                true => Mark::Right,
+                // What is told is so as far as it goes.
+                false if ids.starts_with(&told) => Mark::CannotTell,
+                false => Mark::Wrong,
+            }
+        }
+        (Expect::Ladder { .. }, Outcome::Holds) => Mark::Wrong,
         (Expect::Holds, Outcome::Holds) | (Expect::Client | Expect::Crowded, Outcome::Invalid) => Mark::Right,
         // Nothing can be named of it: to say so is right.
         (Expect::Cause { ids, .. }, Outcome::Fails) if ids.is_empty() => Mark::Right,

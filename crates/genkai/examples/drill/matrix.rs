@@ -35,6 +35,7 @@ fn kind(id: &str) -> &'static str {
 
 fn was(case: &Case) -> &'static str {
     match &case.expect {
+        Expect::Ladder { ids } => ids.first().copied().unwrap_or(HOLDS),
         Expect::Holds => HOLDS,
         Expect::Client => CLIENT,
         Expect::Crowded => CLIENT,

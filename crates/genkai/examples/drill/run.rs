@@ -14,8 +14,10 @@ use crate::world::World;
 
 /// No case takes longer; one that does is a failure of the drill.
 const LONGEST: Duration = Duration::from_secs(150);
-/// Short trials, one limit, put to the test by its counterfactual; no comparison of before and after.
-const SHORT: &str = "--quick --pairs 0 --max-limits 1";
+/// Short trials, a limit put to the test by its counterfactual; no comparison of before and after.
+const SHORT: &str = "--quick --pairs 0";
+/// One limit, where a case does not say how many.
+const ONE: &str = "--max-limits 1";
 /// How long the full load lasts, where a case has no wish of its own.
 const HOLD: [&str; 2] = ["--hold", "3s"];
 
@@ -78,7 +80,8 @@ fn command(case: &Case, genkai: &Path, before: &[String]) -> Command {
     if case.product == ROOMS {
         say("experiment run rooms");
     } else {
-        say(&format!("tune {} {SHORT}", case.product));
+        let one = if case.flags.iter().any(|word| word == "--max-limits") { "" } else { ONE };
+        say(&format!("tune {} {SHORT} {one}", case.product));
         if !case.flags.iter().any(|word| word == HOLD[0]) {
             say(&HOLD.join(" "));
         }

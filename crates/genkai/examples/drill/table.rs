@@ -12,6 +12,7 @@ fn expected(case: &Case) -> String {
     match &case.expect {
         Expect::Cause { ids, .. } if ids.is_empty() => "no cause".to_owned(),
         Expect::Cause { ids, .. } => ids.join(" or "),
+        Expect::Ladder { ids } => ids.join(", then "),
         Expect::Holds => "holds".to_owned(),
         Expect::Client => "the client was the limit".to_owned(),
         Expect::Crowded => "other programs used the machine".to_owned(),
@@ -51,7 +52,9 @@ fn right_place(done: &Done<'_>) -> Option<Place> {
 
 /// Prediction, break, and whether they agree, or why they need not.
 fn place(done: &Done<'_>) -> String {
-    let (Some(place), true) = (right_place(done), matches!(done.case.expect, Expect::Cause { .. })) else {
+    let (Some(place), true) =
+        (right_place(done), matches!(done.case.expect, Expect::Cause { .. } | Expect::Ladder { .. }))
+    else {
         return done.case.off.to_owned();
     };
     let (low, high) = (place.predicted.low, place.predicted.high);
@@ -112,7 +115,8 @@ pub(crate) struct Places {
 
 impl Places {
     fn add(&mut self, done: &Done<'_>) {
-        let counted = right_place(done).filter(|_| matches!(done.case.expect, Expect::Cause { .. }));
+        let counted =
+            right_place(done).filter(|_| matches!(done.case.expect, Expect::Cause { .. } | Expect::Ladder { .. }));
         match counted.map(|place| place.is_near()) {
             Some(true) => self.near += 1,
             Some(false) if !done.case.off.is_empty() => self.excused += 1,

@@ -212,7 +212,9 @@ mod tests {
             plan,
             rewrites: Vec::new(),
         };
-        let end = |interrupted| What::RunEnded(RunEnded { interrupted, failure: None, diff: String::new() });
+        let end = |interrupted| {
+            What::RunEnded(RunEnded { interrupted, failure: None, diff: String::new(), files: Vec::new() })
+        };
         let mut all = vec![What::RunStarted(Box::new(head))];
         match ends {
             Ends::Well => all.push(end(false)),

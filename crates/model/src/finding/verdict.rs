@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, Answered, Because, Bisected, Cause, ClientCheck, Decision, Evidence, Failures, Outcome, Predicted, Proof,
-    ProposedChange, Scale, TrialFinding,
+    Answer, Answered, Because, Bisected, Cause, ClientCheck, Decision, Evidence, Failures, Ladder, Outcome, Predicted,
+    Proof, ProposedChange, Scale, TrialFinding,
 };
 use crate::summary::Summary;
 use crate::units::Range;
@@ -43,6 +43,9 @@ pub struct Verdict {
     /// What leaving out directives showed; none where none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bisection: Option<Bisected>,
+    /// All limits up to the load asked for, in the order in which they bite; none where nothing broke, or nothing was searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ladder: Option<Ladder>,
 }
 
 impl Verdict {

@@ -19,7 +19,7 @@ use genkai_place::process_tree;
 use super::Behind;
 use crate::catalog;
 use crate::error::TargetError;
-use crate::files::{Backup, Move};
+use crate::files::{Backup, Finished, Move};
 use crate::product::{Cost, OwnAnswer, Prepared, Rejection, Running, Twin};
 
 /// Whom samples of the copy are of.
@@ -159,6 +159,13 @@ impl Prepared for Stack {
     fn diff(&self, changes: &[Change]) -> String {
         let (twin, front) = self.parted(changes);
         self.front.diff(&front) + &self.twin.diff(&twin)
+    }
+
+    fn finished(&self, changes: &[Change]) -> Vec<Finished> {
+        let (twin, front) = self.parted(changes);
+        let mut all = self.front.finished(&front);
+        all.extend(self.twin.finished(&twin));
+        all
     }
 
     fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {

@@ -8,7 +8,7 @@ use genkai_model::event::{Change, Directive, Rewrite};
 use genkai_model::limit::Origin;
 use genkai_model::plan::ConfigSource;
 
-use super::{Backup, Edit, Origins, Pair, Removable, SaveError, diff, write_back};
+use super::{Backup, Edit, Finished, Origins, Pair, Removable, SaveError, diff, finished, write_back};
 use crate::error::TargetError;
 
 /// The requests that are looked at: they decide which virtual server and path count.
@@ -181,6 +181,15 @@ impl<C: Configuration + Clone> Applied<C> {
         };
         // The changes ran; what cannot be applied was never proposed.
         self.after(changes).map(|after| before.diff(&after)).unwrap_or_default()
+    }
+
+    /// The files that `changes` (and the settings given) make another, finished.
+    pub(crate) fn finished(&self, changes: &[Change]) -> Vec<Finished> {
+        let before = match self.base.source {
+            ConfigSource::Generated => &self.config,
+            ConfigSource::File(_) => &self.base.original,
+        };
+        self.after(changes).map(|after| finished(before.pairs(&after))).unwrap_or_default()
     }
 
     /// Writes `changes` (and the settings given) into the user's files: [`write_back`]. Nothing for a generated

@@ -20,7 +20,7 @@ mod secret;
 mod setting;
 mod source;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) use applied::Applied;
 pub use applied::{Configuration, Requests};
@@ -52,4 +52,26 @@ pub struct Pair<'a> {
     pub before: &'a [u8],
     /// Its bytes after.
     pub after: &'a [u8],
+}
+
+/// A file with all changes in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The file that it is for.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The files that differ, as they are after.
+pub(crate) fn finished<'a>(pairs: impl IntoIterator<Item = Pair<'a>>) -> Vec<Finished> {
+    let changed = pairs.into_iter().filter(|pair| pair.before != pair.after);
+    let mut all: Vec<Finished> = Vec::new();
+    for pair in changed {
+        // A file that is included twice is one file.
+        if !all.iter().any(|one| one.path == pair.path) {
+            all.push(Finished { path: pair.path.to_owned(), bytes: pair.after.to_vec() });
+        }
+    }
+    all
 }

@@ -25,7 +25,7 @@ use super::limits::Pool;
 use super::serving::{self, Serving};
 use super::settings::{PoolFiles, is_setting};
 use crate::error::TargetError;
-use crate::files::{Applied, Backup, Configuration, Requests, save};
+use crate::files::{Applied, Backup, Configuration, Finished, Requests, save};
 use crate::product::{Cost, READY_WITHIN, Served, Twin, tested};
 
 /// Longest path of a Unix socket (`sun_path` less its final zero, unix(7)).
@@ -204,6 +204,10 @@ impl Twin for PrivatePool {
 
     fn diff(&self, changes: &[Change]) -> String {
         self.applied.diff(changes)
+    }
+
+    fn finished(&self, changes: &[Change]) -> Vec<Finished> {
+        self.applied.finished(changes)
     }
 
     fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {

@@ -20,7 +20,7 @@ use super::certificate::{Certificate, stand_in};
 use super::startup::Startup;
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
-use crate::files::{Applied, Backup, Configuration, CopyOptions, Move, Requests};
+use crate::files::{Applied, Backup, Configuration, CopyOptions, Finished, Move, Requests};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{self, Machine};
 use genkai_place::endpoint::Endpoint;
@@ -478,6 +478,10 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn diff(&self, changes: &[Change]) -> String {
         self.variant.applied.diff(changes)
+    }
+
+    fn finished(&self, changes: &[Change]) -> Vec<Finished> {
+        self.variant.applied.finished(changes)
     }
 
     fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {

@@ -40,7 +40,7 @@ pub use startup::Startup;
 pub use twin::{Twin, TwinFn};
 
 use crate::error::TargetError;
-use crate::files::{Backup, Move};
+use crate::files::{Backup, Finished, Move};
 use genkai_place::authority::TlsMaterial;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
@@ -172,6 +172,11 @@ pub trait Prepared {
     /// there are none.
     fn diff(&self, _changes: &[Change]) -> String {
         String::new()
+    }
+
+    /// The files that `changes` (and the settings given) make another, finished: to be put in the place of the user's.
+    fn finished(&self, _changes: &[Change]) -> Vec<Finished> {
+        Vec::new()
     }
 
     /// Writes `changes` (and the settings given) into the user's files, all or none, each with a backup beside it. Nothing

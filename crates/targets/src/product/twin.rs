@@ -12,7 +12,7 @@ use genkai_place::process::Child;
 
 use super::{Cost, Served};
 use crate::error::TargetError;
-use crate::files::Backup;
+use crate::files::{Backup, Finished};
 
 /// Process `pid`, which listens at a place, as this product, to be run a second time from a folder. None: it is another product's. An error
 /// says, in words, why it is not run a second time.
@@ -55,6 +55,9 @@ pub trait Twin: Debug {
 
     /// Unified diff that changes make to the user's files.
     fn diff(&self, changes: &[Change]) -> String;
+
+    /// The files that changes make another, finished.
+    fn finished(&self, changes: &[Change]) -> Vec<Finished>;
 
     /// Writes changes into the user's files, all or none.
     ///

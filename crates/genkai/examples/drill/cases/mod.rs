@@ -12,6 +12,7 @@ mod command;
 mod haproxy;
 mod innocent;
 mod kernel;
+mod ladder;
 mod nginx;
 mod rooms;
 mod websocket;
@@ -127,6 +128,11 @@ pub(crate) enum Expect {
         why: &'static str,
         /// What may be named besides, further on: it is true too.
         further: Vec<&'static str>,
+    },
+    /// These limits, each met where the one before it is lifted, in this order and no other.
+    Ladder {
+        /// The first to bite first.
+        ids: Vec<&'static str>,
     },
     /// The objective holds.
     Holds,
@@ -252,7 +258,7 @@ pub(crate) fn all() -> &'static [Case] {
         let proxies = [nginx::cases(), apache::cases(), haproxy::cases(), caddy::cases(), websocket::cases()];
         let others = [caches::cases(), backend::cases(), behind::cases(), rooms::cases(), kernel::cases()];
         let proxies = proxies.into_iter().chain([answers::cases()]).chain(others);
-        proxies.chain([innocent::cases(), command::cases(), bisect::cases()]).flatten().collect()
+        proxies.chain([innocent::cases(), command::cases(), bisect::cases(), ladder::cases()]).flatten().collect()
     });
     &ALL
 }

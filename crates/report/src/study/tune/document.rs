@@ -1,5 +1,6 @@
 //! The report of a run that tunes or measures.
 
+use genkai_model::event::FinishedFile;
 use genkai_model::finding::{
     Candidate, Cause, Confidence, Evidence, Findings, Outcome, Quantiles, TrialFinding, Verdict,
 };
@@ -278,8 +279,21 @@ fn change(record: &Record) -> Option<Section> {
     };
     let code = Block::Code { label: "Unified diff".to_owned(), lines: diff.lines().map(line).collect() };
     let lead = "The proposal, as a diff of the configuration that was tested.";
-    let section = Section::page(Part::Change, "change", "The change", lead).with([code]);
+    let files = record.end.iter().flat_map(|end| &end.files).map(finished);
+    let section = Section::page(Part::Change, "change", "The change", lead).with([code]).with(files.map(Block::text));
     Some(section.and(Medium::Terminal).and_markdown())
+}
+
+/// Where a file with the proposal in it is.
+fn finished(file: &FinishedFile) -> String {
+    let name = |path: &std::path::Path| clean::line(&path.display().to_string());
+    match &file.copy {
+        Some(copy) => format!("The finished file for {}: {} in the run's folder.", name(&file.path), name(copy)),
+        None => format!(
+            "{} holds what looks like a secret, so no finished copy of it was written: apply the diff, or let --write do it.",
+            name(&file.path)
+        ),
+    }
 }
 
 /// A figure of times; `-` where there was none to take it of.

@@ -7,6 +7,7 @@ pub(super) mod client;
 mod directives;
 mod document;
 mod flows;
+mod ladder;
 mod limits;
 mod load;
 mod measures;

@@ -1,4 +1,4 @@
-//! The verdict in short, for a terminal: the answer first, then why, before and after, the limits.
+//! The verdict in short, for a terminal: the answer first, then why, the ladder, before and after, the limits.
 
 use genkai_model::event::What;
 use genkai_model::finding::{Caveat, Findings, Predicted, Proof, Verdict};
@@ -36,7 +36,7 @@ pub(super) fn sections(record: &Record, findings: &Findings, context: Context<'_
     let proof = v.proof.as_ref().map(|proof| before_after(context, v, proof));
     let limits = predicted(context.closed(), &v.predictions, Tense::After, &v.caveats);
     let first = [Section::terminal("").with(answer), Section::terminal("").with([Block::facts(facts)])];
-    head.into_iter().chain(first).chain(proof).chain(limits).collect()
+    head.into_iter().chain(first).chain(super::ladder::section(findings, context)).chain(proof).chain(limits).collect()
 }
 
 /// What the run noted for the reader, each once.

@@ -1,0 +1,123 @@
+//! The ladder: all limits between a system as it is and the load asked for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Confidence, Price};
+use crate::event::Change;
+use crate::limit::Origin;
+use crate::units::Range;
+
+/// All limits between a system as it is and the load asked for, in the order in which they bite. A view of what the search met and
+/// changed, and of what the laws of the other limits say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ladder {
+    /// The load asked for: users, or requests a second.
+    pub asked: f64,
+    /// The first to bite first: those whose change moved the break, the one that stands, those that are only predicted.
+    pub rungs: Vec<Rung>,
+    /// What all changes of its proved rungs did in one trial; none where none is proved.
+    pub together: Option<Together>,
+}
+
+/// A limit on the way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "rung")]
+pub enum Rung {
+    /// It was met, and changing its setting alone moved the break.
+    Proved(ProvedRung),
+    /// It was met, and stands.
+    Measured(MeasuredRung),
+    /// It was not met: the load never came so far.
+    Predicted(PredictedRung),
+}
+
+impl Rung {
+    /// Whose limit it is; none for a break that nothing explains.
+    pub fn limit(&self) -> Option<&RungLimit> {
+        match self {
+            Rung::Proved(rung) => Some(&rung.limit),
+            Rung::Measured(rung) => rung.limit.as_ref(),
+            Rung::Predicted(rung) => Some(&rung.limit),
+        }
+    }
+}
+
+/// A limit that was met and lifted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProvedRung {
+    /// The limit as it was met.
+    pub limit: RungLimit,
+    /// Where it was met.
+    pub met: MetAt,
+    /// The change that moved the break, from the value then in force.
+    pub change: Change,
+    /// Where that setting is written; none where nothing tells.
+    pub place: Option<Origin>,
+    /// The trial in which it alone was changed, beside the changes of the rungs before.
+    pub tested: u32,
+    /// What it takes; none where nobody looked, or it takes nothing that is counted.
+    pub price: Option<Price>,
+}
+
+/// A limit that was met and not lifted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredRung {
+    /// The limit; none where nothing that was seen names one.
+    pub limit: Option<RungLimit>,
+    /// How sure it is that it is this one; none where nothing is named.
+    pub confidence: Option<Confidence>,
+    /// Where it was met.
+    pub met: MetAt,
+}
+
+/// A limit that was not met.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PredictedRung {
+    /// The limit, whose law puts it between what stands and the load asked for, or tells no load.
+    pub limit: RungLimit,
+    /// The setting by which it would be lifted; none where no setting does.
+    pub remedy: Option<String>,
+}
+
+/// A limit in a ladder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RungLimit {
+    /// The limit.
+    pub limit: String,
+    /// Whose.
+    pub subject: String,
+    /// Its setting.
+    pub setting: String,
+    /// Its value then.
+    pub value: String,
+    /// Where the value comes from.
+    pub origin: Origin,
+    /// The load at which it should bite by its law, in the unit of [`Ladder::asked`]; none: no load can be told beforehand.
+    pub predicted: Option<Range>,
+}
+
+/// Where a limit was met.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetAt {
+    /// The trial.
+    pub trial: u32,
+    /// The load at the break, in the unit of [`Ladder::asked`] (of WebSockets that stay open, how many were); none of a load that came all
+    /// at once.
+    pub level: Option<f64>,
+    /// Requests that were completed a second around it.
+    pub rate: f64,
+}
+
+/// All changes in one trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Together {
+    /// The trial of the search with all of them.
+    pub trial: u32,
+    /// The largest level that it reached without a violation.
+    pub held_to: f64,
+    /// Proposals with all of them in the pairs of the proof, each at the load asked for.
+    pub pairs: u32,
+    /// Of these, those in which the objective failed.
+    pub failed: u32,
+}

@@ -1,0 +1,130 @@
+//! The ladder as a table: all limits up to the load asked for, in the order in which they bite.
+
+use genkai_model::finding::{Confidence, Findings, Ladder, MetAt, Rung, RungLimit, Together};
+use genkai_model::limit::Origin;
+use genkai_model::units::Range;
+
+use crate::context::Context;
+use crate::document::{Block, Medium, Part, Section, Table, Tone};
+use crate::{clean, figure, words};
+
+/// The section; none where nothing was met.
+pub(super) fn section(findings: &Findings, context: Context<'_>) -> Option<Section> {
+    let ladder = findings.verdict.ladder.as_ref().filter(|ladder| !ladder.rungs.is_empty())?;
+    let asked = context.level(ladder.asked);
+    let title = format!("Limits up to the load asked for ({asked}), in order");
+    let is_bisected = findings.verdict.bisection.as_ref().is_some_and(|found| !found.named.is_empty());
+    let rows = ladder.rungs.iter().enumerate().map(|(i, rung)| row(i + 1, rung, context, is_bisected));
+    let head = ["", "limit", "predicted at", "met at", "change", "memory"];
+    let table = Table::new(&title, &head, rows);
+    let said = together(ladder, context);
+    let quiet = said.map(|text| Block::toned(Tone::Quiet, text));
+    let lead = "Each limit between the system as it is and the load asked for: where its law puts it, where it came, what lifted it.";
+    let section = Section::page(Part::Figure, "ladder", &title, lead).with([Block::Table(table)]).with(quiet);
+    Some(section.and(Medium::Terminal).and_markdown())
+}
+
+fn row(number: usize, rung: &Rung, context: Context<'_>, is_bisected: bool) -> [String; 6] {
+    let number = number.to_string();
+    match rung {
+        Rung::Proved(rung) => {
+            let [from, to] = [&rung.change.from, &rung.change.to].map(|text| clean::line(text));
+            let place =
+                rung.place.as_ref().and_then(file).filter(|place| file(&rung.limit.origin).as_ref() != Some(place));
+            let place = place.map(|place| format!(" at {place}")).unwrap_or_default();
+            let change = match rung.change.setting == rung.limit.setting {
+                true => format!("{from} → {to}"),
+                false => format!("{} {from} → {to}", clean::line(&rung.change.setting)),
+            };
+            let memory =
+                rung.price.map_or("not measured".to_owned(), |price| format!("+{}", figure::bytes(price.memory.more)));
+            let change = format!("{change}{place} (proved)");
+            [
+                number,
+                name(&rung.limit),
+                predicted(rung.limit.predicted, context),
+                met(&rung.met, context),
+                change,
+                memory,
+            ]
+        }
+        Rung::Measured(rung) => {
+            let named = rung.limit.as_ref().map(name);
+            let unnamed = if is_bisected { "the directives named above" } else { "nothing seen names it" };
+            let foreseen = rung.limit.as_ref().map(|limit| predicted(limit.predicted, context));
+            let change = match rung.confidence {
+                Some(Confidence::Likely) => "not lifted (likely this)",
+                Some(_) => "not lifted (possibly this)",
+                None => "not lifted",
+            };
+            let [named, foreseen] = [named.unwrap_or(unnamed.to_owned()), foreseen.unwrap_or("-".to_owned())];
+            [number, named, foreseen, met(&rung.met, context), change.to_owned(), "-".to_owned()]
+        }
+        Rung::Predicted(rung) => {
+            let remedy = rung.remedy.as_ref().map_or("nothing lifts it".to_owned(), |name| clean::line(name));
+            let place = predicted(rung.limit.predicted, context);
+            [
+                number,
+                name(&rung.limit),
+                place,
+                "not reached".to_owned(),
+                format!("{remedy} (not tried)"),
+                "-".to_owned(),
+            ]
+        }
+    }
+}
+
+/// `nginx worker_connections = 512 (/etc/nginx/nginx.conf:7)`.
+fn name(limit: &RungLimit) -> String {
+    let place = file(&limit.origin).map(|place| format!(" ({place})")).unwrap_or_default();
+    format!("{} {}{place}", words::subject(&limit.subject), words::setting(&limit.setting, &limit.value))
+}
+
+fn file(origin: &Origin) -> Option<String> {
+    match origin {
+        Origin::File { path, line } => Some(format!("{}:{line}", clean::line(&path.display().to_string()))),
+        _ => None,
+    }
+}
+
+fn predicted(range: Option<Range>, context: Context<'_>) -> String {
+    match range {
+        None => "no load can be told".to_owned(),
+        Some(range) if range.high == 0.0 => "the first request".to_owned(),
+        Some(range) => format!("{} {}", figure::range(range, figure::whole), context.unit()),
+    }
+}
+
+fn met(at: &MetAt, context: Context<'_>) -> String {
+    let Some(level) = at.level else { return "all came at once".to_owned() };
+    if level < 1.5 {
+        return "the first request".to_owned();
+    }
+    let rate = if context.closed() { format!(", {} requests/s", figure::whole(at.rate)) } else { String::new() };
+    format!("{}{rate}", context.level(level))
+}
+
+/// What all changes did at once.
+fn together(ladder: &Ladder, context: Context<'_>) -> Option<String> {
+    let Together { trial, held_to, pairs, failed } = ladder.together?;
+    let proved = ladder.rungs.iter().filter(|rung| matches!(rung, Rung::Proved(_))).count();
+    let what = if proved == 1 { "The change".to_owned() } else { format!("All {proved} changes together") };
+    let proof = match (pairs, failed) {
+        (0, _) => "; they were not measured in pairs".to_owned(),
+        (pairs, 0) => format!("; the objective held in {} at {}", of(pairs, pairs), context.level(ladder.asked)),
+        (pairs, failed) => {
+            format!("; the objective failed in {} at {}", of(failed, pairs), context.level(ladder.asked))
+        }
+    };
+    let held = match held_to > 0.0 {
+        true => format!("held up to {} in trial {trial}", context.level(held_to)),
+        false => format!("ran in trial {trial}, whose load came all at once and failed"),
+    };
+    Some(format!("{what} {held}{proof}."))
+}
+
+/// `3 of 3 trials of the proof`.
+fn of(some: u32, all: u32) -> String {
+    format!("{some} of {}", figure::plural(all.into(), "trial of the proof", "trials of the proof"))
+}
