@@ -63,6 +63,8 @@ pub(crate) struct Part {
 pub(super) enum Caps {
     /// Requests at once; so many more may wait to be accepted.
     Requests(Option<u64>),
+    /// Requests at once; at first only so many, and more when the server sees that they are needed.
+    Growing(u64),
     /// Requests at once; further ones are refused with 503.
     Refused,
     /// Connections at once; further ones wait to be accepted.
@@ -89,6 +91,10 @@ impl Known {
         };
         match part.caps {
             Caps::Requests(queue) => self.requests(part, queue, &metric, named),
+            Caps::Growing(least) => Limit {
+                law: Law::Growing { least: least as f64, most: held.value as f64, full: None, wait: None },
+                ..self.requests(part, None, &metric, named)
+            },
             Caps::Refused => Limit {
                 caps: "requests that each of its processes takes at once; further ones are answered 503".to_owned(),
                 law: Law::Unknown,
@@ -196,7 +202,7 @@ impl Known {
 
     /// Requests that it works on at once.
     fn places(&self) -> Option<u64> {
-        self.parts.iter().find(|part| matches!(part.caps, Caps::Requests(_))).map(|part| part.held.value)
+        self.parts.iter().find(|part| matches!(part.caps, Caps::Requests(_) | Caps::Growing(_))).map(|part| part.held.value)
     }
 }
 
