@@ -51,8 +51,18 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
 
 /// What makes uWSGI run more processes than its workers and their master.
 const OTHERS: [&str; 12] = [
-    "http", "https", "http-router", "https-router", "mule", "mules", "farm", "spooler", "spoolers", "attach-daemon",
-    "fastrouter", "emperor",
+    "http",
+    "https",
+    "http-router",
+    "https-router",
+    "mule",
+    "mules",
+    "farm",
+    "spooler",
+    "spoolers",
+    "attach-daemon",
+    "fastrouter",
+    "emperor",
 ];
 
 fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
@@ -87,8 +97,10 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
     let router = given.is_router(at);
     let queue = (!router).then_some(listen.value);
     let mut parts = vec![part(setting, held, if grows { Caps::Growing(least) } else { Caps::Requests(queue) }, made)];
-    parts.extend((!router).then(|| part("listen", listen, Caps::Queue, String::new())));
     let unix = matches!(at, Endpoint::Unix(_));
+    // core/socket.c: bind_to_tcp sets TCP_DEFER_ACCEPT, but for `no-defer-accept`.
+    let queued = if unix { Caps::Queue } else { Caps::DeferredQueue };
+    parts.extend((!router).then(|| part("listen", listen, queued, String::new())));
     Ok(Known { product: PRODUCT, told: "uWSGI".to_owned(), parts, keeps: router, threads: None, unix, cost: None })
 }
 
@@ -191,6 +203,23 @@ mod tests {
         let law = cheap.limits("x")[0].law.clone();
         let expected = genkai_model::limit::Law::Growing { least: 2.0, most: 6.0, full: None, wait: None };
         assert_eq!((law, cheap.parts[0].made.as_str()), (expected, "at first 2, up to 3 processes x 2 threads"));
+        let signs = |line: &str| {
+            let limits = known(line, "127.0.0.1:80").unwrap().limits("x");
+            limits
+                .iter()
+                .find(|l| l.setting == "listen")
+                .unwrap()
+                .signatures
+                .iter()
+                .map(|s| s.sign.clone())
+                .collect::<Vec<_>>()
+        };
+        let full = genkai_model::limit::Sign::Reached { metric: "x.queued".to_owned(), value: 100.0 };
+        assert_eq!(
+            signs("uwsgi --socket :80"),
+            [full],
+            "what the kernel counts as dropped says nothing of its listener"
+        );
         assert!(first("uWSGI master").is_err(), "a name in place of its command line");
         assert_eq!(first("uwsgi --yaml x.yml"), Err("its configuration is no .ini file".to_owned()));
     }

@@ -125,8 +125,11 @@ fn others() -> Vec<Case> {
             .off(NO_NUMBER),
         case("haproxy-check", "a health check that no answer of the server passes, though it answers requests")
             .flags("--users 20 --spawn-rate 20")
-            .config(cfg("", "option httpchk GET /\n  http-check expect status 299\n  server s {backend} check inter 500ms"))
-            .behind(Scripted("steady --time 0.01"))
+            .config(cfg(
+                "",
+                "option httpchk GET /\n  http-check expect status 299\n  server s {backend} check inter 500ms",
+            ))
+            .behind(Scripted("fixed --time 0.01"))
             .cause("haproxy.check")
             .off(NO_NUMBER),
         case("haproxy-check-refused", "nobody listens where the server should be, and its health check finds that")

@@ -140,7 +140,9 @@ impl Down {
 
     /// `Server BACKEND/SERVER is DOWN, reason: R, ...` or `... is UP, ...` (src/server.c: srv_update_status).
     fn note(&mut self, line: &str) {
-        let Some((name, rest)) = line.split_once("Server ").and_then(|(_, rest)| rest.split_once(" is ")) else { return };
+        let Some((name, rest)) = line.split_once("Server ").and_then(|(_, rest)| rest.split_once(" is ")) else {
+            return;
+        };
         let name = name.rsplit(' ').next().unwrap_or(name).to_owned();
         match of_check(line) {
             Some(signature) => _ = self.0.insert(name, signature == signature::CHECK_FAILED),
@@ -223,20 +225,22 @@ mod tests {
 
     #[test]
     fn who_was_not_asked_has_not_refused() {
-        let down = |server: &str, reason: &str| format!("Server {server} is DOWN, reason: {reason}, check duration: 0ms.");
+        let down =
+            |server: &str, reason: &str| format!("Server {server} is DOWN, reason: {reason}, check duration: 0ms.");
         let session = "session SC status=503 queue=0 node=<NOSRV> target=/";
         let wrong = down("b/s", "Layer7 wrong status, code: 404, info: \"Not Found\"");
-        let refused = format!("[WARNING]  (7) : {}", down("b/s", "Layer4 connection problem, info: \"Connection refused\""));
+        let refused =
+            format!("[WARNING]  (7) : {}", down("b/s", "Layer4 connection problem, info: \"Connection refused\""));
         let told = |down: &mut Down, lines: &[&str]| {
             let all = down.aggregate(lines.iter().copied());
             all.iter().filter(|l| l.text == session).filter_map(|l| l.signature.clone()).collect::<Vec<_>>()
         };
         assert_eq!(told(&mut Down::default(), &[session]), [signature::NO_SERVER]);
         assert_eq!(told(&mut Down::default(), &[&refused, session]), [signature::NO_SERVER_BY_CONNECT]);
-        assert_eq!(told(&mut Down::default(), &[session, &wrong, session]), [
-            signature::NO_SERVER,
-            signature::NO_SERVER_BY_CHECK
-        ]);
+        assert_eq!(
+            told(&mut Down::default(), &[session, &wrong, session]),
+            [signature::NO_SERVER, signature::NO_SERVER_BY_CHECK]
+        );
         let mut over_time = Down::default();
         assert!(told(&mut over_time, &[&wrong]).is_empty());
         assert_eq!(told(&mut over_time, &[session]), [signature::NO_SERVER_BY_CHECK], "said in an earlier interval");

@@ -6,9 +6,11 @@ mod stat;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-pub use log::signature;
 use log::Down;
-pub(crate) use log::{LINE, Session, aggregate, ended, unanswered};
+#[cfg(test)]
+pub(crate) use log::aggregate;
+pub use log::signature;
+pub(crate) use log::{LINE, Session, ended, unanswered};
 #[cfg(test)]
 pub(crate) use stat::STAT;
 pub(crate) use stat::{Names, Row, Stat, of_server, sample};

@@ -129,8 +129,7 @@ fn refusing(facts: &Facts) -> Limit {
     let kinds = if facts.http { &[ErrorKind::Status502, ErrorKind::Status503][..] } else { &[ErrorKind::EofNew] };
     // Of several servers it is said which one refuses: see `one_of_several`.
     let strength = if facts.each.len() > 1 { Strength::Supports } else { Strength::Decisive };
-    let mut signatures =
-        vec![log(signature::SERVER_REFUSED, strength), log(signature::SERVER_CLOSED, strength)];
+    let mut signatures = vec![log(signature::SERVER_REFUSED, strength), log(signature::SERVER_CLOSED, strength)];
     // A check that goes elsewhere says nothing of how requests fare.
     if facts.check.as_ref().is_some_and(|check| !check.elsewhere) {
         signatures.push(log(signature::NO_SERVER_BY_CONNECT, Strength::Decisive));
