@@ -60,6 +60,7 @@ fn of_rule((config, copy): (&Config, &Private), found: &Found, certain: bool) ->
     Some(OwnAnswer {
         statuses: statuses(found, action),
         signature: logged,
+        silent: action == "silent-drop",
         certain,
         when: when.to_owned(),
         ..of(config, found, words)

@@ -53,6 +53,10 @@ pub struct Server<'c> {
     pub backup: bool,
     /// Not used at all.
     pub disabled: bool,
+    /// Whether it is taken out while a health check of it fails.
+    pub checked: bool,
+    /// Whether the check goes to another port or address than requests.
+    pub checked_elsewhere: bool,
 }
 
 impl Server<'_> {
@@ -195,6 +199,8 @@ fn server<'c>(found: &'c Found, given: &[&'c Found]) -> Server<'c> {
         weight,
         backup: flag("backup", "no-backup"),
         disabled: flag("disabled", "enabled"),
+        checked: flag("check", "no-check"),
+        checked_elsewhere: lines().any(|line| ["port", "addr"].iter().any(|key| parameter(line, key).is_some())),
     }
 }
 

@@ -21,6 +21,8 @@ pub struct OwnAnswer {
     pub statuses: Vec<u16>,
     /// The message of the server's log that only this directive makes; none: it says nothing when it answers.
     pub signature: Option<String>,
+    /// Whether the client is not told that the connection has ended, and waits on.
+    pub silent: bool,
     /// Whether these requests are answered so whatever else is the case: the configuration and the requests alone say it.
     pub certain: bool,
     /// When it answers, as a clause.
@@ -31,7 +33,7 @@ impl OwnAnswer {
     /// Of the directive `setting` with these arguments, written there; to be completed with what it gives.
     pub(crate) fn of(setting: &str, value: impl Into<String>, origin: Origin) -> OwnAnswer {
         let (setting, value, when) = (setting.to_owned(), value.into(), "requests that it holds for".to_owned());
-        OwnAnswer { setting, value, origin, statuses: Vec::new(), signature: None, certain: false, when }
+        OwnAnswer { setting, value, origin, statuses: Vec::new(), signature: None, silent: false, certain: false, when }
     }
 
     /// The directive as it is written, with its place.
@@ -50,6 +52,7 @@ impl OwnAnswer {
     /// None where what it gives is no failure.
     pub fn limit(&self, product: &str, all: bool) -> Option<Limit> {
         let kinds: Vec<ErrorKind> = match &self.statuses[..] {
+            [] if self.silent => vec![ErrorKind::Timeout, ErrorKind::EofNew, ErrorKind::Reset],
             [] => vec![ErrorKind::EofNew, ErrorKind::EofReused, ErrorKind::Reset, ErrorKind::ResetReused],
             statuses => statuses.iter().filter_map(|status| ErrorKind::of_status(*status)).collect(),
         };
@@ -73,6 +76,7 @@ impl OwnAnswer {
     /// What it does, in words.
     fn gives(&self) -> String {
         match &self.statuses[..] {
+            [] if self.silent => "drops the connection without a word to the client".to_owned(),
             [] => "ends the connection".to_owned(),
             statuses => {
                 let statuses: Vec<String> = statuses.iter().map(u16::to_string).collect();

@@ -63,6 +63,8 @@ pub(crate) struct Part {
 pub(super) enum Caps {
     /// Requests at once; so many more may wait to be accepted.
     Requests(Option<u64>),
+    /// Requests at once; at first only so many, and more when the server sees that they are needed.
+    Growing(u64),
     /// Requests at once; further ones are refused with 503.
     Refused,
     /// Connections at once; further ones wait to be accepted.
@@ -73,6 +75,9 @@ pub(super) enum Caps {
     Loops,
     /// Connections that wait to be accepted.
     Queue,
+    /// The same where the listener waits for data (tcp(7), TCP_DEFER_ACCEPT): every connection whose data is late counts as dropped, so only
+    /// a queue that is seen full says something.
+    DeferredQueue,
 }
 
 impl Known {
@@ -89,6 +94,10 @@ impl Known {
         };
         match part.caps {
             Caps::Requests(queue) => self.requests(part, queue, &metric, named),
+            Caps::Growing(least) => Limit {
+                law: Law::Growing { least: least as f64, most: held.value as f64, full: None, wait: None },
+                ..self.requests(part, None, &metric, named)
+            },
             Caps::Refused => Limit {
                 caps: "requests that each of its processes takes at once; further ones are answered 503".to_owned(),
                 law: Law::Unknown,
@@ -115,7 +124,8 @@ impl Known {
                 symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
                 ..named
             },
-            Caps::Queue => self.queue(held, &metric, named),
+            Caps::Queue => self.queue(held, false, &metric, named),
+            Caps::DeferredQueue => self.queue(held, true, &metric, named),
         }
     }
 
@@ -173,14 +183,17 @@ impl Known {
         }
     }
 
-    fn queue(&self, held: &SourcedValue<u64>, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
+    fn queue(&self, held: &SourcedValue<u64>, deferred: bool, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
         // A Unix socket counts no drops: it refuses (unix(7)).
         let (sign, beyond, first) = if self.unix {
             let full = reached(&metric(QUEUED), held.value as f64, Strength::Decisive);
             (full, "connect(2) fails at once (EAGAIN): the proxy answers 502", ErrorKind::Status502)
         } else {
             (
-                grew(&metric(behind::DROPS), Strength::Decisive),
+                match deferred {
+                    true => reached(&metric(QUEUED), held.value as f64, Strength::Decisive),
+                    false => grew(&metric(behind::DROPS), Strength::Decisive),
+                },
                 "connections hang: the proxy answers 504",
                 ErrorKind::Status504,
             )
@@ -196,7 +209,10 @@ impl Known {
 
     /// Requests that it works on at once.
     fn places(&self) -> Option<u64> {
-        self.parts.iter().find(|part| matches!(part.caps, Caps::Requests(_))).map(|part| part.held.value)
+        self.parts
+            .iter()
+            .find(|part| matches!(part.caps, Caps::Requests(_) | Caps::Growing(_)))
+            .map(|part| part.held.value)
     }
 }
 
@@ -207,7 +223,7 @@ impl Served for Known {
 
     fn told(&self) -> String {
         let of = |part: &Part| match part.caps {
-            Caps::Queue => None,
+            Caps::Queue | Caps::DeferredQueue => None,
             _ => Some(format!("{} {}{}", part.setting, part.held.written, placed(&part.held.origin))),
         };
         let parts: Vec<String> = self.parts.iter().filter_map(of).collect();

@@ -8,13 +8,34 @@ use super::known::{Caps, Known, Part};
 use crate::product::Served;
 use crate::settings::SourcedValue;
 
+/// What a worker of a cluster has in its environment (lib/internal/cluster/primary.js).
+const OF_CLUSTER: &str = "NODE_UNIQUE_ID";
+
+/// Its event loops: the workers of a cluster, whose first process takes connections and computes nothing; else its own.
+fn loops(started: &Started) -> Result<SourcedValue<u64>, String> {
+    let primary = started.variable(OF_CLUSTER).and_then(|_| started.parent());
+    let primary = primary.as_ref().unwrap_or(started);
+    let workers = primary.children_with(OF_CLUSTER);
+    // A manager of several applications has workers of each.
+    if workers.iter().any(|worker| worker.words != workers[0].words) {
+        return Err("its cluster runs different scripts: how many event loops serve here is not known".to_owned());
+    }
+    Ok(match workers.len() as u64 {
+        0 => SourcedValue::plain(1, started.given()),
+        n => SourcedValue::plain(n, primary.counted()),
+    })
+}
+
 /// Process `pid` as Node.js, which may have others of a cluster.
 pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
     let started = Started::of(pid);
     if !["node", "nodejs"].contains(&started.program.as_str()) {
         return None;
     }
-    let loops = SourcedValue::plain(1, started.given());
+    let loops = match loops(&started) {
+        Ok(loops) => loops,
+        Err(why) => return Some(Err(why)),
+    };
     let source = "nodejs.org/learn: the event loop; nodejs.org/api/cluster.html";
     let part = Part { setting: "event loop", held: loops, caps: Caps::Loops, made: String::new(), source };
     let unix = matches!(at, Endpoint::Unix(_));

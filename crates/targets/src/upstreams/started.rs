@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use genkai_model::limit::Origin;
-use procfs::process::all_processes;
+use procfs::process::{Process, all_processes};
 
 /// A process as it was started.
 #[derive(Clone, Debug, Default)]
@@ -91,8 +91,25 @@ impl Started {
 
     /// Live processes that it started.
     pub(crate) fn children(&self) -> u64 {
+        self.started().count() as u64
+    }
+
+    /// Live processes that it started with this variable in their environment.
+    pub(crate) fn children_with(&self, variable: &str) -> Vec<Started> {
+        self.started().map(Started::of).filter(|child| child.variable(variable).is_some()).collect()
+    }
+
+    /// The process that started it; none where that is gone.
+    pub(crate) fn parent(&self) -> Option<Started> {
+        let stat = Process::new(i32::try_from(self.pid).ok()?).ok()?.stat().ok()?;
+        Some(Started::of(u32::try_from(stat.ppid).ok()?))
+    }
+
+    /// Ids of live processes that it started.
+    fn started(&self) -> impl Iterator<Item = u32> {
         let stats = all_processes().into_iter().flatten().flatten().filter_map(|process| process.stat().ok());
-        stats.filter(|stat| stat.ppid == self.pid as i32 && stat.state != 'Z').count() as u64
+        let own = stats.filter(move |stat| stat.ppid == self.pid as i32 && stat.state != 'Z');
+        own.filter_map(|stat| u32::try_from(stat.pid).ok())
     }
 }
 

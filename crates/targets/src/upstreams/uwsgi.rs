@@ -42,8 +42,28 @@ impl Syntax for Ini {
 pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
     let started = Started::of(pid);
     let own = started.program == PRODUCT || started.program.starts_with("uwsgi-core");
-    own.then(|| of(&started, at).map(|known| Box::new(known) as Box<dyn Served>))
+    own.then(|| {
+        let known = of(&started, at)?;
+        Given::read(&started)?.agrees_with(1 + started.children())?;
+        Ok(Box::new(known) as Box<dyn Served>)
+    })
 }
+
+/// What makes uWSGI run more processes than its workers and their master.
+const OTHERS: [&str; 12] = [
+    "http",
+    "https",
+    "http-router",
+    "https-router",
+    "mule",
+    "mules",
+    "farm",
+    "spooler",
+    "spoolers",
+    "attach-daemon",
+    "fastrouter",
+    "emperor",
+];
 
 fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
     let given = Given::read(started)?;
@@ -64,13 +84,23 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         )
     };
     let held = SourcedValue { value: workers.value.saturating_mul(each), written, origin: workers.origin };
+    // cheaper: so few workers at first, and when little is asked (uwsgi-docs: Cheaper).
+    let least = given.number(&["cheaper"], "", "0")?.value.saturating_mul(each);
+    let grows = (1..held.value).contains(&least);
+    let made = match grows {
+        true if made.is_empty() => format!("at first {least}, up to {} processes", held.value),
+        true => format!("at first {least}, up to {made}"),
+        false => made,
+    };
     let part = |setting, held, caps, made| Part { setting, held, caps, made, source: SOURCE };
     // A router of its own (`http = :8080`) takes all connections at once: they wait for its workers elsewhere.
     let router = given.is_router(at);
     let queue = (!router).then_some(listen.value);
-    let mut parts = vec![part(setting, held, Caps::Requests(queue), made)];
-    parts.extend((!router).then(|| part("listen", listen, Caps::Queue, String::new())));
+    let mut parts = vec![part(setting, held, if grows { Caps::Growing(least) } else { Caps::Requests(queue) }, made)];
     let unix = matches!(at, Endpoint::Unix(_));
+    // core/socket.c: bind_to_tcp sets TCP_DEFER_ACCEPT, but for `no-defer-accept`.
+    let queued = if unix { Caps::Queue } else { Caps::DeferredQueue };
+    parts.extend((!router).then(|| part("listen", listen, queued, String::new())));
     Ok(Known { product: PRODUCT, told: "uWSGI".to_owned(), parts, keeps: router, threads: None, unix, cost: None })
 }
 
@@ -82,6 +112,10 @@ struct Given<'s> {
 
 impl Given<'_> {
     fn read(started: &Started) -> Result<Given<'_>, String> {
+        // core/utils.c: uwsgi_set_processname; its command line is no more what it was started with.
+        if started.words.first().is_some_and(|word| word.starts_with("uWSGI")) {
+            return Err("its processes have names (procname) in place of their command line".to_owned());
+        }
         let other = ["--yaml", "--yml", "--json", "--xml", "-y", "-j", "-x"];
         if started.value(&other).is_some() {
             return Err("its configuration is no .ini file".to_owned());
@@ -91,6 +125,22 @@ impl Given<'_> {
         let path = started.value(&["--ini"]).or(bare).map(|text| started.path(text));
         let file = path.map(|path| Entries::read(&path, &Ini).map_err(|e| e.to_string())).transpose()?;
         Ok(Given { started, file })
+    }
+
+    /// Whether as many processes run as what was read of it says: a file that was put together in another way than it was read has other
+    /// numbers.
+    fn agrees_with(&self, running: u64) -> Result<(), String> {
+        let workers = self.number(&["processes", "workers"], "-p", "1")?.value;
+        let given = |name: &str| self.flag(&[name], "").is_some() || self.entry(&[name]).is_some();
+        let least = match self.number(&["cheaper"], "", "0")?.value {
+            0 => workers,
+            cheaper => cheaper.min(workers),
+        };
+        let most = if OTHERS.iter().any(|name| given(name)) { u64::MAX } else { workers.saturating_add(1) };
+        if (least..=most).contains(&running) {
+            return Ok(());
+        }
+        Err(format!("what was read of it says {workers} processes, and {running} run, the master included"))
     }
 
     /// The last entry of one of these names.
@@ -146,6 +196,31 @@ mod tests {
         let (held, parts) = first("uwsgi --http :80 --processes 2 --gevent 100").unwrap();
         assert_eq!((held.value, held.written.as_str(), parts), (200, "2 x 100", 1));
         assert_eq!(first("uwsgi --processes auto"), Err("processes is `auto`".to_owned()));
+        let started = Started::of_line(&format!("uwsgi --ini {}", file.display()));
+        let agrees = |running| Given::read(&started).unwrap().agrees_with(running).is_ok();
+        assert_eq!([2, 3, 4, 5].map(agrees), [false, true, true, false]);
+        let cheap = known(&format!("uwsgi --ini {} --cheaper 1", file.display()), "127.0.0.1:80").unwrap();
+        let law = cheap.limits("x")[0].law.clone();
+        let expected = genkai_model::limit::Law::Growing { least: 2.0, most: 6.0, full: None, wait: None };
+        assert_eq!((law, cheap.parts[0].made.as_str()), (expected, "at first 2, up to 3 processes x 2 threads"));
+        let signs = |line: &str| {
+            let limits = known(line, "127.0.0.1:80").unwrap().limits("x");
+            limits
+                .iter()
+                .find(|l| l.setting == "listen")
+                .unwrap()
+                .signatures
+                .iter()
+                .map(|s| s.sign.clone())
+                .collect::<Vec<_>>()
+        };
+        let full = genkai_model::limit::Sign::Reached { metric: "x.queued".to_owned(), value: 100.0 };
+        assert_eq!(
+            signs("uwsgi --socket :80"),
+            [full],
+            "what the kernel counts as dropped says nothing of its listener"
+        );
+        assert!(first("uWSGI master").is_err(), "a name in place of its command line");
         assert_eq!(first("uwsgi --yaml x.yml"), Err("its configuration is no .ini file".to_owned()));
     }
 }

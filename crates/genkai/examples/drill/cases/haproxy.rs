@@ -123,6 +123,33 @@ fn others() -> Vec<Case> {
             .behind(Nobody)
             .cause("haproxy.backend")
             .off(NO_NUMBER),
+        case(
+            "haproxy-silent-drop",
+            "a rule that drops requests beyond 10 at once without a word, before one quick and one slow server",
+        )
+        .flags("--users 40 --spawn-rate 10 --timeout 5s")
+        .config(cfg(
+            "http-request silent-drop if { be_conn(b) gt 10 }",
+            "balance leastconn\n  server quick {backend}\n  server late {second}",
+        ))
+        .behind(Two("--service-time 20ms", Some("--service-time 400ms")))
+        .cause("haproxy.answers.http-request-silent-drop.9")
+        .off(NO_NUMBER),
+        case("haproxy-check", "a health check that no answer of the server passes, though it answers requests")
+            .flags("--users 20 --spawn-rate 20")
+            .config(cfg(
+                "",
+                "option httpchk GET /\n  http-check expect status 299\n  server s {backend} check inter 500ms",
+            ))
+            .behind(Scripted("fixed --time 0.01"))
+            .cause("haproxy.check")
+            .off(NO_NUMBER),
+        case("haproxy-check-refused", "nobody listens where the server should be, and its health check finds that")
+            .flags("--users 20 --spawn-rate 20")
+            .config(cfg("", "option httpchk GET /\n  server s {backend} check inter 500ms"))
+            .behind(Nobody)
+            .cause("haproxy.backend")
+            .off(NO_NUMBER),
         case("haproxy-slow-server", "one of two servers takes 400 ms, the other 5 ms")
             .flags("--users 20 --spawn-rate 20")
             .objective("p99 < 300ms")

@@ -109,9 +109,8 @@ fn outcome(p: &Predicted, closed: bool, tense: Tense) -> String {
         (_, true, Tense::Before) => "within this load".to_owned(),
         (None, _, Tense::Before) if unplaced(p) => "depends".to_owned(),
         (None, _, Tense::Before) if depends => "depends on the response time".to_owned(),
-        (None, true, Tense::After) => "not seen".to_owned(),
-        (None, false, Tense::After) if unplaced(p) => "not seen".to_owned(),
         (_, false, Tense::Before) => "beyond this load".to_owned(),
-        (None, false, Tense::After) => "not reached".to_owned(),
+        // What was not found to be what broke may have been full all the same.
+        (None, _, Tense::After) => "not named".to_owned(),
     }
 }

@@ -81,9 +81,9 @@ fn seen(one: &Predicted, at_work: bool) -> String {
         None if at_work => "at work, but held".to_owned(),
         Some(_) if !placed => "seen".to_owned(),
         Some(at) => format!("seen at {}", figure::whole(at)),
-        None if one.within_load => "within the load, not seen".to_owned(),
-        None if placed || one.rate.is_some() || one.bytes.is_some() => "not reached".to_owned(),
-        None => "not seen".to_owned(),
+        // What was not found to be what broke may have been full all the same.
+        None if one.within_load => "within the load, not named".to_owned(),
+        None => "not named".to_owned(),
     }
 }
 
@@ -92,7 +92,7 @@ fn lifted(one: &Predicted, cause: &Cause) -> Option<LimitRow> {
     let test = cause.counterfactual.as_ref()?;
     let range = test.predicted.filter(|_| cause.predicted.limit == one.limit && test.scale == Scale::Clients)?;
     let at = test.observed.as_ref().map(crate::context::clients_at);
-    let seen = at.map_or_else(|| "not reached".to_owned(), |at| format!("seen at {}", figure::whole(at)));
+    let seen = at.map_or_else(|| "no break seen".to_owned(), |at| format!("seen at {}", figure::whole(at)));
     Some(LimitRow {
         subject: "↳ with".to_owned(),
         setting: words::setting(&one.setting, &test.change.to),

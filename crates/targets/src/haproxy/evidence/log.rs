@@ -1,6 +1,7 @@
 //! The log: lines of sessions, in the format that a private copy gives them, and messages of HAProxy itself.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use genkai_model::evidence::LogLine;
 
@@ -26,8 +27,16 @@ pub mod signature {
     pub const RESPONSE_REFUSED: &str = "haproxy.response_refused";
     /// A server was silent longer than it may: 504.
     pub const SERVER_SILENT: &str = "haproxy.server_silent";
-    /// No server lives.
-    pub const SERVER_DOWN: &str = "haproxy.server_down";
+    /// There was no server to send a request to, and the log does not tell why: 503.
+    pub const NO_SERVER: &str = "haproxy.no_server";
+    /// The same, after health checks failed though the servers took connections.
+    pub const NO_SERVER_BY_CHECK: &str = "haproxy.no_server.by_check";
+    /// The same, after the connections of health checks failed.
+    pub const NO_SERVER_BY_CONNECT: &str = "haproxy.no_server.by_connect";
+    /// A server was taken out because its health check failed though it took the connection.
+    pub const CHECK_FAILED: &str = "haproxy.check_failed";
+    /// A server was taken out because the connection of its health check failed.
+    pub const CHECK_UNCONNECTED: &str = "haproxy.check_unconnected";
     /// An open tunnel was silent longer than it may.
     pub const TUNNEL_SILENT: &str = "haproxy.tunnel_silent";
     /// A client did not send its request in time: 408.
@@ -48,7 +57,6 @@ const MESSAGES: &[(&str, &str)] = &[
     ("reached process FD limit", signature::DESCRIPTORS), // src/sock.c: sock_accept_conn; src/sock.c: sock_create_server_socket
     ("reached system FD limit", signature::DESCRIPTORS),  // the same
     ("no free ports", signature::PORTS),                  // src/proto_tcp.c: tcp_connect_server
-    ("has no server available!", signature::SERVER_DOWN), // src/server.c: srv_update_status
 ];
 
 /// A session's line, understood.
@@ -60,6 +68,8 @@ pub(crate) struct Session<'a> {
     pub(crate) status: &'a str,
     /// The rule that ended it, as `FILE:LINE` of a copy; none where no rule did, or HAProxy cannot tell.
     pub(crate) rule: Option<(&'a str, usize)>,
+    /// Whether a server was chosen for it.
+    pub(crate) is_sent: bool,
     /// The request target.
     pub(crate) target: &'a str,
 }
@@ -68,12 +78,13 @@ impl<'a> Session<'a> {
     /// `session STATE status=S queue=Q node=N rule=FILE:LINE target=T`, of which older versions tell no rule; none for any other line.
     pub(crate) fn read(line: &'a str) -> Option<Session<'a>> {
         let words: Vec<&str> = line.split(' ').collect();
-        let [LINE, state, status, _queue, _node, ref rest @ ..] = words[..] else { return None };
+        let [LINE, state, status, _queue, node, ref rest @ ..] = words[..] else { return None };
         let rule = rest.first().and_then(|word| word.strip_prefix("rule="));
         let target = rest.get(usize::from(rule.is_some()))?;
         let rule =
             rule.and_then(|rule| rule.rsplit_once(':')).and_then(|(file, line)| Some((file, line.parse().ok()?)));
-        Some(Session { state, status: status.strip_prefix("status=")?, rule, target })
+        let is_sent = node != "node=<NOSRV>";
+        Some(Session { state, status: status.strip_prefix("status=")?, rule, is_sent, target })
     }
 }
 
@@ -88,6 +99,74 @@ pub(crate) fn ended(state: &str) -> Option<char> {
 pub(crate) fn unanswered(state: &str) -> Option<(char, char)> {
     let mut letters = state.chars();
     Some((letters.next()?, letters.next()?)).filter(|(cause, _)| *cause != 'C')
+}
+
+/// Which servers health checks have taken out, by what the log has told so far: `BACKEND/SERVER`, and whether the check got a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Down(BTreeMap<String, bool>);
+
+impl Down {
+    /// Lines of one interval, alike ones as one, each in the light of those before it.
+    pub(crate) fn aggregate<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
+        let mut all: Vec<LogLine> = Vec::new();
+        let mut run: Vec<&str> = Vec::new();
+        for line in lines {
+            // What a session without a server means changes with these lines.
+            if is_change(line) {
+                all.extend(self.of_run(&mut run));
+                self.note(line);
+            }
+            run.push(line);
+        }
+        all.extend(self.of_run(&mut run));
+        all
+    }
+
+    fn of_run(&self, run: &mut Vec<&str>) -> Vec<LogLine> {
+        let mut all = aggregate(run.drain(..));
+        let without = all.iter_mut().filter(|line| line.signature.as_deref() == Some(signature::NO_SERVER));
+        without.for_each(|line| line.signature = Some(self.meaning().to_owned()));
+        all
+    }
+
+    /// Why there is no server.
+    fn meaning(&self) -> &'static str {
+        match (self.0.is_empty(), self.0.values().any(|connected| *connected)) {
+            (true, _) => signature::NO_SERVER,
+            (false, true) => signature::NO_SERVER_BY_CHECK,
+            (false, false) => signature::NO_SERVER_BY_CONNECT,
+        }
+    }
+
+    /// `Server BACKEND/SERVER is DOWN, reason: R, ...` or `... is UP, ...` (src/server.c: srv_update_status).
+    fn note(&mut self, line: &str) {
+        let Some((name, rest)) = line.split_once("Server ").and_then(|(_, rest)| rest.split_once(" is ")) else {
+            return;
+        };
+        let name = name.rsplit(' ').next().unwrap_or(name).to_owned();
+        match of_check(line) {
+            Some(signature) => _ = self.0.insert(name, signature == signature::CHECK_FAILED),
+            None if rest.starts_with("UP") => _ = self.0.remove(&name),
+            None => {}
+        }
+    }
+}
+
+fn is_change(line: &str) -> bool {
+    Session::read(line).is_none() && line.contains("Server ") && (line.contains(" is DOWN") || line.contains(" is UP"))
+}
+
+/// What of a health check took a server out; none for other lines, or where something else did (an administrator, a tracked server).
+fn of_check(line: &str) -> Option<&'static str> {
+    let reason = line.split_once(" is DOWN, reason: ")?.1;
+    // include/haproxy/check-t.h, src/check.c: check_statuses. `Layer4 timeout` is a connection that nobody took in time.
+    match reason {
+        _ if reason.starts_with("Layer4") || reason.starts_with("Socket error") => Some(signature::CHECK_UNCONNECTED),
+        _ if ["Layer6", "Layer7", "External check"].iter().any(|start| reason.starts_with(start)) => {
+            Some(signature::CHECK_FAILED)
+        }
+        _ => None,
+    }
 }
 
 /// Lines of one interval, alike ones as one.
@@ -109,6 +188,7 @@ fn chatter(line: &str) -> bool {
 fn parsed(line: &str) -> ParsedLine<'_> {
     let signature = match Session::read(line) {
         Some(session) => of_session(session),
+        None if of_check(line).is_some() => of_check(line).map(str::to_owned),
         None => MESSAGES.iter().find(|(text, _)| line.contains(text)).map(|(_, signature)| (*signature).to_owned()),
     };
     ParsedLine { level: "warning", gist: line, signature: signature.map(Cow::from) }
@@ -127,6 +207,8 @@ fn of_session(session: Session<'_>) -> Option<String> {
         ('S', 'H', _) => signature::SERVER_CLOSED,
         ('P', 'H', _) => signature::RESPONSE_REFUSED,
         ('s', 'Q', _) => signature::QUEUE_TIMEOUT,
+        // Nobody was asked who could have refused (configuration manual 8.5: SC, `no server`).
+        ('S', 'C', _) if !session.is_sent => signature::NO_SERVER,
         ('S', 'C', _) => signature::SERVER_REFUSED,
         ('s', 'C', _) => signature::SERVER_SLOW_CONNECT,
         ('R', 'C', _) => signature::RESOURCE,
@@ -142,10 +224,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_was_not_asked_has_not_refused() {
+        let down =
+            |server: &str, reason: &str| format!("Server {server} is DOWN, reason: {reason}, check duration: 0ms.");
+        let session = "session SC status=503 queue=0 node=<NOSRV> target=/";
+        let wrong = down("b/s", "Layer7 wrong status, code: 404, info: \"Not Found\"");
+        let refused =
+            format!("[WARNING]  (7) : {}", down("b/s", "Layer4 connection problem, info: \"Connection refused\""));
+        let told = |down: &mut Down, lines: &[&str]| {
+            let all = down.aggregate(lines.iter().copied());
+            all.iter().filter(|l| l.text == session).filter_map(|l| l.signature.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&mut Down::default(), &[session]), [signature::NO_SERVER]);
+        assert_eq!(told(&mut Down::default(), &[&refused, session]), [signature::NO_SERVER_BY_CONNECT]);
+        assert_eq!(
+            told(&mut Down::default(), &[session, &wrong, session]),
+            [signature::NO_SERVER, signature::NO_SERVER_BY_CHECK]
+        );
+        let mut over_time = Down::default();
+        assert!(told(&mut over_time, &[&wrong]).is_empty());
+        assert_eq!(told(&mut over_time, &[session]), [signature::NO_SERVER_BY_CHECK], "said in an earlier interval");
+        let up = "Server b/s is UP, reason: Layer7 check passed, code: 200, check duration: 1ms.";
+        assert_eq!(told(&mut over_time, &[up, session]), [signature::NO_SERVER]);
+        let maintenance = "Server b/s is going DOWN for maintenance.";
+        assert_eq!(told(&mut over_time, &[maintenance, session]), [signature::NO_SERVER]);
+        let named = |line: &str| aggregate([line])[0].signature.clone();
+        assert_eq!(named(&wrong).as_deref(), Some(signature::CHECK_FAILED));
+        assert_eq!(named(&refused).as_deref(), Some(signature::CHECK_UNCONNECTED));
+    }
+
+    #[test]
     fn lines_are_known_by_their_termination_state() {
         for (line, signature) in [
             ("session sQ status=503 queue=3 node=<NOSRV> target=/", Some(signature::QUEUE_TIMEOUT)),
             ("session SC status=503 queue=0 node=s1 target=/", Some(signature::SERVER_REFUSED)),
+            ("session SC status=503 queue=0 node=<NOSRV> target=/", Some(signature::NO_SERVER)),
             ("session sC status=503 queue=0 node=s1 target=/", Some("haproxy.refused.sC")),
             ("session RC status=503 queue=0 node=s1 target=/", Some(signature::RESOURCE)),
             ("session sH status=504 queue=0 node=s1 target=/", Some(signature::SERVER_SILENT)),
@@ -164,7 +277,6 @@ mod tests {
                 Some(signature::DESCRIPTORS),
             ),
             ("Connect() failed for backend b: no free ports.", Some(signature::PORTS)),
-            ("backend b has no server available!", Some(signature::SERVER_DOWN)),
         ] {
             let lines = aggregate([line]);
             assert_eq!(lines[0].signature.as_deref(), signature, "{line}");

@@ -6,8 +6,11 @@ mod stat;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use log::Down;
+#[cfg(test)]
+pub(crate) use log::aggregate;
 pub use log::signature;
-pub(crate) use log::{LINE, Session, aggregate, ended, unanswered};
+pub(crate) use log::{LINE, Session, ended, unanswered};
 #[cfg(test)]
 pub(crate) use stat::STAT;
 pub(crate) use stat::{Names, Row, Stat, of_server, sample};
@@ -74,12 +77,13 @@ pub struct Watch {
     names: Names,
     tree: Tree,
     tail: Tail,
+    down: Down,
 }
 
 impl Watch {
     /// Watches the HAProxy of this process.
     pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, names: Names, log: Tail) -> Watch {
-        Watch { address, socket, names, tree: Tree::new(pid), tail: log }
+        Watch { address, socket, names, tree: Tree::new(pid), tail: log, down: Down::default() }
     }
 
     /// Its statistics.
@@ -110,6 +114,6 @@ impl running::Watch for Watch {
 
     fn last_words(&mut self) -> Observation {
         let lines = self.tail.lines();
-        Observation { logs: aggregate(lines.iter().map(String::as_str)), ..Observation::default() }
+        Observation { logs: self.down.aggregate(lines.iter().map(String::as_str)), ..Observation::default() }
     }
 }

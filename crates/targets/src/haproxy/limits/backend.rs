@@ -3,7 +3,7 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
-use super::Facts;
+use super::{Facts, check};
 use crate::haproxy::evidence::{metrics, of_server, signature};
 use crate::haproxy::settings::{SERVER_MAXCONN, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL};
 use crate::limits::{backend, errors, grew, log, raised, reached, reached_of, valued};
@@ -15,6 +15,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
         return Vec::new();
     }
     let mut all = vec![refusing(facts)];
+    all.extend(check::limit(facts));
     all.extend(one_of_several(facts));
     all.extend(unfit(facts));
     all.extend(slow_to_accept(facts));
@@ -128,14 +129,16 @@ fn refusing(facts: &Facts) -> Limit {
     let kinds = if facts.http { &[ErrorKind::Status502, ErrorKind::Status503][..] } else { &[ErrorKind::EofNew] };
     // Of several servers it is said which one refuses: see `one_of_several`.
     let strength = if facts.each.len() > 1 { Strength::Supports } else { Strength::Decisive };
+    let mut signatures = vec![log(signature::SERVER_REFUSED, strength), log(signature::SERVER_CLOSED, strength)];
+    // A check that goes elsewhere says nothing of how requests fare.
+    if facts.check.as_ref().is_some_and(|check| !check.elsewhere) {
+        signatures.push(log(signature::NO_SERVER_BY_CONNECT, Strength::Decisive));
+        signatures.push(log(signature::CHECK_UNCONNECTED, Strength::Supports));
+    }
     Limit {
         formula,
         source: "HAProxy configuration manual 8.5: termination states SC, SH".to_owned(),
-        signatures: vec![
-            log(signature::SERVER_REFUSED, strength),
-            log(signature::SERVER_CLOSED, strength),
-            log(signature::SERVER_DOWN, Strength::Supports),
-        ],
+        signatures,
         symptom: errors(kinds),
         ..backend::refusing("haproxy.backend", "(backend)", &back)
     }

@@ -4,6 +4,7 @@ use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
 use super::capacity::Capacity;
+use super::check::Check;
 use crate::files::Requests;
 use crate::haproxy::config::{Config, Section};
 use crate::haproxy::proxy::{self, Mode, Server, first_parameter};
@@ -57,6 +58,8 @@ pub struct Facts {
     pub servers: u64,
     /// Each server that has a line of its own: its name, and its address with the place of the line.
     pub each: Vec<(String, SourcedValue<()>)>,
+    /// The health check that takes them out, where there is one.
+    pub check: Option<Check>,
     /// Their section; none: there is none.
     pub back: Option<String>,
     /// How many requests they get at once, where that is capped.
@@ -157,6 +160,7 @@ impl Facts {
             http: route.as_ref().is_none_or(|r| proxy::mode(config, r.front) == Mode::Http),
             servers,
             each: used.iter().filter_map(|server| named(config, server)).collect(),
+            check: served.and_then(|r| Check::of(config, r.back?, &used)),
             back: served.and_then(|r| Some(r.back?.title())),
             queue_timeout,
             connect_timeout: time(&TIMEOUT_CONNECT),

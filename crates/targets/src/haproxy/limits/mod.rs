@@ -5,12 +5,14 @@
 
 mod backend;
 mod capacity;
+mod check;
 mod clients;
 mod facts;
 mod system;
 
 pub(crate) use backend::queueing;
 pub use capacity::Capacity;
+pub use check::Check;
 pub(crate) use clients::holding;
 pub use facts::Facts;
 

@@ -1,0 +1,102 @@
+//! Health checks: a server whose check fails gets no requests, whatever it would answer them.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Limit, Strength, Symptom};
+
+use super::Facts;
+use super::backend::answer;
+use crate::haproxy::config::{Config, Found, Section};
+use crate::haproxy::evidence::signature;
+use crate::haproxy::proxy::{self, Server};
+use crate::limits::{log, valued};
+use crate::settings::SourcedValue;
+
+/// Lines that say what a check asks (configuration manual 4.2).
+const KINDS: [&str; 9] = [
+    "option httpchk",
+    "option tcp-check",
+    "option ssl-hello-chk",
+    "option mysql-check",
+    "option pgsql-check",
+    "option redis-check",
+    "option smtpchk",
+    "option ldap-check",
+    "option external-check",
+];
+
+/// The health check of the servers in use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// The line that says what it asks, else that which switches it on.
+    pub line: SourcedValue<()>,
+    /// Whether it goes to another port or address than requests.
+    pub elsewhere: bool,
+}
+
+impl Check {
+    /// That of `used`, servers of `back`; none where none of them is checked.
+    pub fn of(config: &Config, back: &Section, used: &[Server<'_>]) -> Option<Check> {
+        let checked: Vec<&Server<'_>> = used.iter().filter(|server| server.checked).collect();
+        let first = checked.first()?;
+        let kind = KINDS.iter().find_map(|kind| config.value(back, kind));
+        let line: &Found = kind.or_else(|| proxy::giving(config, back, first, "check")).unwrap_or(first.found);
+        let written = if kind.is_some() { line.written() } else { "check".to_owned() };
+        let held = SourcedValue { value: (), written, origin: proxy::origin(config, line) };
+        Some(Check { line: held, elsewhere: checked.iter().any(|server| server.checked_elsewhere) })
+    }
+}
+
+/// The check, which fails where requests need not.
+pub(super) fn limit(facts: &Facts) -> Option<Limit> {
+    let Check { line, elsewhere } = facts.check.as_ref()?;
+    let mut signatures = vec![
+        log(signature::NO_SERVER_BY_CHECK, Strength::Decisive),
+        log(signature::NO_SERVER, Strength::Consistent),
+        log(signature::CHECK_FAILED, Strength::Supports),
+    ];
+    if *elsewhere {
+        signatures.push(log(signature::NO_SERVER_BY_CONNECT, Strength::Decisive));
+        signatures.push(log(signature::CHECK_UNCONNECTED, Strength::Supports));
+    }
+    Some(Limit {
+        caps: format!(
+            "`{}` failed, and a server whose check fails gets no requests (HAProxy's log has the check's answer: either the servers are not well, \
+             or the check asks for the wrong thing)",
+            line.written
+        ),
+        formula: "no number says when".to_owned(),
+        source: "HAProxy configuration manual 5.2, `check`; 8.5: termination state SC without a server; src/server.c: srv_update_status"
+            .to_owned(),
+        signatures,
+        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: false },
+        ..valued("haproxy.check", "the health check", "health check", line)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::limit::Origin;
+
+    use super::*;
+    use crate::haproxy::config::Reading;
+
+    fn of(back: &str) -> Option<(String, usize, bool)> {
+        let config =
+            Config::of_texts(vec![("/x".into(), format!("backend b\n{back}").into())], Reading::default()).unwrap();
+        let section = &config.sections()[0];
+        let used: Vec<Server<'_>> = proxy::servers(&config, section).into_iter().filter(Server::is_used).collect();
+        let check = Check::of(&config, section, &used)?;
+        let Origin::File { line, .. } = check.line.origin else { panic!("not in a file") };
+        Some((check.line.written, line, check.elsewhere))
+    }
+
+    #[test]
+    fn a_check_is_what_the_section_asks_of_servers_that_are_checked() {
+        let told = |text: &str, line, elsewhere| Some((text.to_owned(), line, elsewhere));
+        assert_eq!(of(" option httpchk GET /h\n server s 1:1\n"), None, "it is not switched on");
+        assert_eq!(of(" option httpchk GET /h\n server s 1:1 check\n"), told("option httpchk GET /h", 2, false));
+        assert_eq!(of(" default-server check\n server s 1:1\n"), told("check", 2, false));
+        assert_eq!(of(" default-server check\n server s 1:1 no-check\n"), None);
+        assert_eq!(of(" server s 1:1\n server t 1:1 check port 81\n"), told("check", 3, true));
+    }
+}
