@@ -21,7 +21,7 @@ use serde::Serialize;
 /// The container of a pod.
 pub(crate) const CONTAINER: &str = "worker";
 /// What a Job's objects are known by: its value is the name of the Job.
-pub(crate) const LABEL: &str = "genkai.dev/run";
+pub(crate) const LABEL: &str = "app.kubernetes.io/instance";
 /// The annotation in which the Job controller tells a pod's number (Indexed Jobs).
 pub(crate) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Where the image has genkai; the `Containerfile` puts it there.
