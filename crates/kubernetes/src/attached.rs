@@ -1,9 +1,11 @@
 //! The standard streams of a pod as a socket that blocks.
 
+use std::future::Future;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use kube::api::AttachedProcess;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, copy};
@@ -13,6 +15,9 @@ use crate::api::clean;
 
 /// How much of what a pod says on standard error is kept: the end of it.
 const LAST_WORDS: usize = 2048;
+
+/// How long what came before a cut may take to be read.
+const DRAINED_WITHIN: Duration = Duration::from_millis(100);
 
 /// A pod that was attached to, for as long as this is kept.
 #[derive(Debug)]
@@ -67,6 +72,7 @@ impl Drop for Attached {
 async fn pump(mut process: AttachedProcess, stream: tokio::net::UnixStream, words: Arc<Mutex<Vec<u8>>>) {
     let (mut from_us, mut to_us) = stream.into_split();
     let (stdin, stdout, stderr) = (process.stdin(), process.stdout(), process.stderr());
+    let status = process.take_status();
     let hear = async {
         let Some(mut stdin) = stdin else { return };
         let _ = copy(&mut from_us, &mut stdin).await;
@@ -80,8 +86,21 @@ async fn pump(mut process: AttachedProcess, stream: tokio::net::UnixStream, word
     tokio::select! {
         _ = async { tokio::join!(say, listen(stderr, &words)) } => {}
         () = hear => {}
+        () = cut(status) => {}
     }
     drop(process);
+}
+
+/// Ends a moment after a connection that was cut. (kube 5.0 leaves the streams open then, so that nobody who reads them hears of it; but its
+/// word on how the pod's process ended is never said.)
+async fn cut<S>(status: Option<impl Future<Output = Option<S>>>) {
+    if let Some(status) = status
+        && status.await.is_none()
+    {
+        tokio::time::sleep(DRAINED_WITHIN).await;
+    } else {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Keeps the end of what is said.
