@@ -1,6 +1,6 @@
 //! Load on something that already runs: one trial, no server of ours, nothing decided on the way.
 
-use genkai_model::event::{EndReason, Limits, RunEnded, TrialStarted, What};
+use genkai_model::event::{EndReason, Environment, Limits, RunEnded, TrialStarted, What};
 
 use crate::error::LabError;
 use crate::folder::Folder;
@@ -28,15 +28,7 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     }
     let places = Workplaces::open(&job.place.program, &load.scale, &load.addresses, one_load(load.stop.after), job.interrupt)?;
     places.check(load)?;
-    let mut recorder = match &folder {
-        None => Recorder::in_memory(watcher),
-        Some(folder) => {
-            folder.set_aside()?;
-            Recorder::create(&folder.record(), watcher)?
-        }
-    };
-    recorder.now(None, job.head(environment, &[]))?;
-    recorder.now(None, What::Limits(Limits { limits: Vec::new() }))?;
+    let mut recorder = open(job, folder.as_ref(), environment, watcher)?;
     let generator = Generator { places: &places, cpus: None };
     let started = TrialStarted::measure(redact::load(load));
     let made = Recorded { number: 1, load, started, generator, interrupt: job.interrupt };
@@ -45,7 +37,27 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     Ok(Outcome { record: recorder.into_record(), written: Vec::new(), failure })
 }
 
-fn close(job: &Job<'_>, made: LoadEnd, recorder: &mut Recorder<'_>) -> Result<Option<LabError>, LabError> {
+/// The record of one trial on something that already runs, up to where its load begins; in memory without a folder.
+pub(crate) fn open<'a>(
+    job: &Job<'_>,
+    folder: Option<&Folder>,
+    environment: Environment,
+    watcher: &'a mut Watcher<'a>,
+) -> Result<Recorder<'a>, LabError> {
+    let mut recorder = match folder {
+        None => Recorder::in_memory(watcher),
+        Some(folder) => {
+            folder.set_aside()?;
+            Recorder::create(&folder.record(), watcher)?
+        }
+    };
+    recorder.now(None, job.head(environment, &[]))?;
+    recorder.now(None, What::Limits(Limits { limits: Vec::new() }))?;
+    Ok(recorder)
+}
+
+/// Writes how that trial ended, and the run; what went wrong with the load, for whoever tells it.
+pub(crate) fn close(job: &Job<'_>, made: LoadEnd, recorder: &mut Recorder<'_>) -> Result<Option<LabError>, LabError> {
     let interrupted = job.interrupt.is_stopped();
     let reason = match made.failure {
         _ if interrupted => EndReason::Interrupted,

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use genkai_engine::{LiveUsers, StopFlag, run_following};
-use genkai_model::event::{EndReason, Limits, RunEnded, Tick, TrialStarted, What};
+use genkai_model::event::{Tick, TrialStarted, What};
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::scenario::Scenario;
 
@@ -23,7 +23,7 @@ use crate::folder::Folder;
 use crate::generator::{LoadEnd, LoadEvent, into, received};
 use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
-use crate::{headroom, reach, redact, system};
+use crate::{headroom, measure, reach, redact, system};
 use link::{Event, Link};
 use message::{Heard, Spawn, Told};
 use state::State;
@@ -153,28 +153,12 @@ impl<'a> Worker<'a> {
         headroom::raise_descriptors();
         reach::reach(&load)?;
         reach::offered(&load)?;
-        let mut recorder = match &folder {
-            None => Recorder::in_memory(watcher),
-            Some(folder) => {
-                folder.set_aside()?;
-                Recorder::create(&folder.record(), watcher)?
-            }
-        };
-        recorder.now(None, job.head(environment, &[]))?;
-        recorder.now(None, What::Limits(Limits { limits: Vec::new() }))?;
+        let mut recorder = measure::open(job, folder.as_ref(), environment, watcher)?;
         let live = LiveUsers::starting(test.users.clone());
         let fits = |users: u32| headroom::fit(&sized(&load, users), &room).map(drop);
         let made = self.follow(test, (&load, &live), &fits, &mut recorder)?;
-        let interrupted = self.interrupt.is_stopped();
-        let reason = match made.failure {
-            _ if interrupted => EndReason::Interrupted,
-            Some(_) => EndReason::EngineFailed,
-            None => EndReason::Completed,
-        };
-        recorder.now(Some(1), What::TrialEnded(made.ended(reason)))?;
-        let failure = made.failure.as_ref().map(ToString::to_string);
-        recorder.now(None, What::RunEnded(RunEnded { interrupted, failure, diff: String::new() }))?;
-        Ok(Outcome { record: recorder.into_record(), written: Vec::new(), failure: made.failure })
+        let failure = measure::close(job, made, &mut recorder)?;
+        Ok(Outcome { record: recorder.into_record(), written: Vec::new(), failure })
     }
 
     /// Makes the load and does as the master says meanwhile.
