@@ -1,13 +1,7 @@
-//! `--on kubernetes:...`: pods, and `genkai kubernetes`: what is created for them.
+//! `--on kubernetes:...`: what stands behind the number of pods.
 
-use genkai_kubernetes::{JobPlan, access, deadline, job, yaml};
-use genkai_lab::generator::one_load;
-use genkai_model::exit::Exit;
-use genkai_model::load::{Cluster, Way};
+use genkai_model::load::{PodPlace, Way};
 use genkai_model::units::Span;
-
-use crate::cli::{Kubernetes, KubernetesAction};
-use crate::{Failure, view};
 
 /// How long pods may take to come, unless it is said.
 const WAIT: Span = Span::from_secs(60);
@@ -16,13 +10,13 @@ const WAIT: Span = Span::from_secs(60);
 ///
 /// # Errors
 /// When that cannot be.
-pub(crate) fn read(options: Option<&str>) -> Result<Cluster, String> {
-    let mut cluster = Cluster {
+pub(crate) fn read(options: Option<&str>) -> Result<PodPlace, String> {
+    let mut cluster = PodPlace {
         image: format!("genkai:{}", env!("CARGO_PKG_VERSION")),
         cpu: "1".to_owned(),
         memory: "512Mi".to_owned(),
         wait: WAIT,
-        ..Cluster::default()
+        ..PodPlace::default()
     };
     let mut seen: Vec<&str> = Vec::new();
     for option in options.into_iter().flat_map(|options| options.split(',')) {
@@ -74,31 +68,8 @@ fn amount(text: String) -> Result<String, String> {
 }
 
 /// The way to a pod.
-pub(crate) fn pod(cluster: &Cluster, index: u16) -> Way {
+pub(crate) fn pod(cluster: &PodPlace, index: u16) -> Way {
     let parts = [cluster.context.as_deref(), cluster.namespace.as_deref()];
     let of: String = parts.into_iter().flatten().map(|part| format!("{part}/")).collect();
     Way::Pod { cluster: cluster.clone(), index, name: format!("pod {of}{index}") }
-}
-
-/// `genkai kubernetes`.
-pub(crate) fn run(flags: &Kubernetes) -> Result<Exit, Failure> {
-    let KubernetesAction::Manifest(flags) = &flags.action;
-    let Some((cluster, pods)) = flags.on.pods() else {
-        return Err(Failure::usage("--on: only kubernetes:PODS has a manifest"));
-    };
-    let deadline = deadline(cluster, one_load(flags.duration));
-    let job = job(cluster, &JobPlan { name: "genkai-00000000".to_owned(), pods, deadline });
-    let (role, binding) = access(cluster.namespace.as_deref(), &flags.user);
-    let failed = |e| Failure::environment(format!("cannot write YAML: {e}"));
-    let parts = [
-        "# What --on creates. The digits of its name are drawn anew for each run; the deadline is that of a load of this duration.\n"
-            .to_owned(),
-        yaml(&job).map_err(failed)?,
-        "---\n# What whoever runs genkai must be allowed to do, for an administrator to create once.\n".to_owned(),
-        yaml(&role).map_err(failed)?,
-        "---\n".to_owned(),
-        yaml(&binding).map_err(failed)?,
-    ];
-    view::print(&parts.concat());
-    Ok(Exit::Holds)
 }

@@ -15,6 +15,7 @@ mod generate;
 mod http2;
 mod interrupt;
 mod keys;
+mod kubernetes;
 mod load;
 mod outputs;
 mod report;
@@ -84,7 +85,7 @@ fn run(command: cli::Command) -> Result<Exit, Failure> {
             Some(load) => run(load.command),
             None => worker(),
         },
-        cli::Command::Kubernetes(command) => cluster::run(&command),
+        cli::Command::Kubernetes(command) => kubernetes::run(&command),
         cli::Command::Pod => pod(),
         cli::Command::Man(flags) => generate::man(&flags),
         cli::Command::Completions(flags) => generate::completions(&flags),

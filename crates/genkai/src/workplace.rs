@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use genkai_model::load::{Cluster, Scale, Way, Workplace};
+use genkai_model::load::{PodPlace, Scale, Way, Workplace};
 
 use crate::{Failure, cluster};
 
@@ -24,7 +24,7 @@ enum Machines {
     Here,
     /// Hosts for ssh.
     Hosts(Vec<String>),
-    Pods(Cluster),
+    Pods(PodPlace),
 }
 
 impl FromStr for OnFlag {
@@ -89,7 +89,7 @@ impl OnFlag {
     }
 
     /// The cluster and the pods in it, where it names those.
-    pub(crate) fn pods(&self) -> Option<(&Cluster, u16)> {
+    pub(crate) fn pods(&self) -> Option<(&PodPlace, u16)> {
         match &self.machines {
             Machines::Pods(cluster) => Some((cluster, self.processes)),
             Machines::Here | Machines::Hosts(_) => None,

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::thread;
 use std::time::Duration;
 
-use genkai_model::load::Cluster;
+use genkai_model::load::PodPlace;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
@@ -60,7 +60,7 @@ impl Server {
     ///
     /// # Errors
     /// When no kubeconfig can be read, or it has no such context.
-    pub(crate) fn find(cluster: &Cluster) -> Result<Server, ClusterError> {
+    pub(crate) fn find(cluster: &PodPlace) -> Result<Server, ClusterError> {
         let (runtime, end) = runtime()?;
         let mut config = runtime.block_on(config(cluster.context.as_deref()))?;
         config.connect_timeout = Some(CONNECT);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use genkai_model::load::Cluster;
+use genkai_model::load::PodPlace;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements, SeccompProfile,
@@ -45,12 +45,12 @@ pub struct JobPlan {
 }
 
 /// Seconds after which the cluster ends a Job whose pods are needed for so long once they are there.
-pub fn deadline(cluster: &Cluster, lasts: Duration) -> u32 {
+pub fn deadline(cluster: &PodPlace, lasts: Duration) -> u32 {
     u32::try_from((lasts + Duration::from_nanos(cluster.wait.0)).as_secs().saturating_add(1)).unwrap_or(u32::MAX)
 }
 
 /// The Job of a plan.
-pub fn job(cluster: &Cluster, plan: &JobPlan) -> Job {
+pub fn job(cluster: &PodPlace, plan: &JobPlan) -> Job {
     let labels = BTreeMap::from([
         ("app.kubernetes.io/name".to_owned(), "genkai".to_owned()),
         (LABEL.to_owned(), plan.name.clone()),
@@ -78,7 +78,7 @@ pub fn job(cluster: &Cluster, plan: &JobPlan) -> Job {
     Job { metadata, spec: Some(spec), status: None }
 }
 
-fn pod(cluster: &Cluster, plan: &JobPlan) -> PodSpec {
+fn pod(cluster: &PodPlace, plan: &JobPlan) -> PodSpec {
     let same = LabelSelector {
         match_labels: Some([(LABEL.to_owned(), plan.name.clone())].into()),
         ..LabelSelector::default()
@@ -109,7 +109,7 @@ fn pod(cluster: &Cluster, plan: &JobPlan) -> PodSpec {
     }
 }
 
-fn container(cluster: &Cluster) -> Container {
+fn container(cluster: &PodPlace) -> Container {
     let amounts = BTreeMap::from([
         ("cpu".to_owned(), Quantity(cluster.cpu.clone())),
         ("memory".to_owned(), Quantity(cluster.memory.clone())),
@@ -209,13 +209,13 @@ pub fn yaml(object: &impl Serialize) -> Result<String, serde_saphyr::ser::Error>
 mod tests {
     use super::*;
 
-    fn cluster() -> Cluster {
-        Cluster {
+    fn cluster() -> PodPlace {
+        PodPlace {
             namespace: Some("load".to_owned()),
             image: "genkai:1".to_owned(),
             cpu: "1".to_owned(),
             memory: "512Mi".to_owned(),
-            ..Cluster::default()
+            ..PodPlace::default()
         }
     }
 

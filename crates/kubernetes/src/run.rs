@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use genkai_model::load::Cluster;
+use genkai_model::load::PodPlace;
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::ClusterError;
@@ -58,7 +58,7 @@ impl Run {
     /// # Errors
     /// When the cluster cannot be reached, something is not allowed, or not all pods come: each with its reason. Nothing is left then.
     pub fn start(
-        cluster: &Cluster,
+        cluster: &PodPlace,
         pods: u16,
         lasts: Duration,
         stopped: &dyn Fn() -> bool,

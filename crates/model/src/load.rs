@@ -166,7 +166,7 @@ pub enum Way {
     /// In a pod of a Kubernetes Job, spoken to through the API server.
     Pod {
         /// The cluster, and what its pods are like.
-        cluster: Cluster,
+        cluster: PodPlace,
         /// Number of the pod in the Job (its completion index), from 0.
         index: u16,
         /// What people call it.
@@ -176,7 +176,7 @@ pub enum Way {
 
 /// A Kubernetes cluster, and what is asked of it: pods of one Job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Cluster {
+pub struct PodPlace {
     /// A context of the user's kubeconfig; none: the current one, or the cluster that genkai itself runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use genkai_engine::{Start, StopFlag};
 use genkai_kubernetes::{Attached, Run, Stopped};
-use genkai_model::load::{Cluster, Scale, Way};
+use genkai_model::load::{PodPlace, Scale, Way};
 
 use super::keeper::BEGIN;
 use super::listener::{Heard, Listener};
@@ -107,7 +107,7 @@ impl Seat {
 #[derive(Default)]
 pub(super) struct Pods {
     /// By cluster and number.
-    seats: BTreeMap<(Cluster, u16), Arc<Seat>>,
+    seats: BTreeMap<(PodPlace, u16), Arc<Seat>>,
     threads: Vec<JoinHandle<()>>,
     runs: Vec<Arc<Run>>,
 }
@@ -125,7 +125,7 @@ impl Pods {
     /// When not all come. When `stop` is set before they have.
     pub(super) fn reached(scale: &Scale, lasts: Duration, stop: &StopFlag) -> Result<Pods, LabError> {
         let mut pods = Pods::default();
-        let mut jobs: BTreeMap<&Cluster, u16> = BTreeMap::new();
+        let mut jobs: BTreeMap<&PodPlace, u16> = BTreeMap::new();
         for way in scale.ways() {
             if let Way::Pod { cluster, .. } = way {
                 *jobs.entry(cluster).or_default() += 1;
@@ -156,7 +156,7 @@ impl Pods {
     }
 
     /// The pod of a way that leads to one.
-    pub(super) fn seat(&self, cluster: &Cluster, n: u16) -> Option<&Arc<Seat>> {
+    pub(super) fn seat(&self, cluster: &PodPlace, n: u16) -> Option<&Arc<Seat>> {
         self.seats.get(&(cluster.clone(), n))
     }
 }
