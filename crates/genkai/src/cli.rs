@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use genkai_model::exit::Exit;
+use genkai_model::units::Span;
 use genkai_targets::catalog;
 
 use crate::workplace::OnFlag;
@@ -77,7 +78,11 @@ pub(crate) enum Command {
     Kubernetes(Kubernetes),
     /// Start the workers of a pod, as standard input says: what pods of --on kubernetes:PODS run
     #[command(hide = true)]
-    Pod,
+    Pod {
+        /// It ends when it has heard nothing for so long
+        #[arg(value_name = "TIME", default_value = "90s")]
+        patience: Span,
+    },
     /// Make a part of a load for another genkai, as standard input says; or with --locust, what `genkai load` makes
     #[command(hide = true, disable_help_flag = true)]
     Worker(Worker),

@@ -86,7 +86,7 @@ fn run(command: cli::Command) -> Result<Exit, Failure> {
             None => worker(),
         },
         cli::Command::Kubernetes(command) => kubernetes::run(&command),
-        cli::Command::Pod => pod(),
+        cli::Command::Pod { patience } => pod(patience.duration()),
         cli::Command::Man(flags) => generate::man(&flags),
         cli::Command::Completions(flags) => generate::completions(&flags),
         cli::Command::Report(flags) => report::run(&flags),
@@ -104,8 +104,8 @@ fn worker() -> Result<Exit, Failure> {
 }
 
 /// `genkai pod`: what pods of `--on kubernetes:` run.
-fn pod() -> Result<Exit, Failure> {
-    genkai_lab::generator::keep(&program()?, std::io::BufReader::new(std::io::stdin()))?;
+fn pod(patience: std::time::Duration) -> Result<Exit, Failure> {
+    genkai_lab::generator::keep(&program()?, std::io::BufReader::new(std::io::stdin()), patience)?;
     Ok(Exit::Holds)
 }
 

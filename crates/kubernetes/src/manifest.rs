@@ -2,7 +2,8 @@
 //!
 //! The pods meet the "restricted" Pod Security Standard. Their standard input stays open until somebody who attached is gone again
 //! (`stdinOnce`), which ends the worker in it: so a Job whose genkai was killed is over at once, and the cluster removes it then
-//! (`ttlSecondsAfterFinished`). Should that word not get there, the deadline ends it.
+//! (`ttlSecondsAfterFinished`). Should that word not get there, the pods end when they have heard nothing for a while, and the deadline ends
+//! what is left.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,6 +31,8 @@ const PROGRAM: &str = "/genkai";
 const USER: i64 = 65_532;
 /// How long a pod has between the word to end and its end. Its worker ends when its input does.
 const ENDS_WITHIN: i64 = 2;
+/// How much longer than until the last pod runs it may take until the first word.
+const ATTACHED_WITHIN: Duration = Duration::from_secs(30);
 /// How long a Job that is over stays, should nobody delete it.
 const STAYS: i32 = 5;
 
@@ -78,6 +81,11 @@ pub fn job(cluster: &PodPlace, plan: &JobPlan) -> Job {
     Job { metadata, spec: Some(spec), status: None }
 }
 
+/// How long a pod waits for a word of genkai's: the first comes when all pods are there.
+fn patience(cluster: &PodPlace) -> Duration {
+    Duration::from_nanos(cluster.wait.0) + ATTACHED_WITHIN
+}
+
 fn pod(cluster: &PodPlace, plan: &JobPlan) -> PodSpec {
     let same = LabelSelector {
         match_labels: Some([(LABEL.to_owned(), plan.name.clone())].into()),
@@ -118,7 +126,7 @@ fn container(cluster: &PodPlace) -> Container {
         name: CONTAINER.to_owned(),
         image: Some(cluster.image.clone()),
         command: Some(vec![PROGRAM.to_owned()]),
-        args: Some(vec!["pod".to_owned()]),
+        args: Some(vec!["pod".to_owned(), format!("{}s", patience(cluster).as_secs())]),
         stdin: Some(true),
         stdin_once: Some(true),
         resources: Some(ResourceRequirements {

@@ -17,6 +17,9 @@ pub(super) const OVER: &str = "\"over\"";
 /// The worker is to end, soon.
 pub(super) const END: &str = "\"end\"";
 
+/// Whoever attached is there still.
+pub(super) const BEAT: &str = "\"beat\"";
+
 /// How often it is looked whether the worker lives.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a worker has to end once its input has.
@@ -55,11 +58,12 @@ impl Kept {
     }
 }
 
-/// Starts workers of `program` as `input` says, until it ends.
+/// Starts workers of `program` as `input` says, until it ends. Whoever says nothing for longer than `patience` is gone without its end having
+/// got here, or never came.
 ///
 /// # Errors
-/// When a worker cannot be started, or ends by itself.
-pub fn keep(program: &Path, input: impl BufRead + Send + 'static) -> Result<(), LabError> {
+/// When a worker cannot be started, or ends by itself; when nothing was heard for too long.
+pub fn keep(program: &Path, input: impl BufRead + Send + 'static, patience: Duration) -> Result<(), LabError> {
     let (tell, lines) = mpsc::sync_channel(16);
     let read = move || {
         let mut input = input;
@@ -72,6 +76,7 @@ pub fn keep(program: &Path, input: impl BufRead + Send + 'static) -> Result<(), 
     };
     thread::spawn(read);
     let mut worker: Option<Kept> = None;
+    let mut heard = Instant::now();
     loop {
         let line = match lines.recv_timeout(LOOK) {
             Ok(line) => line,
@@ -79,10 +84,16 @@ pub fn keep(program: &Path, input: impl BufRead + Send + 'static) -> Result<(), 
                 if let Some(how) = worker.as_mut().and_then(Kept::lost) {
                     return Err(LabError::Environment(format!("the worker in this pod ended: {how}")));
                 }
+                if heard.elapsed() > patience {
+                    worker.into_iter().for_each(Kept::end);
+                    let text = format!("nothing was heard of genkai for {patience:?}");
+                    return Err(LabError::Environment(text));
+                }
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => break,
         };
+        heard = Instant::now();
         let word = std::str::from_utf8(&line).map_or("", str::trim_end);
         if word == BEGIN {
             worker.take().into_iter().for_each(Kept::end);
@@ -90,6 +101,8 @@ pub fn keep(program: &Path, input: impl BufRead + Send + 'static) -> Result<(), 
             worker = Some(Kept::start(program).map_err(failed)?);
         } else if word == END {
             worker.take().into_iter().for_each(Kept::end);
+        } else if word == BEAT {
+            // That was heard is all that it says.
         } else if let Some(kept) = &mut worker {
             if word == OVER {
                 drop(kept.orders.take());
@@ -128,8 +141,8 @@ mod tests {
     #[test]
     fn each_load_has_a_worker_of_its_own() {
         let dir = tempfile::tempdir().unwrap();
-        let words = "lost\n\"begin\"\n{\"a\":1}\n\"over\"\nlost\n\"end\"\n\"begin\"\n{\"b\":2}\n";
-        keep(&program(dir.path()), io::Cursor::new(words)).unwrap();
+        let words = "lost\n\"begin\"\n{\"a\":1}\n\"beat\"\n\"over\"\nlost\n\"end\"\n\"begin\"\n{\"b\":2}\n";
+        keep(&program(dir.path()), io::Cursor::new(words), Duration::from_secs(60)).unwrap();
         let expected = "started worker\n{\"a\":1}\nended\nstarted worker\n{\"b\":2}\nended\n";
         assert_eq!(log(dir.path()), expected);
     }
@@ -139,8 +152,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         (&ours).write_all(b"\"begin\"\ndie\n").unwrap();
-        let error = keep(&program(dir.path()), io::BufReader::new(theirs)).unwrap_err().to_string();
+        let error = keep(&program(dir.path()), io::BufReader::new(theirs), Duration::from_secs(60));
+        let error = error.unwrap_err().to_string();
         assert!(error.contains("signal: 9"), "{error}");
         assert_eq!(log(dir.path()), "started worker\ndie\n");
+    }
+
+    #[test]
+    fn a_pod_to_which_nobody_speaks_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        (&ours).write_all(b"\"begin\"\n").unwrap();
+        let error = keep(&program(dir.path()), io::BufReader::new(theirs), Duration::from_secs(1)).unwrap_err();
+        assert!(error.to_string().contains("nothing was heard of genkai for 1s"), "{error}");
+        assert_eq!(log(dir.path()), "started worker\nended\n");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -11,13 +12,16 @@ use genkai_engine::{Start, StopFlag};
 use genkai_kubernetes::{Attached, Run, Stopped};
 use genkai_model::load::{PodPlace, Scale, Way};
 
-use super::keeper::BEGIN;
+use super::keeper::{BEAT, BEGIN};
 use super::listener::{Heard, Listener};
 use super::protocol::{Said, harmless, read};
 use crate::error::LabError;
 
 /// How long what is said to a pod may wait on its way before the pod counts as cut off.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often pods hear that we are there, load or not: far sooner than they lose patience.
+const BEATS: Duration = Duration::from_secs(5);
 
 /// A pod, and what is heard of it.
 pub(super) struct Seat {
@@ -109,6 +113,8 @@ pub(super) struct Pods {
     /// By cluster and number.
     seats: BTreeMap<(PodPlace, u16), Arc<Seat>>,
     threads: Vec<JoinHandle<()>>,
+    /// Its end is the end of what pods hear of us.
+    beats: Option<Sender<()>>,
     runs: Vec<Arc<Run>>,
 }
 
@@ -152,7 +158,26 @@ impl Pods {
                 pods.seats.insert((cluster.clone(), n), seat);
             }
         }
+        pods.beat()?;
         Ok(pods)
+    }
+
+    /// Lets all pods know, from now on, that we are there.
+    fn beat(&mut self) -> Result<(), LabError> {
+        if self.seats.is_empty() {
+            return Ok(());
+        }
+        let (end, ended) = mpsc::channel();
+        let all: Vec<Arc<Seat>> = self.seats.values().cloned().collect();
+        let beat = move || {
+            while matches!(ended.recv_timeout(BEATS), Err(RecvTimeoutError::Timeout)) {
+                all.iter().for_each(|seat| seat.tell(BEAT));
+            }
+        };
+        let failed = |e| LabError::Environment(format!("no load was sent: cannot start a thread: {e}"));
+        self.threads.push(thread::Builder::new().name("pods".into()).spawn(beat).map_err(failed)?);
+        self.beats = Some(end);
+        Ok(())
     }
 
     /// The pod of a way that leads to one.
@@ -163,6 +188,7 @@ impl Pods {
 
 impl Drop for Pods {
     fn drop(&mut self) {
+        self.beats = None;
         for seat in self.seats.values() {
             seat.hearing().closing = true;
             seat.attached.close();
