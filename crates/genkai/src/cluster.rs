@@ -45,10 +45,8 @@ pub(crate) fn read(options: Option<&str>) -> Result<PodPlace, String> {
 /// A label as in RFC 1123, which names of namespaces are.
 fn namespace(text: String) -> Result<String, String> {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let good = (1..=63).contains(&text.len())
-        && text.chars().all(inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-');
+    let good =
+        (1..=63).contains(&text.len()) && text.chars().all(inner) && !text.starts_with('-') && !text.ends_with('-');
     if good { Ok(text) } else { Err(format!("`{text}` is not the name of a namespace")) }
 }
 

@@ -117,7 +117,9 @@ pub(crate) fn scale(on: &[OnFlag], ssh: &str, processes: u16, sources: Vec<IpAdd
     let processes = if workplaces.is_empty() { processes } else { all as u16 };
     let scale = Scale { processes, sources, workplaces };
     if scale.is_spread() && !scale.sources.is_empty() {
-        return Err(Failure::usage("--source: names addresses of this machine; it cannot be used with --on ssh:... or kubernetes:..."));
+        return Err(Failure::usage(
+            "--source: names addresses of this machine; it cannot be used with --on ssh:... or kubernetes:...",
+        ));
     }
     Ok(scale)
 }

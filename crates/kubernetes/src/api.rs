@@ -6,9 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use genkai_model::load::PodPlace;
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
-};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{AttachParams, AttachedProcess, DeleteParams, ListParams, PostParams};

@@ -14,7 +14,6 @@ pub use attached::Attached;
 pub use manifest::{JobPlan, access, deadline, job, yaml};
 pub use run::{Run, Stopped};
 
-
 /// Why there are no pods: one sentence for the user, and a hint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}\n  hint: {hint}")]

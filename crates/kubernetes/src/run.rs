@@ -57,12 +57,7 @@ impl Run {
     ///
     /// # Errors
     /// When the cluster cannot be reached, something is not allowed, or not all pods come: each with its reason. Nothing is left then.
-    pub fn start(
-        cluster: &PodPlace,
-        pods: u16,
-        lasts: Duration,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<Run, Stopped> {
+    pub fn start(cluster: &PodPlace, pods: u16, lasts: Duration, stopped: &dyn Fn() -> bool) -> Result<Run, Stopped> {
         let server = Server::find(cluster)?;
         server.check()?;
         let wait = Duration::from_nanos(cluster.wait.0);
@@ -136,7 +131,9 @@ impl Run {
             return Err(ClusterError::new(format!("kubernetes: there is no pod {n}"), "this is a bug in genkai"));
         };
         let process = self.server.attach(pod)?;
-        let own = |e: std::io::Error| ClusterError::new(format!("cannot speak to the pod {pod}: {e}"), "free some descriptors");
+        let own = |e: std::io::Error| {
+            ClusterError::new(format!("cannot speak to the pod {pod}: {e}"), "free some descriptors")
+        };
         Attached::new(process, &self.server.runtime).map_err(own)
     }
 

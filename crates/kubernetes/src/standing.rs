@@ -112,7 +112,8 @@ mod tests {
     }
 
     fn state(state: serde_json::Value) -> Standing {
-        let container = json!({"name": "worker", "image": "a", "imageID": "", "ready": false, "restartCount": 0, "state": state});
+        let container =
+            json!({"name": "worker", "image": "a", "imageID": "", "ready": false, "restartCount": 0, "state": state});
         of(json!({"phase": "Pending", "containerStatuses": [container]}))
     }
 
@@ -133,14 +134,18 @@ mod tests {
 
     #[test]
     fn pods_that_will_not_come_are_told_with_their_reason() {
-        let pull = state(json!({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"a\"\n"}}));
+        let pull =
+            state(json!({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"a\"\n"}}));
         assert_eq!(pull, Standing::Over("ImagePullBackOff: Back-off pulling image \"a\" (node n1)".to_owned()));
         let killed = state(json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}}));
         assert_eq!(killed, Standing::Over("OOMKilled (exit code 137: killed by signal 9) (node n1)".to_owned()));
-        let other = state(json!({"terminated": {"exitCode": 1, "reason": "StartError", "message": "exec format\u{1b}[2J error"}}));
+        let other = state(
+            json!({"terminated": {"exitCode": 1, "reason": "StartError", "message": "exec format\u{1b}[2J error"}}),
+        );
         let words = "StartError (exit code 1): exec format\u{fffd}[2J error (node n1)";
         assert_eq!(other, Standing::Over(words.to_owned()));
-        let evicted = of(json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}));
+        let evicted =
+            of(json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}));
         assert_eq!(evicted, Standing::Over("Evicted: The node was low on resource: memory. (node n1)".to_owned()));
     }
 }

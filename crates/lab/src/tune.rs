@@ -23,7 +23,7 @@ use genkai_targets::product::{Prepared, Running};
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
-use crate::generator::{Generator, Workplaces, MANY_LOADS};
+use crate::generator::{Generator, MANY_LOADS, Workplaces};
 use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;

@@ -25,7 +25,7 @@ use crate::backend::Backend;
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
-use crate::generator::{Generator, Workplaces, MANY_LOADS};
+use crate::generator::{Generator, MANY_LOADS, Workplaces};
 use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;

@@ -148,7 +148,8 @@ impl Pods {
             for n in 0..many {
                 let absent = |e: &dyn std::fmt::Display| LabError::Environment(format!("no load was sent: {e}"));
                 let attached = run.attach(n).map_err(|e| absent(&e))?;
-                let (to, from) = attached.stream().and_then(|to| Ok((to, attached.stream()?))).map_err(|e| absent(&e))?;
+                let (to, from) =
+                    attached.stream().and_then(|to| Ok((to, attached.stream()?))).map_err(|e| absent(&e))?;
                 to.set_write_timeout(Some(WRITTEN_WITHIN)).map_err(|e| absent(&e))?;
                 let seat = Arc::new(Seat { attached, to: Mutex::new(to), hearing: Mutex::default() });
                 let (run, own) = (run.clone(), seat.clone());

@@ -38,7 +38,7 @@ const EXCHANGES: usize = 8;
 /// How long an answer to one may take.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 /// After what silence a worker in a pod is lost.
-const SILENCE: Duration = Duration::from_millis(2500);
+const SILENCE: Duration = Duration::from_secs(2);
 /// How often a worker far away hears of us while the load lasts, and after what silence it stops by itself.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const LEASH: Span = Span::from_secs(5);

@@ -79,7 +79,13 @@ impl Workplaces {
     pub(crate) fn here(program: &Path, scale: &Scale) -> Result<Workplaces, LabError> {
         let logs = || Scratch::short("genkai-workers-").map_err(LabError::folder(std::env::temp_dir()));
         let logs = (scale.processes > 1 || scale.is_spread()).then(logs).transpose()?;
-        Ok(Workplaces { program: program.to_owned(), logs, hosts: BTreeMap::new(), pods: Pods::default(), rooms: Vec::new() })
+        Ok(Workplaces {
+            program: program.to_owned(),
+            logs,
+            hosts: BTreeMap::new(),
+            pods: Pods::default(),
+            rooms: Vec::new(),
+        })
     }
 
     /// Whether `load` goes to one server from all machines, and fits each of them.

@@ -73,10 +73,15 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Answer {
     let path = request.uri().path().to_owned();
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
     let made = match (request.method().clone(), parts.as_slice()) {
-        (Method::POST, ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]) => review(request, shared).await,
-        (_, [_, .., "namespaces", namespace, _] | [_, .., "namespaces", namespace, _, _] | [_, .., "namespaces", namespace, _, _, _])
-            if *namespace != NAMESPACE =>
-        {
+        (Method::POST, ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]) => {
+            review(request, shared).await
+        }
+        (
+            _,
+            [_, .., "namespaces", namespace, _]
+            | [_, .., "namespaces", namespace, _, _]
+            | [_, .., "namespaces", namespace, _, _, _],
+        ) if *namespace != NAMESPACE => {
             Err(refused(StatusCode::NOT_FOUND, "NotFound", &format!("namespaces \"{namespace}\" not found")))
         }
         (Method::POST, ["apis", "batch", "v1", "namespaces", _, "jobs"]) => create(request, shared).await,
@@ -123,7 +128,10 @@ async fn delete(request: Request<Incoming>, shared: &Shared, name: &str) -> Resu
     let how: DeleteOptions = strict(request).await?;
     assert_eq!(how.propagation_policy.as_deref(), Some("Background"), "a Job that is deleted without leaves its pods");
     if shared.state().delete(name) {
-        Ok(answered(StatusCode::OK, &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})))
+        Ok(answered(
+            StatusCode::OK,
+            &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}),
+        ))
     } else {
         Err(refused(StatusCode::NOT_FOUND, "NotFound", &format!("jobs.batch \"{name}\" not found")))
     }

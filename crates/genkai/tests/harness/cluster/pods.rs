@@ -72,7 +72,9 @@ impl State {
         for index in 0..many {
             if behaviour.quota.is_some_and(|quota| index >= quota) {
                 let name = format!("{name}-{index}");
-                events.push(format!("Error creating: pods \"{name}\" is forbidden: exceeded quota: small, requested: pods=1"));
+                events.push(format!(
+                    "Error creating: pods \"{name}\" is forbidden: exceeded quota: small, requested: pods=1"
+                ));
                 continue;
             }
             self.pods.push(Pod::start(&name, index, pod, behaviour));
@@ -102,7 +104,9 @@ impl State {
         for (name, standing) in jobs.iter_mut() {
             let spec = standing.job.spec.as_ref().unwrap();
             let own: Vec<&Pod> = pods.iter().filter(|pod| pod.job == *name).collect();
-            let late = spec.active_deadline_seconds.is_some_and(|most| standing.began.elapsed() > Duration::from_secs(most as u64));
+            let late = spec
+                .active_deadline_seconds
+                .is_some_and(|most| standing.began.elapsed() > Duration::from_secs(most as u64));
             let failed = own.iter().any(|pod| pod.failed());
             let done = !own.is_empty() && own.iter().all(|pod| pod.ended.is_some());
             if late || failed || done {
@@ -183,7 +187,8 @@ impl Pod {
         let from = |first: Option<usize>| first.is_some_and(|first| index >= first);
         if from(behaviour.no_node_from) {
             let message = "0/3 nodes are available: 3 Insufficient cpu.";
-            let unmet = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message});
+            let unmet =
+                json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message});
             pod.waits = Some(json!({"phase": "Pending", "conditions": [unmet]}));
             return pod;
         }
@@ -202,7 +207,8 @@ impl Pod {
         command.args(container.args.iter().flatten()).env_clear().env("PATH", "/usr/bin:/bin");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
         let mut child = command.spawn().unwrap();
-        let (mut input, output, errors) = (child.stdin.take().unwrap(), child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let (mut input, output, errors) =
+            (child.stdin.take().unwrap(), child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let (sender, mut lines) = unbounded_channel::<Vec<u8>>();
         tokio::spawn(async move {
             while let Some(bytes) = lines.recv().await {
@@ -246,18 +252,22 @@ impl Pod {
     }
 
     fn status(&self, phase: &str, state: &Value) -> Value {
-        let container = json!({"name": "worker", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": state});
+        let container =
+            json!({"name": "worker", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": state});
         json!({"phase": phase, "containerStatuses": [container]})
     }
 
     fn told(&self) -> Value {
         let mut status = match (&self.ended, &self.waits) {
-            (Some(ended), _) => self.status(if self.failed() { "Failed" } else { "Succeeded" }, &json!({"terminated": ended})),
+            (Some(ended), _) => {
+                self.status(if self.failed() { "Failed" } else { "Succeeded" }, &json!({"terminated": ended}))
+            }
             (None, Some(waits)) => waits.clone(),
             (None, None) => self.status("Running", &json!({"running": {}})),
         };
         if self.evicted && self.ended.is_some() {
-            status = json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
+            status =
+                json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
         }
         json!({
             "metadata": {
