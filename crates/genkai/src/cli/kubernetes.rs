@@ -1,14 +1,18 @@
 //! `genkai kubernetes`.
 
 use clap::{Args, Subcommand};
+use genkai_model::exit::Exit;
 use genkai_model::units::Span;
 
+use super::help;
 use crate::workplace::OnFlag;
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   genkai kubernetes manifest
-  genkai kubernetes manifest --on kubernetes:8,namespace=load,image=registry.example/genkai:1 --duration 5m";
+  genkai kubernetes manifest --on kubernetes:8,namespace=load,cpu=2 --duration 5m --user jane";
+
+const EXIT_CODES: &[(Exit, &str)] = &[(Exit::Holds, "it is printed"), (Exit::Usage, "wrong flags")];
 
 #[derive(Debug, Args)]
 pub(crate) struct Kubernetes {
@@ -19,7 +23,7 @@ pub(crate) struct Kubernetes {
 #[derive(Debug, Subcommand)]
 pub(crate) enum KubernetesAction {
     /// Print what a load of --on kubernetes:PODS creates, and the role that it needs; nothing is sent to a cluster
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = EXAMPLES, after_long_help = help::below(EXAMPLES, "", EXIT_CODES))]
     Manifest(Manifest),
 }
 
