@@ -5,6 +5,7 @@ mod compare;
 mod experiment;
 mod flags;
 mod help;
+mod kubernetes;
 mod load;
 mod serve;
 mod tune;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use genkai_model::exit::Exit;
+use genkai_model::units::Span;
 use genkai_targets::catalog;
 
 use crate::workplace::OnFlag;
@@ -28,6 +30,7 @@ pub(crate) use flags::{
     BackendFlags, Colour, DeflateFlag, Http2Flags, LoadFlags, OriginFlags, OutputFlags, Switch, TableFlags, TlsFlags,
     WebSocketFlags,
 };
+pub(crate) use kubernetes::{Kubernetes, KubernetesAction};
 pub(crate) use load::Load;
 pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
 pub(crate) use tune::{CommandFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag, What};
@@ -71,6 +74,15 @@ pub(crate) enum Command {
     /// Show what this machine can hold, and how to raise it
     #[command(after_help = DOCTOR_EXAMPLES, after_long_help = help::below(DOCTOR_EXAMPLES, "", DOCTOR_EXIT_CODES))]
     Doctor(Doctor),
+    /// Show what --on kubernetes:PODS creates in a cluster
+    Kubernetes(Kubernetes),
+    /// Start the workers of a pod, as standard input says: what pods of --on kubernetes:PODS run
+    #[command(hide = true)]
+    Pod {
+        /// It ends when it has heard nothing for so long
+        #[arg(value_name = "TIME", default_value = "90s")]
+        patience: Span,
+    },
     /// Make a part of a load for another genkai, as standard input says; or with --locust, what `genkai load` makes
     #[command(hide = true, disable_help_flag = true)]
     Worker(Worker),
@@ -186,9 +198,9 @@ pub(crate) struct Doctor {
     /// Check whether this many idle connections fit, both ends on this machine; with --on, the clients' ends on those
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) connections: Option<u64>,
-    /// Look at the machines that are to make a load: here:PROCESSES, ssh:HOST,HOST:PROCESSES (repeatable)
+    /// Look at the machines that are to make a load: here:PROCESSES, ssh:HOST,HOST:PROCESSES, kubernetes:PODS (repeatable)
     ///
-    /// Says of each what it holds of connections to one destination; with --connections, whether its share fits.
+    /// As for `genkai load`; pods are created to look, and removed. Says of each what it holds of connections to one destination; with --connections, whether its share fits.
     #[arg(long, value_name = "PLACE")]
     pub(crate) on: Vec<OnFlag>,
     /// The program that --on uses, with options of its own: "ssh -F FILE"

@@ -4,6 +4,7 @@
 mod caches;
 mod claims;
 mod cli;
+mod cluster;
 mod compare;
 mod doctor;
 mod experiment;
@@ -14,6 +15,7 @@ mod generate;
 mod http2;
 mod interrupt;
 mod keys;
+mod kubernetes;
 mod load;
 mod outputs;
 mod report;
@@ -83,6 +85,8 @@ fn run(command: cli::Command) -> Result<Exit, Failure> {
             Some(load) => run(load.command),
             None => worker(),
         },
+        cli::Command::Kubernetes(command) => kubernetes::run(&command),
+        cli::Command::Pod { patience } => pod(patience.duration()),
         cli::Command::Man(flags) => generate::man(&flags),
         cli::Command::Completions(flags) => generate::completions(&flags),
         cli::Command::Report(flags) => report::run(&flags),
@@ -96,6 +100,12 @@ fn run(command: cli::Command) -> Result<Exit, Failure> {
 /// `genkai worker`: what `--processes` and `--on` start.
 fn worker() -> Result<Exit, Failure> {
     genkai_lab::generator::serve(std::io::BufReader::new(std::io::stdin()), std::io::stdout())?;
+    Ok(Exit::Holds)
+}
+
+/// `genkai pod`: what pods of `--on kubernetes:` run.
+fn pod(patience: std::time::Duration) -> Result<Exit, Failure> {
+    genkai_lab::generator::keep(&program()?, std::io::BufReader::new(std::io::stdin()), patience)?;
     Ok(Exit::Holds)
 }
 

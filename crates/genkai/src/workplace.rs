@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use genkai_model::load::{Scale, Way, Workplace};
+use genkai_model::load::{PodPlace, Scale, Way, Workplace};
 
-use crate::Failure;
+use crate::{Failure, cluster};
 
 /// Most processes in all.
 const MOST: u16 = 256;
@@ -13,10 +13,18 @@ const MOST: u16 = 256;
 /// Machines of one kind, with processes on each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OnFlag {
-    /// Hosts for ssh; none: this machine.
-    hosts: Vec<String>,
-    /// Processes on each.
+    machines: Machines,
+    /// Processes on each; pods.
     processes: u16,
+}
+
+/// Which machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Machines {
+    Here,
+    /// Hosts for ssh.
+    Hosts(Vec<String>),
+    Pods(PodPlace),
 }
 
 impl FromStr for OnFlag {
@@ -24,15 +32,22 @@ impl FromStr for OnFlag {
 
     fn from_str(text: &str) -> Result<OnFlag, String> {
         let (kind, rest) = text.split_once(':').map_or((text, None), |(kind, rest)| (kind, Some(rest)));
+        let number = |text: Option<&str>| text.map_or(Ok(1), processes);
         match (kind, rest) {
-            ("here", rest) => Ok(OnFlag { hosts: Vec::new(), processes: rest.map_or(Ok(1), processes)? }),
+            ("here", rest) => Ok(OnFlag { machines: Machines::Here, processes: number(rest)? }),
             ("ssh", Some(rest)) => {
-                let (hosts, number) = split(rest);
+                let (hosts, many) = split(rest);
                 let hosts = hosts.split(',').map(host).collect::<Result<_, _>>()?;
-                Ok(OnFlag { hosts, processes: number.map_or(Ok(1), processes)? })
+                Ok(OnFlag { machines: Machines::Hosts(hosts), processes: number(many)? })
+            }
+            ("kubernetes", Some(rest)) => {
+                let (many, options) = rest.split_once(',').map_or((rest, None), |(many, rest)| (many, Some(rest)));
+                let cluster = cluster::read(options)?;
+                Ok(OnFlag { machines: Machines::Pods(cluster), processes: processes(many)? })
             }
             ("ssh", None) => Err("write the hosts: ssh:load1,load2 or ssh:load1,load2:4".to_owned()),
-            _ => Err("write here:PROCESSES or ssh:HOST,HOST:PROCESSES".to_owned()),
+            ("kubernetes", None) => Err("write the number of pods: kubernetes:4".to_owned()),
+            _ => Err("write here:PROCESSES, ssh:HOST,HOST:PROCESSES or kubernetes:PODS".to_owned()),
         }
     }
 }
@@ -60,11 +75,25 @@ fn processes(text: &str) -> Result<u16, String> {
 }
 
 impl OnFlag {
-    /// The machines it names; `ssh` is the program that leads to them.
+    /// The machines it names; `ssh` is the program that leads to some.
     fn workplaces(&self, ssh: &[String]) -> Vec<Workplace> {
+        let processes = self.processes;
         let far = |host: &String| Way::Ssh { command: ssh.to_vec(), host: host.clone() };
-        let ways = if self.hosts.is_empty() { vec![Way::Here] } else { self.hosts.iter().map(far).collect() };
-        ways.into_iter().map(|by| Workplace { by, processes: self.processes }).collect()
+        match &self.machines {
+            Machines::Here => vec![Workplace { by: Way::Here, processes }],
+            Machines::Hosts(hosts) => hosts.iter().map(|host| Workplace { by: far(host), processes }).collect(),
+            Machines::Pods(cluster) => {
+                (0..processes).map(|n| Workplace { by: cluster::pod(cluster, n), processes: 1 }).collect()
+            }
+        }
+    }
+
+    /// The cluster and the pods in it, where it names those.
+    pub(crate) fn pods(&self) -> Option<(&PodPlace, u16)> {
+        match &self.machines {
+            Machines::Pods(cluster) => Some((cluster, self.processes)),
+            Machines::Here | Machines::Hosts(_) => None,
+        }
     }
 }
 
@@ -79,7 +108,8 @@ pub(crate) fn scale(on: &[OnFlag], ssh: &str, processes: u16, sources: Vec<IpAdd
     if all > u32::from(MOST) {
         return Err(Failure::usage(format!("--on: {all} processes in all; at most {MOST} are possible")));
     }
-    let twice = (1..workplaces.len()).find(|&n| workplaces[..n].iter().any(|other| other.by == workplaces[n].by));
+    let same = |one: &Way, other: &Way| one == other || one.is_pod() && one.name() == other.name();
+    let twice = (1..workplaces.len()).find(|&n| workplaces[..n].iter().any(|one| same(&workplaces[n].by, &one.by)));
     if let Some(n) = twice {
         let name = workplaces[n].by.name();
         return Err(Failure::usage(format!("--on: `{name}` is named twice; give the number of processes instead")));
@@ -87,7 +117,9 @@ pub(crate) fn scale(on: &[OnFlag], ssh: &str, processes: u16, sources: Vec<IpAdd
     let processes = if workplaces.is_empty() { processes } else { all as u16 };
     let scale = Scale { processes, sources, workplaces };
     if scale.is_spread() && !scale.sources.is_empty() {
-        return Err(Failure::usage("--source: names addresses of this machine; it cannot be used with --on ssh:..."));
+        return Err(Failure::usage(
+            "--source: names addresses of this machine; it cannot be used with --on ssh:... or kubernetes:...",
+        ));
     }
     Ok(scale)
 }
@@ -97,7 +129,12 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<(Vec<String>, u16), String> {
-        text.parse::<OnFlag>().map(|flag| (flag.hosts, flag.processes))
+        let hosts = |machines| match machines {
+            Machines::Here => Vec::new(),
+            Machines::Hosts(hosts) => hosts,
+            Machines::Pods(cluster) => vec![format!("{}|{}", cluster.namespace.unwrap_or_default(), cluster.image)],
+        };
+        text.parse::<OnFlag>().map(|flag| (hosts(flag.machines), flag.processes))
     }
 
     #[test]
@@ -110,6 +147,7 @@ mod tests {
             ("ssh:me@load1,load2:3", (hosts(&["me@load1", "load2"]), 3)),
             ("ssh:[fe80::1]:2", (hosts(&["fe80::1"]), 2)),
             ("ssh:10.0.0.1:2", (hosts(&["10.0.0.1"]), 2)),
+            ("kubernetes:3,image=r/genkai:1,namespace=load", (hosts(&["load|r/genkai:1"]), 3)),
         ] {
             assert_eq!(parsed(text), Ok(expected), "{text}");
         }
@@ -123,6 +161,14 @@ mod tests {
             ("ssh:-oProxyCommand=x", "not the name of a host"),
             ("ssh:a:999", "from 1 to 256"),
             ("podman:x", "here:PROCESSES"),
+            ("kubernetes", "write the number of pods"),
+            ("kubernetes:0", "from 1 to 256"),
+            ("kubernetes:2,pods=3", "namespace=, image=, context="),
+            ("kubernetes:2,namespace=Not_one", "not the name of a namespace"),
+            ("kubernetes:2,image=", "not the name of an image"),
+            ("kubernetes:2,memory=lots", "an amount"),
+            ("kubernetes:2,wait=soon", "wait="),
+            ("kubernetes:2,cpu=1,cpu=2", "stands twice"),
         ] {
             let error = parsed(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

@@ -4,7 +4,7 @@ use genkai_model::event::{EndReason, Environment, Limits, RunEnded, TrialStarted
 
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, LoadEnd, Recorded, Workplaces};
+use crate::generator::{Generator, LoadEnd, Recorded, Workplaces, one_load};
 use crate::job::{Job, Outcome};
 use crate::reach;
 use crate::recorder::{Recorder, Watcher};
@@ -26,7 +26,8 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
         reach::reach(load)?;
         reach::offered(load)?;
     }
-    let places = Workplaces::open(&job.place.program, &load.scale, &load.addresses, job.interrupt)?;
+    let places =
+        Workplaces::open(&job.place.program, &load.scale, &load.addresses, one_load(load.stop.after), job.interrupt)?;
     places.check(load)?;
     let mut recorder = open(job, folder.as_ref(), environment, watcher)?;
     let generator = Generator { places: &places, cpus: None };

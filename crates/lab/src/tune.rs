@@ -23,7 +23,7 @@ use genkai_targets::product::{Prepared, Running};
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
-use crate::generator::{Generator, Workplaces};
+use crate::generator::{Generator, MANY_LOADS, Workplaces};
 use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
@@ -76,7 +76,7 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     preview(&job.plan, &job.pin)?;
-    let places = Workplaces::open(&job.place.program, &job.plan.load.scale, &[], job.interrupt)?;
+    let places = Workplaces::open(&job.place.program, &job.plan.load.scale, &[], MANY_LOADS, job.interrupt)?;
     // The servers are not up yet; they will listen there.
     places.check(&Load { addresses: vec![(Ipv4Addr::LOCALHOST, 80).into()], ..job.plan.load.clone() })?;
     let mut written = Vec::new();

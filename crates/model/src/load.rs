@@ -163,6 +163,34 @@ pub enum Way {
         /// The host as ssh takes it: a name of its configuration, `user@host`, an address.
         host: String,
     },
+    /// In a pod of a Kubernetes Job, spoken to through the API server.
+    Pod {
+        /// The cluster, and what its pods are like.
+        cluster: PodPlace,
+        /// Number of the pod in the Job (its completion index), from 0.
+        index: u16,
+        /// What people call it.
+        name: String,
+    },
+}
+
+/// A Kubernetes cluster, and what is asked of it: pods of one Job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct PodPlace {
+    /// A context of the user's kubeconfig; none: the current one, or the cluster that genkai itself runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// The namespace; none: that of the context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The image that holds genkai.
+    pub image: String,
+    /// Processor of each pod, requested and at most, as Kubernetes writes it: `1`, `500m`.
+    pub cpu: String,
+    /// Memory of each pod, requested and at most: `512Mi`.
+    pub memory: String,
+    /// How long the pods may take until all of them run.
+    pub wait: Span,
 }
 
 impl Way {
@@ -174,7 +202,15 @@ impl Way {
         match self {
             Way::Here => Self::HERE,
             Way::Ssh { host, .. } => host,
+            Way::Pod { name, .. } => name,
         }
+    }
+}
+
+impl Way {
+    /// Whether it leads into a pod.
+    pub fn is_pod(&self) -> bool {
+        matches!(self, Way::Pod { .. })
     }
 }
 

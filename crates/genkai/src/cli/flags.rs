@@ -141,11 +141,15 @@ pub(crate) struct LoadFlags {
     /// Spread the load over this many processes, each with its own threads and descriptors; all start at the same instant
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256), hide_short_help = true)]
     pub(crate) processes: u16,
-    /// Make the load on these machines: here:PROCESSES, ssh:HOST,HOST:PROCESSES (repeatable)
+    /// Make the load on these machines: here:PROCESSES, ssh:HOST,HOST:PROCESSES, kubernetes:PODS (repeatable)
     ///
     /// Each machine gets its share; all begin at the same instant, by the clocks of all (the skew is told). `ssh HOST` must work without a
     /// question; genkai is sent along where the same one is not there, and nothing is left behind. Servers that genkai starts listen on
     /// 127.0.0.1: only a place in the same network namespace (a container, another user) can load those; another machine is refused.
+    ///
+    /// Pods are one Job, which is removed at the end; their image must hold the same genkai. Behind their number may stand
+    /// namespace=NAME, image=IMAGE, context=NAME (of the kubeconfig), cpu=AMOUNT, memory=AMOUNT (of each), wait=TIME (until all run): for
+    /// example kubernetes:8,namespace=load,image=registry.example/genkai:1. See `genkai kubernetes manifest`.
     #[arg(long, value_name = "PLACE", conflicts_with = "processes", hide_short_help = true)]
     pub(crate) on: Vec<OnFlag>,
     /// The program that --on uses, with options of its own: "ssh -F FILE"

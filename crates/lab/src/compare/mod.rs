@@ -25,7 +25,7 @@ use crate::backend::Backend;
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
-use crate::generator::{Generator, Workplaces};
+use crate::generator::{Generator, MANY_LOADS, Workplaces};
 use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
@@ -112,7 +112,7 @@ pub(crate) fn distinct<'n>(mut names: impl Iterator<Item = &'n String>) -> Resul
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub(crate) fn run(job: &Job<'_>, comparison: &Comparison, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     let environment = preview(&job.plan, comparison, &job.pin)?.environment;
-    let places = &Workplaces::open(&job.place.program, &job.plan.load.scale, &[], job.interrupt)?;
+    let places = &Workplaces::open(&job.place.program, &job.plan.load.scale, &[], MANY_LOADS, job.interrupt)?;
     let cpus = environment.pinning.as_ref().map(|pinning| pinning.servers.clone());
     let start = |folder: &Folder| {
         let backend = Backend::start(&job.plan.system.backend, &job.place.program, folder, cpus.as_deref())?;

@@ -2,11 +2,15 @@
 //! joined as those of threads are. Who asks for a load gets the same intervals and the same end in both cases.
 
 mod clock;
+mod keeper;
+mod listener;
 mod open;
 mod own;
+mod process;
 mod protocol;
 mod recorded;
 mod room;
+mod seat;
 mod worker;
 mod workers;
 mod workplace;
@@ -21,7 +25,9 @@ use genkai_model::load::Load;
 use genkai_model::units::Span;
 use genkai_place::machine;
 
-pub use open::machines;
+pub use keeper::keep;
+pub(crate) use open::MANY_LOADS;
+pub use open::{machines, one_load};
 pub(crate) use recorded::Recorded;
 pub use worker::serve;
 pub use workplace::Workplaces;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
-use std::process::ChildStdin;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,12 +10,13 @@ use genkai_engine::{End, Join, Start, StopFlag};
 use genkai_model::event::{Tick, WorkerClock, WorkerEnd, WorkerUse};
 use genkai_model::load::{Load, Way};
 use genkai_model::units::Span;
-use genkai_place::process::{Child, Signal};
 
 use super::clock::{self, Exchange};
+use super::listener::{Heard, Listener};
+use super::process::{Orders, Process};
 use super::protocol::{Hello, Order, Request, Said, Word, write};
 use super::room::Room;
-use super::workplace::{Heard, Listener, Workplaces};
+use super::workplace::Workplaces;
 use super::{Generator, LoadEnd, nothing};
 use crate::error::LabError;
 
@@ -37,15 +37,19 @@ const END_WITHIN: Duration = Duration::from_secs(2);
 const EXCHANGES: usize = 8;
 /// How long an answer to one may take.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+/// After what silence a worker in a pod is lost.
+const SILENCE: Duration = Duration::from_secs(2);
 /// How often a worker far away hears of us while the load lasts, and after what silence it stops by itself.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const LEASH: Span = Span::from_secs(5);
 
 struct Worker {
     way: Way,
-    child: Child,
+    process: Process,
     /// Its end is the word to stop.
-    orders: Option<ChildStdin>,
+    orders: Option<Orders>,
+    /// When it was heard last.
+    heard: Instant,
     clock: Option<WorkerClock>,
     ended: Option<WorkerEnd>,
     /// Whether its part is over, or given up.
@@ -90,7 +94,7 @@ pub(super) fn run(
     let used = if load.scale.is_spread() { all.iter().map(Worker::used).collect() } else { Vec::new() };
     for mut worker in all {
         drop(worker.orders.take());
-        worker.child.stop(Signal::SIGTERM, END_WITHIN);
+        worker.process.stop(END_WITHIN);
     }
     Ok(LoadEnd { end, workers: used, failure })
 }
@@ -145,9 +149,10 @@ impl<'a> Workers<'a> {
             if *way != Way::Here && coming.iter().any(same) && !self.greet(&mut coming, stop)? {
                 return Ok(false);
             }
-            let (child, orders) = self.places.start(n, way, &listener)?;
+            let (process, orders) = self.places.start(n, way, &listener)?;
             let (way, orders) = (way.clone(), Some(orders));
-            self.all.push(Worker { way, child, orders, clock: None, ended: None, over: false });
+            let heard = Instant::now();
+            self.all.push(Worker { way, process, orders, heard, clock: None, ended: None, over: false });
             coming.insert(n);
         }
         self.greet(&mut coming, stop)
@@ -299,6 +304,7 @@ impl<'a> Workers<'a> {
         let start = Start::now().after(ahead);
         for n in 0..self.all.len() {
             let worker = &mut self.all[n];
+            worker.heard = Instant::now() + ahead;
             let Start(theirs) = start.on(worker.clock.map_or(0, |clock| clock.offset_ns));
             if let Some(Err(e)) = worker.orders.as_mut().map(|to| write(to, &Word::Start(theirs))) {
                 return Err(self.absent(n, Some(e.to_string())));
@@ -323,7 +329,7 @@ impl<'a> Workers<'a> {
             }
             match self.early.pop_front().map_or_else(|| self.inbox.recv_timeout(POLL), Ok) {
                 Ok((n, received)) => self.take(n, received, &mut join),
-                Err(RecvTimeoutError::Timeout) if Instant::now() < self.deadline => {}
+                Err(RecvTimeoutError::Timeout) if Instant::now() < self.deadline => self.miss(&mut join),
                 Err(_) => self.give_up(&mut join),
             }
             for merged in join.by_ref() {
@@ -331,6 +337,18 @@ impl<'a> Workers<'a> {
                 self.end.client.connections = self.end.client.connections.max(most);
                 self.end.lasted = self.end.lasted.max(Span(merged.to_us * 1_000));
                 tick(merged);
+            }
+        }
+    }
+
+    /// Gives up those in pods that have not been heard for too long: they say an interval often, and their clock whenever they hear of us.
+    /// (Of a connection that is cut without a word, ssh knows by itself.)
+    fn miss(&mut self, join: &mut Join) {
+        for n in 0..self.all.len() {
+            let worker = &self.all[n];
+            if matches!(worker.way, Way::Pod { .. }) && !worker.over && worker.heard.elapsed() > SILENCE {
+                let why = format!("nothing was heard of it for {SILENCE:?}");
+                self.take(n, Heard::Gone(Some(why)), join);
             }
         }
     }
@@ -344,6 +362,7 @@ impl<'a> Workers<'a> {
     }
 
     fn take(&mut self, n: usize, received: Heard, join: &mut Join) {
+        self.all[n].heard = Instant::now();
         if self.all[n].over {
             return;
         }
@@ -408,15 +427,15 @@ impl<'a> Workers<'a> {
     fn lost(&mut self, n: usize, why: Option<String>) -> String {
         let all = self.all.len();
         let worker = &mut self.all[n];
-        let child = &mut worker.child;
+        let process = &mut worker.process;
         // Its output has ended: so will it, in a moment.
         let deadline = Instant::now() + END_WITHIN;
-        while child.try_exited().is_none() && why.is_none() && Instant::now() < deadline {
+        while process.try_exited().is_none() && why.is_none() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
-        let status = child.try_exited().map(|status| status.to_string());
+        let status = process.try_exited();
         let why: Vec<String> = why.into_iter().chain(status).collect();
-        let words = child.last_words();
+        let words = process.last_words();
         let words = if words.is_empty() { words } else { format!("; its last words:\n{words}") };
         let place = if worker.way == Way::Here { String::new() } else { format!(" on {}", worker.way.name()) };
         format!("worker process {} of {all}{place} was lost ({}){words}", n + 1, why.join(", "))

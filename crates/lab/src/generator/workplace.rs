@@ -1,11 +1,11 @@
-//! Where worker processes are started: here, or through ssh. From then on nobody asks which it is.
+//! Where worker processes are started: here, through ssh, or in pods. From then on nobody asks which it is.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, ChildStdout, Command};
-use std::sync::mpsc::Sender;
+use std::process::{ChildStdout, Command};
 use std::thread;
+use std::time::Duration;
 
 use genkai_engine::{Start, StopFlag, TooLarge};
 use genkai_model::load::{Load, Scale, Way};
@@ -14,21 +14,13 @@ use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::ssh::{Delivered, Ssh};
 
+use super::listener::{Heard, Listener};
+use super::process::{Orders, Process};
 use super::protocol::{Said, harmless, read};
 use super::range;
 use super::room::Room;
+use super::seat::Pods;
 use crate::error::LabError;
-
-/// What is heard of a worker.
-pub(super) enum Heard {
-    /// What it said, and our clock when it was read, nanoseconds.
-    Said(Said, i64),
-    /// Nothing more will be: why, if it is known.
-    Gone(Option<String>),
-}
-
-/// Whoever hears workers: number of the process, what was heard.
-pub(super) type Listener = Sender<(usize, Heard)>;
 
 /// Our program on the machines of a load, for as long as this is kept: for all loads of a run.
 #[derive(Debug)]
@@ -37,16 +29,22 @@ pub struct Workplaces {
     /// What processes say besides what they are asked; none where genkai's own process makes the load.
     logs: Option<Scratch>,
     hosts: BTreeMap<String, Delivered>,
+    pods: Pods,
     /// What other machines have.
     pub(super) rooms: Vec<(Way, Room)>,
 }
 
 impl Workplaces {
-    /// Sees to it that `program` can be run wherever `scale` leads, on all machines at once.
+    /// Sees to it that `program` can be run wherever `scale` leads, on all machines at once, for so long at most.
     ///
     /// # Errors
     /// When a machine cannot be had: each of those is named with its reason. When `stop` is set before all are.
-    pub(super) fn reached(program: &Path, scale: &Scale, stop: &StopFlag) -> Result<Workplaces, LabError> {
+    pub(super) fn reached(
+        program: &Path,
+        scale: &Scale,
+        lasts: Duration,
+        stop: &StopFlag,
+    ) -> Result<Workplaces, LabError> {
         let mut places = Workplaces::here(program, scale)?;
         let Some(logs) = &places.logs else { return Ok(places) };
         let hosts: BTreeMap<String, Ssh> = scale.ways().filter_map(ssh).map(|one| (one.host.clone(), one)).collect();
@@ -70,6 +68,7 @@ impl Workplaces {
         if !missing.is_empty() {
             return Err(LabError::Environment(format!("no load was sent: {}", missing.join("\nand "))));
         }
+        places.pods = Pods::reached(scale, lasts, stop)?;
         Ok(places)
     }
 
@@ -80,7 +79,13 @@ impl Workplaces {
     pub(crate) fn here(program: &Path, scale: &Scale) -> Result<Workplaces, LabError> {
         let logs = || Scratch::short("genkai-workers-").map_err(LabError::folder(std::env::temp_dir()));
         let logs = (scale.processes > 1 || scale.is_spread()).then(logs).transpose()?;
-        Ok(Workplaces { program: program.to_owned(), logs, hosts: BTreeMap::new(), rooms: Vec::new() })
+        Ok(Workplaces {
+            program: program.to_owned(),
+            logs,
+            hosts: BTreeMap::new(),
+            pods: Pods::default(),
+            rooms: Vec::new(),
+        })
     }
 
     /// Whether `load` goes to one server from all machines, and fits each of them.
@@ -124,7 +129,13 @@ impl Workplaces {
     ///
     /// # Errors
     /// When it cannot be started.
-    pub(super) fn start(&self, n: usize, way: &Way, listener: &Listener) -> Result<(Child, ChildStdin), LabError> {
+    pub(super) fn start(&self, n: usize, way: &Way, listener: &Listener) -> Result<(Process, Orders), LabError> {
+        if let Way::Pod { cluster, index, name } = way {
+            let none = || LabError::Environment(format!("{name}: there is no such pod; this is a bug in genkai"));
+            let seat = self.pods.seat(cluster, *index).ok_or_else(none)?;
+            seat.begin(n, listener);
+            return Ok((Process::Pod(seat.clone()), Orders::Pod(seat.clone())));
+        }
         let (command, nofile) = match ssh(way) {
             None => {
                 let mut command = Command::new(&self.program);
@@ -143,14 +154,14 @@ impl Workplaces {
             return Err(LabError::Environment("a worker process without pipes".to_owned()));
         };
         listen(n, output, listener.clone())?;
-        Ok((child, orders))
+        Ok((Process::Child(child), Orders::Pipe(orders)))
     }
 }
 
 /// The ssh of a way that leads through it.
 fn ssh(way: &Way) -> Option<Ssh> {
     match way {
-        Way::Here => None,
+        Way::Here | Way::Pod { .. } => None,
         Way::Ssh { command, host } => Some(Ssh { command: command.clone(), host: host.clone() }),
     }
 }

@@ -1,0 +1,73 @@
+//! `--on kubernetes:...`: what stands behind the number of pods.
+
+use genkai_model::load::{PodPlace, Way};
+use genkai_model::units::Span;
+
+/// How long pods may take to come, unless it is said.
+const WAIT: Span = Span::from_secs(60);
+
+/// What stands behind the number of pods.
+///
+/// # Errors
+/// When that cannot be.
+pub(crate) fn read(options: Option<&str>) -> Result<PodPlace, String> {
+    let mut cluster = PodPlace {
+        image: format!("genkai:{}", env!("CARGO_PKG_VERSION")),
+        cpu: "1".to_owned(),
+        memory: "512Mi".to_owned(),
+        wait: WAIT,
+        ..PodPlace::default()
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    for option in options.into_iter().flat_map(|options| options.split(',')) {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        if seen.contains(&key) {
+            return Err(format!("`{key}=` stands twice"));
+        }
+        seen.push(key);
+        let value = value.to_owned();
+        match key {
+            "namespace" => cluster.namespace = Some(namespace(value)?),
+            "context" if !value.is_empty() => cluster.context = Some(value),
+            "image" => cluster.image = image(value)?,
+            "cpu" => cluster.cpu = amount(value)?,
+            "memory" => cluster.memory = amount(value)?,
+            "wait" => cluster.wait = value.parse().map_err(|e| format!("wait={value}: {e}"))?,
+            _ => {
+                let known = "namespace=, image=, context=, cpu=, memory= and wait=";
+                return Err(format!("`{option}`: behind the number of pods, {known} are known"));
+            }
+        }
+    }
+    Ok(cluster)
+}
+
+/// A label as in RFC 1123, which names of namespaces are.
+fn namespace(text: String) -> Result<String, String> {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let good =
+        (1..=63).contains(&text.len()) && text.chars().all(inner) && !text.starts_with('-') && !text.ends_with('-');
+    if good { Ok(text) } else { Err(format!("`{text}` is not the name of a namespace")) }
+}
+
+fn image(text: String) -> Result<String, String> {
+    let good = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:@+".contains(c));
+    if good { Ok(text) } else { Err(format!("`{text}` is not the name of an image")) }
+}
+
+/// An amount as Kubernetes writes it, more than none.
+fn amount(text: String) -> Result<String, String> {
+    const SUFFIXES: [&str; 10] = ["m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti", ""];
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let good = digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.parse::<f64>().is_ok_and(|amount| amount.is_finite() && amount > 0.0)
+        && SUFFIXES.contains(&&text[digits.len()..]);
+    if good { Ok(text) } else { Err(format!("`{text}`: an amount is wanted, e.g. 500m, 2 or 512Mi")) }
+}
+
+/// The way to a pod.
+pub(crate) fn pod(cluster: &PodPlace, index: u16) -> Way {
+    let parts = [cluster.context.as_deref(), cluster.namespace.as_deref()];
+    let of: String = parts.into_iter().flatten().map(|part| format!("{part}/")).collect();
+    Way::Pod { cluster: cluster.clone(), index, name: format!("pod {of}{index}") }
+}

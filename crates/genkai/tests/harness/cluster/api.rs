@@ -1,0 +1,208 @@
+//! The API server's side: paths, bodies, attaching.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::{SinkExt, StreamExt};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, UPGRADE};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::DeleteOptions;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use super::pods::{Output, Pipes};
+use super::{NAMESPACE, Shared, TOKEN};
+
+type Answer = Response<Full<Bytes>>;
+
+pub(super) async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let (tls, shared) = (tls.clone(), shared.clone());
+        tokio::spawn(async move {
+            let Ok(stream) = tls.accept(stream).await else { return };
+            let service = service_fn(move |request| {
+                let shared = shared.clone();
+                async move { Ok::<_, Infallible>(answer(request, &shared).await) }
+            });
+            let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            let _ = connection.with_upgrades().await;
+        });
+    }
+}
+
+fn answered(code: StatusCode, body: &Value) -> Answer {
+    let body = Full::new(Bytes::from(body.to_string()));
+    Response::builder().status(code).header(CONTENT_TYPE, "application/json").body(body).unwrap()
+}
+
+fn refused(code: StatusCode, reason: &str, message: &str) -> Answer {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
+        "reason": reason, "code": code.as_u16()});
+    answered(code, &status)
+}
+
+/// A body that is of a type, to the last field.
+async fn strict<T: DeserializeOwned + Serialize>(request: Request<Incoming>) -> Result<T, Answer> {
+    let bytes = request.into_body().collect().await.unwrap().to_bytes();
+    let sent: Value = serde_json::from_slice(&bytes).unwrap_or_else(|e| panic!("a body that is no JSON: {e}"));
+    let wrong = |why: String| refused(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &why);
+    let read: T = serde_json::from_value(sent.clone()).map_err(|e| wrong(e.to_string()))?;
+    let again = serde_json::to_value(&read).unwrap();
+    if again == sent { Ok(read) } else { Err(wrong(format!("unknown fields: {sent} is read as {again}"))) }
+}
+
+async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Answer {
+    let allowed = request.headers().get(AUTHORIZATION).is_some_and(|value| value == &format!("Bearer {TOKEN}"));
+    if !allowed {
+        return refused(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized");
+    }
+    let path = request.uri().path().to_owned();
+    let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    let made = match (request.method().clone(), parts.as_slice()) {
+        (Method::POST, ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]) => {
+            review(request, shared).await
+        }
+        (
+            _,
+            [_, .., "namespaces", namespace, _]
+            | [_, .., "namespaces", namespace, _, _]
+            | [_, .., "namespaces", namespace, _, _, _],
+        ) if *namespace != NAMESPACE => {
+            Err(refused(StatusCode::NOT_FOUND, "NotFound", &format!("namespaces \"{namespace}\" not found")))
+        }
+        (Method::POST, ["apis", "batch", "v1", "namespaces", _, "jobs"]) => create(request, shared).await,
+        (Method::DELETE, ["apis", "batch", "v1", "namespaces", _, "jobs", name]) => delete(request, shared, name).await,
+        (Method::GET, ["api", "v1", "namespaces", _, "pods"]) => {
+            let of = selector(&request, "labelSelector=app.kubernetes.io%2Finstance%3D");
+            Ok(answered(StatusCode::OK, &shared.state().pod_list(&of)))
+        }
+        (Method::GET, ["api", "v1", "namespaces", _, "events"]) => {
+            let of = selector(&request, "fieldSelector=involvedObject.kind%3DJob%2CinvolvedObject.name%3D");
+            Ok(answered(StatusCode::OK, &shared.state().events(&of)))
+        }
+        (Method::GET, ["api", "v1", "namespaces", _, "pods", name, "attach"]) => attach(request, shared, name),
+        (method, _) => panic!("the stand-in does not know {method} {path}"),
+    };
+    made.unwrap_or_else(|refusal| refusal)
+}
+
+/// What stands behind this in the query.
+fn selector(request: &Request<Incoming>, before: &str) -> String {
+    let query = request.uri().query().unwrap_or_default();
+    let found = query.split('&').find_map(|part| part.strip_prefix(before));
+    found.unwrap_or_else(|| panic!("no {before} in {query}")).to_owned()
+}
+
+async fn review(request: Request<Incoming>, shared: &Shared) -> Result<Answer, Answer> {
+    let mut review: SelfSubjectAccessReview = strict(request).await?;
+    let of = review.spec.resource_attributes.clone().unwrap();
+    assert_eq!(of.namespace.as_deref(), Some(NAMESPACE));
+    let resource = [of.resource, of.subresource].into_iter().flatten().collect::<Vec<_>>().join("/");
+    let asked = format!("{} {resource}", of.verb.unwrap());
+    let allowed = !shared.behaviour.denied.contains(&asked.as_str());
+    review.status = Some(serde_json::from_value(json!({"allowed": allowed})).unwrap());
+    Ok(answered(StatusCode::CREATED, &serde_json::to_value(&review).unwrap()))
+}
+
+async fn create(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<Answer, Answer> {
+    let job: Job = strict(request).await?;
+    shared.state().create(&job, &shared.behaviour);
+    Ok(answered(StatusCode::CREATED, &serde_json::to_value(&job).unwrap()))
+}
+
+async fn delete(request: Request<Incoming>, shared: &Shared, name: &str) -> Result<Answer, Answer> {
+    let how: DeleteOptions = strict(request).await?;
+    assert_eq!(how.propagation_policy.as_deref(), Some("Background"), "a Job that is deleted without leaves its pods");
+    if shared.state().delete(name) {
+        Ok(answered(
+            StatusCode::OK,
+            &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}),
+        ))
+    } else {
+        Err(refused(StatusCode::NOT_FOUND, "NotFound", &format!("jobs.batch \"{name}\" not found")))
+    }
+}
+
+fn attach(mut request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Result<Answer, Answer> {
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    for wanted in ["stdin=true", "stdout=true", "stderr=true", "container=worker"] {
+        assert!(query.split('&').any(|part| part == wanted), "{query}");
+    }
+    let Some(pipes) = shared.state().attach(name) else {
+        return Err(refused(StatusCode::NOT_FOUND, "NotFound", &format!("pods \"{name}\" not found")));
+    };
+    let headers = request.headers();
+    let key = derive_accept_key(headers["sec-websocket-key"].as_bytes());
+    let offered = headers["sec-websocket-protocol"].to_str().unwrap();
+    let speaks = if shared.behaviour.old { "v4.channel.k8s.io" } else { "v5.channel.k8s.io" };
+    assert!(offered.split(", ").any(|one| one == speaks), "{offered}");
+    let answer = Response::builder()
+        .status(StatusCode::SWITCHING_PROTOCOLS)
+        .header(CONNECTION, "Upgrade")
+        .header(UPGRADE, "websocket")
+        .header("sec-websocket-accept", key)
+        .header("sec-websocket-protocol", speaks)
+        .body(Full::default())
+        .unwrap();
+    let upgrade = hyper::upgrade::on(&mut request);
+    let shared = shared.clone();
+    tokio::spawn(async move {
+        let Ok(stream) = upgrade.await else { return };
+        let socket = WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Server, None).await;
+        converse(socket, pipes, &shared).await;
+    });
+    Ok(answer)
+}
+
+/// Channels: 0 input, 1 output, 2 errors, 3 the end, 255 an end of a channel. The end of this is the end of standard input.
+async fn converse<S>(socket: WebSocketStream<S>, pipes: Pipes, shared: &Shared)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let Pipes { stdin, mut output } = pipes;
+    let mut stdin = Some(stdin);
+    let (mut to, mut from) = socket.split();
+    loop {
+        tokio::select! {
+            message = from.next() => match message {
+                Some(Ok(Message::Binary(bytes))) => match bytes.split_first() {
+                    _ if shared.mute.load(Ordering::Relaxed) => {}
+                    Some((0, bytes)) => if let Some(stdin) = &stdin { let _ = stdin.send(bytes.to_vec()); },
+                    Some((255, [0])) => drop(stdin.take()),
+                    other => panic!("{other:?} came from the client"),
+                },
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => {}
+            },
+            said = output.recv() => {
+                if shared.mute.load(Ordering::Relaxed) {
+                    continue;
+                }
+                let (channel, bytes) = match said {
+                    Some(Output::Out(bytes)) => (1, bytes),
+                    Some(Output::Err(bytes)) => (2, bytes),
+                    None => (3, json!({"metadata": {}, "status": "Success"}).to_string().into_bytes()),
+                };
+                let over = channel == 3;
+                if to.send(Message::binary([vec![channel], bytes].concat())).await.is_err() || over {
+                    let _ = to.close().await;
+                    return;
+                }
+            }
+        }
+    }
+}

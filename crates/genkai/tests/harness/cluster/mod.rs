@@ -1,0 +1,141 @@
+//! A stand-in for a Kubernetes cluster: an API server (TLS, a bearer token) that knows the calls that genkai makes and no other, a Job
+//! controller and a kubelet that runs the pods' commands as processes of this machine. What is sent must be of the published types, to the
+//! last field.
+
+mod api;
+mod pods;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::api::batch::v1::Job;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+use pods::State;
+
+/// The token that lets somebody in.
+const TOKEN: &str = "a-token-of-the-test";
+/// The namespace that there is.
+pub const NAMESPACE: &str = "load";
+
+/// What a cluster does with pods.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Behaviour {
+    /// What the user may not do: `create pods/attach`.
+    pub denied: &'static [&'static str],
+    /// How many pods the namespace's quota allows.
+    pub quota: Option<usize>,
+    /// The image of pods of this number and above cannot be pulled.
+    pub no_image_from: Option<usize>,
+    /// No node takes pods of this number and above.
+    pub no_node_from: Option<usize>,
+    /// Pods have a network of their own.
+    pub own_network: bool,
+    /// The API server speaks the older protocol of attaching only, which cannot end standard input alone.
+    pub old: bool,
+}
+
+/// The cluster.
+pub struct Cluster {
+    shared: Arc<Shared>,
+    runtime: Option<tokio::runtime::Runtime>,
+    dir: tempfile::TempDir,
+}
+
+/// What its parts know.
+struct Shared {
+    behaviour: Behaviour,
+    state: Mutex<State>,
+    /// Connections to pods carry nothing any more, and do not end.
+    mute: AtomicBool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Cluster {
+    pub fn start(behaviour: Behaviour) -> Cluster {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let key = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let shared = Arc::new(Shared { behaviour, state: Mutex::default(), mute: AtomicBool::new(false) });
+        let private = PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
+        let tls = ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(vec![key.cert.der().clone()], private)
+            .unwrap();
+        runtime.spawn(api::serve(listener, TlsAcceptor::from(Arc::new(tls)), shared.clone()));
+        let kept = shared.clone();
+        runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                kept.state().control();
+            }
+        });
+        let authority = STANDARD.encode(key.cert.pem());
+        let config = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: here\n\
+             clusters: [{{name: stand-in, cluster: {{server: 'https://127.0.0.1:{port}', certificate-authority-data: {authority}}}}}]\n\
+             users: [{{name: me, user: {{token: {TOKEN}}}}}, {{name: nobody, user: {{token: another}}}}]\n\
+             contexts:\n- {{name: here, context: {{cluster: stand-in, user: me, namespace: {NAMESPACE}}}}}\n\
+             - {{name: stranger, context: {{cluster: stand-in, user: nobody, namespace: {NAMESPACE}}}}}\n"
+        );
+        std::fs::write(dir.path().join("config"), config).unwrap();
+        Cluster { shared, runtime: Some(runtime), dir }
+    }
+
+    /// The kubeconfig that leads to it.
+    pub fn config(&self) -> PathBuf {
+        self.dir.path().join("config")
+    }
+
+    /// The names of the Jobs and pods that there are.
+    pub fn list(&self) -> Vec<String> {
+        self.shared.state().list()
+    }
+
+    /// All Jobs that were ever created, as they were sent.
+    pub fn created(&self) -> Vec<Job> {
+        self.shared.state().created.clone()
+    }
+
+    /// The first processes of the pods that there are, by their numbers.
+    pub fn pods(&self) -> Vec<u32> {
+        self.shared.state().processes()
+    }
+
+    /// Takes pods away as an eviction does: they end, and say why.
+    pub fn evict(&self, pod: usize) {
+        self.shared.state().evict(pod);
+    }
+
+    /// From now on nothing gets to a pod or from it.
+    pub fn mute(&self) {
+        self.shared.mute.store(true, Ordering::Relaxed);
+    }
+
+    /// The API server is gone, and with it all that is attached through it.
+    pub fn stop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_secs(5));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.shared.state().clear();
+        self.stop();
+    }
+}

@@ -1,0 +1,183 @@
+//! One Job, from its beginning to its end.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use genkai_model::load::PodPlace;
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::ClusterError;
+use crate::api::Server;
+use crate::attached::Attached;
+use crate::manifest::{JobPlan, deadline, job};
+use crate::standing::{Standing, index, standing};
+
+/// How often it is looked whether the pods run.
+const LOOK: Duration = Duration::from_millis(250);
+/// How often the wish to stop is looked at meanwhile.
+const POLL: Duration = Duration::from_millis(20);
+/// How long after a pod's end the cluster may take to know of it.
+const KNOWN_WITHIN: Duration = Duration::from_secs(1);
+/// How many failures of pods are told one by one.
+const TOLD: usize = 5;
+
+/// Why a run did not begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// Nobody wants it any more.
+    Asked,
+    /// There are not all of its pods.
+    Failed(ClusterError),
+}
+
+impl From<ClusterError> for Stopped {
+    fn from(e: ClusterError) -> Stopped {
+        Stopped::Failed(e)
+    }
+}
+
+/// The pods of a Job, all running, for as long as this is kept; then the Job is deleted.
+pub struct Run {
+    server: Server,
+    name: String,
+    /// The pods' names by their numbers.
+    pods: BTreeMap<u16, String>,
+}
+
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").field("name", &self.name).field("pods", &self.pods).finish_non_exhaustive()
+    }
+}
+
+impl Run {
+    /// Creates a Job of so many pods and waits until all of them run, or `stopped`. The cluster ends it after `lasts` and the time that its
+    /// pods may take to come, whatever becomes of us.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached, something is not allowed, or not all pods come: each with its reason. Nothing is left then.
+    pub fn start(cluster: &PodPlace, pods: u16, lasts: Duration, stopped: &dyn Fn() -> bool) -> Result<Run, Stopped> {
+        let server = Server::find(cluster)?;
+        server.check()?;
+        let wait = Duration::from_nanos(cluster.wait.0);
+        let name = format!("genkai-{:08x}", rand::random::<u32>());
+        let plan = JobPlan { name: name.clone(), pods, deadline: deadline(cluster, lasts) };
+        // From here on its end deletes the Job: a call that was not answered may have made one.
+        let mut run = Run { server, name, pods: BTreeMap::new() };
+        if stopped() {
+            return Err(Stopped::Asked);
+        }
+        run.server.create(&job(cluster, &plan))?;
+        let latest = Instant::now() + wait;
+        let mut next = Instant::now();
+        loop {
+            if stopped() {
+                return Err(Stopped::Asked);
+            }
+            if Instant::now() < next {
+                thread::sleep(POLL);
+                continue;
+            }
+            next = Instant::now() + LOOK;
+            if run.look(pods, Instant::now() >= latest, wait)? {
+                return Ok(run);
+            }
+        }
+    }
+
+    /// Whether all pods run now; `last` where nobody waits any longer.
+    fn look(&mut self, many: u16, last: bool, wait: Duration) -> Result<bool, ClusterError> {
+        let all = self.server.list(&self.name)?;
+        let standings: BTreeMap<u16, (Standing, &Pod)> =
+            all.iter().filter_map(|pod| Some((index(pod)?, (standing(pod), pod)))).collect();
+        let running = standings.iter().filter(|(_, (standing, _))| *standing == Standing::Running);
+        self.pods = running.filter_map(|(n, (_, pod))| Some((*n, pod.metadata.name.clone()?))).collect();
+        if self.pods.len() == usize::from(many) {
+            return Ok(true);
+        }
+        let over = standings.values().any(|(standing, _)| matches!(standing, Standing::Over(_)));
+        let refused = if standings.len() < usize::from(many) { self.server.failures(&self.name)? } else { Vec::new() };
+        let hopeless = refused.iter().any(|why| why.contains("exceeded quota") || why.contains("is forbidden"));
+        if !over && !hopeless && !last {
+            return Ok(false);
+        }
+        let mut reasons: Vec<String> = Vec::new();
+        for n in 0..many {
+            match standings.get(&n) {
+                Some((Standing::Running, _)) => {}
+                Some((Standing::Waiting(why) | Standing::Over(why), _)) => reasons.push(format!("pod {n}: {why}")),
+                None => {
+                    let why = refused.last().map_or("the Job controller has not created it", String::as_str);
+                    reasons.push(format!("pod {n}: {}", crate::api::clean(why)));
+                }
+            }
+        }
+        let more = reasons.len().saturating_sub(TOLD);
+        let (missing, all) = (reasons.len(), usize::from(many));
+        reasons.truncate(TOLD);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let when = if over || hopeless { String::new() } else { format!(" within {} s", wait.as_secs()) };
+        let why = format!("kubernetes: {missing} of {all} pods did not come{when}: {}{more}", reasons.join("; "));
+        Err(ClusterError::new(why, hint(&reasons)))
+    }
+
+    /// Attaches to a pod.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    pub fn attach(&self, n: u16) -> Result<Attached, ClusterError> {
+        let Some(pod) = self.pods.get(&n) else {
+            return Err(ClusterError::new(format!("kubernetes: there is no pod {n}"), "this is a bug in genkai"));
+        };
+        let process = self.server.attach(pod)?;
+        let own = |e: std::io::Error| {
+            ClusterError::new(format!("cannot speak to the pod {pod}: {e}"), "free some descriptors")
+        };
+        Attached::new(process, &self.server.runtime).map_err(own)
+    }
+
+    /// What the cluster says of a pod that is not heard any more. It knows it a moment later than we do: so long it is asked again.
+    pub fn why(&self, n: u16) -> String {
+        let name = self.pods.get(&n).map_or("?", String::as_str);
+        let latest = Instant::now() + KNOWN_WITHIN;
+        loop {
+            let all = match self.server.list_within(&self.name, KNOWN_WITHIN) {
+                Ok(all) => all,
+                Err(e) => return format!("the connection to the pod {name} ended; {}", e.why),
+            };
+            let pod = all.iter().find(|pod| pod.metadata.name.as_deref() == Some(name));
+            match pod.map(standing) {
+                None => return format!("the pod {name} is gone: deleted, or its node was lost"),
+                Some(Standing::Over(why)) => return format!("the pod {name}: {why}"),
+                Some(_) if Instant::now() < latest => thread::sleep(LOOK),
+                Some(_) => {
+                    return format!("the connection to the pod {name} ended, and the cluster says that it runs");
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // Where that fails, the end of their input ends the pods, and the cluster removes a Job that is over; or its deadline does.
+        let _ = self.server.delete(&self.name);
+    }
+}
+
+/// What to do about the first of these.
+fn hint(reasons: &[String]) -> &'static str {
+    const KNOWN: [(&str, &str); 8] = [
+        ("Image", "name an image that the nodes can pull: image=REGISTRY/genkai:TAG (docs/kubernetes.md)"),
+        ("exceeded quota", "ask for fewer pods, or less of each: cpu=500m,memory=256Mi"),
+        ("Unschedulable", "ask for fewer pods, or less of each (cpu=500m,memory=256Mi), or wait longer: wait=300s"),
+        ("exec format", "the image is for another kind of processor than the node's"),
+        ("OOMKilled", "give the pods more memory: memory=1Gi"),
+        ("Evicted", "give the pods what they use: memory=1Gi"),
+        ("is forbidden", "the namespace does not allow such pods; its administrator can say what it allows"),
+        ("StartError", "the image must hold genkai as /genkai (docs/kubernetes.md)"),
+    ];
+    let known = KNOWN.iter().find(|(sign, _)| reasons.iter().any(|reason| reason.contains(sign)));
+    known.map_or("`kubectl describe pod` says more; wait longer with wait=300s", |(_, hint)| hint)
+}

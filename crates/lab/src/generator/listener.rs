@@ -1,0 +1,16 @@
+//! What is heard of workers, wherever they run.
+
+use std::sync::mpsc::Sender;
+
+use super::protocol::Said;
+
+/// What is heard of a worker.
+pub(super) enum Heard {
+    /// What it said, and our clock when it was read, nanoseconds.
+    Said(Said, i64),
+    /// Nothing more will be: why, if it is known.
+    Gone(Option<String>),
+}
+
+/// Whoever hears workers: number of the process, what was heard.
+pub(super) type Listener = Sender<(usize, Heard)>;

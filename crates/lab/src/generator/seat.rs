@@ -1,0 +1,202 @@
+//! Pods of this run, and a worker in each of them at a time.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use genkai_engine::{Start, StopFlag};
+use genkai_kubernetes::{Attached, Run, Stopped};
+use genkai_model::load::{PodPlace, Scale, Way};
+
+use super::keeper::{BEAT, BEGIN};
+use super::listener::{Heard, Listener};
+use super::protocol::{Said, harmless, read};
+use crate::error::LabError;
+
+/// How long what is said to a pod may wait on its way before the pod counts as cut off.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often pods hear that we are there, load or not: far sooner than they lose patience.
+const BEATS: Duration = Duration::from_secs(5);
+
+/// A pod, and what is heard of it.
+pub(super) struct Seat {
+    attached: Attached,
+    /// Whole lines are written.
+    to: Mutex<UnixStream>,
+    hearing: Mutex<Hearing>,
+}
+
+#[derive(Default)]
+struct Hearing {
+    /// Who hears the worker that is there now: its number, and whether it has greeted. What was said before is of an earlier one.
+    listener: Option<(usize, Listener, bool)>,
+    /// It will not be heard again: why.
+    gone: Option<String>,
+    /// It is we who go.
+    closing: bool,
+}
+
+impl Hearing {
+    fn pass(&mut self, said: Said, at: i64) {
+        let Some((n, listener, greeted)) = &mut self.listener else { return };
+        *greeted |= matches!(said, Said::Hello(_));
+        if *greeted {
+            // Whoever does not listen any more has ended its load.
+            let _ = listener.send((*n, Heard::Said(said, at)));
+        }
+    }
+
+    fn tell_end(&self) {
+        if let (Some((n, listener, _)), Some(why)) = (&self.listener, &self.gone) {
+            let _ = listener.send((*n, Heard::Gone(Some(why.clone()))));
+        }
+    }
+}
+
+impl Seat {
+    fn hearing(&self) -> MutexGuard<'_, Hearing> {
+        self.hearing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a worker started there, which `listener` hears as number `n`.
+    pub(super) fn begin(&self, n: usize, listener: &Listener) {
+        let mut hearing = self.hearing();
+        hearing.listener = Some((n, listener.clone(), false));
+        hearing.tell_end();
+        drop(hearing);
+        self.tell(BEGIN);
+    }
+
+    /// Says one word. A pod that is gone is told of by whoever hears it.
+    pub(super) fn tell(&self, word: &str) {
+        let _ = self.write(format!("{word}\n").as_bytes());
+    }
+
+    /// Writes whole lines.
+    pub(super) fn write(&self, lines: &[u8]) -> io::Result<usize> {
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        to.write_all(lines).map(|()| lines.len())
+    }
+
+    /// The end of what it said on standard error.
+    pub(super) fn last_words(&self) -> String {
+        self.attached.last_words()
+    }
+
+    /// Hears it to its end.
+    fn listen(&self, from: UnixStream, why: impl Fn() -> String) {
+        let mut from = BufReader::new(from);
+        let cut = loop {
+            match read::<Said>(&mut from) {
+                Ok(Some(said)) => self.hearing().pass(said.harmless(), Start::now().0),
+                Ok(None) => break None,
+                Err(e) => break Some(harmless(&e.to_string())),
+            }
+        };
+        if !self.hearing().closing {
+            let why = cut.map_or_else(why, |e| format!("it said what is none of ours: {e}"));
+            let mut hearing = self.hearing();
+            hearing.gone = Some(why);
+            hearing.tell_end();
+        }
+    }
+}
+
+/// The pods of a run, for as long as this is kept; then their Jobs are deleted.
+#[derive(Default)]
+pub(super) struct Pods {
+    /// By cluster and number.
+    seats: BTreeMap<(PodPlace, u16), Arc<Seat>>,
+    threads: Vec<JoinHandle<()>>,
+    /// Its end is the end of what pods hear of us.
+    beats: Option<Sender<()>>,
+    runs: Vec<Arc<Run>>,
+}
+
+impl std::fmt::Debug for Pods {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(&self.runs).finish()
+    }
+}
+
+impl Pods {
+    /// Has all pods of `scale` made, all of which run then; the loads of the run last so long at most.
+    ///
+    /// # Errors
+    /// When not all come. When `stop` is set before they have.
+    pub(super) fn reached(scale: &Scale, lasts: Duration, stop: &StopFlag) -> Result<Pods, LabError> {
+        let mut pods = Pods::default();
+        let mut jobs: BTreeMap<&PodPlace, u16> = BTreeMap::new();
+        for way in scale.ways() {
+            if let Way::Pod { cluster, .. } = way {
+                *jobs.entry(cluster).or_default() += 1;
+            }
+        }
+        for (cluster, many) in jobs {
+            let run = Run::start(cluster, many, lasts, &|| stop.is_stopped()).map_err(|stopped| match stopped {
+                Stopped::Asked => LabError::Interrupted,
+                Stopped::Failed(e) if e.usage => LabError::Plan(e.to_string()),
+                Stopped::Failed(e) => LabError::Environment(format!("no load was sent: {e}")),
+            })?;
+            let run = Arc::new(run);
+            pods.runs.push(run.clone());
+            for n in 0..many {
+                let absent = |e: &dyn std::fmt::Display| LabError::Environment(format!("no load was sent: {e}"));
+                let attached = run.attach(n).map_err(|e| absent(&e))?;
+                let (to, from) =
+                    attached.stream().and_then(|to| Ok((to, attached.stream()?))).map_err(|e| absent(&e))?;
+                to.set_write_timeout(Some(WRITTEN_WITHIN)).map_err(|e| absent(&e))?;
+                let seat = Arc::new(Seat { attached, to: Mutex::new(to), hearing: Mutex::default() });
+                let (run, own) = (run.clone(), seat.clone());
+                let listen = move || own.listen(from, || run.why(n));
+                let thread = thread::Builder::new().name(format!("pod-{n}")).spawn(listen);
+                pods.threads.push(thread.map_err(|e| absent(&e))?);
+                pods.seats.insert((cluster.clone(), n), seat);
+            }
+        }
+        pods.beat()?;
+        Ok(pods)
+    }
+
+    /// Lets all pods know, from now on, that we are there.
+    fn beat(&mut self) -> Result<(), LabError> {
+        if self.seats.is_empty() {
+            return Ok(());
+        }
+        let (end, ended) = mpsc::channel();
+        let all: Vec<Arc<Seat>> = self.seats.values().cloned().collect();
+        let beat = move || {
+            while matches!(ended.recv_timeout(BEATS), Err(RecvTimeoutError::Timeout)) {
+                all.iter().for_each(|seat| seat.tell(BEAT));
+            }
+        };
+        let failed = |e| LabError::Environment(format!("no load was sent: cannot start a thread: {e}"));
+        self.threads.push(thread::Builder::new().name("pods".into()).spawn(beat).map_err(failed)?);
+        self.beats = Some(end);
+        Ok(())
+    }
+
+    /// The pod of a way that leads to one.
+    pub(super) fn seat(&self, cluster: &PodPlace, n: u16) -> Option<&Arc<Seat>> {
+        self.seats.get(&(cluster.clone(), n))
+    }
+}
+
+impl Drop for Pods {
+    fn drop(&mut self) {
+        self.beats = None;
+        for seat in self.seats.values() {
+            seat.hearing().closing = true;
+            seat.attached.close();
+        }
+        // The last who has a Job deletes it: that is us, so that it is done when this returns.
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
