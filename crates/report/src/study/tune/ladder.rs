@@ -36,8 +36,12 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, is_bisected: bool) -> [
                 true => format!("{from} → {to}"),
                 false => format!("{} {from} → {to}", clean::line(&rung.change.setting)),
             };
-            let memory =
-                rung.price.map_or("not measured".to_owned(), |price| format!("+{}", figure::bytes(price.memory.more)));
+            let memory = rung.price.map_or("not measured".to_owned(), |price| {
+                match price.tested.is_none_or(|tested| tested.holds()) {
+                    true => format!("+{}", figure::bytes(price.memory.more)),
+                    false => "not told".to_owned(),
+                }
+            });
             let change = format!("{change}{place} (proved)");
             [
                 number,
@@ -63,14 +67,7 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, is_bisected: bool) -> [
         Rung::Predicted(rung) => {
             let remedy = rung.remedy.as_ref().map_or("nothing lifts it".to_owned(), |name| clean::line(name));
             let place = predicted(rung.limit.predicted, context);
-            [
-                number,
-                name(&rung.limit),
-                place,
-                "not reached".to_owned(),
-                format!("{remedy} (not tried)"),
-                "-".to_owned(),
-            ]
+            [number, name(&rung.limit), place, "not seen".to_owned(), format!("{remedy} (not tried)"), "-".to_owned()]
         }
     }
 }
