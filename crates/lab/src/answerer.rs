@@ -97,6 +97,7 @@ mod tests {
             origin: Origin::Given,
             statuses: vec![status],
             signature: signature.map(str::to_owned),
+            silent: false,
             certain,
             when: String::new(),
         }
