@@ -1,5 +1,8 @@
 //! A load made by pods of a Job, against a stand-in for a cluster that runs them as processes.
 
+// A module of its own, so that the other test files are not built with what it needs.
+#[path = "harness/cluster/mod.rs"]
+mod cluster;
 mod harness;
 
 use std::io::{Read, Write};
@@ -7,9 +10,9 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cluster::{Behaviour, Cluster};
 use genkai_model::finding::Verdict;
 use genkai_model::machine::PlacesCheckup;
-use harness::cluster::{Behaviour, Cluster};
 use harness::loads::{Shown, show};
 use harness::servers::{Guard, free, nginx};
 use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
@@ -239,10 +242,13 @@ fn ended(mut guard: Guard) -> Shown {
     Shown { code: wait(&mut guard.0, LONGEST).code(), stdout, stderr }
 }
 
+/// What takes a pod away.
+type Lose = fn(&mut Cluster);
+
 #[test]
 fn a_pod_that_is_lost_ends_the_load_as_invalid() {
     let _machine = machine();
-    let lose: [(&str, fn(&mut Cluster)); 4] = [
+    let ways: [(&str, Lose); 4] = [
         ("the worker in this pod ended: signal: 9", |cluster| {
             let [worker] = descendants(cluster.pods()[1])[..] else { panic!("a worker in each pod") };
             signal(worker, "KILL");
@@ -251,7 +257,7 @@ fn a_pod_that_is_lost_ends_the_load_as_invalid() {
         ("nothing was heard of it for 2s", |cluster| cluster.mute()),
         ("cannot be reached", Cluster::stop),
     ];
-    for (expected, lose) in lose {
+    for (expected, lose) in ways {
         let (mut cluster, nginx) = (Cluster::start(Behaviour::default()), Nginx::start());
         let (load, pods) = long(&cluster, &nginx);
         let mut all = pods.clone();

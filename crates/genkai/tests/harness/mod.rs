@@ -2,7 +2,6 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 pub mod checked;
-pub mod cluster;
 pub mod judged;
 pub mod loads;
 pub mod perturbed;

@@ -94,7 +94,7 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Answer {
             let of = selector(&request, "fieldSelector=involvedObject.kind%3DJob%2CinvolvedObject.name%3D");
             Ok(answered(StatusCode::OK, &shared.state().events(&of)))
         }
-        (Method::GET, ["api", "v1", "namespaces", _, "pods", name, "attach"]) => attach(request, shared, name),
+        (Method::GET, ["api", "v1", "namespaces", _, "pods", name, "attach"]) => Ok(attach(request, shared, name)),
         (method, _) => panic!("the stand-in does not know {method} {path}"),
     };
     made.unwrap_or_else(|refusal| refusal)
@@ -137,13 +137,13 @@ async fn delete(request: Request<Incoming>, shared: &Shared, name: &str) -> Resu
     }
 }
 
-fn attach(mut request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Result<Answer, Answer> {
+fn attach(mut request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Answer {
     let query = request.uri().query().unwrap_or_default().to_owned();
     for wanted in ["stdin=true", "stdout=true", "stderr=true", "container=worker"] {
         assert!(query.split('&').any(|part| part == wanted), "{query}");
     }
     let Some(pipes) = shared.state().attach(name) else {
-        return Err(refused(StatusCode::NOT_FOUND, "NotFound", &format!("pods \"{name}\" not found")));
+        return refused(StatusCode::NOT_FOUND, "NotFound", &format!("pods \"{name}\" not found"));
     };
     let headers = request.headers();
     let key = derive_accept_key(headers["sec-websocket-key"].as_bytes());
@@ -165,7 +165,7 @@ fn attach(mut request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> R
         let socket = WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Server, None).await;
         converse(socket, pipes, &shared).await;
     });
-    Ok(answer)
+    answer
 }
 
 /// Channels: 0 input, 1 output, 2 errors, 3 the end, 255 an end of a channel. The end of this is the end of standard input.

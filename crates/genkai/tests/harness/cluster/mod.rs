@@ -2,6 +2,8 @@
 //! controller and a kubelet that runs the pods' commands as processes of this machine. What is sent must be of the published types, to the
 //! last field.
 
+#![allow(unreachable_pub, reason = "one test file uses it")]
+
 mod api;
 mod pods;
 
