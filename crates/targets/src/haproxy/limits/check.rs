@@ -5,13 +5,12 @@ use crate::haproxy::proxy::{self, Server};
 use crate::settings::SourcedValue;
 
 /// Lines that say what a check asks (configuration manual 4.2).
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 8] = [
     "option httpchk",
     "option tcp-check",
     "option ssl-hello-chk",
     "option mysql-check",
     "option pgsql-check",
-    "option redis-check",
     "option smtpchk",
     "option ldap-check",
     "option external-check",
