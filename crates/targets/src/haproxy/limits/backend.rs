@@ -3,7 +3,8 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
-use super::{Facts, check};
+use super::Facts;
+use super::check::Check;
 use crate::haproxy::evidence::{metrics, of_server, signature};
 use crate::haproxy::settings::{SERVER_MAXCONN, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL};
 use crate::limits::{backend, errors, grew, log, raised, reached, reached_of, valued};
@@ -15,7 +16,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
         return Vec::new();
     }
     let mut all = vec![refusing(facts)];
-    all.extend(check::limit(facts));
+    all.extend(failed_check(facts));
     all.extend(one_of_several(facts));
     all.extend(unfit(facts));
     all.extend(slow_to_accept(facts));
@@ -142,6 +143,33 @@ fn refusing(facts: &Facts) -> Limit {
         symptom: errors(kinds),
         ..backend::refusing("haproxy.backend", "(backend)", &back)
     }
+}
+
+/// The check, which fails where requests need not.
+fn failed_check(facts: &Facts) -> Option<Limit> {
+    let Check { line, elsewhere } = facts.check.as_ref()?;
+    let mut signatures = vec![
+        log(signature::NO_SERVER_BY_CHECK, Strength::Decisive),
+        log(signature::NO_SERVER, Strength::Consistent),
+        log(signature::CHECK_FAILED, Strength::Supports),
+    ];
+    if *elsewhere {
+        signatures.push(log(signature::NO_SERVER_BY_CONNECT, Strength::Decisive));
+        signatures.push(log(signature::CHECK_UNCONNECTED, Strength::Supports));
+    }
+    Some(Limit {
+        caps: format!(
+            "`{}` failed, and a server whose check fails gets no requests (HAProxy's log has the check's answer: either the servers are not well, \
+             or the check asks for the wrong thing)",
+            line.written
+        ),
+        formula: "no number says when".to_owned(),
+        source: "HAProxy configuration manual 5.2, `check`; 8.5: termination state SC without a server; src/server.c: srv_update_status"
+            .to_owned(),
+        signatures,
+        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: false },
+        ..valued("haproxy.check", "the health check", "health check", line)
+    })
 }
 
 /// From how many times the time of the fastest server on one of several is called slow.

@@ -1,24 +1,16 @@
 //! Health checks: a server whose check fails gets no requests, whatever it would answer them.
 
-use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Limit, Strength, Symptom};
-
-use super::Facts;
-use super::backend::answer;
 use crate::haproxy::config::{Config, Found, Section};
-use crate::haproxy::evidence::signature;
 use crate::haproxy::proxy::{self, Server};
-use crate::limits::{log, valued};
 use crate::settings::SourcedValue;
 
 /// Lines that say what a check asks (configuration manual 4.2).
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 8] = [
     "option httpchk",
     "option tcp-check",
     "option ssl-hello-chk",
     "option mysql-check",
     "option pgsql-check",
-    "option redis-check",
     "option smtpchk",
     "option ldap-check",
     "option external-check",
@@ -44,33 +36,6 @@ impl Check {
         let held = SourcedValue { value: (), written, origin: proxy::origin(config, line) };
         Some(Check { line: held, elsewhere: checked.iter().any(|server| server.checked_elsewhere) })
     }
-}
-
-/// The check, which fails where requests need not.
-pub(super) fn limit(facts: &Facts) -> Option<Limit> {
-    let Check { line, elsewhere } = facts.check.as_ref()?;
-    let mut signatures = vec![
-        log(signature::NO_SERVER_BY_CHECK, Strength::Decisive),
-        log(signature::NO_SERVER, Strength::Consistent),
-        log(signature::CHECK_FAILED, Strength::Supports),
-    ];
-    if *elsewhere {
-        signatures.push(log(signature::NO_SERVER_BY_CONNECT, Strength::Decisive));
-        signatures.push(log(signature::CHECK_UNCONNECTED, Strength::Supports));
-    }
-    Some(Limit {
-        caps: format!(
-            "`{}` failed, and a server whose check fails gets no requests (HAProxy's log has the check's answer: either the servers are not well, \
-             or the check asks for the wrong thing)",
-            line.written
-        ),
-        formula: "no number says when".to_owned(),
-        source: "HAProxy configuration manual 5.2, `check`; 8.5: termination state SC without a server; src/server.c: srv_update_status"
-            .to_owned(),
-        signatures,
-        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: false },
-        ..valued("haproxy.check", "the health check", "health check", line)
-    })
 }
 
 #[cfg(test)]
