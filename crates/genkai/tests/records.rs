@@ -103,7 +103,7 @@ const WAITS: &str = " Requests wait there, which no condition on latency judges.
 
 /// The sections of each kind's page, in their order: figures, what they rest on, the change, how sure that is, where it ran.
 const SECTIONS: [(&str, &[&str]); 8] = [
-    ("tune", &["time", "proof", "limits", "evidence", "trials", "change", "caveats", "environment"]),
+    ("tune", &["ladder", "time", "proof", "limits", "evidence", "trials", "change", "caveats", "environment"]),
     ("load", &["time", "trials", "caveats", "environment"]),
     ("rooms-http", &["search", "limits", "environment"]),
     ("rooms", &["sweep", "rooms", "way", "time", "caveats", "environment"]),
@@ -122,7 +122,7 @@ fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
     match (then, now) {
         (Value::Object(a), Value::Object(b)) => {
             // Verdicts of then have no list of their figures, and no ladder; what they must be is in tests/statements.rs, by the second computation.
-            let added = |key: &str| at.is_empty() && matches!(key, "statements" | "doubts" | "ladder");
+            let added = |key: &str| key == "ladder" || at.is_empty() && matches!(key, "statements" | "doubts");
             let new = |key: &&String| a.contains_key(*key) || !added(key);
             for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).filter(new) {
                 let null = &Value::Null;
