@@ -105,7 +105,7 @@ const WAITS: &str = " Requests wait there, which no condition on latency judges.
 
 /// The sections of each kind's page, in their order: figures, what they rest on, the change, how sure that is, where it ran.
 const SECTIONS: [(&str, &[&str]); 8] = [
-    ("tune", &["time", "proof", "limits", "evidence", "trials", "change", "caveats", "environment"]),
+    ("tune", &["ladder", "time", "proof", "limits", "evidence", "trials", "change", "caveats", "environment"]),
     ("load", &["time", "trials", "caveats", "environment"]),
     ("rooms-http", &["search", "limits", "environment"]),
     ("rooms", &["sweep", "rooms", "way", "time", "caveats", "environment"]),
@@ -123,8 +123,8 @@ fn reworded(then: &str) -> String {
 fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
     match (then, now) {
         (Value::Object(a), Value::Object(b)) => {
-            // Verdicts of then have no list of their figures; what it must be is in tests/statements.rs.
-            let added = |key: &str| at.is_empty() && matches!(key, "statements" | "doubts");
+            // Verdicts of then have no list of their figures, and no ladder; what they must be is in tests/statements.rs, by the second computation.
+            let added = |key: &str| key == "ladder" || at.is_empty() && matches!(key, "statements" | "doubts");
             let new = |key: &&String| a.contains_key(*key) || !added(key);
             for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).filter(new) {
                 let null = &Value::Null;

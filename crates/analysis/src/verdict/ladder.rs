@@ -47,14 +47,14 @@ fn lifted(state: &SearchState<'_>, step: &BreakStep<'_>, confirmed: bool) -> Opt
         return Some(Rung::Measured(MeasuredRung { confidence: Some(Confidence::Possible), ..rung }));
     }
     let change = cause::step_by(step, test);
-    Some(Rung::Proved(ProvedRung {
+    Some(Rung::Proved(Box::new(ProvedRung {
         limit: limit(&test.candidate.forecast, &step.at.demand),
         met: met(&step.at)?,
         place: place(state, test, &change),
         change,
         tested: test.after.trial.number,
         price: test.attempt.price(&step.at, &test.after),
-    }))
+    })))
 }
 
 /// Where the setting of a change is written: as the system was, or else as the limit was met.

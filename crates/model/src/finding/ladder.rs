@@ -25,7 +25,7 @@ pub struct Ladder {
 #[serde(rename_all = "snake_case", tag = "rung")]
 pub enum Rung {
     /// It was met, and changing its setting alone moved the break.
-    Proved(ProvedRung),
+    Proved(Box<ProvedRung>),
     /// It was met, and stands.
     Measured(MeasuredRung),
     /// It was not met: the load never came so far.
