@@ -147,6 +147,17 @@ fn what_nginx_answers_itself_is_named_with_its_line() {
             &["answered 404 by nginx itself: `deny all` #1", "`error_page 403 =404 @gone` #2"],
         ),
         case(
+            location("deny all;#1\nerror_page 403 https://x.example/no;#2"),
+            &[
+                "answered 302 to https://x.example/no by nginx itself: `deny all` #1",
+                "`error_page 403 https://x.example/no` #2",
+            ],
+        ),
+        case(
+            location("deny all;#1\nerror_page 403 =307 https://x.example/no;#2"),
+            &["answered 307 to https://x.example/no by nginx itself: `deny all` #1"],
+        ),
+        case(
             "large_client_header_buffers 4 2k;#1\n".to_owned() + &location(""),
             &["answered 400 by nginx itself: `large_client_header_buffers 4 2k` #1"],
         )

@@ -153,6 +153,127 @@ fn the_database_of_the_pool_is_named_where_it_takes_no_more_connections() {
     assert!(noted.iter().any(|text| text.contains("/db.sock is MariaDB, max_connections 10")), "{noted:?}");
 }
 
+/// An application that opens a connection for each request, by TCP to this port: the code sees `db`, and fails with an exception.
+fn connecting(dir: &Path, port: u16, ask: &str) -> Guard {
+    let app = format!(
+        "import http.server, os, socket, socketserver, struct\n\
+         class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):\n    request_queue_size = 512\n    daemon_threads = True\n\
+         class Asked(http.server.BaseHTTPRequestHandler):\n    def log_message(self, *_): pass\n    def do_GET(self):\n        \
+         status = 500\n        try:\n            with socket.create_connection(('127.0.0.1', {port})) as db:\n                ask(db)\n                \
+         status = 200\n        except Exception: pass\n        self.send_response(status)\n        self.send_header('Content-Length', '0')\n        \
+         self.end_headers()\n{ask}\nServer('{}/app.sock', Asked).serve_forever()\n",
+        dir.display()
+    );
+    std::fs::write(dir.join("app.py"), app).unwrap();
+    let guard = Guard(Command::new("python3").arg(dir.join("app.py")).stderr(Stdio::null()).spawn().unwrap());
+    let socket = dir.join("app.sock");
+    until("the application to listen", Duration::from_secs(30), || {
+        std::os::unix::net::UnixStream::connect(&socket).ok()
+    });
+    guard
+}
+
+/// A tune of nginx before it, whose only cause must be this limit of what it connects to, at this place.
+fn is_named(dir: &Path, id: &str, path: &Path, line: usize) -> Run {
+    std::fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    std::fs::set_permissions(dir.join("app.sock"), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let text = format!(
+        "events {{ }}\nhttp {{ server {{ listen 80; location / {{ proxy_pass http://unix:{}/app.sock; }} }} }}\n",
+        dir.display()
+    );
+    std::fs::write(dir.join("nginx.conf"), text).unwrap();
+    let mut command = genkai("tune nginx --users 80 --spawn-rate 8 --think 200ms --quick --pairs 0");
+    command.args(["--objective", "errors < 5%", "--config"]).arg(dir.join("nginx.conf"));
+    let run = told(&command);
+    let verdict = only_cause(&run, id);
+    let cause = &verdict.causes[0];
+    assert_eq!(cause.confidence, Confidence::Likely, "{}", run.story());
+    assert_eq!(cause.limit.origin, Origin::File { path: path.to_owned(), line }, "{}", run.story());
+    run
+}
+
+/// A port that is free now.
+fn port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Waits until somebody listens there.
+fn listens(what: &str, port: u16) {
+    until(what, Duration::from_secs(60), || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+}
+
+#[test]
+fn postgresql_is_named_where_it_takes_no_more_connections() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let (root, port) = (dir.path().display().to_string(), port());
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    // It does not run as root.
+    let programs = std::fs::read_dir("/usr/lib/postgresql").unwrap().flatten().map(|entry| entry.path().join("bin"));
+    let programs = programs.max().unwrap();
+    let nobody = |program: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]).arg(programs.join(program));
+        command.stdout(Stdio::null()).current_dir("/");
+        command
+    };
+    let made =
+        nobody("initdb").args(["-A", "trust", "-U", "app", "--no-sync", "-D"]).arg(dir.path().join("data")).status();
+    assert!(made.unwrap().success());
+    let config = dir.path().join("data/postgresql.conf");
+    std::fs::write(
+        &config,
+        format!("port = {port}\nmax_connections = 13 # and 3 of them for superusers\nunix_socket_directories = ''\n"),
+    )
+    .unwrap();
+    let log = std::fs::File::create(dir.path().join("pg.log")).unwrap();
+    let mut command = nobody("postgres");
+    command.args(["-D", &format!("{root}/data")]).stderr(log);
+    let _postgres = Guard(command.spawn().unwrap());
+    listens("PostgreSQL to listen", port);
+    let roles = "CREATE ROLE visitor LOGIN";
+    let asked = format!(
+        "def say(db, kind, text):\n    db.sendall(kind + struct.pack('!i', len(text) + 4) + text)\ndef until_ready(db):\n    \
+        file = db.makefile('rb')\n    while True:\n        kind, length = struct.unpack('!ci', file.read(5))\n        file.read(length - 4)\n        \
+        if kind == b'E': raise OSError\n        if kind == b'Z': return\ndef ask(db, user=b'visitor', text=b'select pg_sleep(0.1)'):\n    \
+        say(db, b'', struct.pack('!i', 196608) + b'user\\0' + user + b'\\0database\\0postgres\\0\\0')\n    until_ready(db)\n    \
+        say(db, b'Q', text + b'\\0')\n    until_ready(db)\nwith socket.create_connection(('127.0.0.1', {port})) as db: ask(db, b'app', b'{roles}')\n"
+    );
+    let _app = connecting(dir.path(), port, &asked);
+    let run = is_named(dir.path(), "beyond.PostgreSQL.max_connections", &config, 2);
+    let noted = noted(&run);
+    assert!(noted.iter().any(|text| text.contains(" is PostgreSQL, max_connections 13")), "{noted:?}");
+    let said = run
+        .record()
+        .remarks
+        .iter()
+        .any(|event| matches!(&event.what, What::Log(line) if line.text.contains("reserved")));
+    let _ = said;
+}
+
+#[test]
+fn redis_is_named_where_it_takes_no_more_clients() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let port = port();
+    let config = dir.path().join("redis.conf");
+    std::fs::write(
+        &config,
+        format!("port {port}\nbind 127.0.0.1\nmaxclients 8\nsave \"\"\ndir {}\n", dir.path().display()),
+    )
+    .unwrap();
+    let mut command = Command::new("redis-server");
+    let _redis = Guard(command.arg(&config).stdout(Stdio::null()).spawn().unwrap());
+    listens("Redis to listen", port);
+    // Nothing is there to be had: it is waited for.
+    let asked =
+        "def ask(db):\n    db.sendall(b'BLPOP nothing 0.1\\r\\n')\n    if db.recv(100)[:1] != b'*': raise OSError\n";
+    let _app = connecting(dir.path(), port, asked);
+    let run = is_named(dir.path(), "beyond.Redis.maxclients", &config, 3);
+    let noted = noted(&run);
+    assert!(noted.iter().any(|text| text.contains(" is Redis, maxclients 8")), "{noted:?}");
+}
+
 /// gunicorn before an application that sleeps for a tenth of a second, with these words; it ends with the test.
 fn gunicorn(dir: &Path, words: &str) -> Guard {
     let app = "import time\ndef app(environ, start):\n    time.sleep(0.1)\n    start('200 OK', [('Content-Length', '4')])\n    return [b'here']\n";

@@ -141,13 +141,14 @@ fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
     Some(Load { request: Request { path, ..load.request.clone() }, ..load.clone() })
 }
 
-/// What the load's request costs those behind the product when nothing else is asked (none where it cannot be asked), and where they go with
-/// it themselves.
+/// What the load's request costs those behind the product when nothing else is asked (none where it cannot be asked, or has no `workers` to
+/// cost anything), and where they go with it themselves.
 fn through(
     product: &dyn Prepared,
     load: &Load,
     cpus: Option<&[usize]>,
     behind: &Behind,
+    workers: bool,
 ) -> Result<(Option<Cost>, BTreeSet<Endpoint>), LabError> {
     let running = product.start(cpus)?;
     let firsts = behind.firsts().into_iter().chain(running.beside()).collect();
@@ -155,7 +156,7 @@ fn through(
     let (warm, beyond) = watched(firsts, || first::took(load, running.address()));
     let used = || behind.processor() + running.processor();
     let before = used();
-    let took = warm.and_then(|_| first::took(load, running.address()));
+    let took = warm.filter(|_| workers).and_then(|_| first::took(load, running.address()));
     let processor = used().saturating_sub(before);
     running.stop();
     let cost = |took: Vec<Duration>| {
@@ -231,13 +232,14 @@ impl System {
         };
         backend.meet(&baseline.behind(), &machine, environment.memory);
         let behind = backend.behind();
-        if let Some(behind) = behind.filter(|behind| baseline.has_workers() || behind.has_workers()) {
-            let (cost, beyond) = through(&*baseline, &plan.load, cpus.as_deref(), behind)?;
+        if let Some(behind) = behind.filter(|behind| baseline.has_workers() || !behind.firsts().is_empty()) {
+            let workers = baseline.has_workers() || behind.has_workers();
+            let (cost, beyond) = through(&*baseline, &plan.load, cpus.as_deref(), behind, workers)?;
             if let Some(cost) = cost {
                 baseline.costs(cost);
                 behind.costs(cost);
             }
-            behind.beyond(&beyond, &machine, environment.memory);
+            behind.beyond(&beyond, !workers, &machine, environment.memory);
         }
         let directly = as_passed_on(&plan.load, &*baseline);
         let alone = directly.as_ref().map_or_else(Vec::new, |load| first::unloaded(load, &backend));

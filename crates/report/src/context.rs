@@ -149,9 +149,28 @@ pub(crate) fn clients_at(broke: &Break) -> f64 {
     if is_same(broke) { broke.level } else { broke.in_flight }
 }
 
-/// Clients, whole: `239-255 clients`.
+/// From so many times where it may begin on, the end of a range is no place where something is to be expected.
+const WIDE: f64 = 10.0;
+
+/// Whether a range only says where something may begin, as workers do whose queue is long.
+pub(crate) fn is_wide(range: Range) -> bool {
+    range.high >= WIDE * range.low.max(1.0)
+}
+
+/// Clients, whole: `239-255 clients`, `4 clients and more`.
 pub(crate) fn clients(range: Range) -> String {
-    format!("{} clients", figure::range(range, figure::whole))
+    match is_wide(range) {
+        true => format!("{} clients and more", figure::whole(range.low)),
+        false => format!("{} clients", figure::range(range, figure::whole)),
+    }
+}
+
+/// Where something should bite: `at 40-50 users`, `from the first request on`.
+pub(crate) fn bites(range: Range, unit: &str) -> String {
+    match figure::whole(range.high).as_str() {
+        "0" => "from the first request on".to_owned(),
+        _ => format!("at {} {unit}", figure::range(range, figure::whole)),
+    }
 }
 
 /// `12 of 3,400 requests failed`.

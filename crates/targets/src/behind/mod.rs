@@ -45,13 +45,15 @@ impl Behind {
         self.peers.iter().filter_map(Peer::first).collect()
     }
 
-    /// Takes in whoever listens at `places`, to which those behind the product have connections: one hop further.
-    pub fn beyond(&mut self, places: &BTreeSet<Endpoint>, machine: &Machine, memory: u64) {
+    /// Takes in whoever listens at `places`, to which those behind the product have connections: one hop further. Of those whom a process
+    /// has that is not known itself, `only` the known ones: databases and their like.
+    pub fn beyond(&mut self, places: &BTreeSet<Endpoint>, only: bool, machine: &Machine, memory: u64) {
         let new = places.iter().filter(|at| !self.peers.iter().any(|peer| peer.is_at(at)));
         let new: Vec<&Endpoint> = new.filter(|at| is_server(at)).take(MOST).collect();
         let subject = |n: usize| if n == 0 { "beyond".to_owned() } else { format!("beyond{}", n + 1) };
-        let peers = new.into_iter().enumerate();
-        self.peers.extend(peers.map(|(n, at)| Peer::find(at.clone(), subject(n), machine, memory)));
+        let found = |(n, at): (usize, &Endpoint)| Peer::find(at.clone(), subject(n), machine, memory);
+        let peers: Vec<Peer> = new.into_iter().enumerate().map(found).collect();
+        self.peers.extend(peers.into_iter().filter(|peer| !only || peer.has_workers()));
     }
 
     /// What caps them.

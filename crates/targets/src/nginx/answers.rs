@@ -110,7 +110,17 @@ fn paged<'a>(route: &Route<'a>, chain: &[Found<'a>], status: u16) -> (Vec<u16>, 
         let code = args.iter().rev().nth(1)?.strip_prefix('=')?;
         Some(code.parse::<u16>().ok())
     });
+    // A page that is a URL is a redirect, 302 where nothing else is said (ngx_http_send_special_response, ngx_http_send_error_page).
+    let elsewhere = page
+        .as_ref()
+        .and_then(|page| page.args().pop())
+        .is_some_and(|to| ["http://", "https://", "$scheme"].iter().any(|scheme| to.starts_with(scheme)));
+    let redirects = |code: u16| matches!(code, 301 | 302 | 303 | 307 | 308);
     match new {
+        _ if elsewhere => match new.flatten() {
+            Some(code) if redirects(code) => (vec![code], page),
+            _ => (vec![302], page),
+        },
         None => (vec![status], page),
         Some(Some(code)) => (vec![code], page),
         Some(None) => ((200..600).collect(), page),

@@ -5,13 +5,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest answer that is read, bytes: `INFO` has some kilobytes.
 const LONGEST: usize = 1 << 16;
 
 /// An open connection. Made before others are, it is still there when Redis takes no more.
 #[derive(Debug)]
-pub(super) struct Line(BufReader<TcpStream>);
+pub(super) struct Line<S = TcpStream>(BufReader<S>);
 
 impl Line {
     /// Connects.
@@ -19,7 +19,14 @@ impl Line {
         let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Line(BufReader::new(stream)))
+        Ok(Line::on(stream))
+    }
+}
+
+impl<S: Read + Write> Line<S> {
+    /// On a connection that is open.
+    pub(super) fn on(stream: S) -> Line<S> {
+        Line(BufReader::new(stream))
     }
 
     /// The answer to a command: the text of a bulk string, else its line. None when the connection has ended, or nothing came.

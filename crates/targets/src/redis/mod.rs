@@ -8,6 +8,7 @@ mod lifecycle;
 mod limits;
 mod line;
 mod looks;
+mod serving;
 
 pub use given::check;
 pub use lifecycle::Redis;
@@ -22,7 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "redis",
     called: CALLED,
     program: ("redis-server", &["--version"]),
-    role: Role::Behind(None),
+    role: Role::Behind(Some((serving::serves, None))),
     prepare: None,
     explain: Some(explain::explain),
     looks: looks::LOOKS,

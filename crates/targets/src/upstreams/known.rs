@@ -28,39 +28,39 @@ const THREADS: &str = "threads_serving";
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     /// As people call it, in one word.
-    pub(super) product: &'static str,
+    pub(crate) product: &'static str,
     /// Who it is, in a few words.
-    pub(super) told: String,
+    pub(crate) told: String,
     /// What caps it.
-    pub(super) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// Whether it keeps connections open on which nothing is asked.
-    pub(super) keeps: bool,
+    pub(crate) keeps: bool,
     /// How the names of threads that serve begin (proc(5): at most 15 bytes), and how many so called do not.
-    pub(super) threads: Option<(String, u64)>,
+    pub(crate) threads: Option<(String, u64)>,
     /// Whether it is reached by a Unix socket.
-    pub(super) unix: bool,
+    pub(crate) unix: bool,
     /// What a request costs when nothing else is asked, where that was tried.
-    pub(super) cost: Option<Cost>,
+    pub(crate) cost: Option<Cost>,
 }
 
 /// A setting of it with its value in force.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     /// As the server calls it.
-    pub(super) setting: &'static str,
+    pub(crate) setting: &'static str,
     /// Its value.
-    pub(super) held: SourcedValue<u64>,
+    pub(crate) held: SourcedValue<u64>,
     /// What it caps.
-    pub(super) caps: Caps,
+    pub(crate) caps: Caps,
     /// How the value comes about, in words; empty: as it is written.
-    pub(super) made: String,
+    pub(crate) made: String,
     /// Where the law is written down.
-    pub(super) source: &'static str,
+    pub(crate) source: &'static str,
 }
 
 /// What a part caps.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Caps {
+pub(crate) enum Caps {
     /// Requests at once; so many more may wait to be accepted.
     Requests(Option<u64>),
     /// Requests at once; at first only so many, and more when the server sees that they are needed.
@@ -71,6 +71,8 @@ pub(super) enum Caps {
     Connections,
     /// Connections at once; further ones are refused. How many a client takes is up to what stands before it.
     Sessions,
+    /// Connections of its own to a database for one user and database; who finds none free waits.
+    Pool,
     /// Event loops, each of which computes on one core.
     Loops,
     /// Connections that wait to be accepted.
@@ -115,6 +117,15 @@ impl Known {
                 ..named
             },
             Caps::Sessions => sessions(part, &metric, named),
+            Caps::Pool => Limit {
+                caps: "queries of one user to one database at once; further ones wait for a connection of its pool".to_owned(),
+                law: Law::Unknown,
+                formula: format!("{} for each user and database; how many are asked for is up to the application", held.value),
+                // Whether those who are connected wait, or ask nothing, is not seen from outside.
+                signatures: vec![reached(&metric(CONNECTIONS), held.value as f64 + 1.0, Strength::Consistent)],
+                symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+                ..named
+            },
             Caps::Loops => Limit {
                 caps: "one of its event loops has a core for itself all the time: what it computes for each request is the limit; more \
                        processes share it"

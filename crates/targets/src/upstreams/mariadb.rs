@@ -1,20 +1,18 @@
 //! MariaDB and MySQL: how many connections they take, by their command line and their option files (mariadb.com/kb/en/configuring-mariadb-
 //! with-option-files).
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use genkai_model::evidence::LogLine;
-use genkai_model::limit::{Limit, Origin};
+use genkai_model::limit::Origin;
 use genkai_place::caps::Machine;
-use genkai_place::endpoint::{Endpoint, Peak};
-use genkai_place::usage::Usage;
+use genkai_place::endpoint::Endpoint;
 
 use super::Started;
-use super::known::{CONNECTIONS, Caps, Known, Part};
+use super::database::Database;
+use super::known::{Caps, Known, Part};
 use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
-use crate::product::{Cost, Served};
+use crate::product::Served;
 use crate::settings::SourcedValue;
 
 const SOURCE: &str = "mariadb.com/kb/en/server-system-variables/#max_connections";
@@ -35,44 +33,7 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
         "mysqld" => "MySQL",
         _ => return None,
     };
-    let found = of(&started, product, at).map(|known| Database { known, peak: Peak::of(at.clone()) });
-    Some(found.map(|database| Box::new(database) as Box<dyn Served>))
-}
-
-/// A server whose connections are refused in the moment in which there is one too many.
-#[derive(Debug)]
-struct Database {
-    known: Known,
-    peak: Peak,
-}
-
-impl Served for Database {
-    fn product(&self) -> &'static str {
-        self.known.product()
-    }
-
-    fn told(&self) -> String {
-        self.known.told()
-    }
-
-    fn limits(&self, subject: &str) -> Vec<Limit> {
-        self.known.limits(subject)
-    }
-
-    fn costs(&mut self, cost: Cost) {
-        self.known.costs(cost);
-    }
-
-    fn look(&self, endpoint: &Endpoint, usage: &Usage) -> BTreeMap<String, f64> {
-        let mut seen = self.known.look(endpoint, usage);
-        let peak = self.peak.take() as f64;
-        seen.entry(CONNECTIONS.to_owned()).and_modify(|now| *now = now.max(peak)).or_insert(peak);
-        seen
-    }
-
-    fn logs(&mut self, subject: &str) -> Vec<LogLine> {
-        self.known.logs(subject)
-    }
+    Some(of(&started, product, at).map(|known| Database::of(known, at, None)))
 }
 
 fn of(started: &Started, product: &'static str, at: &Endpoint) -> Result<Known, String> {

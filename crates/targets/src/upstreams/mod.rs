@@ -1,20 +1,33 @@
 //! Servers that proxies pass requests to and that somebody else started, known by their command line and their files: data each, of which
 //! [`known::Known`] makes what can be seen of it from outside. Nothing is asked of them and nothing of theirs is changed.
 
+mod database;
 mod gunicorn;
 mod known;
 mod mariadb;
 mod node;
+mod pgbouncer;
+mod postgresql;
 mod python;
 mod started;
 mod tomcat;
 mod uvicorn;
 mod uwsgi;
 
+pub(crate) use database::Database;
+pub(crate) use known::{Caps, Known, Part};
 pub(crate) use started::Started;
 
 use crate::product::ServesFn;
 
 /// Each of them.
-pub(crate) const ALL: &[ServesFn] =
-    &[gunicorn::serves, uvicorn::serves, uwsgi::serves, node::serves, tomcat::serves, mariadb::serves];
+pub(crate) const ALL: &[ServesFn] = &[
+    gunicorn::serves,
+    uvicorn::serves,
+    uwsgi::serves,
+    node::serves,
+    tomcat::serves,
+    mariadb::serves,
+    postgresql::serves,
+    pgbouncer::serves,
+];

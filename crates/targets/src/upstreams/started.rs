@@ -74,6 +74,11 @@ impl Started {
         self.folder.join(text)
     }
 
+    /// The file that its messages of errors go to; none where that is no file, or another user's.
+    pub(crate) fn errors(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/fd/2", self.pid)).ok().filter(|path| path.is_file())
+    }
+
     /// Where what its command line says stands.
     pub(crate) fn given(&self) -> Origin {
         Origin::Machine(format!("command line of process {}", self.pid))

@@ -171,25 +171,25 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
     match caveat {
         Caveat::PredictedButHeld { limit, predicted, reached, scale, waits } => {
             let unit = if *scale == Scale::Clients { "clients at once" } else { context.unit() };
-            let (limit, at) = (clean::line(limit), figure::range(*predicted, figure::whole));
+            let (limit, at) = (clean::line(limit), crate::context::bites(*predicted, unit));
             let reached = figure::whole(*reached);
             match waits {
                 true => format!(
-                    "{limit} is predicted to be full at {at} {unit}, and {reached} were reached: by its formula requests wait there, which no \
+                    "{limit} is predicted to be full {at}, and {reached} were reached: by its formula requests wait there, which no \
                      condition on latency judges."
                 ),
                 false => {
-                    format!("{limit} was predicted to bite at {at} {unit}, but {reached} were reached without it.")
+                    format!("{limit} was predicted to bite {at}, but {reached} {unit} were reached without it.")
                 }
             }
         }
         Caveat::NoHeadroom { subject, setting, value, predicted, asked, .. } => format!(
-            "It holds, but without headroom: {} {} is predicted to bite at {} {}, and {} were asked for.",
+            "It holds, but without headroom: {} {} is predicted to bite {}, and {} {} were asked for.",
             words::whose(subject),
             words::setting(setting, value),
-            figure::range(*predicted, figure::whole),
-            context.unit(),
-            figure::whole(*asked)
+            crate::context::bites(*predicted, context.unit()),
+            figure::whole(*asked),
+            context.unit()
         ),
         Caveat::BackendBore { trial, level, through, longer: true, shared } => format!(
             "The backend alone held up to {} (trial {trial}); with {} in front of it, it broke at {}: the bottleneck is in front of the \

@@ -118,7 +118,7 @@ fn lifted(cause: &Cause, context: Context<'_>) -> Option<Tile> {
     let held = || format!("held to {}", figure::whole(after.held_to));
     let value = after.observed.as_ref().map_or_else(held, |broke| level(broke.level, context));
     let unit = if after.scale == genkai_model::finding::Scale::Clients { "clients" } else { context.unit() };
-    let predicted = after.predicted.map(|range| format!(", predicted {} {unit}", figure::range(range, figure::whole)));
+    let predicted = after.predicted.map(|range| format!(", predicted {}", crate::context::bites(range, unit)));
     let change = format!("{} {} alone", clean::line(&after.change.setting), clean::line(&after.change.to));
     Some(Tile::new("With one change", value, format!("{change}{}", predicted.unwrap_or_default())))
 }

@@ -1,6 +1,7 @@
 //! Predicted limits in words.
 
 use genkai_model::finding::{Caveat, Predicted, Verdict};
+use genkai_model::units::Range;
 
 use crate::context::{self, Context};
 use crate::{clean, figure, words};
@@ -80,10 +81,18 @@ fn where_(p: &Predicted, unit: &str) -> String {
     }
     let also: Vec<String> = users.into_iter().chain(rate.clone()).collect();
     match (p.clients, also.is_empty()) {
-        (Some(c), true) => format!("at {} at once", context::clients(c)),
-        (Some(c), false) => format!("at {} at once ({})", context::clients(c), also.join("; ")),
+        (Some(c), true) => format!("at {} at once{}", context::clients(c), latest(c)),
+        (Some(c), false) => format!("at {} at once{} ({})", context::clients(c), latest(c), also.join("; ")),
         (None, true) => "at no load that can be told beforehand".to_owned(),
         (None, false) => format!("at {}", also.join("; ")),
+    }
+}
+
+/// The end of a range that only says where it may begin.
+fn latest(clients: Range) -> String {
+    match context::is_wide(clients) {
+        true => format!(", {} at the latest", figure::whole(clients.high)),
+        false => String::new(),
     }
 }
 

@@ -1,0 +1,93 @@
+//! A Redis that somebody else started: how many clients it takes, as it tells itself, and where that is written. Nothing is changed.
+
+use std::os::unix::net::UnixStream;
+
+use genkai_model::limit::Origin;
+use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
+
+use super::config;
+use super::limits::number;
+use super::line::{Line, PATIENCE};
+use crate::product::Served;
+use crate::settings::SourcedValue;
+use crate::upstreams::{Caps, Database, Known, Part, Started};
+
+const SETTING: &str = "maxclients";
+const SOURCE: &str = "redis.io/docs/latest/develop/reference/clients; src/networking.c: acceptCommonHandler";
+
+/// Process `pid` as a Redis.
+pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
+    let started = Started::of(pid);
+    // Of some distributions all its programs are one file.
+    if !["redis-server", "redis-check-rdb", "redis-check-aof"].contains(&started.program.as_str()) {
+        return None;
+    }
+    Some(clients(at).map(|held| Database::of(known(held, at), at, None)))
+}
+
+fn known(held: SourcedValue<u64>, at: &Endpoint) -> Known {
+    let part = Part { setting: SETTING, held, caps: Caps::Sessions, made: String::new(), source: SOURCE };
+    let told = super::CALLED.to_owned();
+    let unix = matches!(at, Endpoint::Unix(_));
+    Known { product: super::CALLED, told, parts: vec![part], keeps: true, threads: None, unix, cost: None }
+}
+
+/// The number in force: its title hides how it was started, so it is asked.
+fn clients(at: &Endpoint) -> Result<SourcedValue<u64>, String> {
+    let no = |e: std::io::Error| format!("it cannot be asked (INFO): {e}");
+    let (server, clients) = match at {
+        Endpoint::Tcp(address) => told(Line::open(*address).map_err(no)?),
+        Endpoint::Unix(path) => {
+            let stream = UnixStream::connect(path).map_err(no)?;
+            stream.set_read_timeout(Some(PATIENCE)).map_err(no)?;
+            told(Line::on(stream))
+        }
+    }?;
+    let text = field(&clients, SETTING).ok_or("it does not tell its maxclients (INFO clients)")?;
+    let value = number(text).ok_or_else(|| format!("its maxclients is `{text}` (INFO clients)"))?;
+    Ok(placed(value, text, field(&server, "config_file").unwrap_or_default()))
+}
+
+/// What it tells of itself and of its clients.
+fn told(mut line: Line<impl std::io::Read + std::io::Write>) -> Result<(String, String), String> {
+    let mut ask = |what: &str| match line.ask(what) {
+        None => Err("it does not answer".to_owned()),
+        Some(answer) if answer.starts_with("-NOAUTH") => Err("it tells nothing without a password".to_owned()),
+        Some(answer) if answer.starts_with('-') => Err(format!("it does not tell ({what})")),
+        Some(answer) => Ok(answer),
+    };
+    Ok((ask("INFO server")?, ask("INFO clients")?))
+}
+
+fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
+
+/// The value with the line of `file` that says so; where none does, as it tells.
+fn placed(value: u64, text: &str, file: &str) -> SourcedValue<u64> {
+    let config = Some(file).filter(|file| file.starts_with('/')).and_then(|file| config::read(file.as_ref()).ok());
+    let written = config.as_ref().and_then(|config| Some((config, config.last(SETTING)?)));
+    let same = written.filter(|(_, entry)| number(&entry.value()) == Some(value));
+    let origin = match same {
+        Some((config, entry)) => config.origin(entry),
+        None => Origin::Machine("as it tells: INFO clients".to_owned()),
+    };
+    SourcedValue { value, written: text.to_owned(), origin }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_counts_where_it_says_what_is_in_force() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("redis.conf");
+        std::fs::write(&path, "port 0\nmaxclients 40\n").unwrap();
+        let place = |value: u64| placed(value, &value.to_string(), &path.display().to_string()).origin;
+        assert_eq!(place(40), Origin::File { path: path.clone(), line: 2 });
+        assert!(matches!(place(8), Origin::Machine(_)), "lowered by descriptors, or by CONFIG SET");
+        assert_eq!(field("# Clients\r\nmaxclients:7\r\n", SETTING), Some("7"));
+    }
+}

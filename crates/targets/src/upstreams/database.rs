@@ -1,0 +1,80 @@
+//! A server that refuses a connection in the moment in which there is one too many: a database, a pool before one, a store.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use genkai_model::evidence::LogLine;
+use genkai_model::limit::{Limit, Strength};
+use genkai_place::endpoint::{Endpoint, Peak};
+use genkai_place::log_lines::{self, ParsedLine};
+use genkai_place::tail::Tail;
+use genkai_place::usage::Usage;
+
+use super::known::{CONNECTIONS, Caps, Known};
+use crate::limits::log;
+use crate::product::{Cost, Served};
+
+/// Its log, and parts of the messages by which it says that it refuses connections.
+pub(crate) type Refusals = (PathBuf, &'static [&'static str]);
+
+/// The server.
+#[derive(Debug)]
+pub(crate) struct Database {
+    known: Known,
+    peak: Peak,
+    log: Option<(Tail, &'static [&'static str])>,
+}
+
+impl Database {
+    /// One that is reached at `at`, and its log where that can be read.
+    pub(crate) fn of(known: Known, at: &Endpoint, log: Option<Refusals>) -> Box<dyn Served> {
+        let log = log.map(|(path, says)| (Tail::open(path), says));
+        Box::new(Database { known, peak: Peak::of(at.clone()), log })
+    }
+
+    fn signature(&self, subject: &str) -> String {
+        format!("{subject}.{}.refused", self.known.product)
+    }
+}
+
+impl Served for Database {
+    fn product(&self) -> &'static str {
+        self.known.product()
+    }
+
+    fn told(&self) -> String {
+        self.known.told()
+    }
+
+    fn limits(&self, subject: &str) -> Vec<Limit> {
+        let mut all = self.known.limits(subject);
+        let sessions = self.known.parts.iter().zip(&mut all).filter(|(part, _)| part.caps == Caps::Sessions);
+        for (_, limit) in sessions.filter(|_| self.log.is_some()) {
+            limit.signatures.push(log(&self.signature(subject), Strength::Decisive));
+        }
+        all
+    }
+
+    fn costs(&mut self, cost: Cost) {
+        self.known.costs(cost);
+    }
+
+    fn look(&self, endpoint: &Endpoint, usage: &Usage) -> BTreeMap<String, f64> {
+        let mut seen = self.known.look(endpoint, usage);
+        let peak = self.peak.take() as f64;
+        seen.entry(CONNECTIONS.to_owned()).and_modify(|now| *now = now.max(peak)).or_insert(peak);
+        seen
+    }
+
+    fn logs(&mut self, subject: &str) -> Vec<LogLine> {
+        let signature = self.signature(subject);
+        let Some((tail, says)) = &mut self.log else { return Vec::new() };
+        let lines = tail.lines();
+        let refused = lines.iter().map(String::as_str).filter(|line| says.iter().any(|part| line.contains(part)));
+        log_lines::aggregate(subject, refused, |line| ParsedLine {
+            level: "error",
+            gist: line,
+            signature: Some(signature.clone().into()),
+        })
+    }
+}
