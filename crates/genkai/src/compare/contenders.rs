@@ -57,7 +57,7 @@ fn named(text: &str) -> Result<Named, Failure> {
         return Ok(Named::File(path.to_owned()));
     }
     Err(Failure::usage(format!(
-        "`{text}`: no such file, and not one of {}, http://127.0.0.1:PORT\n  hint: name a configuration (a file, or Traffic Server's or HAProxy's folder), a product, or an address",
+        "`{text}`: no such file, and not one of {}, http://127.0.0.1:PORT\n  hint: name a configuration (a file, or its folder where a product has one), a product, or an address",
         names.join(", ")
     )))
 }
