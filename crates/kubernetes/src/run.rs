@@ -156,17 +156,23 @@ impl Run {
         if !over && !hopeless && !last {
             return Ok(false);
         }
-        let mut reasons: Vec<String> = Vec::new();
+        // What ended it comes first, then what was still to come.
+        let (mut reasons, mut waiting) = (Vec::new(), Vec::new());
         for n in 0..many {
             match standings.get(&n) {
                 Some((Standing::Running, _)) => {}
-                Some((Standing::Waiting(why) | Standing::Over(why), _)) => reasons.push(format!("pod {n}: {why}")),
+                Some((Standing::Over(why), _)) => reasons.push(format!("pod {n}: {why}")),
+                Some((Standing::Waiting(why), _)) => waiting.push(format!("pod {n}: {why}")),
+                None if refused.is_empty() => {
+                    waiting.push(format!("pod {n}: the Job controller has not created it"));
+                }
                 None => {
-                    let why = refused.last().map_or("the Job controller has not created it", String::as_str);
+                    let why = refused.last().map_or("", String::as_str);
                     reasons.push(format!("pod {n}: {}", crate::api::clean(why)));
                 }
             }
         }
+        reasons.extend(waiting);
         let more = reasons.len().saturating_sub(TOLD);
         let (missing, all) = (reasons.len(), usize::from(many));
         reasons.truncate(TOLD);
