@@ -147,7 +147,7 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
         config,
         settings: tune::settings("--set", tune::SETTING, &flags.set)?,
         backend: backend.clone(),
-        front: Front { tls: flags.tls, ..Front::default() },
+        front: Front { tls: flags.tls, listen: tune::listen(flags.origin.listen)?, ..Front::default() },
         allow_remote: flags.origin.allow_remote.clone(),
     };
     Ok(Runs::Server { system: Box::new(system), changes: Vec::new() })
