@@ -6,6 +6,7 @@ mod claims;
 mod cli;
 mod cluster;
 mod compare;
+mod container;
 mod doctor;
 mod experiment;
 mod explain;
