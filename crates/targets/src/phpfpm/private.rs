@@ -77,6 +77,7 @@ pub(super) fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<B
 impl PrivatePool {
     fn of(pid: u32, main: &Path, endpoint: &Endpoint, dir: &Path) -> Result<PrivatePool, String> {
         let config = config::read(main).map_err(|e| e.to_string())?;
+        serving::has_read(pid, &config)?;
         let name = serving::pool_at(&config, endpoint)
             .ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
         let pools = config::pools(&config).len();

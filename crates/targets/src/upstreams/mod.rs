@@ -16,7 +16,7 @@ mod uwsgi;
 
 pub(crate) use database::Database;
 pub(crate) use known::{Caps, Known, Part};
-pub(crate) use started::Started;
+pub(crate) use started::{Started, newer};
 
 use crate::product::ServesFn;
 

@@ -32,7 +32,10 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
     let found = base.ok_or_else(|| "its command line names no catalina.base".to_owned());
     // A path that is not absolute is below the base (Catalina.java: configFile).
     let file = started.value(&["-config"]).unwrap_or("conf/server.xml");
-    let found = found.and_then(|base| of(&base.join(file), at));
+    let found = found.map(|base| base.join(file)).and_then(|path| {
+        started.has_read([&*path].into_iter())?;
+        of(&path, at)
+    });
     Some(found.map(|known| Box::new(known) as Box<dyn Served>))
 }
 
