@@ -17,11 +17,12 @@ use genkai_model::transport::Transport;
 use tempfile::NamedTempFile;
 
 use super::certificate::{Certificate, stand_in};
+use super::conditions::Conditions;
 use super::startup::Startup;
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, CopyOptions, Finished, Move, Requests};
-use genkai_place::authority::{self, TlsMaterial};
+use genkai_place::authority;
 use genkai_place::caps::{self, Machine};
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::{Child, Spawn};
@@ -69,6 +70,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// When it cannot be written, serves no such requests, or leads to another machine which was not allowed.
     fn copy(of: &Variant<Self>) -> Result<Self::Copy, TargetError>;
+
+    /// The listener of the copy that the load goes to; none where that is not told before it runs.
+    fn address(_copy: &Self::Copy) -> Option<SocketAddr> {
+        None
+    }
 
     /// Where the copy differs from the configuration.
     fn rewrites(copy: &Self::Copy) -> Vec<Rewrite>;
@@ -140,21 +146,6 @@ pub(crate) const READY_WITHIN: Duration = Duration::from_secs(10);
 struct Shared<P> {
     product: P,
     conditions: Conditions,
-}
-
-/// In which conditions a product runs, whatever its configuration says.
-#[derive(Debug)]
-pub struct Conditions {
-    /// What to pass requests to; none: where the configuration says.
-    pub backend: Option<SocketAddr>,
-    /// Hosts that the load may reach though they are not this machine.
-    pub allowed: Vec<String>,
-    /// What its TLS was made with: that of a generated configuration, or what stands in for the user's certificates.
-    pub tls: Option<TlsMaterial>,
-    /// What of the user's certificate could not be had for that.
-    unlike: Option<Rewrite>,
-    /// Soft limit on descriptors that it inherits.
-    pub nofile: u64,
 }
 
 /// A configuration with settings, and the folder for its private copy.
@@ -432,6 +423,10 @@ impl<P: Product> Prepared for Deployment<P> {
             limit.origin = self.variant.applied.origin_of(&limit.setting, limit.origin.clone());
         }
         all
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        P::address(&self.copy)
     }
 
     fn answers(&self, request: &Request) -> Vec<OwnAnswer> {
