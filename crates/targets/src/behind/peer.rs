@@ -80,6 +80,8 @@ struct Processes {
     ended: u64,
     /// A product of the catalogue, or why nothing of it can be read; none: it is something else.
     product: Option<Result<Box<dyn Served>, String>>,
+    /// The last line of trouble in its log.
+    said: Option<String>,
     /// Since when none of its processes has been left, and whether that was told.
     gone: Option<(Instant, bool)>,
 }
@@ -324,8 +326,10 @@ impl Peer {
         }
         known.gone = Some((since, true));
         let memory = known.group.kills().is_some_and(|kills| kills > known.ended);
-        let why =
-            if memory { "; the kernel ended processes of its control group, whose memory was used up" } else { "" };
+        let memory =
+            memory.then(|| "the kernel ended processes of its control group, whose memory was used up".to_owned());
+        let said = known.said.take().map(|text| format!("it said `{text}`"));
+        let why: String = memory.into_iter().chain(said).map(|why| format!("; {why}")).collect();
         state(ServerState::Died, format!("process {} has ended, and nobody listens at {at} any more{why}", known.first))
     }
 
@@ -335,7 +339,11 @@ impl Peer {
         let Who::Known(known) = &mut self.who else { return Observation::default() };
         let usage = known.tree.sample();
         if usage.processes.is_empty() {
-            return Observation { states: self.ended(), ..Observation::default() };
+            // What it said last.
+            let product = known.product.as_mut().and_then(|found| found.as_mut().ok());
+            let logs = product.map(|product| product.logs(&subject)).unwrap_or_default();
+            known.said = logs.last().map(|line| line.text.clone()).or(known.said.take());
+            return Observation { states: self.ended(), logs, ..Observation::default() };
         }
         let mut metrics = BTreeMap::from([
             (metric::BEHIND_CPU.to_owned(), usage.cpu),
@@ -363,6 +371,7 @@ impl Peer {
         if let Some(Ok(product)) = &mut known.product {
             metrics.extend(product.look(&endpoint, &usage));
             logs = product.logs(&subject);
+            known.said = logs.last().map(|line| line.text.clone()).or(known.said.take());
         }
         let metrics = metrics.into_iter().map(|(name, value)| (format!("{subject}.{name}"), value)).collect();
         let own = self.looks.as_mut().map(Memory::look).filter(|seen| !seen.is_empty()).map(|seen| {
@@ -382,7 +391,7 @@ impl Processes {
         let (tree, threads) = (Tree::new(first), Threads::default());
         let (unit, throttle, group) = (group::unit(first), Throttle::of_process(first), Own::of_process(first));
         let ended = group.kills().unwrap_or(0);
-        Processes { first, name, tree, threads, unit, throttle, group, ended, product, gone: None }
+        Processes { first, name, tree, threads, unit, throttle, group, ended, product, said: None, gone: None }
     }
 
     /// Whether it is a product of which more is known.

@@ -3,6 +3,7 @@
 
 mod database;
 mod gunicorn;
+mod heap;
 mod known;
 mod mariadb;
 mod node;
