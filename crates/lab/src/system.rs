@@ -151,6 +151,9 @@ fn through(
     workers: bool,
 ) -> Result<(Option<Cost>, BTreeSet<Endpoint>), LabError> {
     let running = product.start(cpus)?;
+    let load = &Load { transport: product.transport(), ..load.clone() };
+    // With a handshake the time of an answer is not that of the workers.
+    let workers = workers && load.transport.is_tcp();
     let firsts = behind.firsts().into_iter().chain(running.beside()).collect();
     // What it takes to get warm (pages are compiled, connections are made) is no cost of a request.
     let (warm, beyond) = watched(firsts, || first::took(load, running.address()));

@@ -17,12 +17,18 @@ use genkai_place::usage::Usage;
 use super::Started;
 use super::known::Known;
 use crate::application::gc;
-use crate::limits::{log, reached};
+use crate::limits::{grew, log, reached};
 use crate::product::{Cost, Served};
 use crate::settings::SourcedValue;
 
 /// The part of the time in which the runtime stood still to collect; after its subject.
 const PAUSED: &str = "gc_paused";
+/// Whether a process said a moment ago that its heap is used up: who takes its place has to start first; after its subject.
+const USED_UP: &str = "heap_used_up";
+/// Messages that it is used up, cumulative; after its subject.
+const FAILURES: &str = "heap_failures_total";
+/// How long a moment is.
+const MOMENT: Duration = Duration::from_secs(2);
 /// Over so long: one long collection is none that goes on.
 const OVER: Duration = Duration::from_secs(2);
 /// Who stands still for half of the time answers half as much.
@@ -51,6 +57,8 @@ pub(super) struct Managed {
     known: Known,
     heap: Heap,
     logs: Vec<Tail>,
+    /// When a process said last that it is used up, and how many have.
+    used_up: (Option<Instant>, u64),
     pauses: Option<Mutex<Pauses>>,
 }
 
@@ -68,7 +76,7 @@ impl Managed {
     pub(super) fn of(known: Known, heap: Heap) -> Box<dyn Served> {
         let logs = heap.logs.iter().map(Tail::open).collect();
         let pauses = heap.collector.as_ref().map(|path| Mutex::new(Pauses::of(Tail::open(path))));
-        Box::new(Managed { known, heap, logs, pauses })
+        Box::new(Managed { known, heap, logs, used_up: (None, 0), pauses })
     }
 
     fn signature(&self, subject: &str) -> String {
@@ -77,9 +85,14 @@ impl Managed {
 
     /// It as a limit; none where nothing would show that it is used up.
     fn limit(&self, subject: &str) -> Option<Limit> {
-        let said = (!self.logs.is_empty()).then(|| log(&self.signature(subject), Strength::Decisive));
-        let still = self.pauses.as_ref().map(|_| reached(&format!("{subject}.{PAUSED}"), STILL, Strength::Supports));
-        let signatures: Vec<_> = said.into_iter().chain(still).collect();
+        let metric = |name: &str| format!("{subject}.{name}");
+        let said = || {
+            let line = log(&self.signature(subject), Strength::Decisive);
+            [line, grew(&metric(FAILURES), Strength::Decisive), reached(&metric(USED_UP), 1.0, Strength::Decisive)]
+        };
+        let still = self.pauses.as_ref().map(|_| reached(&metric(PAUSED), STILL, Strength::Supports));
+        let said = if self.logs.is_empty() { None } else { Some(said()) };
+        let signatures: Vec<_> = said.into_iter().flatten().chain(still).collect();
         let Heap { held, setting, source, .. } = &self.heap;
         (!signatures.is_empty()).then(|| Limit {
             value: held.written.clone(),
@@ -153,6 +166,9 @@ impl Served for Managed {
         let mut seen = self.known.look(endpoint, usage);
         let paused = self.pauses.as_ref().and_then(|all| all.lock().unwrap_or_else(PoisonError::into_inner).look());
         seen.extend(paused.map(|share| (PAUSED.to_owned(), share)));
+        let (last, all) = self.used_up;
+        let used_up = last.is_some_and(|at| at.elapsed() < MOMENT);
+        seen.extend([(USED_UP.to_owned(), f64::from(u8::from(used_up))), (FAILURES.to_owned(), all as f64)]);
         seen
     }
 
@@ -160,7 +176,11 @@ impl Served for Managed {
         let signature = self.signature(subject);
         let lines: Vec<String> = self.logs.iter_mut().flat_map(Tail::lines).collect();
         let says = self.heap.says;
-        let used_up = lines.iter().map(String::as_str).filter(|line| says.iter().any(|part| line.contains(part)));
+        let used_up: Vec<&str> =
+            lines.iter().map(String::as_str).filter(|line| says.iter().any(|part| line.contains(part))).collect();
+        if !used_up.is_empty() {
+            self.used_up = (Some(Instant::now()), self.used_up.1 + used_up.len() as u64);
+        }
         log_lines::aggregate(subject, used_up, |line| ParsedLine {
             level: "error",
             gist: line,

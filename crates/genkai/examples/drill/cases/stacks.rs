@@ -135,7 +135,7 @@ const LARGE: &str = "[mysqld]\nmax-connections = 200\n";
 const TIERS: &str = "cd {dir} && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout key.pem -out cert.pem && mkdir -p \
                      db/data && { setpriv --pdeathsig=KILL mariadbd --defaults-file={dir}/my.cnf --datadir={dir}/db/data \
                      --socket={dir}/db/db.sock --pid-file={dir}/db/pid --user=root --skip-grant-tables --skip-networking & } && until [ -S \
-                     db/db.sock ]; do sleep 0.05; done && chmod 777 db db/db.sock && exec php-fpm8.2 -F -R -y {dir}/behind.conf";
+                     db/db.sock ]; do sleep 0.05; done && chmod 777 db db/db.sock && { setpriv --pdeathsig=TERM php-fpm8.2 -F -R -y {dir}/behind.conf & } && wait";
 
 const FEW: Between = Between {
     command: &["sh", "-c", TIERS],
@@ -217,7 +217,7 @@ const REDIS: Between = Between {
         "sh",
         "-c",
         "cd {dir} && mkdir db && { setpriv --pdeathsig=KILL redis-server {dir}/behind.conf & } && until [ -S db/redis ]; do sleep 0.05; done && \
-         exec python3 app.py {port} {dir}/db/redis redis",
+         { setpriv --pdeathsig=KILL python3 app.py {port} {dir}/db/redis redis & } && wait",
     ],
     file: "port 0\nunixsocket {dir}/db/redis\nmaxclients 8\nsave \"\"\ndir {dir}\n",
 };
@@ -233,7 +233,14 @@ macro_rules! postgresql {
 }
 
 const POSTGRESQL: Between = Between {
-    command: &["sh", "-c", concat!(postgresql!(), "exec python3 app.py {port} {dir}/db/.s.PGSQL.5432 postgres")],
+    command: &[
+        "sh",
+        "-c",
+        concat!(
+            postgresql!(),
+            "{ setpriv --pdeathsig=KILL python3 app.py {port} {dir}/db/.s.PGSQL.5432 postgres & } && wait"
+        ),
+    ],
     file: "listen_addresses = ''\nunix_socket_directories = '{dir}/db'\nmax_connections = 13 # and 3 of them for superusers\n",
 };
 
@@ -245,8 +252,8 @@ const PGBOUNCER: Between = Between {
             postgresql!(),
             "printf '[databases]\\n* = host={dir}/db user=visitor\\n[pgbouncer]\\nunix_socket_dir = {dir}/db\\nlisten_port = 6432\\nauth_type = any\\nmax_client_conn \
              = 10\\ndefault_pool_size = 40\\nlogfile = {dir}/db/pgbouncer.log\\n' > db/pgbouncer.ini && chmod 644 db/pgbouncer.ini && { $as pgbouncer -q \
-             {dir}/db/pgbouncer.ini & } && until [ -S db/.s.PGSQL.6432 ]; do sleep 0.05; done && exec python3 app.py {port} \
-             {dir}/db/.s.PGSQL.6432 postgres"
+             {dir}/db/pgbouncer.ini & } && until [ -S db/.s.PGSQL.6432 ]; do sleep 0.05; done && { setpriv --pdeathsig=KILL python3 app.py {port} \
+             {dir}/db/.s.PGSQL.6432 postgres & } && wait"
         ),
     ],
     file: "listen_addresses = ''\nunix_socket_directories = '{dir}/db'\nmax_connections = 100\n",
