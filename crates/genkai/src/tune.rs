@@ -1,6 +1,7 @@
 //! `genkai tune`: flags to a plan, the run, its outputs.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use genkai_lab::experiment::{self, Size};
@@ -61,6 +62,23 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     study::run(plan, study::place(None)?, How { pin, ..How::default() }, &flags.output)
 }
 
+/// The address at which servers are to listen, which must be this machine's.
+pub(crate) fn listen(address: Option<Ipv4Addr>) -> Result<Option<Ipv4Addr>, Failure> {
+    let Some(address) = address else { return Ok(None) };
+    if address.is_unspecified() {
+        return Err(Failure::usage(format!(
+            "--listen {address}: that is every address\n  hint: name the one that the other machines reach"
+        )));
+    }
+    let here = std::net::TcpListener::bind((address, 0));
+    here.map_err(|e| {
+        Failure::usage(format!(
+            "--listen {address}: nothing can listen there: {e}\n  hint: `ip address` lists this machine's"
+        ))
+    })?;
+    Ok(Some(address))
+}
+
 /// The cores that make the load.
 fn generators(pin: &Pin) -> usize {
     pin.resolve().map_or_else(|| genkai_lab::pinning::cores().len(), |p| p.client.len())
@@ -83,7 +101,8 @@ fn product(product: &Product) -> Result<Exit, Failure> {
         Some(UpgradeFlag::Http) | None => Upgrade::Http,
     };
     let pin = flags::pin(&flags.search.pin)?;
-    let plan = plan(name, program.clone(), flags, Front { tls: *tls, upgrade }, &pin)?;
+    let plan =
+        plan(name, program.clone(), flags, Front { tls: *tls, upgrade, listen: listen(flags.origin.listen)? }, &pin)?;
     study::run(plan, study::place(None)?, How { pin, write: flags.write, ..How::default() }, &flags.output)
 }
 

@@ -51,6 +51,7 @@ fn marked(text: &str, mark: &str) -> (String, Option<usize>) {
 /// `product` with this configuration, before a backend of ours.
 fn prepared(product: &str, file: &Path, request: &Request, backend: &Backend, dir: &Path) -> Box<dyn Prepared> {
     let what = Prepare {
+        listen: std::net::Ipv4Addr::LOCALHOST,
         program: None,
         source: ConfigSource::File(file.to_owned()),
         settings: &BTreeMap::new(),

@@ -92,6 +92,7 @@ pub(crate) fn prepare(
         upgrade: system.front.upgrade,
         tls,
         allow_remote: &system.allow_remote,
+        listen: system.front.address(),
     };
     Ok(catalog::prepare(&system.product, what)?)
 }

@@ -2,7 +2,7 @@
 
 mod bisect;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -78,7 +78,7 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     preview(&job.plan, &job.pin)?;
     let places = Workplaces::open(&job.place.program, &job.plan.load.scale, &[], MANY_LOADS, job.interrupt)?;
     // The servers are not up yet; they will listen there.
-    places.check(&Load { addresses: vec![(Ipv4Addr::LOCALHOST, 80).into()], ..job.plan.load.clone() })?;
+    places.check(&Load { addresses: vec![(job.plan.system.front.address(), 80).into()], ..job.plan.load.clone() })?;
     let mut written = Vec::new();
     let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin);
     let outcome = job.recorded(watcher, start, |system, folder, recorder| {

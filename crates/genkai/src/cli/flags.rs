@@ -296,4 +296,10 @@ pub(crate) struct BackendFlags {
     /// Allow load to, or through, this host, which is not this machine (repeatable)
     #[arg(long, value_name = "HOST", hide_short_help = true)]
     pub(crate) allow_remote: Vec<String>,
+    /// This machine's IPv4 address at which servers listen that genkai starts, so that other machines reach them [default: 127.0.0.1]
+    ///
+    /// For loads that are made elsewhere: --on ssh:, --on kubernetes:. Whoever reaches that address reaches the server for as long as it
+    /// runs, private copies of your own too. What stands behind it stays at 127.0.0.1.
+    #[arg(long, value_name = "ADDRESS", help_heading = "System", hide_short_help = true)]
+    pub(crate) listen: Option<std::net::Ipv4Addr>,
 }

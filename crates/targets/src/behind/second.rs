@@ -1,6 +1,7 @@
 //! What stands behind a product, run a second time: a part of it that genkai knows how to run alone ([`Twin`]), or a whole product that can be put
 //! under test itself, from the same files.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -221,6 +222,7 @@ impl Whole {
             upgrade: Default::default(),
             tls: None,
             allow_remote: &[],
+            listen: Ipv4Addr::LOCALHOST,
         };
         std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
         let prepared = prepare(what).map_err(|e| e.to_string())?;

@@ -232,7 +232,7 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         version: of.product().program.numbers(),
         machine,
         status: copy.private.status,
-        visitor: Some(Ipv4Addr::LOCALHOST),
+        visitor: Some(of.conditions().listen).filter(Ipv4Addr::is_loopback),
     }
     .facts()
 }

@@ -1,9 +1,13 @@
 //! In which conditions a product runs.
 
-use std::net::SocketAddr;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 
 use genkai_model::event::Rewrite;
 use genkai_place::authority::TlsMaterial;
+
+use crate::files::{CopyOptions, Move};
 
 /// In which conditions a product runs, whatever its configuration says.
 #[derive(Debug)]
@@ -18,4 +22,20 @@ pub struct Conditions {
     pub(super) unlike: Option<Rewrite>,
     /// Soft limit on descriptors that it inherits.
     pub nofile: u64,
+    /// This machine's address at which it listens.
+    pub listen: Ipv4Addr,
+}
+
+impl Conditions {
+    /// What a private copy in `dir` should be like, which leads elsewhere as `moves` say.
+    pub(super) fn copy_options<'a>(
+        &'a self,
+        dir: &'a Path,
+        moves: &'a [Move],
+        ports: &'a mut dyn FnMut() -> io::Result<u16>,
+    ) -> CopyOptions<'a> {
+        let Conditions { backend, allowed, tls, listen, .. } = self;
+        let root = nix::unistd::geteuid().is_root();
+        CopyOptions { dir, ports, backend: *backend, moves, allowed, papers: tls.as_ref(), root, listen: *listen }
+    }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -188,10 +188,7 @@ impl<P: Product> Variant<P> {
 
     /// What its private copy should be like.
     pub(crate) fn copy_options<'a>(&'a self, ports: &'a mut dyn FnMut() -> io::Result<u16>) -> CopyOptions<'a> {
-        let Conditions { backend, allowed, tls, .. } = self.conditions();
-        let root = nix::unistd::geteuid().is_root();
-        let moves = &self.moves;
-        CopyOptions { dir: self.dir(), ports, backend: *backend, moves, allowed, papers: tls.as_ref(), root }
+        self.conditions().copy_options(self.dir(), &self.moves, ports)
     }
 
     /// The folder of its copy.
@@ -285,7 +282,7 @@ impl<P: Product> Deployment<P> {
             (None, None) => (None, None),
         };
         let (backend, allowed) = (what.backend, what.allow_remote.to_vec());
-        let conditions = Conditions { backend, allowed, tls, unlike, nofile: caps::descriptors() };
+        let conditions = Conditions { backend, allowed, tls, unlike, nofile: caps::descriptors(), listen: what.listen };
         let shared = Arc::new(Shared { product, conditions });
         Deployment::made(Variant { shared, applied, scratch, moves: Vec::new(), moved: Mutex::default() })
     }
@@ -309,6 +306,7 @@ impl<P: Product> Deployment<P> {
             upgrade: Default::default(),
             tls: None,
             allow_remote: &[],
+            listen: Ipv4Addr::LOCALHOST,
         })
         .map_err(|error| match error.kind {
             // The user wrote none of it.
@@ -431,7 +429,10 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn answers(&self, request: &Request) -> Vec<OwnAnswer> {
         let mut all = P::answers(&self.variant, &self.copy, request);
+        // What it says to this machine's visitors, it may not say to those of others.
+        let here = self.variant.conditions().listen.is_loopback();
         for one in &mut all {
+            one.certain &= here;
             one.origin = self.variant.applied.origin_of(&one.setting, one.origin.clone());
         }
         all

@@ -15,7 +15,7 @@ mod startup;
 mod twin;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -73,6 +73,8 @@ pub struct Prepare<'a> {
     pub tls: Option<TlsMaterial>,
     /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
     pub allow_remote: &'a [String],
+    /// This machine's address at which it listens.
+    pub listen: Ipv4Addr,
 }
 
 /// A product that is ready to be started, any number of times, one at a time: its configuration read, settings applied, a
