@@ -17,7 +17,7 @@ use genkai_place::caps::{Machine, online};
 use genkai_place::endpoint::{self, Endpoint};
 use genkai_place::usage::Tree;
 use genkai_place::{machine, port};
-use genkai_targets::behind::{Behind, with_twin};
+use genkai_targets::behind::{Asked, Behind, with_twin};
 use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared};
 use genkai_targets::{catalog, command, cores, embedded};
 
@@ -152,6 +152,9 @@ fn through(
     workers: bool,
 ) -> Result<(Option<Cost>, BTreeSet<Endpoint>), LabError> {
     let running = product.start(cpus)?;
+    let load = &Load { transport: product.transport(), ..load.clone() };
+    // With a handshake the time of an answer is not that of the workers.
+    let workers = workers && load.transport.is_tcp();
     let firsts = behind.firsts().into_iter().chain(running.beside()).collect();
     // What it takes to get warm (pages are compiled, connections are made) is no cost of a request.
     let (warm, beyond) = watched(firsts, || first::took(load, running.address()));
@@ -228,7 +231,11 @@ impl System {
         environment.versions.extend(backend.versions());
         let machine = Machine::of(&environment);
         let (mut baseline, stacked) = match backend {
-            Backend::Kept(..) => with_twin(baseline, &machine, environment.memory, &folder.private("stack")?),
+            Backend::Kept(..) => {
+                let Request { path, host, .. } = &plan.load.request;
+                let asked = Asked { path, host, websocket: !plan.load.protocol.is_http1() };
+                with_twin(baseline, asked, &machine, environment.memory, &folder.private("stack")?)
+            }
             _ => (baseline, None),
         };
         backend.meet(&baseline.behind(), &machine, environment.memory);

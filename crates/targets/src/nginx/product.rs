@@ -41,6 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
         programs: LOOKUP.names,
         tls: true,
         upgrades: false,
+        started: None,
         examples: &[
             "--set worker_connections=512 --users 300 --spawn-rate 10",
             "--config /etc/nginx/nginx.conf --backend embedded --users 500",
