@@ -21,6 +21,7 @@ mod load;
 mod outputs;
 mod report;
 mod rooms;
+mod scenario;
 mod serve;
 mod servers;
 mod source;

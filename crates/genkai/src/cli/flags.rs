@@ -222,6 +222,24 @@ pub(crate) struct Http2Flags {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Scenario")]
+pub(crate) struct ScenarioFlags {
+    /// What each user does, over and over: a scenario file, genkai's own or an Artillery script
+    ///
+    /// All its requests go to the server under test, whatever address its target has; the Host field is the target's. Its
+    /// phases are not used: users are added as without a file, as many as --users says, or as its phases have at most.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["think", "rate", "ramp", "poisson", "connections", "path", "method", "header",
+        "body", "body_size", "new_connections", "kernel_timestamps"])]
+    pub(crate) scenario: Option<String>,
+    /// Scenario file: address to use instead of the file's, for its Host field and path (repeatable)
+    #[arg(long, value_name = "[NAME=]URL", requires = "scenario", hide_short_help = true)]
+    pub(crate) target: Vec<String>,
+    /// Artillery script: the environment under config.environments
+    #[arg(long, short = 'e', value_name = "NAME", requires = "scenario", hide_short_help = true)]
+    pub(crate) environment: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "WebSocket")]
 pub(crate) struct WebSocketFlags {
     /// Size of a message, at least 24 bytes; the server must send each one back [default: 64]
