@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use genkai_analysis::tuning::{self, Next, TrialPlan};
 use genkai_analysis::{capacity, findings};
-use genkai_model::event::{EndReason, FinishedFile, Limits, Purpose, ServerState, State, Step, What};
+use genkai_model::event::{Change, EndReason, FinishedFile, Limits, Purpose, ServerState, State, Step, What};
 use genkai_model::finding::Because;
 use genkai_model::limit::BACKEND_BY_ITSELF;
 use genkai_model::load::{Arrivals, Load};
@@ -288,14 +288,31 @@ impl Run<'_, '_, '_> {
         if changes.is_empty() {
             return Ok(());
         }
+        // The diff first: it stays, whatever comes of the files.
+        let diff = masked(&self.system.baseline().diff(&changes));
+        self.recorder.propose(diff.clone(), Vec::new());
         let mut files = Vec::new();
-        for Finished { path, bytes } in self.system.baseline().finished(&changes) {
+        let written = self.finish(&changes, &mut files);
+        self.recorder.propose(diff, files);
+        match written {
+            Ok(()) => Ok(()),
+            Err(e) => self.recorder.note(None, "proposal-not-written", format!("a finished file was not written: {e}")),
+        }
+    }
+
+    /// Writes the finished files into the run's folder, and tells where each is.
+    fn finish(&self, changes: &[Change], files: &mut Vec<FinishedFile>) -> Result<(), LabError> {
+        let mut folder = None;
+        for Finished { path, bytes } in self.system.baseline().finished(changes) {
             let text = String::from_utf8_lossy(&bytes);
-            let is_open = masked(&text) == text;
-            let copy = if is_open { Some(self.folder.propose(&path, &bytes)?) } else { None };
+            let copy = if masked(&text) == text {
+                let name = folder.take().map_or_else(|| self.folder.proposal(), Ok)?;
+                Some(self.folder.propose(folder.insert(name), &path, &bytes)?)
+            } else {
+                None
+            };
             files.push(FinishedFile { path, copy });
         }
-        self.recorder.propose(masked(&self.system.baseline().diff(&changes)), files);
         Ok(())
     }
 }
