@@ -206,7 +206,7 @@ pub(crate) struct Doctor {
     /// The program that --on ssh: uses, with options of its own: "ssh -F FILE"
     #[arg(long, value_name = "COMMAND", default_value = "ssh", requires = "on")]
     pub(crate) ssh: String,
-    /// The program that --on podman: uses, with options of its own: "podman --runtime runc"
+    /// The program that --on podman: uses, with options of its own
     #[arg(long, value_name = "COMMAND", default_value = "podman", requires = "on")]
     pub(crate) podman: String,
     /// Print JSON instead of text

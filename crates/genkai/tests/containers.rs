@@ -53,8 +53,10 @@ impl Podman {
             std::fs::create_dir_all(to.parent().unwrap()).unwrap();
             std::fs::copy(&library, to).unwrap();
         }
-        let tar = Command::new("tar").arg("-C").arg(&tree).args(["-c", "."]).stdout(Stdio::piped()).spawn().unwrap();
-        let made = podman.command(&format!("import - {IMAGE}")).stdin(tar.stdout.unwrap()).output().unwrap();
+        let mut tar =
+            Command::new("tar").arg("-C").arg(&tree).args(["-c", "."]).stdout(Stdio::piped()).spawn().unwrap();
+        let made = podman.command(&format!("import - {IMAGE}")).stdin(tar.stdout.take().unwrap()).output().unwrap();
+        assert!(tar.wait().unwrap().success());
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         podman
     }

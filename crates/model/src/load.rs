@@ -186,7 +186,7 @@ pub enum Way {
 /// Containers that are alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContainerPlace {
-    /// The program and its first arguments, e.g. `podman`, `--runtime`, `runc`.
+    /// The program and its first arguments, e.g. `podman`.
     pub command: Vec<String>,
     /// The image, which holds genkai as `/genkai`.
     pub image: String,

@@ -158,7 +158,7 @@ pub(crate) struct LoadFlags {
     /// The program that --on ssh: uses, with options of its own: "ssh -F FILE"
     #[arg(long, value_name = "COMMAND", default_value = "ssh", requires = "on", hide_short_help = true)]
     pub(crate) ssh: String,
-    /// The program that --on podman: uses, with options of its own: "podman --runtime runc"
+    /// The program that --on podman: uses, with options of its own
     #[arg(long, value_name = "COMMAND", default_value = "podman", requires = "on", hide_short_help = true)]
     pub(crate) podman: String,
     /// Connect from these addresses of this machine, in turn: 127.0.0.2,127.0.0.3 or 127.0.0.0/26 (repeatable)
