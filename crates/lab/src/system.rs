@@ -88,7 +88,7 @@ pub(crate) fn prepare(
         dir,
         path: &load.request.path,
         host: &load.request.host,
-        websocket: !load.protocol.is_http1(),
+        websocket: !load.protocol.is_http1() || load.scenario.as_ref().is_some_and(|scenario| scenario.talks()),
         upgrade: system.front.upgrade,
         tls,
         allow_remote: &system.allow_remote,
@@ -133,12 +133,13 @@ fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
     cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
-/// The load with the target by which what stands behind the product is asked. A scenario names its own: none where that is another.
+/// The load with the target by which what stands behind the product is asked. None of a scenario: what becomes of each of its targets is not
+/// known.
 fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
-    let path = product.forwarded(&load.request.path)?;
-    if load.scenario.is_some() && path != load.request.path {
+    if load.scenario.is_some() {
         return None;
     }
+    let path = product.forwarded(&load.request.path)?;
     Some(Load { request: Request { path, ..load.request.clone() }, ..load.clone() })
 }
 
@@ -243,7 +244,8 @@ impl System {
         if let Some(behind) = behind.filter(|behind| baseline.has_workers() || !behind.firsts().is_empty()) {
             let workers = baseline.has_workers() || behind.has_workers();
             let (cost, beyond) = through(&*baseline, &plan.load, cpus.as_deref(), behind, workers)?;
-            if let Some(cost) = cost {
+            // One request of a scenario says nothing of the others.
+            if let Some(cost) = cost.filter(|_| plan.load.scenario.is_none()) {
                 baseline.costs(cost);
                 behind.costs(cost);
             }
