@@ -414,3 +414,27 @@ fn who_stands_behind_is_told_and_that_nobody_does() {
     );
     assert!(noted.iter().any(|text| text.contains(&format!("nobody listens at unix:{gone}"))), "{noted:?}");
 }
+
+#[test]
+fn whose_processes_may_not_be_looked_at_is_said() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let open = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = open.local_addr().unwrap();
+    let haproxy = format!(
+        "defaults\n  mode http\n  timeout connect 200ms\n  timeout client 5s\n  timeout server 200ms\nfrontend f\n  bind :8080\n  default_backend b\n\
+         backend b\n  server one {there}\n"
+    );
+    let config = dir.path().join("haproxy.cfg");
+    std::fs::write(&config, haproxy).unwrap();
+    // The listener is this test's, which is root's.
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", env!("CARGO_BIN_EXE_genkai")]);
+    command.args("tune haproxy --users 2 --spawn-rate 2 --quick --config".split(' ')).arg(&config);
+    command.arg("--out").arg(dir.path().join("out")).current_dir(dir.path()).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    let said = format!("the processes that listen at {there} belong to another user");
+    assert!(text.contains(&said), "{text}");
+}

@@ -33,6 +33,10 @@ const QUEUED: &str = "queued";
 /// What the proxy before it answers, or the application in it, where a process of it is ended or not had.
 const ENDED: [ErrorKind; 5] =
     [ErrorKind::Status502, ErrorKind::Status503, ErrorKind::Status500, ErrorKind::Status504, ErrorKind::Timeout];
+/// Whether the kernel ended a process of its control group a moment ago: who takes its place has to start first; after its subject.
+const KILLED: &str = "memory_killed";
+/// How long a moment is.
+const MOMENT: Duration = Duration::from_secs(2);
 /// A quota that is used up in so many periods holds its processes up.
 const STALLED: f64 = 0.5;
 /// How long nobody listens where its processes did, until it is gone: a supervisor starts a new one at once (systemd after 100 ms).
@@ -78,6 +82,8 @@ struct Processes {
     group: Own,
     /// Of these, processes that were ended for memory before anybody looked.
     ended: u64,
+    /// The same as of the look before, and when one was ended last.
+    killed: (u64, Option<Instant>),
     /// A product of the catalogue, or why nothing of it can be read; none: it is something else.
     product: Option<Result<Box<dyn Served>, String>>,
     /// The last line of trouble in its log.
@@ -247,7 +253,10 @@ impl Peer {
             ),
             formula: "how much a request takes is not known".to_owned(),
             source: "cgroups(7): oom_kill of memory.events, or of memory.oom_control".to_owned(),
-            signatures: vec![grew(&self.metric(metric::MEMORY_KILLS), Strength::Decisive)],
+            signatures: vec![
+                grew(&self.metric(metric::MEMORY_KILLS), Strength::Decisive),
+                reached(&self.metric(KILLED), 1.0, Strength::Decisive),
+            ],
             symptom: Symptom { errors: ENDED.to_vec(), slow: true },
             ..self.limit(known, "memory_group", "memory of the control group")
         })
@@ -357,7 +366,13 @@ impl Peer {
         note(THREAD, known.threads.busiest(usage.processes.iter().map(|one| one.pid)));
         note(TASKS, Some(usage.processes.iter().map(|one| f64::from(one.threads)).sum()));
         note(TASKS_REFUSED, known.group.tasks_refused().map(|n| n as f64));
-        note(metric::MEMORY_KILLS, known.group.kills().map(|n| n as f64));
+        if let Some(kills) = known.group.kills() {
+            let (before, at) = known.killed;
+            known.killed = (kills, if kills > before { Some(Instant::now()) } else { at });
+            note(metric::MEMORY_KILLS, Some(kills as f64));
+            let moment = known.killed.1.is_some_and(|at| at.elapsed() < MOMENT);
+            note(KILLED, Some(f64::from(u8::from(moment))));
+        }
         if let Some((left, limit)) = known.group.memory() {
             note(metric::GROUP_LEFT, Some(left as f64));
             note(metric::GROUP_LIMIT, Some(limit as f64));
@@ -391,7 +406,20 @@ impl Processes {
         let (tree, threads) = (Tree::new(first), Threads::default());
         let (unit, throttle, group) = (group::unit(first), Throttle::of_process(first), Own::of_process(first));
         let ended = group.kills().unwrap_or(0);
-        Processes { first, name, tree, threads, unit, throttle, group, ended, product, said: None, gone: None }
+        Processes {
+            first,
+            name,
+            tree,
+            threads,
+            unit,
+            throttle,
+            group,
+            ended,
+            killed: (ended, None),
+            product,
+            said: None,
+            gone: None,
+        }
     }
 
     /// Whether it is a product of which more is known.

@@ -250,3 +250,32 @@ fn listens(config: &Entries, name: &str, endpoint: &Endpoint) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_file_that_cannot_be_read_whole_or_was_changed_since_is_told_in_a_sentence() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("php-fpm.conf");
+        let at = Endpoint::parse("127.0.0.1:9000").unwrap();
+        let machine = Machine::of(&Default::default());
+        let told = |pid: u32, text: &str| {
+            std::fs::write(&main, text).unwrap();
+            Serving::find(pid, &main, &at, &machine, 1 << 30).map(|serving| serving.told())
+        };
+        let pool = "[www]\nlisten = 127.0.0.1:9000\npm = static\npm.max_children = 4\n";
+        assert!(told(u32::MAX, pool).unwrap().contains("pm.max_children 4"));
+        // php-fpm warns and goes on (fpm_conf.c: "Nothing matches the include pattern").
+        let included = told(u32::MAX, &format!("include = {}/gone/*.conf\n{pool}", dir.path().display()));
+        assert!(included.unwrap().contains("pm.max_children 4"));
+        let gone = Serving::find(u32::MAX, &dir.path().join("gone.conf"), &at, &machine, 1 << 30).unwrap_err();
+        assert!(gone.contains("gone.conf") && !gone.contains('\n'), "{gone}");
+        let other = told(u32::MAX, &pool.replace("9000", "9001")).unwrap_err();
+        assert!(other.ends_with("has no pool that listens there"), "{other}");
+        // The first process of all began before this file was written.
+        let changed = told(1, pool).unwrap_err();
+        assert!(changed.contains("was changed after it began"), "{changed}");
+    }
+}

@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .cause("haproxy.server.maxconn"),
     ];
-    all.push(heap());
+    all.extend([heap(), group()]);
     all.extend(hops());
     all.extend(site());
     all
@@ -53,6 +53,22 @@ fn heap() -> Case {
     .config(NGINX)
     .behind(Alone(NODE))
     .cause("backend.node.heap")
+    .off(NO_NUMBER)
+}
+
+/// gunicorn in a control group of its own (of the first version), whose workers keep more and more.
+fn group() -> Case {
+    Case::of(
+        "nginx",
+        "memory-group-behind",
+        "gunicorn whose workers keep 4 MiB of each request, with 160 MiB for its control group, behind nginx",
+    )
+    .flags("--users 40 --spawn-rate 8 --think 200ms --hold 6s")
+    .objective("errors < 0.1%")
+    .config(NGINX)
+    .beside("app.py", KEEPING)
+    .behind(Alone(GROUPED))
+    .cause("backend.memory_group")
     .off(NO_NUMBER)
 }
 
@@ -210,6 +226,19 @@ const NODE: Between = Between {
     file: "const cluster = require('cluster'), kept = [];\nif (cluster.isPrimary) {\n  cluster.fork(); cluster.fork();\n  cluster.on('exit', () => \
            cluster.fork());\n} else {\n  require('http').createServer((q, s) => {\n    kept.push(Array.from({ length: 131072 }, (_, i) => i + \
            0.5));\n    setTimeout(() => s.end('here'), 20);\n  }).listen({port}, '127.0.0.1');\n}\n",
+};
+
+const KEEPING: &str = "kept = []\ndef app(environ, start):\n    kept.append(bytearray(b'x' * (4 << 20)))\n    start('200 OK', [('Content-Length', \
+                       '4')])\n    return [b'here']\n";
+
+const GROUPED: Between = Between {
+    command: &[
+        "sh",
+        "-c",
+        "group=/sys/fs/cgroup/memory/genkai-drill-behind-$$ && mkdir $group && echo 167772160 > $group/memory.limit_in_bytes && cd {dir} && { sh -c \"echo \
+         \\$\\$ > $group/cgroup.procs && exec gunicorn -w 3 -b 127.0.0.1:{port} app:app\" & } && trap \"kill $!; wait; rmdir $group\" TERM && wait",
+    ],
+    file: "",
 };
 
 const REDIS: Between = Between {
