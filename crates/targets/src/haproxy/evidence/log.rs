@@ -171,7 +171,9 @@ impl Down {
 }
 
 fn is_change(line: &str) -> bool {
-    Session::read(line).is_none() && line.contains("Server ") && [" is DOWN", " is going DOWN", " is UP"].iter().any(|change| line.contains(change))
+    Session::read(line).is_none()
+        && line.contains("Server ")
+        && [" is DOWN", " is going DOWN", " is UP"].iter().any(|change| line.contains(change))
 }
 
 /// What of a health check took a server out; none for other lines, or where something else did (an administrator, a tracked server).
@@ -278,7 +280,11 @@ mod tests {
         let elsewhere = down("c/s", "Layer7 wrong status, code: 404");
         assert_eq!(told(&mut Down::default(), &[&elsewhere, session]), [signature::NO_SERVER], "of another backend");
         assert_eq!(told(&mut Down::default(), &[&elsewhere, &refused, session]), [signature::NO_SERVER_BY_CONNECT]);
-        assert_eq!(told(&mut Down::default(), &[&wrong, shown]), [signature::NO_SERVER], "of which backend is not told");
+        assert_eq!(
+            told(&mut Down::default(), &[&wrong, shown]),
+            [signature::NO_SERVER],
+            "of which backend is not told"
+        );
         let second = down("b/t", "Layer4 timeout");
         assert_eq!(told(&mut Down::default(), &[&wrong, &second, session]), [signature::NO_SERVER], "both reasons");
         assert_eq!(told(&mut Down::default(), &[&refused, &second, session]), [signature::NO_SERVER_BY_CONNECT]);

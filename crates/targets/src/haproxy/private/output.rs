@@ -104,7 +104,8 @@ fn proxy(config: &Config, changes: &mut Changes<'_>, section: &Section) {
     // Which rule ended it, by its file's name and line (configuration manual 7.3.2, `last_rule_file`).
     let rule =
         if config.reading().version >= RULES { "rule=%[last_rule_file,field(-1,/)]:%[last_rule_line] " } else { "" };
-    let format = format!("log-format \"{LINE} %ts status={status} queue=%bq node=%s {BACKEND}%b {rule}target={target}\"");
+    let format =
+        format!("log-format \"{LINE} %ts status={status} queue=%bq node=%s {BACKEND}%b {rule}target={target}\"");
     match section.is_front() {
         true => changes.add(section, &["log global", &format, "option dontlog-normal"]),
         false => changes.add(section, &["log global"]),
