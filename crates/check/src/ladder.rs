@@ -41,8 +41,13 @@ impl<'e> Search<'_, 'e> {
         if !self.is_tuning() || self.steps.is_empty() {
             return expected.there("/ladder", false, "nothing was searched for, or nothing was met", line);
         }
+        let others = decision.pointer("/by/stop") == Some(&"other_programs".into());
+        let says = |word: &str| decision.get("decided") == Some(&word.into());
+        if says("invalid") || says("unanswered") || says("unmoved") && others {
+            return expected.there("/ladder", false, "the trials say nothing of the servers", line);
+        }
         let confirmed = decision.pointer("/pairs/pairing") != Some(&"not_reproduced".into());
-        let carried = decision.get("decided") == Some(&"carried".into());
+        let carried = says("carried");
         let mut rungs: Vec<Json> = Vec::new();
         for step in &self.steps {
             let Some(test) = step.proved() else { continue };

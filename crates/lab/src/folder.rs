@@ -12,10 +12,10 @@ use tempfile::{Builder, TempDir};
 use crate::error::LabError;
 
 /// Outputs that genkai writes into a run folder.
-pub const OUTPUTS: &[&str] =
-    &["run.jsonl", "verdict.json", "report.html", "figure.svg", "passes.csv", "turns.csv", PROPOSAL];
+pub const OUTPUTS: &[&str] = &["run.jsonl", "verdict.json", "report.html", "figure.svg", "passes.csv", "turns.csv"];
 
-/// The folder with the files of a proposal, finished, by the paths that they are for.
+/// The folder with the files of a proposal, finished, by the paths that they are for. Where there is one that is not genkai's, a number
+/// follows.
 const PROPOSAL: &str = "proposal";
 
 /// How the private folder's name begins; the rest is unlike any other, so that it cannot be a folder of the user's.
@@ -53,7 +53,9 @@ impl Folder {
     /// # Errors
     /// When they cannot be moved.
     pub fn set_aside(&self) -> Result<(), LabError> {
-        let old: Vec<&&str> = OUTPUTS.iter().filter(|name| self.path.join(name).exists()).collect();
+        let proposed = proposed(&self.record());
+        let names = OUTPUTS.iter().copied().chain(proposed.as_deref());
+        let old: Vec<&str> = names.filter(|name| self.path.join(name).exists()).collect();
         if old.is_empty() {
             return Ok(());
         }
@@ -91,25 +93,60 @@ impl Folder {
         self.private(name)
     }
 
-    /// Writes a file with a proposal in it, for nobody else to read: as `proposal/` and the path that it is for. Gives its path within the
-    /// folder.
+    /// Makes the folder for the files of a proposal: `proposal`, or the first of `proposal-2`, ... where something of another's has that
+    /// name. Gives its name.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn propose(&self, path: &Path, bytes: &[u8]) -> Result<PathBuf, LabError> {
+    /// When it cannot be made.
+    pub fn proposal(&self) -> Result<String, LabError> {
+        let numbered = (2..).map(|n| format!("{PROPOSAL}-{n}"));
+        for name in std::iter::once(PROPOSAL.to_owned()).chain(numbered) {
+            let path = self.path.join(&name);
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(name),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(LabError::folder(&path)(e)),
+            }
+        }
+        unreachable!("numbers do not end")
+    }
+
+    /// Writes a file with a proposal in it, for nobody else to read: into the folder `name` ([`Folder::proposal`]), by the path that it is
+    /// for. Gives its path within the run folder.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing of it is left.
+    pub fn propose(&self, name: &str, path: &Path, bytes: &[u8]) -> Result<PathBuf, LabError> {
         let names = path.components().filter(|part| matches!(part, Component::Normal(_)));
-        let copy: PathBuf = std::iter::once(Component::Normal(PROPOSAL.as_ref())).chain(names).collect();
+        let copy: PathBuf = std::iter::once(Component::Normal(name.as_ref())).chain(names).collect();
         let to = self.path.join(&copy);
         let parent = to.parent().unwrap_or(&self.path);
         fs::create_dir_all(parent).map_err(LabError::folder(parent))?;
-        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&to);
-        file.as_mut().map_or(Ok(()), |file| file.write_all(bytes)).map_err(LabError::folder(&to))?;
-        file.map(|_| copy).map_err(LabError::folder(&to))
+        let mut file =
+            File::options().write(true).create_new(true).mode(0o600).open(&to).map_err(LabError::folder(&to))?;
+        file.write_all(bytes).map_err(|e| {
+            // What is left of it is no configuration.
+            let _ = fs::remove_file(&to);
+            LabError::folder(&to)(e)
+        })?;
+        Ok(copy)
     }
 
     /// Where the record goes.
     pub fn record(&self) -> PathBuf {
         self.path.join("run.jsonl")
+    }
+}
+
+/// The folder in which the run of a record put the files of its proposal, by its last line; none: it put none anywhere.
+fn proposed(record: &Path) -> Option<String> {
+    let text = fs::read(record).ok()?;
+    let last = text.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?;
+    let event: serde_json::Value = serde_json::from_slice(last).ok()?;
+    let copy = event.get("files")?.as_array()?.iter().find_map(|file| file.get("copy")?.as_str())?;
+    match Path::new(copy).components().next()? {
+        Component::Normal(name) => Some(name.to_str()?.to_owned()),
+        _ => None,
     }
 }
 
@@ -126,6 +163,8 @@ fn lock(path: &Path) -> Result<File, LabError> {
 
 #[cfg(test)]
 mod tests {
+    use genkai_model::event::{Event, FinishedFile, RunEnded, What};
+
     use super::*;
 
     #[test]
@@ -172,6 +211,30 @@ mod tests {
         drop(Folder::open(dir.path(), false).unwrap());
         assert_eq!(fs::read_to_string(dir.path().join("work/thesis.txt")).unwrap(), "precious");
         assert_eq!(entries(dir.path()), ["work"]);
+    }
+
+    #[test]
+    fn a_proposal_goes_beside_what_is_the_users_and_only_it_is_set_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let mine = dir.path().join("proposal");
+        fs::create_dir(&mine).unwrap();
+        fs::write(mine.join("thesis.txt"), "precious").unwrap();
+        let propose = |bytes: &[u8]| {
+            let folder = Folder::open(dir.path(), false).unwrap();
+            folder.set_aside().unwrap();
+            let copy = folder.propose(&folder.proposal().unwrap(), Path::new("/etc/a.conf"), bytes).unwrap();
+            let files = vec![FinishedFile { path: "/etc/a.conf".into(), copy: Some(copy.clone()) }];
+            let end = RunEnded { interrupted: false, failure: None, diff: String::new(), files };
+            let last = serde_json::to_string(&Event { at_us: 1, trial: None, what: What::RunEnded(end) }).unwrap();
+            fs::write(folder.record(), format!("{{}}\n{last}\n")).unwrap();
+            copy
+        };
+        let copies = [propose(b"one"), propose(b"two")];
+        assert_eq!(copies, ["proposal-2/etc/a.conf", "proposal-2/etc/a.conf"].map(PathBuf::from));
+        assert_eq!(entries(dir.path()), ["previous-1", "proposal", "proposal-2", "run.jsonl"]);
+        assert_eq!(fs::read(dir.path().join("previous-1").join(&copies[0])).unwrap(), b"one");
+        assert_eq!(fs::read(dir.path().join(&copies[1])).unwrap(), b"two");
+        assert_eq!(entries(&mine), ["thesis.txt"]);
     }
 
     #[test]

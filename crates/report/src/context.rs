@@ -167,10 +167,10 @@ pub(crate) fn clients(range: Range) -> String {
 
 /// Where something should bite: `at 40-50 users`, `from the first request on`.
 pub(crate) fn bites(range: Range, unit: &str) -> String {
-    match figure::whole(range.high).as_str() {
-        "0" => "from the first request on".to_owned(),
-        _ => format!("at {} {unit}", figure::range(range, figure::whole)),
+    if range.high == 0.0 {
+        return "from the first request on".to_owned();
     }
+    format!("at {} {unit}", figure::range(range, figure::level))
 }
 
 /// `12 of 3,400 requests failed`.

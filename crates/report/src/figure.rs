@@ -40,6 +40,11 @@ pub fn whole(x: f64) -> String {
     if text == "-0" { "0".to_owned() } else { separated(&text) }
 }
 
+/// A load that something allows: whole as [`whole`], but never rounded to none: `243`, `0.333`.
+pub fn level(x: f64) -> String {
+    if x > 0.0 && x < 1.0 { number(x) } else { whole(x) }
+}
+
 /// A fraction as a percentage: `19.5 %`. Never rounds something to nothing or nearly everything to everything.
 pub fn percent(fraction: f64) -> String {
     let p = fraction * 100.0;

@@ -4,7 +4,8 @@
 
 use genkai_model::event::{Change, Purpose};
 use genkai_model::finding::{
-    Confidence, Decision, Ladder, MeasuredRung, MetAt, Pairing, PredictedRung, ProvedRung, Rung, RungLimit, Together,
+    Confidence, Decision, Ladder, MeasuredRung, MetAt, Outcome, Pairing, PredictedRung, ProvedRung, Rung, RungLimit,
+    Together,
 };
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::Study;
@@ -20,9 +21,9 @@ use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::moved;
 use crate::tuning::search_state::SearchState;
 
-/// The ladder of a search that met a limit.
+/// The ladder of a search that met a limit; none where the trials say nothing of the servers.
 pub(super) fn of(state: &SearchState<'_>, decision: Decision, trials: &Trials<'_>) -> Option<Ladder> {
-    if state.plan.study != Study::Tune || state.steps.is_empty() {
+    if state.plan.study != Study::Tune || state.steps.is_empty() || decision.outcome() == Outcome::Invalid {
         return None;
     }
     let asked = demand::asked(&state.plan.load);

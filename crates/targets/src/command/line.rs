@@ -14,7 +14,7 @@ use genkai_place::scratch::Scratch;
 
 use super::{SUBJECT, lifecycle, limits};
 use crate::error::TargetError;
-use crate::files::{Finished, Pair, diff};
+use crate::files::{Pair, diff};
 use crate::product::{self, Rejection, Running};
 
 /// A command that can be started, any number of times, one at a time.
@@ -203,17 +203,6 @@ impl product::Prepared for Prepared {
     /// Nothing can be asked of it.
     fn rejects(&self, _: &str) -> Result<Option<Rejection>, TargetError> {
         Ok(None)
-    }
-
-    fn finished(&self, changes: &[Change]) -> Vec<Finished> {
-        let mut after = self.values.clone();
-        after.extend(changes.iter().map(|change| (change.setting.clone(), change.to.clone())));
-        let (Some(path), Some(text)) = (self.line.template.clone(), self.template.as_deref()) else {
-            return Vec::new();
-        };
-        let filled = |values: &BTreeMap<String, String>| fill(text, |name| values.get(name).map(String::as_str));
-        let bytes = filled(&after).into_bytes();
-        if bytes == filled(&self.values).into_bytes() { Vec::new() } else { vec![Finished { path, bytes }] }
     }
 
     fn diff(&self, changes: &[Change]) -> String {

@@ -183,13 +183,16 @@ impl<C: Configuration + Clone> Applied<C> {
         self.after(changes).map(|after| before.diff(&after)).unwrap_or_default()
     }
 
-    /// The files that `changes` (and the settings given) make another, finished.
+    /// The user's files that `changes` (and the settings given) make another, finished; none of a configuration that genkai wrote, which
+    /// belongs nowhere.
     pub(crate) fn finished(&self, changes: &[Change]) -> Vec<Finished> {
-        let before = match self.base.source {
-            ConfigSource::Generated => &self.config,
-            ConfigSource::File(_) => &self.base.original,
-        };
-        self.after(changes).map(|after| finished(before.pairs(&after))).unwrap_or_default()
+        match self.base.source {
+            ConfigSource::Generated => Vec::new(),
+            ConfigSource::File(_) => {
+                let after = self.after(changes);
+                after.map(|after| finished(self.base.original.pairs(&after))).unwrap_or_default()
+            }
+        }
     }
 
     /// Writes `changes` (and the settings given) into the user's files: [`write_back`]. Nothing for a generated

@@ -7,8 +7,11 @@ use regex::Regex;
 /// What stands for a secret.
 const MASK: &str = "***";
 
+/// The name of a secret as a key: at the beginning of a line or of an entry, with quotes or without.
+const KEY: &str = r#"(?:^|[{,\s])["']?[\w.-]*(?:passwords?|passwd|passphrase|secrets?|token|credentials?|(?:api|access|private|secret)[_-]?key)["']?"#;
+
 /// `://user:password@`, `password=...` and `secret ...` in any line.
-static PATTERNS: LazyLock<[(Regex, &str); 13]> = LazyLock::new(|| {
+static PATTERNS: LazyLock<[(Regex, &str); 17]> = LazyLock::new(|| {
     let regex = |pattern: &str| Regex::new(pattern).expect("patterns are constants");
     [
         (regex(r"://[^/@\s]+@"), "://***@"),
@@ -44,6 +47,18 @@ static PATTERNS: LazyLock<[(Regex, &str); 13]> = LazyLock::new(|| {
         // `acme_dns PROVIDER P`, `mac_key P`; hashes of passwords.
         (regex(r"(?im)^([-+ \t]*(?:acme_dns[ \t]+\S+|mac_key)[ \t]+).+$"), "$1***"),
         (regex(r"\$2[aby]\$[0-9]{2}\$[./A-Za-z0-9]{53}"), MASK),
+        // YAML and JSON: `password: P`, `"password": "P"`, and what stands in the lines after the name.
+        (
+            regex(&format!(r#"(?im)({KEY}[ \t]*:[ \t]*)("(?:[^"\\\r\n]|\\.)*"|'[^'\r\n]*'|[^\s"'|>{{\[][^\r\n]*)"#)),
+            "$1***",
+        ),
+        (
+            regex(&format!(r#"(?im)({KEY}[ \t]*:[ \t]*[|>{{\[]?[-+0-9]*[ \t]*\r?\n[-+]?[ \t]+)([^\s#][^\r\n]*)"#)),
+            "$1***",
+        ),
+        // A private key, and the rest of one whose beginning is not there.
+        (regex(r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)"), MASK),
+        (regex(r"(?m)(?:^[-+ \t]*[A-Za-z0-9+/=]{16,}[ \t]*\r?\n)*^[-+ \t]*-----END [A-Z0-9 ]*PRIVATE KEY-----"), MASK),
     ]
 });
 
@@ -103,6 +118,22 @@ mod tests {
             ("\tacme_dns cloudflare hunter2", "\tacme_dns cloudflare ***"),
             ("+\t\tmac_key hunter2", "+\t\tmac_key ***"),
             ("\tada $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG", "\tada ***"),
+            ("password: hunter2", "password: ***"),
+            ("+  db_password: 'hunter2'", "+  db_password: ***"),
+            ("- token: hun,ter2 # x", "- token: ***"),
+            (r#"{"user": "a", "password": "hun\"ter2", "n": 5}"#, r#"{"user": "a", "password": ***, "n": 5}"#),
+            (r#"{"apiKey":"hunter2"}"#, r#"{"apiKey":***}"#),
+            ("secret: |\n  hunter2\nport: 80", "secret: |\n  ***\nport: 80"),
+            ("\"credentials\": {\n  \"a\": \"hunter2\"\n}", "\"credentials\": {\n  ***\n}"),
+            ("+ -----BEGIN RSA PRIVATE KEY-----\n+ hunter2\n+ -----END RSA PRIVATE KEY-----\n b", "+ ***\n b"),
+            ("-----BEGIN PRIVATE KEY-----\nhunter2", "***"),
+            ("a\n aHVudGVyMmh1bnRlcjI=\n -----END PRIVATE KEY-----\nb", "a\n***\nb"),
+            (
+                "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+                "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+            ),
+            ("max_tokens: 5\nkey: a\nport: 80", "max_tokens: 5\nkey: a\nport: 80"),
+            ("password:\nport: 80", "password:\nport: 80"),
             ("user www-data www-data;", "user www-data www-data;"),
             ("worker_connections 512;", "worker_connections 512;"),
             ("ssl_certificate_key /etc/ssl/key.pem;", "ssl_certificate_key /etc/ssl/key.pem;"),

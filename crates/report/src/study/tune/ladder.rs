@@ -1,6 +1,11 @@
 //! The ladder as a table: all limits up to the load asked for, in the order in which they bite.
 
-use genkai_model::finding::{Confidence, Findings, Ladder, MetAt, Rung, RungLimit, Together};
+use std::collections::BTreeSet;
+
+use genkai_model::event::Purpose;
+use genkai_model::finding::{
+    Because, Confidence, Findings, Ladder, MeasuredRung, MetAt, Rung, RungLimit, Together, Verdict,
+};
 use genkai_model::limit::Origin;
 use genkai_model::units::Range;
 
@@ -13,8 +18,7 @@ pub(super) fn section(findings: &Findings, context: Context<'_>) -> Option<Secti
     let ladder = findings.verdict.ladder.as_ref().filter(|ladder| !ladder.rungs.is_empty())?;
     let asked = context.level(ladder.asked);
     let title = format!("Limits up to the load asked for ({asked}), in order");
-    let is_bisected = findings.verdict.bisection.as_ref().is_some_and(|found| !found.named.is_empty());
-    let rows = ladder.rungs.iter().enumerate().map(|(i, rung)| row(i + 1, rung, context, is_bisected));
+    let rows = ladder.rungs.iter().enumerate().map(|(i, rung)| row(i + 1, rung, context, &findings.verdict));
     let head = ["", "limit", "predicted at", "met at", "change", "memory"];
     let table = Table::new(&title, &head, rows);
     let said = together(ladder, context);
@@ -24,7 +28,7 @@ pub(super) fn section(findings: &Findings, context: Context<'_>) -> Option<Secti
     Some(section.and(Medium::Terminal).and_markdown())
 }
 
-fn row(number: usize, rung: &Rung, context: Context<'_>, is_bisected: bool) -> [String; 6] {
+fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [String; 6] {
     let number = number.to_string();
     match rung {
         Rung::Proved(rung) => {
@@ -47,29 +51,47 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, is_bisected: bool) -> [
                 number,
                 name(&rung.limit),
                 predicted(rung.limit.predicted, context),
-                met(&rung.met, context),
+                met(&rung.met, context, verdict),
                 change,
                 memory,
             ]
         }
         Rung::Measured(rung) => {
             let named = rung.limit.as_ref().map(name);
+            let is_bisected = verdict.bisection.as_ref().is_some_and(|found| !found.named.is_empty());
             let unnamed = if is_bisected { "the directives named above" } else { "nothing seen names it" };
             let foreseen = rung.limit.as_ref().map(|limit| predicted(limit.predicted, context));
-            let change = match rung.confidence {
-                Some(Confidence::Likely) => "not lifted (likely this)",
-                Some(_) => "not lifted (possibly this)",
-                None => "not lifted",
-            };
+            let change = in_vain(rung, verdict).unwrap_or_else(|| {
+                let word = match rung.confidence {
+                    Some(Confidence::Likely) => "not lifted (likely this)",
+                    Some(_) => "not lifted (possibly this)",
+                    None => "not lifted",
+                };
+                word.to_owned()
+            });
             let [named, foreseen] = [named.unwrap_or(unnamed.to_owned()), foreseen.unwrap_or("-".to_owned())];
-            [number, named, foreseen, met(&rung.met, context), change.to_owned(), "-".to_owned()]
+            [number, named, foreseen, met(&rung.met, context, verdict), change, "-".to_owned()]
         }
         Rung::Predicted(rung) => {
-            let remedy = rung.remedy.as_ref().map_or("nothing lifts it".to_owned(), |name| clean::line(name));
+            let change = match &rung.remedy {
+                Some(setting) => format!("{} (not tried)", clean::line(setting)),
+                None => "no setting that genkai changes lifts it".to_owned(),
+            };
             let place = predicted(rung.limit.predicted, context);
-            [number, name(&rung.limit), place, "not seen".to_owned(), format!("{remedy} (not tried)"), "-".to_owned()]
+            [number, name(&rung.limit), place, "not seen".to_owned(), change, "-".to_owned()]
         }
     }
+}
+
+/// What was changed of a limit that did not come again without the change either.
+fn in_vain(rung: &MeasuredRung, verdict: &Verdict) -> Option<String> {
+    let met_in = verdict.trials.iter().find(|trial| trial.trial == rung.met.trial)?;
+    if verdict.because() != Because::NotReproduced || met_in.purpose == Purpose::Proposal {
+        return None;
+    }
+    let limit = &rung.limit.as_ref()?.limit;
+    let proposed = verdict.proposal.iter().find(|proposed| proposed.limit == *limit)?;
+    Some(format!("{} (not proved: it held without it, too)", words::change(&proposed.change)))
 }
 
 /// `nginx worker_connections = 512 (/etc/nginx/nginx.conf:7)`.
@@ -89,14 +111,18 @@ fn predicted(range: Option<Range>, context: Context<'_>) -> String {
     match range {
         None => "no load can be told".to_owned(),
         Some(range) if range.high == 0.0 => "the first request".to_owned(),
-        Some(range) => format!("{} {}", figure::range(range, figure::whole), context.unit()),
+        Some(range) => format!("{} {}", figure::range(range, figure::level), context.unit()),
     }
 }
 
-fn met(at: &MetAt, context: Context<'_>) -> String {
+fn met(at: &MetAt, context: Context<'_>, verdict: &Verdict) -> String {
     let Some(level) = at.level else { return "all came at once".to_owned() };
-    if level < 1.5 {
+    let trial = verdict.trials.iter().find(|trial| trial.trial == at.trial);
+    if trial.is_some_and(|trial| trial.failed > 0 && trial.failed == trial.finished) {
         return "the first request".to_owned();
+    }
+    if context.bare(level) == "0" {
+        return "the start of the load".to_owned();
     }
     let rate = if context.closed() { format!(", {} requests/s", figure::whole(at.rate)) } else { String::new() };
     format!("{}{rate}", context.level(level))
@@ -105,8 +131,14 @@ fn met(at: &MetAt, context: Context<'_>) -> String {
 /// What all changes did at once.
 fn together(ladder: &Ladder, context: Context<'_>) -> Option<String> {
     let Together { trial, held_to, pairs, failed } = ladder.together?;
-    let proved = ladder.rungs.iter().filter(|rung| matches!(rung, Rung::Proved(_))).count();
-    let what = if proved == 1 { "The change".to_owned() } else { format!("All {proved} changes together") };
+    // What was changed a second time counts once, as it was in that trial.
+    let settings: BTreeSet<&str> = (ladder.rungs.iter())
+        .filter_map(|rung| if let Rung::Proved(rung) = rung { Some(rung.change.setting.as_str()) } else { None })
+        .collect();
+    let what = match settings.len() {
+        1 => "The change".to_owned(),
+        many => format!("All {many} changes together"),
+    };
     let proof = match (pairs, failed) {
         (0, _) => "; they were not measured in pairs".to_owned(),
         (pairs, 0) => format!("; the objective held in {} at {}", of(pairs, pairs), context.level(ladder.asked)),
