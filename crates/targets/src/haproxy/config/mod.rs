@@ -226,6 +226,12 @@ impl Config {
         self.lineage(section).find_map(|s| self.inside(s).iter().rev().find(|f| f.is(key)))
     }
 
+    /// The same, where lines that begin with any of `keys` replace each other.
+    pub fn last_of(&self, section: &Section, keys: &[&str]) -> Option<&Found> {
+        let one = |found: &&Found| keys.iter().any(|key| found.is(key));
+        self.lineage(section).find_map(|s| self.inside(s).iter().rev().find(one))
+    }
+
     /// The line of all `global` sections that begins with `key` and counts: the last, or the first that is not zero where HAProxy
     /// takes no second one.
     pub fn global(&self, key: &str) -> Option<&Found> {

@@ -10,6 +10,8 @@ use genkai_place::log_lines::{self, ParsedLine};
 
 /// What a line of a session begins with.
 pub(crate) const LINE: &str = "session";
+/// What the word of a session's line that names its backend begins with.
+pub(crate) const BACKEND: &str = "backend=";
 
 /// Names of the messages that prove something. Sessions are known by their termination state (configuration manual 8.5).
 pub mod signature {
@@ -70,21 +72,29 @@ pub(crate) struct Session<'a> {
     pub(crate) rule: Option<(&'a str, usize)>,
     /// Whether a server was chosen for it.
     pub(crate) is_sent: bool,
+    /// Its backend, or its frontend where it came no further; none where the line does not tell.
+    pub(crate) backend: Option<&'a str>,
     /// The request target.
     pub(crate) target: &'a str,
 }
 
 impl<'a> Session<'a> {
-    /// `session STATE status=S queue=Q node=N rule=FILE:LINE target=T`, of which older versions tell no rule; none for any other line.
+    /// `session STATE status=S queue=Q node=N backend=B rule=FILE:LINE target=T`, of which older versions tell no rule; none for any other line.
     pub(crate) fn read(line: &'a str) -> Option<Session<'a>> {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [LINE, state, status, _queue, node, ref rest @ ..] = words[..] else { return None };
-        let rule = rest.first().and_then(|word| word.strip_prefix("rule="));
-        let target = rest.get(usize::from(rule.is_some()))?;
+        let mut words = line.split(' ');
+        let (LINE, state, status, Some(_queue), node) =
+            (words.next()?, words.next()?, words.next()?, words.next(), words.next()?)
+        else {
+            return None;
+        };
+        let mut words = words.peekable();
+        let backend = words.next_if(|word| word.starts_with(BACKEND)).map(|word| &word[BACKEND.len()..]);
+        let rule = words.next_if(|word| word.starts_with("rule=")).map(|word| &word["rule=".len()..]);
+        let target = words.next()?;
         let rule =
             rule.and_then(|rule| rule.rsplit_once(':')).and_then(|(file, line)| Some((file, line.parse().ok()?)));
         let is_sent = node != "node=<NOSRV>";
-        Some(Session { state, status: status.strip_prefix("status=")?, rule, is_sent, target })
+        Some(Session { state, status: status.strip_prefix("status=")?, rule, is_sent, backend, target })
     }
 }
 
@@ -101,9 +111,10 @@ pub(crate) fn unanswered(state: &str) -> Option<(char, char)> {
     Some((letters.next()?, letters.next()?)).filter(|(cause, _)| *cause != 'C')
 }
 
-/// Which servers health checks have taken out, by what the log has told so far: `BACKEND/SERVER`, and whether the check got a connection.
+/// Which servers are out, by what the log has told so far: `BACKEND/SERVER`, and the signature of the check that took it out; none where
+/// something else did.
 #[derive(Debug, Default)]
-pub(crate) struct Down(BTreeMap<String, bool>);
+pub(crate) struct Down(BTreeMap<String, Option<&'static str>>);
 
 impl Down {
     /// Lines of one interval, alike ones as one, each in the light of those before it.
@@ -123,37 +134,46 @@ impl Down {
     }
 
     fn of_run(&self, run: &mut Vec<&str>) -> Vec<LogLine> {
-        let mut all = aggregate(run.drain(..));
-        let without = all.iter_mut().filter(|line| line.signature.as_deref() == Some(signature::NO_SERVER));
-        without.for_each(|line| line.signature = Some(self.meaning().to_owned()));
-        all
+        aggregate_as(run.drain(..), |line| {
+            let mut parsed = parsed(line);
+            if let (Some(signature::NO_SERVER), Some(session)) = (parsed.signature.as_deref(), Session::read(line)) {
+                parsed.signature = Some(Cow::from(self.meaning(session.backend)));
+            }
+            parsed
+        })
     }
 
-    /// Why there is no server.
-    fn meaning(&self) -> &'static str {
-        match (self.0.is_empty(), self.0.values().any(|connected| *connected)) {
-            (true, _) => signature::NO_SERVER,
-            (false, true) => signature::NO_SERVER_BY_CHECK,
-            (false, false) => signature::NO_SERVER_BY_CONNECT,
+    /// Why there is no server of this backend: what took out all of those that are out; not told where they are out for several reasons, or
+    /// the log does not say which backend it is.
+    fn meaning(&self, backend: Option<&str>) -> &'static str {
+        let Some(backend) = backend else { return signature::NO_SERVER };
+        let own = |name: &str| name.rsplit_once('/').is_some_and(|(of, _)| of == backend);
+        let mut reasons = self.0.iter().filter(|(name, _)| own(name)).map(|(_, reason)| *reason);
+        let first = reasons.next().flatten().filter(|first| reasons.all(|reason| reason == Some(*first)));
+        match first {
+            Some(signature::CHECK_FAILED) => signature::NO_SERVER_BY_CHECK,
+            Some(signature::CHECK_UNCONNECTED) => signature::NO_SERVER_BY_CONNECT,
+            _ => signature::NO_SERVER,
         }
     }
 
-    /// `Server BACKEND/SERVER is DOWN, reason: R, ...` or `... is UP, ...` (src/server.c: srv_update_status).
+    /// `Server BACKEND/SERVER is DOWN, reason: R, ...`, `... is going DOWN for maintenance` or `... is UP, ...` (src/server.c: srv_update_status).
     fn note(&mut self, line: &str) {
         let Some((name, rest)) = line.split_once("Server ").and_then(|(_, rest)| rest.split_once(" is ")) else {
             return;
         };
         let name = name.rsplit(' ').next().unwrap_or(name).to_owned();
-        match of_check(line) {
-            Some(signature) => _ = self.0.insert(name, signature == signature::CHECK_FAILED),
-            None if rest.starts_with("UP") => _ = self.0.remove(&name),
-            None => {}
+        match rest.starts_with("UP") {
+            true => _ = self.0.remove(&name),
+            false => _ = self.0.insert(name, of_check(line)),
         }
     }
 }
 
 fn is_change(line: &str) -> bool {
-    Session::read(line).is_none() && line.contains("Server ") && (line.contains(" is DOWN") || line.contains(" is UP"))
+    Session::read(line).is_none()
+        && line.contains("Server ")
+        && [" is DOWN", " is going DOWN", " is UP"].iter().any(|change| line.contains(change))
 }
 
 /// What of a health check took a server out; none for other lines, or where something else did (an administrator, a tracked server).
@@ -171,10 +191,18 @@ fn of_check(line: &str) -> Option<&'static str> {
 
 /// Lines of one interval, alike ones as one.
 pub(crate) fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
-    let mut all = log_lines::aggregate(SUBJECT, lines.into_iter().filter(|l| !chatter(l)), parsed);
+    aggregate_as(lines, parsed)
+}
+
+fn aggregate_as<'a>(
+    lines: impl IntoIterator<Item = &'a str>,
+    read: impl Fn(&'a str) -> ParsedLine<'a>,
+) -> Vec<LogLine> {
+    let mut all = log_lines::aggregate(SUBJECT, lines.into_iter().filter(|l| !chatter(l)), read);
     for line in &mut all {
-        // The rule is known by its line in the copy, which means nothing to the user.
-        let words = line.text.split(' ').filter(|word| !(line.text.starts_with(LINE) && word.starts_with("rule=")));
+        // The rule is known by its line in the copy, which means nothing to the user; the backend is said by what the line proves.
+        let inner = |word: &str| word.starts_with("rule=") || word.starts_with(BACKEND);
+        let words = line.text.split(' ').filter(|word| !(line.text.starts_with(LINE) && inner(word)));
         line.text = words.collect::<Vec<_>>().join(" ");
     }
     all
@@ -227,13 +255,14 @@ mod tests {
     fn who_was_not_asked_has_not_refused() {
         let down =
             |server: &str, reason: &str| format!("Server {server} is DOWN, reason: {reason}, check duration: 0ms.");
-        let session = "session SC status=503 queue=0 node=<NOSRV> target=/";
+        let session = "session SC status=503 queue=0 node=<NOSRV> backend=b target=/";
+        let shown = "session SC status=503 queue=0 node=<NOSRV> target=/";
         let wrong = down("b/s", "Layer7 wrong status, code: 404, info: \"Not Found\"");
         let refused =
             format!("[WARNING]  (7) : {}", down("b/s", "Layer4 connection problem, info: \"Connection refused\""));
         let told = |down: &mut Down, lines: &[&str]| {
             let all = down.aggregate(lines.iter().copied());
-            all.iter().filter(|l| l.text == session).filter_map(|l| l.signature.clone()).collect::<Vec<_>>()
+            all.iter().filter(|l| l.text == shown).filter_map(|l| l.signature.clone()).collect::<Vec<_>>()
         };
         assert_eq!(told(&mut Down::default(), &[session]), [signature::NO_SERVER]);
         assert_eq!(told(&mut Down::default(), &[&refused, session]), [signature::NO_SERVER_BY_CONNECT]);
@@ -248,6 +277,23 @@ mod tests {
         assert_eq!(told(&mut over_time, &[up, session]), [signature::NO_SERVER]);
         let maintenance = "Server b/s is going DOWN for maintenance.";
         assert_eq!(told(&mut over_time, &[maintenance, session]), [signature::NO_SERVER]);
+        let elsewhere = down("c/s", "Layer7 wrong status, code: 404");
+        assert_eq!(told(&mut Down::default(), &[&elsewhere, session]), [signature::NO_SERVER], "of another backend");
+        assert_eq!(told(&mut Down::default(), &[&elsewhere, &refused, session]), [signature::NO_SERVER_BY_CONNECT]);
+        assert_eq!(
+            told(&mut Down::default(), &[&wrong, shown]),
+            [signature::NO_SERVER],
+            "of which backend is not told"
+        );
+        let second = down("b/t", "Layer4 timeout");
+        assert_eq!(told(&mut Down::default(), &[&wrong, &second, session]), [signature::NO_SERVER], "both reasons");
+        assert_eq!(told(&mut Down::default(), &[&refused, &second, session]), [signature::NO_SERVER_BY_CONNECT]);
+        let kept = "Server b/t is going DOWN for maintenance.";
+        assert_eq!(told(&mut Down::default(), &[&wrong, kept, session]), [signature::NO_SERVER], "one by hand");
+        let both = "session SC status=503 queue=0 node=<NOSRV> backend=c target=/";
+        let mut of_both = told(&mut Down::default(), &[&elsewhere, &refused, session, both]);
+        of_both.sort();
+        assert_eq!(of_both, [signature::NO_SERVER_BY_CHECK, signature::NO_SERVER_BY_CONNECT], "each in its own light");
         let named = |line: &str| aggregate([line])[0].signature.clone();
         assert_eq!(named(&wrong).as_deref(), Some(signature::CHECK_FAILED));
         assert_eq!(named(&refused).as_deref(), Some(signature::CHECK_UNCONNECTED));
@@ -268,6 +314,10 @@ mod tests {
             ("session cR status=408 queue=0 node=<NOSRV> target=<BADREQ>", Some(signature::CLIENT_SILENT)),
             ("session CD status=200 queue=0 node=s1 target=/", None),
             ("session PR status=403 queue=0 node=<NOSRV> rule=000-h.cfg:7 target=/", Some("haproxy.rule.000-h.cfg:7")),
+            (
+                "session PR status=403 queue=0 node=<NOSRV> backend=f rule=000-h.cfg:7 target=/",
+                Some("haproxy.rule.000-h.cfg:7"),
+            ),
             ("session PT status=500 queue=0 node=<NOSRV> rule=000-h.cfg:8 target=/", Some("haproxy.rule.000-h.cfg:8")),
             ("session SC status=503 queue=0 node=s1 rule=000-h.cfg:7 target=/", Some(signature::SERVER_REFUSED)),
             ("session PR status=400 queue=0 node=<NOSRV> rule=-:- target=<BADREQ>", None),

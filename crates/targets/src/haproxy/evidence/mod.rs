@@ -10,7 +10,7 @@ use log::Down;
 #[cfg(test)]
 pub(crate) use log::aggregate;
 pub use log::signature;
-pub(crate) use log::{LINE, Session, ended, unanswered};
+pub(crate) use log::{BACKEND, LINE, Session, ended, unanswered};
 #[cfg(test)]
 pub(crate) use stat::STAT;
 pub(crate) use stat::{Names, Row, Stat, of_server, sample};

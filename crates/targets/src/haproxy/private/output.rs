@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::changes::{Changes, without};
 use crate::haproxy::config::{Config, Found, Section};
-use crate::haproxy::evidence::LINE;
+use crate::haproxy::evidence::{BACKEND, LINE};
 
 /// Sections that talk to the outside and serve no request.
 const SECTIONS: &[&str] = &["peers", "mailers", "log-forward", "log-profile", "ring", "program", "traces"];
@@ -104,7 +104,8 @@ fn proxy(config: &Config, changes: &mut Changes<'_>, section: &Section) {
     // Which rule ended it, by its file's name and line (configuration manual 7.3.2, `last_rule_file`).
     let rule =
         if config.reading().version >= RULES { "rule=%[last_rule_file,field(-1,/)]:%[last_rule_line] " } else { "" };
-    let format = format!("log-format \"{LINE} %ts status={status} queue=%bq node=%s {rule}target={target}\"");
+    let format =
+        format!("log-format \"{LINE} %ts status={status} queue=%bq node=%s {BACKEND}%b {rule}target={target}\"");
     match section.is_front() {
         true => changes.add(section, &["log global", &format, "option dontlog-normal"]),
         false => changes.add(section, &["log global"]),
