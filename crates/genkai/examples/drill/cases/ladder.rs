@@ -4,7 +4,7 @@ use super::Behind::{Alone, Origin};
 use super::{Between, Case, Expect};
 
 pub(super) fn cases() -> Vec<Case> {
-    [haproxy(), nginx(), haproxy_twice(), nginx_twice(), php_fpm()].into_iter().flatten().collect()
+    [haproxy(), nginx(), nginx_twice(), php_fpm()].into_iter().flatten().collect()
 }
 
 fn ladder(product: &'static str, name: &str, fault: String, ids: &[&'static str]) -> Case {
@@ -40,31 +40,6 @@ fn haproxy() -> Vec<Case> {
         case("global-server-frontend", [30, 110, 60], &[global, server, front]),
         case("frontend-server-global", [120, 40, 70], &[front, server, global]),
         case("server-frontend-global", [110, 75, 40], &[server, front, global]),
-    ]
-}
-
-/// The same through itself: a client is two sessions of the process, one of the frontend.
-fn haproxy_twice() -> Vec<Case> {
-    let [global, front, server] = ["haproxy.maxconn", "haproxy.frontend.maxconn", "haproxy.server.maxconn"];
-    let case = |name: &str, of: [u32; 3], ids: &[&'static str]| {
-        let [all, of_front, of_server] = of;
-        let fault = format!(
-            "maxconn {all} of global, {of_front} of the frontend, {of_server} of the server, through a second frontend of its own"
-        );
-        before_origin("haproxy", &format!("twice-{name}"), fault, ids).config(format!(
-            "global\n  maxconn {all}\ndefaults\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\n  \
-             timeout queue 50ms\nfrontend f\n  bind :80\n  maxconn {of_front}\n  default_backend own\nbackend own\n  \
-             server o unix@{{dir}}/own.sock\nfrontend g\n  bind unix@{{dir}}/own.sock mode 666\n  maxconn 4000\n  \
-             default_backend b\nbackend b\n  server s {{backend}} maxconn {of_server}\n"
-        ))
-    };
-    vec![
-        case("global-frontend-server", [80, 60, 80], &[global, front, server]),
-        case("frontend-global-server", [110, 35, 80], &[front, global, server]),
-        case("server-global-frontend", [150, 110, 40], &[server, global, front]),
-        case("global-server-frontend", [60, 110, 60], &[global, server, front]),
-        case("frontend-server-global", [240, 40, 70], &[front, server, global]),
-        case("server-frontend-global", [220, 75, 40], &[server, front, global]),
     ]
 }
 
@@ -105,14 +80,7 @@ fn nginx_twice() -> Vec<Case> {
              server {{\n    listen unix:{{dir}}/own.sock;\n    location / {{ proxy_pass http://u; }}\n  }}\n}}\n"
         ))
     };
-    vec![
-        case("worker-address-server", [180, 70, 110], &[worker, address, behind]),
-        case("address-server-worker", [440, 30, 60], &[address, behind, worker]),
-        case("server-worker-address", [260, 100, 30], &[behind, worker, address]),
-        case("address-worker-server", [280, 40, 110], &[address, worker, behind]),
-        case("server-address-worker", [460, 70, 40], &[behind, address, worker]),
-        case("worker-server-address", [160, 110, 70], &[worker, behind, address]),
-    ]
+    vec![case("worker-address-server", [180, 70, 110], &[worker, address, behind])]
 }
 
 /// nginx before php-fpm, whose pool makes wait: who waits for more than a fifth of what a page takes is late.
