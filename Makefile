@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench differential drill examine truth c100k autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench differential drill examine truth c100k c1m autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -66,6 +66,9 @@ examine: packages-examine build ## Whatever genkai states beside independent cou
 
 c100k: build ## 100,000 idle WebSocket connections on this machine: opened, pinged, closed (two minutes, 2 GiB; not in `make test`)
 	scripts/c100k.sh $(GENKAI)
+
+c1m: build ## 1,000,000 idle WebSocket connections on this machine, pinged once a minute (ten minutes, 12 GiB)
+	scripts/c100k.sh $(GENKAI) 1000000 60 60
 
 autobahn: build ## WebSocket conformance, both roles, by the Autobahn test suite (skipped with a notice without Python 2.7)
 	cargo build --release --locked --package genkai-wire --example autobahn
@@ -142,7 +145,7 @@ packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
 	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl redis-server:redis-server \
 	  haproxy:haproxy caddy:caddy apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar \
-	  default-jdk-headless:javac maven:mvn gunicorn:gunicorn postgresql:/usr/lib/postgresql/ openssh-client:ssh openssh-server:/usr/sbin/sshd iproute2:ip procps:pgrep uwsgi-core:uwsgi-core \
+	  default-jdk-headless:javac maven:mvn gunicorn:gunicorn postgresql:/usr/lib/postgresql/ pgbouncer:pgbouncer openssh-client:ssh openssh-server:/usr/sbin/sshd iproute2:ip podman:podman runc:/usr/sbin/runc binutils:strip procps:pgrep uwsgi-core:uwsgi-core \
 	  uwsgi-plugin-python3:/usr/share/doc/uwsgi-plugin-python3 python3-venv:/usr/share/doc/python3-venv $(WORDPRESS) $(CACHES)
 	@[ -x target/tools/locust/bin/locust ] || { echo "installing Locust from PyPI into target/tools/locust"; \
 	  python3 -m venv target/tools/locust && target/tools/locust/bin/pip --disable-pip-version-check install --quiet locust==2.47.0; }

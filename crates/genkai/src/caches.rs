@@ -86,7 +86,7 @@ fn recorded(file: &Path, requests: Option<u32>, caching: &mut Caching) -> Result
     if log.order.is_empty() {
         return Err(Failure::usage(format!(
             "--access-log {}: it has no GET answered by 200 or 304 ({} lines are not in the common or combined log format)\n  \
-             hint: nginx's `combined`, Apache's `common` or `combined`",
+             hint: log in one of the two: servers know them as `combined` and `common`",
             file.display(),
             strange.0
         )));

@@ -27,8 +27,8 @@ pub(crate) use experiment::{
     RouterFlags, RunFlags, ServersFlags,
 };
 pub(crate) use flags::{
-    BackendFlags, Colour, DeflateFlag, Http2Flags, LoadFlags, OriginFlags, OutputFlags, Switch, TableFlags, TlsFlags,
-    WebSocketFlags,
+    BackendFlags, Colour, DeflateFlag, Http2Flags, LoadFlags, OriginFlags, OutputFlags, ScenarioFlags, Switch,
+    TableFlags, TlsFlags, WebSocketFlags,
 };
 pub(crate) use kubernetes::{Kubernetes, KubernetesAction};
 pub(crate) use load::Load;
@@ -198,14 +198,17 @@ pub(crate) struct Doctor {
     /// Check whether this many idle connections fit, both ends on this machine; with --on, the clients' ends on those
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) connections: Option<u64>,
-    /// Look at the machines that are to make a load: here:PROCESSES, ssh:HOST,HOST:PROCESSES, kubernetes:PODS (repeatable)
+    /// Look at the machines that are to make a load: here:PROCESSES, ssh:HOST,HOST:PROCESSES, kubernetes:PODS, podman:IMAGE (repeatable)
     ///
     /// As for `genkai load`; pods are created to look, and removed. Says of each what it holds of connections to one destination; with --connections, whether its share fits.
     #[arg(long, value_name = "PLACE")]
     pub(crate) on: Vec<OnFlag>,
-    /// The program that --on uses, with options of its own: "ssh -F FILE"
+    /// The program that --on ssh: uses, with options of its own: "ssh -F FILE"
     #[arg(long, value_name = "COMMAND", default_value = "ssh", requires = "on")]
     pub(crate) ssh: String,
+    /// The program that --on podman: uses, with options of its own: "podman --runtime runc"
+    #[arg(long, value_name = "COMMAND", default_value = "podman", requires = "on")]
+    pub(crate) podman: String,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,

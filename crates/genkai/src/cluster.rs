@@ -50,7 +50,8 @@ fn namespace(text: String) -> Result<String, String> {
     if good { Ok(text) } else { Err(format!("`{text}` is not the name of a namespace")) }
 }
 
-fn image(text: String) -> Result<String, String> {
+/// The name of an image, as far as its letters tell.
+pub(crate) fn image(text: String) -> Result<String, String> {
     let good = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:@+".contains(c));
     if good { Ok(text) } else { Err(format!("`{text}` is not the name of an image")) }
 }

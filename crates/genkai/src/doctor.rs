@@ -8,6 +8,7 @@ use genkai_report::{json, study};
 use genkai_targets::survey::known;
 
 use crate::cli::Doctor;
+use crate::workplace::Programs;
 use crate::{Failure, interrupt, view, workplace};
 
 /// `genkai doctor`.
@@ -22,7 +23,7 @@ pub(crate) fn run(flags: &Doctor) -> Result<Exit, Failure> {
 
 /// The machines that would make a load.
 fn places(flags: &Doctor) -> Result<Exit, Failure> {
-    let scale = workplace::scale(&flags.on, &flags.ssh, 1, Vec::new())?;
+    let scale = workplace::scale(&flags.on, Programs { ssh: &flags.ssh, podman: &flags.podman }, 1, Vec::new())?;
     let found = machines(&crate::program()?, &scale, &interrupt::flag())?;
     let found = found.into_iter().map(|(place, machine)| (place.by.name().to_owned(), place.processes, machine));
     let checkup = examine_places(found.collect(), flags.connections);

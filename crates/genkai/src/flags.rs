@@ -8,6 +8,7 @@ use genkai_model::plan::OriginSpec;
 use genkai_model::units::Bytes;
 
 use crate::cli::{LoadFlags, OriginFlags, Switch};
+use crate::workplace::Programs;
 use crate::{Failure, source, workplace};
 
 /// Most users, requests a second and connections that a load may ask for; above it is a typing error.
@@ -39,7 +40,12 @@ impl LoadFlags {
             return Err(Failure::usage("--timeout 0s: must be at least 1ms"));
         }
         load.threads = self.threads.unwrap_or(client_cores.clamp(1, 64) as u16);
-        load.scale = workplace::scale(&self.on, &self.ssh, self.processes, source::all(&self.source)?)?;
+        load.scale = workplace::scale(
+            &self.on,
+            Programs { ssh: &self.ssh, podman: &self.podman },
+            self.processes,
+            source::all(&self.source)?,
+        )?;
         load.seed = self.seed;
         load.kernel_timestamps = match self.kernel_timestamps {
             Some(switch) => switch == Switch::On,

@@ -57,20 +57,8 @@ impl Target {
         if let Some(rest) = url.strip_prefix("ws+unix:") {
             return Target::unix(rest, true);
         }
-        let parts = url.split_once("://").and_then(|(scheme, rest)| {
-            let (port, tls, websocket) = match scheme.to_ascii_lowercase().as_str() {
-                "http" => (80, false, false),
-                "https" => (443, true, false),
-                "ws" => (80, false, true),
-                "wss" => (443, true, true),
-                _ => return None,
-            };
-            Some((port, tls, websocket, rest))
-        });
-        let (port, tls, websocket, rest) = parts.ok_or_else(|| Failure::usage(format!("`{url}`: {FORMS}")))?;
+        let Parts { port, tls, websocket, host, tail } = parts(url)?;
         local_only(url, allowed)?;
-        let split = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (host, tail) = rest.split_at(split);
         let has_port = host.rsplit(']').next().unwrap_or(host).contains(':');
         let with_port = if has_port { host.to_owned() } else { format!("{host}:{port}") };
         let address = with_port
@@ -87,6 +75,23 @@ impl Target {
             path: path(tail)?,
             way: if tls { Way::Tls { name } } else { Way::Plain },
         })
+    }
+
+    /// Host field and path of `url`, which is not looked up: where it leads does not matter.
+    ///
+    /// # Errors
+    /// When it is no address.
+    pub(crate) fn site(url: &str) -> Result<(String, String), Failure> {
+        let unix = url.strip_prefix("unix:").or(url.strip_prefix("ws+unix:"));
+        if let Some(rest) = unix {
+            let target = Target::unix(rest, false)?;
+            return Ok((target.host, target.path));
+        }
+        let Parts { host, tail, .. } = parts(url)?;
+        if host.is_empty() {
+            return Err(Failure::usage(format!("`{url}`: {FORMS}")));
+        }
+        Ok((host.to_owned(), path(tail)?))
     }
 
     /// `SOCKET` or `SOCKET:/PATH`.
@@ -133,6 +138,30 @@ impl Target {
             Way::Unix(path) => Ok(Transport::Unix { path: path.clone() }),
         }
     }
+}
+
+/// An address taken apart.
+struct Parts<'u> {
+    port: u16,
+    tls: bool,
+    websocket: bool,
+    host: &'u str,
+    /// Path and query.
+    tail: &'u str,
+}
+
+fn parts(url: &str) -> Result<Parts<'_>, Failure> {
+    let bad = || Failure::usage(format!("`{url}`: {FORMS}"));
+    let (scheme, rest) = url.split_once("://").ok_or_else(bad)?;
+    let (port, tls, websocket) = match scheme.to_ascii_lowercase().as_str() {
+        "http" => (80, false, false),
+        "https" => (443, true, false),
+        "ws" => (80, false, true),
+        "wss" => (443, true, true),
+        _ => return Err(bad()),
+    };
+    let (host, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    Ok(Parts { port, tls, websocket, host, tail })
 }
 
 /// Refuses a URL whose host is not this machine, unless the user names that host.

@@ -1,6 +1,7 @@
 //! `genkai tune`: flags to a plan, the run, its outputs.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use genkai_lab::experiment::{self, Size};
@@ -15,9 +16,10 @@ use genkai_model::plan::{
 use genkai_model::units::{Span, Spread};
 
 use crate::cli::{BackendFlags, CommandFlags, LoadFlags, Product, SearchFlags, TuneFlags, UpgradeFlag, What};
+use crate::scenario::Told;
 use crate::study::{self, How};
 use crate::target::local_only;
-use crate::{Failure, flags, websocket};
+use crate::{Failure, flags, scenario, websocket};
 
 /// Default rate at which users join, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
@@ -50,15 +52,42 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     }
     let line = CommandLine { words: flags.words.clone(), template: flags.template.clone(), parameters };
     let system = System { command: Some(line), settings, ..System::generated(System::COMMAND) };
-    let mut load = flags.load.load(SPAWN_RATE, generators(&pin))?;
-    steadily(&mut load, &flags.load);
+    let told = scenario::read(&flags.scenario, flags.output.quiet)?;
+    let load = http(&flags.load, &told, generators(&pin))?;
     let procedure = procedure(&flags.search, &load.arrivals)?;
-    let objective = flags.search.objective.clone().unwrap_or_default();
+    let objective = flags.search.objective.clone().or(scenario::objective(&told)).unwrap_or_default();
     if let Some(condition) = objective.of_websockets() {
         return Err(Failure::usage(format!("--objective `{condition}`: is about WebSockets; the load has none")));
     }
-    let plan = Plan::of("tune command".to_owned(), system, load, objective, procedure);
+    let plan = Plan::of(scenario::title("tune command".to_owned(), &told), system, load, objective, procedure);
     study::run(plan, study::place(None)?, How { pin, ..How::default() }, &flags.output)
+}
+
+/// The address at which servers are to listen, which must be this machine's.
+pub(crate) fn listen(address: Option<Ipv4Addr>) -> Result<Option<Ipv4Addr>, Failure> {
+    let Some(address) = address else { return Ok(None) };
+    if address.is_unspecified() {
+        return Err(Failure::usage(format!(
+            "--listen {address}: that is every address\n  hint: name the one that the other machines reach"
+        )));
+    }
+    let here = std::net::TcpListener::bind((address, 0));
+    here.map_err(|e| {
+        Failure::usage(format!(
+            "--listen {address}: nothing can listen there: {e}\n  hint: `ip address` lists this machine's"
+        ))
+    })?;
+    Ok(Some(address))
+}
+
+/// A load of requests: one over and over, or those of a scenario.
+fn http(flags: &LoadFlags, told: &Option<Told>, cores: usize) -> Result<Load, Failure> {
+    if let Some(told) = told {
+        return told.load(flags, SPAWN_RATE, cores);
+    }
+    let mut load = flags.load(SPAWN_RATE, cores)?;
+    steadily(&mut load, flags);
+    Ok(load)
 }
 
 /// The cores that make the load.
@@ -83,12 +112,14 @@ fn product(product: &Product) -> Result<Exit, Failure> {
         Some(UpgradeFlag::Http) | None => Upgrade::Http,
     };
     let pin = flags::pin(&flags.search.pin)?;
-    let plan = plan(name, program.clone(), flags, Front { tls: *tls, upgrade }, &pin)?;
+    let plan =
+        plan(name, program.clone(), flags, Front { tls: *tls, upgrade, listen: listen(flags.origin.listen)? }, &pin)?;
     study::run(plan, study::place(None)?, How { pin, write: flags.write, ..How::default() }, &flags.output)
 }
 
 fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {
-    let load = load(flags, generators(pin))?;
+    let told = scenario::read(&flags.scenario, flags.output.quiet)?;
+    let load = load(flags, &told, generators(pin))?;
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
     let system = System {
@@ -102,17 +133,19 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front
     };
     let bisect = flags.bisect.unwrap_or(if flags.config.is_some() { BISECT } else { Span(0) });
     let procedure = Procedure { bisect, ..procedure(&flags.search, &load.arrivals)? };
-    Ok(Plan::of(format!("tune {product}"), system, load, objective(flags)?, procedure))
+    let objective = objective(flags, scenario::objective(&told))?;
+    Ok(Plan::of(scenario::title(format!("tune {product}"), &told), system, load, objective, procedure))
 }
 
-fn load(flags: &TuneFlags, cores: usize) -> Result<Load, Failure> {
+fn load(flags: &TuneFlags, told: &Option<Told>, cores: usize) -> Result<Load, Failure> {
     let mut load = if flags.websocket {
-        websocket::load(&flags.load, &flags.messages, SPAWN_RATE)?
+        let mut load = websocket::load(&flags.load, &flags.messages, SPAWN_RATE)?;
+        steadily(&mut load, &flags.load);
+        load
     } else {
         flags.messages.must_be_unused("needs --websocket")?;
-        flags.load.load(SPAWN_RATE, cores)?
+        http(&flags.load, told, cores)?
     };
-    steadily(&mut load, &flags.load);
     if let (Some(every), Protocol::WebSocket(websocket)) = (flags.broadcast, &mut load.protocol) {
         websocket.rooms = Some(experiment::one_room(every));
         if flags.load.path.is_none() {
@@ -122,10 +155,10 @@ fn load(flags: &TuneFlags, cores: usize) -> Result<Load, Failure> {
     Ok(load)
 }
 
-/// What must hold: as given, or the usual for what is spoken.
-fn objective(flags: &TuneFlags) -> Result<Objective, Failure> {
+/// What must hold: as given, or as the scenario's file has it, or the usual for what is spoken.
+fn objective(flags: &TuneFlags, own: Option<Objective>) -> Result<Objective, Failure> {
     let usual = || if flags.websocket { experiment::held_objective() } else { Objective::default() };
-    let objective = flags.search.objective.clone().unwrap_or_else(usual);
+    let objective = flags.search.objective.clone().or(own).unwrap_or_else(usual);
     match objective.of_websockets() {
         Some(condition) if !flags.websocket => {
             Err(Failure::usage(format!("--objective `{condition}`: is about WebSockets; add --websocket")))

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use genkai_model::load::{PodPlace, Scale, Way, Workplace};
+use genkai_model::load::{ContainerPlace, PodPlace, Scale, Way, Workplace};
 
-use crate::{Failure, cluster};
+use crate::{Failure, cluster, container};
 
 /// Most processes in all.
 const MOST: u16 = 256;
@@ -25,6 +25,14 @@ enum Machines {
     /// Hosts for ssh.
     Hosts(Vec<String>),
     Pods(PodPlace),
+    Containers(ContainerPlace),
+}
+
+/// The programs that lead to machines, each with options of its own, as they were typed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Programs<'a> {
+    pub(crate) ssh: &'a str,
+    pub(crate) podman: &'a str,
 }
 
 impl FromStr for OnFlag {
@@ -45,9 +53,16 @@ impl FromStr for OnFlag {
                 let cluster = cluster::read(options)?;
                 Ok(OnFlag { machines: Machines::Pods(cluster), processes: processes(many)? })
             }
+            ("podman", Some(rest)) => {
+                let (place, many) = container::read(rest)?;
+                Ok(OnFlag { machines: Machines::Containers(place), processes: number(many)? })
+            }
+            ("podman", None) => {
+                Err("write the image: podman:localhost/genkai or podman:localhost/genkai,containers=4".to_owned())
+            }
             ("ssh", None) => Err("write the hosts: ssh:load1,load2 or ssh:load1,load2:4".to_owned()),
             ("kubernetes", None) => Err("write the number of pods: kubernetes:4".to_owned()),
-            _ => Err("write here:PROCESSES, ssh:HOST,HOST:PROCESSES or kubernetes:PODS".to_owned()),
+            _ => Err("write here:PROCESSES, ssh:HOST,HOST:PROCESSES, kubernetes:PODS or podman:IMAGE".to_owned()),
         }
     }
 }
@@ -75,15 +90,20 @@ fn processes(text: &str) -> Result<u16, String> {
 }
 
 impl OnFlag {
-    /// The machines it names; `ssh` is the program that leads to some.
-    fn workplaces(&self, ssh: &[String]) -> Vec<Workplace> {
+    /// The machines it names.
+    fn workplaces(&self, programs: Programs<'_>) -> Vec<Workplace> {
         let processes = self.processes;
-        let far = |host: &String| Way::Ssh { command: ssh.to_vec(), host: host.clone() };
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let far = |host: &String| Way::Ssh { command: words(programs.ssh), host: host.clone() };
         match &self.machines {
             Machines::Here => vec![Workplace { by: Way::Here, processes }],
             Machines::Hosts(hosts) => hosts.iter().map(|host| Workplace { by: far(host), processes }).collect(),
             Machines::Pods(cluster) => {
                 (0..processes).map(|n| Workplace { by: cluster::pod(cluster, n), processes: 1 }).collect()
+            }
+            Machines::Containers(place) => {
+                let place = ContainerPlace { command: words(programs.podman), ..place.clone() };
+                (0..processes).map(|n| Workplace { by: container::one(&place, n), processes: 1 }).collect()
             }
         }
     }
@@ -92,7 +112,7 @@ impl OnFlag {
     pub(crate) fn pods(&self) -> Option<(&PodPlace, u16)> {
         match &self.machines {
             Machines::Pods(cluster) => Some((cluster, self.processes)),
-            Machines::Here | Machines::Hosts(_) => None,
+            Machines::Here | Machines::Hosts(_) | Machines::Containers(_) => None,
         }
     }
 }
@@ -101,14 +121,18 @@ impl OnFlag {
 ///
 /// # Errors
 /// When there are too many processes, or a machine is named twice.
-pub(crate) fn scale(on: &[OnFlag], ssh: &str, processes: u16, sources: Vec<IpAddr>) -> Result<Scale, Failure> {
-    let ssh: Vec<String> = ssh.split_whitespace().map(str::to_owned).collect();
-    let workplaces: Vec<Workplace> = on.iter().flat_map(|flag| flag.workplaces(&ssh)).collect();
+pub(crate) fn scale(
+    on: &[OnFlag],
+    programs: Programs<'_>,
+    processes: u16,
+    sources: Vec<IpAddr>,
+) -> Result<Scale, Failure> {
+    let workplaces: Vec<Workplace> = on.iter().flat_map(|flag| flag.workplaces(programs)).collect();
     let all: u32 = workplaces.iter().map(|one| u32::from(one.processes)).sum();
     if all > u32::from(MOST) {
         return Err(Failure::usage(format!("--on: {all} processes in all; at most {MOST} are possible")));
     }
-    let same = |one: &Way, other: &Way| one == other || one.is_pod() && one.name() == other.name();
+    let same = |one: &Way, other: &Way| one == other || one.is_numbered() && one.name() == other.name();
     let twice = (1..workplaces.len()).find(|&n| workplaces[..n].iter().any(|one| same(&workplaces[n].by, &one.by)));
     if let Some(n) = twice {
         let name = workplaces[n].by.name();
@@ -118,7 +142,7 @@ pub(crate) fn scale(on: &[OnFlag], ssh: &str, processes: u16, sources: Vec<IpAdd
     let scale = Scale { processes, sources, workplaces };
     if scale.is_spread() && !scale.sources.is_empty() {
         return Err(Failure::usage(
-            "--source: names addresses of this machine; it cannot be used with --on ssh:... or kubernetes:...",
+            "--source: names addresses of this machine; it cannot be used with places of --on other than here",
         ));
     }
     Ok(scale)
@@ -133,6 +157,9 @@ mod tests {
             Machines::Here => Vec::new(),
             Machines::Hosts(hosts) => hosts,
             Machines::Pods(cluster) => vec![format!("{}|{}", cluster.namespace.unwrap_or_default(), cluster.image)],
+            Machines::Containers(of) => {
+                vec![format!("{} {} {}", of.image, of.network.unwrap_or_default(), of.memory.unwrap_or_default())]
+            }
         };
         text.parse::<OnFlag>().map(|flag| (hosts(flag.machines), flag.processes))
     }
@@ -148,6 +175,7 @@ mod tests {
             ("ssh:[fe80::1]:2", (hosts(&["fe80::1"]), 2)),
             ("ssh:10.0.0.1:2", (hosts(&["10.0.0.1"]), 2)),
             ("kubernetes:3,image=r/genkai:1,namespace=load", (hosts(&["load|r/genkai:1"]), 3)),
+            ("podman:r:5000/genkai:1,containers=2,network=host,memory=64m", (hosts(&["r:5000/genkai:1 host 64m"]), 2)),
         ] {
             assert_eq!(parsed(text), Ok(expected), "{text}");
         }
@@ -160,7 +188,15 @@ mod tests {
             ("ssh:a,,b", "not the name of a host"),
             ("ssh:-oProxyCommand=x", "not the name of a host"),
             ("ssh:a:999", "from 1 to 256"),
-            ("podman:x", "here:PROCESSES"),
+            ("docker:x", "here:PROCESSES"),
+            ("podman", "write the image"),
+            ("podman:", "not the name of an image"),
+            ("podman:-v", "not the name of an image"),
+            ("podman:x,containers=0", "from 1 to 256"),
+            ("podman:x,network=", "a value is wanted"),
+            ("podman:x,network=--privileged", "a value is wanted"),
+            ("podman:x,image=y", "containers=, network=, cpus= and memory="),
+            ("podman:x,cpus=1,cpus=2", "stands twice"),
             ("kubernetes", "write the number of pods"),
             ("kubernetes:0", "from 1 to 256"),
             ("kubernetes:2,pods=3", "namespace=, image=, context="),

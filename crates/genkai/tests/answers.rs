@@ -51,6 +51,7 @@ fn marked(text: &str, mark: &str) -> (String, Option<usize>) {
 /// `product` with this configuration, before a backend of ours.
 fn prepared(product: &str, file: &Path, request: &Request, backend: &Backend, dir: &Path) -> Box<dyn Prepared> {
     let what = Prepare {
+        listen: std::net::Ipv4Addr::LOCALHOST,
         program: None,
         source: ConfigSource::File(file.to_owned()),
         settings: &BTreeMap::new(),
@@ -173,6 +174,15 @@ fn what_nginx_answers_itself_is_named_with_its_line() {
             "ssl_client_certificate DIR/authority.pem;\nssl_verify_client on;#1\n".to_owned() + &location(""),
             &["answered 400 by nginx itself: `ssl_verify_client on` #1"],
         ),
+        case(
+            location("try_files $uri =404;#1\nerror_page 404 =200 /there;#2")
+                + "\nlocation = /there {\nreturn 200 x;\n}",
+            &["is answered by nginx itself: `try_files $uri =404` #1", "`error_page 404 =200 /there` #2"],
+        ),
+        case(
+            location("deny all;#1\nerror_page 403 =200 @there;#2") + "\nlocation @there {\nreturn 200 x;\n}",
+            &["is answered by nginx itself: `deny all` #1", "`error_page 403 =200 @there` #2"],
+        ),
         case("location /a {\nroot /nonexistent;#1\n}", &["answered 404 by nginx itself: `root /nonexistent` #1"]),
     ];
     all("nginx", cases, |text, dir| {
@@ -292,6 +302,11 @@ fn what_haproxy_answers_itself_is_named_with_its_line() {
             with("tcp-request connection reject#1", ""),
             &["connection is closed", "by haproxy itself: `tcp-request connection reject` #1"],
         ),
+        case(
+            "global\n tune.bufsize 8192#1\n".to_owned() + &with("", ""),
+            &["400 by haproxy itself: `tune.bufsize 8192` #1"],
+        )
+        .header("X-Long", long(9_000)),
         case(with("", ""), &["answered 400 by haproxy itself: `tune.bufsize 16384` (by default)"])
             .header("X-Long", long(17_000)),
     ];

@@ -243,12 +243,6 @@ fn postgresql_is_named_where_it_takes_no_more_connections() {
     let run = is_named(dir.path(), "beyond.PostgreSQL.max_connections", &config, 2);
     let noted = noted(&run);
     assert!(noted.iter().any(|text| text.contains(" is PostgreSQL, max_connections 13")), "{noted:?}");
-    let said = run
-        .record()
-        .remarks
-        .iter()
-        .any(|event| matches!(&event.what, What::Log(line) if line.text.contains("reserved")));
-    let _ = said;
 }
 
 #[test]
@@ -272,6 +266,54 @@ fn redis_is_named_where_it_takes_no_more_clients() {
     let run = is_named(dir.path(), "beyond.Redis.maxclients", &config, 3);
     let noted = noted(&run);
     assert!(noted.iter().any(|text| text.contains(" is Redis, maxclients 8")), "{noted:?}");
+}
+
+/// httpd of the user's, with four workers that pass requests on to an application of a tenth of a second; both end with the test.
+fn httpd(dir: &Path) -> (Guard, Guard, u16) {
+    let (root, port) = (dir.display(), port());
+    let application = gunicorn(dir, "-w 16");
+    let modules = ["mpm_worker", "authz_core", "proxy", "proxy_http"]
+        .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
+        .concat();
+    let config = format!(
+        "ServerRoot {root}\nListen 127.0.0.1:{port}\nServerName localhost\nPidFile {root}/httpd.pid\nErrorLog {root}/httpd.log\n{modules}\
+         User www-data\nGroup www-data\nStartServers 1\nServerLimit 1\nThreadsPerChild 4\nThreadLimit 64\nMinSpareThreads 1\n\
+         MaxSpareThreads 4\nMaxRequestWorkers 4\nProxyPass / unix:{root}/g.sock|http://localhost/\n"
+    );
+    std::fs::write(dir.join("httpd.conf"), config).unwrap();
+    std::fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    std::fs::set_permissions(dir.join("g.sock"), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let mut command = Command::new("apache2");
+    command.arg("-f").arg(dir.join("httpd.conf")).args(["-D", "FOREGROUND"]).stderr(Stdio::null());
+    let guard = Guard(command.spawn().unwrap());
+    listens("httpd to listen", port);
+    (guard, application, port)
+}
+
+#[test]
+fn an_httpd_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let (_httpd, _application, port) = httpd(dir.path());
+    let nginx = dir.path().join("nginx.conf");
+    let text = format!(
+        "events {{ }}\nhttp {{ server {{ listen 80; location / {{ proxy_pass http://127.0.0.1:{port}; }} }} }}\n"
+    );
+    std::fs::write(&nginx, text).unwrap();
+    let mut command = genkai("tune nginx --users 30 --spawn-rate 8 --think 200ms --quick --pairs 0");
+    let run = told(command.args(["--objective", "p99 < 300ms", "--config"]).arg(&nginx));
+    let verdict = run.verdict();
+    let cause = verdict.causes.first().unwrap_or_else(|| panic!("no cause\n{}", run.story()));
+    assert!(["apache.MaxRequestWorkers", "apache.ThreadsPerChild"].contains(&&*cause.limit.id), "{}", run.story());
+    assert_eq!(cause.confidence, Confidence::Proved, "{}", run.story());
+    assert!(
+        matches!(&cause.limit.origin, Origin::File { path, .. } if path.ends_with("httpd.conf")),
+        "{}",
+        run.story()
+    );
+    let noted = noted(&run);
+    assert!(noted.iter().any(|text| text.contains("the load goes to a private copy of it")), "{noted:?}");
+    assert!(run.stdout.contains("-MaxRequestWorkers 4\n"), "{}", run.story());
 }
 
 /// gunicorn before an application that sleeps for a tenth of a second, with these words; it ends with the test.

@@ -186,6 +186,23 @@ fn pods_that_do_not_come_are_named_with_their_reasons() {
 }
 
 #[test]
+fn a_job_of_which_nobody_was_told_is_deleted_too() {
+    let _machine = machine();
+    let cluster = Cluster::start(Behaviour { slow_store: true, ..Behaviour::default() });
+    let story = refused(&cluster, "--on kubernetes:1", 3);
+    assert!(story.contains("cannot create the Job: Timeout: ") && story.contains("(HTTP 504)"), "{story}");
+    assert_eq!(cluster.created().len(), 1, "it was created after that was said, and deleted");
+}
+
+#[test]
+fn a_deletion_is_asked_for_until_it_is_done() {
+    let _machine = machine();
+    let behaviour = Behaviour { no_image_from: Some(0), busy: true, ..Behaviour::default() };
+    let story = refused(&Cluster::start(behaviour), "--on kubernetes:1", 3);
+    assert!(story.contains("ImagePullBackOff") && !story.contains("may be left"), "{story}");
+}
+
+#[test]
 fn clusters_that_cannot_be_used_are_told() {
     let _machine = machine();
     let mut cluster = Cluster::start(Behaviour::default());

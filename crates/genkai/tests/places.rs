@@ -479,4 +479,22 @@ fn machines_whose_clocks_differ_begin_together() {
         let refusal = "--on m1: 127.0.0.1:80 leads to another server there than here";
         assert!(shown.code == Some(2) && shown.story().contains(refusal), "{words}: {}", shown.story());
     }
+    // A server that genkai starts is reached where it is told to listen.
+    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
+    let words = "tune nginx --listen 10.97.0.1 --users 20 --spawn-rate 40 --hold 1s --quick --on ssh:m1,m2";
+    let tuned = lan.dir.path().join("tuned");
+    command.args(words.split_whitespace()).arg("--ssh").arg(format!("ssh -F {}", config.display()));
+    let shown = show(command.arg("--out").arg(&tuned));
+    assert!(matches!(shown.code, Some(0 | 1)), "{}", shown.story());
+    let record = std::fs::read_to_string(tuned.join("run.jsonl")).unwrap();
+    let all = record.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let ended: Vec<_> = all.filter(|line| line["event"] == "trial_ended").collect();
+    assert!(!ended.is_empty());
+    for trial in ended {
+        let made = [0, 1].map(|n| trial["workers"][n]["place"].as_str());
+        assert_eq!(made, [Some("m1"), Some("m2")], "{trial}");
+    }
+    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
+    let refused = show(command.args("tune nginx --listen 10.97.0.9 --users 4".split_whitespace()));
+    assert!(refused.code == Some(2) && refused.story().contains("nothing can listen there"), "{}", refused.story());
 }

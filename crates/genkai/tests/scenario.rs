@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use genkai_model::finding::{FlowFinding, TrialFinding, Verdict};
 use harness::loads::{load, show};
 use harness::servers::{Guard, free, nginx, serve};
-use harness::{genkai, machine};
+use harness::{genkai, holds, machine, run};
 
 /// A shop: log in for a token and a cookie, without which there is nothing to see.
 const SHOP: &str = r#"
@@ -249,4 +249,98 @@ fn stages_are_seen_in_the_levels_of_a_load() {
     let trial = show(genkai(&format!("load {}/ --json --think 5ms", shop.url)).args(["--stages", stages])).trial();
     assert_eq!((trial.asked, trial.failed), (6.0, 0));
     assert!((1.399..5.0).contains(&trial.lasted) && trial.finished > 20, "{trial:?}");
+}
+
+/// A walk of two steps, the second with a value of the first, at a site that this machine does not know.
+const WALK: &str = "title: a walk\ntarget: http://shop.invalid/base\nphases: [{users: 20, for: 3s}]\nobjective: errors < 1%\nflows:\n  - name: walk\n    \
+                    steps:\n    - {request: 'GET /a', capture: {kind: {header: content-type}}}\n    - {think: 20ms}\n    \
+                    - {request: 'GET /b?{{kind}}', name: second}\n";
+
+fn written(dir: &tempfile::TempDir, text: &str) -> String {
+    let path = dir.path().join("walk.yaml");
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_limit_is_found_and_lifted_under_a_scenario() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, WALK);
+    // Eight connections, two of them taken by nginx, hold three proxied requests at once; twenty users who come at once ask for more.
+    let run = run(&genkai(&format!(
+        "tune nginx --scenario {file} --set worker_processes=1 --set worker_connections=8 --backend-time 50ms --spawn-rate 20 --quick \
+         --pairs 0 --quiet"
+    )));
+    let (record, verdict) = (run.record(), run.verdict());
+    let settings: Vec<&str> = verdict.proposal.iter().map(|one| one.change.setting.as_str()).collect();
+    assert_eq!(settings, ["worker_connections"], "{}", run.story());
+    let head = record.head.as_ref().unwrap();
+    assert!(head.plan.title.contains("a walk") && head.plan.title.contains("walk.yaml"), "{}", head.plan.title);
+    assert_eq!(head.plan.objective.to_string(), "errors < 1%");
+    for trial in &record.trials {
+        let load = &trial.started.load;
+        let target = &load.scenario.as_ref().unwrap().targets[0];
+        assert_eq!((&target.addresses, target.host.as_str()), (&load.addresses, "shop.invalid"));
+        assert_eq!((load.request.path.as_str(), load.request.host.as_str()), ("/base/a", "shop.invalid"));
+    }
+    let flows = verdict.trials[0].flows.as_ref().unwrap_or_else(|| panic!("{}", run.story()));
+    assert!(step(flows, "second").ok > 0, "{}", run.story());
+    assert!(run.stdout.is_empty() && holds(&run.out, "other requests of the scenario may meet other directives"));
+}
+
+#[test]
+fn systems_are_compared_under_a_scenario() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, WALK);
+    let run = run(&genkai(&format!(
+        "compare nginx nginx --scenario {file} --users 3 --backend-time 1ms --hold 300ms --blocks 2 --no-control --quiet"
+    )));
+    let record = run.record();
+    assert_eq!(record.trials.len(), 4, "{}", run.story());
+    for trial in &record.trials {
+        let target = &trial.started.load.scenario.as_ref().unwrap().targets[0];
+        assert_eq!(target.addresses, trial.started.load.addresses);
+        let (ok, failed) =
+            trial.ticks.iter().fold((0, 0), |(ok, failed), tick| (ok + tick.ok, failed + tick.errors.len()));
+        assert!(ok > 0 && failed == 0, "{ok} {failed}\n{}", run.story());
+    }
+}
+
+#[test]
+fn a_scenario_that_cannot_be_had_is_refused_wherever_it_is_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |arguments: &str| {
+        let output = genkai(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let file = written(&dir, &WALK.replace("capture:", "captured:"));
+    let alone = refused(&format!("load {file}"));
+    assert!(alone.0 == Some(2) && alone.1.contains("captured") && alone.1.contains("walk.yaml:"), "{alone:?}");
+    for command in ["tune nginx", "tune apache", "compare nginx nginx"] {
+        assert_eq!(refused(&format!("{command} --scenario {file}")), alone, "{command}");
+    }
+    let command = refused(&format!("tune command --set n=1 --scenario {file} -- server {{n}} {{listen}}"));
+    assert_eq!(command, alone);
+    for (from, to, words) in [
+        ("{users: 20, for: 3s}", "{rate: 20, for: 3s}", ["a rate of new users", "--users N"]),
+        ("target: http://shop.invalid/base", "http2: true\ntarget: http://shop.invalid/", ["http2", "HTTP/1.1"]),
+        ("target: http://", "target: nonsense://", ["nonsense", "http://"]),
+        ("{think: 20ms}", "{think: '{{kind}}'}", ["think", "write a time"]),
+    ] {
+        let text = WALK.replace(from, to);
+        assert_ne!(text, WALK, "{from}");
+        let file = written(&dir, &text);
+        for command in ["tune nginx", "compare nginx nginx"] {
+            let (code, said) = refused(&format!("{command} --scenario {file}"));
+            assert!(code == Some(2) && words.iter().all(|word| said.contains(word)), "{to}: {code:?} {said}");
+            assert_eq!(said.matches("error:").count(), 1, "{said}");
+        }
+    }
+    let (code, said) = refused(&format!("tune nginx --scenario {file} --path /x"));
+    assert!(code == Some(2) && said.contains("--path") && said.contains("--scenario"), "{said}");
+    let talk = "target: ws://127.0.0.1:9\nphases: [{users: 1, for: 1s}]\nflows:\n  - steps:\n    - {connect: /}\n    - {send: hello}\n";
+    let (code, said) = refused(&format!("tune nginx --scenario {}", written(&dir, talk)));
+    assert!(code == Some(2) && said.contains("WebSockets") && said.contains("--websocket"), "{said}");
 }

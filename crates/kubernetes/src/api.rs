@@ -99,8 +99,8 @@ impl Server {
     /// The error for a call that the server refused, or that did not get there.
     fn told(&self, what: &str, e: &kube::Error) -> ClusterError {
         let kube::Error::Api(status) = e else {
-            let why = format!("{what}: the API server {} cannot be reached: {}", self.address, last(e));
-            return self.error(&why, "look whether `kubectl get pods` answers");
+            let (how, hint) = without_answer(e);
+            return self.error(&format!("{what}: the API server {} {how}: {}", self.address, last(e)), hint);
         };
         let hint = match status.code {
             401 => "log in to the cluster again: `kubectl auth whoami` must answer",
@@ -159,18 +159,24 @@ impl Server {
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
-    pub(crate) fn create(&self, job: &Job) -> Result<(), ClusterError> {
+    /// Creates a Job. `refused` is set where the server says that there is none: any other failure may have made one.
+    pub(crate) fn create(&self, job: &Job, refused: &mut bool) -> Result<(), ClusterError> {
         let (jobs, parameters) = (self.jobs(), PostParams::default());
-        self.call("cannot create the Job", jobs.create(&parameters, job)).map(drop)
+        let made = async {
+            let made = jobs.create(&parameters, job).await;
+            *refused = matches!(&made, Err(kube::Error::Api(status)) if (400..500).contains(&status.code));
+            made
+        };
+        self.call("cannot create the Job", made).map(drop)
     }
 
-    /// Deletes a Job and its pods. One that is gone is no error.
-    pub(crate) fn delete(&self, name: &str) -> Result<(), ClusterError> {
+    /// Deletes a Job and its pods; whether there was one.
+    pub(crate) fn delete(&self, name: &str) -> Result<bool, ClusterError> {
         let (jobs, how) = (self.jobs(), DeleteParams::background());
         let gone = async {
             match jobs.delete(name, &how).await {
-                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-                other => other.map(drop),
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+                other => other.map(|_| true),
             }
         };
         self.call("cannot delete the Job", gone)
@@ -229,6 +235,26 @@ async fn config(context: Option<&str>) -> Result<Config, ClusterError> {
     }
     let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
     Config::from_custom_kubeconfig(known, &options).await.map_err(wrong)
+}
+
+/// What an error without an answer of the server's own means, and what to do about it.
+fn without_answer(e: &kube::Error) -> (&'static str, &'static str) {
+    match e {
+        kube::Error::Auth(_) => {
+            ("gets no proof of who asks", "log in to the cluster again: `kubectl auth whoami` must answer")
+        }
+        kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
+            ("answers what no API server does", "look at its address: `kubectl config view` shows it")
+        }
+        kube::Error::UpgradeConnection(_) => (
+            "does not switch to WebSocket",
+            "it may forbid to attach to pods, or a proxy on the way there lets no WebSocket through",
+        ),
+        kube::Error::RustlsTls(_) | kube::Error::TlsRequired => {
+            ("cannot be spoken to over TLS", "`kubectl config view` shows the certificates that are used")
+        }
+        _ => ("cannot be reached", "look whether `kubectl get pods` answers"),
+    }
 }
 
 /// The innermost reason of an error, which is the one that says something.

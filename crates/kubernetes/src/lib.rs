@@ -34,4 +34,9 @@ impl ClusterError {
     fn usage(why: impl Into<String>, hint: impl Into<String>) -> ClusterError {
         ClusterError { usage: true, ..ClusterError::new(why, hint) }
     }
+
+    /// The same, and what went wrong after it.
+    fn and(&self, later: &ClusterError) -> ClusterError {
+        ClusterError { why: format!("{}; {}", self.why, later.why), ..self.clone() }
+    }
 }

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use genkai_model::load::PodPlace;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::ClusterError;
@@ -19,6 +20,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const POLL: Duration = Duration::from_millis(20);
 /// How long after a pod's end the cluster may take to know of it.
 const KNOWN_WITHIN: Duration = Duration::from_secs(1);
+/// How long the deletion of a Job is tried: the API server may be slow, or back after some seconds.
+const DELETED_WITHIN: Duration = Duration::from_secs(8);
 /// How many failures of pods are told one by one.
 const TOLD: usize = 5;
 
@@ -37,10 +40,22 @@ impl From<ClusterError> for Stopped {
     }
 }
 
+/// What may be there of a Job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// Nothing.
+    Nothing,
+    /// Perhaps the Job, perhaps a moment later: the call that makes it was not answered.
+    Unknown,
+    /// The Job.
+    Job,
+}
+
 /// The pods of a Job, all running, for as long as this is kept; then the Job is deleted.
 pub struct Run {
     server: Server,
     name: String,
+    left: Left,
     /// The pods' names by their numbers.
     pods: BTreeMap<u16, String>,
 }
@@ -63,12 +78,31 @@ impl Run {
         let wait = Duration::from_nanos(cluster.wait.0);
         let name = format!("genkai-{:08x}", rand::random::<u32>());
         let plan = JobPlan { name: name.clone(), pods, deadline: deadline(cluster, lasts) };
-        // From here on its end deletes the Job: a call that was not answered may have made one.
-        let mut run = Run { server, name, pods: BTreeMap::new() };
         if stopped() {
             return Err(Stopped::Asked);
         }
-        run.server.create(&job(cluster, &plan))?;
+        // From here on its end deletes the Job: a call that was not answered may have made one.
+        let mut run = Run { server, name, left: Left::Unknown, pods: BTreeMap::new() };
+        let all = run.come(&job(cluster, &plan), pods, wait, stopped);
+        match all {
+            Ok(()) => Ok(run),
+            Err(Stopped::Failed(e)) => {
+                Err(Stopped::Failed(run.deleted().map_or_else(|left| e.and(&left), |()| e.clone())))
+            }
+            Err(Stopped::Asked) => Err(Stopped::Asked),
+        }
+    }
+
+    /// Creates the Job and waits until all of its pods run, or `stopped`.
+    fn come(&mut self, job: &Job, pods: u16, wait: Duration, stopped: &dyn Fn() -> bool) -> Result<(), Stopped> {
+        let mut refused = false;
+        let created = self.server.create(job, &mut refused);
+        self.left = match &created {
+            Ok(()) => Left::Job,
+            Err(_) if refused => Left::Nothing,
+            Err(_) => Left::Unknown,
+        };
+        created?;
         let latest = Instant::now() + wait;
         let mut next = Instant::now();
         loop {
@@ -80,10 +114,30 @@ impl Run {
                 continue;
             }
             next = Instant::now() + LOOK;
-            if run.look(pods, Instant::now() >= latest, wait)? {
-                return Ok(run);
+            if self.look(pods, Instant::now() >= latest, wait)? {
+                return Ok(());
             }
         }
+    }
+
+    /// Deletes the Job, if there is one.
+    fn deleted(&mut self) -> Result<(), ClusterError> {
+        let latest = Instant::now() + DELETED_WITHIN;
+        while self.left != Left::Nothing {
+            let deleted = self.server.delete(&self.name);
+            let late = Instant::now() >= latest;
+            match deleted {
+                // One that is gone was there.
+                Ok(there) if there || self.left == Left::Job || late => self.left = Left::Nothing,
+                Err(e) if late => {
+                    self.left = Left::Nothing;
+                    let why = format!("the Job {} may be left until the cluster removes it: {}", self.name, e.why);
+                    return Err(ClusterError::new(why, "`kubectl get jobs` shows what is there"));
+                }
+                Ok(_) | Err(_) => thread::sleep(LOOK),
+            }
+        }
+        Ok(())
     }
 
     /// Whether all pods run now; `last` where nobody waits any longer.
@@ -102,17 +156,23 @@ impl Run {
         if !over && !hopeless && !last {
             return Ok(false);
         }
-        let mut reasons: Vec<String> = Vec::new();
+        // What ended it comes first, then what was still to come.
+        let (mut reasons, mut waiting) = (Vec::new(), Vec::new());
         for n in 0..many {
             match standings.get(&n) {
                 Some((Standing::Running, _)) => {}
-                Some((Standing::Waiting(why) | Standing::Over(why), _)) => reasons.push(format!("pod {n}: {why}")),
+                Some((Standing::Over(why), _)) => reasons.push(format!("pod {n}: {why}")),
+                Some((Standing::Waiting(why), _)) => waiting.push(format!("pod {n}: {why}")),
+                None if refused.is_empty() => {
+                    waiting.push(format!("pod {n}: the Job controller has not created it"));
+                }
                 None => {
-                    let why = refused.last().map_or("the Job controller has not created it", String::as_str);
+                    let why = refused.last().map_or("", String::as_str);
                     reasons.push(format!("pod {n}: {}", crate::api::clean(why)));
                 }
             }
         }
+        reasons.extend(waiting);
         let more = reasons.len().saturating_sub(TOLD);
         let (missing, all) = (reasons.len(), usize::from(many));
         reasons.truncate(TOLD);
@@ -162,7 +222,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         // Where that fails, the end of their input ends the pods, and the cluster removes a Job that is over; or its deadline does.
-        let _ = self.server.delete(&self.name);
+        let _ = self.deleted();
     }
 }
 

@@ -151,10 +151,10 @@ fn opens(load: &Load, address: SocketAddr) -> bool {
     matches!(ask_upgrade(load, address, WITHIN), Some(101 | 500..))
 }
 
-/// How long answers take without a load, those left out that are failures, and those of a backend that only warms up. None where it cannot
+/// How long answers take without a load, a handshake of TLS included where there is one, those left out that are failures, and those of a backend that only warms up. None where it cannot
 /// be asked.
 pub fn took(load: &Load, address: SocketAddr) -> Option<Vec<Duration>> {
-    if !load.transport.is_tcp() || matches!(load.protocol, Protocol::WebSocket(_)) {
+    if matches!(load.transport, Transport::Unix { .. }) || matches!(load.protocol, Protocol::WebSocket(_)) {
         return None;
     }
     Some(warmed_up(&asked(load, address)?.took).1.to_vec())

@@ -10,6 +10,7 @@ use genkai_place::ports_in_use::ports_in_use;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::LabError;
+use crate::scenario;
 
 /// What this machine has for connections to `destinations`. One that is not known yet (the server is not up) is some port of
 /// 127.0.0.1.
@@ -46,7 +47,7 @@ pub(crate) fn advised(load: &Load, room: &Headroom, hint: Option<&str>) -> Resul
     let mut load = load.clone();
     let known = !load.addresses.is_empty();
     if !known {
-        load.addresses = vec![SocketAddr::from(([127, 0, 0, 1], 80))];
+        load = scenario::aimed(&load, SocketAddr::from(([127, 0, 0, 1], 80)), load.transport.clone());
     }
     load.scale.sources = automatic_sources(&load, room);
     preflight(&load, room).map_err(|mut e| {
@@ -56,6 +57,7 @@ pub(crate) fn advised(load: &Load, room: &Headroom, hint: Option<&str>) -> Resul
     ours(&load)?;
     if !known {
         load.addresses.clear();
+        load.scenario.iter_mut().flat_map(|scenario| &mut scenario.targets).for_each(|target| target.addresses.clear());
     }
     Ok(load)
 }

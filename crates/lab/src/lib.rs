@@ -29,6 +29,7 @@ pub mod reach;
 pub mod recorder;
 pub mod redact;
 mod rooms;
+pub mod scenario;
 pub mod size;
 pub mod study;
 pub mod system;

@@ -39,7 +39,7 @@ pub fn offered(load: &Load) -> Result<(), LabError> {
     own.into_iter().chain(targets(load)).try_for_each(|load| {
         genkai_engine::http2_offered(&load, OFFER).map_err(|no| {
             LabError::Environment(format!(
-                "{no}\n  hint: switch HTTP/2 on in the server (nginx: `listen ... http2`), or load it over HTTP/1.1, without http2"
+                "{no}\n  hint: switch HTTP/2 on in the server, or load it over HTTP/1.1, without http2"
             ))
         })
     })

@@ -17,7 +17,7 @@ use genkai_place::caps::{Machine, online};
 use genkai_place::endpoint::{self, Endpoint};
 use genkai_place::usage::Tree;
 use genkai_place::{machine, port};
-use genkai_targets::behind::{Behind, with_twin};
+use genkai_targets::behind::{Asked, Behind, with_twin};
 use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared};
 use genkai_targets::{catalog, command, cores, embedded};
 
@@ -88,10 +88,11 @@ pub(crate) fn prepare(
         dir,
         path: &load.request.path,
         host: &load.request.host,
-        websocket: !load.protocol.is_http1(),
+        websocket: !load.protocol.is_http1() || load.scenario.as_ref().is_some_and(|scenario| scenario.talks()),
         upgrade: system.front.upgrade,
         tls,
         allow_remote: &system.allow_remote,
+        listen: system.front.address(),
     };
     Ok(catalog::prepare(&system.product, what)?)
 }
@@ -132,12 +133,13 @@ fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
     cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
-/// The load with the target by which what stands behind the product is asked. A scenario names its own: none where that is another.
+/// The load with the target by which what stands behind the product is asked. None of a scenario: what becomes of each of its targets is not
+/// known.
 fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
-    let path = product.forwarded(&load.request.path)?;
-    if load.scenario.is_some() && path != load.request.path {
+    if load.scenario.is_some() {
         return None;
     }
+    let path = product.forwarded(&load.request.path)?;
     Some(Load { request: Request { path, ..load.request.clone() }, ..load.clone() })
 }
 
@@ -151,6 +153,9 @@ fn through(
     workers: bool,
 ) -> Result<(Option<Cost>, BTreeSet<Endpoint>), LabError> {
     let running = product.start(cpus)?;
+    let load = &Load { transport: product.transport(), ..load.clone() };
+    // With a handshake the time of an answer is not that of the workers.
+    let workers = workers && load.transport.is_tcp();
     let firsts = behind.firsts().into_iter().chain(running.beside()).collect();
     // What it takes to get warm (pages are compiled, connections are made) is no cost of a request.
     let (warm, beyond) = watched(firsts, || first::took(load, running.address()));
@@ -227,7 +232,11 @@ impl System {
         environment.versions.extend(backend.versions());
         let machine = Machine::of(&environment);
         let (mut baseline, stacked) = match backend {
-            Backend::Kept(..) => with_twin(baseline, &machine, environment.memory, &folder.private("stack")?),
+            Backend::Kept(..) => {
+                let Request { path, host, .. } = &plan.load.request;
+                let asked = Asked { path, host, websocket: !plan.load.protocol.is_http1() };
+                with_twin(baseline, asked, &machine, environment.memory, &folder.private("stack")?)
+            }
             _ => (baseline, None),
         };
         backend.meet(&baseline.behind(), &machine, environment.memory);
@@ -235,7 +244,8 @@ impl System {
         if let Some(behind) = behind.filter(|behind| baseline.has_workers() || !behind.firsts().is_empty()) {
             let workers = baseline.has_workers() || behind.has_workers();
             let (cost, beyond) = through(&*baseline, &plan.load, cpus.as_deref(), behind, workers)?;
-            if let Some(cost) = cost {
+            // One request of a scenario says nothing of the others.
+            if let Some(cost) = cost.filter(|_| plan.load.scenario.is_none()) {
                 baseline.costs(cost);
                 behind.costs(cost);
             }

@@ -2,7 +2,7 @@
 
 mod bisect;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -28,6 +28,7 @@ use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
+use crate::scenario;
 use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
 
@@ -78,7 +79,7 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     preview(&job.plan, &job.pin)?;
     let places = Workplaces::open(&job.place.program, &job.plan.load.scale, &[], MANY_LOADS, job.interrupt)?;
     // The servers are not up yet; they will listen there.
-    places.check(&Load { addresses: vec![(Ipv4Addr::LOCALHOST, 80).into()], ..job.plan.load.clone() })?;
+    places.check(&scenario::aimed(&job.plan.load, (job.plan.system.front.address(), 80).into(), Transport::Tcp))?;
     let mut written = Vec::new();
     let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin);
     let outcome = job.recorded(watcher, start, |system, folder, recorder| {
@@ -104,6 +105,9 @@ impl Run<'_, '_, '_> {
         self.head()?;
         let baseline = Limits { limits: self.system.limits(self.system.baseline()) };
         self.recorder.now(None, What::Limits(baseline))?;
+        if let Some(text) = scenario::told(&self.job.plan.load) {
+            self.recorder.note(None, scenario::NOTE, text)?;
+        }
         while !self.job.interrupt.is_stopped() {
             let Next::Trial(what) = tuning::next(self.recorder.record()) else { break };
             if self.trial(&what)? == EndReason::Interrupted {
@@ -168,8 +172,7 @@ impl Run<'_, '_, '_> {
         if !self.recorder.record().trials.is_empty() {
             return Ok(());
         }
-        let mut load = Load { transport: product.transport(), ..trial::shape(&self.job.plan.load, what) };
-        load.addresses = vec![server.address()];
+        let load = scenario::aimed(&trial::shape(&self.job.plan.load, what), server.address(), product.transport());
         let (name, answers) = (product.product(), product.answers(&load.request));
         let first = first::answer(name, &answers, &load, server, &mut self.system.backend);
         self.recorder.before(first.seen)?;
@@ -213,14 +216,14 @@ impl Run<'_, '_, '_> {
         transport: Transport,
     ) -> Result<EndReason, LabError> {
         let direct = self.system.directly().filter(|_| what.purpose == Purpose::Direct);
-        let load = Load { transport, ..trial::shape(direct.unwrap_or(&self.job.plan.load), what) };
+        let load = trial::shape(direct.unwrap_or(&self.job.plan.load), what);
+        let load = scenario::aimed(&load, server.address(), transport);
         self.sent(what, server, load)
     }
 
     /// This load, sent to a server.
-    fn sent(&mut self, what: &TrialPlan, server: &mut dyn Running, mut load: Load) -> Result<EndReason, LabError> {
+    fn sent(&mut self, what: &TrialPlan, server: &mut dyn Running, load: Load) -> Result<EndReason, LabError> {
         let address = server.address();
-        load.addresses = vec![address];
         if self.recorder.record().trials.is_empty() {
             for text in self.system.told() {
                 self.recorder.note(None, BEHIND, format!("behind {}: {text}", self.job.plan.system.product))?;

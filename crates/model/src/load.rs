@@ -172,6 +172,33 @@ pub enum Way {
         /// What people call it.
         name: String,
     },
+    /// In a container that podman runs, or what understands its words.
+    Container {
+        /// What it is started from.
+        place: ContainerPlace,
+        /// Number of the container among those that are alike, from 0.
+        index: u16,
+        /// What people call it.
+        name: String,
+    },
+}
+
+/// Containers that are alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContainerPlace {
+    /// The program and its first arguments, e.g. `podman`, `--runtime`, `runc`.
+    pub command: Vec<String>,
+    /// The image, which holds genkai as `/genkai`.
+    pub image: String,
+    /// The network; none: the program's usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+    /// Processors of each at most, as podman writes it: `0.5`; none: no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
+    /// Memory of each at most, as podman writes it: `512m`; none: no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
 }
 
 /// A Kubernetes cluster, and what is asked of it: pods of one Job.
@@ -202,15 +229,15 @@ impl Way {
         match self {
             Way::Here => Self::HERE,
             Way::Ssh { host, .. } => host,
-            Way::Pod { name, .. } => name,
+            Way::Pod { name, .. } | Way::Container { name, .. } => name,
         }
     }
 }
 
 impl Way {
-    /// Whether it leads into a pod.
-    pub fn is_pod(&self) -> bool {
-        matches!(self, Way::Pod { .. })
+    /// Whether it leads into one of several that are alike, which have numbers instead of names.
+    pub fn is_numbered(&self) -> bool {
+        matches!(self, Way::Pod { .. } | Way::Container { .. })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The servers of a run: the product under test with its settings, and what stands behind it.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -64,9 +65,18 @@ pub struct Front {
     /// What passes WebSocket connections on.
     #[serde(default)]
     pub upgrade: Upgrade,
+    /// The IPv4 address of this machine at which servers listen that the run starts, private copies of the user's too; none: 127.0.0.1,
+    /// which other machines do not reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<Ipv4Addr>,
 }
 
 impl Front {
+    /// The address at which servers listen that the run starts.
+    pub fn address(&self) -> Ipv4Addr {
+        self.listen.unwrap_or(Ipv4Addr::LOCALHOST)
+    }
+
     /// Whether it is the usual: what records without a word about it mean.
     pub fn is_plain(&self) -> bool {
         *self == Front::default()

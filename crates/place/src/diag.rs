@@ -1,10 +1,13 @@
 //! Sockets as the kernel tells of them: sock_diag(7), the source of `ss`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io;
 use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// linux/inet_diag.h: attribute with the socket's memory figures.
 const INET_DIAG_SKMEMINFO: u16 = 7;
@@ -15,6 +18,11 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// linux/unix_diag.h: show the inode of the other end, and the attribute that it is in.
 const UDIAG_SHOW_PEER: u32 = 4;
 const UNIX_DIAG_PEER: u16 = 2;
+/// The same: show the name, and how long queues are, and the attributes that these are in.
+const UDIAG_SHOW_NAME: u32 = 1;
+const UDIAG_SHOW_RQLEN: u32 = 16;
+const UNIX_DIAG_NAME: u16 = 0;
+const UNIX_DIAG_RQLEN: u16 = 4;
 /// linux/tcp_states.h.
 pub(crate) const TCP_ESTABLISHED: u32 = 1;
 /// linux/tcp_states.h.
@@ -67,6 +75,31 @@ pub(crate) fn pairs() -> io::Result<BTreeMap<u64, u64>> {
         all.extend(number(payload.get(4..8)).zip(number(peer)));
     })?;
     Ok(all)
+}
+
+/// Unix sockets that listen: their path, how many connections wait to be accepted, and how many may.
+///
+/// # Errors
+/// As [`dump`].
+pub(crate) fn unix_listeners() -> io::Result<Vec<(PathBuf, u32, u32)>> {
+    let mut question = vec![libc::AF_UNIX as u8, 0, 0, 0];
+    question.extend((1_u32 << TCP_LISTEN).to_ne_bytes());
+    question.extend(0_u32.to_ne_bytes());
+    question.extend((UDIAG_SHOW_NAME | UDIAG_SHOW_RQLEN).to_ne_bytes());
+    question.extend([0xff; 8]);
+    let mut all = Vec::new();
+    answers(&question, |payload| all.extend(payload.get(16..).and_then(unix_listener)))?;
+    Ok(all)
+}
+
+/// The attributes of a unix_diag_msg. Of a listener `udiag_rqueue` is the connections that wait, `udiag_wqueue` how many may (sk_diag_show_rqlen,
+/// net/unix/diag.c). A name that begins with a zero is no path.
+fn unix_listener(attributes: &[u8]) -> Option<(PathBuf, u32, u32)> {
+    let name = attribute(attributes, UNIX_DIAG_NAME)?;
+    let path = name.split(|byte| *byte == 0).next().filter(|path| !path.is_empty())?;
+    let lengths = attribute(attributes, UNIX_DIAG_RQLEN)?;
+    let word = |at: usize| Some(u32::from_ne_bytes(lengths.get(at..at + 4)?.try_into().ok()?));
+    Some((PathBuf::from(OsStr::from_bytes(path)), word(0)?, word(4)?))
 }
 
 /// Has `each` see every answer to a question.

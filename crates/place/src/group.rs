@@ -84,6 +84,53 @@ impl Group {
 }
 
 impl Group {
+    /// The most processes and threads that it may have (`pids.max`, the same in both versions).
+    fn tasks_limit(&self) -> Option<u64> {
+        self.read("pids.max")?.trim().parse().ok()
+    }
+
+    /// How often one more was refused it (`max` of pids.events).
+    fn tasks_refused(&self) -> Option<u64> {
+        self.read("pids.events")?.lines().find_map(|line| line.strip_prefix("max ")?.trim().parse().ok())
+    }
+}
+
+/// What the control groups of a process allow and have counted, those left out that this one is in too.
+#[derive(Debug)]
+pub struct Own {
+    memory: Vec<Group>,
+    tasks: Vec<Group>,
+}
+
+impl Own {
+    /// Of process `pid`.
+    pub fn of_process(pid: u32) -> Own {
+        let memory = own(pid).filter(|group| group.memory_limit().is_some_and(|bytes| bytes < UNLIMITED)).collect();
+        Own { memory, tasks: own(pid).filter(|group| group.tasks_limit().is_some()).collect() }
+    }
+
+    /// Memory of the group that leaves it least: what can still be had, and the limit, bytes; none where none has one.
+    pub fn memory(&self) -> Option<(u64, u64)> {
+        self.memory.iter().filter_map(|group| Some((group.memory_left()?, group.memory_limit()?))).min()
+    }
+
+    /// Processes of a group that the kernel ended because its memory was used up, cumulative; none without a limit.
+    pub fn kills(&self) -> Option<u64> {
+        self.memory.iter().filter_map(Group::kills).max()
+    }
+
+    /// The most processes and threads that they may have; none without a limit.
+    pub fn tasks(&self) -> Option<u64> {
+        self.tasks.iter().filter_map(Group::tasks_limit).min()
+    }
+
+    /// How often a process or thread was refused because there were so many, cumulative; none without a limit.
+    pub fn tasks_refused(&self) -> Option<u64> {
+        self.tasks.iter().filter_map(Group::tasks_refused).max()
+    }
+}
+
+impl Group {
     /// Bytes that can still be had: the limit, less what is in use. What was read from files and has not been used lately is given up
     /// first, and counts as left (`inactive_file` of memory.stat; `total_inactive_file` of version 1).
     pub(crate) fn memory_left(&self) -> Option<u64> {
@@ -231,6 +278,39 @@ mod tests {
     fn what_limits_this_process_too_is_no_limit_of_another_alone() {
         assert_eq!(quota_of(std::process::id()), None);
         assert_eq!(Throttle::of_process(std::process::id()).fraction(), None);
+        let own = Own::of_process(std::process::id());
+        assert_eq!((own.memory(), own.kills(), own.tasks(), own.tasks_refused()), (None, None, None, None));
+    }
+
+    #[test]
+    fn what_a_group_allows_and_counts_is_read_in_both_versions() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = |name: &str, files: &[(&str, &str)]| {
+            let folder = dir.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            files.iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
+            Group { folder }
+        };
+        let first = [
+            ("memory.limit_in_bytes", "1000\n"),
+            ("memory.usage_in_bytes", "700\n"),
+            ("memory.stat", "cache 0\ntotal_inactive_file 100\n"),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
+        ];
+        let second = [
+            ("memory.max", "500\n"),
+            ("memory.current", "100\n"),
+            ("memory.stat", "inactive_file 0\n"),
+            ("memory.events", "oom 4\noom_kill 3\n"),
+        ];
+        let pids = |name: &str, max: &str| group(name, &[("pids.max", max), ("pids.events", "max 7\n")]);
+        let own = Own {
+            memory: vec![group("v1", &first), group("v2", &second)],
+            tasks: vec![pids("a", "40\n"), pids("b", "30\n")],
+        };
+        assert_eq!((own.memory(), own.kills()), (Some((400, 500)), Some(3)));
+        assert_eq!((own.tasks(), own.tasks_refused()), (Some(30), Some(7)));
+        assert_eq!(pids("c", "max\n").tasks_limit(), None);
     }
 
     #[test]

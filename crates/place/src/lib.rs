@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod authority;
+pub mod began;
 pub mod caps;
 mod diag;
 pub mod disk;

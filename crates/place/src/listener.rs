@@ -3,6 +3,7 @@
 //! machine's, these figures belong to one listener.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use crate::diag::{self, Question, TCP_LISTEN, attribute, ends};
 
@@ -29,6 +30,18 @@ pub fn queue(address: SocketAddr) -> Option<Queue> {
     }
     // Nobody of its own family: a socket of IPv6 takes connections of IPv4, too, at every address or at the IPv6 form of this one (ipv6(7)).
     of(libc::AF_INET).or_else(|| of(libc::AF_INET6))
+}
+
+/// Looks at the listeners on the Unix socket `path`: it refuses connections (EAGAIN) where its queue is full, and does not count them (unix(7)). `None`
+/// when nobody listens there or the kernel does not tell.
+pub fn at_path(path: &Path) -> Option<Queue> {
+    let all = diag::unix_listeners().ok()?;
+    let here = all.into_iter().filter(|(its, ..)| its == path);
+    here.map(|(_, waiting, backlog)| Queue { waiting, backlog, dropped: 0 }).reduce(|one, two| Queue {
+        waiting: one.waiting.max(two.waiting),
+        backlog: one.backlog.min(two.backlog),
+        dropped: 0,
+    })
 }
 
 /// Those of one family.
@@ -68,6 +81,20 @@ mod tests {
     use std::net::TcpStream;
     use std::os::fd::{AsRawFd, OwnedFd};
     use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_unix_socket_tells_who_waits_and_how_many_may() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sock");
+        assert_eq!(at_path(&path), None);
+        let fd = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
+        socket::bind(fd.as_raw_fd(), &socket::UnixAddr::new(&path).unwrap()).unwrap();
+        socket::listen(&fd, Backlog::new(3).unwrap()).unwrap();
+        assert_eq!(at_path(&path), Some(Queue { waiting: 0, backlog: 3, dropped: 0 }));
+        let waiting: Vec<_> = (0..2).map(|_| std::os::unix::net::UnixStream::connect(&path).unwrap()).collect();
+        assert_eq!(at_path(&path), Some(Queue { waiting: 2, backlog: 3, dropped: 0 }));
+        drop(waiting);
+    }
 
     /// A listener with a short queue that nobody empties.
     fn deaf(backlog: i32) -> (OwnedFd, SocketAddr) {

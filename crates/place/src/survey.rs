@@ -102,13 +102,21 @@ fn version(program: &Path, flags: &[&str]) -> Option<String> {
     numbered(&String::from_utf8_lossy(&fs::read(log).ok()?))
 }
 
+/// A word without the name before its version: `name-1.2.3`.
+fn alone(word: &str) -> &str {
+    match word.split_once('-') {
+        Some((name, rest)) if !name.is_empty() && name.chars().all(char::is_alphabetic) => rest,
+        _ => word,
+    }
+}
+
 fn numbered(said: &str) -> Option<String> {
     let words = said.lines().take(5).flat_map(|line| line.split(|c: char| c.is_whitespace() || "/=,(".contains(c)));
     let is_version = |word: &&str| {
         let word = word.trim_start_matches('v');
         word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')
     };
-    let word = words.map(|word| word.trim_start_matches("varnish-")).find(is_version)?;
+    let word = words.map(alone).find(is_version)?;
     Some(word.chars().filter(|c| !c.is_control()).take(40).collect())
 }
 

@@ -24,6 +24,7 @@ fn prepare(
 ) -> Result<Apache, TargetError> {
     let settings: BTreeMap<String, String> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Apache::prepare(Prepare {
+        listen: std::net::Ipv4Addr::LOCALHOST,
         program: None,
         source,
         settings: &settings,

@@ -45,7 +45,7 @@ fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
             continue;
         }
         let mut cache = preset
-            .start(name, origin.address(), budget, None, &deep.join(name))
+            .start(name, origin.address(), std::net::Ipv4Addr::LOCALHOST, budget, None, &deep.join(name))
             .unwrap_or_else(|e| panic!("{name}: {e}"));
         let mut due = Vec::new();
         let began = std::time::Instant::now();

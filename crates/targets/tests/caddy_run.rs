@@ -26,6 +26,7 @@ fn prepare(
 ) -> Result<Caddy, TargetError> {
     let settings: BTreeMap<String, String> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Caddy::prepare(Prepare {
+        listen: std::net::Ipv4Addr::LOCALHOST,
         program: None,
         source,
         settings: &settings,
@@ -195,6 +196,7 @@ fn a_generated_proxy_listens_with_and_without_tls() {
     let tls = authority::make(dir.path()).unwrap();
     let authority = tls.authority.clone();
     let caddy = Caddy::prepare(Prepare {
+        listen: std::net::Ipv4Addr::LOCALHOST,
         program: None,
         source: ConfigSource::Generated,
         settings: &BTreeMap::new(),

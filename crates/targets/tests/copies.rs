@@ -47,6 +47,7 @@ fn prepared(
     backend: Option<SocketAddr>,
 ) -> Result<Box<dyn Prepared>, TargetError> {
     let what = Prepare {
+        listen: std::net::Ipv4Addr::LOCALHOST,
         program: None,
         source: ConfigSource::File(config.to_owned()),
         settings: &BTreeMap::new(),

@@ -37,8 +37,16 @@ impl Nginx {
         fs::create_dir(&run).unwrap();
         let mut ports = || -> io::Result<u16> { Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port()) };
         let root = nix::unistd::geteuid().is_root();
-        let options =
-            CopyOptions { dir: &run, ports: &mut ports, backend: None, moves: &[], allowed: &[], papers: None, root };
+        let options = CopyOptions {
+            listen: std::net::Ipv4Addr::LOCALHOST,
+            dir: &run,
+            ports: &mut ports,
+            backend: None,
+            moves: &[],
+            allowed: &[],
+            papers: None,
+            root,
+        };
         let private = private::build(&config, options, "", true).unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
         let child = Command::new("nginx")

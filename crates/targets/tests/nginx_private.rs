@@ -59,6 +59,7 @@ fn nginx_accepts_what_is_rendered() {
     let dir = tempfile::tempdir().unwrap();
     let configure = nginx_configure();
     let options = CopyOptions {
+        listen: std::net::Ipv4Addr::LOCALHOST,
         dir: dir.path(),
         ports: &mut free_port,
         backend: None,
@@ -176,6 +177,7 @@ fn listeners_show_a_certificate_of_the_runs_and_nobody_reads_the_users_keys() {
     let run = dir.path().join("run");
     std::fs::create_dir(&run).unwrap();
     let options = CopyOptions {
+        listen: std::net::Ipv4Addr::LOCALHOST,
         dir: &run,
         ports: &mut free_port,
         backend: None,

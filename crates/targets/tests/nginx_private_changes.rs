@@ -49,6 +49,7 @@ fn a_port_that_is_drawn_twice_is_given_once() {
     let run = dir.path().join("run");
     let configure = nginx_configure();
     let options = CopyOptions {
+        listen: std::net::Ipv4Addr::LOCALHOST,
         dir: &run,
         ports: &mut ports,
         backend: None,
@@ -78,6 +79,7 @@ fn what_is_given_once_for_an_address_is_kept_once() {
     let run = dir.path().join("run");
     let configure = nginx_configure();
     let options = CopyOptions {
+        listen: std::net::Ipv4Addr::LOCALHOST,
         dir: &run,
         ports: &mut free_port,
         backend: None,
@@ -191,7 +193,16 @@ fn folders_that_cannot_be_used_are_refused() {
     let place = Place::new(case("chain"));
     let configure = nginx_configure();
     let build = |dir: &Path, ports: &mut dyn FnMut() -> io::Result<u16>| {
-        let options = CopyOptions { dir, ports, backend: None, moves: &[], allowed: &[], papers: None, root: false };
+        let options = CopyOptions {
+            listen: std::net::Ipv4Addr::LOCALHOST,
+            dir,
+            ports,
+            backend: None,
+            moves: &[],
+            allowed: &[],
+            papers: None,
+            root: false,
+        };
         private::build(&place.config, options, &configure, true).unwrap_err().to_string()
     };
     assert!(build(Path::new("relative"), &mut free_port).contains("must be absolute"));

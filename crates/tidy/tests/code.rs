@@ -75,17 +75,53 @@ const PRODUCTS: [(&str, &str); 14] = [
     ("fpm", "phpfpm"),
 ];
 
-/// Files that may name any product.
-const MAY_NAME: [&str; 6] = [
+/// Files that may name any product: lists of them, and examples in help.
+const MAY_NAME: [&str; 13] = [
     // The list of products, the caches among them, and their modules.
     "crates/targets/src/catalog/mod.rs",
     "crates/targets/src/catalog/caches.rs",
     "crates/targets/src/lib.rs",
     "crates/targets/src/upstreams/mod.rs",
-    // Examples in help.
+    // The lists of application servers, of servers of rooms, and of routers before them.
+    "crates/targets/src/application/mod.rs",
+    "crates/targets/src/rooms/mod.rs",
+    "crates/targets/src/router.rs",
+    // Flags and the names of experiments, with examples in their help.
     "crates/genkai/src/cli.rs",
+    "crates/genkai/src/cli/compare.rs",
+    "crates/genkai/src/cli/experiment.rs",
     "crates/genkai/src/cli/experiment/examples.rs",
+    "crates/genkai/src/cli/serve.rs",
+    "crates/genkai/src/experiment.rs",
 ];
+
+/// What is about some products by its purpose: a path's beginning, the folders of those that it may name, and why.
+const ABOUT: [(&str, &[&str], &str); 21] = [
+    ("crates/targets/src/wordpress/", &["nginx", "phpfpm"], "the site is made of them"),
+    ("crates/targets/src/application/rooms.rs", &["redis"], "rooms of several nodes share a backplane"),
+    ("crates/origin/src/rooms/", &["redis"], "rooms of several nodes share a backplane"),
+    ("crates/genkai/src/serve.rs", &["redis"], "rooms of several nodes share a backplane"),
+    ("crates/model/src/cluster.rs", &["redis"], "rooms of several nodes share a backplane"),
+    ("crates/lab/src/rooms/", &["redis", "haproxy"], "the study of rooms: backplane and router"),
+    ("crates/lab/src/experiment/rooms.rs", &["redis"], "the study of rooms: backplane"),
+    ("crates/lab/src/experiment/idle_requests.rs", &["redis"], "the study of rooms: backplane"),
+    ("crates/genkai/src/rooms.rs", &["redis", "haproxy", "nginx"], "the study of rooms: backplane and routers"),
+    ("crates/genkai/src/servers.rs", &["tomcat"], "the example of a flag"),
+    ("crates/lab/src/cache/", &["apache"], "the study of caches: what they stand before"),
+    ("crates/lab/src/experiment/cache.rs", &["apache", "haproxy", "nginx", "squid", "varnish"], "the list it compares"),
+    ("crates/lab/src/experiment/mod.rs", &["apache", "nginx", "wordpress"], "what the experiments run"),
+    ("crates/genkai/src/suite/", &["apache"], "the experiment on it"),
+    ("crates/report/src/schema.rs", &["apache"], "the name of the experiment on it"),
+    ("crates/model/src/system.rs", &["wordpress"], "a kind of backend"),
+    ("crates/lab/src/backend.rs", &["wordpress"], "a kind of backend"),
+    ("crates/genkai/src/cli/flags.rs", &["phpfpm"], "the flags of that kind of backend"),
+    ("crates/genkai/src/tune.rs", &["wordpress", "phpfpm"], "the flags of that kind of backend"),
+    ("crates/report/src/study/plan.rs", &["wordpress", "phpfpm"], "the words for that kind of backend"),
+    ("crates/scenario/src/backend.rs", &["wordpress", "phpfpm"], "that kind of backend in a file"),
+];
+
+/// Words that only hold a product's name: of another's language, a library's, a standard's.
+const WORDS: [&str; 6] = ["lighttpd", "httpdate", "http_date", "org.apache.", "tomcat.apache.org", "redis-check"];
 
 /// Whether a file is of this product's folder.
 fn at_home(path: &str, folder: &str) -> bool {
@@ -93,13 +129,32 @@ fn at_home(path: &str, folder: &str) -> bool {
 }
 
 #[test]
+fn whatever_may_name_a_product_does() {
+    let all = all();
+    let names = |of: &[&str]| PRODUCTS.into_iter().filter(|(_, folder)| of.contains(folder)).collect::<Vec<_>>();
+    for (at, of, why) in ABOUT {
+        for folder in of {
+            let named = |source: &&Source| {
+                let text = source.kept.to_ascii_lowercase();
+                source.path.starts_with(at) && names(&[folder]).iter().any(|(name, _)| text.contains(name))
+            };
+            assert!(all.iter().any(|source| named(&source)), "{at} ({why}) names no {folder} any more: take it out");
+        }
+    }
+    for path in MAY_NAME {
+        assert!(all.iter().any(|source| source.path == path), "{path} is gone: take it out");
+    }
+}
+
+#[test]
 fn products_are_named_in_their_folders_only() {
     let mut found = BTreeSet::new();
     for source in all().into_iter().filter(|source| !MAY_NAME.contains(&source.path.as_str())) {
-        let text = source.kept.to_ascii_lowercase();
+        let text = WORDS.iter().fold(source.kept.to_ascii_lowercase(), |text, word| text.replace(word, ""));
+        let about = |folder: &str| ABOUT.iter().any(|(at, of, _)| source.path.starts_with(at) && of.contains(&folder));
         let named: BTreeSet<&str> = PRODUCTS
             .into_iter()
-            .filter(|(name, folder)| text.contains(name) && !at_home(&source.path, folder))
+            .filter(|(name, folder)| text.contains(name) && !at_home(&source.path, folder) && !about(folder))
             .map(|(_, folder)| folder)
             .collect();
         if !named.is_empty() {

@@ -141,20 +141,26 @@ pub(crate) struct LoadFlags {
     /// Spread the load over this many processes, each with its own threads and descriptors; all start at the same instant
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256), hide_short_help = true)]
     pub(crate) processes: u16,
-    /// Make the load on these machines: here:PROCESSES, ssh:HOST,HOST:PROCESSES, kubernetes:PODS (repeatable)
+    /// Make the load on these machines: here:PROCESSES, ssh:HOST,HOST:PROCESSES, kubernetes:PODS, podman:IMAGE (repeatable)
     ///
     /// Each machine gets its share; all begin at the same instant, by the clocks of all (the skew is told). `ssh HOST` must work without a
     /// question; genkai is sent along where the same one is not there, and nothing is left behind. Servers that genkai starts listen on
-    /// 127.0.0.1: only a place in the same network namespace (a container, another user) can load those; another machine is refused.
+    /// 127.0.0.1, unless --listen names an address that those machines reach.
     ///
     /// Pods are one Job, which is removed at the end; their image must hold the same genkai. Behind their number may stand
     /// namespace=NAME, image=IMAGE, context=NAME (of the kubeconfig), cpu=AMOUNT, memory=AMOUNT (of each), wait=TIME (until all run): for
     /// example kubernetes:8,namespace=load,image=registry.example/genkai:1. See `genkai kubernetes manifest`.
+    ///
+    /// podman:IMAGE starts a container of an image that holds the same genkai; behind it may stand containers=N, network=NAME (host, for
+    /// example), cpus=AMOUNT and memory=AMOUNT (of each).
     #[arg(long, value_name = "PLACE", conflicts_with = "processes", hide_short_help = true)]
     pub(crate) on: Vec<OnFlag>,
-    /// The program that --on uses, with options of its own: "ssh -F FILE"
+    /// The program that --on ssh: uses, with options of its own: "ssh -F FILE"
     #[arg(long, value_name = "COMMAND", default_value = "ssh", requires = "on", hide_short_help = true)]
     pub(crate) ssh: String,
+    /// The program that --on podman: uses, with options of its own: "podman --runtime runc"
+    #[arg(long, value_name = "COMMAND", default_value = "podman", requires = "on", hide_short_help = true)]
+    pub(crate) podman: String,
     /// Connect from these addresses of this machine, in turn: 127.0.0.2,127.0.0.3 or 127.0.0.0/26 (repeatable)
     ///
     /// Without this flag the system chooses; to 127.0.0.0/8, genkai uses as many addresses as the number of ports demands.
@@ -213,6 +219,24 @@ pub(crate) struct Http2Flags {
     /// A connection carries fewer if the server allows fewer.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub(crate) streams: Option<u32>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Scenario")]
+pub(crate) struct ScenarioFlags {
+    /// What each user does, over and over: a scenario file, genkai's own or an Artillery script
+    ///
+    /// All its requests go to the server under test, whatever address its target has; the Host field is the target's. Its
+    /// phases are not used: users are added as without a file, as many as --users says, or as its phases have at most.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["think", "rate", "ramp", "poisson", "connections", "path", "method", "header",
+        "body", "body_size", "new_connections", "kernel_timestamps"])]
+    pub(crate) scenario: Option<String>,
+    /// Scenario file: address to use instead of the file's, for its Host field and path (repeatable)
+    #[arg(long, value_name = "[NAME=]URL", requires = "scenario", hide_short_help = true)]
+    pub(crate) target: Vec<String>,
+    /// Artillery script: the environment under config.environments
+    #[arg(long, short = 'e', value_name = "NAME", requires = "scenario", hide_short_help = true)]
+    pub(crate) environment: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -296,4 +320,10 @@ pub(crate) struct BackendFlags {
     /// Allow load to, or through, this host, which is not this machine (repeatable)
     #[arg(long, value_name = "HOST", hide_short_help = true)]
     pub(crate) allow_remote: Vec<String>,
+    /// This machine's IPv4 address at which servers listen that genkai starts, so that other machines reach them [default: 127.0.0.1]
+    ///
+    /// For loads that are made elsewhere: --on ssh:, --on kubernetes:. Whoever reaches that address reaches the server for as long as it
+    /// runs, private copies of your own too. What stands behind it stays at 127.0.0.1.
+    #[arg(long, value_name = "ADDRESS", help_heading = "System", hide_short_help = true)]
+    pub(crate) listen: Option<std::net::Ipv4Addr>,
 }

@@ -10,7 +10,7 @@ use genkai_model::units::Span;
 use genkai_targets::catalog::PRODUCTS;
 use genkai_targets::product::{Entry, Proxy};
 
-use super::{BackendFlags, LoadFlags, OutputFlags, WebSocketFlags, help};
+use super::{BackendFlags, LoadFlags, OutputFlags, ScenarioFlags, WebSocketFlags, help};
 
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
@@ -159,6 +159,8 @@ pub(crate) struct CommandFlags {
     #[command(flatten)]
     pub(crate) load: LoadFlags,
     #[command(flatten)]
+    pub(crate) scenario: ScenarioFlags,
+    #[command(flatten)]
     pub(crate) search: SearchFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
@@ -221,8 +223,10 @@ pub(crate) struct TuneFlags {
     pub(crate) bisect: Option<Span>,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioFlags,
     /// Use WebSocket: each user sends a message, waits for its echo, thinks; with --connections they are held idle
-    #[arg(long, help_heading = "WebSocket")]
+    #[arg(long, conflicts_with = "scenario", help_heading = "WebSocket")]
     pub(crate) websocket: bool,
     /// Each user sends a message at this interval, and all other users receive it
     #[arg(long, value_name = "TIME", requires = "websocket", conflicts_with_all = ["think", "connections", "message_rate"],

@@ -57,7 +57,7 @@ fn named(text: &str) -> Result<Named, Failure> {
         return Ok(Named::File(path.to_owned()));
     }
     Err(Failure::usage(format!(
-        "`{text}`: no such file, and not one of {}, http://127.0.0.1:PORT\n  hint: name a configuration (a file, or Traffic Server's or HAProxy's folder), a product, or an address",
+        "`{text}`: no such file, and not one of {}, http://127.0.0.1:PORT\n  hint: name a configuration (a file, or its folder where a product has one), a product, or an address",
         names.join(", ")
     )))
 }
@@ -147,7 +147,7 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
         config,
         settings: tune::settings("--set", tune::SETTING, &flags.set)?,
         backend: backend.clone(),
-        front: Front { tls: flags.tls, ..Front::default() },
+        front: Front { tls: flags.tls, listen: tune::listen(flags.origin.listen)?, ..Front::default() },
         allow_remote: flags.origin.allow_remote.clone(),
     };
     Ok(Runs::Server { system: Box::new(system), changes: Vec::new() })

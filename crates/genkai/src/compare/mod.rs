@@ -13,7 +13,7 @@ use genkai_model::units::Span;
 
 use crate::cli::Compare;
 use crate::study::{self, How};
-use crate::{Failure, flags, websocket};
+use crate::{Failure, flags, scenario, websocket};
 
 /// Users a second when they all come at once.
 const AT_ONCE: f64 = 1e6;
@@ -38,7 +38,11 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
     if !(0.1..=100.0).contains(&blocks.margin) {
         return Err(Failure::usage(format!("--margin {}: must be from 0.1 to 100 percent", blocks.margin)));
     }
-    let mut load = if flags.websocket {
+    let told = scenario::read(&flags.scenario, flags.output.quiet)?;
+    let mut load = if let Some(told) = &told {
+        flags.messages.must_be_unused(scenario::DEFINES)?;
+        told.load(&flags.load, AT_ONCE, cores)?
+    } else if flags.websocket {
         websocket::load(&flags.load, &flags.messages, AT_ONCE)?
     } else {
         flags.messages.must_be_unused("needs --websocket")?;
@@ -63,7 +67,13 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
         Runs::Url(_) => None,
     });
     let system = first.unwrap_or_else(|| System::generated(System::STANDING));
-    let plan = Plan::of(who.title, system, load, blocks.objective.clone(), experiment::procedure(Size::Quick));
+    let plan = Plan::of(
+        scenario::title(who.title, &told),
+        system,
+        load,
+        blocks.objective.clone(),
+        experiment::procedure(Size::Quick),
+    );
     Ok(Plan { study: Study::Compare(comparison), ..plan })
 }
 

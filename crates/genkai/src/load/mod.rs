@@ -3,7 +3,7 @@
 
 mod locust;
 mod plan;
-mod script;
+pub(crate) mod script;
 mod tables;
 
 use genkai_lab::job::Outcome;

@@ -35,7 +35,8 @@ pub(crate) fn plan(flags: &Load) -> Result<Plan, Failure> {
 
 /// What a scenario file says.
 fn scripted(flags: &Load) -> Result<Plan, Failure> {
-    let script = script::read(flags)?;
+    let asked = script::Asked { targets: &flags.target, environment: flags.environment.as_deref(), quiet: flags.quiet };
+    let script = script::read(&flags.url, &asked)?;
     let (title, own) = (script.title.clone(), script.objective.clone());
     flags.http2.must_be_in_file()?;
     let mut load = script::load(script, flags, flags.load.load(AT_ONCE, 1)?)?;

@@ -25,28 +25,35 @@ pub(crate) fn is_file(text: &str) -> bool {
         && (named || Path::new(text).is_file())
 }
 
-/// Reads the scenario that the flags name.
+/// What flags beside a scenario file say of it.
+pub(crate) struct Asked<'a> {
+    /// Addresses instead of the file's, `NAME=URL` or `URL`.
+    pub(crate) targets: &'a [String],
+    /// Artillery: the environment that is chosen.
+    pub(crate) environment: Option<&'a str>,
+    /// Nothing is said of what is done otherwise than the file says.
+    pub(crate) quiet: bool,
+}
+
+/// Reads the scenario in a file.
 ///
 /// # Errors
 /// The first mistake in it, with its place.
-pub(crate) fn read(flags: &cli::Load) -> Result<Script, Failure> {
-    let path = Path::new(&flags.url);
+pub(crate) fn read(file: &str, asked: &Asked<'_>) -> Result<Script, Failure> {
+    let path = Path::new(file);
     let text = whole(path, genkai_scenario::LARGEST as u64).map_err(|e| {
-        Failure::usage(format!(
-            "{}: {e}\n  hint: give a scenario file, or an address like http://127.0.0.1:8080/",
-            flags.url
-        ))
+        Failure::usage(format!("{file}: {e}\n  hint: give a scenario file, or an address like http://127.0.0.1:8080/"))
     })?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    let targets: Vec<(Option<String>, String)> = flags.target.iter().map(|text| named(text)).collect();
+    let targets: Vec<(Option<String>, String)> = asked.targets.iter().map(|text| named(text)).collect();
     let world = World {
         read: &|name| whole(&folder.join(name), LARGEST),
         environment: &|name| std::env::var(name).ok(),
-        chosen: flags.environment.as_deref(),
+        chosen: asked.environment,
         targets: &targets,
     };
-    let script = genkai_scenario::read(&flags.url, &text, &world).map_err(|fault| Failure::usage(fault.to_string()))?;
-    if !flags.quiet {
+    let script = genkai_scenario::read(file, &text, &world).map_err(|fault| Failure::usage(fault.to_string()))?;
+    if !asked.quiet {
         script.notes.iter().for_each(|note| view::say(&format!("note: {note}")));
     }
     Ok(script)

@@ -1,5 +1,6 @@
 //! One contender: started, asked, counted.
 
+use std::net::Ipv4Addr;
 use std::net::SocketAddr;
 
 use genkai_model::cache::{Aim, CacheEntry, CachePass, Warmth};
@@ -61,7 +62,9 @@ impl Run<'_, '_, '_> {
         let dir = self.dir.join(format!("{}-{}", place + 1, self.trials + 1));
         let cpus = self.cpus.as_ref().map(|pinning| &*pinning.servers);
         let cache = match caches::find(&one.server)? {
-            Some(preset) => Some(preset.start(&one.name, self.origin.address(), budget, cpus, &dir)?),
+            Some(preset) => {
+                Some(preset.start(&one.name, self.origin.address(), Ipv4Addr::LOCALHOST, budget, cpus, &dir)?)
+            }
             None => None,
         };
         let entry = cache.as_ref().map_or_else(|| alone(&one.name, &self.origin), |cache| cache.entry().clone());

@@ -30,6 +30,7 @@ use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
+use crate::scenario;
 use crate::size::Size;
 use crate::system::{self, Pin};
 use crate::trial::{self, Trial};
@@ -237,9 +238,7 @@ impl Run<'_, '_, '_> {
             ramp: self.comparison.ramp,
             hold: self.comparison.hold,
         };
-        let mut load = trial::shape(&plan.load, &what);
-        load.transport = self.ready[who].transport();
-        load.addresses = vec![address];
+        let load = scenario::aimed(&trial::shape(&plan.load, &what), address, self.ready[who].transport());
         if first {
             let ready = &self.ready[who];
             let answers = ready.answers(&load.request);

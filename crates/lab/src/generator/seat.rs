@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use genkai_engine::{Start, StopFlag};
 use genkai_kubernetes::{Attached, Run, Stopped};
@@ -113,8 +113,8 @@ pub(super) struct Pods {
     /// By cluster and number.
     seats: BTreeMap<(PodPlace, u16), Arc<Seat>>,
     threads: Vec<JoinHandle<()>>,
-    /// Its end is the end of what pods hear of us.
-    beats: Option<Sender<()>>,
+    /// To whoever lets pods know that we are there: a pod that is to hear of it, too. Its end is the end of what pods hear of us.
+    beats: Option<Sender<Arc<Seat>>>,
     runs: Vec<Arc<Run>>,
 }
 
@@ -146,6 +146,9 @@ impl Pods {
             let run = Arc::new(run);
             pods.runs.push(run.clone());
             for n in 0..many {
+                if stop.is_stopped() {
+                    return Err(LabError::Interrupted);
+                }
                 let absent = |e: &dyn std::fmt::Display| LabError::Environment(format!("no load was sent: {e}"));
                 let attached = run.attach(n).map_err(|e| absent(&e))?;
                 let (to, from) =
@@ -156,34 +159,50 @@ impl Pods {
                 let listen = move || own.listen(from, || run.why(n));
                 let thread = thread::Builder::new().name(format!("pod-{n}")).spawn(listen);
                 pods.threads.push(thread.map_err(|e| absent(&e))?);
-                pods.seats.insert((cluster.clone(), n), seat);
+                pods.seats.insert((cluster.clone(), n), seat.clone());
+                pods.beat(seat)?;
             }
         }
-        pods.beat()?;
         Ok(pods)
     }
 
-    /// Lets all pods know, from now on, that we are there.
-    fn beat(&mut self) -> Result<(), LabError> {
-        if self.seats.is_empty() {
-            return Ok(());
-        }
-        let (end, ended) = mpsc::channel();
-        let all: Vec<Arc<Seat>> = self.seats.values().cloned().collect();
-        let beat = move || {
-            while matches!(ended.recv_timeout(BEATS), Err(RecvTimeoutError::Timeout)) {
-                all.iter().for_each(|seat| seat.tell(BEAT));
+    /// Lets a pod know, from now on, that we are there: while the others are attached to, too.
+    fn beat(&mut self, seat: Arc<Seat>) -> Result<(), LabError> {
+        let beats = match self.beats.take() {
+            Some(beats) => beats,
+            None => {
+                let (beats, new) = mpsc::channel();
+                let failed = |e| LabError::Environment(format!("no load was sent: cannot start a thread: {e}"));
+                let thread = thread::Builder::new().name("pods".into()).spawn(move || beat(&new));
+                self.threads.push(thread.map_err(failed)?);
+                beats
             }
         };
-        let failed = |e| LabError::Environment(format!("no load was sent: cannot start a thread: {e}"));
-        self.threads.push(thread::Builder::new().name("pods".into()).spawn(beat).map_err(failed)?);
-        self.beats = Some(end);
+        // It hears us for as long as we have this.
+        let _ = beats.send(seat);
+        self.beats = Some(beats);
         Ok(())
     }
 
     /// The pod of a way that leads to one.
     pub(super) fn seat(&self, cluster: &PodPlace, n: u16) -> Option<&Arc<Seat>> {
         self.seats.get(&(cluster.clone(), n))
+    }
+}
+
+/// Beats to all pods that came, until no more can come.
+fn beat(new: &Receiver<Arc<Seat>>) {
+    let mut all: Vec<Arc<Seat>> = Vec::new();
+    let mut next = Instant::now() + BEATS;
+    loop {
+        match new.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(seat) => all.push(seat),
+            Err(RecvTimeoutError::Timeout) => {
+                all.iter().for_each(|seat| seat.tell(BEAT));
+                next = Instant::now() + BEATS;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
     }
 }
 

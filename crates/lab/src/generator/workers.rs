@@ -417,6 +417,9 @@ impl<'a> Workers<'a> {
 
     /// The error for one that is gone before the load.
     fn absent(&mut self, n: usize, why: Option<String>) -> LabError {
+        if let Some(why) = self.all[n].refused() {
+            return LabError::Environment(format!("no load was sent: {why}"));
+        }
         LabError::Environment(format!(
             "no load was sent: {}\n  hint: look whether the machine has memory and processes to spare",
             self.lost(n, why)
@@ -446,6 +449,21 @@ impl Worker {
     /// What the record says of it.
     fn used(&self) -> WorkerUse {
         WorkerUse { place: self.way.name().to_owned(), clock: self.clock, ended: self.ended.clone() }
+    }
+
+    /// Why there is no container, in the words of the program that was to start it, where it is that which failed: then its status is 125
+    /// (podman-run(1), docker run reference: "Exit Status").
+    fn refused(&mut self) -> Option<String> {
+        let Way::Container { name, .. } = &self.way else { return None };
+        let deadline = Instant::now() + END_WITHIN;
+        while self.process.try_exited().is_none() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let failed = self.process.try_exited().is_some_and(|status| status.ends_with(" 125"));
+        let words = self.process.last_words();
+        let last = words.lines().rev().find(|line| !line.trim().is_empty())?.trim().trim_start_matches("Error: ");
+        let hint = "it must be able to run the image: `podman run --rm IMAGE --version` shows more";
+        failed.then(|| format!("{name}: it could not be started: {last}\n  hint: {hint}"))
     }
 
     /// A message of its own, with the place where that is not here.

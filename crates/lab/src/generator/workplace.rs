@@ -1,4 +1,4 @@
-//! Where worker processes are started: here, through ssh, or in pods. From then on nobody asks which it is.
+//! Where worker processes are started: here, through ssh, in containers, or in pods. From then on nobody asks which it is.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader};
@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use genkai_engine::{Start, StopFlag, TooLarge};
-use genkai_model::load::{Load, Scale, Way};
+use genkai_model::load::{ContainerPlace, Load, Scale, Way};
 use genkai_place::machine;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
@@ -137,6 +137,7 @@ impl Workplaces {
             return Ok((Process::Pod(seat.clone()), Orders::Pod(seat.clone())));
         }
         let (command, nofile) = match ssh(way) {
+            None if let Way::Container { place, .. } = way => (contained(place), None),
             None => {
                 let mut command = Command::new(&self.program);
                 command.arg("worker");
@@ -161,9 +162,21 @@ impl Workplaces {
 /// The ssh of a way that leads through it.
 fn ssh(way: &Way) -> Option<Ssh> {
     match way {
-        Way::Here | Way::Pod { .. } => None,
+        Way::Here | Way::Pod { .. } | Way::Container { .. } => None,
         Way::Ssh { command, host } => Some(Ssh { command: command.clone(), host: host.clone() }),
     }
+}
+
+/// The command that starts a worker in a container, which is gone at its end: without root's rights, and without a place to write to.
+fn contained(place: &ContainerPlace) -> Command {
+    let mut command = Command::new(place.command.first().map_or("podman", String::as_str));
+    command.args(place.command.iter().skip(1));
+    command.args(["run", "--rm", "--interactive", "--read-only", "--cap-drop=all", "--security-opt=no-new-privileges"]);
+    command.args(place.network.iter().map(|one| format!("--network={one}")));
+    command.args(place.cpus.iter().map(|one| format!("--cpus={one}")));
+    command.args(place.memory.iter().map(|one| format!("--memory={one}")));
+    command.arg("--entrypoint=/genkai").arg(&place.image).arg("worker");
+    command
 }
 
 /// Reads past what a login script printed before a worker's first line.

@@ -71,7 +71,10 @@ impl Run<'_, '_, '_> {
     /// Why this load or this configuration allows no such search.
     fn in_the_way(&self) -> Option<String> {
         let load = &self.job.plan.load;
-        if !["GET", "HEAD"].contains(&load.request.method.as_str()) || load.scenario.is_some() {
+        if load.scenario.is_some() {
+            return Some("that is done under loads of one request only, and this is a scenario".to_owned());
+        }
+        if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
             return Some("only GET and HEAD can be asked one by one, to see that the answer stays the same".to_owned());
         }
         if matches!(load.protocol, Protocol::WebSocket(_)) || !load.stages.is_empty() {

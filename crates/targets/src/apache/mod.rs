@@ -14,6 +14,7 @@ mod product;
 mod removable;
 pub mod route;
 pub mod settings;
+mod standing;
 mod within;
 
 pub use product::Apache;

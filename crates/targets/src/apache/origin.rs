@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -106,8 +106,17 @@ impl Origin {
     pub fn start(files: Files, cpus: Option<&[usize]>) -> Result<Origin, TargetError> {
         let (name, store, dir) = ("origin", "", files.scratch.path());
         let program = lifecycle::find(None, dir)?;
-        let start =
-            Start { name, store, program: &program, backend: None, allowed: &[], budget: Budget::USUAL, cpus, dir };
+        let start = Start {
+            name,
+            store,
+            program: &program,
+            backend: None,
+            allowed: &[],
+            budget: Budget::USUAL,
+            cpus,
+            dir,
+            listen: Ipv4Addr::LOCALHOST,
+        };
         let httpd = Cache::start(&start, &|at| setup(at, &files.root))?;
         Ok(Origin { httpd, served: 0, files })
     }

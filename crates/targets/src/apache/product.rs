@@ -46,6 +46,7 @@ pub(crate) const ENTRY: Entry = Entry {
         programs: LOOKUP.names,
         tls: true,
         upgrades: true,
+        started: Some(super::standing::started),
         examples: &[
             "--set MaxRequestWorkers=300 --users 500 --spawn-rate 20",
             "--set mpm=prefork --set MaxRequestWorkers=150 --users 300",
@@ -107,6 +108,10 @@ impl Product for Apache {
         let place = of.config().place(route.listen.found);
         copy.rewrites.extend(route.redirect.map(|found| followed(of.config().place(found), found.written(), &place)));
         Ok(copy)
+    }
+
+    fn address(copy: &Private) -> Option<SocketAddr> {
+        Some(copy.address)
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {

@@ -2,6 +2,7 @@
 //! and never touched. Of a product that is known its own limits are read from its configuration; of any other those of its processes.
 
 mod peer;
+mod second;
 mod stack;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_place::observation::Observation;
 
 use self::peer::Peer;
+pub use self::second::Asked;
 pub use self::stack::with_twin;
 use crate::product::{Cost, Served};
 

@@ -9,8 +9,8 @@ use genkai_model::evidence::{Sample, metric};
 use genkai_model::limit::{Limit, Origin, Strength, Symptom};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::{Endpoint, Listener};
-use genkai_place::group::{self, Throttle};
-use genkai_place::listener;
+use genkai_place::group::{self, Own, Throttle};
+use genkai_place::listener::{self, Queue};
 use genkai_place::memory::Memory;
 use genkai_place::observation::Observation;
 use genkai_place::threads::Threads;
@@ -24,6 +24,15 @@ use crate::upstreams::Started;
 
 /// Periods in which the quota of its control group was used up, as a part of all; after its subject.
 const THROTTLED: &str = "throttled";
+/// How often its control group allowed no more processes and threads, cumulative; after its subject.
+const TASKS_REFUSED: &str = "tasks_refused_total";
+/// Processes and threads that it has; after its subject.
+const TASKS: &str = "tasks";
+/// Connections that wait to be accepted, where no product's own looks tell; after its subject.
+const QUEUED: &str = "queued";
+/// What the proxy before it answers, or the application in it, where a process of it is ended or not had.
+const ENDED: [ErrorKind; 5] =
+    [ErrorKind::Status502, ErrorKind::Status503, ErrorKind::Status500, ErrorKind::Status504, ErrorKind::Timeout];
 /// A quota that is used up in so many periods holds its processes up.
 const STALLED: f64 = 0.5;
 /// How long nobody listens where its processes did, until it is gone: a supervisor starts a new one at once (systemd after 100 ms).
@@ -65,8 +74,14 @@ struct Processes {
     unit: Option<String>,
     /// Whether processor time of groups that are its own is used up.
     throttle: Throttle,
+    /// What groups that are its own allow and count.
+    group: Own,
+    /// Of these, processes that were ended for memory before anybody looked.
+    ended: u64,
     /// A product of the catalogue, or why nothing of it can be read; none: it is something else.
     product: Option<Result<Box<dyn Served>, String>>,
+    /// The last line of trouble in its log.
+    said: Option<String>,
     /// Since when none of its processes has been left, and whether that was told.
     gone: Option<(Instant, bool)>,
 }
@@ -154,8 +169,9 @@ impl Peer {
     pub(super) fn limits(&self) -> Vec<Limit> {
         let Who::Known(known) = &self.who else { return Vec::new() };
         let own = known.product.iter().flatten().flat_map(|product| product.limits(&self.subject));
-        let any = [self.thread(known), self.descriptors(known), self.queue(known), self.quota(known)];
-        own.chain(any.into_iter().flatten()).collect()
+        let any = [self.thread(known), self.descriptors(known), self.queue(known)];
+        let grouped = [self.quota(known), self.memory(known), self.tasks(known)];
+        own.chain(any.into_iter().chain(grouped).flatten()).collect()
     }
 
     /// One thread that has a core for itself and needs more.
@@ -197,19 +213,61 @@ impl Peer {
         })
     }
 
-    /// The accept queue of a TCP listener; of a pool, and of a Unix socket, others tell.
+    /// The accept queue; of a product that is known its own limits tell more.
     fn queue(&self, known: &Processes) -> Option<Limit> {
-        let Endpoint::Tcp(address) = &self.endpoint else { return None };
-        let backlog = listener::queue(*address).filter(|_| !known.is_known())?.backlog;
+        let backlog = queue(&self.endpoint).filter(|_| !known.is_known())?.backlog;
+        let (sign, first) = match &self.endpoint {
+            Endpoint::Tcp(_) => (grew(&self.metric(DROPS), Strength::Decisive), ErrorKind::Status504),
+            // It counts none, but refuses: connect(2) fails at once, and the proxy answers 502.
+            Endpoint::Unix(_) => {
+                (reached(&self.metric(QUEUED), f64::from(backlog), Strength::Decisive), ErrorKind::Status502)
+            }
+        };
         Some(Limit {
             value: backlog.to_string(),
-            origin: Origin::Machine(format!("listening socket of {address}")),
+            origin: Origin::Machine(format!("listening socket of {}", self.endpoint)),
             caps: "connections that wait to be accepted by it".to_owned(),
             formula: format!("{backlog} + 1: the smaller of its backlog and net.core.somaxconn"),
-            source: "listen(2); sock_diag(7)".to_owned(),
-            signatures: vec![grew(&self.metric(DROPS), Strength::Decisive)],
-            symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Status502, ErrorKind::Timeout], ..SLOW },
+            source: "listen(2); sock_diag(7); unix(7)".to_owned(),
+            signatures: vec![sign],
+            symptom: Symptom { errors: vec![first, ErrorKind::Status502, ErrorKind::Timeout], ..SLOW },
             ..self.limit(known, "backlog", "listen backlog")
+        })
+    }
+
+    /// Memory that its control group leaves it, where that is its own.
+    fn memory(&self, known: &Processes) -> Option<Limit> {
+        let (_, bytes) = known.group.memory()?;
+        let unit = known.unit.iter().map(|unit| format!(" of {unit}")).collect::<String>();
+        Some(Limit {
+            value: bytes.to_string(),
+            origin: Origin::Machine(format!("memory.max, or memory.limit_in_bytes, of process {}", known.first)),
+            caps: format!(
+                "bytes of memory that its control group{unit} leaves it: the kernel ends a process of it when they are used up"
+            ),
+            formula: "how much a request takes is not known".to_owned(),
+            source: "cgroups(7): oom_kill of memory.events, or of memory.oom_control".to_owned(),
+            signatures: vec![grew(&self.metric(metric::MEMORY_KILLS), Strength::Decisive)],
+            symptom: Symptom { errors: ENDED.to_vec(), slow: true },
+            ..self.limit(known, "memory_group", "memory of the control group")
+        })
+    }
+
+    /// Processes and threads that its control group allows it, where that is its own.
+    fn tasks(&self, known: &Processes) -> Option<Limit> {
+        let most = known.group.tasks()?;
+        let unit = known.unit.iter().map(|unit| format!(" of {unit}")).collect::<String>();
+        Some(Limit {
+            value: most.to_string(),
+            origin: Origin::Machine(format!("pids.max of process {}", known.first)),
+            caps: format!(
+                "processes and threads that its control group{unit} allows: one more is refused (EAGAIN of fork(2) and clone(2))"
+            ),
+            formula: "how many a request takes is not known".to_owned(),
+            source: "cgroups(7): max of pids.events; systemd.resource-control(5): TasksMax".to_owned(),
+            signatures: vec![grew(&self.metric(TASKS_REFUSED), Strength::Decisive)],
+            symptom: Symptom { errors: ENDED.to_vec(), slow: true },
+            ..self.limit(known, "tasks", "pids.max of the control group")
         })
     }
 
@@ -267,7 +325,12 @@ impl Peer {
             return Vec::new();
         }
         known.gone = Some((since, true));
-        state(ServerState::Died, format!("process {} has ended, and nobody listens at {at} any more", known.first))
+        let memory = known.group.kills().is_some_and(|kills| kills > known.ended);
+        let memory =
+            memory.then(|| "the kernel ended processes of its control group, whose memory was used up".to_owned());
+        let said = known.said.take().map(|text| format!("it said `{text}`"));
+        let why: String = memory.into_iter().chain(said).map(|why| format!("; {why}")).collect();
+        state(ServerState::Died, format!("process {} has ended, and nobody listens at {at} any more{why}", known.first))
     }
 
     /// Looks at it.
@@ -276,7 +339,11 @@ impl Peer {
         let Who::Known(known) = &mut self.who else { return Observation::default() };
         let usage = known.tree.sample();
         if usage.processes.is_empty() {
-            return Observation { states: self.ended(), ..Observation::default() };
+            // What it said last.
+            let product = known.product.as_mut().and_then(|found| found.as_mut().ok());
+            let logs = product.map(|product| product.logs(&subject)).unwrap_or_default();
+            known.said = logs.last().map(|line| line.text.clone()).or(known.said.take());
+            return Observation { states: self.ended(), logs, ..Observation::default() };
         }
         let mut metrics = BTreeMap::from([
             (metric::BEHIND_CPU.to_owned(), usage.cpu),
@@ -288,13 +355,23 @@ impl Peer {
         note(metric::WORKER_FD_LIMIT, usage.fd_limit.map(|n| n as f64));
         note(THROTTLED, known.throttle.fraction());
         note(THREAD, known.threads.busiest(usage.processes.iter().map(|one| one.pid)));
-        if let Endpoint::Tcp(address) = &endpoint {
-            note(DROPS, listener::queue(*address).map(|queue| queue.dropped as f64));
+        note(TASKS, Some(usage.processes.iter().map(|one| f64::from(one.threads)).sum()));
+        note(TASKS_REFUSED, known.group.tasks_refused().map(|n| n as f64));
+        note(metric::MEMORY_KILLS, known.group.kills().map(|n| n as f64));
+        if let Some((left, limit)) = known.group.memory() {
+            note(metric::GROUP_LEFT, Some(left as f64));
+            note(metric::GROUP_LIMIT, Some(limit as f64));
+        }
+        match queue(&endpoint) {
+            Some(queue) if matches!(endpoint, Endpoint::Tcp(_)) => note(DROPS, Some(queue.dropped as f64)),
+            Some(queue) if !known.is_known() => note(QUEUED, Some(f64::from(queue.waiting))),
+            _ => {}
         }
         let mut logs = Vec::new();
         if let Some(Ok(product)) = &mut known.product {
             metrics.extend(product.look(&endpoint, &usage));
             logs = product.logs(&subject);
+            known.said = logs.last().map(|line| line.text.clone()).or(known.said.take());
         }
         let metrics = metrics.into_iter().map(|(name, value)| (format!("{subject}.{name}"), value)).collect();
         let own = self.looks.as_mut().map(Memory::look).filter(|seen| !seen.is_empty()).map(|seen| {
@@ -312,13 +389,22 @@ impl Processes {
         let known = product.as_ref().and_then(|found| Some(found.as_ref().ok()?.product().to_owned()));
         let name = known.unwrap_or_else(|| named(first));
         let (tree, threads) = (Tree::new(first), Threads::default());
-        let (unit, throttle) = (group::unit(first), Throttle::of_process(first));
-        Processes { first, name, tree, threads, unit, throttle, product, gone: None }
+        let (unit, throttle, group) = (group::unit(first), Throttle::of_process(first), Own::of_process(first));
+        let ended = group.kills().unwrap_or(0);
+        Processes { first, name, tree, threads, unit, throttle, group, ended, product, said: None, gone: None }
     }
 
     /// Whether it is a product of which more is known.
     fn is_known(&self) -> bool {
         matches!(self.product, Some(Ok(_)))
+    }
+}
+
+/// The accept queue of whoever listens at a place.
+fn queue(at: &Endpoint) -> Option<Queue> {
+    match at {
+        Endpoint::Tcp(address) => listener::queue(*address),
+        Endpoint::Unix(path) => listener::at_path(path),
     }
 }
 

@@ -11,25 +11,19 @@ use genkai_model::load::Request;
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 use genkai_place::caps::Machine;
-use genkai_place::endpoint::{Endpoint, Listener};
+use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
-use genkai_place::process::Child;
-use genkai_place::process_tree;
 
-use super::Behind;
-use crate::catalog;
+use super::second::{Asked, Runs, Second};
 use crate::error::TargetError;
 use crate::files::{Backup, Finished, Move};
-use crate::product::{Cost, OwnAnswer, Prepared, Rejection, Running, Twin};
-
-/// Whom samples of the copy are of.
-const SUBJECT: &str = "copy";
+use crate::product::{Cost, OwnAnswer, Prepared, Rejection, Running};
 
 /// A product whose copy leads to a copy of the server behind it.
 struct Stack {
     front: Box<dyn Prepared>,
-    twin: Box<dyn Twin>,
-    /// Where it leads besides.
+    twin: Second,
+    /// Where the product leads besides.
     others: Vec<Endpoint>,
     rewrites: Vec<Rewrite>,
 }
@@ -38,15 +32,15 @@ struct Stack {
 /// it is where there is none, or where a copy would not be the same (the sentence says why).
 pub fn with_twin(
     front: Box<dyn Prepared>,
+    asked: Asked<'_>,
     machine: &Machine,
     memory: u64,
     dir: &Path,
 ) -> (Box<dyn Prepared>, Option<String>) {
     let named = front.behind();
-    let twin = |at: &Endpoint| match at.listener() {
-        Listener::Process(pid) => catalog::twin(pid, at, &dir.join("twin")),
-        _ => None,
-    };
+    let path = front.forwarded(asked.path).unwrap_or_else(|| asked.path.to_owned());
+    let asked = Asked { path: &path, ..asked };
+    let twin = |at: &Endpoint| Second::find(at, asked, &dir.join("twin"));
     let mut twins: Vec<_> = named.iter().filter_map(twin).collect();
     let found = match (twins.pop(), twins.len()) {
         (None, _) => return (front, None),
@@ -67,7 +61,13 @@ pub fn with_twin(
 }
 
 /// Both, where every way to the server can be led to its copy.
-fn stacked(front: &dyn Prepared, twin: Box<dyn Twin>, named: &[Endpoint], dir: &Path) -> Result<Stack, String> {
+fn stacked(front: &dyn Prepared, twin: Second, named: &[Endpoint], dir: &Path) -> Result<Stack, String> {
+    if twin.product() == front.product() {
+        return Err(format!(
+            "it is {}, as is what stands before it: their settings have the same names",
+            front.product()
+        ));
+    }
     let (from, to) = twin.places();
     let others = named.iter().filter(|at| *at != from).cloned().collect();
     let (place, moves) = (to.to_string(), [Move { from: from.clone(), to: to.clone() }]);
@@ -79,8 +79,8 @@ fn stacked(front: &dyn Prepared, twin: Box<dyn Twin>, named: &[Endpoint], dir: &
 }
 
 impl Stack {
-    fn new(front: Box<dyn Prepared>, twin: Box<dyn Twin>, others: Vec<Endpoint>) -> Stack {
-        let rewrites = front.rewrites().iter().cloned().chain([twin.rewrite()]).collect();
+    fn new(front: Box<dyn Prepared>, twin: Second, others: Vec<Endpoint>) -> Stack {
+        let rewrites = front.rewrites().iter().cloned().chain(twin.rewrites()).collect();
         Stack { front, twin, others, rewrites }
     }
 
@@ -106,7 +106,12 @@ impl Prepared for Stack {
 
     fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         let (twin, front) = self.parted(changes);
-        let (front, twin) = (self.front.with(&front, dir)?, self.twin.with(&twin, &dir.join("twin"))?);
+        let twin = self.twin.with(&twin, &dir.join("twin"))?;
+        let changed = self.front.with(&front, dir)?;
+        // A copy on another port: what stands before it is led there.
+        let (from, to) = twin.places();
+        let moves = [Move { from: from.clone(), to: to.clone() }];
+        let front = if to == self.twin.places().1 { changed } else { changed.moved(&moves, &dir.join("front"))? };
         Ok(Box::new(Stack::new(front, twin, self.others.clone())))
     }
 
@@ -116,7 +121,9 @@ impl Prepared for Stack {
 
     fn limits(&self, environment: &Environment) -> Vec<Limit> {
         let mut all = self.front.limits(environment);
-        all.extend(self.twin.limits(SUBJECT, environment));
+        let own = self.twin.limits(environment).into_iter().filter(|one| !all.iter().any(|other| other.id == one.id));
+        let own: Vec<Limit> = own.collect();
+        all.extend(own);
         all
     }
 
@@ -125,11 +132,11 @@ impl Prepared for Stack {
     }
 
     fn behind(&self) -> Vec<Endpoint> {
-        self.others.clone()
+        self.others.iter().cloned().chain(self.twin.behind()).collect()
     }
 
     fn has_workers(&self) -> bool {
-        true
+        self.twin.has_workers()
     }
 
     fn costs(&mut self, cost: Cost) {
@@ -185,9 +192,8 @@ impl Prepared for Stack {
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {
-        let (child, served) = self.twin.start(cpus)?;
-        let seen = Behind::of(child.pid(), self.twin.places().1.clone(), SUBJECT, served);
-        Ok(Box::new(Both { front: self.front.start(cpus)?, child, name: self.twin.product(), seen, dead: false }))
+        let copy = self.twin.start(cpus)?;
+        Ok(Box::new(Both { front: self.front.start(cpus)?, copy }))
     }
 }
 
@@ -195,12 +201,7 @@ impl Prepared for Stack {
 struct Both {
     // In the order in which they must go.
     front: Box<dyn Running>,
-    /// The first process of the copy.
-    child: Child,
-    /// What states call it.
-    name: &'static str,
-    seen: Behind,
-    dead: bool,
+    copy: Runs,
 }
 
 impl Running for Both {
@@ -210,25 +211,16 @@ impl Running for Both {
 
     fn observe(&mut self) -> Observation {
         let mut seen = self.front.observe();
-        if self.dead {
-            return seen;
-        }
-        match process_tree::death(&mut self.child, self.name, "first") {
-            Some(state) => {
-                self.dead = true;
-                seen.states.push(state);
-            }
-            None => seen.merge(self.seen.observe()),
-        }
+        seen.merge(self.copy.observe());
         seen
     }
 
     fn processor(&self) -> Duration {
-        self.seen.processor()
+        self.copy.processor()
     }
 
     fn beside(&self) -> Vec<u32> {
-        vec![self.child.pid()]
+        self.copy.first().into_iter().collect()
     }
 
     fn stop(self: Box<Self>) -> ExitStatus {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::iter;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -74,6 +74,8 @@ pub(crate) struct Start<'a> {
     pub(crate) cpus: Option<&'a [usize]>,
     /// A folder for it.
     pub(crate) dir: &'a Path,
+    /// This machine's address at which it listens.
+    pub(crate) listen: Ipv4Addr,
 }
 
 /// A folder and a port for one use.
@@ -92,7 +94,8 @@ impl<'a> Start<'a> {
     pub(crate) fn of<P: Product>(of: &'a Variant<P>, program: &'a Program, cpus: Option<&'a [usize]>) -> Start<'a> {
         let (backend, allowed) = (of.conditions().backend, &*of.conditions().allowed);
         let (name, budget) = (P::ENTRY.name, Budget::USUAL);
-        Start { name, store: "", program, backend, allowed, budget, cpus, dir: of.dir() }
+        let listen = of.conditions().listen;
+        Start { name, store: "", program, backend, allowed, budget, cpus, dir: of.dir(), listen }
     }
 
     /// A place through which everybody may pass.
@@ -102,7 +105,7 @@ impl<'a> Start<'a> {
         let dir = tempfile::Builder::new().prefix("turn-").permissions(passable).tempdir_in(scratch.path());
         let dir = dir.map_err(TargetError::files(self.dir))?;
         let port = port::free().map_err(TargetError::files(self.dir))?;
-        Ok(Place { dir, listen: SocketAddr::from(([127, 0, 0, 1], port)), _scratch: scratch })
+        Ok(Place { dir, listen: SocketAddr::from((self.listen, port)), _scratch: scratch })
     }
 
     /// It there.
@@ -366,7 +369,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let preset = Preset { name: "none", store: "none", lookup: &SHELL, setup };
         let origin = SocketAddr::from(([127, 0, 0, 1], 1));
-        let failed = preset.start("none", origin, Budget::USUAL, None, dir.path()).unwrap_err();
+        let failed = preset.start("none", origin, Ipv4Addr::LOCALHOST, Budget::USUAL, None, dir.path()).unwrap_err();
         let ErrorKind::Command { said, .. } = failed.kind else { panic!("{failed}") };
         assert!(said.starts_with("/dev/shm/genkai-test-"), "it was there: {said}");
         assert!(!Path::new(&said).exists());

@@ -1,7 +1,7 @@
 //! A cache as genkai writes it.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::{Change, Environment};
@@ -36,7 +36,7 @@ impl Preset {
         located(self.lookup, None)
     }
 
-    /// Sets it up in `dir`, empty, before `origin`, and waits until it listens. Reports call it `name`.
+    /// Sets it up in `dir`, empty, before `origin`, and waits until it listens at `listen`. Reports call it `name`.
     ///
     /// # Errors
     /// When it is missing, refuses its configuration, or does not start.
@@ -44,12 +44,14 @@ impl Preset {
         &self,
         name: &str,
         origin: SocketAddr,
+        listen: Ipv4Addr,
         budget: Budget,
         cpus: Option<&[usize]>,
         dir: &Path,
     ) -> Result<Cache, TargetError> {
         let (program, backend) = (self.program(dir)?, Some(origin));
-        let start = Start { name, store: self.store, program: &program, backend, allowed: &[], budget, cpus, dir };
+        let start =
+            Start { name, store: self.store, program: &program, backend, allowed: &[], budget, cpus, dir, listen };
         Cache::start(&start, &self.setup)
     }
 
@@ -64,7 +66,7 @@ impl Preset {
         let hint = "--backend embedded, or a configuration file of your own";
         let none = || format!("{}: a cache needs something behind it\n  hint: {hint}", self.name);
         let origin = what.backend.ok_or_else(|| TargetError::usage(self.name, none()))?;
-        Ok(Box::new(Written::made(self, origin, &what.dir)?))
+        Ok(Box::new(Written::made(self, origin, what.listen, &what.dir)?))
     }
 
     /// Its program with its version; `dir` is made, and takes what that prints.
@@ -84,22 +86,24 @@ impl Preset {
 struct Written {
     preset: &'static Preset,
     origin: SocketAddr,
+    listen: Ipv4Addr,
     dir: PathBuf,
     version: String,
     settings: Vec<Setting>,
 }
 
 impl Written {
-    fn made(preset: &'static Preset, origin: SocketAddr, dir: &Path) -> Result<Written, TargetError> {
+    fn made(preset: &'static Preset, origin: SocketAddr, listen: Ipv4Addr, dir: &Path) -> Result<Written, TargetError> {
         let Preset { name, store, setup, .. } = *preset;
         let (program, backend, budget) = (preset.program(dir)?, Some(origin), Budget::USUAL);
-        let start = Start { name, store, program: &program, backend, allowed: &[], budget, cpus: None, dir };
+        let start = Start { name, store, program: &program, backend, allowed: &[], budget, cpus: None, dir, listen };
         let tested = Tested::of(&start, |at| setup(at).map(|setup| (setup.settings.clone(), setup)))?;
         // What a check of genkai's own configuration prints is nothing to tell.
         tested.verdict(name, |_| Vec::new(), &str::to_owned)?;
         Ok(Written {
             preset,
             origin,
+            listen,
             dir: dir.to_owned(),
             version: program.version().to_owned(),
             settings: tested.copy,
@@ -118,7 +122,7 @@ impl Prepared for Written {
 
     fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         match changes {
-            [] => Ok(Box::new(Written::made(self.preset, self.origin, dir)?)),
+            [] => Ok(Box::new(Written::made(self.preset, self.origin, self.listen, dir)?)),
             _ => Err(self.preset.fixed()),
         }
     }
@@ -141,6 +145,6 @@ impl Prepared for Written {
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {
-        Ok(Box::new(self.preset.start(self.preset.name, self.origin, Budget::USUAL, cpus, &self.dir)?))
+        Ok(Box::new(self.preset.start(self.preset.name, self.origin, self.listen, Budget::USUAL, cpus, &self.dir)?))
     }
 }

@@ -35,6 +35,7 @@ pub(crate) const ENTRY: Entry = Entry {
         programs: LOOKUP.names,
         tls: true,
         upgrades: false,
+        started: None,
         examples: &[
             "--set max_conns_per_host=20 --users 200",
             "--config /etc/caddy/Caddyfile --backend embedded --users 500",

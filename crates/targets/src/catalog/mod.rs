@@ -3,7 +3,7 @@
 pub mod caches;
 mod guess;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use guess::guess;
 
@@ -105,6 +105,13 @@ pub fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<Box<dyn 
         _ => None,
     });
     products.into_iter().find_map(|twin| twin(pid, endpoint, dir))
+}
+
+/// Process `pid` as the first of a product that can be put under test itself: the product, and the configuration that it was started with, or
+/// why that is not known. None: it is no one of them.
+pub fn standing(pid: u32) -> Option<(&'static Entry, Result<PathBuf, String>)> {
+    let all = PRODUCTS.iter().filter_map(|entry| Some((*entry, entry.proxy()?.started?)));
+    all.into_iter().find_map(|(entry, started)| Some((entry, started(pid)?)))
 }
 
 /// Whether a product listens with TLS where genkai writes its configuration.

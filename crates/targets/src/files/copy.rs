@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,9 @@ impl Move {
 pub struct CopyOptions<'a> {
     /// An existing folder for it.
     pub dir: &'a Path,
-    /// Gives a free TCP port of 127.0.0.1 at each call; the same one again does no harm.
+    /// This machine's address at which it listens.
+    pub listen: Ipv4Addr,
+    /// Gives a free TCP port at each call; the same one again does no harm.
     pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
     /// What to pass requests to instead of the user's servers; none: those.
     pub backend: Option<SocketAddr>,
@@ -53,7 +55,7 @@ pub struct CopyOptions<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// There is no port.
-    #[error("no free port on 127.0.0.1: {0}")]
+    #[error("no free port: {0}")]
     Port(io::Error),
     /// The folder cannot be written.
     #[error("cannot write {}: {source}", path.display())]

@@ -134,6 +134,11 @@ impl Entries {
         &self.files
     }
 
+    /// Where they are.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|file| file.path.as_path())
+    }
+
     /// Every entry, in the order in which they count.
     pub fn all(&self) -> &[Entry] {
         &self.all

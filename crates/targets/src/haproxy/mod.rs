@@ -16,6 +16,7 @@ mod removable;
 pub mod route;
 pub(crate) mod router;
 pub mod settings;
+mod standing;
 
 pub(crate) use product::ENTRY;
 pub use product::Haproxy;

@@ -43,6 +43,7 @@ pub(crate) const ENTRY: Entry = Entry {
         programs: LOOKUP.names,
         tls: true,
         upgrades: false,
+        started: Some(super::standing::started),
         examples: &[
             "--set maxconn=300 --users 500 --spawn-rate 20",
             "--set server.maxconn=20 --set timeout.queue=2s --users 200",
@@ -91,6 +92,10 @@ impl Product for Haproxy {
         let place = of.config().place(route.bind.found);
         copy.rewrites.extend(route.redirect.map(|found| followed(of.config().place(found), found.written(), &place)));
         Ok(copy)
+    }
+
+    fn address(copy: &Private) -> Option<SocketAddr> {
+        Some(copy.address)
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {

@@ -82,8 +82,9 @@ fn of_way(route: &Route<'_>, way: &Way<'_>, request: &Request) -> Vec<OwnAnswer>
         false => refused.into_iter().chain(last).collect(),
     };
     if way.status.is_none() {
-        all.extend(files(route, way));
-        all.extend(pages(route, way));
+        let (own, page) = files(route, way);
+        all.extend(own);
+        all.extend(pages(route, way, page.as_ref()));
     }
     all
 }
@@ -221,28 +222,30 @@ fn holds(of: &str) -> Option<bool> {
     Some(u32::from(address) & mask == u32::from(Ipv4Addr::LOCALHOST) & mask)
 }
 
-/// `try_files ... =CODE`, and files that nginx serves itself.
-fn files(route: &Route<'_>, way: &Way<'_>) -> Vec<OwnAnswer> {
+/// `try_files ... =CODE`, and files that nginx serves itself; and the `error_page` that says what that is answered with.
+fn files<'a>(route: &Route<'a>, way: &Way<'a>) -> (Vec<OwnAnswer>, Option<Found<'a>>) {
     let block = way.handler.last().cloned().unwrap_or_else(|| route.server.clone());
     let inside = block.inside();
     let passes = way.pass().is_some();
     let tried = inside.iter().find(|found| found.directive.is("try_files"));
     let code = tried.and_then(|found| Some((found, found.args().last()?.strip_prefix('=')?.parse().ok()?)));
     if let Some((found, code)) = code {
-        let (statuses, _) = paged(route, &way.handler, code);
-        let when = "no file that it names is there".to_owned();
-        return vec![OwnAnswer { certain: !passes, when, ..of(found, &statuses) }];
+        let (statuses, page) = paged(route, &way.handler, code);
+        let by = page.as_ref().map(|page| format!(", and `{}` ({}) says with what", page.written(), page.place()));
+        let when = "no file that it names is there".to_owned() + &by.unwrap_or_default();
+        return (vec![OwnAnswer { certain: !passes, when, ..of(found, &statuses) }], page);
     }
     let itself = ITSELF.iter().any(|name| inside.iter().any(|found| found.directive.is(name)));
     let root = ["alias", "root"].into_iter().find_map(|name| route.inherited_at(&way.handler, name).pop());
     let root = root.filter(|_| !passes && !itself && tried.is_none());
     let when = "there is no such file, or it may not be read".to_owned();
-    root.map(|found| OwnAnswer { certain: true, when, ..of(&found, &[403, 404]) }).into_iter().collect()
+    (root.map(|found| OwnAnswer { certain: true, when, ..of(&found, &[403, 404]) }).into_iter().collect(), None)
 }
 
-/// `error_page CODE =NEW`, by which what stands behind is told as something else.
-fn pages(route: &Route<'_>, way: &Way<'_>) -> Vec<OwnAnswer> {
+/// `error_page CODE =NEW`, by which what stands behind is told as something else; without the one that is `told` of already.
+fn pages(route: &Route<'_>, way: &Way<'_>, told: Option<&Found<'_>>) -> Vec<OwnAnswer> {
     let all = route.inherited_at(&way.handler, "error_page").into_iter();
+    let all = all.filter(|found| told.is_none_or(|told| told.place() != found.place()));
     let new = |found: &Found<'_>| found.args().iter().find_map(|arg| arg.strip_prefix('=')?.parse::<u16>().ok());
     let page = |found: Found<'_>| {
         let new = new(&found)?;

@@ -80,7 +80,7 @@ pub fn build(config: &Config, options: CopyOptions<'_>, configure: &str, status:
     write::check(&dir)?;
     let mut changes = Changes::new(config, &dir);
     let mut ports = port::distinct(options.ports);
-    let moved = listen::move_all(config, &mut changes, &mut ports, options.root)?;
+    let moved = listen::move_all(config, &mut changes, (options.listen, &mut ports), options.root)?;
     backend::redirect(config, &mut changes, &moved, options.backend, options.moves)?;
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);

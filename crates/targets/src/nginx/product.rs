@@ -41,6 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
         programs: LOOKUP.names,
         tls: true,
         upgrades: false,
+        started: None,
         examples: &[
             "--set worker_connections=512 --users 300 --spawn-rate 10",
             "--config /etc/nginx/nginx.conf --backend embedded --users 500",
@@ -231,7 +232,7 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         version: of.product().program.numbers(),
         machine,
         status: copy.private.status,
-        visitor: Some(Ipv4Addr::LOCALHOST),
+        visitor: Some(of.conditions().listen).filter(Ipv4Addr::is_loopback),
     }
     .facts()
 }

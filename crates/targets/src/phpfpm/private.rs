@@ -14,7 +14,6 @@ use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::ConfigSource;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
-use genkai_place::group;
 use genkai_place::port;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
@@ -26,7 +25,7 @@ use super::serving::{self, Serving};
 use super::settings::{PoolFiles, is_setting};
 use crate::error::TargetError;
 use crate::files::{Applied, Backup, Configuration, Finished, Requests, save};
-use crate::product::{Cost, READY_WITHIN, Served, Twin, tested};
+use crate::product::{Cost, READY_WITHIN, Served, Twin, alike, tested};
 
 /// Longest path of a Unix socket (`sun_path` less its final zero, unix(7)).
 const SUN_PATH: usize = 107;
@@ -77,6 +76,7 @@ pub(super) fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<B
 impl PrivatePool {
     fn of(pid: u32, main: &Path, endpoint: &Endpoint, dir: &Path) -> Result<PrivatePool, String> {
         let config = config::read(main).map_err(|e| e.to_string())?;
+        serving::has_read(pid, &config)?;
         let name = serving::pool_at(&config, endpoint)
             .ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
         let pools = config::pools(&config).len();
@@ -230,23 +230,6 @@ impl Twin for PrivatePool {
         let served = self.served(&self.machine(&environment), environment.memory);
         Ok((child, served))
     }
-}
-
-/// Whether what process `pid` has of the machine is what a child of this process has.
-fn alike(pid: u32) -> Result<(), String> {
-    let space = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
-    if space(&pid.to_string()) != space("self") {
-        return Err("it sees other files than genkai does (a mount namespace of its own, as in a container)".to_owned());
-    }
-    let unit = group::unit(pid).map(|unit| format!(" of {unit}")).unwrap_or_default();
-    let has = |what: &str| Err(format!("its control group{unit} has {what} that a copy would not have"));
-    if group::quota_of(pid).is_some() {
-        return has("a quota of processor time");
-    }
-    if group::memory_of(pid).is_some() {
-        return has("a limit on memory");
-    }
-    Ok(())
 }
 
 fn scratch(dir: &Path) -> Result<Scratch, TargetError> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::evidence::LogLine;
 use genkai_model::limit::{Law, Limit, Origin, Strength};
+use genkai_place::began::{began, changed_since};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::log_lines::{self, ParsedLine};
@@ -17,6 +18,7 @@ use crate::files::entry::Entries;
 use crate::limits::{log, reached};
 use crate::product::{Cost, Served};
 use crate::settings::SourcedValue;
+use crate::upstreams::newer;
 
 /// Children of the pool that there are; after its subject.
 const CHILDREN: &str = "children";
@@ -46,14 +48,15 @@ pub(super) fn serves(
     machine: &Machine,
     memory: u64,
 ) -> Option<Result<Box<dyn Served>, String>> {
-    let found = Serving::find(&main(pid)?, endpoint, machine, memory);
+    let found = Serving::find(pid, &main(pid)?, endpoint, machine, memory);
     Some(found.map(|serving| Box::new(serving) as Box<dyn Served>))
 }
 
 impl Serving {
     /// The pool that listens at `endpoint`, of a master that was started with `main`.
-    fn find(main: &Path, endpoint: &Endpoint, machine: &Machine, memory: u64) -> Result<Serving, String> {
+    fn find(pid: u32, main: &Path, endpoint: &Endpoint, machine: &Machine, memory: u64) -> Result<Serving, String> {
         let config = config::read(main).map_err(|e| e.to_string())?;
+        has_read(pid, &config)?;
         let name = pool_at(&config, endpoint);
         let name = name.ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
         let pool = Pool::of(&config, &name, machine);
@@ -201,6 +204,25 @@ pub(super) fn main(pid: u32) -> Option<PathBuf> {
     // As it was given on the command line; an absolute one replaces the folder.
     let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
     Some(folder.join(path))
+}
+
+/// That the files are as they were when master `pid` read them. A reload replaces the master by itself (execve(2)), as old as it was, which
+/// then writes its number anew (sapi/fpm/fpm/fpm_conf.c: `fpm_conf_write_pid`).
+///
+/// # Errors
+/// Which was changed since, in words.
+pub(super) fn has_read(pid: u32, config: &Entries) -> Result<(), String> {
+    let Some(began) = began(pid) else { return Ok(()) };
+    let file = config.value_in("global", "pid").map(|entry| PathBuf::from(entry.value()));
+    let written = |path: PathBuf| {
+        let own = std::fs::read_to_string(&path).ok()?.trim().parse() == Ok(pid);
+        own.then(|| path.metadata().ok()?.modified().ok()).flatten()
+    };
+    let read = file.filter(|path| path.is_absolute()).and_then(written).map_or(began, |written| began.max(written));
+    match config.paths().find(|path| changed_since(path, read)) {
+        None => Ok(()),
+        Some(path) => Err(newer(path)),
+    }
 }
 
 /// The pool that listens at `endpoint`.

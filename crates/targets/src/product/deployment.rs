@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,11 +17,12 @@ use genkai_model::transport::Transport;
 use tempfile::NamedTempFile;
 
 use super::certificate::{Certificate, stand_in};
+use super::conditions::Conditions;
 use super::startup::Startup;
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, CopyOptions, Finished, Move, Requests};
-use genkai_place::authority::{self, TlsMaterial};
+use genkai_place::authority;
 use genkai_place::caps::{self, Machine};
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::{Child, Spawn};
@@ -69,6 +70,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// When it cannot be written, serves no such requests, or leads to another machine which was not allowed.
     fn copy(of: &Variant<Self>) -> Result<Self::Copy, TargetError>;
+
+    /// The listener of the copy that the load goes to; none where that is not told before it runs.
+    fn address(_copy: &Self::Copy) -> Option<SocketAddr> {
+        None
+    }
 
     /// Where the copy differs from the configuration.
     fn rewrites(copy: &Self::Copy) -> Vec<Rewrite>;
@@ -142,21 +148,6 @@ struct Shared<P> {
     conditions: Conditions,
 }
 
-/// In which conditions a product runs, whatever its configuration says.
-#[derive(Debug)]
-pub struct Conditions {
-    /// What to pass requests to; none: where the configuration says.
-    pub backend: Option<SocketAddr>,
-    /// Hosts that the load may reach though they are not this machine.
-    pub allowed: Vec<String>,
-    /// What its TLS was made with: that of a generated configuration, or what stands in for the user's certificates.
-    pub tls: Option<TlsMaterial>,
-    /// What of the user's certificate could not be had for that.
-    unlike: Option<Rewrite>,
-    /// Soft limit on descriptors that it inherits.
-    pub nofile: u64,
-}
-
 /// A configuration with settings, and the folder for its private copy.
 #[derive(Debug)]
 pub struct Variant<P: Product> {
@@ -197,10 +188,7 @@ impl<P: Product> Variant<P> {
 
     /// What its private copy should be like.
     pub(crate) fn copy_options<'a>(&'a self, ports: &'a mut dyn FnMut() -> io::Result<u16>) -> CopyOptions<'a> {
-        let Conditions { backend, allowed, tls, .. } = self.conditions();
-        let root = nix::unistd::geteuid().is_root();
-        let moves = &self.moves;
-        CopyOptions { dir: self.dir(), ports, backend: *backend, moves, allowed, papers: tls.as_ref(), root }
+        self.conditions().copy_options(self.dir(), &self.moves, ports)
     }
 
     /// The folder of its copy.
@@ -294,7 +282,7 @@ impl<P: Product> Deployment<P> {
             (None, None) => (None, None),
         };
         let (backend, allowed) = (what.backend, what.allow_remote.to_vec());
-        let conditions = Conditions { backend, allowed, tls, unlike, nofile: caps::descriptors() };
+        let conditions = Conditions { backend, allowed, tls, unlike, nofile: caps::descriptors(), listen: what.listen };
         let shared = Arc::new(Shared { product, conditions });
         Deployment::made(Variant { shared, applied, scratch, moves: Vec::new(), moved: Mutex::default() })
     }
@@ -318,6 +306,7 @@ impl<P: Product> Deployment<P> {
             upgrade: Default::default(),
             tls: None,
             allow_remote: &[],
+            listen: Ipv4Addr::LOCALHOST,
         })
         .map_err(|error| match error.kind {
             // The user wrote none of it.
@@ -434,9 +423,16 @@ impl<P: Product> Prepared for Deployment<P> {
         all
     }
 
+    fn address(&self) -> Option<SocketAddr> {
+        P::address(&self.copy)
+    }
+
     fn answers(&self, request: &Request) -> Vec<OwnAnswer> {
         let mut all = P::answers(&self.variant, &self.copy, request);
+        // What it says to this machine's visitors, it may not say to those of others.
+        let here = self.variant.conditions().listen.is_loopback();
         for one in &mut all {
+            one.certain &= here;
             one.origin = self.variant.applied.origin_of(&one.setting, one.origin.clone());
         }
         all

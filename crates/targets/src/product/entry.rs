@@ -1,5 +1,7 @@
 //! What the catalogue knows of a product.
 
+use std::path::PathBuf;
+
 use genkai_model::explain::Explanation;
 
 use super::looks::Looks;
@@ -11,6 +13,10 @@ use crate::explain::Explain;
 pub type PrepareFn = fn(Prepare<'_>) -> Result<Box<dyn Prepared>, TargetError>;
 /// Explains a configuration of a product.
 pub type ExplainFn = fn(&Explain<'_>) -> Result<Explanation, TargetError>;
+
+/// The configuration that process `pid`, as the first of this product, was started with. None: it is another program. An error says, in
+/// words, why that is not known, or is not all that it was started with.
+pub type StartedFn = fn(u32) -> Option<Result<PathBuf, String>>;
 
 /// What is known of a product beforehand.
 #[derive(Debug)]
@@ -46,6 +52,8 @@ pub struct Proxy {
     pub tls: bool,
     /// Whether there are several ways in which it passes WebSocket connections on.
     pub upgrades: bool,
+    /// How it is recognised behind another product, where somebody else started it; none: it is not.
+    pub started: Option<StartedFn>,
     /// Flags of `genkai tune` to begin with.
     pub examples: &'static [&'static str],
 }

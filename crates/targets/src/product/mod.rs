@@ -4,6 +4,7 @@
 //! can be [`Prepared`] and is [`Running`] afterwards. [`crate::catalog`] chooses by the plan's word.
 
 mod certificate;
+mod conditions;
 mod deployment;
 mod entry;
 pub mod looks;
@@ -14,7 +15,7 @@ mod startup;
 mod twin;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -27,9 +28,10 @@ use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
 pub use certificate::Certificate;
+pub use conditions::Conditions;
 pub(crate) use deployment::READY_WITHIN;
-pub use deployment::{Conditions, Deployment, Product, Variant};
-pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role};
+pub use deployment::{Deployment, Product, Variant};
+pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role, StartedFn};
 pub use own::OwnAnswer;
 pub(crate) use own::{carries, followed, head, on_line};
 pub use program::Program;
@@ -37,6 +39,7 @@ pub(crate) use program::{LONGEST, Lookup, after, located, tested};
 pub(crate) use served::behind;
 pub use served::{Cost, Served, ServesFn};
 pub use startup::Startup;
+pub(crate) use twin::alike;
 pub use twin::{Twin, TwinFn};
 
 use crate::error::TargetError;
@@ -70,6 +73,8 @@ pub struct Prepare<'a> {
     pub tls: Option<TlsMaterial>,
     /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
     pub allow_remote: &'a [String],
+    /// This machine's address at which it listens.
+    pub listen: Ipv4Addr,
 }
 
 /// A product that is ready to be started, any number of times, one at a time: its configuration read, settings applied, a
@@ -117,6 +122,11 @@ pub trait Prepared {
 
     /// Every limit of this configuration on this machine.
     fn limits(&self, environment: &Environment) -> Vec<Limit>;
+
+    /// The listener of its copy that the load goes to, unless its port is taken before it is started; none where that is not told before.
+    fn address(&self) -> Option<SocketAddr> {
+        None
+    }
 
     /// What it answers itself of such requests, or may, as its configuration says; in the order in which it comes to it.
     fn answers(&self, _request: &Request) -> Vec<OwnAnswer> {
@@ -251,6 +261,11 @@ pub trait Running: Send {
         Vec::new()
     }
 
+    /// Its own first process; none where it is not known.
+    fn first(&self) -> Option<u32> {
+        None
+    }
+
     /// Ends it, gracefully first. Afterwards no process of it is left.
     fn stop(self: Box<Self>) -> ExitStatus;
 }
@@ -262,6 +277,10 @@ impl<W: running::Watch> Running for running::Running<W> {
 
     fn observe(&mut self) -> Observation {
         running::Running::observe(self)
+    }
+
+    fn first(&self) -> Option<u32> {
+        Some(self.pid())
     }
 
     fn stop(self: Box<Self>) -> ExitStatus {

@@ -2,12 +2,14 @@
 //! tried while the user's goes on untouched.
 
 use std::fmt::Debug;
+use std::fs;
 use std::path::Path;
 
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
+use genkai_place::group;
 use genkai_place::process::Child;
 
 use super::{Cost, Served};
@@ -71,4 +73,24 @@ pub trait Twin: Debug {
     /// # Errors
     /// When it does not; the message carries its last words.
     fn start(&self, cpus: Option<&[usize]>) -> Result<(Child, Box<dyn Served>), TargetError>;
+}
+
+/// Whether what process `pid` has of the machine is what a child of this process has.
+///
+/// # Errors
+/// What a child would have otherwise, in words.
+pub(crate) fn alike(pid: u32) -> Result<(), String> {
+    let space = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
+    if space(&pid.to_string()) != space("self") {
+        return Err("it sees other files than genkai does (a mount namespace of its own, as in a container)".to_owned());
+    }
+    let unit = group::unit(pid).map(|unit| format!(" of {unit}")).unwrap_or_default();
+    let has = |what: &str| Err(format!("its control group{unit} has {what} that a copy would not have"));
+    if group::quota_of(pid).is_some() {
+        return has("a quota of processor time");
+    }
+    if group::memory_of(pid).is_some() {
+        return has("a limit on memory");
+    }
+    Ok(())
 }

@@ -124,7 +124,9 @@ impl Given<'_> {
             None => started.path(FILE),
         };
         let file = (named.is_some() || path.exists()).then(|| python::read(&path).map_err(|e| e.to_string()));
-        Ok(Given { started, variable, file: file.transpose()? })
+        let file = file.transpose()?;
+        started.has_read(file.iter().flat_map(Entries::paths))?;
+        Ok(Given { started, variable, file })
     }
 
     /// A value in force, as it is written.

@@ -62,6 +62,7 @@ fn written(started: &Started) -> Result<SourcedValue<u64>, String> {
     }
     for path in files(started).iter().rev().filter(|path| path.exists()) {
         let config = Entries::read(path, &Options).map_err(|e: ConfigError| e.to_string())?;
+        started.has_read(config.paths())?;
         let named = |entry: &&Entry| entry.name == SETTING;
         if let Some(entry) = config.all().iter().filter(named).find(|entry| versioned(&entry.section)) {
             return Err(format!("{SETTING} at {} is of some versions only", config.place(entry)));

@@ -3,6 +3,7 @@
 
 mod database;
 mod gunicorn;
+mod heap;
 mod known;
 mod mariadb;
 mod node;
@@ -16,7 +17,7 @@ mod uwsgi;
 
 pub(crate) use database::Database;
 pub(crate) use known::{Caps, Known, Part};
-pub(crate) use started::Started;
+pub(crate) use started::{Started, newer};
 
 use crate::product::ServesFn;
 

@@ -4,6 +4,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 
 use super::Started;
+use super::heap::{Managed, of_node};
 use super::known::{Caps, Known, Part};
 use crate::product::Served;
 use crate::settings::SourcedValue;
@@ -43,5 +44,5 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
     let script = script.filter(|word| word.len() < 80 && !word.contains(char::is_whitespace));
     let told = format!("Node.js{}", script.map(|s| format!(" ({s})")).unwrap_or_default());
     let known = Known { product: "node", told, parts: vec![part], keeps: true, threads: None, unix, cost: None };
-    Some(Ok(Box::new(known)))
+    Some(Ok(Managed::of(known, of_node(&started))))
 }

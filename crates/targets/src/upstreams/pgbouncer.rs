@@ -31,6 +31,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<(Known, Option<PathBuf>), Stri
     let file = started.words.iter().skip(1).rfind(|word| !word.starts_with('-') && word.ends_with(".ini"));
     let path = file.map(|word| started.path(word)).ok_or("its command line names no file that ends with .ini")?;
     let config = Entries::read(&path, &Ini).map_err(|e| e.to_string())?;
+    started.has_read(config.paths())?;
     let mut parts = vec![part(&config, "max_client_conn", 100, Caps::Sessions)?];
     if !has_own_pools(&config) {
         parts.push(part(&config, "default_pool_size", 20, Caps::Pool)?);

@@ -84,6 +84,7 @@ impl Files {
             let value = text.parse().map_err(|_| no(&text, "command line"))?;
             return Ok(SourcedValue { value, written: text, origin: started.given() });
         }
+        started.has_read(self.0.iter().flat_map(Entries::paths))?;
         let found = self.0.iter().rev().find_map(|file| Some((file, file.last(name)?)));
         let Some((file, entry)) = found else {
             return Ok(SourcedValue::plain(default, Origin::Default(SOURCE.to_owned())));
@@ -185,5 +186,9 @@ mod tests {
         let plain = read("").unwrap().held;
         assert_eq!((plain.value, matches!(plain.origin, Origin::Default(_))), (97, true));
         assert!(of(&Started::of_line("postgres"), &at).unwrap_err().contains("no folder of data"));
+        let older = |words: &str| line(words).began(std::time::UNIX_EPOCH);
+        assert!(of(&older(""), &at).unwrap_err().contains("postgresql.conf was changed after it began"));
+        let given = "-N 9 -c superuser_reserved_connections=1 -c reserved_connections=0";
+        assert_eq!(of(&older(given), &at).unwrap().parts[0].held.value, 8, "its command line is what it was");
     }
 }

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use genkai_model::limit::Origin;
+use genkai_place::began::{began, changed_since};
 use procfs::process::{Process, all_processes};
 
 /// A process as it was started.
@@ -15,6 +17,8 @@ pub(crate) struct Started {
     /// Its command line, or what it has put there.
     pub(crate) words: Vec<String>,
     folder: PathBuf,
+    /// When; none where that is not told.
+    began: Option<SystemTime>,
 }
 
 impl Started {
@@ -25,12 +29,18 @@ impl Started {
         let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let folder = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
         let words = words.filter(|word| !word.is_empty()).collect();
-        Started { pid, program: name_of(&program.to_string_lossy()), words, folder }
+        Started { pid, program: name_of(&program.to_string_lossy()), words, folder, began: began(pid) }
     }
 
     /// Words that belong to no process.
     pub(crate) fn of_line(line: &str) -> Started {
         Started { words: line.split_whitespace().map(str::to_owned).collect(), ..Started::default() }
+    }
+
+    /// The same, begun at another moment.
+    #[cfg(test)]
+    pub(crate) fn began(self, moment: SystemTime) -> Started {
+        Started { began: Some(moment), ..self }
     }
 
     /// What people call it: the name of its program, of a script that of the script; empty where neither is known.
@@ -72,6 +82,18 @@ impl Started {
     /// A path as it was given to it.
     pub(crate) fn path(&self, text: &str) -> PathBuf {
         self.folder.join(text)
+    }
+
+    /// That these files are as they were when it began: only then they say what is in force.
+    ///
+    /// # Errors
+    /// Which was changed since, in words.
+    pub(crate) fn has_read<'p>(&self, mut files: impl Iterator<Item = &'p Path>) -> Result<(), String> {
+        let Some(began) = self.began else { return Ok(()) };
+        match files.find(|path| changed_since(path, began)) {
+            None => Ok(()),
+            Some(path) => Err(newer(path)),
+        }
     }
 
     /// The file that its messages of errors go to; none where that is no file, or another user's.
@@ -118,6 +140,14 @@ impl Started {
     }
 }
 
+/// What is said of a file that was changed after the process that reads it began.
+pub(crate) fn newer(path: &Path) -> String {
+    format!(
+        "{} was changed after it began, so whether that is in force cannot be told: start it anew first",
+        path.display()
+    )
+}
+
 fn name_of(path: &str) -> String {
     Path::new(path).file_name().map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
 }
@@ -160,5 +190,17 @@ mod tests {
         assert_eq!(me.path("x"), std::env::current_dir().unwrap().join("x"));
         assert_eq!(me.variable("GENKAI_NO_SUCH_VARIABLE"), None);
         assert_eq!(Started::of(u32::MAX).name(), "");
+    }
+
+    #[test]
+    fn a_file_that_was_changed_since_says_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.conf");
+        fs::write(&path, "").unwrap();
+        let read = |began: Option<SystemTime>| Started { began, ..started("server") }.has_read([&*path].into_iter());
+        let hour = std::time::Duration::from_secs(3600);
+        assert_eq!(read(Some(SystemTime::now() + hour)), Ok(()));
+        assert!(read(Some(SystemTime::now() - hour)).unwrap_err().contains("x.conf was changed after it began"));
+        assert_eq!(read(None), Ok(()), "nobody knows when");
     }
 }

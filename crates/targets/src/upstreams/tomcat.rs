@@ -9,6 +9,7 @@ use genkai_place::endpoint::Endpoint;
 use roxmltree::{Document, Node};
 
 use super::Started;
+use super::heap::{Managed, of_java};
 use super::known::{Caps, Known, Part};
 use crate::files::number::count;
 use crate::product::Served;
@@ -32,8 +33,22 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
     let found = base.ok_or_else(|| "its command line names no catalina.base".to_owned());
     // A path that is not absolute is below the base (Catalina.java: configFile).
     let file = started.value(&["-config"]).unwrap_or("conf/server.xml");
-    let found = found.and_then(|base| of(&base.join(file), at));
-    Some(found.map(|known| Box::new(known) as Box<dyn Served>))
+    Some(found.and_then(|base| {
+        let path = base.join(file);
+        started.has_read([&*path].into_iter())?;
+        Ok(Managed::of(of(&path, at)?, of_java(&started, logs(&base))))
+    }))
+}
+
+/// The newest of the files in which what fails is told, by its own logging (conf/logging.properties: `catalina.DATE.log`, `localhost.DATE.log`).
+fn logs(base: &Path) -> Vec<PathBuf> {
+    let all: Vec<PathBuf> =
+        fs::read_dir(base.join("logs")).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let of = |name: &str| {
+        let called = |path: &&PathBuf| path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name));
+        all.iter().filter(called).filter(|path| path.extension().is_some_and(|e| e == "log")).max().cloned()
+    };
+    ["catalina.2", "localhost.2"].into_iter().filter_map(of).collect()
 }
 
 /// What serves at `at`, by the file `path`.

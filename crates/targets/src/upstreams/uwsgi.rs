@@ -124,6 +124,7 @@ impl Given<'_> {
         let bare = started.words.iter().skip(1).find(is_ini).map(String::as_str);
         let path = started.value(&["--ini"]).or(bare).map(|text| started.path(text));
         let file = path.map(|path| Entries::read(&path, &Ini).map_err(|e| e.to_string())).transpose()?;
+        started.has_read(file.iter().flat_map(Entries::paths))?;
         Ok(Given { started, file })
     }
 

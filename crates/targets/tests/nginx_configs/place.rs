@@ -47,8 +47,16 @@ impl Place {
 
     pub(crate) fn build(&self, backend: Option<SocketAddr>, root: bool) -> Private {
         let dir = self.run_dir();
-        let options =
-            CopyOptions { dir: &dir, ports: &mut free_port, backend, moves: &[], allowed: &[], papers: None, root };
+        let options = CopyOptions {
+            listen: std::net::Ipv4Addr::LOCALHOST,
+            dir: &dir,
+            ports: &mut free_port,
+            backend,
+            moves: &[],
+            allowed: &[],
+            papers: None,
+            root,
+        };
         private::build(&self.config, options, &nginx_configure(), true).unwrap()
     }
 }

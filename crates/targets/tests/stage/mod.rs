@@ -269,6 +269,7 @@ impl Stage {
         let settings: BTreeMap<_, _> = settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let dir = self.folder();
         Nginx::prepare(Prepare {
+            listen: std::net::Ipv4Addr::LOCALHOST,
             program: None,
             source,
             settings: &settings,

@@ -15,6 +15,7 @@ mod kernel;
 mod ladder;
 mod nginx;
 mod rooms;
+mod stacks;
 mod websocket;
 
 use std::sync::LazyLock;
@@ -256,7 +257,8 @@ const TWO_ENDS: &str = "the backend takes longer than the proxy waits: either of
 pub(crate) fn all() -> &'static [Case] {
     static ALL: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let proxies = [nginx::cases(), apache::cases(), haproxy::cases(), caddy::cases(), websocket::cases()];
-        let others = [caches::cases(), backend::cases(), behind::cases(), rooms::cases(), kernel::cases()];
+        let others =
+            [caches::cases(), backend::cases(), behind::cases(), stacks::cases(), rooms::cases(), kernel::cases()];
         let proxies = proxies.into_iter().chain([answers::cases()]).chain(others);
         proxies.chain([innocent::cases(), command::cases(), bisect::cases(), ladder::cases()]).flatten().collect()
     });

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use http_body_util::{BodyExt, Full};
@@ -120,6 +121,16 @@ async fn review(request: Request<Incoming>, shared: &Shared) -> Result<Answer, A
 
 async fn create(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<Answer, Answer> {
     let job: Job = strict(request).await?;
+    if shared.behaviour.slow_store {
+        let (job, shared) = (job.clone(), shared.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            shared.state().create(&job, &shared.behaviour);
+        });
+        // Kubernetes, apimachinery/pkg/api/errors: NewTimeoutError.
+        let why = "Timeout: request did not complete within requested timeout - context deadline exceeded";
+        return Err(refused(StatusCode::GATEWAY_TIMEOUT, "Timeout", why));
+    }
     shared.state().create(&job, &shared.behaviour);
     Ok(answered(StatusCode::CREATED, &serde_json::to_value(&job).unwrap()))
 }
@@ -127,6 +138,9 @@ async fn create(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<Answ
 async fn delete(request: Request<Incoming>, shared: &Shared, name: &str) -> Result<Answer, Answer> {
     let how: DeleteOptions = strict(request).await?;
     assert_eq!(how.propagation_policy.as_deref(), Some("Background"), "a Job that is deleted without leaves its pods");
+    if shared.behaviour.busy && !shared.asked_to_delete.swap(true, Ordering::Relaxed) {
+        return Err(refused(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", "the server is too busy"));
+    }
     if shared.state().delete(name) {
         Ok(answered(
             StatusCode::OK,

@@ -41,6 +41,10 @@ pub struct Behaviour {
     pub own_network: bool,
     /// The API server speaks the older protocol of attaching only, which cannot end standard input alone.
     pub old: bool,
+    /// The API server gives up waiting for its store when a Job is to be created, which is there a moment later.
+    pub slow_store: bool,
+    /// The API server is too busy for the first deletion.
+    pub busy: bool,
 }
 
 /// The cluster.
@@ -56,6 +60,8 @@ struct Shared {
     state: Mutex<State>,
     /// Connections to pods carry nothing any more, and do not end.
     mute: AtomicBool,
+    /// A deletion was asked for.
+    asked_to_delete: AtomicBool,
 }
 
 impl Shared {
@@ -71,7 +77,12 @@ impl Cluster {
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let port = listener.local_addr().unwrap().port();
         let key = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-        let shared = Arc::new(Shared { behaviour, state: Mutex::default(), mute: AtomicBool::new(false) });
+        let shared = Arc::new(Shared {
+            behaviour,
+            state: Mutex::default(),
+            mute: AtomicBool::new(false),
+            asked_to_delete: AtomicBool::new(false),
+        });
         let private = PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
         let tls = ServerConfig::builder()
             .with_no_client_auth()

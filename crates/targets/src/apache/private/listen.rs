@@ -1,7 +1,7 @@
-//! Listeners go to free loopback ports, and virtual hosts follow them.
+//! Listeners go to free ports of one address, and virtual hosts follow them.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::changes::Changes;
 use crate::apache::config::Config;
@@ -28,7 +28,7 @@ fn local(ip: &str) -> bool {
 pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
-    ports: &mut dyn FnMut() -> io::Result<u16>,
+    (ip, ports): (Ipv4Addr, &mut dyn FnMut() -> io::Result<u16>),
 ) -> Result<Vec<Moved>, CopyError> {
     let mut moved: Vec<Moved> = Vec::new();
     for listen in listens(config) {
@@ -39,7 +39,7 @@ pub(super) fn move_all(
             changes.drop(listen.found);
             continue;
         }
-        let to = SocketAddr::from(([127, 0, 0, 1], ports().map_err(CopyError::Port)?));
+        let to = SocketAddr::from((ip, ports().map_err(CopyError::Port)?));
         let mut args = listen.found.args.clone();
         args[0] = to.to_string();
         changes.set(listen.found, &args);

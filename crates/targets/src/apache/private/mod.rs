@@ -71,7 +71,7 @@ pub fn build(
     let dir = options.dir.to_owned();
     let mut changes = Changes::new(config, &dir);
     let mut ports = port::distinct(options.ports);
-    let moved = listen::move_all(config, &mut changes, &mut ports)?;
+    let moved = listen::move_all(config, &mut changes, (options.listen, &mut ports))?;
     backend::redirect(config, &mut changes, &moved, options.backend, options.moves, options.allowed)?;
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);

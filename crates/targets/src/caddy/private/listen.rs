@@ -1,8 +1,9 @@
-//! Where each site listens in the copy: a free loopback port for each that the user's listens on.
+//! Where each site listens in the copy: a free port for each that the user's listens on.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io;
+use std::net::Ipv4Addr;
 
 use crate::caddy::config::{Config, Site};
 use crate::caddy::route::{Address, Ports, Upstream, host_and_port};
@@ -14,10 +15,15 @@ use genkai_place::remote;
 pub(super) struct Moved {
     to: BTreeMap<(String, u16), u16>,
     pub(super) ports: Ports,
+    /// The address that all of them are bound to.
+    pub(super) ip: Ipv4Addr,
 }
 
 /// Draws a port for each listener.
-pub(super) fn moved(config: &Config, draw: &mut dyn FnMut() -> io::Result<u16>) -> Result<Moved, CopyError> {
+pub(super) fn moved(
+    config: &Config,
+    (ip, draw): (Ipv4Addr, &mut dyn FnMut() -> io::Result<u16>),
+) -> Result<Moved, CopyError> {
     let ports = Ports::of(config);
     let mut to = BTreeMap::new();
     for site in config.sites().iter().filter(|site| !site.is_route()) {
@@ -27,7 +33,7 @@ pub(super) fn moved(config: &Config, draw: &mut dyn FnMut() -> io::Result<u16>) 
             }
         }
     }
-    Ok(Moved { to, ports })
+    Ok(Moved { to, ports, ip })
 }
 
 /// What a site is bound to.
@@ -54,6 +60,6 @@ impl Moved {
         let port = host_and_port(plain).1.parse().ok()?;
         let here = host.is_empty() || !host.contains('{') && remote::why(host, &[]).is_none();
         let to = self.any(port).filter(|_| here)?;
-        Some(upstream.written.replacen(plain, &format!("127.0.0.1:{to}"), 1))
+        Some(upstream.written.replacen(plain, &format!("{}:{to}", self.ip), 1))
     }
 }

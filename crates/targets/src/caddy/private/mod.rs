@@ -77,7 +77,7 @@ impl Private {
 pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>) -> Result<Private, CopyError> {
     let sockets = Scratch::short("genkai-caddy-").map_err(CopyError::write(std::env::temp_dir()))?;
     let mut ports = port::distinct(options.ports);
-    let moved = listen::moved(config, &mut ports)?;
+    let moved = listen::moved(config, (options.listen, &mut ports))?;
     let mut copy =
         Copy { config, moved: &moved, backend: options.backend, allowed: options.allowed, rewrites: Vec::new() };
     let mut out = text::Text::default();
@@ -91,7 +91,7 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
     let main = &config.file(FileId::MAIN).path;
     Ok(Private {
         folder: main.parent().filter(|p| p.is_dir()).unwrap_or(Path::new("/")).to_owned(),
-        address: ([127, 0, 0, 1], moved.port(route.site, &route.address).unwrap_or_default()).into(),
+        address: (moved.ip, moved.port(route.site, &route.address).unwrap_or_default()).into(),
         rewrites,
         running: Config::of_texts(vec![(file.clone(), out.text.into_bytes())], Variables::new())?,
         config: file,

@@ -34,7 +34,7 @@ impl Copy<'_> {
         out.own(0, "{");
         out.own(1, &format!("admin unix/{}", path(socket)));
         out.own(1, &format!("storage file_system {}", path(storage)));
-        out.own(1, "default_bind 127.0.0.1");
+        out.own(1, &format!("default_bind {}", self.moved.ip));
         out.own(1, if self.moved.ports.automatic { "auto_https disable_redirects" } else { "auto_https off" });
         let own = ["local_certs", "skip_install_trust", "ocsp_stapling off"];
         own.into_iter().chain(LOGS.lines()).for_each(|line| out.own(1, line));
@@ -62,7 +62,7 @@ impl Copy<'_> {
         match port.and_then(|port| self.moved.any(port)) {
             Some(port) => {
                 let mut words = texts(line);
-                words[1] = format!("127.0.0.1:{port}");
+                words[1] = format!("{}:{port}", self.moved.ip);
                 let head = self.with(line, &words);
                 Some(Line { block: kept.block, ..head })
             }

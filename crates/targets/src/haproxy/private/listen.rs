@@ -1,7 +1,7 @@
-//! Listeners go to free loopback ports.
+//! Listeners go to free ports of one address.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use super::changes::{Changes, without};
@@ -60,7 +60,7 @@ impl Moved {
 pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
-    ports: &mut dyn FnMut() -> io::Result<u16>,
+    (ip, ports): (Ipv4Addr, &mut dyn FnMut() -> io::Result<u16>),
     sockets: &Path,
     papers: Option<&TlsMaterial>,
 ) -> Result<Vec<Moved>, CopyError> {
@@ -72,7 +72,7 @@ pub(super) fn move_all(
             match address {
                 Address::Inet { host, ports: Some(range) } => {
                     for port in range.clone().take(usize::from(u16::MAX)) {
-                        let to = format!("127.0.0.1:{}", ports().map_err(CopyError::Port)?);
+                        let to = format!("{ip}:{}", ports().map_err(CopyError::Port)?);
                         moved.push(Moved { from: Address::Inet { host: host.clone(), ports: Some(port..=port) }, to });
                     }
                 }

@@ -78,7 +78,7 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
     let sockets = Scratch::short("genkai-haproxy-").map_err(CopyError::write(std::env::temp_dir()))?;
     let mut changes = Changes::new(config, options.dir);
     let mut ports = port::distinct(options.ports);
-    let moved = listen::move_all(config, &mut changes, &mut ports, sockets.path(), options.papers)?;
+    let moved = listen::move_all(config, &mut changes, (options.listen, &mut ports), sockets.path(), options.papers)?;
     backend::redirect(config, &mut changes, &moved, options.backend, options.allowed)?;
     output::redirect(config, &mut changes, options.root, &sockets.path().join("stats"));
     let folder = options.dir.join("conf");

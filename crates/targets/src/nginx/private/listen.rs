@@ -1,4 +1,4 @@
-//! Listeners go to free loopback ports (Unix sockets into the folder); what belongs together stays together.
+//! Listeners go to free ports of one address (Unix sockets into the folder); what belongs together stays together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,7 +13,7 @@ use crate::nginx::config::{Address, Config, Family, FileId, Found, Host, Listen}
 /// Where a listener is now.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum At {
-    /// A loopback port.
+    /// A TCP or UDP port.
     Inet(SocketAddr),
     /// A socket in the folder.
     Unix(PathBuf),
@@ -81,6 +81,7 @@ type Server = (FileId, Range<usize>);
 struct Mover<'m, 'c> {
     changes: &'m mut Changes<'c>,
     ports: &'m mut dyn FnMut() -> io::Result<u16>,
+    ip: Ipv4Addr,
     places: BTreeMap<(bool, Key), At>,
     /// Which servers listen where already.
     taken: BTreeSet<(FileId, usize, At, bool)>,
@@ -94,12 +95,13 @@ struct Mover<'m, 'c> {
 pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
-    ports: &mut dyn FnMut() -> io::Result<u16>,
+    (ip, ports): (Ipv4Addr, &mut dyn FnMut() -> io::Result<u16>),
     root: bool,
 ) -> Result<Vec<Moved>, CopyError> {
     let mut mover = Mover {
         changes,
         ports,
+        ip,
         places: BTreeMap::new(),
         taken: BTreeSet::new(),
         defaults: BTreeMap::new(),
@@ -126,7 +128,7 @@ impl Mover<'_, '_> {
         let at = match address {
             Address::Inet { .. } => {
                 let port = (self.ports)().map_err(CopyError::Port)?;
-                At::Inet(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+                At::Inet(SocketAddr::from((self.ip, port)))
             }
             Address::Unix(_) => {
                 let path = self.changes.dir.join(format!("sockets/{}.sock", self.places.len()));

@@ -1,0 +1,260 @@
+//! Sites of several servers, each the limit in turn: a real one behind the product whose setting is tried on a copy of it, and one hop further.
+
+use super::Behind::{Alone, Server};
+use super::{Between, Case, NO_NUMBER, PATIENCE};
+
+const NGINX: &str =
+    "events { worker_connections 512; }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n";
+/// Users who want more than a few connections of a database give, and who are refused then.
+const REFUSED: &str = "--users 80 --spawn-rate 8 --think 200ms";
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut all = vec![
+        behind(
+            "apache-behind-nginx",
+            "Apache with MaxRequestWorkers 4 between nginx and an application of 100 ms",
+            APACHE,
+        )
+        .either(
+            &["apache.MaxRequestWorkers", "apache.ThreadsPerChild"],
+            "with one child both settings allow the same four threads",
+        ),
+        behind(
+            "haproxy-behind-nginx",
+            "HAProxy whose server has maxconn 4, between nginx and an application of 100 ms",
+            HAPROXY,
+        )
+        .cause("haproxy.server.maxconn"),
+    ];
+    all.push(heap());
+    all.extend(hops());
+    all.extend(site());
+    all
+}
+
+fn behind(name: &str, fault: &str, server: Between) -> Case {
+    Case::of("nginx", name, fault)
+        .flags("--users 40 --spawn-rate 8 --think 200ms")
+        .objective("p99 < 300ms")
+        .config(NGINX)
+        .behind(Server(server, "--service-time 100ms"))
+        .off(PATIENCE)
+}
+
+/// A cluster of Node.js whose workers keep something of each request until their heap is used up, and are started anew.
+fn heap() -> Case {
+    Case::of(
+        "nginx",
+        "node-heap-nginx",
+        "Node.js whose workers keep a mebibyte of each request, with --max-old-space-size 48, behind nginx",
+    )
+    .flags("--users 40 --spawn-rate 8 --think 200ms --hold 6s")
+    .objective("errors < 0.1%")
+    .config(NGINX)
+    .behind(Alone(NODE))
+    .cause("backend.node.heap")
+    .off(NO_NUMBER)
+}
+
+/// One hop further: what an application asks that nobody knows.
+fn hops() -> Vec<Case> {
+    let hop = |name: &str, fault: &str, server: Between, cause: &'static str| {
+        Case::of("nginx", name, fault)
+            .flags(REFUSED)
+            .objective("errors < 5%")
+            .config(NGINX)
+            .beside("app.py", APP)
+            .behind(Alone(server))
+            .cause(cause)
+            .off(NO_NUMBER)
+    };
+    vec![
+        hop(
+            "redis-beyond",
+            "Redis with maxclients 8, asked by an application behind nginx",
+            REDIS,
+            "beyond.Redis.maxclients",
+        ),
+        hop(
+            "postgresql-beyond",
+            "PostgreSQL with max_connections 13, asked by an application behind nginx",
+            POSTGRESQL,
+            "beyond.PostgreSQL.max_connections",
+        ),
+        hop(
+            "pgbouncer-beyond",
+            "PgBouncer with max_client_conn 10, asked by an application behind nginx",
+            PGBOUNCER,
+            "beyond.PgBouncer.max_client_conn",
+        ),
+    ]
+}
+
+/// nginx with TLS, php-fpm and MariaDB, as certbot and a distribution's packages leave it.
+fn site() -> Vec<Case> {
+    let site = |name: &str, fault: &str, connections: &str, children: &str, database: &'static str| {
+        let config = SITE.replace("{connections}", connections);
+        Case::of("nginx", name, fault)
+            .flags(REFUSED)
+            .objective("errors < 5%, p99 < 500ms")
+            .config(config)
+            .beside("www/index.php", PAGE)
+            .beside("my.cnf", database)
+            .behind(Alone(match children {
+                "3" => FEW,
+                _ => MANY,
+            }))
+    };
+    vec![
+        site("site-nginx", "nginx with worker_connections 24 before php-fpm and MariaDB, with TLS", "24", "64", LARGE)
+            .cause("nginx.worker_connections")
+            .off("nginx first ends kept connections that wait, and refuses when there are none of these"),
+        site("site-php-fpm", "php-fpm with 3 children behind nginx with TLS, before MariaDB", "512", "3", LARGE)
+            .cause("php-fpm.www.pm.max_children")
+            .off(PATIENCE),
+        site("site-mariadb", "MariaDB with max_connections 10 behind php-fpm and nginx with TLS", "512", "64", SMALL)
+            .cause("beyond.MariaDB.max_connections")
+            .off(NO_NUMBER),
+    ]
+}
+
+const SITE: &str = "events { worker_connections {connections}; }\nhttp {\n  server { listen 80 default_server; return 301 \
+                    https://$host$request_uri; }\n  server {\n    listen 443 ssl default_server;\n    ssl_certificate \
+                    {dir}/cert.pem;\n    ssl_certificate_key {dir}/key.pem;\n    location / { fastcgi_param REQUEST_METHOD GET; \
+                    fastcgi_param SCRIPT_NAME /index.php; fastcgi_param SCRIPT_FILENAME {dir}/www/index.php; fastcgi_pass \
+                    unix:{dir}/fpm.sock; }\n  }\n}\n";
+
+/// A page that asks the database for a tenth of a second.
+const PAGE: &str = "<?php mysqli_report(MYSQLI_REPORT_OFF); $db = @new mysqli('localhost', 'root', '', '', 0, __DIR__ . '/../db/db.sock');\nif \
+                    ($db->connect_errno) { http_response_code(500); exit('no database'); }\n$db->query('select sleep(0.1)'); echo 'here';\n";
+
+const SMALL: &str = "[mysqld]\nmax-connections = 10\n";
+const LARGE: &str = "[mysqld]\nmax-connections = 200\n";
+
+/// A certificate, a database, and the pool, which is ready last.
+const TIERS: &str = "cd {dir} && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout key.pem -out cert.pem && mkdir -p \
+                     db/data && { setpriv --pdeathsig=KILL mariadbd --defaults-file={dir}/my.cnf --datadir={dir}/db/data \
+                     --socket={dir}/db/db.sock --pid-file={dir}/db/pid --user=root --skip-grant-tables --skip-networking & } && until [ -S \
+                     db/db.sock ]; do sleep 0.05; done && chmod 777 db db/db.sock && { setpriv --pdeathsig=TERM php-fpm8.2 -F -R -y {dir}/behind.conf & } && wait";
+
+const FEW: Between = Between {
+    command: &["sh", "-c", TIERS],
+    file: "[global]\nerror_log = {dir}/fpm.log\n[www]\nlisten = {dir}/fpm.sock\nlisten.mode = 0666\nuser = www-data\ngroup = \
+           www-data\npm = static\npm.max_children = 3\n",
+};
+
+const MANY: Between = Between {
+    command: &["sh", "-c", TIERS],
+    file: "[global]\nerror_log = {dir}/fpm.log\n[www]\nlisten = {dir}/fpm.sock\nlisten.mode = 0666\nuser = www-data\ngroup = \
+           www-data\npm = static\npm.max_children = 64\n",
+};
+
+const APACHE: Between = Between {
+    command: &["apache2", "-f", "{dir}/behind.conf", "-D", "FOREGROUND"],
+    file: "ServerRoot {dir}\nListen 127.0.0.1:{port}\nServerName localhost\nPidFile {dir}/httpd.pid\nErrorLog {dir}/httpd.log\nLoadModule \
+           mpm_worker_module /usr/lib/apache2/modules/mod_mpm_worker.so\nLoadModule authz_core_module \
+           /usr/lib/apache2/modules/mod_authz_core.so\nLoadModule proxy_module /usr/lib/apache2/modules/mod_proxy.so\nLoadModule \
+           proxy_http_module /usr/lib/apache2/modules/mod_proxy_http.so\nUser www-data\nGroup www-data\nStartServers 1\nServerLimit \
+           1\nThreadsPerChild 4\nThreadLimit 64\nMinSpareThreads 1\nMaxSpareThreads 4\nMaxRequestWorkers 4\nProxyPass / \
+           http://{origin}/\n",
+};
+
+const HAPROXY: Between = Between {
+    command: &["haproxy", "-db", "-f", "{dir}/behind.conf"],
+    file: "defaults\n  mode http\n  timeout connect 5s\n  timeout client 30s\n  timeout server 30s\nfrontend f\n  bind \
+           127.0.0.1:{port}\n  default_backend b\nbackend b\n  server one {origin} maxconn 4\n",
+};
+
+/// An application that opens a connection for each request: to Redis, or by the protocol of PostgreSQL.
+const APP: &str = "import http.server, socket, socketserver, struct, sys
+port, path, kind = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+def say(db, kind, text):
+    db.sendall(kind + struct.pack('!i', len(text) + 4) + text)
+def until_ready(db):
+    file = db.makefile('rb')
+    while True:
+        kind, length = struct.unpack('!ci', file.read(5))
+        file.read(length - 4)
+        if kind == b'E': raise OSError
+        if kind == b'Z': return
+def postgres(db, user=b'visitor', text=b'select pg_sleep(0.1)'):
+    say(db, b'', struct.pack('!i', 196608) + b'user\\0' + user + b'\\0database\\0postgres\\0\\0')
+    until_ready(db)
+    say(db, b'Q', text + b'\\0')
+    until_ready(db)
+def redis(db):
+    db.sendall(b'BLPOP nothing 0.1\\r\\n')
+    if db.recv(100)[:1] != b'*': raise OSError
+ask = globals()[kind]
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    request_queue_size = 512
+    daemon_threads = True
+class Asked(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_): pass
+    def do_GET(self):
+        status = 500
+        try:
+            with socket.socket(socket.AF_UNIX) as db:
+                db.connect(path)
+                ask(db)
+                status = 200
+        except Exception: pass
+        self.send_response(status)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+Server(('127.0.0.1', port), Asked).serve_forever()
+";
+
+const NODE: Between = Between {
+    command: &["sh", "-c", "exec node --max-old-space-size=48 {dir}/behind.conf 2> {dir}/node.log"],
+    file: "const cluster = require('cluster'), kept = [];\nif (cluster.isPrimary) {\n  cluster.fork(); cluster.fork();\n  cluster.on('exit', () => \
+           cluster.fork());\n} else {\n  require('http').createServer((q, s) => {\n    kept.push(Array.from({ length: 131072 }, (_, i) => i + \
+           0.5));\n    setTimeout(() => s.end('here'), 20);\n  }).listen({port}, '127.0.0.1');\n}\n",
+};
+
+const REDIS: Between = Between {
+    command: &[
+        "sh",
+        "-c",
+        "cd {dir} && mkdir db && { setpriv --pdeathsig=KILL redis-server {dir}/behind.conf & } && until [ -S db/redis ]; do sleep 0.05; done && \
+         { setpriv --pdeathsig=KILL python3 app.py {port} {dir}/db/redis redis & } && wait",
+    ],
+    file: "port 0\nunixsocket {dir}/db/redis\nmaxclients 8\nsave \"\"\ndir {dir}\n",
+};
+
+/// PostgreSQL with a folder of its own, as `nobody`: it does not run as root. Roles: one who may do everything, and a visitor.
+macro_rules! postgresql {
+    () => {
+        "cd {dir} && mkdir -p db/data && chmod 777 db && chown nobody db/data && bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1) && as='setpriv \
+         --reuid=nobody --regid=nogroup --clear-groups --pdeathsig=KILL' && $as $bin/initdb -A trust -U app --no-sync -D {dir}/db/data && \
+         cp behind.conf db/data/postgresql.conf && { $as $bin/postgres -D {dir}/db/data 2> db/pg.log & } && until $bin/psql -h {dir}/db -U \
+         app postgres -c 'CREATE ROLE visitor LOGIN'; do sleep 0.1; done && "
+    };
+}
+
+const POSTGRESQL: Between = Between {
+    command: &[
+        "sh",
+        "-c",
+        concat!(
+            postgresql!(),
+            "{ setpriv --pdeathsig=KILL python3 app.py {port} {dir}/db/.s.PGSQL.5432 postgres & } && wait"
+        ),
+    ],
+    file: "listen_addresses = ''\nunix_socket_directories = '{dir}/db'\nmax_connections = 13 # and 3 of them for superusers\n",
+};
+
+const PGBOUNCER: Between = Between {
+    command: &[
+        "sh",
+        "-c",
+        concat!(
+            postgresql!(),
+            "printf '[databases]\\n* = host={dir}/db user=visitor\\n[pgbouncer]\\nunix_socket_dir = {dir}/db\\nlisten_port = 6432\\nauth_type = any\\nmax_client_conn \
+             = 10\\ndefault_pool_size = 40\\nlogfile = {dir}/db/pgbouncer.log\\n' > db/pgbouncer.ini && chmod 644 db/pgbouncer.ini && { $as pgbouncer -q \
+             {dir}/db/pgbouncer.ini & } && until [ -S db/.s.PGSQL.6432 ]; do sleep 0.05; done && { setpriv --pdeathsig=KILL python3 app.py {port} \
+             {dir}/db/.s.PGSQL.6432 postgres & } && wait"
+        ),
+    ],
+    file: "listen_addresses = ''\nunix_socket_directories = '{dir}/db'\nmax_connections = 100\n",
+};

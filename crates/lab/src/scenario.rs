@@ -1,0 +1,214 @@
+//! A scenario whose users are sent to a server under test: where its targets lead then, by which request limits are looked up, how much its users
+//! pause, and what is not known of it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use genkai_analysis::capacity::demand::mean;
+use genkai_model::load::{Body, Load, Request};
+use genkai_model::scenario::{self, Flow, Scenario, Step, Think, Times};
+use genkai_model::template::{Part, Template};
+use genkai_model::transport::Transport;
+use genkai_model::units::Span;
+
+/// A load that goes to the server at this address, as do all targets of its scenario.
+pub fn aimed(load: &Load, address: SocketAddr, transport: Transport) -> Load {
+    let mut load = load.clone();
+    for target in load.scenario.iter_mut().flat_map(|scenario| &mut scenario.targets) {
+        target.addresses = vec![address];
+        target.transport = transport.clone();
+    }
+    Load { addresses: vec![address], transport, ..load }
+}
+
+/// Identity of the note in the record.
+pub const NOTE: &str = "scenario";
+
+/// What is not known of a load whose users do what a scenario says; none where they ask for one thing only.
+pub fn told(load: &Load) -> Option<String> {
+    let scenario = load.scenario.as_ref()?;
+    let mut asked = BTreeSet::new();
+    scenario.flows.iter().for_each(|flow| paths(&flow.steps, &mut asked));
+    if asked.len() < 2 && asked.iter().all(|path| *path == load.request.path) {
+        return None;
+    }
+    let (method, path) = (&load.request.method, &load.request.path);
+    Some(format!(
+        "limits, predictions and the first answer are those of `{method} {path}`: other requests of the scenario may meet other directives. The \
+         backend is not asked by itself, and no directives are left out one by one"
+    ))
+}
+
+fn paths(steps: &[Step], all: &mut BTreeSet<String>) {
+    for step in steps {
+        match step {
+            Step::Request(request) => drop(all.insert(request.path.to_string())),
+            Step::Loop(inner) => paths(&inner.steps, all),
+            _ => {}
+        }
+    }
+}
+
+/// The request by which limits are looked up and that is made once before any load: the first of the flow with the largest weight that asks for
+/// something (GET or HEAD) and needs no value of a run; else the first that needs none.
+pub fn first(scenario: &Scenario, usual: Request) -> Request {
+    let mut flows: Vec<&Flow> = scenario.flows.iter().filter(|flow| flow.weight > 0).collect();
+    flows.sort_by_key(|flow| Reverse(flow.weight));
+    let mut all = Vec::new();
+    flows.iter().for_each(|flow| requests(&flow.steps, &mut all));
+    let target = &scenario.targets[0];
+    let fixed = all.iter().filter_map(|one| fixed(scenario, one));
+    let (asks, others): (Vec<Request>, Vec<Request>) = fixed.partition(|one| ["GET", "HEAD"].contains(&&*one.method));
+    let path = if target.base.is_empty() { "/".to_owned() } else { target.base.clone() };
+    let none = Request { host: target.host.clone(), path, ..usual };
+    asks.into_iter().chain(others).next().unwrap_or(none)
+}
+
+fn requests<'s>(steps: &'s [Step], all: &mut Vec<&'s scenario::Request>) {
+    for step in steps {
+        match step {
+            Step::Request(request) => all.push(request),
+            Step::Loop(inner) => requests(&inner.steps, all),
+            _ => {}
+        }
+    }
+}
+
+/// A request as it is sent, if no run decides what it is.
+fn fixed(scenario: &Scenario, request: &scenario::Request) -> Option<Request> {
+    let target = scenario.targets.get(request.target as usize)?;
+    let fields = request.headers.iter().map(|(name, value)| Some((name.clone(), text(value)?)));
+    let fields: Vec<(String, String)> = fields.collect::<Option<_>>()?;
+    let (hosts, headers): (Vec<_>, Vec<_>) =
+        fields.into_iter().partition(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let body = match &request.body {
+        Some(body) => Body::Text(text(body)?),
+        None => Body::Empty,
+    };
+    Some(Request {
+        method: request.method.clone(),
+        path: format!("{}{}", target.base, text(&request.path)?),
+        host: hosts.into_iter().next().map_or_else(|| target.host.clone(), |(_, host)| host),
+        headers,
+        body,
+    })
+}
+
+/// A template without values.
+fn text(template: &Template) -> Option<String> {
+    let parts = template.0.iter().map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        Part::Value { .. } => None,
+    });
+    parts.collect()
+}
+
+/// What a user pauses for each request, in the mean over all flows by their weights.
+///
+/// # Errors
+/// When that is decided by values that only a run has; why.
+pub fn pause(scenario: &Scenario) -> Result<Span, String> {
+    let (mut seconds, mut asked) = (0.0, 0.0);
+    for flow in &scenario.flows {
+        let one = sum(&flow.steps)?;
+        seconds += f64::from(flow.weight) * one.0;
+        asked += f64::from(flow.weight) * one.1;
+    }
+    if asked == 0.0 {
+        return Err("no flow makes a request".to_owned());
+    }
+    Ok(Span::from_secs_f64(seconds / asked))
+}
+
+/// Seconds of pauses, and requests, of one run of these steps.
+fn sum(steps: &[Step]) -> Result<(f64, f64), String> {
+    let (mut seconds, mut asked) = (0.0, 0.0);
+    for step in steps {
+        let (more, requests) = match step {
+            Step::Request(_) => (0.0, 1.0),
+            Step::Think(Think::Spread(spread)) => (mean(spread), 0.0),
+            Step::Think(Think::Template(text)) => {
+                return Err(format!(
+                    "`think: {text}`: how long users pause is not known before, so no load can be foretold\n  hint: write a time"
+                ));
+            }
+            Step::Loop(inner) => {
+                let (more, requests) = sum(&inner.steps)?;
+                let times = match &inner.times {
+                    Times::Count(times) => *times as f64,
+                    Times::Over(values) => values.len() as f64,
+                    // All else is nothing beside it.
+                    Times::Forever => return Ok((more, requests)),
+                    Times::Template(_) | Times::Elements(_) if more > 0.0 => {
+                        return Err("a loop with pauses is done as often as a value says, so no load can be foretold\n  hint: write \
+                                    a number"
+                            .to_owned());
+                    }
+                    Times::Template(_) | Times::Elements(_) => 1.0,
+                };
+                (times * more, times * requests)
+            }
+            Step::Connect(_) | Step::Send(_) | Step::Expect(_) => (0.0, 0.0),
+        };
+        seconds += more;
+        asked += requests;
+    }
+    Ok((seconds, asked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(flows: serde_json::Value) -> Scenario {
+        let targets = serde_json::json!([{ "name": "a", "url": "http://a/b", "host": "a", "base": "/b" }]);
+        let all = serde_json::json!({ "targets": targets, "flows": flows, "names": ["n"], "drain": "0s" });
+        serde_json::from_value(all).unwrap()
+    }
+
+    fn request(method: &str, path: &str) -> serde_json::Value {
+        serde_json::json!({ "do": "request", "name": 0, "target": 0, "method": method, "path": path })
+    }
+
+    fn think(time: &str) -> serde_json::Value {
+        serde_json::json!({ "do": "think", "spread": time })
+    }
+
+    #[test]
+    fn limits_are_looked_up_by_a_request_that_needs_no_run() {
+        let usual = Load::users(1, 1.0).request;
+        let of = |flows| {
+            let Request { method, path, host, .. } = first(&scenario(flows), usual.clone());
+            (method, path, host)
+        };
+        let all = |one: &str, two: &str, three: &str| (one.to_owned(), two.to_owned(), three.to_owned());
+        let light = serde_json::json!({ "name": "l", "weight": 1, "steps": [request("GET", "/light")] });
+        let heavy = serde_json::json!({ "name": "h", "weight": 3, "steps": [request("POST", "/in"), request("GET", "/{{id}}"), request("GET", "/x")] });
+        assert_eq!(of(serde_json::json!([light, heavy])), all("GET", "/b/x", "a"));
+        let posts = serde_json::json!({ "name": "p", "weight": 1, "steps": [request("GET", "/{{id}}"), request("POST", "/in")] });
+        assert_eq!(of(serde_json::json!([posts])), all("POST", "/b/in", "a"));
+        let none = serde_json::json!({ "name": "p", "weight": 1, "steps": [request("GET", "/{{id}}")] });
+        assert_eq!(of(serde_json::json!([none])), all("GET", "/b", "a"));
+    }
+
+    #[test]
+    fn pauses_are_counted_for_each_request() {
+        let of = |steps: serde_json::Value| {
+            let flow = serde_json::json!({ "name": "f", "weight": 2, "steps": steps });
+            pause(&scenario(serde_json::json!([flow]))).map(|span| span.as_secs_f64())
+        };
+        let near =
+            |seen: Result<f64, String>, right: f64| assert!((seen.clone().unwrap() - right).abs() < 1e-9, "{seen:?}");
+        let get = || request("GET", "/");
+        near(of(serde_json::json!([get(), think("1s"), get(), think("uniform(1s,3s)")])), 1.5);
+        let round = |times: serde_json::Value| serde_json::json!({ "do": "loop", "times": times, "variable": "i", "steps": [get(), think("2s")] });
+        near(of(serde_json::json!([get(), get(), round(serde_json::json!({ "count": 2 }))])), 1.0);
+        near(of(serde_json::json!([get(), get(), round(serde_json::json!("forever"))])), 2.0);
+        let elements = serde_json::json!({ "elements": "ids" });
+        assert!(of(serde_json::json!([get(), round(elements)])).unwrap_err().contains("as often as a value says"));
+        let unknown = serde_json::json!({ "do": "think", "template": "{{pause}}" });
+        assert!(of(serde_json::json!([get(), unknown])).unwrap_err().contains("{{pause}}"));
+        assert!(of(serde_json::json!([think("1s")])).unwrap_err().contains("no flow makes a request"));
+    }
+}

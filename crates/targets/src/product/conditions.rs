@@ -1,0 +1,41 @@
+//! In which conditions a product runs.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use genkai_model::event::Rewrite;
+use genkai_place::authority::TlsMaterial;
+
+use crate::files::{CopyOptions, Move};
+
+/// In which conditions a product runs, whatever its configuration says.
+#[derive(Debug)]
+pub struct Conditions {
+    /// What to pass requests to; none: where the configuration says.
+    pub backend: Option<SocketAddr>,
+    /// Hosts that the load may reach though they are not this machine.
+    pub allowed: Vec<String>,
+    /// What its TLS was made with: that of a generated configuration, or what stands in for the user's certificates.
+    pub tls: Option<TlsMaterial>,
+    /// What of the user's certificate could not be had for that.
+    pub(super) unlike: Option<Rewrite>,
+    /// Soft limit on descriptors that it inherits.
+    pub nofile: u64,
+    /// This machine's address at which it listens.
+    pub listen: Ipv4Addr,
+}
+
+impl Conditions {
+    /// What a private copy in `dir` should be like, which leads elsewhere as `moves` say.
+    pub(super) fn copy_options<'a>(
+        &'a self,
+        dir: &'a Path,
+        moves: &'a [Move],
+        ports: &'a mut dyn FnMut() -> io::Result<u16>,
+    ) -> CopyOptions<'a> {
+        let Conditions { backend, allowed, tls, listen, .. } = self;
+        let root = nix::unistd::geteuid().is_root();
+        CopyOptions { dir, ports, backend: *backend, moves, allowed, papers: tls.as_ref(), root, listen: *listen }
+    }
+}
