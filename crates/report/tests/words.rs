@@ -2,6 +2,14 @@
 
 mod fixture;
 
+use genkai_model::event::Change;
+use genkai_model::finding::{
+    Answered, Confidence, Decision, Ladder, MeasuredRung, MetAt, Pairing, PredictedRung, ProvedRung, Rung, RungLimit,
+    Together,
+};
+use genkai_model::limit::Origin;
+use genkai_model::load::{Arrivals, Spacing};
+use genkai_model::units::{Range, Span};
 use genkai_report::text::Style;
 use genkai_report::{html, study, text};
 
@@ -34,6 +42,90 @@ fn the_verdict_at_80_and_at_40_columns() {
     let s = fixture::experiment(1.0);
     insta::assert_snapshot!("verdict_80", verdict(&s, PLAIN));
     insta::assert_snapshot!("verdict_40", verdict(&s, Style { width: 40, ..PLAIN }));
+}
+
+/// A limit of a ladder, `setting = 512`, and where it was met.
+fn rung(setting: &str, predicted: Option<f64>) -> RungLimit {
+    let range = predicted.map(|at| Range { low: at, high: at });
+    let origin = Origin::File { path: "/etc/nginx/sites-enabled/shop.example.conf".into(), line: 7 };
+    RungLimit {
+        limit: format!("nginx.{setting}"),
+        subject: "nginx".to_owned(),
+        setting: setting.to_owned(),
+        value: "512".to_owned(),
+        origin,
+        predicted: range,
+    }
+}
+
+fn changed(setting: &str, [from, to]: [&str; 2], level: f64) -> Rung {
+    Rung::Proved(Box::new(ProvedRung {
+        limit: rung(setting, Some(level)),
+        met: MetAt { trial: 1, level: Some(level), rate: 2.5 },
+        change: Change {
+            product: "nginx".to_owned(),
+            setting: setting.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        },
+        place: None,
+        tested: 2,
+        price: None,
+    }))
+}
+
+/// The verdict of experiment 1 with this ladder.
+fn with(rungs: Vec<Rung>, of: impl FnOnce(&mut fixture::Sample)) -> String {
+    let mut s = fixture::experiment(1.0);
+    let together = Some(Together { trial: 2, held_to: 300.0, pairs: 4, failed: 0 });
+    s.findings.verdict.ladder = Some(Ladder { asked: 300.0, rungs, together });
+    of(&mut s);
+    let text = verdict(&s, PLAIN);
+    assert!(text.lines().all(|line| line.chars().count() <= 80 || line.starts_with(['+', '-', ' '])), "{text}");
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('\u{a0}', " ")
+}
+
+#[test]
+fn a_ladder_counts_settings_and_says_what_nobody_tried() {
+    let beyond = Rung::Predicted(PredictedRung { limit: rung("buffers", Some(250.0)), remedy: None });
+    let twice = [changed("slots", ["512", "640"], 243.0), changed("slots", ["640", "768"], 260.0)];
+    let text = with(twice.into_iter().chain([beyond]).collect(), |_| {});
+    assert!(text.contains("The change held up to 300 users in trial 2"), "{text}");
+    assert!(text.contains("no setting that genkai changes lifts it"), "{text}");
+    let two = [changed("slots", ["512", "640"], 243.0), changed("buffers", ["512", "768"], 260.0)];
+    assert!(with(two.into(), |_| {}).contains("All 2 changes together held up to 300 users in trial 2"));
+}
+
+#[test]
+fn a_limit_that_did_not_come_again_is_told_with_what_was_changed_of_it() {
+    let limit = Some(rung("worker_connections", Some(243.0)));
+    let met = MetAt { trial: 1, level: Some(243.0), rate: 2.5 };
+    let met = || Rung::Measured(MeasuredRung { limit: limit.clone(), confidence: Some(Confidence::Possible), met });
+    let text = with(vec![met()], |s| {
+        s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::NotReproduced { of: 4 } });
+    });
+    let said = "worker_connections from 512 to 768 (not proved: it held without it, too)";
+    assert!(text.contains(said) && !text.contains("not lifted"), "{text}");
+    assert!(with(vec![met()], |_| {}).contains("not lifted (possibly this)"));
+}
+
+#[test]
+fn a_small_rate_is_not_called_the_first_request() {
+    let small = |level: f64| vec![changed("rate", ["20r/m", "60r/m"], level)];
+    let open = |s: &mut fixture::Sample| {
+        let Some(head) = &mut s.record.head else { panic!("it has one") };
+        head.plan.load.arrivals =
+            Arrivals::Rate { per_second: 2.0, ramp: Span::from_secs(60), spacing: Spacing::Uniform, connections: 10 };
+    };
+    let text = with(small(1.0 / 3.0), open);
+    assert!(text.contains("predicted at: 0.333 planned requests/s met at: 0.333 planned requests/s"), "{text}");
+    // What lets nobody pass fails from the first request on; so does a trial of which all failed.
+    assert!(with(small(0.0), open).contains("predicted at: the first request met at: the start of the load"));
+    let text = with(small(1.0), |s| {
+        let first = &mut s.findings.verdict.trials[0];
+        first.failed = first.finished;
+    });
+    assert!(text.contains("met at: the first request"), "{text}");
 }
 
 #[test]

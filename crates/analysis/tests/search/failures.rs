@@ -122,6 +122,7 @@ fn processor_time_that_other_programs_use_is_no_cause_and_nothing_is_said_of_the
     let v = verdict(&full_machine(0.05, 0.0, |_| Vec::new()).run());
     assert_eq!(answer(&v), (Outcome::Invalid, Answer::CannotTell, Because::OtherPrograms));
     assert_eq!((v.causes.len(), v.trials.len()), (0, 1), "the backend would lack the same time, asked directly");
+    assert_eq!(v.ladder, None, "where it broke says nothing of it");
     let [Caveat::OtherPrograms { trial: 1, busy, of: 2.0 }] = v.caveats[..] else { panic!("{:?}", v.caveats) };
     assert!((busy - 1.85).abs() < 1e-9, "{busy}");
 }
@@ -152,7 +153,7 @@ fn a_test_that_other_programs_crowd_refutes_nothing() {
         seen
     };
     let v = verdict(&World { plan, settings, limits, behaviour: Box::new(behaviour) }.run());
-    assert_eq!((v.outcome(), v.because()), (Outcome::Invalid, Because::OtherPrograms));
+    assert_eq!((v.outcome(), v.because(), v.ladder), (Outcome::Invalid, Because::OtherPrograms, None));
     assert!(matches!(v.caveats[..], [Caveat::OtherPrograms { trial: 2, .. }]), "{:?}", v.caveats);
     assert!(v.causes.iter().all(|cause| cause.confidence != Confidence::Refuted), "{:?}", v.causes);
 }
