@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use log::Down;
 #[cfg(test)]
-#[cfg(test)]
 pub(crate) use log::aggregate;
 pub use log::signature;
 pub(crate) use log::{BACKEND, LINE, Session, ended, unanswered};
