@@ -189,11 +189,13 @@ fn of_check(line: &str) -> Option<&'static str> {
     }
 }
 
-/// Lines of one interval, alike ones as one.
+/// Lines of one interval, without those before it.
+#[cfg(test)]
 pub(crate) fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
     aggregate_as(lines, parsed)
 }
 
+/// Lines of one interval, alike ones as one.
 fn aggregate_as<'a>(
     lines: impl IntoIterator<Item = &'a str>,
     read: impl Fn(&'a str) -> ParsedLine<'a>,
