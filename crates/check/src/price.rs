@@ -11,6 +11,11 @@ use crate::laws::{Met, predicted};
 /// Of the memory that is left, the part that a change may take.
 const USABLE: f64 = 0.8;
 
+/// Whether a limit's setting counts requests or connections to servers, not those of clients.
+fn counts_onward(limit: &Limit) -> bool {
+    limit.remedy.as_ref().is_some_and(|remedy| remedy.onward)
+}
+
 /// A look at a server's memory.
 #[derive(Clone, Copy)]
 struct Look {
@@ -102,6 +107,9 @@ fn last_highest(looks: &[Look]) -> Option<Look> {
 
 impl Told {
     fn of(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<Told> {
+        if counts_onward(limit) {
+            return None;
+        }
         let looks = looks(judged, &limit.subject, full(&limit.law, met)?);
         let high = last_highest(&looks)?;
         let unused = looks.first().copied().filter(|first| first.clients < 1.0);
@@ -181,7 +189,11 @@ impl Priced<'_, '_> {
     /// Whether it is the product under test, and something stands behind it.
     fn is_proxy(&self) -> bool {
         let own = [self.product, "kernel", "machine"];
-        self.limit.subject == self.product && self.at.limits.iter().any(|one| !own.contains(&one.subject.as_str()))
+        // What lets fewer through than come is told by none of the figures.
+        let narrow = self.at.limits.iter().any(|one| counts_onward(one) && one.subject == self.product);
+        !narrow
+            && self.limit.subject == self.product
+            && self.at.limits.iter().any(|one| !own.contains(&one.subject.as_str()))
     }
 
     fn tested(&self, address: &str, told: &Told, (clients, more): (f64, f64), expected: &mut Expected) {

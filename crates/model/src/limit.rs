@@ -289,6 +289,10 @@ pub struct Remedy {
     /// Processes of the server that one more of the setting brings, a part of one where several share it; 0: none.
     #[serde(default, skip_serializing_if = "is_none")]
     pub processes: f64,
+    /// The setting counts what goes on to the servers behind, while clients wait in front of it with connections of their own: what those
+    /// hold says nothing of what one more of it takes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub onward: bool,
 }
 
 fn whole() -> f64 {

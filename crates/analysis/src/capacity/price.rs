@@ -105,6 +105,9 @@ fn highest(looks: &[Look]) -> Option<&Look> {
 impl Cost {
     /// Of `limit`, as `trial` tells it; none where nobody looked, or the limit counts no clients. `product` is the one under test.
     pub(crate) fn of(limit: &Limit, trial: &Trial, demand: &Demand, product: &str) -> Option<Cost> {
+        if is_onward(limit) {
+            return None;
+        }
         let looks = looks(trial, &limit.subject, full(&limit.law, demand)?);
         let high = *highest(&looks)?;
         let idle = looks.first().filter(|look| look.clients < 1.0);
@@ -120,7 +123,7 @@ impl Cost {
             client: ((high.pss - low.pss - started) / clients).max(0.0),
             descriptors: ((high.descriptors - low.descriptors) / clients).max(0.0),
             process: process.filter(|_| brings),
-            behind: limit.subject == product && trial.limits.limits.iter().any(|other| is_behind(other, product)),
+            behind: limit.subject == product && is_passed_on(&trial.limits.limits, product),
         })
     }
 
@@ -191,6 +194,17 @@ impl Cost {
             tested,
         })
     }
+}
+
+/// Whether a limit counts what goes on to the servers behind.
+fn is_onward(limit: &Limit) -> bool {
+    limit.remedy.as_ref().is_some_and(|remedy| remedy.onward)
+}
+
+/// Whether something stands behind `product` that is asked for all that it takes: another setting may let less through.
+fn is_passed_on(limits: &[Limit], product: &str) -> bool {
+    let capped = limits.iter().any(|other| other.subject == product && is_onward(other));
+    !capped && limits.iter().any(|other| is_behind(other, product))
 }
 
 /// Whether a limit is of what stands behind `product`.

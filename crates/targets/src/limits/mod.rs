@@ -63,7 +63,21 @@ pub(crate) fn connections(value: f64, pools: f64) -> Law {
 
 /// The remedy that raises a setting in steps, without a ceiling.
 pub(crate) fn raised(setting: &str, unit: RemedyUnit, step: f64) -> Remedy {
-    Remedy { setting: setting.to_owned(), unit, step, ceiling: None, note: None, parts: 1.0, processes: 0.0 }
+    Remedy {
+        setting: setting.to_owned(),
+        unit,
+        step,
+        ceiling: None,
+        note: None,
+        parts: 1.0,
+        processes: 0.0,
+        onward: false,
+    }
+}
+
+/// The same of a setting that counts what goes on to the servers behind.
+pub(crate) fn raised_onward(setting: &str) -> Remedy {
+    Remedy { onward: true, ..raised(setting, RemedyUnit::Count, 1.0) }
 }
 
 /// A metric that reaches a part of another one.

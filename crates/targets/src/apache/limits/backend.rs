@@ -6,7 +6,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Sym
 use super::{Facts, Upstream};
 use crate::apache::evidence::signature;
 use crate::apache::settings::{PROXY_PASS_MAX, SSL_PROXY_ENGINE, TIMEOUT};
-use crate::limits::{backend, errors, log, raised, valued};
+use crate::limits::{backend, errors, log, raised_onward, valued};
 
 /// Every limit of the backend's side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
@@ -129,7 +129,7 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
         remedy: (!upstream.balanced).then(|| Remedy {
             ceiling: Some(Ceiling { value: threads as f64, by: format!("{threads} threads of a child") }),
             note: Some("without `max` each child may have as many connections as threads".to_owned()),
-            ..raised(PROXY_PASS_MAX.name, RemedyUnit::Count, 1.0)
+            ..raised_onward(PROXY_PASS_MAX.name)
         }),
         ..valued(&format!("apache.{setting}"), "apache", setting, held)
     })

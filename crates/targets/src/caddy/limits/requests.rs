@@ -1,12 +1,12 @@
 //! Limits on requests: how many at once each upstream gets, and how large they are.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Law, Limit, Remedy, Strength, Symptom};
 
 use super::Facts;
 use crate::caddy::evidence::{metrics, signature};
 use crate::caddy::settings::{IDLE, MAX_CONNS_PER_HOST, MAX_SIZE, UNHEALTHY_REQUEST_COUNT};
-use crate::limits::{errors, log, raised, reached, valued};
+use crate::limits::{errors, log, raised_onward, reached, valued};
 
 /// `unhealthy_request_count`: an upstream with so many requests gets no more. When all have, Caddy answers 503, after it has
 /// tried again for `lb_try_duration`.
@@ -36,7 +36,7 @@ pub(super) fn each_upstream(facts: &Facts) -> Option<Limit> {
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: !tried.is_zero() },
         remedy: Some(Remedy {
             note: Some("or add upstreams: each brings as many; the backend must be able to take them".to_owned()),
-            ..raised(UNHEALTHY_REQUEST_COUNT.name, RemedyUnit::Count, 1.0)
+            ..raised_onward(UNHEALTHY_REQUEST_COUNT.name)
         }),
         ..valued("caddy.unhealthy_request_count", "caddy", UNHEALTHY_REQUEST_COUNT.name, held)
     })
@@ -64,7 +64,7 @@ pub(super) fn connections(facts: &Facts) -> Option<Limit> {
         symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         remedy: Some(Remedy {
             note: Some("without it there is no limit; the backend must be able to take as many connections".to_owned()),
-            ..raised(MAX_CONNS_PER_HOST.name, RemedyUnit::Count, 1.0)
+            ..raised_onward(MAX_CONNS_PER_HOST.name)
         }),
         ..valued("caddy.max_conns_per_host", "caddy", MAX_CONNS_PER_HOST.name, held)
     })

@@ -7,7 +7,7 @@ use super::Facts;
 use super::check::Check;
 use crate::haproxy::evidence::{metrics, of_server, signature};
 use crate::haproxy::settings::{SERVER_MAXCONN, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL};
-use crate::limits::{backend, errors, grew, log, raised, reached, reached_of, valued};
+use crate::limits::{backend, errors, grew, log, raised_onward, reached, reached_of, valued};
 use crate::settings::SourcedValue;
 
 /// Every limit of the servers' side, but for their `maxconn`.
@@ -109,7 +109,7 @@ pub(crate) fn queueing(timeout: &str, instead: &str) -> Limit {
             reached_of(metrics::SERVER_SESSIONS_MAX, metrics::SERVER_SESSIONS_LIMIT, 1.0, Strength::Supports),
         ],
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: true },
-        remedy: Some(Remedy { note: Some(instead.to_owned()), ..raised(SERVER_MAXCONN.name, RemedyUnit::Count, 1.0) }),
+        remedy: Some(Remedy { note: Some(instead.to_owned()), ..raised_onward(SERVER_MAXCONN.name) }),
         ..Limit::named("haproxy.server.maxconn", "haproxy", SERVER_MAXCONN.name)
     }
 }

@@ -4,7 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength};
 
 use super::{Facts, Upstream};
-use crate::limits::{backend, counted, errors, log, raised, valued};
+use crate::limits::{backend, counted, errors, log, raised, raised_onward, valued};
 use crate::nginx::config::Refusal;
 use crate::nginx::evidence::signature;
 use crate::nginx::settings::{
@@ -146,7 +146,7 @@ pub(super) fn max_conns(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
             .to_owned(),
         signatures: vec![log(signature::UPSTREAM_NONE_LIVE, Strength::Supports)],
         symptom: super::refusal(&upstream.refusal),
-        remedy: known.then(|| raised(UPSTREAM_MAX_CONNS.name, RemedyUnit::Count, 1.0)),
+        remedy: known.then(|| raised_onward(UPSTREAM_MAX_CONNS.name)),
         ..valued(&format!("nginx.{setting}"), "nginx", &setting, held)
     })
 }
