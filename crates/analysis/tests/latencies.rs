@@ -310,6 +310,7 @@ fn entry(name: &str, largest: Option<u64>) -> ContenderRecord {
             note: None,
             parts: 1.0,
             processes: 0.0,
+            onward: false,
         }),
         ..Limit::named("x.largest", name, "largest")
     };

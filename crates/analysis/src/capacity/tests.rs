@@ -39,6 +39,7 @@ fn limit(id: &str, law: Law) -> Limit {
             note: None,
             parts: 1.0,
             processes: 0.0,
+            onward: false,
         }),
         ..Limit::named(id, "product", id)
     }

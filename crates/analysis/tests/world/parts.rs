@@ -25,6 +25,7 @@ pub fn limit(id: &str, value: f64, law: Law, signatures: Vec<Signature>, errors:
             note: None,
             parts: 1.0,
             processes: 0.0,
+            onward: false,
         }),
         ..Limit::named(&format!("proxy.{id}"), "proxy", id)
     }
