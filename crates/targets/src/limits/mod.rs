@@ -306,6 +306,7 @@ impl Processor<'_> {
                 ..raised(setting, RemedyUnit::Count, 1.0)
             }),
             patience: None,
+            fault: false,
         }
     }
 }
