@@ -42,6 +42,9 @@ pub struct Limit {
     /// How long what stands behind may take before this limit ends a request, in seconds; none for limits of other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<f64>,
+    /// It caps nothing: something is broken, and nobody gets through, however few they are (an address that cannot be connected to).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fault: bool,
 }
 
 impl Limit {
@@ -61,6 +64,7 @@ impl Limit {
             symptom: Symptom::default(),
             remedy: None,
             patience: None,
+            fault: false,
         }
     }
 }

@@ -228,7 +228,7 @@ pub(crate) struct ScenarioFlags {
     ///
     /// All its requests go to the server under test, whatever address its target has; the Host field is the target's. Its
     /// phases are not used: users are added as without a file, as many as --users says, or as its phases have at most.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["think", "rate", "ramp", "poisson", "connections", "path", "method", "header",
+    #[arg(long, value_name = "FILE", hide_short_help = true, conflicts_with_all = ["think", "rate", "ramp", "poisson", "connections", "path", "method", "header",
         "body", "body_size", "new_connections", "kernel_timestamps"])]
     pub(crate) scenario: Option<String>,
     /// Scenario file: address to use instead of the file's, for its Host field and path (repeatable)

@@ -320,6 +320,7 @@ impl Processor<'_> {
                 ..raised(setting, RemedyUnit::Count, 1.0)
             }),
             patience: None,
+            fault: false,
         }
     }
 }

@@ -189,9 +189,10 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
             format!("{} failed, but nothing in the evidence names a cause", quoted(&context.objective()))
         }
         Stop::Refuted => format!("{} made no measurable difference", tried(v)),
-        Stop::Untested => match likely(v) {
-            Some(setting) => format!("{setting} is the likely limit, but that could not be put to the test"),
-            None => "the likely limit could not be put to the test".to_owned(),
+        Stop::Untested => match (fault(v), likely(v)) {
+            (Some(fault), _) => fault,
+            (None, Some(setting)) => format!("{setting} is the likely limit, but that could not be put to the test"),
+            (None, None) => "the likely limit could not be put to the test".to_owned(),
         },
         Stop::Backend { .. } => backend(context, v),
         Stop::Processor { .. } => {
@@ -217,6 +218,18 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
 /// `nginx's worker_connections = 768`.
 fn named(p: &Predicted) -> String {
     format!("{} {}", words::whose(&p.subject), words::setting(&p.setting, &p.value))
+}
+
+/// What is broken, if something is: that is no limit.
+fn fault(v: &Verdict) -> Option<String> {
+    let limit = &v.causes.iter().rev().find(|c| c.confidence != Confidence::Refuted)?.limit;
+    let (who, caps) = (words::subject(&limit.subject), clean::line(&limit.caps));
+    let what = format!("{} {}", clean::line(&limit.setting), clean::line(&limit.value));
+    let place = match &limit.origin {
+        Origin::File { path, line } => format!(" ({}:{line})", clean::line(&path.display().to_string())),
+        _ => String::new(),
+    };
+    limit.fault.then(|| format!("{who} cannot reach its {what}{place}: {caps}"))
 }
 
 fn likely(v: &Verdict) -> Option<String> {
