@@ -25,7 +25,8 @@ pub(crate) fn used_most(judged: &Judged<'_>, from: f64, to: f64) -> bool {
     let behind: f64 = behind(judged).iter().filter_map(|name| looked(name)).sum();
     let ticks = instants::between(&judged.trial.ticks(), from.max(0.0), to.max(0.0));
     let wall: f64 = ticks.iter().map(|tick| tick.number("/to_us") - tick.number("/from_us")).sum();
-    let threads = if wall > 0.0 { sum(&ticks, "/cpu_us") / wall } else { 0.0 };
+    let elsewhere = judged.trial.start.items("/load/scale/workplaces").iter().any(|one| one["by"] != "here");
+    let threads = if wall > 0.0 && !elsewhere { sum(&ticks, "/cpu_us") / wall } else { 0.0 };
     let own = looked(metric::OWN_CPU).unwrap_or(0.0).max(threads);
     all - servers - behind - own >= cores / 2.0
 }

@@ -128,7 +128,12 @@ impl Run {
             let late = Instant::now() >= latest;
             match deleted {
                 // One that is gone was there.
-                Ok(there) if there || self.left == Left::Job || late => self.left = Left::Nothing,
+                Ok(there) if there || self.left == Left::Job => self.left = Left::Nothing,
+                Ok(_) if late => {
+                    self.left = Left::Nothing;
+                    let why = format!("the Job {} is not there, and may come yet: then its pods end by themselves", self.name);
+                    return Err(ClusterError::new(why, "`kubectl get jobs` shows what is there"));
+                }
                 Err(e) if late => {
                     self.left = Left::Nothing;
                     let why = format!("the Job {} may be left until the cluster removes it: {}", self.name, e.why);

@@ -132,8 +132,10 @@ const FEWEST: usize = 10;
 /// is not known where it is, or where asking is not safe. An answer that is a failure now and then tells no time, but the backend is there.
 pub fn unloaded(load: &Load, backend: &Backend) -> Vec<Limit> {
     let Some(address) = backend.alone().filter(|_| !matches!(backend, Backend::Embedded(_))) else { return Vec::new() };
+    // Other machines do not reach what is this machine's own.
+    let reached = !(load.scale.is_spread() && address.ip().is_loopback());
     if matches!(load.protocol, Protocol::WebSocket(_)) {
-        return if opens(load, address) { vec![by_itself()] } else { Vec::new() };
+        return if reached && opens(load, address) { vec![by_itself()] } else { Vec::new() };
     }
     let Some(Answers { took, failed, closed }) = asked(load, address) else { return Vec::new() };
     // What a configuration leads to may be asked by it for something else, or in another language: an answer shows that it is not.
@@ -143,7 +145,7 @@ pub fn unloaded(load: &Load, backend: &Backend) -> Vec<Limit> {
     let (warm, took) = warmed_up(&took);
     let failed = failed + closed;
     let alone = if failed * 2 <= took.len() { alone(load, took, failed, warm) } else { None };
-    alone.into_iter().chain([by_itself()]).collect()
+    alone.into_iter().chain(reached.then(by_itself)).collect()
 }
 
 /// Whether the load's WebSocket is to be had there: that it is opened, or refused for want of something.

@@ -34,6 +34,11 @@ fn usual_source(destination: SocketAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
+/// The load as it goes to servers that listen at this address, where one is named.
+pub(crate) fn listened(load: &Load, listen: Option<Ipv4Addr>) -> Load {
+    listen.map_or_else(|| load.clone(), |ip| scenario::aimed(load, (ip, 80).into(), load.transport.clone()))
+}
+
 /// The load, with the source addresses it needs.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ pub fn told(load: &Load) -> Option<String> {
     let scenario = load.scenario.as_ref()?;
     let mut asked = BTreeSet::new();
     scenario.flows.iter().for_each(|flow| paths(&flow.steps, &mut asked));
-    if asked.len() < 2 && asked.iter().all(|path| *path == load.request.path) {
+    if asked.len() < 2 {
         return None;
     }
     let (method, path) = (&load.request.method, &load.request.path);
@@ -40,10 +40,11 @@ pub fn told(load: &Load) -> Option<String> {
     ))
 }
 
+/// What the steps ask for, as it is written.
 fn paths(steps: &[Step], all: &mut BTreeSet<String>) {
     for step in steps {
         match step {
-            Step::Request(request) => drop(all.insert(request.path.to_string())),
+            Step::Request(one) => drop(all.insert(format!("{} {} {} {:?}", one.target, one.method, one.path, one.body))),
             Step::Loop(inner) => paths(&inner.steps, all),
             _ => {}
         }

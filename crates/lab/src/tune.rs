@@ -65,7 +65,8 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let product = system::check(plan, dir.path())?;
     let environment = system::environment(pin, Some(&*product));
-    headroom::fit(&plan.load, &headroom::look(&[], &environment))?;
+    let load = headroom::listened(&plan.load, plan.system.front.listen);
+    headroom::fit(&load, &headroom::look(&load.addresses, &environment))?;
     let limits = system::limits_of(&*product, plan, &environment);
     let predictions = capacity::predict_under(&limits, &plan.load, &plan.objective, None);
     Ok(Preview { predictions, ..Preview::of(environment) })
@@ -127,7 +128,11 @@ impl Run<'_, '_, '_> {
         if named || asked || backend.is_ours() || self.job.interrupt.is_stopped() {
             return Ok(());
         }
+        let far = self.job.plan.load.scale.is_spread();
         let why = match backend.alone() {
+            Some(address) if far && address.ip().is_loopback() => {
+                format!("other machines make the load, and {address} is this machine's own")
+            }
             Some(address) => {
                 format!(
                     "{address} is not one that genkai can ask with this load's requests, or answers them with failures before any load"

@@ -53,7 +53,9 @@ fn busy(trial: &Trial, seconds: &Seconds, cores: f64) -> Option<f64> {
     let servers = servers.or((trial.started.purpose == Purpose::Direct).then_some(0.0))?;
     let behind = |name: &str| name.rsplit_once('.').is_some_and(|(_, of)| of == metric::BEHIND_CPU);
     let behind: f64 = used.iter().filter(|(name, _)| behind(name)).map(|(_, cores)| cores).sum();
-    let own = used.get(metric::OWN_CPU).copied().unwrap_or(0.0).max(generator(trial, seconds));
+    // What threads say includes those of other machines.
+    let threads = if trial.started.load.scale.is_spread() { 0.0 } else { generator(trial, seconds) };
+    let own = used.get(metric::OWN_CPU).copied().unwrap_or(0.0).max(threads);
     Some((used.get(metric::MACHINE_CPU)? - servers - behind - own).max(0.0))
 }
 

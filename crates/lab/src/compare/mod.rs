@@ -50,7 +50,12 @@ pub(crate) fn preview(plan: &Plan, comparison: &Comparison, pin: &Pin) -> Result
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let mut environment = system::environment(pin, None);
-    headroom::fit(&plan.load, &headroom::look(&[], &environment))?;
+    let listen = comparison.contenders.iter().find_map(|one| match &one.runs {
+        Runs::Server { system, .. } => system.front.listen,
+        Runs::Url(_) => None,
+    });
+    let load = headroom::listened(&plan.load, listen);
+    headroom::fit(&load, &headroom::look(&load.addresses, &environment))?;
     let behind = system::placeholder(&plan.system.backend)?;
     let mut contenders = Vec::new();
     for (number, contender) in comparison.contenders.iter().enumerate() {

@@ -451,18 +451,18 @@ impl Worker {
         WorkerUse { place: self.way.name().to_owned(), clock: self.clock, ended: self.ended.clone() }
     }
 
-    /// Why there is no container, in the words of the program that was to start it, where it is that which failed: then its status is 125
-    /// (podman-run(1), docker run reference: "Exit Status").
+    /// Why there is no container, in the words of the program that was to start it, where it is that which failed: then its status is 125,
+    /// or 126 or 127 where the program in the image cannot be run or is not there (podman-run(1): "Exit Status").
     fn refused(&mut self) -> Option<String> {
         let Way::Container { name, .. } = &self.way else { return None };
         let deadline = Instant::now() + END_WITHIN;
         while self.process.try_exited().is_none() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
-        let failed = self.process.try_exited().is_some_and(|status| status.ends_with(" 125"));
+        let failed = self.process.try_exited().is_some_and(|status| [" 125", " 126", " 127"].iter().any(|end| status.ends_with(end)));
         let words = self.process.last_words();
         let last = words.lines().rev().find(|line| !line.trim().is_empty())?.trim().trim_start_matches("Error: ");
-        let hint = "it must be able to run the image: `podman run --rm IMAGE --version` shows more";
+        let hint = "`podman run --rm --entrypoint=/genkai IMAGE --version` must work; pull the image before";
         failed.then(|| format!("{name}: it could not be started: {last}\n  hint: {hint}"))
     }
 

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use genkai_place::{caps, usage};
+
 use super::lifecycle::{LOOKUP, root};
 use crate::product::alike;
 use crate::upstreams::Started;
@@ -13,7 +15,15 @@ const OTHERS: [&str; 3] = ["-d", "-C", "-c"];
 /// Process `pid` as httpd's first.
 pub(super) fn started(pid: u32) -> Option<Result<PathBuf, String>> {
     let started = Started::of(pid);
-    LOOKUP.names.contains(&started.program.as_str()).then(|| alike(pid).and_then(|()| main(&started, || said(pid))))
+    LOOKUP.names.contains(&started.program.as_str()).then(|| same(pid).and_then(|()| main(&started, || said(pid))))
+}
+
+/// Whether what it has of the machine is what a copy would have, descriptors among it: httpd leaves its limit on them as it is.
+fn same(pid: u32) -> Result<(), String> {
+    alike(pid)?;
+    let has = usage::alone(pid).and_then(|one| one.fd_limit).ok_or("its limit on descriptors cannot be read")?;
+    let would = caps::descriptors();
+    if has == would { Ok(()) } else { Err(format!("it may have {has} descriptors, and a copy {would} (ulimit -n)")) }
 }
 
 /// Its main file; `said` is what its program says of how it was built (`-V`).

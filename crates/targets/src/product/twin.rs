@@ -92,5 +92,8 @@ pub(crate) fn alike(pid: u32) -> Result<(), String> {
     if group::memory_of(pid).is_some() {
         return has("a limit on memory");
     }
+    if group::Own::of_process(pid).tasks().is_some() {
+        return has("a limit on processes and threads");
+    }
     Ok(())
 }

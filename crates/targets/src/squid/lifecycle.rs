@@ -49,6 +49,8 @@ pub(crate) fn setup(at: &Sandbox<'_>, store: Store) -> Result<Setup, TargetError
 /// small set would be served from memory whatever the disk store is. What is not written is Squid's own default.
 fn render(at: &Sandbox<'_>, store: Store) -> String {
     let (listen, origin, dir) = (at.listen, at.origin(), at.dir.display());
+    // Whoever reaches an address other than this machine's own is served.
+    let visitors = if listen.ip().is_loopback() { "localhost" } else { "all" };
     let (memory, disk) = (at.budget.memory.0 / MB, at.budget.disk.0 / MB);
     let (memory, store) = match store {
         Store::Ufs => (0, format!("cache_dir ufs {dir}/store {disk} 16 256\n")),
@@ -63,7 +65,7 @@ http_port {listen} accel defaultsite=localhost no-vhost
 cache_peer {} parent {} 0 no-query no-digest originserver name=origin
 http_access allow localhost manager
 http_access deny manager
-http_access allow localhost
+http_access allow {visitors}
 http_access deny all
 visible_hostname localhost
 cache_mem {memory} MB

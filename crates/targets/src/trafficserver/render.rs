@@ -1,5 +1,6 @@
 //! The configuration as texts.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,14 +15,11 @@ pub(super) const STATISTICS: &str = "_genkai_stats";
 /// How often threads' statistics are summed up: every 5 s by default, which would keep every pass waiting.
 pub(super) const SYNC: Duration = Duration::from_millis(100);
 
-/// Without it nobody is let in.
-const ALLOW: &str = "\
-ip_allow:
-  - apply: in
-    ip_addrs: 127.0.0.1
-    action: allow
-    methods: ALL
-";
+/// Without it nobody is let in. Whoever reaches an address other than this machine's own is.
+fn allow(listen: IpAddr) -> String {
+    let who = if listen.is_loopback() { "127.0.0.1" } else { "0/0" };
+    format!("ip_allow:\n  - apply: in\n    ip_addrs: {who}\n    action: allow\n    methods: ALL\n")
+}
 
 /// Every file of its configuration folder, name and text: objects on disk, none in memory. What is not written is Traffic Server's own
 /// default.
@@ -40,7 +38,7 @@ CONFIG proxy.config.admin.user_id STRING #-1
         ("records.config", records),
         ("remap.config", format!("map / http://{}/\n", at.origin())),
         ("plugin.config", format!("stats_over_http.so {STATISTICS}\n")),
-        ("ip_allow.yaml", ALLOW.to_owned()),
+        ("ip_allow.yaml", allow(ip)),
         ("storage.config", format!("{}/store {}\n", at.dir.display(), at.budget.disk.0.max(SMALLEST))),
     ]
 }

@@ -44,10 +44,10 @@ fn answered(refusal: &Refusal) -> Option<String> {
     Some(format!("; cannot tell what is refused: those beyond it go to {to}"))
 }
 
-/// What the reader should know of a limit that counts by visitor, where the load comes from one address.
+/// What the reader should know of a limit that counts by visitor, where the load is taken to come from one address.
 fn key_note(key: &str) -> String {
     if key.contains("remote_addr") {
-        "all of this load comes from one address; real visitors have one each".to_owned()
+        "this load is taken to come from one address; real visitors have one each".to_owned()
     } else {
         format!("it counts for each value of {key}; this load is taken to have one value")
     }
