@@ -131,7 +131,10 @@ impl Run {
                 Ok(there) if there || self.left == Left::Job => self.left = Left::Nothing,
                 Ok(_) if late => {
                     self.left = Left::Nothing;
-                    let why = format!("the Job {} is not there, and may come yet: then its pods end by themselves", self.name);
+                    let why = format!(
+                        "the Job {} is not there, and may come yet: then its pods end by themselves",
+                        self.name
+                    );
                     return Err(ClusterError::new(why, "`kubectl get jobs` shows what is there"));
                 }
                 Err(e) if late => {

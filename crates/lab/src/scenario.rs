@@ -44,7 +44,9 @@ pub fn told(load: &Load) -> Option<String> {
 fn paths(steps: &[Step], all: &mut BTreeSet<String>) {
     for step in steps {
         match step {
-            Step::Request(one) => drop(all.insert(format!("{} {} {} {:?}", one.target, one.method, one.path, one.body))),
+            Step::Request(one) => {
+                all.insert(format!("{} {} {} {:?}", one.target, one.method, one.path, one.body));
+            }
             Step::Loop(inner) => paths(&inner.steps, all),
             _ => {}
         }

@@ -459,7 +459,10 @@ impl Worker {
         while self.process.try_exited().is_none() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
-        let failed = self.process.try_exited().is_some_and(|status| [" 125", " 126", " 127"].iter().any(|end| status.ends_with(end)));
+        let failed = self
+            .process
+            .try_exited()
+            .is_some_and(|status| [" 125", " 126", " 127"].iter().any(|end| status.ends_with(end)));
         let words = self.process.last_words();
         let last = words.lines().rev().find(|line| !line.trim().is_empty())?.trim().trim_start_matches("Error: ");
         let hint = "`podman run --rm --entrypoint=/genkai IMAGE --version` must work; pull the image before";

@@ -227,7 +227,8 @@ impl Whole {
         let requests = |host: &str| Requests { websocket: asked.websocket, ..Requests::to(host, asked.path) };
         let limits = |host: &str| catalog::explain(Some(entry.name), main, &requests(host)).map(|all| all.limits);
         if entry.explain.is_some() && limits(asked.host).ok() != limits(&from.to_string()).ok() {
-            let text = "which of its virtual hosts serves the requests depends on the Host that they are passed on with";
+            let text =
+                "which of its virtual hosts serves the requests depends on the Host that they are passed on with";
             return Err(text.to_owned());
         }
         std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;

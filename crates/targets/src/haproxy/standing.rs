@@ -54,7 +54,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("h.cfg");
         std::fs::write(&file, "global\n # $not\n maxconn \"$MAXCONN\"\n").unwrap();
-        assert!(main(&format!("haproxy -f {}", file.display())).unwrap_err().contains("line 3 of its file uses a variable"));
+        assert!(
+            main(&format!("haproxy -f {}", file.display())).unwrap_err().contains("line 3 of its file uses a variable")
+        );
         assert!(main("haproxy").is_err());
     }
 }
