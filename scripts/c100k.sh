@@ -13,7 +13,8 @@ connections=${2:-100000}
 processes=${3:-6}
 every=${4:-20}
 rate=4000
-seconds=$((connections / rate + every + 25))
+# A quarter longer than the opening takes where nothing else is at work.
+seconds=$((connections / rate * 5 / 4 + every + 25))
 
 dir=$(mktemp -d)
 server=
