@@ -1,10 +1,14 @@
 //! A Redis that somebody else started: how many clients it takes, as it tells itself, and where that is written. Nothing is changed.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use genkai_model::limit::Origin;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::config;
 use super::limits::number;
@@ -38,15 +42,22 @@ fn clients(at: &Endpoint) -> Result<SourcedValue<u64>, String> {
     let no = |e: std::io::Error| format!("it cannot be asked (INFO): {e}");
     let (server, clients) = match at {
         Endpoint::Tcp(address) => told(Line::open(*address).map_err(no)?),
-        Endpoint::Unix(path) => {
-            let stream = UnixStream::connect(path).map_err(no)?;
-            stream.set_read_timeout(Some(PATIENCE)).map_err(no)?;
-            told(Line::on(stream))
-        }
+        Endpoint::Unix(path) => told(Line::on(connected(path).map_err(no)?)),
     }?;
     let text = field(&clients, SETTING).ok_or("it does not tell its maxclients (INFO clients)")?;
     let value = number(text).ok_or_else(|| format!("its maxclients is `{text}` (INFO clients)"))?;
     Ok(placed(value, text, field(&server, "config_file").unwrap_or_default()))
+}
+
+/// A connection to a Unix socket on which nothing is waited for longer than [`PATIENCE`]: a queue that is full refuses it at once
+/// (connect(2): EAGAIN), where a call that blocks waits without an end.
+fn connected(path: &Path) -> io::Result<UnixStream> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.connect_timeout(&SockAddr::unix(path)?, PATIENCE)?;
+    let stream = UnixStream::from(OwnedFd::from(socket));
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
 }
 
 /// What it tells of itself and of its clients.
@@ -79,6 +90,25 @@ fn placed(value: u64, text: &str, file: &str) -> SourcedValue<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_queue_that_is_full_is_an_error_and_no_wait_without_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("redis.sock");
+        let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+        let address = SockAddr::unix(&path).unwrap();
+        listener.bind(&address).unwrap();
+        listener.listen(1).unwrap();
+        let waiting = || {
+            let socket = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            socket.connect(&address).map(|()| socket)
+        };
+        let taken: Vec<Socket> = std::iter::from_fn(|| waiting().ok()).take(16).collect();
+        assert!(taken.len() < 16, "nobody accepts, and the queue has an end");
+        assert!(connected(&path).is_err());
+        assert!(clients(&Endpoint::Unix(path)).unwrap_err().contains("it cannot be asked"));
+    }
 
     #[test]
     fn a_line_counts_where_it_says_what_is_in_force() {

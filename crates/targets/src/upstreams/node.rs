@@ -12,10 +12,20 @@ use crate::settings::SourcedValue;
 /// What a worker of a cluster has in its environment (lib/internal/cluster/primary.js).
 const OF_CLUSTER: &str = "NODE_UNIQUE_ID";
 
+/// Why nothing is said of one whose environment is another user's.
+const HIDDEN: &str =
+    "its environment cannot be read, nor that of each process it started: whether it is a cluster is not known";
+
 /// Its event loops: the workers of a cluster, whose first process takes connections and computes nothing; else its own.
 fn loops(started: &Started) -> Result<SourcedValue<u64>, String> {
+    if !started.shows_variables() {
+        return Err(HIDDEN.to_owned());
+    }
     let primary = started.variable(OF_CLUSTER).and_then(|_| started.parent());
     let primary = primary.as_ref().unwrap_or(started);
+    if primary.has_hidden_children() {
+        return Err(HIDDEN.to_owned());
+    }
     let workers = primary.children_with(OF_CLUSTER);
     // A manager of several applications has workers of each.
     if workers.iter().any(|worker| worker.words != workers[0].words) {
@@ -45,4 +55,18 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
     let told = format!("Node.js{}", script.map(|s| format!(" ({s})")).unwrap_or_default());
     let known = Known { product: "node", told, parts: vec![part], keeps: true, threads: None, unix, cost: None };
     Some(Ok(Managed::of(known, of_node(&started))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_does_not_show_its_environment_is_not_counted() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        child.wait().unwrap();
+        assert_eq!(loops(&Started::of(pid)).unwrap_err(), HIDDEN, "there is no such process any more");
+        assert!(loops(&Started::of(std::process::id())).is_ok());
+    }
 }

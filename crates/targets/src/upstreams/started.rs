@@ -79,6 +79,11 @@ impl Started {
         all.filter_map(|pair| Some(pair.strip_prefix(name)?.strip_prefix('=')?.to_owned())).next()
     }
 
+    /// Whether its environment can be read: not of another user's process, nor of one that has ended.
+    pub(crate) fn shows_variables(&self) -> bool {
+        fs::read(format!("/proc/{}/environ", self.pid)).is_ok()
+    }
+
     /// A path as it was given to it.
     pub(crate) fn path(&self, text: &str) -> PathBuf {
         self.folder.join(text)
@@ -124,6 +129,11 @@ impl Started {
     /// Live processes that it started with this variable in their environment.
     pub(crate) fn children_with(&self, variable: &str) -> Vec<Started> {
         self.started().map(Started::of).filter(|child| child.variable(variable).is_some()).collect()
+    }
+
+    /// Whether a live process of the same program that it started does not show its environment.
+    pub(crate) fn has_hidden_children(&self) -> bool {
+        self.started().map(Started::of).any(|child| child.program == self.program && !child.shows_variables())
     }
 
     /// The process that started it; none where that is gone.
