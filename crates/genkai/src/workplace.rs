@@ -127,6 +127,11 @@ pub(crate) fn scale(
     processes: u16,
     sources: Vec<IpAddr>,
 ) -> Result<Scale, Failure> {
+    for (flag, program) in [("--ssh", programs.ssh), ("--podman", programs.podman)] {
+        if program.trim().is_empty() {
+            return Err(Failure::usage(format!("{flag}: no program is named")));
+        }
+    }
     let workplaces: Vec<Workplace> = on.iter().flat_map(|flag| flag.workplaces(programs)).collect();
     let all: u32 = workplaces.iter().map(|one| u32::from(one.processes)).sum();
     if all > u32::from(MOST) {
@@ -162,6 +167,16 @@ mod tests {
             }
         };
         text.parse::<OnFlag>().map(|flag| (hosts(flag.machines), flag.processes))
+    }
+
+    #[test]
+    fn a_program_without_a_name_is_no_program() {
+        let on = ["ssh:load1".parse::<OnFlag>().unwrap()];
+        for programs in [Programs { ssh: " ", podman: "podman" }, Programs { ssh: "ssh", podman: "" }] {
+            let refused = scale(&on, programs, 1, Vec::new()).unwrap_err();
+            assert!(refused.message.contains("no program is named"), "{}", refused.message);
+        }
+        assert!(scale(&on, Programs { ssh: "ssh", podman: "podman" }, 1, Vec::new()).is_ok());
     }
 
     #[test]

@@ -210,7 +210,7 @@ fn a_short_proxy_read_timeout_is_said_as_what_it_is() {
     assert_eq!(verdict.causes[0].confidence, Confidence::Likely, "it takes 1.5 s alone: {}", run.story());
     let says = run.says();
     assert!(says[0].starts_with("No:") && says[0].contains("slower than proxy_read_timeout = 1s"), "{says:?}");
-    assert!(says[1].starts_with("From the first request on nginx answered 504"), "{says:?}");
+    assert!(says[1].starts_with("From the start of the load on nginx answered 504"), "{says:?}");
     assert!(says[1].contains("its log says `upstream timed out"), "nginx wrote that line: {says:?}");
 }
 

@@ -116,6 +116,14 @@ mod tests {
     }
 
     #[test]
+    fn a_load_is_fitted_to_the_address_at_which_servers_listen() {
+        let load = crate::experiment::users(2, 1.0);
+        let to = |listen: Option<&str>| listened(&load, listen.map(|ip| ip.parse().unwrap())).addresses;
+        assert_eq!(to(None), load.addresses);
+        assert_eq!(to(Some("10.0.0.1")), ["10.0.0.1:80".parse().unwrap()]);
+    }
+
+    #[test]
     fn the_system_comes_to_loopback_from_loopback() {
         assert_eq!(usual_source("127.0.0.1:9".parse().unwrap()), Some(Ipv4Addr::LOCALHOST.into()));
     }

@@ -74,10 +74,12 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// When a break came: `at 243 users`, or `from the first request on`.
+    /// When a break came: `at 243 users`, or `from the start of the load on`. Which of the first requests it was, an interval does not tell, and
+    /// one that came later at the same load began then.
     pub(crate) fn when(&self, broke: &Break) -> String {
-        if broke.level.round() <= 1.0 {
-            return "from the first request on".to_owned();
+        let first = self.head.map_or(0.0, |head| 2.0 * head.plan.load.tick.as_secs_f64());
+        if broke.level.round() <= 1.0 && broke.at <= first {
+            return "from the start of the load on".to_owned();
         }
         format!("at {}{}", self.place(broke), self.later(broke))
     }

@@ -129,6 +129,18 @@ fn a_small_rate_is_not_called_the_first_request() {
 }
 
 #[test]
+fn what_broke_later_at_the_same_load_did_not_begin_with_it() {
+    let said = |at: f64| {
+        let mut s = fixture::experiment(1.0);
+        let broke = &mut s.findings.verdict.causes[0].broke;
+        (broke.level, broke.in_flight, broke.at, broke.later) = (1.0, 1.0, at, None);
+        verdict(&s, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(said(0.0).contains("From the start of the load on"), "{}", said(0.0));
+    assert!(said(5.0).contains("At 1 user") && !said(5.0).contains("start of the load on"), "{}", said(5.0));
+}
+
+#[test]
 fn the_plan_at_80_columns() {
     let plan = study::plan(&fixture::plan(), &fixture::limits::predictions(), &fixture::environment());
     insta::assert_snapshot!(text::document(&plan, PLAIN));

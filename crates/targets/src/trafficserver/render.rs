@@ -17,7 +17,7 @@ pub(super) const SYNC: Duration = Duration::from_millis(100);
 
 /// Without it nobody is let in. Whoever reaches an address other than this machine's own is.
 fn allow(listen: IpAddr) -> String {
-    let who = if listen.is_loopback() { "127.0.0.1" } else { "0/0" };
+    let who = if listen.is_loopback() { "127.0.0.0/8" } else { "0/0" };
     format!("ip_allow:\n  - apply: in\n    ip_addrs: {who}\n    action: allow\n    methods: ALL\n")
 }
 
@@ -63,4 +63,15 @@ logdir: {at}/log
 cachedir: {at}/data
 "
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_this_machine_are_let_in_and_whoever_reaches_another_address() {
+        assert!(allow([127, 0, 0, 2].into()).contains("ip_addrs: 127.0.0.0/8\n"), "a load may come from any of them");
+        assert!(allow([10, 0, 0, 1].into()).contains("ip_addrs: 0/0\n"));
+    }
 }

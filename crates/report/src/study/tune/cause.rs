@@ -41,7 +41,7 @@ pub(super) fn death(context: Context<'_>, broke: &Break, what: &str) -> String {
     format!("{} {what}.", begin(context, broke, false))
 }
 
-/// `At 243 users`, `From the first request on`.
+/// `At 243 users`, `From the start of the load on`.
 fn begin(context: Context<'_>, broke: &Break, later: bool) -> String {
     let place = context.when(broke);
     if later {

@@ -192,12 +192,13 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             context.unit()
         ),
         Caveat::BackendBore { trial, level, through, longer: true, shared } => format!(
-            "The backend alone held up to {} (trial {trial}); with {} in front of it, it broke at {}: the bottleneck is in front of the \
-             backend{}.",
+            "The backend alone held up to {} (trial {trial}); with {} in front of it, it broke at {}: not this backend by \
+             itself is the bottleneck, but what is in front of it, or another server that {} asks{}.",
             context.level(*level),
             context.product(),
             figure::whole(*through),
-            if *shared { ", or is processor time that both share" } else { "" }
+            context.product(),
+            if *shared { ", or processor time that both share" } else { "" }
         ),
         Caveat::BackendBore { trial, level, through, longer: false, .. } => {
             let product = context.product();
