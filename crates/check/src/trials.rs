@@ -43,6 +43,11 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
             broken::expect(&format!("/causes/{i}/broke"), judged, expected);
         }
     }
+    for (i, caveat) in items("caveats").iter().enumerate() {
+        if caveat.get("caveat").and_then(Json::as_str) == Some("answered_before") {
+            answered_before(&format!("/caveats/{i}"), caveat, events, expected);
+        }
+    }
     client(events, verdict, &judged, expected);
     if of_load {
         predictions::expect(events, verdict, &judged, expected);
@@ -85,6 +90,23 @@ fn whole(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expe
     workers(address, trial, expected);
     broken::expect(&format!("{address}/broke"), judged, expected);
     broken::generator(&format!("{address}/client"), judged, expected);
+}
+
+/// Good answers of a trial, and how many the backend counted from the last look before the load to the last of all.
+fn answered_before(address: &str, caveat: &Json, events: &Events, expected: &mut Expected) {
+    let Some(trial) = named(events, caveat, address, expected) else { return };
+    let began = trial.start.number("/at_us");
+    let mut before = 0.0;
+    let mut last = 0.0;
+    for line in trial.of("sample") {
+        let Some(done) = line.found("/metrics/backend.done_total") else { continue };
+        if line.number("/at_us") <= began {
+            before = done;
+        }
+        last = done;
+    }
+    expected.is(format!("{address}/responses"), sum(&trial.ticks(), "/ok"), trial.first());
+    expected.is(format!("{address}/served"), f64::max(last - before, 0.0), trial.first());
 }
 
 /// The level asked for: planned, or the highest that somebody asked for meanwhile.

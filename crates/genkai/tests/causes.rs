@@ -7,7 +7,7 @@ use std::thread;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::FinishedFile;
-use genkai_model::finding::{Answer, Because, Confidence, Outcome, Rung};
+use genkai_model::finding::{Answer, Because, Caveat, Confidence, Outcome, Rung};
 use genkai_model::limit::{Law, Origin};
 use harness::judged::{lifted, only_cause, proved, told};
 use harness::servers::serve;
@@ -314,4 +314,36 @@ fn a_short_listen_backlog() {
         .args(["--objective", "errors < 0.1%, p99 < 700ms"]),
     );
     lifted(&run, "nginx.listen.backlog", "listen.backlog");
+}
+
+#[test]
+fn good_answers_that_hide_a_full_upstream_are_told() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nginx.conf");
+    let config = |hides: &str| {
+        format!(
+            "events {{ worker_connections 512; }}\nhttp {{\n  upstream app {{ server 127.0.0.1:9 max_conns=5; }}\n  server {{\n    \
+             listen 8080;\n    location / {{ proxy_pass http://app; {hides} }}\n    location = /sorry {{ return 200 sorry; }}\n  }}\n}}\n"
+        )
+    };
+    let answered = |hides: &str, users: u32| {
+        std::fs::write(&file, config(hides)).unwrap();
+        let flags = "--backend embedded --backend-time 1ms --spawn-rate 20 --quick --quiet";
+        let run = told(genkai(&format!("tune nginx {flags} --users {users} --config")).arg(&file));
+        let verdict = run.verdict();
+        let few = verdict.caveats.iter().find_map(|caveat| match caveat {
+            Caveat::AnsweredBefore { responses, served, .. } => Some((*responses, *served)),
+            _ => None,
+        });
+        assert_eq!((run.code, verdict.because()), (Some(0), Because::ObjectiveHolds), "{}", run.story());
+        (few, run)
+    };
+    let (few, run) = answered("error_page 502 =200 /sorry;", 40);
+    let (responses, served) = few.unwrap_or_else(|| panic!("{}", run.story()));
+    assert!(served > 0 && served < responses / 2, "{}", run.story());
+    let says = run.says();
+    assert!(says[0].contains("the backend answered only") && !says[0].contains("No change needed"), "{says:?}");
+    let (few, run) = answered("", 2);
+    assert_eq!(few, None, "what goes to the backend whole is not told of: {}", run.story());
 }

@@ -1,6 +1,7 @@
 //! Facts that contradict the verdict or limit what it says.
 
 use genkai_model::event::{EndReason, Purpose, Tick};
+use genkai_model::evidence::{Sample, metric};
 use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::objective::{Condition, Objective};
@@ -18,7 +19,7 @@ use crate::tuning::attempt;
 use crate::tuning::directly::Directly;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
-use crate::window;
+use crate::window::{self, Tally};
 
 /// Every caveat.
 pub(crate) fn all(
@@ -34,6 +35,7 @@ pub(crate) fn all(
         all.extend(state.lifted().flat_map(|t| held(&t.after, objective)));
         let last = state.lifted().last().map(|t| &t.after).or(state.first.as_ref());
         all.extend(last.iter().flat_map(|judged| at_work(state, judged)));
+        all.extend(last.and_then(answered_before));
         all.extend(ceilings(state));
         all.extend(memory(state));
         all.extend(bore(state));
@@ -131,6 +133,23 @@ fn at_work(state: &SearchState<'_>, judged: &JudgedTrial<'_>) -> Vec<Caveat> {
         waits: limit.symptom.slow && !is_judged,
     };
     held.map(caveat).collect()
+}
+
+/// Responses below this are too few to compare with the backend's count, which is read a few times a second.
+const COMPARED: u64 = 1_000;
+
+/// A trial that held, although the backend answered less than half of the requests: a cache, or an error page that is sent as a good one.
+fn answered_before(judged: &JudgedTrial<'_>) -> Option<Caveat> {
+    if judged.broke.is_some() || judged.demand.tunnels {
+        return None;
+    }
+    let done = |(us, sample): &(i64, Sample)| Some((*us, *sample.metrics.get(metric::BACKEND_DONE)?));
+    let counted: Vec<(i64, f64)> = judged.trial.samples.iter().filter_map(done).collect();
+    let (_, last) = counted.last().filter(|(us, _)| *us > 0)?;
+    let before = counted.iter().rev().find(|(us, _)| *us <= 0).map_or(0.0, |(_, before)| *before);
+    let (responses, served) = (Tally::of(&judged.trial.ticks).ok, (last - before).max(0.0) as u64);
+    let few = responses >= COMPARED && served * 2 < responses;
+    few.then_some(Caveat::AnsweredBefore { trial: judged.trial.number, responses, served })
 }
 
 /// A break while programs that are no part of the run used most of the machine, where nothing else is named, or where it decides nothing of

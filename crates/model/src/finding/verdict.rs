@@ -156,6 +156,15 @@ pub enum Caveat {
         #[serde(default)]
         waits: bool,
     },
+    /// The objective held, but of the requests that were answered well the backend answered few: of what the others got, nothing is judged.
+    AnsweredBefore {
+        /// In which trial.
+        trial: u32,
+        /// Requests answered well.
+        responses: u64,
+        /// Requests that the backend says to have answered meanwhile.
+        served: u64,
+    },
     /// A server died during a trial.
     ServerDied {
         /// Which.

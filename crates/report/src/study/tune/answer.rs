@@ -47,6 +47,24 @@ fn held(context: Context<'_>, v: &Verdict) -> String {
         Caveat::AtWorkButHeld { limit, waits: true, .. } => Some(format!("requests wait at {}", clean::line(limit))),
         _ => None,
     });
+    let refused = v.caveats.iter().find_map(|c| match c {
+        Caveat::AtWorkButHeld { limit, waits: false, .. } => Some(limit),
+        _ => None,
+    });
+    let answered = v.caveats.iter().find_map(|c| match c {
+        Caveat::AnsweredBefore { responses, served, .. } => Some((*responses, *served)),
+        _ => None,
+    });
+    // Where a limit was reached, and hardly anything came to the backend, good answers say little.
+    if let (Some(limit), Some((responses, served))) = (refused, answered) {
+        return format!(
+            "{objective} held{}, but the backend answered only {} of {} requests, and {} had been reached.",
+            at_asked(context),
+            figure::count(served),
+            figure::count(responses),
+            clean::line(limit)
+        );
+    }
     let told = v.caveats.iter().find_map(|c| match c {
         Caveat::PredictedButHeld { limit, waits: true, .. } => {
             Some(format!("requests wait at {} by its formula", clean::line(limit)))

@@ -226,6 +226,13 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             super::cause::evidence(sign),
             if *waits { " Requests wait there, which no condition on latency judges." } else { "" }
         ),
+        Caveat::AnsweredBefore { trial, responses, served } => format!(
+            "Of {} requests that were answered well in trial {trial}, the backend answered {}: the others were answered by {} itself (from a \
+             cache, or with an answer of its own) or by another server that it asks.",
+            figure::count(*responses),
+            figure::count(*served),
+            context.product()
+        ),
         Caveat::OtherPrograms { trial, busy, of } => format!(
             "When it broke in trial {trial}, {} (all that was in use, less what servers, the processes found behind them and the generator \
              used): whether {} would have held without them is not known.",
