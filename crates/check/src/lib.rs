@@ -41,6 +41,7 @@ mod search;
 mod steady;
 mod trails;
 mod trials;
+mod unusable;
 mod weigh;
 
 use genkai_model::statement::{Checked, Contradicted, Difference, Statement, Unfit, Unit, Value};

@@ -14,10 +14,14 @@ use crate::laws::{Ends, Met, Predicted, predicted};
 use crate::predictions::met;
 use crate::price;
 use crate::scan;
+use crate::unusable;
 use crate::weigh::{self, TOLERANCE, Weighed};
 
 /// At most so many limits of one break are lifted.
 const TESTS: usize = 3;
+
+/// The tests that were not told yet.
+type Tests<'a, 'e> = std::iter::Peekable<Box<dyn Iterator<Item = &'a Judged<'e>> + 'a>>;
 
 /// A search.
 pub(crate) struct Search<'a, 'e> {
@@ -82,7 +86,7 @@ impl<'e> Step<'e> {
 }
 
 /// Whether a setting can be given a larger number, which the memory holds as far as `at` tells, or be taken away.
-fn can_be_lifted(limit: &Limit, at: &Judged<'_>) -> bool {
+fn can_be_lifted(limit: &Limit, at: &Judged<'_>, values: &[&Line]) -> bool {
     let Some(remedy) = &limit.remedy else { return false };
     let present = match limit.law {
         Law::Slots { value, .. }
@@ -99,18 +103,22 @@ fn can_be_lifted(limit: &Limit, at: &Judged<'_>) -> bool {
         Law::Cpu { cores } => cores,
         Law::Delay { .. } | Law::Unknown => 0.0,
     };
+    if matches!(limit.law, Law::Tried { .. }) && !unusable::leaves_a_value(limit, &remedy.setting, present, values) {
+        return false;
+    }
     let full = remedy.ceiling.as_ref().is_some_and(|most| most.value <= present / remedy.parts.max(1.0));
     let word = matches!(limit.law, Law::Tried { word: Some(_), .. });
     word || matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) || !full && price::holds_more(limit, at, &met(at))
 }
 
 /// The next limit to be lifted at a break, or why there is none.
-fn pick(step: &Step<'_>) -> Result<Weighed, End> {
+fn pick(step: &Step<'_>, values: &[&Line]) -> Result<Weighed, End> {
     let possible: Vec<&Weighed> = step.weighed.iter().filter(|one| one.is_possible()).collect();
     let Some(best) = possible.first() else {
         return Err(if step.tests.is_empty() { End::NoCause } else { End::Refuted });
     };
-    let untried = |one: &&&Weighed| matches!(one.limit.law, Law::Tried { .. }) && can_be_lifted(&one.limit, &step.at);
+    let untried =
+        |one: &&&Weighed| matches!(one.limit.law, Law::Tried { .. }) && can_be_lifted(&one.limit, &step.at, values);
     if let Some(one) = possible.iter().find(untried) {
         return Ok((*one).clone());
     }
@@ -120,7 +128,8 @@ fn pick(step: &Step<'_>) -> Result<Weighed, End> {
     if step.tests.len() >= TESTS {
         return Err(End::Refuted);
     }
-    let equal = possible.iter().find(|one| one.strongest == best.strongest && can_be_lifted(&one.limit, &step.at));
+    let equal =
+        possible.iter().find(|one| one.strongest == best.strongest && can_be_lifted(&one.limit, &step.at, values));
     equal.map(|one| (*one).clone()).ok_or(End::CannotLift)
 }
 
@@ -180,11 +189,13 @@ impl<'a, 'e> Search<'a, 'e> {
 
     fn go_on(&mut self, first: Judged<'e>) -> End {
         let judged = self.judged;
-        let mut tests = judged.iter().filter(|one| one.trial.start.text("/purpose") == "counterfactual");
+        let tests = judged.iter().filter(|one| one.trial.start.text("/purpose") == "counterfactual");
+        let mut tests: Tests<'a, 'e> = (Box::new(tests) as Box<dyn Iterator<Item = &'a Judged<'e>> + 'a>).peekable();
         let mut at = first;
         loop {
             if self.steps.len() >= self.head("/plan/procedure/max_limits") as usize {
-                self.look(at, &mut std::iter::empty());
+                let none: Box<dyn Iterator<Item = &'a Judged<'e>> + 'a> = Box::new(std::iter::empty());
+                self.look(at, &mut none.peekable());
                 return self.or_prove(End::Enough);
             }
             match self.look(at, &mut tests) {
@@ -211,19 +222,20 @@ impl<'a, 'e> Search<'a, 'e> {
     }
 
     /// Looks into one break: what is named, and what came of lifting it.
-    fn look(&mut self, at: Judged<'e>, tests: &mut dyn Iterator<Item = &'a Judged<'e>>) -> End {
+    fn look(&mut self, at: Judged<'e>, tests: &mut Tests<'a, 'e>) -> End {
         let mut step = Step { at, weighed: Vec::new(), tests: Vec::new() };
         let end = self.looked(&mut step, tests);
         self.steps.push(step);
         end
     }
 
-    fn looked(&self, step: &mut Step<'e>, tests: &mut dyn Iterator<Item = &'a Judged<'e>>) -> End {
+    fn looked(&self, step: &mut Step<'e>, tests: &mut Tests<'a, 'e>) -> End {
         let own = met(&step.at);
         loop {
             let refuted: Vec<String> = step.tests.iter().map(|test| test.candidate.limit.id.clone()).collect();
             step.weighed = weigh::all(&step.at, &own, &refuted);
-            let candidate = match pick(step) {
+            let values = unusable::before(self.events, tests.peek().map(|next| next.trial.start.number));
+            let candidate = match pick(step, &values) {
                 Ok(candidate) => candidate,
                 Err(why) => return why,
             };
@@ -324,7 +336,8 @@ impl<'a, 'e> Search<'a, 'e> {
         let says = |one: &&Judged<'e>| {
             let weighed = weigh::all(one, &met(one), &[]);
             let step = Step { at: (*one).clone(), weighed, tests: Vec::new() };
-            step.untested().is_some_and(|it| it.strongest == Some(Strength::Decisive)) && pick(&step).is_ok()
+            step.untested().is_some_and(|it| it.strongest == Some(Strength::Decisive))
+                && pick(&step, &unusable::before(self.events, None)).is_ok()
         };
         failed.into_iter().find(says).cloned()
     }

@@ -71,6 +71,26 @@ fn a_word_in_a_template_is_named() {
 }
 
 #[test]
+fn values_with_which_it_does_not_start_are_told_and_the_search_goes_on() {
+    let _machine = machine();
+    let strict = app("strict.py");
+    let words = ["python3", strict.to_str().unwrap(), "{port}", "{side}", "{cache}"];
+    let run = told(&tune(&format!("{USERS} --pairs 0 --set cache=10 --set side=4"), &words));
+    names(&run, "command.side", &[], "side");
+    let report = finish(genkai("report").arg(&run.out), Duration::from_secs(60));
+    let report = String::from_utf8_lossy(&report.stdout).into_owned();
+    // Twice the cache and what lies between; twice the side, where what lies between does.
+    for (value, said) in [("cache = 20", "cache: 20 does not fit"), ("side = 8", "side: 8 is more than 7")] {
+        let sentence = format!("the server does not start with {value}: {said}");
+        assert!(report.contains(&sentence), "{sentence}: {report}\n{}", run.story());
+    }
+    let record = run.record();
+    let values = |name: &str| record.not_started.iter().filter(|(_, one)| one.setting == name).count();
+    assert_eq!((values("cache"), values("side")), (4, 1), "{:?}", record.not_started);
+    assert_eq!(run.verdict().proposal[0].change.to, "6", "{}", run.story());
+}
+
+#[test]
 fn a_healthy_server_needs_no_change() {
     let _machine = machine();
     let cluster = app("cluster.js");

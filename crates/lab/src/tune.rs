@@ -1,6 +1,7 @@
 //! Finds, names and proves the limit: asks the analysis what to try next, tries it, until there is an answer.
 
 mod bisect;
+mod start;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -161,8 +162,7 @@ impl Run<'_, '_, '_> {
         if !self.drained()? {
             return Ok(EndReason::Interrupted);
         }
-        let cpus = self.system.cpus().map(<[usize]>::to_vec);
-        let mut server = product.start(cpus.as_deref())?;
+        let Some(mut server) = self.started(what, &*product)? else { return Ok(EndReason::Completed) };
         self.state(ServerState::Ready, Some(server.address().to_string()))?;
         self.ask(what, &*product, &mut *server)?;
         self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&*product) }))?;

@@ -25,11 +25,13 @@ use crate::websocket::Messages;
 pub use crate::setting::{Change, Rewrite};
 pub use bisection::{Bisection, Directive, Page, Removal, Trying};
 pub use counted::{Deliveries, Disconnects, Handshakes, Refusal, StatusCount, Waiting};
+pub use not_started::NotStarted;
 
 use counted::is_zero;
 
 mod bisection;
 mod counted;
+mod not_started;
 
 /// Version of the record's format; the first line of every record carries it.
 pub const SCHEMA: &str = "genkai.run/2";
@@ -99,6 +101,8 @@ pub enum What {
     Bisection(Box<Bisection>),
     /// Some of its directives were left out.
     Removal(Box<Removal>),
+    /// The server does not start with a value that was to be tried: no trial of it follows.
+    NotStarted(NotStarted),
     /// Something the reader should know.
     Note(Note),
     /// The run ended: always the last line of a whole record.

@@ -3,8 +3,8 @@
 use crate::cache::{CacheEntry, CachePass, Conformance};
 use crate::comparison::Turn;
 use crate::event::{
-    Bisection, Event, Limits, Purpose, READ, Removal, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted,
-    What,
+    Bisection, Event, Limits, NotStarted, Purpose, READ, Removal, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded,
+    TrialStarted, What,
 };
 use crate::evidence::{LogLine, Sample};
 use crate::latencies::{Collection, ContenderRecord, Round};
@@ -30,6 +30,8 @@ pub struct Record {
     pub conformance: Vec<Conformance>,
     /// The search among directives, where there was one.
     pub bisection: Option<Removals>,
+    /// Values with which the server does not start, in order; each with the number of trials that had begun.
+    pub not_started: Vec<(usize, NotStarted)>,
     /// Tail of the record; none when the run was cut off.
     pub end: Option<RunEnded>,
     /// The first line that is not as it was written, from 1: it, or one before it, was changed, left out or put in.
@@ -194,6 +196,7 @@ impl Record {
             (What::Removal(removal), _) => {
                 self.bisection.iter_mut().for_each(|search| search.steps.push((*removal.clone(), None)));
             }
+            (What::NotStarted(one), _) => self.not_started.push((self.trials.len(), one)),
             (What::RunEnded(end), _) => self.end = Some(end),
             (what, _) => self.remarks.push(Event { at_us: at, trial: event.trial, what }),
         }

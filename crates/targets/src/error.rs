@@ -6,6 +6,13 @@ use std::path::{Path, PathBuf};
 use genkai_place::PlaceError;
 use genkai_place::remote::Remote;
 
+use crate::files::masked;
+
+/// So many lines are the last words of a server.
+const LAST: usize = 3;
+/// So many characters of them are told.
+const LONGEST: usize = 300;
+
 /// One clear message: what was seen, and what to do.
 #[derive(Debug)]
 pub struct TargetError {
@@ -110,8 +117,29 @@ impl TargetError {
     }
 
     /// Whether a process of it ended while it was to start.
-    pub(crate) fn is_exit(&self) -> bool {
+    pub fn is_exit(&self) -> bool {
         matches!(&self.kind, ErrorKind::Place(error) if matches!(**error, PlaceError::Exited { .. }))
+    }
+
+    /// Why a server does not start as it is set, where that is its own doing: what it printed last, or how it ended, on one line, secrets
+    /// replaced. None where the machine is at fault.
+    pub fn own_end(&self) -> Option<String> {
+        let (how, tail) = match &self.kind {
+            ErrorKind::Usage(text) => (text.clone(), ""),
+            ErrorKind::Place(error) => match &**error {
+                PlaceError::Exited { status, tail, .. } => {
+                    (format!("it ended ({status}) and printed nothing"), &**tail)
+                }
+                PlaceError::Silent { within, tail, .. } => {
+                    (format!("it did not listen within {within:?} and printed nothing"), &**tail)
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let lines: Vec<&str> = tail.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(LAST)..].join(" | ");
+        Some(masked(if last.is_empty() { &how } else { &last }).chars().take(LONGEST).collect())
     }
 
     /// Whether what the user gave is at fault (a name, files, settings), not the machine.

@@ -9,6 +9,7 @@ use genkai_model::units::{Range, Span};
 
 use super::TrialPlan;
 use super::judged_trial::JudgedTrial;
+use super::unusable::Tests;
 use crate::capacity::price::{Cost, Short};
 use crate::capacity::remedy::{self, Lift};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
@@ -37,13 +38,14 @@ pub(crate) struct Attempt<'r> {
 }
 
 impl<'r> Attempt<'r> {
-    /// Lifts `forecast`'s limit, which was met in `at`; `proved` are the changes that are in place there. None when it
-    /// cannot be lifted.
+    /// Lifts `forecast`'s limit, which was met in `at`; `proved` are the changes that are in place there; `tests`
+    /// knows the values that cannot be used. None when it cannot be lifted.
     pub(crate) fn new(
         forecast: &Forecast<'r>,
         at: &JudgedTrial<'r>,
         proved: &[Change],
         plan: &Plan,
+        tests: &Tests<'r>,
     ) -> Option<Attempt<'r>> {
         let limit = forecast.limit;
         let broke = at.broke.as_ref()?;
@@ -51,8 +53,9 @@ impl<'r> Attempt<'r> {
         let demand = Demand { asked: demand::asked(&plan.load), ..at.demand };
         let stretch = if limit.law.is_tried() { rest(limit, proved, broke.level, plan) } else { stretch(forecast, at) };
         let cost = Cost::of(limit, at.trial, &at.demand, &plan.system.product);
-        let bound = cost.and_then(|cost| cost.bound(limit, &at.demand));
-        let lift = remedy::lift(bound.as_ref().unwrap_or(limit), &demand, plan.procedure.headroom, stretch)?;
+        let usable = tests.usable(limit)?;
+        let bound = cost.and_then(|cost| cost.bound(&usable, &at.demand));
+        let lift = remedy::lift(bound.as_ref().unwrap_or(&usable), &demand, plan.procedure.headroom, stretch)?;
         let before = proved.iter().find(|c| c.setting == lift.setting).map(|c| c.from.clone());
         let change = Change {
             product: plan.system.product.clone(),

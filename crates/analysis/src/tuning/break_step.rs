@@ -4,12 +4,12 @@ use genkai_model::event::Change;
 use genkai_model::finding::{Against, Candidate, Evidence, Moved};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Strength};
 use genkai_model::plan::Plan;
-use genkai_model::record::Trial;
 
 use super::attempt::Attempt;
 use super::directly::{self, Directly};
 use super::judged_trial::JudgedTrial;
 use super::moved::{self, Outcome};
+use super::unusable::{Tests, Told};
 use crate::diagnosis::attribute::{self, Weighed};
 use crate::proof;
 
@@ -59,10 +59,10 @@ pub(crate) enum Progress<'r> {
 }
 
 impl<'r> BreakStep<'r> {
-    /// The break of `at`; its tests are taken from `trials` for as long as they belong to it.
+    /// The break of `at`; its tests are taken from `tests` for as long as they belong to it.
     pub(crate) fn replay(
         at: JudgedTrial<'r>,
-        trials: &mut dyn Iterator<Item = &'r Trial>,
+        tests: &mut Tests<'r>,
         changes: &[Change],
         plan: &Plan,
         goal: f64,
@@ -71,11 +71,15 @@ impl<'r> BreakStep<'r> {
         loop {
             let refuted: Vec<String> = step.tests.iter().map(|t| t.attempt.limit.id.clone()).collect();
             step.weighed = step.at.case().map(|case| attribute::attribute(&case, &refuted)).unwrap_or_default();
-            let (candidate, attempt) = match step.pick(changes, plan) {
+            let (candidate, attempt) = match step.pick(changes, plan, tests) {
                 Ok(found) => found,
                 Err(why) => return (step, why),
             };
-            let Some(trial) = trials.next() else { return (step, Progress::Try(Box::new(attempt))) };
+            let trial = match tests.take() {
+                Told::Trial(trial) => trial,
+                Told::Unusable => continue,
+                Told::Nothing => return (step, Progress::Try(Box::new(attempt))),
+            };
             if !proof::is_whole(trial) {
                 return (step, Progress::Cut);
             }
@@ -96,14 +100,19 @@ impl<'r> BreakStep<'r> {
     }
 
     /// The next candidate to try, and how.
-    fn pick(&self, changes: &[Change], plan: &Plan) -> Result<(Weighed<'r>, Attempt<'r>), Progress<'r>> {
+    fn pick(
+        &self,
+        changes: &[Change],
+        plan: &Plan,
+        tests: &Tests<'r>,
+    ) -> Result<(Weighed<'r>, Attempt<'r>), Progress<'r>> {
         let possible: Vec<&Weighed<'r>> = self.weighed.iter().filter(|w| w.is_possible()).collect();
         let Some(best) = possible.first() else {
             return Err(if self.tests.is_empty() { Progress::NoCause } else { Progress::Refuted });
         };
         // What nothing is known of is tried, each once, whatever else was seen: what heals is the cause.
         let untried = possible.iter().filter(|w| w.forecast.limit.law.is_tried());
-        if let Some(found) = untried.map(|w| self.attempt(w, changes, plan)).find_map(|found| found) {
+        if let Some(found) = untried.map(|w| self.attempt(w, changes, plan, tests)).find_map(|found| found) {
             return Ok(found);
         }
         // What takes too long alone stays too long, whatever is lifted before it.
@@ -114,12 +123,18 @@ impl<'r> BreakStep<'r> {
             return Err(Progress::Refuted);
         }
         let equals = possible.iter().filter(|w| w.strongest == best.strongest);
-        equals.map(|w| self.attempt(w, changes, plan)).find_map(|found| found).ok_or(Progress::CannotLift)
+        equals.map(|w| self.attempt(w, changes, plan, tests)).find_map(|found| found).ok_or(Progress::CannotLift)
     }
 
     /// A candidate with how it is lifted; none where it cannot be.
-    fn attempt(&self, weighed: &Weighed<'r>, changes: &[Change], plan: &Plan) -> Option<(Weighed<'r>, Attempt<'r>)> {
-        Some((weighed.clone(), Attempt::new(&weighed.forecast, &self.at, changes, plan)?))
+    fn attempt(
+        &self,
+        weighed: &Weighed<'r>,
+        changes: &[Change],
+        plan: &Plan,
+        tests: &Tests<'r>,
+    ) -> Option<(Weighed<'r>, Attempt<'r>)> {
+        Some((weighed.clone(), Attempt::new(&weighed.forecast, &self.at, changes, plan, tests)?))
     }
 
     /// Whether nothing that was seen is more than a possible cause, and the backend can be asked by itself.

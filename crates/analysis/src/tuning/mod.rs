@@ -14,6 +14,7 @@ pub(crate) mod directly;
 pub(crate) mod judged_trial;
 pub(crate) mod moved;
 pub(crate) mod search_state;
+pub(crate) mod unusable;
 
 use genkai_model::event::{Change, EndReason, Purpose};
 use genkai_model::limit::BACKEND_BY_ITSELF;

@@ -9,6 +9,7 @@ use genkai_model::record::{Record, Trial};
 use super::attempt::Attempt;
 use super::break_step::{BreakStep, Progress, Test};
 use super::judged_trial::JudgedTrial;
+use super::unusable::Tests;
 use crate::capacity::TOLERANCE;
 use crate::capacity::demand;
 use crate::diagnosis::onset;
@@ -76,23 +77,17 @@ impl<'r> SearchState<'r> {
         } else if let Some(phase) = ended(&judged) {
             phase
         } else {
-            let mut tests = record.trials.iter().filter(|t| t.started.purpose == Purpose::Counterfactual);
-            state.search(judged, record, &mut tests)
+            state.search(judged, record, &mut Tests::of(record))
         };
         Some(state)
     }
 
-    fn search(
-        &mut self,
-        first: JudgedTrial<'r>,
-        record: &'r Record,
-        tests: &mut dyn Iterator<Item = &'r Trial>,
-    ) -> Phase<'r> {
+    fn search(&mut self, first: JudgedTrial<'r>, record: &'r Record, tests: &mut Tests<'r>) -> Phase<'r> {
         let mut at = first;
         loop {
             let changes = self.changes();
             if self.steps.len() >= self.plan.procedure.max_limits as usize {
-                let (step, _) = BreakStep::replay(at, &mut std::iter::empty(), &changes, self.plan, self.goal());
+                let (step, _) = BreakStep::replay(at, &mut tests.over(), &changes, self.plan, self.goal());
                 self.steps.push(step);
                 return self.or_prove(Phase::Enough);
             }
@@ -115,7 +110,7 @@ impl<'r> SearchState<'r> {
                     Some(phase) => return phase,
                     None => at = test.after.clone(),
                 },
-                _ => match self.failed_proof(record) {
+                _ => match self.failed_proof(record, tests) {
                     Some(failed) => at = failed,
                     None => return Phase::Prove,
                 },
@@ -125,14 +120,14 @@ impl<'r> SearchState<'r> {
 
     /// A proof trial of the changes so far that broke by a limit which says so itself: one that bites only sometimes (clients
     /// that spread unevenly) and did not in the search. It is to be lifted like those before. None where it cannot be.
-    fn failed_proof(&self, record: &'r Record) -> Option<JudgedTrial<'r>> {
+    fn failed_proof(&self, record: &'r Record, tests: &Tests<'r>) -> Option<JudgedTrial<'r>> {
         let changes = self.changes();
         let mine = |t: &&Trial| t.started.purpose == Purpose::Proposal && t.started.changes == changes;
         let judged =
             record.trials.iter().filter(mine).filter(|t| proof::is_whole(t)).map(|t| JudgedTrial::of(t, self.plan));
         let named = |judged: &JudgedTrial<'r>| {
             let (step, progress) =
-                BreakStep::replay(judged.clone(), &mut std::iter::empty(), &changes, self.plan, self.goal());
+                BreakStep::replay(judged.clone(), &mut tests.over(), &changes, self.plan, self.goal());
             let says = step.untested().is_some_and(|w| w.strongest == Some(Strength::Decisive));
             says && matches!(progress, Progress::Try(_))
         };

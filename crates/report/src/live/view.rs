@@ -123,6 +123,7 @@ impl View {
             | What::Attendance(_)
             | What::Node(_)
             | What::Router(_)
+            | What::NotStarted(_)
             | What::Collection(_)
             | What::CacheEntry(_)
             | What::CachePass(_)

@@ -1,0 +1,132 @@
+//! What came of a search's tests, in order: trials, and values with which the server does not start.
+
+use std::collections::VecDeque;
+
+use genkai_model::event::{NotStarted, Purpose};
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy};
+use genkai_model::record::{Record, Trial};
+
+use crate::capacity::law;
+
+/// So many values of a setting above the present one that cannot be used, and no further one is tried.
+const MOST: usize = 4;
+
+/// What came of one test.
+#[derive(Clone, Copy, Debug)]
+enum Came<'r> {
+    Trial(&'r Trial),
+    NotStarted(&'r NotStarted),
+}
+
+/// The tests that were not told yet, and the values that cannot be used as far as it was told.
+#[derive(Clone, Debug)]
+pub(crate) struct Tests<'r> {
+    rest: VecDeque<Came<'r>>,
+    unusable: Vec<&'r NotStarted>,
+}
+
+/// What is next.
+pub(crate) enum Told<'r> {
+    /// A trial.
+    Trial(&'r Trial),
+    /// No trial: the value cannot be used, and another is to be chosen.
+    Unusable,
+    /// Nothing was tried since.
+    Nothing,
+}
+
+impl<'r> Tests<'r> {
+    /// The tests of a record.
+    pub(crate) fn of(record: &'r Record) -> Tests<'r> {
+        let mut rest = VecDeque::new();
+        let mut values = record.not_started.iter().peekable();
+        for (begun, trial) in record.trials.iter().enumerate() {
+            while let Some((_, value)) = values.next_if(|(before, _)| *before <= begun) {
+                rest.push_back(Came::NotStarted(value));
+            }
+            if trial.started.purpose == Purpose::Counterfactual {
+                rest.push_back(Came::Trial(trial));
+            }
+        }
+        rest.extend(values.map(|(_, value)| Came::NotStarted(value)));
+        Tests { rest, unusable: Vec::new() }
+    }
+
+    /// The same with no tests left.
+    pub(crate) fn over(&self) -> Tests<'r> {
+        Tests { rest: VecDeque::new(), unusable: self.unusable.clone() }
+    }
+
+    /// What came of the next one.
+    pub(crate) fn take(&mut self) -> Told<'r> {
+        match self.rest.pop_front() {
+            None => Told::Nothing,
+            Some(Came::Trial(trial)) => Told::Trial(trial),
+            Some(Came::NotStarted(value)) => {
+                self.unusable.push(value);
+                Told::Unusable
+            }
+        }
+    }
+
+    /// `limit` with a ceiling half way to the least value that cannot be used; none where no value is left to be tried.
+    pub(crate) fn usable(&self, limit: &Limit) -> Option<Limit> {
+        let (Law::Tried { word, .. }, Some(remedy)) = (&limit.law, &limit.remedy) else { return Some(limit.clone()) };
+        let mine = self.unusable.iter().filter(|one| one.setting == remedy.setting);
+        if let Some(word) = word {
+            return mine.clone().all(|one| one.value != *word).then(|| limit.clone());
+        }
+        let present = law::setting(&limit.law);
+        let above: Vec<f64> = mine.filter_map(|one| one.value.parse().ok()).filter(|value| *value > present).collect();
+        let Some(least) = above.iter().copied().reduce(f64::min) else { return Some(limit.clone()) };
+        let value = ((present + least) / 2.0).floor();
+        if above.len() >= MOST || value <= present {
+            return None;
+        }
+        let ceiling = Ceiling { value, by: format!("it does not start with {} = {least}", remedy.setting) };
+        let tighter = remedy.ceiling.as_ref().is_none_or(|known| value < known.value);
+        let ceiling = if tighter { Some(ceiling) } else { remedy.ceiling.clone() };
+        Some(Limit { remedy: Some(Remedy { ceiling, ..remedy.clone() }), ..limit.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use genkai_model::limit::RemedyUnit;
+
+    fn limit(value: f64, word: Option<&str>) -> Limit {
+        let law = Law::Tried { value, word: word.map(str::to_owned) };
+        let remedy = serde_json::json!({"setting": "n", "unit": RemedyUnit::Count, "step": 1.0, "parts": 1.0});
+        Limit { law, remedy: serde_json::from_value(remedy).ok(), ..Limit::named("command.n", "command", "n") }
+    }
+
+    fn ceiling(present: f64, refused: &[&str]) -> Option<Option<f64>> {
+        let all: Vec<NotStarted> = refused.iter().map(|value| refusal(value)).collect();
+        let tests = Tests { rest: VecDeque::new(), unusable: all.iter().collect() };
+        let usable = tests.usable(&limit(present, None))?;
+        Some(usable.remedy.unwrap().ceiling.map(|ceiling| ceiling.value))
+    }
+
+    fn refusal(value: &str) -> NotStarted {
+        NotStarted { setting: "n".to_owned(), value: value.to_owned(), said: String::new() }
+    }
+
+    #[test]
+    fn a_value_between_the_present_one_and_what_cannot_be_used_is_next_until_there_is_none() {
+        assert_eq!(ceiling(4.0, &[]), Some(None));
+        assert_eq!(ceiling(4.0, &["3"]), Some(None), "below the present one");
+        assert_eq!(ceiling(4.0, &["8"]), Some(Some(6.0)));
+        assert_eq!(ceiling(4.0, &["8", "6"]), Some(Some(5.0)));
+        assert_eq!(ceiling(4.0, &["8", "6", "5"]), None);
+        assert_eq!(ceiling(100.0, &["200", "150", "125", "112"]), None, "so many are enough");
+    }
+
+    #[test]
+    fn a_word_that_cannot_be_used_is_not_tried_again() {
+        let word = refusal("free");
+        let tests = Tests { rest: VecDeque::new(), unusable: vec![&word] };
+        assert!(tests.usable(&limit(0.0, Some("free"))).is_none());
+        assert!(tests.usable(&limit(0.0, Some("loose"))).is_some());
+    }
+}

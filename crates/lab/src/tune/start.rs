@@ -1,0 +1,50 @@
+//! Starts a server for a trial. A value of which nothing is known may be one with which it does not start: then the search goes on without it.
+
+use genkai_analysis::tuning::TrialPlan;
+use genkai_model::event::{NotStarted, Purpose, What};
+use genkai_targets::product::{Prepared, Running};
+
+use super::Run;
+use crate::error::LabError;
+
+/// Identity of the notes that tell of values that cannot be used.
+const NOTE: &str = "not-started";
+
+impl Run<'_, '_, '_> {
+    /// The server of a trial; none where the value that is to be tried cannot be used, which is on record then.
+    ///
+    /// # Errors
+    /// When it does not start and no such value is why.
+    pub(super) fn started(
+        &mut self,
+        what: &TrialPlan,
+        product: &dyn Prepared,
+    ) -> Result<Option<Box<dyn Running>>, LabError> {
+        let cpus = self.system.cpus().map(<[usize]>::to_vec);
+        let tried = self.is_tried(what);
+        let error = match product.start(cpus.as_deref()) {
+            // What ends once may end by chance.
+            Err(error) if tried && error.is_exit() => match product.start(cpus.as_deref()) {
+                Ok(server) => return Ok(Some(server)),
+                Err(error) => error,
+            },
+            Err(error) => error,
+            Ok(server) => return Ok(Some(server)),
+        };
+        let Some((change, said)) = what.changes.last().filter(|_| tried).zip(error.own_end()) else {
+            return Err(error.into());
+        };
+        let text = format!("the server does not start with {} = {}: {said}", change.setting, change.to);
+        let one = NotStarted { setting: change.setting.clone(), value: change.to.clone(), said };
+        self.recorder.now(None, What::NotStarted(one))?;
+        self.recorder.note(None, NOTE, text)?;
+        Ok(None)
+    }
+
+    /// Whether a trial tries a value of which nothing is known.
+    fn is_tried(&self, what: &TrialPlan) -> bool {
+        let mut limits = self.recorder.record().trials.iter().flat_map(|trial| &trial.limits.limits);
+        what.purpose == Purpose::Counterfactual
+            && limits.any(|limit| Some(&limit.id) == what.limit.as_ref() && limit.law.is_tried())
+    }
+}
