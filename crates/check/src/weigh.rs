@@ -276,6 +276,12 @@ impl<'a, 'e> Case<'a, 'e> {
                 };
                 (!ticks.iter().any(fell)).then_some(early)
             }),
+            Sign::LoggedUnserved(name) => {
+                let ticks = self.ticks();
+                let nobody = ticks.iter().all(|tick| tick.number("/ok") == 0.0);
+                let until = ticks.last().map_or(0.0, |last| last.number("/to_us")) + 5e5;
+                self.log(name, (f64::NEG_INFINITY, until), &strength).filter(|_| nobody)
+            }
             Sign::Silent { after } => kept::kept(&self.ticks(), *after),
             Sign::Paced { rate, after } => kept::paced(&self.ticks(), *rate, *after),
             Sign::Grew(metric) | Sign::GrewAsEnded(metric) => {

@@ -52,3 +52,96 @@ fn a_socket_of_the_backend_that_is_not_there_is_a_fault_and_no_limit() {
     let causes: Vec<_> = run.verdict().causes.iter().map(|cause| (cause.limit.id.clone(), cause.limit.fault)).collect();
     assert_eq!(causes, [("nginx.upstream.address".to_owned(), true)], "{}", run.story());
 }
+
+/// An address of this machine at which nobody listens.
+fn nobody() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// That a product told once that it cannot reach what its file names on `line`, as a fault and as nothing else.
+fn cannot_reach(product: &str, name: &str, text: &str, line: &str, (id, says): (&str, &str)) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join(name);
+    std::fs::write(&file, text).unwrap();
+    let run =
+        run(genkai(&format!("tune {product} --users 4 --spawn-rate 4 --quick --quiet --bisect 0 --config")).arg(&file));
+    let told = run.says();
+    let number = text.lines().position(|one| one.contains(line)).unwrap() + 1;
+    let sentence =
+        format!("{product} cannot reach its {says}").replacen("PLACE", &format!("({}:{number})", file.display()), 1);
+    assert!(told[0].contains(&sentence), "{sentence}: {told:?}\n{}", run.story());
+    assert!(!told[0].contains("limit") && run.verdict().proposal.is_empty(), "{told:?}");
+    let causes: Vec<_> = run.verdict().causes.iter().map(|cause| (cause.limit.id.clone(), cause.limit.fault)).collect();
+    assert_eq!(causes, [(id.to_owned(), true)], "{}", run.story());
+}
+
+/// HAProxy's file with this server.
+fn haproxy(server: &str) -> String {
+    format!(
+        "defaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n\nfrontend www\n  bind :80\n  \
+         default_backend app\n\nbackend app\n  server one {server}\n"
+    )
+}
+
+#[test]
+fn a_server_of_haproxy_at_which_nobody_listens_is_a_fault_and_no_limit() {
+    let _machine = machine();
+    let address = nobody();
+    let says = format!("server one PLACE: nobody listens at {address}");
+    for checked in ["", " check inter 500ms"] {
+        let text = haproxy(&format!("{address}{checked}"));
+        cannot_reach("haproxy", "haproxy.cfg", &text, "server one", ("haproxy.server.address", &says));
+    }
+}
+
+#[test]
+fn a_socket_of_haproxys_server_that_is_not_there_is_a_fault_and_no_limit() {
+    let _machine = machine();
+    let text = haproxy("unix@/nonexistent/gone.sock");
+    let says = "server one PLACE: nobody listens on the socket";
+    cannot_reach("haproxy", "haproxy.cfg", &text, "server one", ("haproxy.server.address", says));
+}
+
+/// Apache's file with these lines.
+fn apache(lines: &str) -> String {
+    let modules = "/usr/lib/apache2/modules";
+    format!(
+        "LoadModule mpm_event_module {modules}/mod_mpm_event.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\n\
+         LoadModule proxy_module {modules}/mod_proxy.so\nLoadModule proxy_http_module {modules}/mod_proxy_http.so\n\
+         LoadModule slotmem_shm_module {modules}/mod_slotmem_shm.so\nLoadModule proxy_balancer_module {modules}/mod_proxy_balancer.so\n\
+         LoadModule lbmethod_byrequests_module {modules}/mod_lbmethod_byrequests.so\nListen 8080\n{lines}\n"
+    )
+}
+
+#[test]
+fn a_backend_of_apache_at_which_nobody_listens_is_a_fault_and_no_limit() {
+    let _machine = machine();
+    let address = nobody();
+    let says = format!("backend {address} PLACE: nobody listens at {address}");
+    let told = ("apache.backend.address", says.as_str());
+    cannot_reach("apache", "httpd.conf", &apache(&format!("ProxyPass / http://{address}/")), "ProxyPass", told);
+    let members =
+        format!("<Proxy balancer://app>\n  BalancerMember http://{address}\n</Proxy>\nProxyPass / balancer://app/");
+    cannot_reach("apache", "httpd.conf", &apache(&members), "BalancerMember", told);
+}
+
+#[test]
+fn a_socket_of_apaches_backend_that_is_not_there_is_a_fault_and_no_limit() {
+    let _machine = machine();
+    let text = apache("ProxyPass / unix:/nonexistent/gone.sock|http://localhost/");
+    let says = "backend /nonexistent/gone.sock PLACE: nobody listens on the socket /nonexistent/gone.sock";
+    cannot_reach("apache", "httpd.conf", &text, "ProxyPass", ("apache.backend.address", says));
+}
+
+#[test]
+fn an_upstream_of_caddy_at_which_nobody_listens_is_a_fault_and_no_limit() {
+    let _machine = machine();
+    let address = nobody();
+    let sites = |upstream: &str| format!("http://:80 {{\n\treverse_proxy {upstream}\n}}\n");
+    let says = format!("upstream {address} PLACE: nobody listens at {address}");
+    cannot_reach("caddy", "Caddyfile", &sites(&address), "reverse_proxy", ("caddy.upstream.address", &says));
+    let says = "upstream unix//nonexistent/gone.sock PLACE: nobody listens on the socket /nonexistent/gone.sock";
+    let text = sites("unix//nonexistent/gone.sock");
+    cannot_reach("caddy", "Caddyfile", &text, "reverse_proxy", ("caddy.upstream.address", says));
+}

@@ -217,6 +217,9 @@ pub enum Sign {
     /// A log line recognised as this signature, which the server writes only the first time: while the load is no lower than it was then, what it
     /// says is so still.
     LoggedOnce(String),
+    /// A log line recognised as this signature, whenever it came, in a trial in which nobody got through: no request had an answer that is
+    /// none of an error.
+    LoggedUnserved(String),
     /// This cumulative metric grew.
     Grew(String),
     /// This gauge reached this fraction of that gauge.

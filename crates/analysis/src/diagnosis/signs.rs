@@ -67,6 +67,11 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
             // That it is so still follows from the load.
             now.or_else(|| logged_before(name, trial, seconds).map(|lines| logged(name, lines, strength.min(BEFORE))))
         }
+        Sign::LoggedUnserved(name) => {
+            let ever = Seconds { from: i64::MIN, ..Seconds::all(trial) };
+            let nobody = trial.ticks.iter().all(|tick| tick.ok == 0);
+            log(name, trial, &ever).filter(|_| nobody).map(|lines| logged(name, lines, strength))
+        }
         Sign::Grew(metric) => {
             let (from, to) = growth(metric, trial, seconds)?;
             Some(Evidence::Grew { metric: metric.clone(), from, to, strength })

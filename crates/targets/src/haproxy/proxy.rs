@@ -55,6 +55,8 @@ pub struct Server<'c> {
     pub disabled: bool,
     /// Whether it is taken out while a health check of it fails.
     pub checked: bool,
+    /// Whether TLS is spoken to it.
+    pub encrypted: bool,
     /// Whether the check goes to another port or address than requests.
     pub checked_elsewhere: bool,
 }
@@ -200,6 +202,7 @@ fn server<'c>(found: &'c Found, given: &[&'c Found]) -> Server<'c> {
         backup: flag("backup", "no-backup"),
         disabled: flag("disabled", "enabled"),
         checked: flag("check", "no-check"),
+        encrypted: flag("ssl", "no-ssl"),
         checked_elsewhere: lines().any(|line| ["port", "addr"].iter().any(|key| parameter(line, key).is_some())),
     }
 }

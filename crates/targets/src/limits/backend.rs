@@ -17,6 +17,26 @@ pub(crate) fn refusing(id: &str, setting: &str, name: &SourcedValue<()>) -> Limi
     }
 }
 
+/// Where a proxy connects to: what its directive names, and where that is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The name, and the directive's place.
+    pub name: SourcedValue<()>,
+    /// The address, as written.
+    pub address: String,
+}
+
+/// `place`, which messages call `setting`, cannot be connected to: something is broken, and no load is too much. Whether the address is wrong, or
+/// nobody listens there yet, is not seen from outside. To be completed with the signs, and with what the proxy answers.
+pub(crate) fn unreachable(id: &str, subject: &str, setting: &str, place: &Place) -> Limit {
+    let at = &place.address;
+    let caps = match at.contains('/') {
+        true => format!("nobody listens on the socket {at}, there is no such socket, or {subject} may not open it"),
+        false => format!("nobody listens at {at}, or no route leads there"),
+    };
+    Limit { caps, fault: true, ..valued(id, subject, setting, &place.name) }
+}
+
 /// The backend is slower than the time that `setting` gives it. That ends the request; the slowness is the backend's. To be completed with
 /// the signs.
 pub(crate) fn silent(id: &str, setting: &str, time: &SourcedValue<Span>) -> Limit {

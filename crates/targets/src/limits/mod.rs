@@ -21,6 +21,11 @@ pub(crate) fn logged_once(signature: &str, strength: Strength) -> Signature {
     Signature { sign: Sign::LoggedOnce(signature.to_owned()), strength }
 }
 
+/// A log line that counts where nobody got through.
+pub(crate) fn logged_unserved(signature: &str, strength: Strength) -> Signature {
+    Signature { sign: Sign::LoggedUnserved(signature.to_owned()), strength }
+}
+
 /// A cumulative metric that grows.
 pub(crate) fn grew(metric: &str, strength: Strength) -> Signature {
     Signature { sign: Sign::Grew(metric.to_owned()), strength }

@@ -165,7 +165,7 @@ fn others() -> Vec<Case> {
             .flags("--users 20 --spawn-rate 20")
             .config(conf("ProxyPass / http://{backend}/ retry=0"))
             .behind(Nobody)
-            .cause("apache.backend")
+            .cause("apache.backend.address")
             .off(NO_NUMBER),
         case(
             "apache-body",

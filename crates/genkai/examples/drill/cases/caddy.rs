@@ -50,7 +50,7 @@ pub(super) fn cases() -> Vec<Case> {
             .flags("--users 20 --spawn-rate 20")
             .config("http://:80 {\n\treverse_proxy {backend}\n}\n")
             .behind(Nobody)
-            .cause("caddy.backend")
+            .cause("caddy.upstream.address")
             .off(NO_NUMBER),
     ]
 }

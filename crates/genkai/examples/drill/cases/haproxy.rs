@@ -121,7 +121,7 @@ fn others() -> Vec<Case> {
             .flags("--users 20 --spawn-rate 20")
             .config(cfg("", "server s {backend}"))
             .behind(Nobody)
-            .cause("haproxy.backend")
+            .cause("haproxy.server.address")
             .off(NO_NUMBER),
         case(
             "haproxy-silent-drop",
@@ -148,7 +148,7 @@ fn others() -> Vec<Case> {
             .flags("--users 20 --spawn-rate 20")
             .config(cfg("", "option httpchk GET /\n  server s {backend} check inter 500ms"))
             .behind(Nobody)
-            .cause("haproxy.backend")
+            .cause("haproxy.server.address")
             .off(NO_NUMBER),
         case("haproxy-slow-server", "one of two servers takes 400 ms, the other 5 ms")
             .flags("--users 20 --spawn-rate 20")

@@ -25,6 +25,8 @@ pub mod signature {
     pub const POOL_EXHAUSTED: &str = "apache.proxy.pool";
     /// The backend does not take connections.
     pub const BACKEND_REFUSED: &str = "apache.backend.refused";
+    /// The backend cannot be connected to: refused, no such socket, no permission, no route (errors 111, 2, 13, 101, 113).
+    pub const BACKEND_UNREACHABLE: &str = "apache.backend.unreachable";
     /// The backend was silent longer than it may.
     pub const BACKEND_SILENT: &str = "apache.backend.silent";
     /// The backend closed or reset the connection before it had answered.
@@ -60,6 +62,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH02179", signature::DESCRIPTORS_ACCEPT),  // os/unix/unixd.c: ap_unixd_accept
     ("AH00941", signature::POOL_EXHAUSTED),      // modules/proxy/proxy_util.c: ap_proxy_acquire_connection
     ("AH00957", signature::BACKEND_REFUSED),     // proxy_util.c: ap_proxy_connect_backend
+    ("AH02454", signature::BACKEND_UNREACHABLE), // proxy_util.c: ap_proxy_connect_backend, a Unix socket
     ("AH00959", signature::BACKEND_REFUSED),     // proxy_util.c: the worker is disabled for `retry` seconds
     ("AH00940", signature::BACKEND_REFUSED),     // proxy_util.c: disabled connection
     ("AH01114", signature::BACKEND_REFUSED),     // modules/proxy/mod_proxy_http.c
@@ -123,6 +126,12 @@ pub fn classify(line: &str) -> Entry<'_> {
     let signature = match (known, errno) {
         (None, None) if CHILD_FULL.is_match(message) => Some(signature::CHILD_FULL),
         (Some(signature::BACKEND_REFUSED), Some("99")) => Some(signature::BACKEND_PORTS),
+        (Some(signature::BACKEND_REFUSED), Some("111" | "2" | "13" | "101" | "113")) if number == Some("AH00957") => {
+            Some(signature::BACKEND_UNREACHABLE)
+        }
+        (Some(signature::BACKEND_UNREACHABLE), errno) if !matches!(errno, Some("111" | "2" | "13")) => {
+            Some(signature::BACKEND_REFUSED)
+        }
         // The same message for every reason: APR_TIMEUP (apr_errno.h), ETIMEDOUT and EAGAIN are time that has passed.
         (Some(signature::BACKEND_SILENT), errno) if !matches!(errno, Some("70007" | "110" | "11")) => {
             Some(signature::BACKEND_CLOSED)
@@ -170,6 +179,16 @@ mod tests {
             ),
             (
                 "[proxy:error] [pid 7:tid 8] (111)Connection refused: AH00957: http: attempt to connect to 127.0.0.1:1 (127.0.0.1:1) failed",
+                "error",
+                Some(signature::BACKEND_UNREACHABLE),
+            ),
+            (
+                "[proxy:error] [pid 7:tid 8] (2)No such file or directory: AH02454: http: attempt to connect to Unix domain socket /s (localhost) failed",
+                "error",
+                Some(signature::BACKEND_UNREACHABLE),
+            ),
+            (
+                "[proxy:error] [pid 7:tid 8] (110)Connection timed out: AH00957: http: attempt to connect to 127.0.0.1:1 failed",
                 "error",
                 Some(signature::BACKEND_REFUSED),
             ),

@@ -6,11 +6,14 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Sym
 use super::{Facts, Upstream};
 use crate::apache::evidence::signature;
 use crate::apache::settings::{PROXY_PASS_MAX, SSL_PROXY_ENGINE, TIMEOUT};
-use crate::limits::{backend, errors, log, raised_onward, valued};
+use crate::limits::backend::Place;
+use crate::limits::{backend, errors, log, logged_unserved, raised_onward, valued};
 
 /// Every limit of the backend's side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
-    let mut all = vec![refusing(upstream), silent(facts)];
+    // Of signs that both have, the first one's say counts.
+    let mut all: Vec<Limit> = upstream.lone.iter().map(unreachable).collect();
+    all.extend([refusing(upstream), silent(facts)]);
     all.extend(unencrypted(upstream));
     all.extend(idle(facts));
     all.extend(ports(facts, upstream));
@@ -26,10 +29,25 @@ fn refusing(upstream: &Upstream) -> Limit {
             .to_owned(),
         signatures: vec![
             log(signature::BACKEND_REFUSED, Strength::Decisive),
+            log(signature::BACKEND_UNREACHABLE, Strength::Decisive),
             log(signature::BACKEND_CLOSED, Strength::Decisive),
         ],
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
         ..backend::refusing("apache.backend", "(backend)", &upstream.name)
+    }
+}
+
+/// The one backend cannot be connected to at all.
+fn unreachable(place: &Place) -> Limit {
+    Limit {
+        formula: "a connect that fails at once is answered with 503".to_owned(),
+        source: "httpd modules/proxy/proxy_util.c: ap_proxy_connect_backend (AH00957, AH02454)".to_owned(),
+        signatures: vec![
+            logged_unserved(signature::BACKEND_UNREACHABLE, Strength::Decisive),
+            logged_unserved(signature::BACKEND_REFUSED, Strength::Consistent),
+        ],
+        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
+        ..backend::unreachable("apache.backend.address", "apache", "backend", place)
     }
 }
 

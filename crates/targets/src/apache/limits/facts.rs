@@ -15,6 +15,7 @@ use crate::apache::settings::{
     START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, in_force, value,
 };
 use crate::files::Requests;
+use crate::limits::backend::Place;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -24,6 +25,8 @@ use genkai_place::endpoint::Endpoint;
 pub struct Upstream {
     /// As the `ProxyPass` names it, and where that is written.
     pub name: SourcedValue<()>,
+    /// Where it is, if it is one alone: as the `ProxyPass`, or the only member of a balancer, names it.
+    pub lone: Option<Place>,
     /// Its address, where it is one; those of a balancer's members.
     pub addresses: Vec<SocketAddr>,
     /// Where it is reached, by TCP or a Unix socket; names that must be resolved are not among them.
@@ -291,6 +294,19 @@ impl Reading<'_> {
         Origin::File { path: self.config.file(found.file).path.clone(), line: found.line }
     }
 
+    /// Where a backend is that is one alone.
+    fn lone(&self, pass: &Pass<'_>, members: Option<&[Member<'_>]>) -> Option<Place> {
+        let (url, found) = match members {
+            None => (pass.url.as_str(), pass.found),
+            Some([member]) => (member.url.as_str(), member.found),
+            Some(_) => return None,
+        };
+        let socket = url.strip_prefix("unix:").map(|rest| rest.split('|').next().unwrap_or(rest));
+        let address = socket.unwrap_or_else(|| host(authority(url).1)).to_owned();
+        let name = SourcedValue { value: (), written: address.clone(), origin: self.origin(found) };
+        Some(Place { name, address })
+    }
+
     fn upstream(&self) -> Option<Upstream> {
         let pass = self.pass()?;
         let members = self.balanced();
@@ -305,6 +321,7 @@ impl Reading<'_> {
         let waits = |member: &Member<'_>| member.parameter("acquire").is_some();
         Some(Upstream {
             name: SourcedValue { value: (), written: host(name).to_owned(), origin: self.origin(pass.found) },
+            lone: self.lone(&pass, members.as_deref()),
             addresses: urls.iter().filter_map(|url| address(url)).collect(),
             behind: urls.iter().filter_map(|url| endpoint(url)).collect(),
             max: match &members {

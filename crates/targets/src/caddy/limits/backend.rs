@@ -7,7 +7,8 @@ use genkai_model::units::Span;
 use super::Facts;
 use crate::caddy::evidence::signature;
 use crate::caddy::settings::{DIAL_TIMEOUT, FAIL_DURATION, READ_TIMEOUT, RESPONSE_HEADER_TIMEOUT, Setting};
-use crate::limits::{backend, errors, log, raised, valued};
+use crate::limits::backend::Place;
+use crate::limits::{backend, errors, log, logged_unserved, raised, valued};
 use crate::settings::SourcedValue;
 
 /// Every limit of the upstreams' side, but for how many requests they get.
@@ -15,7 +16,9 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     if facts.upstreams.written.is_empty() {
         return Vec::new();
     }
-    let mut all = vec![refusing(facts), slow_to_accept(facts)];
+    // Of signs that both have, the first one's say counts.
+    let mut all: Vec<Limit> = facts.lone.iter().map(unreachable).collect();
+    all.extend([refusing(facts), slow_to_accept(facts)]);
     all.extend(facts.response_header_timeout.as_ref().map(|held| silent(&RESPONSE_HEADER_TIMEOUT, held)));
     all.extend(facts.read_timeout.as_ref().map(|held| silent(&READ_TIMEOUT, held)));
     all.extend(facts.read_timeout.as_ref().filter(|_| facts.websocket).map(idle));
@@ -39,6 +42,17 @@ fn refusing(facts: &Facts) -> Limit {
         ],
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
         ..backend::refusing("caddy.backend", "(backend)", &facts.upstreams)
+    }
+}
+
+/// The one upstream cannot be connected to at all.
+fn unreachable(place: &Place) -> Limit {
+    Limit {
+        formula: "a connect that fails at once is answered with 502".to_owned(),
+        source: "Caddy modules/caddyhttp/reverseproxy/reverseproxy.go: statusError (DialError)".to_owned(),
+        signatures: vec![logged_unserved(signature::UPSTREAM_REFUSED, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
+        ..backend::unreachable("caddy.upstream.address", "caddy", "upstream", place)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::caddy::route::{Address, Ports, Route, Upstream, upstreams};
 use crate::caddy::settings::*;
 use crate::caddy::settings::{in_force, value};
 use crate::files::Requests;
+use crate::limits::backend::Place;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -27,6 +28,8 @@ pub struct Facts {
     pub own: u64,
     /// Who passes requests on: the upstreams as written; empty where nobody does.
     pub upstreams: SourcedValue<()>,
+    /// The upstream, where there is one alone and nothing else may take the requests: with the place of its `reverse_proxy`.
+    pub lone: Option<Place>,
     /// How many different ones there are.
     pub count: u64,
     /// Whether all requests of one client, or for one path, go to the same of them (`lb_policy`), and which policy says so.
@@ -100,6 +103,7 @@ impl Facts {
                 written: route.as_ref().map(|route| names(route).join(", ")).unwrap_or_default(),
                 origin: Origin::Given,
             },
+            lone: route.as_ref().and_then(|route| lone(config, route)),
             count: distinct.len() as u64,
             together: route.as_ref().and_then(|route| route.proxy).and_then(together),
             even: route.as_ref().and_then(|route| route.proxy).is_some_and(is_even),
@@ -142,6 +146,21 @@ impl Facts {
     pub(super) fn counted(&self) -> String {
         crate::limits::counted(self.count, "upstream")
     }
+}
+
+/// Where the only upstream is.
+fn lone(config: &Config, route: &Route<'_>) -> Option<Place> {
+    let (proxy, all) = (route.proxy?, route.upstreams());
+    let [one] = all.as_slice() else { return None };
+    let dial = Upstream::parse(&one.value).dial();
+    // A placeholder is another address for each request.
+    if !route.unsure.is_empty() || dial.contains('{') {
+        return None;
+    }
+    let origin = Origin::File { path: config.file(proxy.file).path.clone(), line: proxy.number };
+    let name = SourcedValue { value: (), written: one.value.clone(), origin };
+    let unix = dial.strip_prefix("unix").and_then(|rest| rest.split_once('/')).map(|(_, path)| path.to_owned());
+    Some(Place { name, address: unix.unwrap_or(dial) })
 }
 
 /// The policy of a proxy that gives one upstream to all requests of one client, or for one path, while that upstream is up.

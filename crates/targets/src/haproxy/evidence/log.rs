@@ -1,7 +1,7 @@
 //! The log: lines of sessions, in the format that a private copy gives them, and messages of HAProxy itself.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use genkai_model::evidence::LogLine;
 
@@ -35,10 +35,14 @@ pub mod signature {
     pub const NO_SERVER_BY_CHECK: &str = "haproxy.no_server.by_check";
     /// The same, after the connections of health checks failed.
     pub const NO_SERVER_BY_CONNECT: &str = "haproxy.no_server.by_connect";
+    /// The same, after those were refused, or found no such socket.
+    pub const NO_SERVER_BY_REFUSED: &str = "haproxy.no_server.by_refused";
     /// A server was taken out because its health check failed though it took the connection.
     pub const CHECK_FAILED: &str = "haproxy.check_failed";
     /// A server was taken out because the connection of its health check failed.
     pub const CHECK_UNCONNECTED: &str = "haproxy.check_unconnected";
+    /// The same, where the connection was refused, or there is no such socket.
+    pub const CHECK_REFUSED: &str = "haproxy.check_refused";
     /// An open tunnel was silent longer than it may.
     pub const TUNNEL_SILENT: &str = "haproxy.tunnel_silent";
     /// A client did not send its request in time: 408.
@@ -148,12 +152,14 @@ impl Down {
     fn meaning(&self, backend: Option<&str>) -> &'static str {
         let Some(backend) = backend else { return signature::NO_SERVER };
         let own = |name: &str| name.rsplit_once('/').is_some_and(|(of, _)| of == backend);
-        let mut reasons = self.0.iter().filter(|(name, _)| own(name)).map(|(_, reason)| *reason);
-        let first = reasons.next().flatten().filter(|first| reasons.all(|reason| reason == Some(*first)));
-        match first {
-            Some(signature::CHECK_FAILED) => signature::NO_SERVER_BY_CHECK,
-            Some(signature::CHECK_UNCONNECTED) => signature::NO_SERVER_BY_CONNECT,
-            _ => signature::NO_SERVER,
+        let reasons: BTreeSet<_> = self.0.iter().filter(|(name, _)| own(name)).map(|(_, reason)| *reason).collect();
+        let all = |known: &[&str]| reasons.iter().all(|reason| reason.is_some_and(|reason| known.contains(&reason)));
+        match () {
+            () if reasons.is_empty() => signature::NO_SERVER,
+            () if all(&[signature::CHECK_FAILED]) => signature::NO_SERVER_BY_CHECK,
+            () if all(&[signature::CHECK_REFUSED]) => signature::NO_SERVER_BY_REFUSED,
+            () if all(&[signature::CHECK_REFUSED, signature::CHECK_UNCONNECTED]) => signature::NO_SERVER_BY_CONNECT,
+            () => signature::NO_SERVER,
         }
     }
 
@@ -180,7 +186,9 @@ fn is_change(line: &str) -> bool {
 fn of_check(line: &str) -> Option<&'static str> {
     let reason = line.split_once(" is DOWN, reason: ")?.1;
     // include/haproxy/check-t.h, src/check.c: check_statuses. `Layer4 timeout` is a connection that nobody took in time.
-    match reason {
+    let refused = ["Connection refused", "No such file or directory"];
+    match reason.strip_prefix("Layer4 connection problem, info: \"") {
+        Some(info) if refused.iter().any(|start| info.starts_with(start)) => Some(signature::CHECK_REFUSED),
         _ if reason.starts_with("Layer4") || reason.starts_with("Socket error") => Some(signature::CHECK_UNCONNECTED),
         _ if ["Layer6", "Layer7", "External check"].iter().any(|start| reason.starts_with(start)) => {
             Some(signature::CHECK_FAILED)
@@ -267,7 +275,7 @@ mod tests {
             all.iter().filter(|l| l.text == shown).filter_map(|l| l.signature.clone()).collect::<Vec<_>>()
         };
         assert_eq!(told(&mut Down::default(), &[session]), [signature::NO_SERVER]);
-        assert_eq!(told(&mut Down::default(), &[&refused, session]), [signature::NO_SERVER_BY_CONNECT]);
+        assert_eq!(told(&mut Down::default(), &[&refused, session]), [signature::NO_SERVER_BY_REFUSED]);
         assert_eq!(
             told(&mut Down::default(), &[session, &wrong, session]),
             [signature::NO_SERVER, signature::NO_SERVER_BY_CHECK]
@@ -281,7 +289,7 @@ mod tests {
         assert_eq!(told(&mut over_time, &[maintenance, session]), [signature::NO_SERVER]);
         let elsewhere = down("c/s", "Layer7 wrong status, code: 404");
         assert_eq!(told(&mut Down::default(), &[&elsewhere, session]), [signature::NO_SERVER], "of another backend");
-        assert_eq!(told(&mut Down::default(), &[&elsewhere, &refused, session]), [signature::NO_SERVER_BY_CONNECT]);
+        assert_eq!(told(&mut Down::default(), &[&elsewhere, &refused, session]), [signature::NO_SERVER_BY_REFUSED]);
         assert_eq!(
             told(&mut Down::default(), &[&wrong, shown]),
             [signature::NO_SERVER],
@@ -295,10 +303,10 @@ mod tests {
         let both = "session SC status=503 queue=0 node=<NOSRV> backend=c target=/";
         let mut of_both = told(&mut Down::default(), &[&elsewhere, &refused, session, both]);
         of_both.sort();
-        assert_eq!(of_both, [signature::NO_SERVER_BY_CHECK, signature::NO_SERVER_BY_CONNECT], "each in its own light");
+        assert_eq!(of_both, [signature::NO_SERVER_BY_CHECK, signature::NO_SERVER_BY_REFUSED], "each in its own light");
         let named = |line: &str| aggregate([line])[0].signature.clone();
         assert_eq!(named(&wrong).as_deref(), Some(signature::CHECK_FAILED));
-        assert_eq!(named(&refused).as_deref(), Some(signature::CHECK_UNCONNECTED));
+        assert_eq!(named(&refused).as_deref(), Some(signature::CHECK_REFUSED));
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Limits that show in HAProxy but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Signature, Strength, Symptom};
 
 use super::Facts;
 use super::check::Check;
 use crate::haproxy::evidence::{metrics, of_server, signature};
 use crate::haproxy::settings::{SERVER_MAXCONN, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL};
-use crate::limits::{backend, errors, grew, log, raised_onward, reached, reached_of, valued};
+use crate::limits::{backend, errors, grew, log, logged_unserved, raised_onward, reached, reached_of, valued};
 use crate::settings::SourcedValue;
 
 /// Every limit of the servers' side, but for their `maxconn`.
@@ -15,7 +15,9 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     if facts.back.is_none() {
         return Vec::new();
     }
-    let mut all = vec![refusing(facts)];
+    // Of signs that both have, the first one's say counts.
+    let mut all: Vec<Limit> = unreachable(facts).into_iter().collect();
+    all.push(refusing(facts));
     all.extend(failed_check(facts));
     all.extend(one_of_several(facts));
     all.extend(unfit(facts));
@@ -133,8 +135,7 @@ fn refusing(facts: &Facts) -> Limit {
     let mut signatures = vec![log(signature::SERVER_REFUSED, strength), log(signature::SERVER_CLOSED, strength)];
     // A check that goes elsewhere says nothing of how requests fare.
     if facts.check.as_ref().is_some_and(|check| !check.elsewhere) {
-        signatures.push(log(signature::NO_SERVER_BY_CONNECT, Strength::Decisive));
-        signatures.push(log(signature::CHECK_UNCONNECTED, Strength::Supports));
+        signatures.extend(unconnected());
     }
     Limit {
         formula,
@@ -143,6 +144,42 @@ fn refusing(facts: &Facts) -> Limit {
         symptom: errors(kinds),
         ..backend::refusing("haproxy.backend", "(backend)", &back)
     }
+}
+
+/// Connections of health checks failed.
+fn unconnected() -> [Signature; 4] {
+    [
+        log(signature::NO_SERVER_BY_CONNECT, Strength::Decisive),
+        log(signature::NO_SERVER_BY_REFUSED, Strength::Decisive),
+        log(signature::CHECK_UNCONNECTED, Strength::Supports),
+        log(signature::CHECK_REFUSED, Strength::Supports),
+    ]
+}
+
+/// The one server cannot be connected to at all.
+fn unreachable(facts: &Facts) -> Option<Limit> {
+    let place = facts.server.as_ref()?;
+    let mut signatures = vec![logged_unserved(signature::SERVER_REFUSED, Strength::Decisive)];
+    if let Some(check) = &facts.check {
+        // A check that goes elsewhere says nothing of the server's address.
+        if check.elsewhere {
+            return None;
+        }
+        signatures.push(logged_unserved(signature::NO_SERVER_BY_REFUSED, Strength::Decisive));
+        signatures.push(logged_unserved(signature::CHECK_REFUSED, Strength::Decisive));
+        signatures.push(logged_unserved(signature::NO_SERVER_BY_CONNECT, Strength::Consistent));
+        signatures.push(logged_unserved(signature::CHECK_UNCONNECTED, Strength::Consistent));
+    }
+    Some(Limit {
+        formula: match facts.http {
+            true => "a connect that fails is answered with 503 after the retries".to_owned(),
+            false => "where a connect fails, HAProxy closes the client's connection after the retries".to_owned(),
+        },
+        source: "HAProxy configuration manual 8.5: termination state SC with a server".to_owned(),
+        signatures,
+        symptom: errors(&[answer(facts, ErrorKind::Status503)]),
+        ..backend::unreachable("haproxy.server.address", "haproxy", "server", place)
+    })
 }
 
 /// The check, which fails where requests need not.
@@ -154,8 +191,7 @@ fn failed_check(facts: &Facts) -> Option<Limit> {
         log(signature::CHECK_FAILED, Strength::Supports),
     ];
     if *elsewhere {
-        signatures.push(log(signature::NO_SERVER_BY_CONNECT, Strength::Decisive));
-        signatures.push(log(signature::CHECK_UNCONNECTED, Strength::Supports));
+        signatures.extend(unconnected());
     }
     Some(Limit {
         caps: format!(

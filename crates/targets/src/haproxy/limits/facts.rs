@@ -14,6 +14,7 @@ use crate::haproxy::settings::{
     TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_KEEP_ALIVE, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE, TIMEOUT_SERVER,
     TIMEOUT_TUNNEL, TUNE_BUFSIZE, ULIMIT_N, in_force, value, written,
 };
+use crate::limits::backend::Place;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -58,6 +59,8 @@ pub struct Facts {
     pub servers: u64,
     /// Each server that has a line of its own: its name, and its address with the place of the line.
     pub each: Vec<(String, SourcedValue<()>)>,
+    /// The server, where there is one alone, to which no TLS is spoken: its name with the place of its line, and its address.
+    pub server: Option<Place>,
     /// The health check that takes them out, where there is one.
     pub check: Option<Check>,
     /// Their section; none: there is none.
@@ -160,6 +163,7 @@ impl Facts {
             http: route.as_ref().is_none_or(|r| proxy::mode(config, r.front) == Mode::Http),
             servers,
             each: used.iter().filter_map(|server| named(config, server)).collect(),
+            server: lone(config, &used).filter(|_| served.is_some_and(|r| doubt(config, r).is_none())),
             check: served.and_then(|r| Check::of(config, r.back?, &used)),
             back: served.and_then(|r| Some(r.back?.title())),
             queue_timeout,
@@ -206,6 +210,14 @@ fn named(config: &Config, server: &Server<'_>) -> Option<(String, SourcedValue<(
     let own = server.found.is("server");
     let held = SourcedValue { value: (), written: address.to_owned(), origin: proxy::origin(config, server.found) };
     own.then(|| (name.to_owned(), held))
+}
+
+/// Where the only server is. A handshake of TLS that fails is told as a connection that does.
+fn lone(config: &Config, used: &[Server<'_>]) -> Option<Place> {
+    let [server] = used else { return None };
+    let (name, held) = named(config, server).filter(|_| !server.encrypted)?;
+    let name = SourcedValue { value: (), written: name, origin: held.origin };
+    Some(Place { name, address: held.written })
 }
 
 /// Capacities of other backends that requests may go to.
