@@ -9,12 +9,13 @@ mod key;
 mod read;
 mod requests;
 mod system;
+mod through;
 mod upstream;
 
 #[cfg(test)]
 mod tests;
 
-pub use facts::{ConnZone, Facts, ReqZone, Serving, Upstream};
+pub use facts::{Again, ConnZone, Facts, ReqZone, Serving, Upstream};
 pub use genkai_place::caps::{Machine, online};
 pub use key::Keyed;
 pub use read::Reading;
@@ -38,6 +39,7 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(requests::limit_req(facts));
     all.extend(requests::limit_rate(facts));
     all.extend(facts.upstream.iter().flat_map(|upstream| upstream::all(facts, upstream)));
+    all.extend(facts.between.iter().filter_map(|upstream| upstream::max_conns_between(facts, upstream)));
     all.extend(facts.others.iter().filter_map(|upstream| upstream::max_conns(facts, upstream)));
     all
 }

@@ -154,14 +154,17 @@ impl Product for Nginx {
 
     fn behind(of: &Variant<Self>, copy: &Copied) -> Vec<Endpoint> {
         let upstream = facts(of, copy, &of.machine(&Environment::default())).upstream;
+        let own = |at: &Endpoint| copy.private.moved.iter().any(|moved| moved.to.endpoint() == *at);
         upstream.map_or_else(Vec::new, |upstream| {
             let tcp = upstream.addresses.into_iter().map(Endpoint::Tcp);
-            tcp.chain(upstream.sockets.into_iter().map(Endpoint::Unix)).collect()
+            tcp.chain(upstream.sockets.into_iter().map(Endpoint::Unix)).filter(|at| !own(at)).collect()
         })
     }
 
     fn forwarded(of: &Variant<Self>, target: &str) -> Option<String> {
-        of.config().route_of(of.requests())?.forwarded(target)
+        let route = of.config().route_of(of.requests())?;
+        let again = of.config().through(&route).routes;
+        std::iter::once(&route).chain(&again).try_fold(target.to_owned(), |target, route| route.forwarded(&target))
     }
 
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {

@@ -52,7 +52,9 @@ const KEPT: [&str; 40] = [
 pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
     let Some(route) = config.route_of(requests) else { return Vec::new() };
     let mut blocks: Vec<Found<'_>> = route.server.parent().into_iter().chain([route.server.clone()]).collect();
-    for way in &route.ways {
+    let again = config.through(&route).routes;
+    blocks.extend(again.iter().map(|route| route.server.clone()));
+    for way in again.iter().chain([&route]).flat_map(|route| &route.ways) {
         let stages = way.looked.iter().flat_map(|stage| &stage.chain);
         blocks.extend(way.entry.iter().chain(stages).chain(&way.handler).cloned());
         if let Some(Target::Upstream(name)) = way.pass().map(|pass| pass.target) {

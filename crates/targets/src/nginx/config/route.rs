@@ -110,7 +110,8 @@ impl<'a> Route<'a> {
         all.all(|other| other.as_ref() == Some(&first)).then_some(first)
     }
 
-    fn passed_on(&self, way: &Way<'a>, pass: &Pass<'a>, target: &str) -> Option<String> {
+    /// The same for one of its ways.
+    pub(super) fn passed_on(&self, way: &Way<'a>, pass: &Pass<'a>, target: &str) -> Option<String> {
         let rewrites = |chain: &[Found<'a>]| !self.inherited_at(chain, "rewrite").is_empty();
         let written = pass.found.arg(0).unwrap_or_default();
         if rewrites(&way.entry) || rewrites(&way.handler) || written.contains('$') {

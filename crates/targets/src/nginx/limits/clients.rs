@@ -3,7 +3,7 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength};
 
-use super::Facts;
+use super::{Facts, Serving};
 use crate::limits::{self, Descriptors, counted, errors, grew, log, raised, valued};
 use crate::nginx::evidence::{metrics, signature};
 use crate::nginx::settings::{KEEPALIVE_TIMEOUT, WORKER_CONNECTIONS, WORKER_RLIMIT_NOFILE};
@@ -12,26 +12,40 @@ use crate::nginx::settings::{KEEPALIVE_TIMEOUT, WORKER_CONNECTIONS, WORKER_RLIMI
 /// (`ngx_drain_connections`).
 const SOFT: f64 = 15.0 / 16.0;
 
+/// What clients see. Where nginx stands behind itself, it is also the one that finds its connection closed.
+const SYMPTOMS: [ErrorKind; 6] = [
+    ErrorKind::EofNew,
+    ErrorKind::EofReused,
+    ErrorKind::Reset,
+    ErrorKind::ResetReused,
+    ErrorKind::Status500,
+    ErrorKind::Status502,
+];
+
 /// Slots of the workers.
 pub(super) fn worker_connections(facts: &Facts) -> Limit {
     let busy = facts.busy_slots();
     let soft = soft(facts);
     Limit {
         caps: "connections a worker may hold, clients and upstreams together".to_owned(),
-        law: Law::Slots {
-            value: facts.worker_connections.value as f64,
-            reserved: facts.base_slots() as f64,
-            idle_cost: 1.0,
-            busy_cost: busy as f64,
-            pools: f64::from(facts.workers.value),
-            soft,
+        law: match facts.lost {
+            Some(_) => Law::Unknown,
+            None => Law::Slots {
+                value: facts.worker_connections.value as f64,
+                reserved: facts.base_slots() as f64,
+                idle_cost: 1.0,
+                busy_cost: busy as f64,
+                pools: f64::from(facts.workers.value),
+                soft,
+            },
         },
         formula: format!(
-            "{} x floor(({} - {}{} - 1 channel) / {busy}){}{}",
+            "{} x floor(({} - {}{} - 1 channel) / {}){}{}",
             counted(facts.workers.value.into(), "worker"),
             facts.worker_connections.value,
             counted(facts.listeners.into(), "listener"),
             if facts.own_listeners > 0 { " - 1 for genkai's status page" } else { "" },
+            divisor(facts, busy, "connections"),
             costs(facts),
             spread(facts),
         ),
@@ -44,13 +58,7 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
             log(signature::WORKER_CONNECTIONS_REUSING, Strength::Decisive),
             grew(metrics::STUB_DROPPED, Strength::Supports),
         ],
-        symptom: errors(&[
-            ErrorKind::EofNew,
-            ErrorKind::EofReused,
-            ErrorKind::Reset,
-            ErrorKind::ResetReused,
-            ErrorKind::Status500,
-        ]),
+        symptom: errors(if is_behind_itself(facts) { &SYMPTOMS } else { &SYMPTOMS[..5] }),
         remedy: Some(Remedy {
             ceiling: Some(slots_ceiling(facts)),
             note: Some(format!(
@@ -64,10 +72,10 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
 }
 
 /// From which fraction of the slots on clients may suffer: the soft onset, with the dearest requests. Where some are answered from a cache,
-/// the law counts these, and the others take twice as much. Where one worker may get all clients, its share is what all have.
+/// the law counts these, and the others take more. Where one worker may get all clients, its share is what all have.
 fn soft(facts: &Facts) -> f64 {
     let (value, reserved) = (facts.worker_connections.value as f64, facts.base_slots() as f64);
-    let dearest = if facts.cached || facts.mixed { 2.0 } else { 1.0 };
+    let dearest = facts.most_slots() as f64 / facts.busy_slots() as f64;
     let workers = if facts.uneven { f64::from(facts.workers.value) } else { 1.0 };
     ((SOFT * value - reserved) / (dearest * workers) + reserved) / value
 }
@@ -84,16 +92,51 @@ fn spread(facts: &Facts) -> String {
     }
 }
 
+/// Whether nginx passes requests to itself, as far as that is known.
+fn is_behind_itself(facts: &Facts) -> bool {
+    !facts.again.is_empty() || facts.lost.is_some()
+}
+
+/// What a client costs: a number, or what it is that is not known.
+fn divisor(facts: &Facts, busy: u64, what: &str) -> String {
+    match facts.lost {
+        Some(_) => format!("{what} of a client"),
+        None => busy.to_string(),
+    }
+}
+
 /// What clients cost, for the formula.
-fn costs(facts: &Facts) -> &'static str {
+fn costs(facts: &Facts) -> String {
+    let all = facts.most_slots();
     match facts.busy_slots() {
+        _ if is_behind_itself(facts) => through(facts, all),
         _ if facts.mixed => {
             "; a request that is proxied takes 2 connections, another one 1, and what decides that is not in the configuration"
+                .to_owned()
         }
-        _ if facts.cached => "; a response from the cache takes 1 connection, another one 2",
-        2 => "; a proxied client holds 2 connections, an idle one 1",
-        _ => "",
+        _ if facts.cached => "; a response from the cache takes 1 connection, another one 2".to_owned(),
+        2 => "; a proxied client holds 2 connections, an idle one 1".to_owned(),
+        _ => String::new(),
     }
+}
+
+/// The same where nginx passes requests to itself.
+fn through(facts: &Facts, all: u64) -> String {
+    if let Some(why) = &facts.lost {
+        return format!("; cannot tell how many a client takes, as nginx passes requests to itself: {why}");
+    }
+    let by: Vec<&str> = facts.again.iter().map(|again| &*again.by).collect();
+    let last = facts.again.last().map(|again| again.serving);
+    let onward = if last == Some(Serving::Upstream) { ", and the last one to its upstream" } else { "" };
+    let fewest = match facts.busy_slots() {
+        few if few < all => format!(", where it is answered early {few}"),
+        _ => String::new(),
+    };
+    format!(
+        "; nginx passes requests to itself (listen at {}): a client in flight holds {all} connections, its own, both ends of each to nginx \
+         itself{onward}{fewest}; an idle one 1",
+        by.join(" and "),
+    )
 }
 
 /// Slots that `descriptors` are enough for: all but those that are open and hold no slot.
@@ -119,15 +162,23 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
         answer: ErrorKind::Status500,
     };
     let limit = descriptors.limit("nginx.worker_rlimit_nofile", "nginx", setting);
+    let law = if facts.lost.is_some() { Law::Unknown } else { limit.law.clone() };
     Limit {
+        law,
         caps: "descriptors a worker may open: clients, upstreams, files, logs, listeners".to_owned(),
         formula: format!(
-            "{} x floor(({} - {base} of its own) / {busy}); its own: 5 + {} + {} + {}{}",
+            "{} x floor(({} - {base} of its own) / {}); its own: 5 + {} + {} + {}{}{}",
             counted(facts.workers.value.into(), "worker"),
             facts.nofile.value,
+            divisor(facts, busy, "descriptors"),
             counted((facts.workers.value + facts.helpers).into(), "channel"),
             counted((facts.sockets + facts.own_listeners).into(), "listening socket"),
             counted(facts.logs.into(), "log"),
+            if is_behind_itself(facts) {
+                "; nginx passes requests to itself, and each time takes descriptors"
+            } else {
+                ""
+            },
             spread(facts),
         ),
         source:

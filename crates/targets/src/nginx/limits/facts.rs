@@ -22,6 +22,19 @@ pub enum Serving {
     Nothing,
 }
 
+/// What answers a request that nginx has passed to itself, one of the times that it gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Again {
+    /// Where the `listen` is written by which it comes back.
+    pub by: String,
+    /// What answers it then.
+    pub serving: Serving,
+    /// Whether the response may come from a cache.
+    pub cached: bool,
+    /// Whether something that the configuration does not tell decides whether there is an upstream at all.
+    pub mixed: bool,
+}
+
 /// A `limit_conn` in force for the path under load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnZone {
@@ -119,6 +132,10 @@ pub struct Facts {
     pub cached: bool,
     /// Whether something that the configuration does not tell decides whether there is an upstream at all.
     pub mixed: bool,
+    /// What answers requests that nginx passes to itself, in order; empty: it passes none to itself.
+    pub again: Vec<Again>,
+    /// Why it is not known how often requests come back to this nginx; none: it is known.
+    pub lost: Option<String>,
     /// `limit_rate`: bytes of a response that are sent in a second, and bytes that go before it counts; none: no cap.
     pub limit_rate: Option<SourcedValue<(u64, u64)>>,
     /// How long a connection is kept for a next request; 0: not at all.
@@ -137,6 +154,8 @@ pub struct Facts {
     pub limit_req: Vec<ReqZone>,
     /// The upstream, when there is one.
     pub upstream: Option<Upstream>,
+    /// Groups by which nginx passes requests to itself.
+    pub between: Vec<Upstream>,
     /// Other upstreams that requests may go to, where something decides that the configuration does not tell.
     pub others: Vec<Upstream>,
     /// How long an upstream may take to accept.
@@ -173,13 +192,33 @@ impl Facts {
         soft.min(self.nofile.value).saturating_sub(2)
     }
 
+    /// The times that nginx gets a request: what answers it, and whether that may be without the next, by a cache or otherwise.
+    fn times(&self) -> impl Iterator<Item = (Serving, bool)> + '_ {
+        let first = (self.serving, self.cached || self.mixed);
+        std::iter::once(first).chain(self.again.iter().map(|again| (again.serving, again.cached || again.mixed)))
+    }
+
     /// Slots of a client whose request is in flight, the fewest that it can have.
     pub fn busy_slots(&self) -> u64 {
-        if self.serving == Serving::Upstream && !self.cached && !self.mixed { 2 } else { 1 }
+        let mut sum = 0;
+        for (serving, short) in self.times() {
+            sum += if serving == Serving::Upstream && !short { 2 } else { 1 };
+            if short {
+                break;
+            }
+        }
+        sum
+    }
+
+    /// The most that it can have.
+    pub fn most_slots(&self) -> u64 {
+        self.times().map(|(serving, short)| if serving == Serving::Upstream || short { 2 } else { 1 }).sum()
     }
 
     /// Descriptors of a client whose request is in flight.
     pub fn busy_descriptors(&self) -> u64 {
-        if self.serving == Serving::Nothing && !self.mixed { 1 } else { 2 }
+        let mixed = std::iter::once(self.mixed).chain(self.again.iter().map(|again| again.mixed));
+        let each = self.times().zip(mixed);
+        each.map(|((serving, _), mixed)| if serving == Serving::Nothing && !mixed { 1 } else { 2 }).sum()
     }
 }

@@ -65,7 +65,7 @@ impl Reading<'_> {
         let own = listens.iter().filter(|l| l.reuseport).count() as u32;
         let pass = self.route.pass();
         let (upstream, others) = self.upstreams();
-        Facts {
+        let facts = Facts {
             uneven: workers.value > 1 && [&ACCEPT_MUTEX, &MULTI_ACCEPT].iter().any(|setting| self.is_on(setting)),
             worker_connections: self.value(&WORKER_CONNECTIONS, value::count),
             nofile: self.nofile(),
@@ -78,6 +78,8 @@ impl Reading<'_> {
             serving: self.serving(pass.as_ref()),
             cached: self.cached(pass.as_ref()),
             mixed: self.is_mixed(),
+            again: Vec::new(),
+            lost: None,
             limit_rate: self.limit_rate(),
             keepalive_timeout: self.value(&KEEPALIVE_TIMEOUT, first_span),
             head_buffer: self.head_buffer(pass.as_ref()),
@@ -90,11 +92,13 @@ impl Reading<'_> {
             read_timeout: self.of_protocol(pass.as_ref(), &PROXY_READ_TIMEOUT, span),
             upgrades: self.upgrades(),
             upstream,
+            between: Vec::new(),
             others,
             cores: machine.cores,
             ports: machine.ports,
             workers,
-        }
+        };
+        self.through(facts)
     }
 
     /// Whether the client's wish for another protocol is passed on.
@@ -163,7 +167,7 @@ impl Reading<'_> {
         if self.config.walk().iter().any(cached) { 2 } else { 0 }
     }
 
-    fn serving(&self, pass: Option<&Pass<'_>>) -> Serving {
+    pub(super) fn serving(&self, pass: Option<&Pass<'_>>) -> Serving {
         let inside = self.route.handler().last().unwrap_or(&self.route.server).inside();
         let itself = inside.iter().any(|f| ITSELF.iter().any(|name| f.directive.is(name)));
         match pass {
@@ -173,7 +177,7 @@ impl Reading<'_> {
         }
     }
 
-    fn is_mixed(&self) -> bool {
+    pub(super) fn is_mixed(&self) -> bool {
         let mut passed = self.route.ways.iter().map(|way| way.pass().is_some());
         let first = passed.next();
         self.route.ways.iter().any(|way| way.lost.is_some()) || passed.any(|one| Some(one) != first)
@@ -226,7 +230,7 @@ impl Reading<'_> {
         all.join(", ")
     }
 
-    fn limit_conn(&self) -> Vec<ConnZone> {
+    pub(super) fn limit_conn(&self) -> Vec<ConnZone> {
         self.zones(|stage| {
             let word = |name: &str| self.route.inherited_at(&stage.chain, name).last().and_then(|f| f.arg(0));
             let status = word("limit_conn_status").and_then(|text| text.parse().ok()).unwrap_or(503);
@@ -243,7 +247,7 @@ impl Reading<'_> {
         })
     }
 
-    fn limit_req(&self) -> Vec<ReqZone> {
+    pub(super) fn limit_req(&self) -> Vec<ReqZone> {
         self.zones(|stage| {
             let word = |name: &str| self.route.inherited_at(&stage.chain, name).last().and_then(|f| f.arg(0));
             let status = word("limit_req_status").and_then(|text| text.parse().ok()).unwrap_or(503);
@@ -283,7 +287,7 @@ impl Reading<'_> {
     }
 
     /// Whether a cache may answer for the upstream (`proxy_cache` and its like).
-    fn cached(&self, pass: Option<&Pass<'_>>) -> bool {
+    pub(super) fn cached(&self, pass: Option<&Pass<'_>>) -> bool {
         let zone = self.word(&format!("{}_cache", prefix(pass)));
         pass.is_some() && zone.is_some_and(|zone| zone != "off")
     }
@@ -315,7 +319,7 @@ impl Reading<'_> {
     }
 
     /// The upstream that requests go to, and others that they may go to where something else decides.
-    fn upstreams(&self) -> (Option<Upstream>, Vec<Upstream>) {
+    pub(super) fn upstreams(&self) -> (Option<Upstream>, Vec<Upstream>) {
         let of = |way: &Way<'_>| way.pass().map(|pass| self.targets(way, &pass)).unwrap_or_default();
         let ways: Vec<Vec<Upstream>> = self.route.ways.iter().map(of).collect();
         let mut all: Vec<Upstream> = Vec::new();

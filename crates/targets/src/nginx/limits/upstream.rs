@@ -151,6 +151,13 @@ pub(super) fn max_conns(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     })
 }
 
+/// The same of a group by which nginx passes requests to itself: it is told by its name, as the group behind is the one that settings change.
+pub(super) fn max_conns_between(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
+    let setting = format!("{}.{}", UPSTREAM_MAX_CONNS.name, upstream.name.written);
+    let limit = max_conns(facts, upstream)?;
+    Some(Limit { id: format!("nginx.{setting}"), setting, remedy: None, ..limit })
+}
+
 /// Servers of a group that are left alone for their failures: while all are, nginx answers at once, without asking any. A few failures of the
 /// servers become those of all requests. Where they fail anyhow, it changes nothing: that only a test can tell.
 fn max_fails(upstream: &Upstream) -> Option<Limit> {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use super::changes::Changes;
 use crate::files::CopyError;
 use crate::nginx::config::{Address, Config, Family, FileId, Found, Host, Listen};
+use genkai_place::endpoint::Endpoint;
 
 /// Where a listener is now.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +18,16 @@ pub enum At {
     Inet(SocketAddr),
     /// A socket in the folder.
     Unix(PathBuf),
+}
+
+impl At {
+    /// The same as where a server is found.
+    pub fn endpoint(&self) -> Endpoint {
+        match self {
+            At::Inet(address) => Endpoint::Tcp(*address),
+            At::Unix(path) => Endpoint::Unix(path.clone()),
+        }
+    }
 }
 
 impl std::fmt::Display for At {

@@ -54,7 +54,12 @@ fn in_zone<'a>(
     named: &Named<'_>,
     route: Option<&Route<'a>>,
 ) -> Result<Vec<Found<'a>>, SettingError> {
-    let all = inherited(config, named.setting.directive, route);
+    let mut all = inherited(config, named.setting.directive, route);
+    // Where nginx passes requests to itself, each further server counts them too.
+    for again in route.iter().flat_map(|route| config.through(route).routes) {
+        let known: Vec<_> = all.iter().map(zone).collect();
+        all.extend(again.inherited(named.setting.directive).into_iter().filter(|f| !known.contains(&zone(f))));
+    }
     match named.zone {
         Some(wanted) => Ok(all.into_iter().filter(|f| zone(f).as_deref() == Some(wanted)).collect()),
         None if all.len() > 1 => {
@@ -85,13 +90,14 @@ fn listens<'a>(config: &'a Config, route: Option<&Route<'a>>) -> Result<Vec<List
     Ok(own.into_iter().map(carrier).collect())
 }
 
-/// The upstream group that answers the requests under test.
+/// The upstream group that answers the requests under test: the last one where nginx passes them to itself.
 pub(super) fn upstream<'a>(
     config: &'a Config,
     name: &str,
     route: Option<&Route<'a>>,
 ) -> Result<Upstream<'a>, SettingError> {
-    let pass = route.and_then(|r| r.pass());
+    let last = route.and_then(|route| config.through(route).routes.pop());
+    let pass = last.as_ref().or(route).and_then(|r| r.pass());
     let missing = |what: &str| SettingError::no_place(name, what);
     let target = match pass.map(|p| p.target) {
         None => return Err(missing("no upstream answers this path; choose a path that is passed to one")),
