@@ -39,15 +39,15 @@ fn refusing(upstream: &Upstream) -> Limit {
 
 /// The address is none that nginx can connect to. Whether that is wrong, or nobody made the socket, is not seen from outside.
 fn unreachable(upstream: &Upstream) -> Limit {
+    let place = backend::Place { name: upstream.name.clone(), address: upstream.name.written.clone() };
     Limit {
         caps: "there is no such socket, nginx may not open it, or no route leads there".to_owned(),
-        fault: true,
         formula: "a connect that fails at once is answered with 502".to_owned(),
         source: "unix(7), connect(2): ENOENT, EACCES, ENETUNREACH, EHOSTUNREACH; nginx src/event/ngx_event_connect.c"
             .to_owned(),
         signatures: vec![log(signature::UPSTREAM_UNREACHABLE, Strength::Decisive)],
         symptom: super::refusal(&upstream.refusal),
-        ..valued("nginx.upstream.address", "nginx", "upstream", &upstream.name)
+        ..backend::unreachable("nginx.upstream.address", "nginx", "upstream", &place)
     }
 }
 
