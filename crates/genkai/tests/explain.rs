@@ -279,6 +279,28 @@ fn what_is_wrong_with_a_redis() {
 }
 
 #[test]
+fn an_nginx_that_passes_to_itself_holds_half_the_clients() {
+    let dir = tempfile::tempdir().unwrap();
+    let most = |name: &str, to: &str| {
+        let text = format!(
+            "events {{ worker_connections 180; }}\nhttp {{\n  server {{ listen 8080; location / {{ proxy_pass http://127.0.0.1:{to}; }} }}\n  \
+             server {{ listen 127.0.0.1:8081; location / {{ proxy_pass http://127.0.0.1:9000; }} }}\n}}\n"
+        );
+        let shown = String::from_utf8(genkai(&[], &[&file(&dir, name, &text)]).stdout).unwrap();
+        let line = shown.lines().find(|line| line.contains("worker_connections = ")).unwrap().to_owned();
+        (line, shown.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (plain, _) = most("plain.conf", "9000");
+    assert!(plain.ends_with("180: 82-88 clients at once"), "{plain}");
+    let (twice, shown) = most("twice.conf", "8081");
+    assert!(twice.ends_with("180: 41-44 clients at once"), "{twice}");
+    assert!(shown.contains("nginx passes requests to itself (listen at "), "{shown}");
+    let (round, shown) = most("round.conf", "8080");
+    assert!(round.ends_with("180: no number from the configuration alone"), "{round}");
+    assert!(shown.contains("cannot tell how many a client takes"), "{shown}");
+}
+
+#[test]
 fn a_folder_is_not_taken_for_a_configuration() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("nginx.conf"), "events {}\n").unwrap();

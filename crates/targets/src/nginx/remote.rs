@@ -89,7 +89,7 @@ fn of_variables(config: &Config, pass: &Pass<'_>, resolver: bool, allowed: &[Str
 }
 
 /// What `set` and `map` give the variable, with the place of each.
-fn values<'a>(config: &'a Config, variable: &str) -> Vec<(Found<'a>, String)> {
+pub(super) fn values<'a>(config: &'a Config, variable: &str) -> Vec<(Found<'a>, String)> {
     let is = |text: Option<String>| text.is_some_and(|t| t.strip_prefix('$') == Some(variable));
     let mut all = Vec::new();
     for found in config.walk() {

@@ -1,5 +1,6 @@
 //! What is behind: kept, or replaced by one backend. What leads back into the same nginx follows its listeners in any case.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use genkai_model::event::Rewrite;
@@ -7,7 +8,8 @@ use genkai_model::event::Rewrite;
 use super::changes::Changes;
 use super::listen::{Moved, Own};
 use crate::files::{CopyError, Move};
-use crate::nginx::config::{Config, Family, Pass, Protocol, Target, UpstreamServer, lexer};
+use crate::nginx::config::{Address, Config, Family, Pass, Protocol, Target, UpstreamServer, authority, lexer};
+use crate::nginx::remote::values;
 
 /// Points every upstream server and `*_pass` to where its target is now.
 pub(super) fn redirect(
@@ -30,6 +32,7 @@ pub(super) fn redirect(
             one_server(changes, &own, backend, moves, server);
         }
     }
+    variables(config, changes, &own);
     let resolver = config.walk().iter().any(|f| f.directive.is("resolver") && !f.is_entry());
     for pass in config.passes() {
         let backend = backend.filter(|_| !matches!(pass.protocol, Protocol::Stream | Protocol::Memcached));
@@ -56,6 +59,24 @@ pub(super) fn redirect(
         }
     }
     Ok(())
+}
+
+/// Listeners of its own that a variable names by which a pass is chosen: requests would reach the user's server there.
+fn variables(config: &Config, changes: &mut Changes<'_>, own: &Own<'_>) {
+    let passes = config.passes();
+    let named = passes.iter().filter(|pass| pass.target == Target::Variable);
+    let names: BTreeSet<&str> = named.filter_map(|pass| pass.authority.strip_prefix('$')).collect();
+    for (found, value) in names.into_iter().flat_map(|name| values(config, name)) {
+        let authority = authority(&value);
+        // A name alone may be that of a group.
+        let address = Address::parse(&authority, false, 80).filter(|_| authority.contains(':'));
+        let Some(new) = address.and_then(|(address, _)| own.at(&address)) else { continue };
+        let mut args = found.args();
+        if let Some(last) = args.last_mut() {
+            *last = value.replacen(&authority, &new.to.to_string(), 1);
+        }
+        changes.set(&found, &args);
+    }
 }
 
 fn one_server(
@@ -103,4 +124,35 @@ fn to(changes: &mut Changes<'_>, pass: &Pass<'_>, scheme: &str, authority: &str)
     let mut args = pass.found.args();
     args[0] = format!("{scheme}{authority}{rest}");
     changes.set(&pass.found, &args);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::nginx::config::{Address, Family, Host};
+    use crate::nginx::private::listen::At;
+
+    #[test]
+    fn what_a_variable_names_of_its_own_follows_its_listener() {
+        let text = "events {} http { map $uri $b { /x 127.0.0.1:8081; default 127.0.0.1:9; } server { listen 8081; location / { set $to \
+                    http://127.0.0.1:8081; proxy_pass $to; } location /b { proxy_pass http://$b; } } }";
+        let config = Config::of_text(Path::new("/n.conf"), text.into(), Path::new("/usr")).unwrap();
+        let moved = Moved {
+            place: String::new(),
+            from: "8081".to_owned(),
+            address: Address::Inet { host: Host::V4(std::net::Ipv4Addr::UNSPECIFIED), port: 8081 },
+            to: At::Inet("127.0.0.1:4001".parse().unwrap()),
+            family: Family::Http,
+            ssl: false,
+            http2: false,
+            udp: false,
+            merged: false,
+        };
+        let mut changes = Changes::new(&config, Path::new("/d"));
+        redirect(&config, &mut changes, &[moved], None, &[]).unwrap();
+        let to: Vec<String> = changes.rewrites.iter().map(|rewrite| rewrite.to.clone()).collect();
+        assert_eq!(to, ["/x 127.0.0.1:4001", "set $to http://127.0.0.1:4001"]);
+    }
 }
