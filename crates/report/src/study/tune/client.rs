@@ -226,13 +226,7 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             super::cause::evidence(sign),
             if *waits { " Requests wait there, which no condition on latency judges." } else { "" }
         ),
-        Caveat::AnsweredBefore { trial, responses, served } => format!(
-            "Of {} requests that were answered well in trial {trial}, the backend answered {}: the others were answered by {} itself (from a \
-             cache, or with an answer of its own) or by another server that it asks.",
-            figure::count(*responses),
-            figure::count(*served),
-            context.product()
-        ),
+        Caveat::AnsweredBefore { trial, responses, served } => answered_before(context, *trial, *responses, *served),
         Caveat::OtherPrograms { trial, busy, of } => format!(
             "When it broke in trial {trial}, {} (all that was in use, less what servers, the processes found behind them and the generator \
              used): whether {} would have held without them is not known.",
@@ -292,6 +286,17 @@ pub(super) fn refused(subject: &str, from: f64, until: Option<f64>) -> String {
         |until| format!("and took them again at {}", figure::seconds(until)),
     );
     format!("{} refused connections, seen {} into the load, {until}", words::subject(subject), figure::seconds(from))
+}
+
+/// That most good answers were not the backend's.
+fn answered_before(context: Context<'_>, trial: u32, responses: u64, served: u64) -> String {
+    format!(
+        "Of {} requests that were answered well in trial {trial}, the backend answered {}: the others were answered by {} itself (from a \
+         cache, or with an answer of its own) or by another server that it asks.",
+        figure::count(responses),
+        figure::count(served),
+        context.product()
+    )
 }
 
 fn interrupted(trial: Option<u32>, failure: Option<&str>) -> String {
