@@ -6,12 +6,8 @@ use std::path::{Path, PathBuf};
 use genkai_place::PlaceError;
 use genkai_place::remote::Remote;
 
-use crate::files::masked;
-
 /// So many lines are the last words of a server.
 const LAST: usize = 3;
-/// So many characters of them are told.
-const LONGEST: usize = 300;
 
 /// One clear message: what was seen, and what to do.
 #[derive(Debug)]
@@ -121,8 +117,8 @@ impl TargetError {
         matches!(&self.kind, ErrorKind::Place(error) if matches!(**error, PlaceError::Exited { .. }))
     }
 
-    /// Why a server does not start as it is set, where that is its own doing: what it printed last, or how it ended, on one line, secrets
-    /// replaced. None where the machine is at fault.
+    /// Why a server does not start as it is set, where that is its own doing: what it printed last, or how it ended, on one line, with
+    /// whatever secrets are in it. None where the machine is at fault.
     pub fn own_end(&self) -> Option<String> {
         let (how, tail) = match &self.kind {
             ErrorKind::Usage(text) => (text.clone(), ""),
@@ -139,7 +135,7 @@ impl TargetError {
         };
         let lines: Vec<&str> = tail.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(LAST)..].join(" | ");
-        Some(masked(if last.is_empty() { &how } else { &last }).chars().take(LONGEST).collect())
+        Some(if last.is_empty() { how } else { last })
     }
 
     /// Whether what the user gave is at fault (a name, files, settings), not the machine.

@@ -2,6 +2,7 @@
 
 use genkai_analysis::tuning::TrialPlan;
 use genkai_model::event::{NotStarted, Purpose, What};
+use genkai_targets::files::masked;
 use genkai_targets::product::{Prepared, Running};
 
 use super::Run;
@@ -9,6 +10,8 @@ use crate::error::LabError;
 
 /// Identity of the notes that tell of values that cannot be used.
 const NOTE: &str = "not-started";
+/// So many characters of what a server printed last are told.
+const LONGEST: usize = 300;
 
 impl Run<'_, '_, '_> {
     /// The server of a trial; none where the value that is to be tried cannot be used, which is on record then.
@@ -34,6 +37,7 @@ impl Run<'_, '_, '_> {
         let Some((change, said)) = what.changes.last().filter(|_| tried).zip(error.own_end()) else {
             return Err(error.into());
         };
+        let said: String = masked(&said).chars().take(LONGEST).collect();
         let text = format!("the server does not start with {} = {}: {said}", change.setting, change.to);
         let one = NotStarted { setting: change.setting.clone(), value: change.to.clone(), said };
         self.recorder.now(None, What::NotStarted(one))?;
