@@ -98,14 +98,18 @@ fn answered_before(address: &str, caveat: &Json, events: &Events, expected: &mut
     let began = trial.start.number("/at_us");
     let mut before = 0.0;
     let mut last = 0.0;
+    let mut seen = 0.0;
     for line in trial.of("sample") {
         let Some(done) = line.found("/metrics/backend.done_total") else { continue };
         if line.number("/at_us") <= began {
             before = done;
         }
         last = done;
+        seen = line.number("/at_us") - began;
     }
-    expected.is(format!("{address}/responses"), sum(&trial.ticks(), "/ok"), trial.first());
+    let ticks = trial.ticks();
+    let by_then: Vec<&Line> = ticks.into_iter().filter(|tick| tick.number("/to_us") <= seen).collect();
+    expected.is(format!("{address}/responses"), sum(&by_then, "/ok"), trial.first());
     expected.is(format!("{address}/served"), f64::max(last - before, 0.0), trial.first());
 }
 

@@ -145,9 +145,11 @@ fn answered_before(judged: &JudgedTrial<'_>) -> Option<Caveat> {
     }
     let done = |(us, sample): &(i64, Sample)| Some((*us, *sample.metrics.get(metric::BACKEND_DONE)?));
     let counted: Vec<(i64, f64)> = judged.trial.samples.iter().filter_map(done).collect();
-    let (_, last) = counted.last().filter(|(us, _)| *us > 0)?;
+    let (at, last) = counted.last().filter(|(us, _)| *us > 0)?;
+    // What was answered after the last look is nobody's yet.
+    let by_then = judged.trial.ticks.partition_point(|tick| tick.to_us as i64 <= *at);
     let before = counted.iter().rev().find(|(us, _)| *us <= 0).map_or(0.0, |(_, before)| *before);
-    let (responses, served) = (Tally::of(&judged.trial.ticks).ok, (last - before).max(0.0) as u64);
+    let (responses, served) = (Tally::of(&judged.trial.ticks[..by_then]).ok, (last - before).max(0.0) as u64);
     let few = responses >= COMPARED && served * 2 < responses;
     few.then_some(Caveat::AnsweredBefore { trial: judged.trial.number, responses, served })
 }

@@ -160,9 +160,9 @@ pub enum Caveat {
     AnsweredBefore {
         /// In which trial.
         trial: u32,
-        /// Requests answered well.
+        /// Requests answered well up to the last look at the backend.
         responses: u64,
-        /// Requests that the backend says to have answered meanwhile.
+        /// Requests that the backend says to have answered until then.
         served: u64,
     },
     /// A server died during a trial.

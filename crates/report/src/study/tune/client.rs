@@ -291,7 +291,7 @@ pub(super) fn refused(subject: &str, from: f64, until: Option<f64>) -> String {
 /// That most good answers were not the backend's.
 fn answered_before(context: Context<'_>, trial: u32, responses: u64, served: u64) -> String {
     format!(
-        "Of {} requests that were answered well in trial {trial}, the backend answered {}: the others were answered by {} itself (from a \
+        "Of {} requests that had been answered well at the last look at the backend in trial {trial}, it had answered {}: the others were answered by {} itself (from a \
          cache, or with an answer of its own) or by another server that it asks.",
         figure::count(responses),
         figure::count(served),
