@@ -2,6 +2,7 @@
 
 mod harness;
 
+use genkai_model::finding::{Cause, Confidence};
 use harness::{genkai, machine, run};
 
 /// The one message of a command that is refused before anything is started.
@@ -25,32 +26,6 @@ fn a_certificate_that_is_not_there_is_refused_with_its_line() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains(&format!("{}:5", file.display())) && said.contains("gone.pem"), "{said}");
     assert_eq!(said.matches("error:").count(), 1, "{said}");
-}
-
-#[test]
-fn a_socket_of_the_backend_that_is_not_there_is_a_fault_and_no_limit() {
-    let _machine = machine();
-    let dir = tempfile::tempdir().unwrap();
-    let gone = dir.path().join("gone.sock");
-    let file = dir.path().join("nginx.conf");
-    let text = format!(
-        "events {{}}\nhttp {{\n  upstream app {{\n    server unix:{};\n  }}\n  server {{\n    listen 80;\n    location / {{\n      \
-         proxy_pass http://app;\n    }}\n  }}\n}}\n",
-        gone.display()
-    );
-    std::fs::write(&file, text).unwrap();
-    let run = run(genkai("tune nginx --users 4 --spawn-rate 4 --quick --quiet --bisect 0 --config").arg(&file));
-    let says = run.says();
-    let place = format!("({}:", file.display());
-    assert!(
-        says[0].contains("nginx cannot reach its upstream app ")
-            && says[0].contains(&place)
-            && says[0].contains("no such socket"),
-        "{says:?}"
-    );
-    assert!(!says[0].contains("limit") && run.verdict().proposal.is_empty(), "{says:?}");
-    let causes: Vec<_> = run.verdict().causes.iter().map(|cause| (cause.limit.id.clone(), cause.limit.fault)).collect();
-    assert_eq!(causes, [("nginx.upstream.address".to_owned(), true)], "{}", run.story());
 }
 
 /// An address of this machine at which nobody listens.
@@ -101,6 +76,48 @@ fn a_socket_of_haproxys_server_that_is_not_there_is_a_fault_and_no_limit() {
     let text = haproxy("unix@/nonexistent/gone.sock");
     let says = "server one PLACE: nobody listens on the socket";
     cannot_reach("haproxy", "haproxy.cfg", &text, "server one", ("haproxy.server.address", says));
+}
+
+/// nginx's file that passes to `target`.
+fn nginx(groups: &str, target: &str) -> String {
+    format!(
+        "events {{}}\nhttp {{\n{groups}server {{\nlisten 80;\nlocation / {{\nproxy_pass http://{target};\n}}\n}}\n}}\n"
+    )
+}
+
+#[test]
+fn an_upstream_of_nginx_at_which_nobody_listens_is_a_fault_and_no_limit() {
+    let _machine = machine();
+    let address = nobody();
+    let says = format!("upstream {address} PLACE: nobody listens at {address}");
+    let told = ("nginx.upstream.address", says.as_str());
+    cannot_reach("nginx", "nginx.conf", &nginx("", &address), "proxy_pass", told);
+    let group = format!("upstream app {{\nserver {address};\n}}\n");
+    cannot_reach("nginx", "nginx.conf", &nginx(&group, "app"), "server 127", told);
+}
+
+#[test]
+fn a_socket_of_nginxs_upstream_that_is_not_there_is_a_fault_and_no_limit() {
+    let _machine = machine();
+    let group = "upstream app {\nserver unix:/nonexistent/gone.sock;\n}\n";
+    let says = "upstream unix:/nonexistent/gone.sock PLACE: nobody listens on the socket /nonexistent/gone.sock";
+    cannot_reach("nginx", "nginx.conf", &nginx(group, "app"), "server unix", ("nginx.upstream.address", says));
+}
+
+#[test]
+fn of_two_upstreams_that_refuse_it_is_not_said_which_is_meant() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nginx.conf");
+    let group = format!("upstream app {{\nserver {};\nserver {};\n}}\n", nobody(), nobody());
+    std::fs::write(&file, nginx(&group, "app")).unwrap();
+    let run = run(genkai("tune nginx --users 4 --spawn-rate 4 --quick --quiet --bisect 0 --config").arg(&file));
+    // That servers which failed are left alone is put to the test, and changes nothing.
+    let named = |cause: &&Cause| cause.confidence != Confidence::Refuted;
+    let causes: Vec<_> =
+        run.verdict().causes.iter().filter(named).map(|cause| (cause.limit.id.clone(), cause.limit.fault)).collect();
+    assert_eq!(causes, [("nginx.upstream".to_owned(), false)], "{}", run.story());
+    assert!(run.verdict().proposal.is_empty(), "{}", run.story());
 }
 
 /// Apache's file with these lines.

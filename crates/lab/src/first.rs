@@ -39,6 +39,9 @@ pub struct First {
     pub by: Option<OwnAnswer>,
     /// What the product wrote to its log until then, and what became of it.
     pub seen: Observation,
+    /// Whether it failed, as an error of the server: a product may treat what stands behind otherwise from then on (nginx leaves a server alone for
+    /// `fail_timeout`), so a load should meet one that was not asked yet.
+    pub failed: bool,
 }
 
 /// Makes the load's request once and follows it: what came back, and from whom: `answers` are those that the product may give itself. Nothing
@@ -69,7 +72,8 @@ pub fn answer(
     let by = if let Answerer::Directive(one) = by { Some(one.clone()) } else { None };
     seen.logs.extend(logs);
     seen.states.extend(states);
-    First { told, by, seen }
+    let failed = matches!(asked, Asked::Answered { status: 500.., .. });
+    First { told, by, seen, failed }
 }
 
 /// A sentence about an answer; none where it is what a load is meant to measure.

@@ -164,7 +164,13 @@ impl Run<'_, '_, '_> {
         }
         let Some(mut server) = self.started(what, &*product)? else { return Ok(EndReason::Completed) };
         self.state(ServerState::Ready, Some(server.address().to_string()))?;
-        self.ask(what, &*product, &mut *server)?;
+        if self.ask(what, &*product, &mut *server)? {
+            server.stop();
+            self.state(ServerState::Stopped, None)?;
+            let Some(anew) = self.started(what, &*product)? else { return Ok(EndReason::Completed) };
+            server = anew;
+            self.state(ServerState::Ready, Some(server.address().to_string()))?;
+        }
         self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&*product) }))?;
         let ended = self.load(what, &mut *server, product.transport());
         server.stop();
@@ -172,17 +178,18 @@ impl Run<'_, '_, '_> {
         ended
     }
 
-    /// Makes one request before the first load, and follows it.
-    fn ask(&mut self, what: &TrialPlan, product: &dyn Prepared, server: &mut dyn Running) -> Result<(), LabError> {
+    /// Makes one request before the first load, and follows it; whether the server remembers a failure now.
+    fn ask(&mut self, what: &TrialPlan, product: &dyn Prepared, server: &mut dyn Running) -> Result<bool, LabError> {
         if !self.recorder.record().trials.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let load = scenario::aimed(&trial::shape(&self.job.plan.load, what), server.address(), product.transport());
         let (name, answers) = (product.product(), product.answers(&load.request));
         let first = first::answer(name, &answers, &load, server, &mut self.system.backend);
         self.recorder.before(first.seen)?;
         self.system.answered = first.by;
-        first.told.map_or(Ok(()), |text| self.recorder.note(None, first::NOTE, text))
+        first.told.map_or(Ok(()), |text| self.recorder.note(None, first::NOTE, text))?;
+        Ok(first.failed)
     }
 
     /// The load straight at the backend: nothing of the product runs.

@@ -53,7 +53,7 @@ pub fn confidence(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::Possible => "possible: it fits, and nothing more",
         Confidence::Likely => "likely: the evidence speaks for it, but it was not put to the test",
-        Confidence::Proved => "confirmed: changing it alone moved the break",
+        Confidence::Proved => "confirmed: a test that changed it alone",
         Confidence::Refuted => "refuted: changing it alone did not move the break",
     }
 }

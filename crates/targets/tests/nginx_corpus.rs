@@ -71,7 +71,9 @@ fn placed(case: &Case, limit: &Limit) {
     let text = String::from_utf8_lossy(lines[line - 1]).into_owned();
     let directive = limit.setting.split('.').next().unwrap_or_default();
     let named = match limit.id.as_str() {
-        "nginx.upstream" | "nginx.upstream.address" => text.contains("_pass"),
+        "nginx.upstream" => text.contains("_pass"),
+        // The server of a group that has no other.
+        "nginx.upstream.address" => text.contains("_pass") || text.contains("server"),
         "nginx.upstream.max_conns" => text.contains("max_conns"),
         // Also where it is the default.
         "nginx.upstream.max_fails" => text.contains("server"),

@@ -21,6 +21,7 @@ pub(crate) fn contradictions(record: &Record, findings: &Findings, document: &Do
     all.extend(v.trials.iter().filter_map(|t| t.broke.as_ref()).flat_map(|b| unsampled(&said, b)));
     all.extend(v.causes.iter().flat_map(|c| cause(record, v, c)));
     all.extend(proof(v, &said));
+    all.extend(moved(&said));
     all.extend(ends(record, v, &said));
     all.extend(v.caveats.iter().flat_map(|c| caveat(record, v, c)));
     all.extend(next_above(record, v));
@@ -284,6 +285,19 @@ fn proof(v: &Verdict, said: &str) -> Vec<String> {
         p.rate.iter().map(|e| if_(e.interval.low == e.interval.high, || format!("an interval without width: {e:?}"))),
     );
     all.into_iter().flatten().collect()
+}
+
+/// Breaks that are told as moved, to where they had been or before.
+fn moved(said: &str) -> Vec<String> {
+    let number = |text: &str| -> Option<f64> {
+        let word = text.split_whitespace().next()?.trim_end_matches(['.', ',', ';']);
+        word.replace(',', "").parse().ok()
+    };
+    let told = said.split("moved the break from ").skip(1).filter_map(|rest| {
+        let (from, to) = rest.split_once(" to ")?;
+        Some((number(from)?, number(to)?))
+    });
+    told.filter(|(from, to)| to <= from).map(|(from, to)| format!("a break moved from {from} to {to}")).collect()
 }
 
 /// How servers and the run ended.

@@ -220,7 +220,7 @@ fn others() -> Vec<Case> {
             .flags("--users 20 --spawn-rate 20")
             .config("events { }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n")
             .behind(Nobody)
-            .cause("nginx.upstream")
+            .cause("nginx.upstream.address")
             .off(NO_NUMBER),
         case("nginx-fpm-backlog", "php-fpm on a Unix socket with 2 children of 200 ms and listen.backlog 3")
             .flags("--users 20 --spawn-rate 4")
@@ -230,7 +230,7 @@ fn others() -> Vec<Case> {
             )
             .beside("index.php", "<?php usleep(200000); echo 'here';\n")
             .behind(Alone(FPM))
-            .cause("nginx.upstream.backlog")
+            .cause("php-fpm.www.listen.backlog")
             .off(NO_NUMBER),
         case("nginx-header-buffer", "a response head of 6 kB, larger than proxy_buffer_size 4k takes")
             .flags("--users 10 --spawn-rate 10")

@@ -335,16 +335,10 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
             context.level(c.held_to)
         ),
         (Some(after), Moved::AsPredicted) => {
-            format!(
-                "Changing only {change} moved the break {} (predicted: {predicted}).",
-                between(context, cause, after)
-            )
+            format!("Changing only {change} {} (predicted: {predicted}).", became(context, cause, after))
         }
         (Some(after), Moved::Elsewhere) if cause.limit.law.is_tried() => {
-            format!(
-                "Changing only {change} moved the break {}; no formula says where to.",
-                between(context, cause, after)
-            )
+            format!("Changing only {change} {}; no formula says where to.", became(context, cause, after))
         }
         (Some(after), Moved::Not) if cause.limit.law.is_tried() => format!(
             "Changing only {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}.",
@@ -352,16 +346,13 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
             context.place(&cause.broke)
         ),
         (Some(after), Moved::Elsewhere) => {
-            format!(
-                "Changing only {change} moved the break {}{}.",
-                between(context, cause, after),
-                off(context, c, after)
-            )
+            format!("Changing only {change} {}{}.", became(context, cause, after), off(context, c, after))
         }
         (Some(after), Moved::Not) => format!(
-            "Changing only {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}, although {predicted} was predicted.",
+            "Changing only {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}{}.",
             context.place(after),
-            context.place(&cause.broke)
+            context.place(&cause.broke),
+            self::predicted(context, c).map(|at| format!(", although {at} was predicted")).unwrap_or_default()
         ),
         (None, Moved::Not) => format!("Changing only {change} made no measurable difference."),
         (None, _) => held(context, cause, c, &change),
@@ -408,8 +399,21 @@ fn predicted(context: Context<'_>, c: &Counterfactual) -> Option<String> {
 }
 
 /// `from 243 to 371 users`: in the unit of the load, as everything that is said of where it broke.
-fn between(context: Context<'_>, cause: &Cause, after: &Break) -> String {
-    format!("from {} to {}", context.bare(cause.broke.level), context.level(after.level))
+/// Whether a test of `cause` broke at no larger load than before: what it told apart was the signs of another limit.
+pub(super) fn is_same_place(cause: &Cause, after: &Break) -> bool {
+    after.level <= cause.broke.level && after.in_flight <= cause.broke.in_flight
+}
+
+/// What became of the break when one setting was changed.
+fn became(context: Context<'_>, cause: &Cause, after: &Break) -> String {
+    match is_same_place(cause, after) {
+        true => format!(
+            "did not move the break ({}, before at {}), but what was seen there then is of another limit",
+            context.level(after.level),
+            context.bare(cause.broke.level)
+        ),
+        false => format!("moved the break from {} to {}", context.bare(cause.broke.level), context.level(after.level)),
+    }
 }
 
 /// Why a candidate is not the cause.

@@ -8,6 +8,7 @@ use genkai_model::limit::Ceiling;
 use genkai_model::units::Span;
 
 use super::Keyed;
+use crate::limits::backend::Place;
 use crate::nginx::config::Refusal;
 use crate::settings::SourcedValue;
 
@@ -84,6 +85,8 @@ pub struct Upstream {
     pub sockets: Vec<PathBuf>,
     /// Servers in regular use (neither `backup` nor `down`).
     pub servers: u32,
+    /// The only server there is, where its address is written as a number or a path: a name may have several.
+    pub place: Option<Place>,
     /// `max_conns` of each server, those that are `backup` after the others: they take what the others have no room for. None: at least
     /// one has no cap.
     pub max_conns: Option<SourcedValue<Vec<u64>>>,

@@ -1,15 +1,16 @@
 //! [`Facts`] out of a configuration: which values are in force for the path under load, and where each is written.
 
+mod behind;
+
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
 use super::{ConnZone, Facts, Keyed, Machine, ReqZone, Serving, Upstream};
 use crate::nginx::config::{
-    self, Address, Config, Found, Host, ITSELF, Listen, Pass, Protocol, Route, Stage, Target, Variables, Way, sockets,
+    Address, Config, Found, Host, ITSELF, Listen, Pass, Protocol, Route, Stage, Variables, Way, sockets,
 };
 use crate::nginx::settings::{
     ACCEPT_MUTEX, ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, KEEPALIVE_TIMEOUT, LIMIT_CONN, LIMIT_CONN_ZONE,
@@ -337,79 +338,6 @@ impl Reading<'_> {
         let first = passed.then(|| all.remove(0));
         (first, all)
     }
-
-    /// What a pass may name: one target, or several where a variable decides; any group where that is not known.
-    fn targets(&self, way: &Way<'_>, pass: &Pass<'_>) -> Vec<Upstream> {
-        let groups = self.config.upstreams();
-        let mut named: Vec<String> = Vec::new();
-        let text = pass.found.arg(0).unwrap_or_default();
-        if pass.target == Target::Variable {
-            let value = self.known(&way.variables).value(&text);
-            let any = || groups.iter().map(|group| group.name.clone()).collect();
-            named = value.texts.map_or_else(any, |texts| texts.iter().map(|text| config::authority(text)).collect());
-        }
-        if named.is_empty() {
-            return vec![self.upstream(way, pass, None)];
-        }
-        let why = format!("`{text}` at {} decides", pass.found.place());
-        let alone = named.len() == 1 && self.known(&way.variables).value(&text).texts.is_some();
-        let of =
-            |name: &String| Upstream { only: (!alone).then(|| why.clone()), ..self.upstream(way, pass, Some(name)) };
-        named.iter().map(of).collect()
-    }
-
-    /// The target of a pass, or the one that its variables name.
-    fn upstream(&self, way: &Way<'_>, pass: &Pass<'_>, named: Option<&str>) -> Upstream {
-        let written = named.unwrap_or(&pass.authority).to_owned();
-        let mut upstream = Upstream {
-            name: self.held(&pass.found, (), written.clone()),
-            addresses: Vec::new(),
-            sockets: Vec::new(),
-            servers: 1,
-            max_conns: None,
-            max_fails: None,
-            resolved: None,
-            shared: false,
-            keepalive: None,
-            refusal: way.refused(502),
-            only: None,
-        };
-        let is = |u: &config::Upstream<'_>| u.family == config::Family::Http && u.name.eq_ignore_ascii_case(&written);
-        match (&pass.target, self.config.upstreams().iter().find(|u| is(u))) {
-            (Target::Address(address), _) => {
-                upstream.addresses.extend(socket(address));
-                upstream.sockets.extend(unix(address));
-            }
-            (_, Some(group)) => self.group(group, &mut upstream),
-            (_, None) => upstream.addresses.extend(written.parse::<SocketAddr>().ok()),
-        }
-        upstream
-    }
-
-    fn group(&self, group: &config::Upstream<'_>, upstream: &mut Upstream) {
-        let used: Vec<_> = group.servers.iter().filter(|s| !s.down && !s.backup).collect();
-        let Some(first) = used.first() else { return };
-        let backups = group.servers.iter().filter(|s| !s.down && s.backup);
-        let takes: Vec<_> = used.iter().copied().chain(backups).collect();
-        let caps: Vec<u64> = takes.iter().map(|s| s.max_conns).collect();
-        let mut written: Vec<String> = caps.iter().map(u64::to_string).collect();
-        written.dedup();
-        let capped = caps.iter().all(|&cap| cap > 0);
-        upstream.max_conns = capped.then(|| self.held(&first.found, caps, written.join(", ")));
-        let fails: Vec<u64> = takes.iter().map(|s| s.max_fails).collect();
-        let mut each: Vec<String> = fails.iter().map(u64::to_string).collect();
-        each.dedup();
-        let leaves = fails.len() > 1 && fails.iter().all(|&fails| fails > 0);
-        upstream.max_fails = leaves.then(|| self.held(&first.found, (), each.join(", ")));
-        upstream.resolved = takes.iter().find_map(|s| s.address.as_ref().map_or(s.found.arg(0), name));
-        upstream.addresses = used.iter().filter_map(|s| socket(s.address.as_ref()?)).collect();
-        upstream.sockets = used.iter().filter_map(|s| unix(s.address.as_ref()?)).collect();
-        upstream.servers = used.len() as u32;
-        upstream.shared = group.zone;
-        // CHANGES of 1.29.7: 32 connections by default in an explicit group.
-        let by_default = (self.version >= (1, 29, 7)).then_some(32);
-        upstream.keepalive = group.keepalive.as_ref().map(|(n, _)| *n).or(by_default).filter(|&n| n > 0);
-    }
 }
 
 /// A zone that counts requests.
@@ -449,34 +377,6 @@ fn prefix(pass: Option<&Pass<'_>>) -> &'static str {
         Some(Protocol::Memcached) => "memcached",
         Some(Protocol::Http | Protocol::Stream) | None => "proxy",
     }
-}
-
-/// The name of an address that needs a resolver.
-fn name(address: &Address) -> Option<String> {
-    match address {
-        Address::Inet { host: Host::Name(name), .. } => Some(name.clone()),
-        _ => None,
-    }
-}
-
-/// The path of a Unix socket.
-fn unix(address: &Address) -> Option<PathBuf> {
-    match address {
-        Address::Unix(path) => Some(path.into()),
-        Address::Inet { .. } => None,
-    }
-}
-
-/// A TCP address that needs no resolver.
-fn socket(address: &Address) -> Option<SocketAddr> {
-    let Address::Inet { host, port } = address else { return None };
-    let ip = match host {
-        Host::V4(ip) => IpAddr::V4(*ip),
-        Host::V6(ip) => IpAddr::V6(*ip),
-        Host::Name(name) if name == "localhost" => IpAddr::from([127, 0, 0, 1]),
-        Host::Name(_) => return None,
-    };
-    Some(SocketAddr::new(ip, *port))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ fn behind() -> Upstream {
         addresses: vec!["127.0.0.1:9".parse().unwrap()],
         sockets: Vec::new(),
         servers: 1,
+        place: None,
         max_conns: None,
         max_fails: None,
         resolved: None,

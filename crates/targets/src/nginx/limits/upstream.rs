@@ -4,7 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength};
 
 use super::{Facts, Upstream};
-use crate::limits::{backend, counted, errors, log, raised, raised_onward, valued};
+use crate::limits::{backend, counted, errors, log, logged_unserved, raised, raised_onward, valued};
 use crate::nginx::config::Refusal;
 use crate::nginx::evidence::signature;
 use crate::nginx::settings::{
@@ -14,7 +14,7 @@ use crate::settings::SourcedValue;
 
 /// Every limit of the upstream side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
-    let mut all = vec![refusing(upstream), unreachable(upstream), silent(facts), head_buffer(facts)];
+    let mut all = vec![unreachable(upstream), refusing(upstream), silent(facts), head_buffer(facts)];
     all.extend(queue(upstream));
     all.extend(facts.upgrades.then(|| idle(facts)));
     all.extend(ports(facts, upstream));
@@ -37,17 +37,29 @@ fn refusing(upstream: &Upstream) -> Limit {
     }
 }
 
-/// The address is none that nginx can connect to. Whether that is wrong, or nobody made the socket, is not seen from outside.
+/// The address is none that nginx can connect to. Whether that is wrong, or nobody listens there yet, is not seen from outside. A refused connection
+/// says so only where there is one server with one address, and nobody got through: of several, another may be the one that matters.
 fn unreachable(upstream: &Upstream) -> Limit {
-    let place = backend::Place { name: upstream.name.clone(), address: upstream.name.written.clone() };
+    let named = || backend::Place { name: upstream.name.clone(), address: upstream.name.written.clone() };
+    let refused = upstream.place.iter().map(|_| logged_unserved(signature::UPSTREAM_REFUSED, Strength::Decisive));
+    let limit = backend::unreachable(
+        "nginx.upstream.address",
+        "nginx",
+        "upstream",
+        &upstream.place.clone().unwrap_or_else(named),
+    );
     Limit {
-        caps: "there is no such socket, nginx may not open it, or no route leads there".to_owned(),
+        caps: match &upstream.place {
+            Some(_) => limit.caps.clone(),
+            None => "there is no such socket, nginx may not open it, or no route leads there".to_owned(),
+        },
         formula: "a connect that fails at once is answered with 502".to_owned(),
-        source: "unix(7), connect(2): ENOENT, EACCES, ENETUNREACH, EHOSTUNREACH; nginx src/event/ngx_event_connect.c"
+        source: "unix(7), connect(2): ECONNREFUSED, ENOENT, EACCES, ENETUNREACH, EHOSTUNREACH; nginx \
+                 src/event/ngx_event_connect.c"
             .to_owned(),
-        signatures: vec![log(signature::UPSTREAM_UNREACHABLE, Strength::Decisive)],
+        signatures: refused.chain([log(signature::UPSTREAM_UNREACHABLE, Strength::Decisive)]).collect(),
         symptom: super::refusal(&upstream.refusal),
-        ..backend::unreachable("nginx.upstream.address", "nginx", "upstream", &place)
+        ..limit
     }
 }
 
