@@ -59,6 +59,15 @@ impl<'e> Removals<'e> {
         held.rev().min_by_key(|set| set.len())
     }
 
+    /// How many directives were left out in at least one step of which it is known whether it held.
+    fn seen(&self) -> usize {
+        let steps = self.steps.iter().filter(|(_, came)| matches!(came, Came::Held | Came::Failed));
+        let mut seen: Vec<u64> = steps.flat_map(|(set, _)| set.iter().copied()).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen.len()
+    }
+
     fn was_tried(&self, set: &[u64]) -> bool {
         self.steps.iter().any(|(tried, _)| tried == set)
     }
@@ -118,6 +127,7 @@ impl<'e> Removals<'e> {
             ("directives", directives.len() as f64),
             ("tried", self.steps.len() as f64),
             ("refused", count(Came::NotAccepted)),
+            ("kept", (directives.len() - self.seen()) as f64),
             ("altered", count(Came::Otherwise)),
         ];
         for (name, value) in figures {

@@ -76,6 +76,11 @@ fn a_directive_of_nginx_without_a_rule() {
 }
 
 #[test]
+fn a_directive_of_nginx_that_only_a_load_shows() {
+    right("bisect-nginx-auth-request-few");
+}
+
+#[test]
 fn a_directive_of_haproxy_without_a_rule() {
     right("bisect-haproxy-set-status");
 }

@@ -4,7 +4,7 @@
 mod minimize;
 mod outcome;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use genkai_model::event::{Directive, Purpose, Removal, Trying};
 use genkai_model::finding::{Bisected, BisectionEnd, Decision};
@@ -58,6 +58,9 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
     let named = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Heals).map(|(set, _)| *set).next_back();
     let named =
         named.filter(|_| !matches!(ended, BisectionEnd::Nothing | BisectionEnd::NotFailing | BisectionEnd::Untold));
+    let tried = |outcome: &Outcome| matches!(outcome, Outcome::Fails | Outcome::Heals);
+    let known: BTreeSet<u32> =
+        outcomes.iter().filter(|(_, outcome)| tried(outcome)).flat_map(|(set, _)| set.iter().copied()).collect();
     let directive = |at: &u32| search.began.directives.get(*at as usize).cloned();
     let named: Vec<Directive> = named.into_iter().flatten().filter_map(directive).collect();
     Some(Bisected {
@@ -65,6 +68,7 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
         tried: outcomes.len() as u64,
         refused: count(Outcome::Refused),
         altered: count(Outcome::Altered),
+        kept: (search.began.directives.len() - known.len()) as u64,
         tried_by: search.began.tried_by,
         budget: search.began.budget,
         named,

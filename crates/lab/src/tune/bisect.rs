@@ -16,7 +16,7 @@ use genkai_targets::product::{Prepared, Running};
 
 use super::Run;
 use crate::error::LabError;
-use crate::trial;
+use crate::{scenario, trial};
 
 /// How long an answer is waited for at first.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -179,7 +179,7 @@ impl Run<'_, '_, '_> {
         if !self.drained()? {
             return Ok(EndReason::Interrupted);
         }
-        let load = Load { transport: product.transport(), ..trial::shape(&self.job.plan.load, what) };
+        let load = scenario::aimed(&trial::shape(&self.job.plan.load, what), server.address(), product.transport());
         let timeout = load.timeout.min(Span::from(patience));
         self.sent(what, server, Load { timeout, ..load })
     }

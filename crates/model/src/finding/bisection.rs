@@ -17,6 +17,9 @@ pub struct Bisected {
     pub refused: u64,
     /// Of these, answered otherwise than normally: another status or content.
     pub altered: u64,
+    /// Directives of which nothing is known: no configuration without them was accepted and answered as it should.
+    #[serde(default)]
+    pub kept: u64,
     /// How each was tried.
     pub tried_by: Trying,
     /// Time that it could take.

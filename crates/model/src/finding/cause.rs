@@ -247,6 +247,14 @@ pub struct Later {
     pub connections: f64,
 }
 
+impl Cause {
+    /// Whether its test broke at no larger load than before: what tells the two breaks apart are the signs of another limit.
+    pub fn stays(&self) -> bool {
+        let after = self.counterfactual.as_ref().and_then(|test| test.observed.as_ref());
+        after.is_some_and(|after| after.level <= self.broke.level && after.in_flight <= self.broke.in_flight)
+    }
+}
+
 impl Break {
     /// What the break rests on, in the terms of failures: those that were, requests without an answer as what they would have become
     /// (timeouts), requests that were not sent as dropped. For weighing causes; never to be told as failures.

@@ -6,7 +6,7 @@ use super::route::Route;
 use crate::files::{Removable, Requests, removable};
 
 /// Keywords that stay: where it listens, whom it passes requests to, processes, logs, accounts.
-const KEPT: [&str; 36] = [
+const KEPT: [&str; 35] = [
     "bind",
     "ca-base",
     "chroot",
@@ -41,7 +41,6 @@ const KEPT: [&str; 36] = [
     "stats",
     "timeout",
     "uid",
-    "use_backend",
     "user",
 ];
 
@@ -52,7 +51,11 @@ pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
     let mut sections: Vec<&Section> = config.sections().iter().filter(|section| section.kind == "global").collect();
     sections.extend(proxies.flat_map(|section| config.lineage(section)));
     let lines = sections.into_iter().flat_map(|section| config.inside(section));
-    let free = lines.filter(|found| !KEPT.contains(&found.name()));
+    // Where it depends on more than the request which backend takes it, the others may get it anyhow.
+    let doubted =
+        |found: &Found| route.doubts.iter().any(|doubt| (doubt.file, &doubt.span) == (found.file, &found.span));
+    let chooses = |found: &Found| found.is("use_backend") && !doubted(found);
+    let free = lines.filter(|found| !KEPT.contains(&found.name()) && !chooses(found));
     let written = |found: &Found| config.text(found, &found.span);
     let mut all = removable::once(
         free.map(|found| Removable::of(found.file, config.file(found.file), &found.span, &written(found))),
@@ -65,6 +68,17 @@ pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
 mod tests {
     use super::super::config::Reading;
     use super::*;
+
+    #[test]
+    fn a_backend_that_is_chosen_by_the_load_may_be_left_out() {
+        let text = "defaults\n mode http\nfrontend f\n bind :80\n acl many be_conn(b) gt 10\n use_backend c if many\n use_backend d if TRUE\n \
+                    default_backend b\nbackend b\n server s 127.0.0.1:1\nbackend c\nbackend d\n";
+        let reading = Reading { version: (2, 6, 12), ..Reading::default() };
+        let config = Config::of_texts(vec![("/h".into(), text.as_bytes().to_vec())], reading).unwrap();
+        let all = all(&config, &Requests::to("a", "/"));
+        let told: Vec<&str> = all.iter().map(|one| one.written.as_str()).collect();
+        assert_eq!(told, ["acl many be_conn(b) gt 10", "use_backend c if many"]);
+    }
 
     #[test]
     fn what_is_on_the_way_may_be_left_out() {

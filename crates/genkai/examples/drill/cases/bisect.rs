@@ -1,6 +1,7 @@
 //! Directives of which genkai has no rule, among more than a hundred that do no harm: they are found by leaving directives out. What must be
-//! named is what stands on the line.
+//! named is what stands on the line. Some fail each request, some only under load.
 
+use super::Behind::Two;
 use super::Case;
 
 /// A few users before a backend that is fast, and a bound that it keeps by far.
@@ -24,7 +25,45 @@ fn case(product: &'static str, name: &str, config: String, lines: &[&'static str
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    nginx().into_iter().chain(haproxy()).chain(apache()).collect()
+    nginx().into_iter().chain(haproxy()).chain(apache()).chain(loaded()).collect()
+}
+
+/// One request alone is answered well: only a load shows what the directive does.
+fn loaded() -> Vec<Case> {
+    let counted = "access_by_lua_block { if ngx.shared.busy:incr('now', 1, 0) > 10 then ngx.exit(503) end }";
+    let allowed = "location = /allowed { internal; proxy_pass http://{second}; }";
+    let (few, many) = ("acl crowded be_conn(b) gt 10", "use_backend nowhere if crowded");
+    let lines = format!("{few}\n{many}");
+    let flags = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+    let alone = format!(
+        "events {{ }}\nhttp {{ server {{ listen 8080; location / {{\nauth_request /allowed;\nproxy_pass http://{{backend}};\n}}\n{allowed}\n}} }}\n"
+    );
+    let embedded = flags("--users 40 --spawn-rate 10 --backend embedded --backend-time 100ms");
+    let auth = of_nginx("auth-request-loaded", ("", "auth_request /allowed;", allowed), &["auth_request /allowed;"]);
+    let haproxy = of_haproxy("use-backend-loaded", ("", &lines, ""), &[many]);
+    let counts = ("lua_shared_dict busy 1m;", counted, "log_by_lua_block { ngx.shared.busy:incr('now', -1) }");
+    vec![
+        Case {
+            flags: flags("--users 40 --spawn-rate 10"),
+            config: auth.config.as_ref().map(|text| text.replace("127.0.0.1:9;", "{backend};")),
+            ..auth
+        }
+        .behind(Two("--service-time 10ms", Some("--service-time 100ms --workers 1"))),
+        Case { flags: embedded.clone(), ..of_nginx("lua-counts", counts, &[counted]) },
+        Case {
+            flags: embedded,
+            config: haproxy
+                .config
+                .as_ref()
+                .map(|text| format!("{text}backend nowhere\nserver down 127.0.0.1:9 disabled\n")),
+            ..haproxy
+        },
+        Case {
+            flags: flags("--users 40 --spawn-rate 10"),
+            ..case("nginx", "auth-request-few", alone, &["auth_request /allowed;"])
+        }
+        .behind(Two("--service-time 10ms", Some("--service-time 100ms --workers 1"))),
+    ]
 }
 
 /// nginx with these lines in `http` and in its location, and another location.

@@ -399,14 +399,9 @@ fn predicted(context: Context<'_>, c: &Counterfactual) -> Option<String> {
 }
 
 /// `from 243 to 371 users`: in the unit of the load, as everything that is said of where it broke.
-/// Whether a test of `cause` broke at no larger load than before: what it told apart was the signs of another limit.
-pub(super) fn is_same_place(cause: &Cause, after: &Break) -> bool {
-    after.level <= cause.broke.level && after.in_flight <= cause.broke.in_flight
-}
-
 /// What became of the break when one setting was changed.
 fn became(context: Context<'_>, cause: &Cause, after: &Break) -> String {
-    match is_same_place(cause, after) {
+    match cause.stays() {
         true => format!(
             "did not move the break ({}, before at {}), but what was seen there then is of another limit",
             context.level(after.level),

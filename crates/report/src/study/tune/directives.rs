@@ -79,6 +79,7 @@ fn worth(found: &Bisected) -> String {
             "Once it held without {}, but that did not come again: nothing is proved.",
             each(&found.named)
         ),
+        BisectionEnd::Nothing if found.kept > 0 => without(found),
         BisectionEnd::Nothing => "None of the sets that were left out made it hold: the cause is likely none of these directives, but what stands \
                                   behind, the network, this machine, or what cannot be left out."
             .to_owned(),
@@ -89,6 +90,19 @@ fn worth(found: &Bisected) -> String {
             let one = if found.named.len() == 1 { "once it held without this one" } else { "once it held without these" };
             format!("It ended (its time was over, or the run was stopped) before it was proved; {one}: {}.", each(&found.named))
         }
+    }
+}
+
+/// What it is worth where some directives could not be left out.
+fn without(found: &Bisected) -> String {
+    let why = "without them the configuration was not accepted, or the answer was another one";
+    match found.directives - found.kept {
+        0 => format!("None of them could be left out ({why}): nothing is known of any of them."),
+        _ => format!(
+            "None of the sets that were left out made it hold, but of {} nothing is known: {why}. The cause may be there, or in what stands \
+             behind, the network, this machine, or what is never left out.",
+            figure::plural(found.kept, "directive", "directives")
+        ),
     }
 }
 

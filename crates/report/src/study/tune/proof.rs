@@ -155,7 +155,7 @@ fn causes(v: &Verdict) -> Vec<String> {
     let who = if confirmed.is_empty() { "The cause" } else { "What stops the load then" };
     let foretold = confirmed.iter().any(|c| !c.limit.law.is_tried());
     let moved = (!confirmed.is_empty()).then(|| match confirmed.iter().any(|c| elsewhere(c)) {
-        _ if confirmed.iter().any(|c| stays(c)) => {
+        _ if confirmed.iter().any(|c| c.stays()) => {
             "The cause is confirmed by what was seen when that setting alone was changed: at the same load, another limit."
         }
         true if !foretold => "The cause is confirmed: changing that setting alone moved the break.",
@@ -173,12 +173,6 @@ fn causes(v: &Verdict) -> Vec<String> {
 /// Whether there was a break with it changed, too.
 fn is_seen_again(cause: &Cause) -> bool {
     cause.counterfactual.as_ref().is_some_and(|c| c.observed.is_some())
-}
-
-/// Whether the break stayed where it was, with it changed.
-fn stays(cause: &Cause) -> bool {
-    let after = cause.counterfactual.as_ref().and_then(|c| c.observed.as_ref());
-    after.is_some_and(|after| super::cause::is_same_place(cause, after))
 }
 
 fn elsewhere(cause: &Cause) -> bool {
