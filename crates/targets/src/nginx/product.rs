@@ -153,12 +153,20 @@ impl Product for Nginx {
     }
 
     fn behind(of: &Variant<Self>, copy: &Copied) -> Vec<Endpoint> {
-        let upstream = facts(of, copy, &of.machine(&Environment::default())).upstream;
+        let facts = facts(of, copy, &of.machine(&Environment::default()));
+        let besides = facts.asides.into_iter().filter_map(|one| one.upstream);
         let own = |at: &Endpoint| copy.private.moved.iter().any(|moved| moved.to.endpoint() == *at);
-        upstream.map_or_else(Vec::new, |upstream| {
+        let each = facts.upstream.into_iter().chain(besides).flat_map(|upstream| {
             let tcp = upstream.addresses.into_iter().map(Endpoint::Tcp);
-            tcp.chain(upstream.sockets.into_iter().map(Endpoint::Unix)).filter(|at| !own(at)).collect()
-        })
+            tcp.chain(upstream.sockets.into_iter().map(Endpoint::Unix))
+        });
+        let mut all: Vec<Endpoint> = Vec::new();
+        each.filter(|at| !own(at)).for_each(|at| {
+            if !all.contains(&at) {
+                all.push(at);
+            }
+        });
+        all
     }
 
     fn forwarded(of: &Variant<Self>, target: &str) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Faults of nginx.
 
-use super::Behind::{Alone, Nobody, Scripted};
+use super::Behind::{Alone, Nobody, Scripted, Two};
 use super::{AT_ONCE, Between, COST, Case, HANGS, KEPT, NO_NUMBER, SIZE, SLOW, SPREAD, TWO_ENDS};
 
 fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
@@ -222,6 +222,22 @@ fn others() -> Vec<Case> {
             .behind(Nobody)
             .cause("nginx.upstream.address")
             .off(NO_NUMBER),
+        case("nginx-mirror", "a mirror to a second server, of whose connections slots are taken, too")
+            .flags("--users 60 --spawn-rate 6")
+            .config(
+                "worker_processes 1;\nevents { worker_connections 64; }\nhttp { server { listen 80; location / { mirror /copy; proxy_pass \
+                 http://{backend}; } location = /copy { internal; proxy_pass http://{second}; } } }\n",
+            )
+            .behind(Two("--service-time 500ms", Some("--service-time 500ms")))
+            .cause("nginx.worker_connections"),
+        case("nginx-auth-max-conns", "an auth_request to a group with max_conns=30")
+            .flags("--users 60 --spawn-rate 6")
+            .config(
+                "worker_processes 1;\nevents { }\nhttp { upstream auth { zone auth 64k; server {second} max_conns=30; } server { listen 80; \
+                 location / { auth_request /ask; proxy_pass http://{backend}; } location = /ask { internal; proxy_pass http://auth; } } }\n",
+            )
+            .behind(Two("--service-time 10ms", Some("--service-time 200ms")))
+            .cause("nginx.upstream.max_conns.auth"),
         case("nginx-fpm-backlog", "php-fpm on a Unix socket with 2 children of 200 ms and listen.backlog 3")
             .flags("--users 20 --spawn-rate 4")
             .config(

@@ -69,7 +69,7 @@ impl Stage<'_> {
             return led();
         }
         let mut oracle = Oracle::default();
-        let mut walk = Walk::new(self.variables.clone(), &mut oracle);
+        let mut walk = Walk::new(self.variables.clone(), &mut oracle, false);
         let next = walk.page(&page, status);
         let way = walk.run(next);
         // A page that cannot be followed may answer with any status.
@@ -110,8 +110,9 @@ impl Oracle {
     }
 }
 
-/// Every way of a request, the one of what is not decided taken not to hold first, and what is not decided.
-pub(super) fn ways<'a>(variables: &Variables<'a>) -> (Vec<Way<'a>>, Vec<String>) {
+/// Every way of a request, the one of what is not decided taken not to hold first, and what is not decided; `internal`: of one that nginx makes
+/// itself.
+pub(super) fn ways<'a>(variables: &Variables<'a>, internal: bool) -> (Vec<Way<'a>>, Vec<String>) {
     let (mut all, mut doubts, mut open) = (Vec::<Way<'a>>::new(), Vec::new(), vec![Vec::new()]);
     while let Some(given) = open.pop() {
         if all.len() == WAYS {
@@ -120,7 +121,7 @@ pub(super) fn ways<'a>(variables: &Variables<'a>) -> (Vec<Way<'a>>, Vec<String>)
         }
         let known = given.len();
         let mut oracle = Oracle { given, asked: Vec::new() };
-        all.push(Walk::new(variables.clone(), &mut oracle).run(Next::Server));
+        all.push(Walk::new(variables.clone(), &mut oracle, internal).run(Next::Server));
         for at in known..oracle.asked.len() {
             let before = oracle.asked[..at].iter().map(|(answer, _)| *answer);
             open.push(before.chain([true]).collect());
@@ -176,7 +177,7 @@ struct Walk<'a, 'o> {
 }
 
 impl<'a, 'o> Walk<'a, 'o> {
-    fn new(variables: Variables<'a>, oracle: &'o mut Oracle) -> Self {
+    fn new(variables: Variables<'a>, oracle: &'o mut Oracle, internal: bool) -> Self {
         let (entry, looked, chain) = (None, Vec::new(), Vec::new());
         Walk {
             variables,
@@ -184,7 +185,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             entry,
             looked,
             chain,
-            internal: false,
+            internal,
             paged: false,
             changed: false,
             changes: 0,
@@ -354,7 +355,7 @@ impl<'a, 'o> Walk<'a, 'o> {
             return page.to.starts_with('@');
         }
         let mut oracle = Oracle::default();
-        let mut walk = Walk::new(self.variables.clone(), &mut oracle);
+        let mut walk = Walk::new(self.variables.clone(), &mut oracle, false);
         let next = walk.page(page, 404);
         let way = walk.run(next);
         let limits = |block: &Found<'_>| {

@@ -3,6 +3,7 @@
 //! A [`Config`] is the main file and all that it includes, each with its text and a tree of spans over it. Questions go to
 //! [`Config::walk`] and what is built on it; changes are [`Edit`]s, which replace spans and leave every other byte alone.
 
+mod aside;
 mod edit;
 mod error_page;
 mod flow;
@@ -24,6 +25,7 @@ mod walk;
 use std::path::{Path, PathBuf};
 
 pub use crate::files::ConfigError;
+pub use aside::Aside;
 pub use edit::Edit;
 pub use error_page::Refusal;
 pub(in crate::nginx) use flow::ITSELF;

@@ -172,7 +172,7 @@ impl Config {
         let (server, listen) = candidates.into_iter().nth(best)?;
         let tls = listen.as_ref().is_some_and(|l| l.ssl);
         let variables = Variables::new(server.clone(), tls, host.as_deref(), path);
-        let (ways, doubts) = ways(&variables);
+        let (ways, doubts) = ways(&variables, false);
         Some(Route { redirect: None, listen, server, ways, doubts })
     }
 }

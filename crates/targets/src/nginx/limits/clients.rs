@@ -107,7 +107,17 @@ fn divisor(facts: &Facts, busy: u64, what: &str) -> String {
 
 /// What clients cost, for the formula.
 fn costs(facts: &Facts) -> String {
-    let all = facts.most_slots();
+    let besides: Vec<&str> = facts.meanwhile().map(|one| &*one.by).collect();
+    let all = facts.most_slots() - besides.len() as u64;
+    let besides = match besides.len() {
+        0 => String::new(),
+        many => format!("; {} takes up to {many} more meanwhile", besides.join(" and ")),
+    };
+    itself(facts, all) + &besides
+}
+
+/// The same without requests that nginx makes besides.
+fn itself(facts: &Facts, all: u64) -> String {
     match facts.busy_slots() {
         _ if is_behind_itself(facts) => through(facts, all),
         _ if facts.mixed => {

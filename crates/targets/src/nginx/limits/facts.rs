@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use genkai_model::limit::Ceiling;
 use genkai_model::units::Span;
 
-use super::Keyed;
+use super::{Aside, Keyed};
 use crate::limits::backend::Place;
 use crate::nginx::config::Refusal;
 use crate::settings::SourcedValue;
@@ -137,6 +137,8 @@ pub struct Facts {
     pub mixed: bool,
     /// What answers requests that nginx passes to itself, in order; empty: it passes none to itself.
     pub again: Vec<Again>,
+    /// Requests that nginx makes besides.
+    pub asides: Vec<Aside>,
     /// Why it is not known how often requests come back to this nginx; none: it is known.
     pub lost: Option<String>,
     /// `limit_rate`: bytes of a response that are sent in a second, and bytes that go before it counts; none: no cap.
@@ -215,13 +217,17 @@ impl Facts {
 
     /// The most that it can have.
     pub fn most_slots(&self) -> u64 {
-        self.times().map(|(serving, short)| if serving == Serving::Upstream || short { 2 } else { 1 }).sum()
+        let times: u64 =
+            self.times().map(|(serving, short)| if serving == Serving::Upstream || short { 2 } else { 1 }).sum();
+        times + self.meanwhile().count() as u64
     }
 
-    /// Descriptors of a client whose request is in flight.
+    /// Descriptors of a client whose request is in flight, the most that it can have.
     pub fn busy_descriptors(&self) -> u64 {
         let mixed = std::iter::once(self.mixed).chain(self.again.iter().map(|again| again.mixed));
         let each = self.times().zip(mixed);
-        each.map(|((serving, _), mixed)| if serving == Serving::Nothing && !mixed { 1 } else { 2 }).sum()
+        let times: u64 =
+            each.map(|((serving, _), mixed)| if serving == Serving::Nothing && !mixed { 1 } else { 2 }).sum();
+        times + self.meanwhile().count() as u64
     }
 }

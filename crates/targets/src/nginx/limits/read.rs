@@ -80,6 +80,7 @@ impl Reading<'_> {
             cached: self.cached(pass.as_ref()),
             mixed: self.is_mixed(),
             again: Vec::new(),
+            asides: self.asides(),
             lost: None,
             limit_rate: self.limit_rate(),
             keepalive_timeout: self.value(&KEEPALIVE_TIMEOUT, first_span),

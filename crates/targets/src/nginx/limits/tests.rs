@@ -48,6 +48,7 @@ fn proxy(worker_connections: u64) -> Facts {
         cached: false,
         mixed: false,
         again: Vec::new(),
+        asides: Vec::new(),
         lost: None,
         limit_rate: None,
         keepalive_timeout: held(Span::from_secs(75)),

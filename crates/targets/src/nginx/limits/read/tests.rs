@@ -287,3 +287,34 @@ fn a_variable_names_one_upstream_or_several() {
     let ifs = "location / { if ($http_x) { proxy_pass http://v; } proxy_pass http://u; }";
     assert_eq!(of("", ifs), both);
 }
+
+#[test]
+fn what_is_asked_besides_is_known_with_its_upstream() {
+    let text = "events {}\nhttp { upstream auth { server 127.0.0.1:2 max_conns=8; }\nserver { listen 80;\nauth_request /ask;\nmirror /copy;\n\
+        location / { proxy_pass http://127.0.0.1:1; }\nlocation = /ask { internal; auth_request off; proxy_pass http://auth; }\n\
+        location = /copy { internal; proxy_pass http://127.0.0.1:3; }\nlocation /own { mirror off; auth_request off; proxy_pass http://127.0.0.1:1; }\n\
+        location /unknown { auth_request off; mirror /to$request_uri; proxy_pass http://127.0.0.1:1; } } }\n";
+    let facts = facts_of(text, "/");
+    let told: Vec<(&str, bool, Vec<String>)> = facts
+        .asides
+        .iter()
+        .map(|one| {
+            let to = one.upstream.iter().flat_map(|upstream| &upstream.addresses).map(ToString::to_string);
+            (one.by.as_str(), one.meanwhile, to.collect())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("`auth_request /ask` (/etc/nginx/nginx.conf:4)", false, vec!["127.0.0.1:2".to_owned()]),
+            ("`mirror /copy` (/etc/nginx/nginx.conf:5)", true, vec!["127.0.0.1:3".to_owned()]),
+        ]
+    );
+    assert_eq!((facts.busy_slots(), facts.most_slots(), facts.busy_descriptors()), (2, 3, 3));
+    let capped = crate::nginx::limits::of(&facts);
+    let capped = capped.iter().find(|limit| limit.id == "nginx.upstream.max_conns.auth").unwrap();
+    assert_eq!(line(&capped.origin), 2);
+    assert_eq!(facts_of(text, "/own").asides, []);
+    let unknown = facts_of(text, "/unknown");
+    assert_eq!((unknown.asides.len(), unknown.asides[0].upstream.is_none(), unknown.most_slots()), (1, true, 3));
+}
