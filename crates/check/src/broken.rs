@@ -74,7 +74,8 @@ impl<'e> Judged<'e> {
         let ticks = self.trial.ticks();
         let next = self.asked.tunnels && onset.hung > 0.0;
         let next = next.then(|| most_open(&before(&ticks, onset.certain_us)) + 1.0);
-        Some(onset.level.or(next).unwrap_or_else(|| gauge(&ticks, onset.at_us as f64, "/level")))
+        let least = if self.asked.users && !self.asked.tunnels { 1.0 } else { 0.0 };
+        Some(onset.level.or(next).unwrap_or_else(|| gauge(&ticks, onset.at_us as f64, "/level").max(least)))
     }
 
     /// Requests in flight when it broke; of WebSockets that stay open, how many were.

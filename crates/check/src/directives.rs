@@ -87,6 +87,7 @@ impl<'e> Removals<'e> {
             None => return "unfinished",
             Some((_, Came::Failed)) => {}
             Some((_, Came::Unknown)) => return "untold",
+            Some((_, Came::Otherwise)) => return "unsteady",
             Some(_) => return "not_failing",
         }
         let Some(set) = self.fewest() else {
@@ -111,8 +112,10 @@ impl<'e> Removals<'e> {
         let (ended, line) = (self.ended(), Some(self.began.number));
         let why = "the steps of the search, one by one";
         expected.word("/bisection/ended", ended, why, line);
-        let named =
-            self.fewest().filter(|_| !matches!(ended, "nothing" | "not_failing" | "untold")).unwrap_or_default();
+        let named = self
+            .fewest()
+            .filter(|_| !matches!(ended, "nothing" | "not_failing" | "untold" | "unsteady"))
+            .unwrap_or_default();
         let directives = self.began.items("/directives");
         let named: Vec<Json> = named.iter().filter_map(|at| directives.get(*at as usize).cloned()).collect();
         expected.same("/bisection/named", &named.into(), "the fewest without which it held", line);

@@ -110,7 +110,8 @@ fn beyond(recent: &[Part], back: f64, within: f64, bound: f64) -> f64 {
         return 0.0;
     }
     let rest: f64 = looked.iter().map(|part| part.waited - part.ended - part.unknown * back).sum();
-    ((rest - now.in_flight * within) / (span - within)).clamp(0.0, now.in_flight).floor()
+    // What sums are off by must not decide.
+    ((rest - now.in_flight * within) / (span - within) + 1e-9).clamp(0.0, now.in_flight).floor()
 }
 
 /// The foot of the rise of what waits beyond what ended: a line through a quarter and three quarters of it.
@@ -123,7 +124,7 @@ fn since(recent: &[Part]) -> u64 {
     let low = recent.iter().map(excess).fold(f64::INFINITY, f64::min).max(0.0);
     let reached = |part: f64| {
         let mark = low + part * (excess(last) - low);
-        recent.iter().rev().find(|one| excess(one) <= mark).map_or(first.from, |one| one.to) as u64
+        recent.iter().rev().find(|one| excess(one) <= mark + 1e-9).map_or(first.from, |one| one.to) as u64
     };
     let (quarter, most) = (reached(0.25), reached(0.75));
     quarter.saturating_sub(most.saturating_sub(quarter) / 2).min(last.from as u64)

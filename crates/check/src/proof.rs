@@ -94,12 +94,14 @@ impl<'e> Proof<'_, 'e> {
         let rates = self.both(|one| rate(&one.trial.ticks()));
         let rate = three(&rates, &self.both(edge));
         let p99 = self.both(|one| latency(one, 0.99));
+        self.bounds("/proof/p99_at_least", 0.99, expected);
         let failures =
             [intervals::failures(&sides.0), intervals::failures(&sides.1), intervals::failures_differ(&counts, ALPHA)];
         let (figures, figure) = match self.condition {
             Some(Condition::LatencyBelow(q, _)) => {
                 let all = self.both(|one| latency(one, q));
-                (three(&all, &digits(&all)), Pairs::Ratios(all))
+                let known = !self.bounds("/proof/judged/at_least", q, expected);
+                (three(&all, &digits(&all)), Pairs::Ratios(if known { all } else { Vec::new() }))
             }
             Some(Condition::RateAbove(_)) => (rate, Pairs::Ratios(self.both(some))),
             _ => (failures, Pairs::Failures(counts)),
@@ -127,6 +129,16 @@ impl<'e> Proof<'_, 'e> {
         expected.word("/proof/proposal_holds", failed == 0, "the objective in each proposal", line);
         expected.word("/proof/baseline_fails", held == 0, "the objective in each baseline", line);
         Some(call)
+    }
+
+    /// Whether a latency of any trial is only a bound, as must be told at `path`: those that hung at the end would move it if they had taken longer.
+    fn bounds(&self, path: &str, q: f64, expected: &mut Expected) -> bool {
+        let sides = self.both(|one| at_least(one, q, 1.0) < at_least(one, q, 1e6));
+        let (before, after) = (sides.iter().any(|one| one.0), sides.iter().any(|one| one.1));
+        for (i, side) in [before, after].into_iter().enumerate() {
+            expected.word(format!("{path}/{i}"), side, "those that hung at the end", self.line);
+        }
+        before || after
     }
 
     /// Baselines that held, and proposals that failed.
@@ -204,11 +216,16 @@ pub(crate) fn at_least_half(ticks: &[&Line]) -> f64 {
 
 /// Latency at a quantile, seconds; requests that hung at the end took as long as is allowed at least.
 fn latency(one: &Judged<'_>, q: f64) -> f64 {
+    at_least(one, q, 1.0)
+}
+
+/// The same if they took so many times as long.
+fn at_least(one: &Judged<'_>, q: f64, times: f64) -> f64 {
     let ticks = one.trial.ticks();
     let mut all = merged(&ticks, "/latency");
     if let Some(bound) = asked::tightest(&one.objective) {
         let hung = hanging::of(&ticks, Allowed::Seconds(bound)).last().map_or(0.0, |last| last.count);
-        all.record((bound * 1e9).round() as u64, hung as u64);
+        all.record((bound * times * 1e9).round() as u64, hung as u64);
     }
     all.quantile(q).unwrap_or(0.0)
 }

@@ -133,23 +133,29 @@ const FEWEST: usize = 10;
 
 /// What the backend takes for the load's request when nothing stands before it and nothing else is asked, as a limit on
 /// everything before it; and that it has a limit by itself, which is asked for under load. Neither where the plan says what it takes, where it
-/// is not known where it is, or where asking is not safe. An answer that is a failure now and then tells no time, but the backend is there.
-pub fn unloaded(load: &Load, backend: &Backend) -> Vec<Limit> {
-    let Some(address) = backend.alone().filter(|_| !matches!(backend, Backend::Embedded(_))) else { return Vec::new() };
+/// is not known where it is, or where asking is not safe. An answer that is a failure now and then tells no time, but the backend is there. With
+/// a sentence about the requests that were made for that: the backend has seen them, too.
+pub fn unloaded(load: &Load, backend: &Backend) -> (Vec<Limit>, Option<String>) {
+    let none = (Vec::new(), None);
+    let Some(address) = backend.alone().filter(|_| !matches!(backend, Backend::Embedded(_))) else { return none };
     // Other machines do not reach what is this machine's own.
     let reached = !(load.scale.is_spread() && address.ip().is_loopback());
     if matches!(load.protocol, Protocol::WebSocket(_)) {
-        return if reached && opens(load, address) { vec![by_itself()] } else { Vec::new() };
+        return if reached && opens(load, address) { (vec![by_itself()], None) } else { none };
     }
-    let Some(Answers { took, failed, closed }) = asked(load, address) else { return Vec::new() };
+    let Some(Answers { took, failed, closed }) = asked(load, address) else { return none };
     // What a configuration leads to may be asked by it for something else, or in another language: an answer shows that it is not.
     if took.is_empty() && (failed == 0 || matches!(backend, Backend::Kept(..))) {
-        return Vec::new();
+        return none;
     }
-    let (warm, took) = warmed_up(&took);
     let failed = failed + closed;
+    let told = format!(
+        "{address} was asked {} times before the load, one request after another; {failed} of these failed",
+        took.len() + failed
+    );
+    let (warm, took) = warmed_up(&took);
     let alone = if failed * 2 <= took.len() { alone(load, took, failed, warm) } else { None };
-    alone.into_iter().chain(reached.then(by_itself)).collect()
+    (alone.into_iter().chain(reached.then(by_itself)).collect(), Some(told))
 }
 
 /// Whether the load's WebSocket is to be had there: that it is opened, or refused for want of something.

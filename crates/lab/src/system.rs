@@ -216,6 +216,8 @@ pub struct System {
     pub answered: Option<OwnAnswer>,
     /// What was made of the pool behind the product, where there is one: a sentence.
     stacked: Option<String>,
+    /// What the backend was asked before any load: a sentence.
+    asked: Option<String>,
     variants: u32,
 }
 
@@ -252,10 +254,22 @@ impl System {
             behind.beyond(&beyond, !workers, &machine, environment.memory);
         }
         let directly = as_passed_on(&plan.load, &*baseline);
-        let alone = directly.as_ref().map_or_else(Vec::new, |load| first::unloaded(load, &backend));
+        let (alone, asked) = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
         let request = plan.load.request.clone();
         let (answered, variants) = (None, 0);
-        Ok(System { baseline, backend, cpus, environment, alone, request, directly, answered, stacked, variants })
+        Ok(System {
+            baseline,
+            backend,
+            cpus,
+            environment,
+            alone,
+            request,
+            directly,
+            answered,
+            stacked,
+            asked,
+            variants,
+        })
     }
 
     /// The product as the plan has it.
@@ -270,7 +284,7 @@ impl System {
 
     /// Who stands behind the product, where genkai did not start it: a sentence each.
     pub fn told(&self) -> Vec<String> {
-        self.backend.told().into_iter().chain(self.stacked.clone()).collect()
+        self.backend.told().into_iter().chain(self.stacked.clone()).chain(self.asked.clone()).collect()
     }
 
     /// Cores of the servers.

@@ -56,8 +56,12 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
     let count = |wanted| outcomes.iter().filter(|(_, outcome)| *outcome == wanted).count() as u64;
     let ended = told(record, search, plan).unwrap_or(BisectionEnd::Unfinished);
     let named = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Heals).map(|(set, _)| *set).next_back();
-    let named =
-        named.filter(|_| !matches!(ended, BisectionEnd::Nothing | BisectionEnd::NotFailing | BisectionEnd::Untold));
+    let named = named.filter(|_| {
+        !matches!(
+            ended,
+            BisectionEnd::Nothing | BisectionEnd::NotFailing | BisectionEnd::Untold | BisectionEnd::Unsteady
+        )
+    });
     let tried = |outcome: &Outcome| matches!(outcome, Outcome::Fails | Outcome::Heals);
     let known: BTreeSet<u32> =
         outcomes.iter().filter(|(_, outcome)| tried(outcome)).flat_map(|(set, _)| set.iter().copied()).collect();
@@ -97,6 +101,7 @@ fn told(record: &Record, search: &Removals, plan: &Plan) -> Result<BisectionEnd,
         None => return Err(Vec::new()),
         Some((_, Outcome::Fails)) => {}
         Some((_, Outcome::Untold)) => return Ok(BisectionEnd::Untold),
+        Some((_, Outcome::Altered)) => return Ok(BisectionEnd::Unsteady),
         Some(_) => return Ok(BisectionEnd::NotFailing),
     }
     let mut known: BTreeMap<&[u32], Outcome> = BTreeMap::new();

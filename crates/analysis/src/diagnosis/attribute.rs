@@ -80,11 +80,13 @@ fn around(case: &Case<'_>) -> Seconds {
 }
 
 /// The limits that left signs (more than merely fitting ones) in a trial that held, strongest first, each with its
-/// strongest sign: they were at work, and the objective did not mind.
+/// strongest sign: they were at work, and the objective did not mind. What has no setting (in brackets: a backend that closes a connection)
+/// has no level either that is reached: it happens, with one user as well.
 pub fn at_work<'t>(trial: &'t Trial, demand: &Demand) -> Vec<(&'t Limit, Strength, Evidence)> {
     let seconds = Seconds::all(trial);
     let end = seconds.to as f64 / crate::window::US;
-    let reachable = trial.limits.limits.iter().filter(|l| !out_of_reach(l, trial, demand, end));
+    let reachable =
+        trial.limits.limits.iter().filter(|l| !l.setting.starts_with('(') && !out_of_reach(l, trial, demand, end));
     let strongest = |limit: &'t Limit| {
         let seen = limit.signatures.iter().filter(|s| s.strength >= Strength::Supports);
         let found = seen.filter_map(|s| Some((s, signs::find(s, trial, &seconds)?)));

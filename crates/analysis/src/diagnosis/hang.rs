@@ -19,6 +19,8 @@ const SHORTEST: f64 = 1.0;
 /// Least part of the requests in flight that must hang, where only the pace of the others tells: fewer are stragglers
 /// (a connection that was asked for twice, a request that is dearer than others).
 const PART: f64 = 0.1;
+/// What sums may be off by, which must not decide whether a whole number is reached.
+const ROUNDING: f64 = 1e-9;
 /// Parts of the present excess of waiting at which its rise is timed.
 const RISE: [f64; 2] = [0.25, 0.75];
 
@@ -173,7 +175,7 @@ impl Hang {
             return 0.0;
         }
         let n = now.in_flight as f64;
-        ((open - n * self.others) / (span - self.others)).clamp(0.0, n).floor()
+        ((open - n * self.others) / (span - self.others) + ROUNDING).clamp(0.0, n).floor()
     }
 
     /// Whether it is known what a request takes lately.
@@ -188,7 +190,7 @@ impl Hang {
         let low = self.recent.iter().map(Waited::excess).fold(f64::INFINITY, f64::min).max(0.0);
         let reached = |part: f64| {
             let mark = low + part * (last.excess() - low);
-            let below = self.recent.iter().rev().find(|w| w.excess() <= mark);
+            let below = self.recent.iter().rev().find(|w| w.excess() <= mark + ROUNDING);
             below.map_or(self.recent.front().map_or(0, |w| w.from_us), |w| w.to_us)
         };
         let (quarter, most) = (reached(RISE[0]), reached(RISE[1]));

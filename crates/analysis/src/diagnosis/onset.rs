@@ -71,7 +71,10 @@ impl Onset {
         let open = demand::tunnels(load).then(|| most_open(window::before(ticks, Some(self.certain_us))));
         // Who hangs came after all those who got in.
         let next = open.filter(|_| self.hung > 0.0).map(|open| open + 1.0);
-        let level = self.level.or(next).unwrap_or_else(|| window::gauge(ticks, self.at_us, |t| t.level));
+        // A load of users that breaks has one at least: a ramp begins at none.
+        let least = if demand::is_clients(load) { 1.0 } else { 0.0 };
+        let there = || window::gauge(ticks, self.at_us, |t| t.level).max(least);
+        let level = self.level.or(next).unwrap_or_else(there);
         let there = There::at(trial, self.at_us, level);
         let mut broke = Break {
             at: self.at_us as f64 / US,

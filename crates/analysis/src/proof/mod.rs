@@ -89,10 +89,18 @@ pub fn of(
     let rates = both(&|t| Tally::of(&t.ticks).rate());
     let rate = || three(&rates, &both(&edge));
     let failed = [statistics::failures(&before)?, statistics::failures(&after)?, failed_difference];
+    let bounds = |q: f64| {
+        let either = |side: &dyn Fn(&(&Trial, &Trial)) -> bool| pairs.iter().any(side);
+        [either(&|(a, _)| is_bound(a, q, allowed)), either(&|(_, b)| is_bound(b, q, allowed))]
+    };
+    let mut at_least = [false; 2];
     let (figures, figure) = match condition {
         Some(Condition::LatencyBelow(q, _)) => {
+            at_least = bounds(q);
             let latencies = both(&|t| latency(t, q, allowed));
-            (three(&latencies, &both(&|t| DIGITS * latency(t, q, allowed)))?, Paired::Ratios(latencies))
+            let told = three(&latencies, &both(&|t| DIGITS * latency(t, q, allowed)))?;
+            // Bounds have no ratio.
+            (told, Paired::Ratios(if at_least == [false; 2] { latencies } else { Vec::new() }))
         }
         Some(Condition::RateAbove(_)) => (rate()?, Paired::Ratios(both(&|t| some(&Tally::of(&t.ticks))))),
         _ => (failed, Paired::Failures(counts)),
@@ -115,12 +123,13 @@ pub fn of(
         failed_difference: failed[2],
         rate: rate()?,
         p99: three(&p99, &p99.iter().map(|(a, b)| (DIGITS * a, DIGITS * b)).collect::<Vec<_>>())?,
+        p99_at_least: bounds(0.99),
         failures: [sum_before.0, sum_after.0],
         unanswered: [unanswered(pairs.iter().map(|(a, _)| *a)), unanswered(pairs.iter().map(|(_, b)| *b))],
         finished: [sum_before.1, sum_after.1],
         proposal_holds: !pairs.iter().any(|(_, b)| fails(b)),
         baseline_fails: pairs.iter().all(|(a, _)| fails(a)),
-        judged: condition.map(|c| TrialVerdict { condition: c.to_string(), figures }),
+        judged: condition.map(|c| TrialVerdict { condition: c.to_string(), figures, at_least }),
         certain: decided.call == Call::Better,
         decided,
     })
@@ -157,6 +166,14 @@ fn latency(trial: &Trial, q: f64, allowed: Option<f64>) -> f64 {
         all.saturating_record_n(Span::from_secs_f64(bound).0, hang::at_end(&trial.ticks, bound));
     }
     window::quantile(&all, q).unwrap_or(0.0)
+}
+
+/// Whether the latency at a quantile is only a bound: it would be another if those that still hung had waited forever.
+fn is_bound(trial: &Trial, q: f64, allowed: Option<f64>) -> bool {
+    let Some(bound) = allowed else { return false };
+    let mut all = window::merge(&trial.ticks, |t| &t.latency);
+    all.saturating_record_n(u64::MAX, hang::at_end(&trial.ticks, bound));
+    window::quantile(&all, q).is_some_and(|forever| forever > latency(trial, q, allowed))
 }
 
 /// Resolution of a rate over a trial: what was in flight at its end came a moment too late to be counted, requests a second.

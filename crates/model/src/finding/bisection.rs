@@ -43,6 +43,9 @@ pub enum BisectionEnd {
     NotFailing,
     /// With every directive in place it could not be told whether it fails: the generator was the limit, or other programs used the machine.
     Untold,
+    /// With every directive in place one request alone was answered otherwise than normally, where it had been answered well before: what fails
+    /// comes and goes.
+    Unsteady,
     /// What was found did not come again: with all in place it held, or without the directives named it failed.
     NotReproduced,
     /// No set of directives that was tried makes it hold, and all were tried that the search has.

@@ -40,6 +40,10 @@ pub struct Proof {
     pub rate: [Estimate; 3],
     /// p99 latency in seconds, before, after, and the paired difference.
     pub p99: [Estimate; 3],
+    /// Whether that of the baseline, and of the proposal, is only a bound: requests still waited when a trial ended, and of them it is known only
+    /// that they took longer than the objective allows.
+    #[serde(default)]
+    pub p99_at_least: [bool; 2],
     /// Failures in all baseline trials, and in all proposal trials.
     pub failures: [u64; 2],
     /// Of these, requests that had not failed, but had no answer after the load's patience when a trial ended; before and after.
@@ -98,4 +102,7 @@ pub struct TrialVerdict {
     pub condition: String,
     /// Before, after, and the paired difference: fraction of requests that failed, seconds, or successful requests a second.
     pub figures: [Estimate; 3],
+    /// Whether that of the baseline, and of the proposal, is only a bound, as [`Proof::p99_at_least`] says.
+    #[serde(default)]
+    pub at_least: [bool; 2],
 }

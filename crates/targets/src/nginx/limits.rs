@@ -3,7 +3,6 @@
 //! [`Reading::facts`] finds the values in force in a configuration; [`of`] turns [`Facts`] into limits. Formulas come from nginx's source (file named with
 //! each) and were checked by measurement; `analysis` evaluates them without knowing nginx.
 
-mod aside;
 mod clients;
 mod facts;
 mod key;
@@ -16,8 +15,7 @@ mod upstream;
 #[cfg(test)]
 mod tests;
 
-pub use aside::Aside;
-pub use facts::{Again, ConnZone, Facts, ReqZone, Serving, Upstream};
+pub use facts::{Again, Aside, ConnZone, Facts, ReqZone, Serving, Upstream};
 pub use genkai_place::caps::{Machine, online};
 pub use key::Keyed;
 pub use read::Reading;
@@ -42,7 +40,7 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(requests::limit_rate(facts));
     all.extend(facts.upstream.iter().flat_map(|upstream| upstream::all(facts, upstream)));
     all.extend(facts.between.iter().filter_map(|upstream| upstream::max_conns_between(facts, upstream)));
-    all.extend(aside::max_conns(facts));
+    all.extend(upstream::max_conns_besides(facts));
     all.extend(facts.others.iter().filter_map(|upstream| upstream::max_conns(facts, upstream)));
     all
 }

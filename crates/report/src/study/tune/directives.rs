@@ -75,6 +75,9 @@ fn worth(found: &Bisected) -> String {
         }
         BisectionEnd::NotFailing => "With all of them in place it did not fail when it was tried so, so nothing can be told.".to_owned(),
         BisectionEnd::Untold => "With all of them in place it could not be told whether it fails: the generator or other programs were in the way.".to_owned(),
+        BisectionEnd::Unsteady => "With all of them in place one request alone was answered otherwise than before: what fails comes and goes, so \
+                                   that leaving out directives tells nothing."
+            .to_owned(),
         BisectionEnd::NotReproduced => format!(
             "Once it held without {}, but that did not come again: nothing is proved.",
             each(&found.named)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use genkai_model::event::Purpose;
 use genkai_model::finding::{
-    Because, Confidence, Findings, Ladder, MeasuredRung, MetAt, Rung, RungLimit, Together, Verdict,
+    Because, BisectionEnd, Confidence, Findings, Ladder, MeasuredRung, MetAt, Rung, RungLimit, Together, Verdict,
 };
 use genkai_model::limit::Origin;
 use genkai_model::units::Range;
@@ -58,13 +58,16 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
         }
         Rung::Measured(rung) => {
             let named = rung.limit.as_ref().map(name);
-            let is_bisected = verdict.bisection.as_ref().is_some_and(|found| !found.named.is_empty());
+            let bisected = verdict.bisection.as_ref().filter(|found| !found.named.is_empty());
+            let is_bisected = bisected.is_some();
+            let is_proved = bisected.is_some_and(|found| found.ended == BisectionEnd::Proved);
             let unnamed = if is_bisected { "the directives named above" } else { "nothing seen names it" };
             let foreseen = rung.limit.as_ref().map(|limit| predicted(limit.predicted, context));
             let change = in_vain(rung, verdict).unwrap_or_else(|| {
                 let word = match rung.confidence {
                     Some(Confidence::Likely) => "not lifted (likely this)",
                     Some(_) => "not lifted (possibly this)",
+                    None if is_proved => "left out (proved)",
                     None => "not lifted",
                 };
                 word.to_owned()

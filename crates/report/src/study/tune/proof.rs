@@ -11,7 +11,15 @@ use crate::{clean, figure};
 
 /// The proof's figures, if there was one.
 pub(super) fn proof(context: Context<'_>, v: &Verdict) -> Vec<String> {
-    v.proof.as_ref().map_or_else(Vec::new, |p| vec![failures(context, v, p), speed(context, p)])
+    let Some(p) = &v.proof else { return Vec::new() };
+    // Where nothing failed before and after, the figure that is asked for is another.
+    let other = p.failures == [0, 0] && p.judged.as_ref().and_then(|j| condition(&j.condition)).is_some_and(is_ratio);
+    let failures = (!other).then(|| failures(context, v, p));
+    failures.into_iter().chain([speed(context, p)]).collect()
+}
+
+fn is_ratio(condition: Condition) -> bool {
+    matches!(condition, Condition::LatencyBelow(..) | Condition::RateAbove(_))
 }
 
 /// What the share of failures is that stands beside their number: it is told of runs, which is what varies.
@@ -55,17 +63,25 @@ pub(crate) fn failing(context: Context<'_>, p: &Proof) -> (String, String) {
 fn speed(context: Context<'_>, p: &Proof) -> String {
     let [rate_before, rate_after, rate_gain] = p.rate;
     let [p99_before, p99_after, p99_gain] = p.p99;
-    let p99 = |e: Estimate| if e.value > 0.0 { figure::seconds(e.value) } else { "none succeeded".to_owned() };
-    let both = p99_before.value > 0.0 && p99_after.value > 0.0;
+    let p99 = |e: Estimate, at_least: bool| match () {
+        () if at_least => format!("more than {}", figure::seconds(e.value)),
+        () if e.value > 0.0 => figure::seconds(e.value),
+        () => "none succeeded".to_owned(),
+    };
+    let both = p99_before.value > 0.0 && p99_after.value > 0.0 && p.p99_at_least == [false; 2];
     format!(
         "Successful {}: {}/s before, {}/s after ({}). p99 latency: {} before, {} after ({}).",
         context.counted(),
         figure::number(rate_before.value),
         figure::number(rate_after.value),
         difference(rate_gain, |x| format!("{}/s", figure::number(x))),
-        p99(p99_before),
-        p99(p99_after),
-        if both { difference(p99_gain, figure::seconds) } else { "no difference to tell".to_owned() }
+        p99(p99_before, p.p99_at_least[0]),
+        p99(p99_after, p.p99_at_least[1]),
+        match both {
+            true => difference(p99_gain, figure::seconds),
+            false if p.p99_at_least != [false; 2] => "by how much is not known".to_owned(),
+            false => "no difference to tell".to_owned(),
+        }
     )
 }
 
@@ -153,30 +169,32 @@ fn causes(v: &Verdict) -> Vec<String> {
     }
     let open = v.causes.iter().rfind(|c| matches!(c.confidence, Confidence::Likely | Confidence::Possible));
     let who = if confirmed.is_empty() { "The cause" } else { "What stops the load then" };
-    let foretold = confirmed.iter().any(|c| !c.limit.law.is_tried());
-    let moved = (!confirmed.is_empty()).then(|| match confirmed.iter().any(|c| elsewhere(c)) {
-        _ if confirmed.iter().any(|c| c.stays()) => {
-            "The cause is confirmed by what was seen when that setting alone was changed: at the same load, another limit."
+    let tested = match &confirmed[..] {
+        [] => None,
+        [one] => Some(format!("The cause is confirmed: changing that setting alone {}.", became(one))),
+        all => {
+            let each: Vec<String> = all.iter().map(|c| format!("{} {}", setting(c), became(c))).collect();
+            Some(format!("The causes are confirmed, each by changing that setting alone: {}.", each.join("; ")))
         }
-        true if !foretold => "The cause is confirmed: changing that setting alone moved the break.",
-        true => {
-            "The cause is confirmed: changing that setting alone moved the break, but not to where the formula puts it."
-        }
-        false if !confirmed.iter().any(|c| is_seen_again(c)) => {
-            "The cause is confirmed: changing that setting alone removed the break."
-        }
-        false => "The cause is confirmed: changing that setting alone moved the break as its formula says.",
-    });
-    moved.map(str::to_owned).into_iter().chain(open.map(|c| untested(who, c))).collect()
+    };
+    tested.into_iter().chain(open.map(|c| untested(who, c))).collect()
 }
 
-/// Whether there was a break with it changed, too.
-fn is_seen_again(cause: &Cause) -> bool {
-    cause.counterfactual.as_ref().is_some_and(|c| c.observed.is_some())
+/// The setting that was changed to test a cause.
+fn setting(cause: &Cause) -> String {
+    let changed = cause.counterfactual.as_ref().map(|test| test.change.setting.as_str());
+    clean::line(changed.unwrap_or(&cause.limit.setting))
 }
 
-fn elsewhere(cause: &Cause) -> bool {
-    cause.counterfactual.as_ref().is_some_and(|c| c.moved == Moved::Elsewhere)
+/// What became of the break when the setting of a confirmed cause was changed.
+fn became(cause: &Cause) -> &'static str {
+    match cause.counterfactual.as_ref().map(|test| (test.moved, test.observed.is_some())) {
+        _ if cause.stays() => "put the signs of another limit in its place, at the same load",
+        Some((_, false)) | None => "removed the break",
+        Some((Moved::Elsewhere, _)) if cause.limit.law.is_tried() => "moved the break",
+        Some((Moved::Elsewhere, _)) => "moved the break, but not to where the formula puts it",
+        Some(_) => "moved the break as its formula says",
+    }
 }
 
 fn untested(who: &str, c: &Cause) -> String {
@@ -251,10 +269,7 @@ fn judged(context: Context<'_>, p: &Proof) -> String {
 /// `, -12.1 points (interval -12.8 to -11.4 percentage points)`, `, x0.94 (interval 0.91-0.96)`; nothing where there is no effect to tell.
 fn size(p: &Proof) -> String {
     let Some(effect) = p.decided.effect else { return String::new() };
-    let ratio = matches!(
-        p.judged.as_ref().and_then(|j| condition(&j.condition)),
-        Some(Condition::LatencyBelow(..) | Condition::RateAbove(_))
-    );
+    let ratio = p.judged.as_ref().and_then(|j| condition(&j.condition)).is_some_and(is_ratio);
     if ratio {
         return format!(
             ", x{} (interval {})",

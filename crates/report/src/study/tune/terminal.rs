@@ -80,7 +80,7 @@ pub(crate) fn predicted(closed: bool, all: &[Predicted], tense: Tense, caveats: 
     };
     let (seen, what) = match tense {
         Tense::Before => ("reach", "Far beyond this load, or not predictable"),
-        Tense::After => ("seen", "No sign of these, which are far beyond this load or not predictable"),
+        Tense::After => ("seen", "Not named, and far beyond this load or not predictable"),
     };
     let title = "Limits, predicted from the configuration";
     let table = Table::new(title, &["limit", "predicted at", seen], near.iter().take(LIMITS).map(row)).block();

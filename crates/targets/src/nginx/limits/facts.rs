@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use genkai_model::limit::Ceiling;
 use genkai_model::units::Span;
 
-use super::{Aside, Keyed};
+use super::Keyed;
 use crate::limits::backend::Place;
 use crate::nginx::config::Refusal;
 use crate::settings::SourcedValue;
@@ -34,6 +34,19 @@ pub struct Again {
     pub cached: bool,
     /// Whether something that the configuration does not tell decides whether there is an upstream at all.
     pub mixed: bool,
+}
+
+/// Requests of one kind that nginx makes besides, one for each of a client.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aside {
+    /// The directive that makes it, as written, and where.
+    pub by: String,
+    /// Whether it is made while the client's own is, and not before.
+    pub meanwhile: bool,
+    /// Whether it may be passed to an upstream.
+    pub passed: bool,
+    /// That upstream, where it is known.
+    pub upstream: Option<Upstream>,
 }
 
 /// A `limit_conn` in force for the path under load.
@@ -229,5 +242,10 @@ impl Facts {
         let times: u64 =
             each.map(|((serving, _), mixed)| if serving == Serving::Nothing && !mixed { 1 } else { 2 }).sum();
         times + self.meanwhile().count() as u64
+    }
+
+    /// Requests besides that may have connections to upstreams while the client's own request has its.
+    pub(super) fn meanwhile(&self) -> impl Iterator<Item = &Aside> {
+        self.asides.iter().filter(|one| one.meanwhile && one.passed)
     }
 }

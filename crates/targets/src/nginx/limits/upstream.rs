@@ -170,6 +170,20 @@ pub(super) fn max_conns_between(facts: &Facts, upstream: &Upstream) -> Option<Li
     Some(Limit { id: format!("nginx.{setting}"), setting, remedy: None, ..limit })
 }
 
+/// `max_conns` of the groups that are asked before each request: where they take no more, clients get 500
+/// (ngx_http_auth_request_module.c: ngx_http_auth_request_handler, "auth request unexpected status"). What becomes of a mirrored
+/// request is of no concern to clients.
+pub(super) fn max_conns_besides(facts: &Facts) -> Vec<Limit> {
+    let asked = facts.asides.iter().filter(|one| !one.meanwhile).filter_map(|one| Some((one, one.upstream.as_ref()?)));
+    asked
+        .filter_map(|(one, upstream)| {
+            let limit = max_conns_between(facts, upstream)?;
+            let formula = format!("{}; asked before each request by {}", limit.formula, one.by);
+            Some(Limit { formula, symptom: errors(&[ErrorKind::Status500]), ..limit })
+        })
+        .collect()
+}
+
 /// Servers of a group that are left alone for their failures: while all are, nginx answers at once, without asking any. A few failures of the
 /// servers become those of all requests. Where they fail anyhow, it changes nothing: that only a test can tell.
 fn max_fails(upstream: &Upstream) -> Option<Limit> {

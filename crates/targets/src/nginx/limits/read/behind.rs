@@ -4,9 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use super::Reading;
+use crate::explain::place as told;
 use crate::limits::backend::Place;
 use crate::nginx::config::{self, Address, Host, Pass, Target, Way};
-use crate::nginx::limits::Upstream;
+use crate::nginx::limits::{Aside, Serving, Upstream};
 use crate::settings::SourcedValue;
 
 impl Reading<'_> {
@@ -91,6 +92,22 @@ impl Reading<'_> {
         // CHANGES of 1.29.7: 32 connections by default in an explicit group.
         let by_default = (self.version >= (1, 29, 7)).then_some(32);
         upstream.keepalive = group.keepalive.as_ref().map(|(n, _)| *n).or(by_default).filter(|&n| n > 0);
+    }
+
+    /// What nginx asks besides.
+    pub(super) fn asides(&self) -> Vec<Aside> {
+        self.config.asides(&self.route).into_iter().map(|one| self.aside(one)).collect()
+    }
+
+    fn aside(&self, one: config::Aside<'_>) -> Aside {
+        let at = told(&(self.origin)(&one.found)).map(|at| format!(" ({at})")).unwrap_or_default();
+        let by = format!("`{}`{at}", one.found.written());
+        let Some(route) = one.route else {
+            return Aside { by, meanwhile: one.meanwhile, passed: true, upstream: None };
+        };
+        let inner = Reading { route, ..*self };
+        let passed = inner.serving(inner.route.pass().as_ref()) == Serving::Upstream || inner.is_mixed();
+        Aside { by, meanwhile: one.meanwhile, passed, upstream: inner.upstreams().0 }
     }
 }
 
