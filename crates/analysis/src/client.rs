@@ -281,7 +281,7 @@ fn short(trial: &Trial, ticks: &[Tick]) -> Option<(ClientLimit, u64)> {
     if refused || hung || ticks.iter().any(full) {
         return None;
     }
-    if trial.started.load.scenario.is_some() {
+    if !trial.started.load.is_one_request() {
         // What is planned are runs of flows, of many requests each; one that found no room counts as dropped.
         return None;
     }

@@ -382,10 +382,11 @@ impl<'a, 'e> Case<'a, 'e> {
             limit.symptom.errors.contains(&kind) || limit.symptom.slow && waits
         };
         let explains = |(kind, _): &&(ErrorKind, f64)| {
-            // The end of a TLS handshake is what ends a connection without TLS.
+            // The end of a TLS handshake is what ends a connection without TLS; and a connection of which nobody knows was new or not.
             causes(*kind)
                 || *kind == ErrorKind::TlsClosed && (causes(ErrorKind::EofNew) || causes(ErrorKind::Reset))
                 || *kind == ErrorKind::TlsTimeout && causes(ErrorKind::Timeout)
+                || *kind == ErrorKind::Eof && (causes(ErrorKind::EofNew) || causes(ErrorKind::EofReused))
         };
         let all: f64 = self.troubles.iter().map(|(_, count)| count).sum();
         let explained: f64 = self.troubles.iter().filter(explains).map(|(_, count)| count).sum();

@@ -208,7 +208,7 @@ fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: 
 fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
     let waited = |kind| matches!(kind, ErrorKind::Timeout | ErrorKind::Dropped);
     let one = |kind: ErrorKind| limit.symptom.errors.contains(&kind) || (limit.symptom.slow && waited(kind));
-    let causes = |kind: ErrorKind| one(kind) || without_tls(kind).iter().any(|kind| one(*kind));
+    let causes = |kind: ErrorKind| one(kind) || as_seen_else(kind).iter().any(|kind| one(*kind));
     let troubles = broke.troubles();
     let all: u64 = troubles.iter().map(|e| e.count).sum();
     let explained: u64 = troubles.iter().filter(|e| causes(e.kind)).map(|e| e.count).sum();
@@ -240,11 +240,13 @@ fn is_sooner_than_its_queue(limit: &Limit, seen: Seen) -> bool {
     matches!(limit.law, Law::Backlog { .. }) && matches!(seen, Seen::Measured(seen) if seen < TRIED_AGAIN)
 }
 
-/// What a client sees without TLS of what ends a handshake of it: what becomes of a connection is the same before and after.
-fn without_tls(kind: ErrorKind) -> &'static [ErrorKind] {
+/// What a client sees of the same end at another time: without TLS of what ends a handshake of it (what becomes of a connection is the same
+/// before and after), or where it is not known whether the connection was new.
+fn as_seen_else(kind: ErrorKind) -> &'static [ErrorKind] {
     match kind {
         ErrorKind::TlsClosed => &[ErrorKind::EofNew, ErrorKind::Reset],
         ErrorKind::TlsTimeout => &[ErrorKind::Timeout],
+        ErrorKind::Eof => &[ErrorKind::EofNew, ErrorKind::EofReused],
         _ => &[],
     }
 }
