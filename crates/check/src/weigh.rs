@@ -136,7 +136,7 @@ pub(crate) fn place(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(En
     let onset = judged.onset?;
     match limit.law {
         Law::Slots { idle_cost, .. } => {
-            let users = met.think == 0.0 && !met.tunnels && met.spawn.is_some();
+            let users = (met.think == 0.0 || !met.counted) && !met.tunnels && met.spawn.is_some();
             let connected = !met.tunnels && met.keeps && idle_cost > 0.0;
             let seen = match () {
                 () if users => judged.level()?,

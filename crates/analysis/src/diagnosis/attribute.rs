@@ -280,12 +280,13 @@ pub fn is_near(range: Range, at: f64) -> bool {
 }
 
 /// What the law of `limit` counts, as observed at the break: clients (all that are connected, or those with a request in
-/// flight), users, or requests a second; with the prediction in the same unit.
+/// flight; users, where each has one connection at most and connections are not counted), users, or requests a second; with the prediction in the same unit.
 pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Option<(Range, f64)> {
     let predicted = &forecast.predicted;
     match forecast.limit.law {
         Law::Slots { idle_cost, .. } => {
-            let at = match demand.think == 0.0 && !demand.tunnels && !demand.is_open() {
+            let users = demand.think == 0.0 || !demand.counted;
+            let at = match users && !demand.tunnels && !demand.is_open() {
                 true => broke.level,
                 false if demand.tunnels => broke.in_flight,
                 false if demand.keeps && idle_cost > 0.0 => broke.connections,

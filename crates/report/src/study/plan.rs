@@ -123,6 +123,9 @@ fn load(load: &Load) -> String {
             clean::line(load.asked_by.as_deref().unwrap_or_default()),
             figure::count(count.into())
         ),
+        Arrivals::Users { count, spawn_rate, .. } if load.locust.is_some() => {
+            format!("{}, {} more a second", figure::plural(count.into(), "user", "users"), figure::number(spawn_rate))
+        }
         Arrivals::Users { think, .. } if !stages.is_empty() => {
             format!("users in stages: {}; think time {think}", stages.join(", "))
         }

@@ -114,6 +114,7 @@ impl Made<'_> {
             let due = ramp::due(self.began.elapsed().as_secs_f64(), spawn_rate, count);
             if due > crowd.total() {
                 crowd.grow(due);
+                self.windows.ask(self.began.elapsed().as_micros() as u64, crowd.total());
                 self.team.spawn(crowd.workers(), &host, now());
             }
             if let Some((worker, stats)) = self.team.hear(POLL)?

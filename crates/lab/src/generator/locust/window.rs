@@ -12,6 +12,8 @@ use super::failures;
 use crate::locust_wire::stats::Stats;
 
 const US: f64 = 1e6;
+/// In what steps it is known when a request failed, microseconds.
+const SECOND_US: u64 = 1_000_000;
 /// How many times the mean pause of a user its pauses last at most: of `between(0, X)` twice as long; of `constant(X)` as long.
 const LONGEST_PAUSE: u64 = 2;
 
@@ -26,6 +28,8 @@ pub(super) struct Windows {
     from_us: u64,
     reported: BTreeSet<String>,
     sum: Sum,
+    /// How many users there were to be from when on, microseconds.
+    asked: Vec<(u64, u32)>,
     /// Intervals so far: where each ended, its level, and requests that ended in it.
     past: VecDeque<(u64, f64, u64)>,
 }
@@ -69,8 +73,14 @@ impl Windows {
             from_us: 0,
             reported: BTreeSet::new(),
             sum: Sum::default(),
+            asked: Vec::new(),
             past: VecDeque::new(),
         }
+    }
+
+    /// Takes note that there are to be so many users from now on.
+    pub(super) fn ask(&mut self, now_us: u64, users: u32) {
+        self.asked.push((now_us, users));
     }
 
     /// Takes what a worker reports. Whether all of so many have reported since the last interval.
@@ -93,6 +103,7 @@ impl Windows {
         let seconds = to_us.saturating_sub(from_us).max(1) as f64 / US;
         self.past.push_back((to_us, level, sum.requests));
         let first_error_us = self.failed_us(&sum, from_us, to_us);
+        let first_error_level = first_error_us.and_then(|us| self.most(us + SECOND_US));
         let (ok, latency) = (sum.requests.saturating_sub(sum.failed), Payload::encode(&sum.times));
         Tick {
             from_us,
@@ -109,6 +120,7 @@ impl Windows {
             cpu_us: used.all_us,
             cpu_max_us: used.busiest_us,
             first_error_us,
+            first_error_level,
             ..Tick::default()
         }
     }
@@ -117,6 +129,11 @@ impl Windows {
     fn failed_us(&self, sum: &Sum, from_us: u64, to_us: u64) -> Option<u64> {
         let since = sum.first? as f64 - self.began?;
         Some(((since * US).max(0.0) as u64).clamp(from_us, to_us))
+    }
+
+    /// The most users that there may have been by then.
+    fn most(&self, until_us: u64) -> Option<f64> {
+        self.asked.iter().rev().find(|(at, _)| *at <= until_us).map(|(_, users)| f64::from(*users))
     }
 
     /// Users who have certainly waited for longer than is patient. Each of those who were there all the time ends a request in any time that is as
@@ -203,6 +220,9 @@ mod tests {
     #[test]
     fn an_interval_is_what_all_workers_report() {
         let mut windows = windows(Some(1_000.5));
+        windows.ask(0, 20);
+        windows.ask(1_400_000, 30);
+        windows.ask(2_400_000, 40);
         assert!(!windows.add("a", &stats(20, 0, 0), 2));
         assert!(!windows.add("a", &stats(10, 0, 0), 2), "the other has not");
         assert!(windows.add("b", &stats(30, 3, 1_002), 2));
@@ -210,6 +230,7 @@ mod tests {
         assert_eq!((tick.from_us, tick.to_us, tick.ok, tick.level), (0, 3_000_000, 57, 40.0));
         assert_eq!(tick.errors, [ErrorCount { kind: ErrorKind::Status500, count: 3 }]);
         assert_eq!(tick.first_error_us, Some(1_500_000), "the beginning of its second");
+        assert_eq!(tick.first_error_level, Some(40.0), "the most by its end");
         assert_eq!(tick.in_flight, 3, "60 requests of 153 ms in 3 s");
         let times = tick.latency.decode().unwrap();
         assert_eq!((times.len(), times.max() / 1_000_000), (60, 150), "those that failed have a time, too");
