@@ -173,10 +173,14 @@ impl Looked<'_> {
             let (late, all) = self.too_late(second);
             late > 0.01 * all
         };
-        let at_end = |second: &&[&Line]| used(second) >= 0.97 || used(second) >= 0.90 && many(second);
+        let untold = self.asked.load.locust.is_some();
+        let at_end = |second: &&[&Line]| used(second) >= 0.97 || used(second) >= 0.90 && (untold || many(second));
         let first = seconds(&self.ticks).find(at_end)?;
         let most = seconds(&self.ticks).filter(at_end).map(used).fold(0.0, f64::max);
-        Some((json!({ "reason": "cpu", "used": most }), begins(first, |tick| used(&[tick]) >= 0.90)))
+        Some((
+            json!({ "reason": if untold { "locust_cpu" } else { "cpu" }, "used": most }),
+            begins(first, |tick| used(&[tick]) >= 0.90),
+        ))
     }
 
     /// The quota of its control group was used up in a fifth of the time.

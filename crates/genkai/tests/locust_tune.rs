@@ -264,6 +264,32 @@ fn a_file_whose_tasks_are_wrong_is_no_server_that_holds() {
 }
 
 #[test]
+fn users_of_whom_nothing_is_heard_are_missed() {
+    let _machine = machine();
+    let site = Site::new();
+    let shown = show(&mut site.tune("shop.py", "--users 10 --spawn-rate 5 --pairs 0 --backend-time 10m"));
+    assert_eq!(shown.code, Some(1), "{}", shown.story());
+    let verdict = site.verdict();
+    assert_eq!((verdict.trials[0].finished, verdict.trials[0].failed), (0, 0), "{}", shown.story());
+    let broke = verdict.trials[0].broke.as_ref().unwrap();
+    assert!(broke.waiting.is_some_and(|waiting| waiting.count >= 3), "{}", shown.story());
+    assert_eq!(broke.connections, None, "Locust tells of none");
+    assert!(shown.stdout.contains("requests had no answer after 10 s"), "{}", shown.story());
+}
+
+#[test]
+fn a_worker_without_time_left_is_no_limit_of_the_server() {
+    let _machine = machine();
+    let site = Site::new();
+    fs::write(site.file("busy.py"), SHOP.replace("    wait_time = constant(0.1)\n", "")).unwrap();
+    let shown = show(&mut site.tune("busy.py", "--users 100 --spawn-rate 50 --pairs 0 --backend-time 0ms"));
+    assert_eq!(shown.code, Some(4), "{}", shown.story());
+    assert!(shown.stdout.contains("a worker of Locust used or waited for"), "{}", shown.story());
+    let again = show(&mut genkai("report --csv load.csv").arg(site.out()).current_dir(site.dir.path()));
+    assert!(again.code == Some(2) && again.stderr.contains("Locust made the load"), "{}", again.story());
+}
+
+#[test]
 fn workers_that_others_start_make_the_load() {
     let _machine = machine();
     let site = Site::new();

@@ -289,7 +289,7 @@ pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Opti
             let at = match users && !demand.tunnels && !demand.is_open() {
                 true => broke.level,
                 false if demand.tunnels => broke.in_flight,
-                false if demand.keeps && idle_cost > 0.0 => broke.connections,
+                false if demand.keeps && idle_cost > 0.0 => broke.connections.unwrap_or(broke.level),
                 false => broke.in_flight,
             };
             Some((predicted.clients?, at))

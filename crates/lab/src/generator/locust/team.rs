@@ -9,7 +9,8 @@ use genkai_engine::StopFlag;
 use genkai_model::locust::Locust;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
-use genkai_place::usage::Tree;
+use genkai_place::threads::Threads;
+use genkai_place::usage::{Tree, Usage};
 use genkai_place::{machine, program};
 
 use super::super::protocol::harmless;
@@ -34,6 +35,7 @@ const STOPPED: Duration = Duration::from_secs(30);
 pub(super) struct Team {
     router: Router,
     started: Vec<Started>,
+    threads: Threads,
     workers: BTreeMap<String, Worker>,
     /// As many as there are to be.
     size: usize,
@@ -93,6 +95,7 @@ impl Team {
         let mut team = Team {
             router,
             started,
+            threads: Threads::wanting(),
             workers: BTreeMap::new(),
             size: usize::from(locust.workers),
             classes: locust.classes.iter().map(|class| class.name.clone()).collect(),
@@ -156,7 +159,7 @@ impl Team {
         for worker in self.workers.values_mut() {
             (worker.phase, worker.users) = (Phase::Works, 0.0);
         }
-        self.started.iter_mut().for_each(|one| drop(one.tree.sample()));
+        self.used(Duration::ZERO);
         Ok(())
     }
 
@@ -194,7 +197,7 @@ impl Team {
         }
     }
 
-    /// Processor time of an interval that lasted so long.
+    /// Processor time of an interval that lasted so long; the busiest thread is at its end also where it has to wait for a core.
     pub(super) fn used(&mut self, lasted: Duration) -> Used {
         let us = lasted.as_micros() as f64;
         if self.started.is_empty() {
@@ -204,9 +207,10 @@ impl Team {
                 busiest_us: (each().fold(0.0, f64::max) * us) as u64,
             };
         }
-        let all = self.started.iter_mut().map(|one| one.tree.sample());
-        let (sum, most) = all.fold((0.0, 0.0f64), |(sum, most), one| (sum + one.cpu, most.max(one.busiest_cpu)));
-        Used { all_us: (sum * us) as u64, busiest_us: (most * us) as u64 }
+        let all: Vec<Usage> = self.started.iter_mut().map(|one| one.tree.sample()).collect();
+        let processes = all.iter().flat_map(|one| &one.processes).map(|one| one.pid);
+        let busiest = self.threads.busiest(processes).unwrap_or(0.0);
+        Used { all_us: (all.iter().map(|one| one.cpu).sum::<f64>() * us) as u64, busiest_us: (busiest * us) as u64 }
     }
 
     /// Hears what comes within `patience`, and gives what a worker reports of its users.
