@@ -24,7 +24,7 @@ const MAJOR: u32 = 2;
 const MARK: &str = "genkai-classes ";
 /// Before the list of user classes that Locust prints.
 const LIST: &str = "Available Users:";
-/// Loaded by Locust after the user's file, as if it were part of it: tells of each user class what `--list` does not.
+/// Loaded by Locust after the user's file, as if it were part of it: tells of each user class what the list does not.
 const PROBE: &str = include_str!("probe.py");
 
 /// What the probe tells of a class.
