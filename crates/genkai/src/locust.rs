@@ -1,5 +1,6 @@
 //! `--load locust:FILE` of `genkai tune`: users who do what a locustfile says, made by Locust, at a server that genkai starts.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use genkai_lab::generator::locust::{self, Locustfile};
@@ -93,11 +94,18 @@ pub(crate) fn load(found: &Locustfile, flags: &LoadFlags, spawn_rate: f64) -> Re
         *think = Spread::Constant(pause);
     }
     load.locust = Some(Box::new(found.locust.clone()));
-    load.request.host = "127.0.0.1".to_owned();
     load.tick = Locust::WINDOW;
     // What becomes of a connection that ends is the users' own business.
     load.retry = false;
-    Ok(load)
+    Ok(at(load, None))
+}
+
+/// The same with the host that users name: where the server under test listens (none: at 127.0.0.1), as their own host does not count.
+pub(crate) fn at(mut load: Load, listen: Option<Ipv4Addr>) -> Load {
+    if load.locust.is_some() {
+        load.request.host = listen.unwrap_or(Ipv4Addr::LOCALHOST).to_string();
+    }
+    load
 }
 
 /// A procedure whose trials are long enough for a load that is seen in windows, and for users of whom nothing is heard to be missed.

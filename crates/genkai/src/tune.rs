@@ -131,6 +131,7 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front
         ));
     }
     let load = load(flags, &told, &users, generators(pin))?;
+    let load = locust::at(load, front.listen);
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
     let system = System {

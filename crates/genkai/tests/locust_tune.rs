@@ -310,10 +310,27 @@ fn workers_that_others_start_make_the_load() {
             wait(&mut worker.0, Duration::from_secs(30));
         }
     }
-    let _other = [join("shop.py"), join("wrong.py")];
-    let shown = show(&mut site.tune("shop.py", &format!("{words} --keep")));
-    assert_eq!(shown.code, Some(3), "{}", shown.story());
-    assert!(shown.stderr.contains("has the user classes Wrong, and "), "{}", shown.story());
+    let refused = |text: &str| {
+        let shown = show(&mut site.tune("shop.py", &format!("{words} --keep")));
+        assert_eq!(shown.code, Some(3), "{}", shown.story());
+        assert!(shown.stderr.contains(text), "{}", shown.story());
+    };
+    {
+        let _other = [join("shop.py"), join("wrong.py")];
+        refused("has the user classes Wrong, and ");
+    }
+    {
+        // What a worker of Locust 1 says first, said by the library that Locust itself speaks with.
+        let says = format!(
+            "import msgpack, time, zmq\ns = zmq.Context().socket(zmq.DEALER)\ns.setsockopt(zmq.IDENTITY, b'old')\ns.connect('tcp://127.0.0.1:{port}')\n\
+             while True:\n    s.send(msgpack.dumps(('client_ready', '1.6.0', 'old')))\n    time.sleep(0.2)\n"
+        );
+        let mut command = Command::new(locust().with_file_name("python"));
+        let _old = Worker(command.args(["-c", &says]).stdin(Stdio::null()).spawn().unwrap());
+        refused("old is a worker of Locust 1.6.0, which speaks another protocol");
+    }
+    let _taken = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    refused(&format!("cannot listen for Locust workers at 127.0.0.1:{port}: "));
 }
 
 /// A worker that the test starts.
