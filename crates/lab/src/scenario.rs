@@ -51,9 +51,11 @@ fn of_locust(locust: &Locust, request: &Request) -> String {
     format!(
         "Locust {version} makes the load ({file}). All its times, counts and failures are Locust's: sums over windows of {window} of what ended in \
          them; times from sending, those of failed requests among them, rounded to two digits (to 1 ms below 100 ms). When failures began is known \
-         to a second. Connections, requests cut off at the end and how late requests were sent are not known; requests in flight are a mean (time \
-         of all that ended, by the length of the window). Limits, predictions and the first answer are those of `{method} {path}`: the requests of \
-         {file} may meet other directives. The backend is not asked by itself, and no directives are left out one by one"
+         to a second (on workers that others started to a window), when answers became slow to a window; the level at which failures began is the \
+         most users that there may have been by then. Connections, \
+         requests cut off at the end and how late requests were sent are not known; requests in flight are a mean (time of all that ended, by the \
+         length of the window). Limits, predictions and the first answer are those of `{method} {path}`: the requests of {file} may meet other \
+         directives. The backend is not asked by itself, and no directives are left out one by one"
     )
 }
 

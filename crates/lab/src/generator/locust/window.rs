@@ -102,8 +102,9 @@ impl Windows {
         let from_us = std::mem::replace(&mut self.from_us, to_us);
         let seconds = to_us.saturating_sub(from_us).max(1) as f64 / US;
         self.past.push_back((to_us, level, sum.requests));
-        let first_error_us = self.failed_us(&sum, from_us, to_us);
-        let first_error_level = first_error_us.and_then(|us| self.most(us + SECOND_US));
+        let failed = self.failed_us(&sum, from_us, to_us);
+        let first_error_us = failed.map(|(first, _)| first);
+        let first_error_level = failed.and_then(|(_, last)| self.most(last));
         let (ok, latency) = (sum.requests.saturating_sub(sum.failed), Payload::encode(&sum.times));
         Tick {
             from_us,
@@ -125,10 +126,12 @@ impl Windows {
         }
     }
 
-    /// The beginning of the second in which a request failed first.
-    fn failed_us(&self, sum: &Sum, from_us: u64, to_us: u64) -> Option<u64> {
-        let since = sum.first? as f64 - self.began?;
-        Some(((since * US).max(0.0) as u64).clamp(from_us, to_us))
+    /// Between which moments a request failed first: in a second by the workers' clock, or somewhen in the interval where that is not ours.
+    fn failed_us(&self, sum: &Sum, from_us: u64, to_us: u64) -> Option<(u64, u64)> {
+        let first = sum.first?;
+        let Some(began) = self.began else { return Some((from_us, to_us)) };
+        let since = (((first as f64 - began) * US).max(0.0) as u64).clamp(from_us, to_us);
+        Some((since, since + SECOND_US))
     }
 
     /// The most users that there may have been by then.
@@ -241,8 +244,11 @@ mod tests {
     #[test]
     fn another_clock_says_nothing_of_when_requests_failed() {
         let mut windows = windows(None);
+        windows.ask(0, 3);
+        windows.ask(2_900_000, 5);
         windows.add("a", &stats(5, 5, 1_002), 1);
-        assert_eq!(windows.end(3_000_000, 5.0, Used::default()).first_error_us, None);
+        let tick = windows.end(3_000_000, 5.0, Used::default());
+        assert_eq!((tick.first_error_us, tick.first_error_level), (Some(0), Some(5.0)), "somewhen in the interval");
     }
 
     #[test]
