@@ -29,7 +29,7 @@ const ENOUGH: u64 = 20;
 /// loads, where connections were free, where the violation is not one of waiting, or where the server had become slow.
 pub(crate) fn check(trial: &Trial, onset: &Onset) -> Option<(ClientLimit, u64)> {
     let Arrivals::Rate { connections, .. } = trial.started.load.arrivals else { return None };
-    if trial.started.load.scenario.is_some() {
+    if !trial.started.load.is_one_request() {
         // What is planned are runs of flows, of many requests each.
         return None;
     }
@@ -59,7 +59,7 @@ pub(crate) fn check(trial: &Trial, onset: &Onset) -> Option<(ClientLimit, u64)> 
 pub(crate) fn users(trial: &Trial, onset: &Onset) -> Option<(ClientLimit, u64)> {
     let Some(Condition::RateAbove(rate)) = onset.condition else { return None };
     let Arrivals::Users { count, think, .. } = &trial.started.load.arrivals else { return None };
-    if trial.started.load.scenario.is_some() {
+    if !trial.started.load.is_one_request() {
         return None;
     }
     let ticks = window::before(&trial.ticks, Some(onset.certain_us));

@@ -5,7 +5,7 @@
 //!
 //! The bounds, and why:
 //! * Processor: a thread that is busy for 97 % of a second has no time left; from 90 % on (a queue of a single server is
-//!   then ten service times long) it is at its end if it also sends late. Shorter bursts are normal at a ramp's start.
+//!   then ten service times long) it is at its end if it also sends late, or does not tell (Locust, which itself warns of 90 %). Shorter bursts are normal at a ramp's start.
 //! * Lateness: what is late is added to every latency, so it must stay small beside what is judged: a tenth of the
 //!   median latency or of the latency allowed, whichever is more, and never less than 10 ms, because on a machine whose
 //!   cores are shared the scheduler alone makes a few of a hundred requests that late (CFS gives a rival up to a few
@@ -81,7 +81,7 @@ fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool
     let looked: Vec<Late<'_>> = ticks.iter().map(|t| Late::of(t, bound)).collect();
     let most = seconds(&looked).map(used).reduce(f64::max);
     let mut found: Vec<(ClientLimit, u64)> = [
-        spent(&looked),
+        spent(&looked, trial.started.load.locust.is_some()),
         late(settled(trial, &looked), bound),
         short(trial, ticks),
         exhausted(up_to, ErrorKind::PortsExhausted, |count| ClientLimit::Ports { count }),
@@ -216,11 +216,13 @@ fn begin(ticks: &[Late<'_>], is: impl Fn(&Late<'_>) -> bool) -> u64 {
     ticks.iter().find(|t| is(t)).or(ticks.first()).map_or(0, |t| t.tick.from_us)
 }
 
-fn spent(ticks: &[Late<'_>]) -> Option<(ClientLimit, u64)> {
-    let at_end = |s: &&[Late<'_>]| used(s) >= SPENT || (used(s) >= BUSY && more_than(s, 0.01));
+/// Whether the busiest thread had no time left. Where nobody tells how late it sent, it counts as late: Locust warns of 90 %, too.
+fn spent(ticks: &[Late<'_>], untold: bool) -> Option<(ClientLimit, u64)> {
+    let at_end = |s: &&[Late<'_>]| used(s) >= SPENT || (used(s) >= BUSY && (untold || more_than(s, 0.01)));
     let first = seconds(ticks).find(at_end)?;
     let most = seconds(ticks).filter(at_end).map(used).fold(0.0, f64::max);
-    Some((ClientLimit::Cpu { used: most }, begin(first, |t| used(std::slice::from_ref(t)) >= BUSY)))
+    let limit = if untold { ClientLimit::LocustCpu { used: most } } else { ClientLimit::Cpu { used: most } };
+    Some((limit, begin(first, |t| used(std::slice::from_ref(t)) >= BUSY)))
 }
 
 /// Whether a CPU quota stopped it: by itself no reason, as it is who is late or at its end that a measurement suffers from.
@@ -281,7 +283,7 @@ fn short(trial: &Trial, ticks: &[Tick]) -> Option<(ClientLimit, u64)> {
     if refused || hung || ticks.iter().any(full) {
         return None;
     }
-    if trial.started.load.scenario.is_some() {
+    if !trial.started.load.is_one_request() {
         // What is planned are runs of flows, of many requests each; one that found no room counts as dropped.
         return None;
     }

@@ -146,7 +146,7 @@ mod tests {
             at: 1.0,
             level: 1.0,
             in_flight: 1.0,
-            connections: 1.0,
+            connections: Some(1.0),
             later: None,
             rate: 1.0,
             condition: String::new(),

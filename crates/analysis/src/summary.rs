@@ -120,7 +120,7 @@ fn paced(trial: &Trial) -> u64 {
     }
     let load = &trial.started.load;
     let pauses = match load.arrivals {
-        Arrivals::Users { think, .. } => demand::mean(&think) < FAILURE_PACE.as_secs_f64() && load.scenario.is_none(),
+        Arrivals::Users { think, .. } => demand::mean(&think) < FAILURE_PACE.as_secs_f64() && load.is_one_request(),
         Arrivals::Rate { .. } => false,
     };
     let failed = window::merge(&trial.ticks, |t| &t.failed_after);

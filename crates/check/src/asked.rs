@@ -63,6 +63,11 @@ impl Asked {
 }
 
 impl Asked {
+    /// Whether a file says what users do, so that they do more than one request over and over.
+    pub(crate) fn is_told_by_a_file(&self) -> bool {
+        self.load.scenario.is_some() || self.load.locust.is_some()
+    }
+
     /// Whether requests are due at an instant of their own, and not simply when the one before is answered.
     pub(crate) fn is_planned(&self) -> bool {
         let rooms = matches!(&self.load.protocol, Protocol::WebSocket(socket) if socket.rooms.is_some());

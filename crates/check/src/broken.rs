@@ -124,7 +124,8 @@ pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected
     expected.is(format!("{address}/at"), at / 1e6, line);
     expected.is(format!("{address}/level"), judged.level(), line);
     expected.is(format!("{address}/in_flight"), judged.in_flight(), line);
-    expected.is(format!("{address}/connections"), counted_at(&ticks, at, "/connections"), line);
+    let connections = judged.asked.load.locust.is_none().then(|| counted_at(&ticks, at, "/connections"));
+    expected.is(format!("{address}/connections"), connections, line);
     let certain = gauge(&ticks, onset.certain_us as f64, "/level");
     let rose = !judged.asked.tunnels && judged.level().is_some_and(|level| certain >= level + 1.0);
     expected.is(format!("{address}/until"), rose.then_some(certain), line);
@@ -147,10 +148,11 @@ fn later(address: &str, judged: &Judged<'_>, line: Option<usize>, expected: &mut
     } else {
         level.round()
     };
-    let connections = counted_at(&ticks, seen, "/connections");
-    for (name, value) in [("at", seen / 1e6), ("level", level), ("in_flight", clients), ("connections", connections)] {
+    let connections = judged.asked.load.locust.is_none().then(|| counted_at(&ticks, seen, "/connections"));
+    for (name, value) in [("at", seen / 1e6), ("level", level), ("in_flight", clients)] {
         expected.is(format!("{address}/later/{name}"), value, line);
     }
+    expected.is(format!("{address}/later/connections"), connections, line);
 }
 
 /// How many requests without an answer a break rests on.

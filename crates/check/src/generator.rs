@@ -173,10 +173,14 @@ impl Looked<'_> {
             let (late, all) = self.too_late(second);
             late > 0.01 * all
         };
-        let at_end = |second: &&[&Line]| used(second) >= 0.97 || used(second) >= 0.90 && many(second);
+        let untold = self.asked.load.locust.is_some();
+        let at_end = |second: &&[&Line]| used(second) >= 0.97 || used(second) >= 0.90 && (untold || many(second));
         let first = seconds(&self.ticks).find(at_end)?;
         let most = seconds(&self.ticks).filter(at_end).map(used).fold(0.0, f64::max);
-        Some((json!({ "reason": "cpu", "used": most }), begins(first, |tick| used(&[tick]) >= 0.90)))
+        Some((
+            json!({ "reason": if untold { "locust_cpu" } else { "cpu" }, "used": most }),
+            begins(first, |tick| used(&[tick]) >= 0.90),
+        ))
     }
 
     /// The quota of its control group was used up in a fifth of the time.
@@ -227,7 +231,7 @@ impl Looked<'_> {
         let refused = [ErrorKind::ConnectTimeout, ErrorKind::ConnectRefused, ErrorKind::ConnectOther];
         let slow = merged(ticks, "/connect").quantile(1.0).is_some_and(|longest| longest >= 0.5);
         let held = refused.iter().any(|kind| count(ticks, *kind) > 0.0) || slow || ticks.iter().any(full);
-        if held || self.asked.load.scenario.is_some() {
+        if held || self.asked.is_told_by_a_file() {
             return None;
         }
         let planned = self.planned()?;
@@ -294,7 +298,7 @@ fn connections(trial: &Trial<'_>, asked: &Asked, onset: &Onset, limits: &[Limit]
     let ticks = trial.ticks();
     let ticks: Vec<&Line> =
         ticks.into_iter().filter(|tick| tick.number("/from_us") <= onset.certain_us as f64).collect();
-    if asked.load.scenario.is_some() || !is_of_waiting(onset, &ticks) {
+    if asked.is_told_by_a_file() || !is_of_waiting(onset, &ticks) {
         return None;
     }
     let full = |tick: &&&Line| tick.number("/in_flight") > f64::from(connections);
@@ -328,7 +332,7 @@ fn users(trial: &Trial<'_>, asked: &Asked, onset: &Onset, limits: &[Limit]) -> F
     else {
         return None;
     };
-    if asked.load.scenario.is_some() {
+    if asked.is_told_by_a_file() {
         return None;
     }
     let delay = limits.iter().find_map(|limit| match &limit.law {

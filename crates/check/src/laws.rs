@@ -37,6 +37,8 @@ pub(crate) struct Met {
     pub(crate) tunnels: bool,
     /// The longest that an open WebSocket says nothing, seconds.
     pub(crate) silence: f64,
+    /// Whether connections are counted, and no moment has all users of a second begin at once: not of what Locust makes.
+    pub(crate) counted: bool,
 }
 
 /// What a law says, in each unit.
@@ -88,6 +90,7 @@ impl Met {
             message: message(asked),
             tunnels: asked.tunnels,
             silence: silence(asked),
+            counted: load.locust.is_none(),
         }
     }
 
@@ -269,6 +272,7 @@ pub(crate) fn predicted(law: &Law, met_by: &Met) -> Predicted {
 fn cost(idle: f64, busy: f64, met: &Met) -> Option<(f64, f64)> {
     let part = match met.service {
         _ if !met.keeps || met.think == 0.0 => (1.0, 1.0),
+        Some(s) if !met.counted => (s / (s + met.think), 1.0),
         Some(s) => (s / (s + met.think), s / (s + met.think)),
         None => (0.0, 1.0),
     };

@@ -74,6 +74,7 @@ fn intervals(events: &Events) -> Option<Unfit> {
     for trial in events.trials() {
         let mut end = 0.0;
         let (mut planned, mut waiting) = (0.0, 0.0);
+        let locust = trial.start.json.pointer("/load/locust").is_some();
         for tick in trial.ticks() {
             let (from, to) = (tick.number("/from_us"), tick.number("/to_us"));
             if from != end {
@@ -86,7 +87,7 @@ fn intervals(events: &Events) -> Option<Unfit> {
                 return unfit(tick.number, "the interval ends before it begins");
             }
             end = to;
-            if let Some(why) = counters(tick) {
+            if let Some(why) = counters(tick, locust) {
                 return unfit(tick.number, why);
             }
             waiting = tick.number("/in_flight");
@@ -101,10 +102,14 @@ fn intervals(events: &Events) -> Option<Unfit> {
     None
 }
 
-/// Why the counters of one interval contradict each other.
-fn counters(tick: &Line) -> Option<String> {
+/// Why the counters of one interval contradict each other. Of what Locust tells, failed requests have a latency, too.
+fn counters(tick: &Line, locust: bool) -> Option<String> {
     let values = crate::events::merged(&[tick], "/latency").count() as f64;
     let ok = tick.number("/ok");
+    if locust {
+        let ended = ok + failed(tick);
+        return (values > ended).then(|| format!("{ended} requests ended, and {values} have a latency"));
+    }
     if values > 0.0 && values != ok {
         return Some(format!("{ok} requests ended well, and {values} have a latency"));
     }

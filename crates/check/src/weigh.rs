@@ -136,7 +136,7 @@ pub(crate) fn place(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(En
     let onset = judged.onset?;
     match limit.law {
         Law::Slots { idle_cost, .. } => {
-            let users = met.think == 0.0 && !met.tunnels && met.spawn.is_some();
+            let users = (met.think == 0.0 || !met.counted) && !met.tunnels && met.spawn.is_some();
             let connected = !met.tunnels && met.keeps && idle_cost > 0.0;
             let seen = match () {
                 () if users => judged.level()?,
@@ -382,10 +382,11 @@ impl<'a, 'e> Case<'a, 'e> {
             limit.symptom.errors.contains(&kind) || limit.symptom.slow && waits
         };
         let explains = |(kind, _): &&(ErrorKind, f64)| {
-            // The end of a TLS handshake is what ends a connection without TLS.
+            // The end of a TLS handshake is what ends a connection without TLS; and a connection of which nobody knows was new or not.
             causes(*kind)
                 || *kind == ErrorKind::TlsClosed && (causes(ErrorKind::EofNew) || causes(ErrorKind::Reset))
                 || *kind == ErrorKind::TlsTimeout && causes(ErrorKind::Timeout)
+                || *kind == ErrorKind::Eof && (causes(ErrorKind::EofNew) || causes(ErrorKind::EofReused))
         };
         let all: f64 = self.troubles.iter().map(|(_, count)| count).sum();
         let explained: f64 = self.troubles.iter().filter(explains).map(|(_, count)| count).sum();

@@ -25,6 +25,7 @@ fn load(address: SocketAddr, connections: u32, seconds: u64, rate: Option<f64>) 
         },
         stages: Vec::new(),
         asked_by: None,
+        locust: None,
         scenario: None,
         reuse: Reuse::KeepAlive,
         retry: true,

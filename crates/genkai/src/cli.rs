@@ -33,7 +33,7 @@ pub(crate) use flags::{
 pub(crate) use kubernetes::{Kubernetes, KubernetesAction};
 pub(crate) use load::Load;
 pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
-pub(crate) use tune::{CommandFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag, What};
+pub(crate) use tune::{CommandFlags, LocustFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag, What};
 
 /// Finds the load at which a web server breaks, names the setting that is the limit, changes it and proves it.
 #[derive(Debug, Parser)]

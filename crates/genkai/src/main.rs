@@ -18,6 +18,7 @@ mod interrupt;
 mod keys;
 mod kubernetes;
 mod load;
+mod locust;
 mod outputs;
 mod report;
 mod rooms;

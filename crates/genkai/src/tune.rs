@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use genkai_lab::experiment::{self, Size};
+use genkai_lab::generator::locust::Locustfile;
 use genkai_lab::system::Pin;
 use genkai_model::command::{CommandLine, Parameter};
 use genkai_model::exit::Exit;
@@ -19,7 +20,7 @@ use crate::cli::{BackendFlags, CommandFlags, LoadFlags, Product, SearchFlags, Tu
 use crate::scenario::Told;
 use crate::study::{self, How};
 use crate::target::local_only;
-use crate::{Failure, flags, scenario, websocket};
+use crate::{Failure, flags, locust, scenario, websocket};
 
 /// Default rate at which users join, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
@@ -53,13 +54,14 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     let line = CommandLine { words: flags.words.clone(), template: flags.template.clone(), parameters };
     let system = System { command: Some(line), settings, ..System::generated(System::COMMAND) };
     let told = scenario::read(&flags.scenario, flags.output.quiet)?;
-    let load = http(&flags.load, &told, generators(&pin))?;
-    let procedure = procedure(&flags.search, &load.arrivals)?;
+    let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
+    let load = http(&flags.load, &told, &users, generators(&pin))?;
+    let procedure = locust::procedure(procedure(&flags.search, &load.arrivals)?, &load, flags.search.hold)?;
     let objective = flags.search.objective.clone().or(scenario::objective(&told)).unwrap_or_default();
     if let Some(condition) = objective.of_websockets() {
         return Err(Failure::usage(format!("--objective `{condition}`: is about WebSockets; the load has none")));
     }
-    let plan = Plan::of(scenario::title("tune command".to_owned(), &told), system, load, objective, procedure);
+    let plan = Plan::of(locust::title("tune command".to_owned(), &users, &told), system, load, objective, procedure);
     study::run(plan, study::place(None)?, How { pin, ..How::default() }, &flags.output)
 }
 
@@ -81,7 +83,10 @@ pub(crate) fn listen(address: Option<Ipv4Addr>) -> Result<Option<Ipv4Addr>, Fail
 }
 
 /// A load of requests: one over and over, or those of a scenario.
-fn http(flags: &LoadFlags, told: &Option<Told>, cores: usize) -> Result<Load, Failure> {
+fn http(flags: &LoadFlags, told: &Option<Told>, users: &Option<Locustfile>, cores: usize) -> Result<Load, Failure> {
+    if let Some(users) = users {
+        return locust::load(users, flags, SPAWN_RATE);
+    }
     if let Some(told) = told {
         return told.load(flags, SPAWN_RATE, cores);
     }
@@ -119,7 +124,14 @@ fn product(product: &Product) -> Result<Exit, Failure> {
 
 fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {
     let told = scenario::read(&flags.scenario, flags.output.quiet)?;
-    let load = load(flags, &told, generators(pin))?;
+    let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
+    if users.is_some() && (flags.websocket || front.tls) {
+        return Err(Failure::usage(
+            "--load locust: users of a locustfile ask by HTTP; leave out --websocket and --tls",
+        ));
+    }
+    let load = load(flags, &told, &users, generators(pin))?;
+    let load = locust::at(load, front.listen);
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
     let system = System {
@@ -133,18 +145,19 @@ fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front
     };
     let bisect = flags.bisect.unwrap_or(if flags.config.is_some() { BISECT } else { Span(0) });
     let procedure = Procedure { bisect, ..procedure(&flags.search, &load.arrivals)? };
+    let procedure = locust::procedure(procedure, &load, flags.search.hold)?;
     let objective = objective(flags, scenario::objective(&told))?;
-    Ok(Plan::of(scenario::title(format!("tune {product}"), &told), system, load, objective, procedure))
+    Ok(Plan::of(locust::title(format!("tune {product}"), &users, &told), system, load, objective, procedure))
 }
 
-fn load(flags: &TuneFlags, told: &Option<Told>, cores: usize) -> Result<Load, Failure> {
+fn load(flags: &TuneFlags, told: &Option<Told>, users: &Option<Locustfile>, cores: usize) -> Result<Load, Failure> {
     let mut load = if flags.websocket {
         let mut load = websocket::load(&flags.load, &flags.messages, SPAWN_RATE)?;
         steadily(&mut load, &flags.load);
         load
     } else {
         flags.messages.must_be_unused("needs --websocket")?;
-        http(&flags.load, told, cores)?
+        http(&flags.load, told, users, cores)?
     };
     if let (Some(every), Protocol::WebSocket(websocket)) = (flags.broadcast, &mut load.protocol) {
         websocket.rooms = Some(experiment::one_room(every));

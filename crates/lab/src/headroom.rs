@@ -60,6 +60,10 @@ pub(crate) fn advised(load: &Load, room: &Headroom, hint: Option<&str>) -> Resul
         LabError::Environment(e.to_string())
     })?;
     ours(&load)?;
+    if load.locust.is_some() {
+        // Its workers connect from wherever the system has them do so.
+        load.scale.sources.clear();
+    }
     if !known {
         load.addresses.clear();
         load.scenario.iter_mut().flat_map(|scenario| &mut scenario.targets).for_each(|target| target.addresses.clear());

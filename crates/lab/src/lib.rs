@@ -22,6 +22,7 @@ mod headroom;
 pub mod job;
 pub mod latencies;
 pub mod locust;
+mod locust_wire;
 mod measure;
 pub mod observer;
 pub mod pinning;

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 use genkai_analysis::capacity::demand::mean;
 use genkai_model::load::{Body, Load, Request};
+use genkai_model::locust::Locust;
 use genkai_model::scenario::{self, Flow, Scenario, Step, Think, Times};
 use genkai_model::template::{Part, Template};
 use genkai_model::transport::Transport;
@@ -27,6 +28,9 @@ pub const NOTE: &str = "scenario";
 
 /// What is not known of a load whose users do what a scenario says; none where they ask for one thing only.
 pub fn told(load: &Load) -> Option<String> {
+    if let Some(locust) = &load.locust {
+        return Some(of_locust(locust, &load.request));
+    }
     let scenario = load.scenario.as_ref()?;
     let mut asked = BTreeSet::new();
     scenario.flows.iter().for_each(|flow| paths(&flow.steps, &mut asked));
@@ -38,6 +42,21 @@ pub fn told(load: &Load) -> Option<String> {
         "limits, predictions and the first answer are those of `{method} {path}`: other requests of the scenario may meet other directives. The \
          backend is not asked by itself, and no directives are left out one by one"
     ))
+}
+
+/// What is not known of a load that Locust makes.
+fn of_locust(locust: &Locust, request: &Request) -> String {
+    let (file, version, window) = (locust.file.display(), &locust.version, Locust::WINDOW);
+    let Request { method, path, .. } = request;
+    format!(
+        "Locust {version} makes the load ({file}). All its times, counts and failures are Locust's: sums over windows of {window} of what ended in \
+         them; times from sending, those of failed requests among them, rounded to two digits (to 1 ms below 100 ms). When failures began is known \
+         to a second (on workers that others started to a window), when answers became slow to a window; the level at which failures began is the \
+         most users that there may have been by then. Connections, \
+         requests cut off at the end and how late requests were sent are not known; requests in flight are a mean (time of all that ended, by the \
+         length of the window). Limits, predictions and the first answer are those of `{method} {path}`: the requests of {file} may meet other \
+         directives. The backend is not asked by itself, and no directives are left out one by one"
+    )
 }
 
 /// What the steps ask for, as it is written.

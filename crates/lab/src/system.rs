@@ -133,10 +133,10 @@ fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
     cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
-/// The load with the target by which what stands behind the product is asked. None of a scenario: what becomes of each of its targets is not
-/// known.
+/// The load with the target by which what stands behind the product is asked. None where a file says what users do: what becomes of each of
+/// its requests is not known.
 fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
-    if load.scenario.is_some() {
+    if !load.is_one_request() {
         return None;
     }
     let path = product.forwarded(&load.request.path)?;
@@ -247,7 +247,7 @@ impl System {
             let workers = baseline.has_workers() || behind.has_workers();
             let (cost, beyond) = through(&*baseline, &plan.load, cpus.as_deref(), behind, workers)?;
             // One request of a scenario says nothing of the others.
-            if let Some(cost) = cost.filter(|_| plan.load.scenario.is_none()) {
+            if let Some(cost) = cost.filter(|_| plan.load.is_one_request()) {
                 baseline.costs(cost);
                 behind.costs(cost);
             }

@@ -145,7 +145,7 @@ struct Holder {
 impl Holder {
     fn new(trial: &Trial<'_>, hold: Hold) -> Holder {
         let from = if trial.is_search() { 0.0 } else { demand::asked(&trial.load) };
-        let plain = trial.load.stages.is_empty() && trial.load.scenario.is_none();
+        let plain = trial.load.stages.is_empty() && trial.load.is_one_request();
         let left_us = if plain { trial.load.patience().0 / 1_000 * HOLDS } else { 0 };
         Holder { hold, from, left_us, held: false }
     }

@@ -65,6 +65,11 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let product = system::check(plan, dir.path())?;
+    if plan.load.locust.is_some() && !product.transport().is_tcp() {
+        let text = "--load locust: the server under test listens with TLS, whose certificate is the run's own and no user's of a locustfile to trust\n  \
+                    hint: use a listener without TLS, or another load";
+        return Err(LabError::Plan(text.to_owned()));
+    }
     let environment = system::environment(pin, Some(&*product));
     let load = headroom::listened(&plan.load, plan.system.front.listen);
     headroom::fit(&load, &headroom::look(&load.addresses, &environment))?;
@@ -80,6 +85,8 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
 pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     preview(&job.plan, &job.pin)?;
     let places = Workplaces::open(&job.place.program, &job.plan.load.scale, &[], MANY_LOADS, job.interrupt)?;
+    let cores = job.pin.resolve().map(|pinning| pinning.client);
+    let places = places.with_locust(job.plan.load.locust.as_deref(), cores.as_deref(), job.interrupt)?;
     // The servers are not up yet; they will listen there.
     places.check(&scenario::aimed(&job.plan.load, (job.plan.system.front.address(), 80).into(), Transport::Tcp))?;
     let mut written = Vec::new();

@@ -138,6 +138,11 @@ kinds! {
     TlsVersion = Server,
     /// TLS: no parameters that both accept (alert handshake_failure). With TLS 1.2 also: a client certificate is wanted.
     TlsHandshakeFailure = Server,
+    /// EOF before the first byte of a response, on a connection of which is not known whether it had carried one: [`ErrorKind::EofNew`] or
+    /// [`ErrorKind::EofReused`], as another load generator tells it.
+    Eof = Server,
+    /// Another load generator counts it as failed, and does not say how in words that stand for one of the other kinds.
+    Unnamed = Unknown,
 }
 
 impl ErrorKind {

@@ -298,7 +298,8 @@ pub struct Tick {
     pub receipt: Payload,
     /// CPU time the generator's threads used in the interval, microseconds, the sum over threads.
     pub cpu_us: u64,
-    /// CPU time of the busiest generator thread in the interval, microseconds.
+    /// CPU time of the busiest generator thread in the interval, microseconds. Of workers of Locust that genkai started: with the time for which
+    /// it waited for a core (nobody tells how late it sent).
     pub cpu_max_us: u64,
     /// Of the requests that failed in the interval, the planned instant of the one planned first, microseconds since the
     /// load began: the load it met, even if it took its whole timeout to fail.

@@ -26,6 +26,7 @@ pub mod idle_requests;
 pub mod latencies;
 pub mod limit;
 pub mod load;
+pub mod locust;
 pub mod machine;
 pub mod objective;
 pub mod plan;

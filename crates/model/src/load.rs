@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::Pages;
 use crate::http2::Http2;
+use crate::locust::Locust;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
 use crate::transport::Transport;
@@ -39,6 +40,10 @@ pub struct Load {
     /// count of the arrivals is what was asked for first; in a record that is read, most of what was. None: it is planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,
+    /// Who makes it, where that is Locust: users do what its file says, and the request is the one by which limits are looked up. None:
+    /// genkai.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locust: Option<Box<Locust>>,
     /// What users do instead of sending the request over and over. Arrivals are runs of its flows then; the request is the
     /// first one of them, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +93,11 @@ impl Load {
         self.timeout.min(PATIENCE)
     }
 
+    /// Whether its users send the request over and over. Otherwise a file says what they do, which genkai knows in part only.
+    pub fn is_one_request(&self) -> bool {
+        self.scenario.is_none() && self.locust.is_none()
+    }
+
     /// Takes note of a level that was asked for while the load was made; its count is the highest of them.
     pub(crate) fn reach(&mut self, level: f64) {
         if let (Some(_), Arrivals::Users { count, .. }) = (&self.asked_by, &mut self.arrivals) {
@@ -111,6 +121,7 @@ impl Load {
             arrivals: Arrivals::Users { count, spawn_rate, think: Spread::default() },
             stages: Vec::new(),
             asked_by: None,
+            locust: None,
             scenario: None,
             reuse: Reuse::KeepAlive,
             retry: true,

@@ -43,6 +43,9 @@ pub struct Demand {
     pub tunnels: bool,
     /// The longest that nothing may be said on an open WebSocket of the load, seconds; 0 for a load without.
     pub silence: f64,
+    /// Whether it is known how many connections there are and how many requests at once. Of Locust's users only the mean of those requests is,
+    /// and as many users begin in one moment as come in a second, so that they may ask all at once however long they pause.
+    pub counted: bool,
 }
 
 /// The mean of a time distribution, seconds. Log-normal: `median * exp(sigma^2 / 2)`.
@@ -238,6 +241,7 @@ impl Demand {
             message: message(load),
             tunnels: tunnels(load),
             silence: silence(load),
+            counted: load.locust.is_none(),
         }
     }
 
@@ -253,13 +257,13 @@ impl Demand {
     }
 
     /// Which fraction of its time a client has a request in flight: `S / (S + T)` for service time S and think time T.
-    /// A range from 0 to 1 where it depends on a service time that is not known.
+    /// A range to 1 where many may have one at the same time, and from 0 where it depends on a service time that is not known.
     pub fn busy(&self) -> Range {
         match self.service {
             _ if self.think == 0.0 => Range { low: 1.0, high: 1.0 },
             Some(s) => {
                 let share = s / (s + self.think);
-                Range { low: share, high: share }
+                Range { low: share, high: if self.counted { share } else { 1.0 } }
             }
             None => Range { low: 0.0, high: 1.0 },
         }

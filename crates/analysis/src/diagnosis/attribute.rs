@@ -210,7 +210,7 @@ fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: 
 fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
     let waited = |kind| matches!(kind, ErrorKind::Timeout | ErrorKind::Dropped);
     let one = |kind: ErrorKind| limit.symptom.errors.contains(&kind) || (limit.symptom.slow && waited(kind));
-    let causes = |kind: ErrorKind| one(kind) || without_tls(kind).iter().any(|kind| one(*kind));
+    let causes = |kind: ErrorKind| one(kind) || as_seen_else(kind).iter().any(|kind| one(*kind));
     let troubles = broke.troubles();
     let all: u64 = troubles.iter().map(|e| e.count).sum();
     let explained: u64 = troubles.iter().filter(|e| causes(e.kind)).map(|e| e.count).sum();
@@ -242,11 +242,13 @@ fn is_sooner_than_its_queue(limit: &Limit, seen: Seen) -> bool {
     matches!(limit.law, Law::Backlog { .. }) && matches!(seen, Seen::Measured(seen) if seen < TRIED_AGAIN)
 }
 
-/// What a client sees without TLS of what ends a handshake of it: what becomes of a connection is the same before and after.
-fn without_tls(kind: ErrorKind) -> &'static [ErrorKind] {
+/// What a client sees of the same end at another time: without TLS of what ends a handshake of it (what becomes of a connection is the same
+/// before and after), or where it is not known whether the connection was new.
+fn as_seen_else(kind: ErrorKind) -> &'static [ErrorKind] {
     match kind {
         ErrorKind::TlsClosed => &[ErrorKind::EofNew, ErrorKind::Reset],
         ErrorKind::TlsTimeout => &[ErrorKind::Timeout],
+        ErrorKind::Eof => &[ErrorKind::EofNew, ErrorKind::EofReused],
         _ => &[],
     }
 }
@@ -280,15 +282,16 @@ pub fn is_near(range: Range, at: f64) -> bool {
 }
 
 /// What the law of `limit` counts, as observed at the break: clients (all that are connected, or those with a request in
-/// flight), users, or requests a second; with the prediction in the same unit.
+/// flight; users, where each has one connection at most and connections are not counted), users, or requests a second; with the prediction in the same unit.
 pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Option<(Range, f64)> {
     let predicted = &forecast.predicted;
     match forecast.limit.law {
         Law::Slots { idle_cost, .. } => {
-            let at = match demand.think == 0.0 && !demand.tunnels && !demand.is_open() {
+            let users = demand.think == 0.0 || !demand.counted;
+            let at = match users && !demand.tunnels && !demand.is_open() {
                 true => broke.level,
                 false if demand.tunnels => broke.in_flight,
-                false if demand.keeps && idle_cost > 0.0 => broke.connections,
+                false if demand.keeps && idle_cost > 0.0 => broke.connections.unwrap_or(broke.level),
                 false => broke.in_flight,
             };
             Some((predicted.clients?, at))

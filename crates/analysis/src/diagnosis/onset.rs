@@ -157,7 +157,7 @@ impl Onset {
 /// Clients and their connections at an instant.
 struct There {
     in_flight: f64,
-    connections: f64,
+    connections: Option<f64>,
 }
 
 impl There {
@@ -167,7 +167,7 @@ impl There {
         let requests = || window::counted(ticks, at_us, |t| t.in_flight as f64).min(demand::most(load));
         There {
             in_flight: if demand::is_clients(load) { level.round() } else { requests() },
-            connections: window::counted(ticks, at_us, |t| t.connections as f64),
+            connections: load.locust.is_none().then(|| window::counted(ticks, at_us, |t| t.connections as f64)),
         }
     }
 }

@@ -122,6 +122,7 @@ pub(crate) fn load(address: SocketAddr, requests: u64) -> Load {
         arrivals: users(1),
         stages: Vec::new(),
         asked_by: None,
+        locust: None,
         scenario: None,
         reuse: Reuse::KeepAlive,
         retry: false,

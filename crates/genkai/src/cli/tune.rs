@@ -161,6 +161,8 @@ pub(crate) struct CommandFlags {
     #[command(flatten)]
     pub(crate) scenario: ScenarioFlags,
     #[command(flatten)]
+    pub(crate) locust: LocustFlags,
+    #[command(flatten)]
     pub(crate) search: SearchFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
@@ -199,6 +201,28 @@ pub(crate) enum UpgradeFlag {
     Wstunnel,
 }
 
+/// A load that Locust makes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Locust")]
+pub(crate) struct LocustFlags {
+    /// Have Locust make the load: its workers run the users of a locustfile, e.g. locust:shop.py
+    ///
+    /// genkai is their master: it says how many users there are, and leads them to the server under test (the file's host does not count). All
+    /// figures of the load are Locust's then: rounded, in windows of 3 s. Where a task calls another address than its host's, that is where it
+    /// goes.
+    #[arg(long, value_name = "locust:FILE")]
+    pub(crate) load: Option<String>,
+    /// Locust program that reads the file and is started as workers [default: the first `locust` on the PATH]
+    #[arg(long, value_name = "PROGRAM", requires = "load", hide_short_help = true)]
+    pub(crate) locust: Option<PathBuf>,
+    /// Locust workers: processes, each of which uses one core
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u16).range(1..=1000), requires = "load", hide_short_help = true)]
+    pub(crate) locust_workers: u16,
+    /// Start no workers, but wait at this address until so many have come
+    #[arg(long, value_name = "HOST:PORT", requires = "load", hide_short_help = true)]
+    pub(crate) locust_bind: Option<String>,
+}
+
 /// What every product takes.
 #[derive(Debug, Args)]
 pub(crate) struct TuneFlags {
@@ -225,6 +249,8 @@ pub(crate) struct TuneFlags {
     pub(crate) load: LoadFlags,
     #[command(flatten)]
     pub(crate) scenario: ScenarioFlags,
+    #[command(flatten)]
+    pub(crate) locust: LocustFlags,
     /// Use WebSocket: each user sends a message, waits for its echo, thinks; with --connections they are held idle
     #[arg(long, conflicts_with = "scenario", help_heading = "WebSocket")]
     pub(crate) websocket: bool,

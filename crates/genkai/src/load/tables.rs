@@ -38,6 +38,11 @@ impl Open {
     /// When one cannot be written; it is then as it was before.
     pub(crate) fn write(self, record: &Record) -> Result<Vec<String>, Failure> {
         let trial = record.trials.first();
+        if trial.is_some_and(|trial| trial.started.load.locust.is_some()) {
+            return Err(Failure::usage(
+                "--csv, --jtl: Locust made the load, and tells sums only\n  hint: verdict.json has what they come to, run.jsonl has them",
+            ));
+        }
         let mut said = Vec::new();
         if let Some(sheet) = self.csv {
             sheet.write(|out| csv::intervals(out, trial.into_iter().flat_map(summary::intervals)))?;

@@ -155,9 +155,9 @@ fn place(trial: &Trial, broke: &Break) -> Vec<String> {
         if_(users && broke.in_flight != broke.level.round(), || {
             format!("trial {}: {} users, and {} clients", trial.number, broke.level, broke.in_flight)
         }),
-        if_(first.is_some_and(|first| broke.connections != first.connections as f64), || {
+        if_(first.is_some_and(|first| broke.connections != Some(first.connections as f64)), || {
             format!(
-                "trial {}: connections of a moment at which nobody had counted: {}",
+                "trial {}: connections of a moment at which nobody had counted: {:?}",
                 trial.number, broke.connections
             )
         }),

@@ -4,6 +4,7 @@
 mod clock;
 mod keeper;
 mod listener;
+pub mod locust;
 mod open;
 mod own;
 mod process;
@@ -89,7 +90,9 @@ impl LoadEnd {
     /// The end as a record has it.
     pub fn ended(&self, reason: EndReason) -> TrialEnded {
         let End { lasted, abandoned, client_rss, client, .. } = self.end;
-        TrialEnded { reason, lasted, abandoned, client_rss, client: Some(client), workers: self.workers.clone() }
+        // Of processes that are not genkai's own nothing is known.
+        let client = (client != ClientUse::default()).then_some(client);
+        TrialEnded { reason, lasted, abandoned, client_rss, client, workers: self.workers.clone() }
     }
 }
 
@@ -126,6 +129,9 @@ impl Generator<'_> {
         started: impl FnOnce(Instant),
         tick: impl FnMut(Tick),
     ) -> Result<LoadEnd, LabError> {
+        if load.locust.is_some() {
+            return self.places.master()?.run(load, stop, started, tick);
+        }
         let mut made = match genkai_engine::processes(load)? {
             1 if !load.scale.is_spread() => {
                 let end = genkai_engine::run_held(load, self.cpus, (stop, hold), started, tick)?;

@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use genkai_engine::{Start, StopFlag, TooLarge};
 use genkai_model::load::{ContainerPlace, Load, Scale, Way};
+use genkai_model::locust::Locust;
 use genkai_place::machine;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::ssh::{Delivered, Ssh};
 
 use super::listener::{Heard, Listener};
+use super::locust::Master;
 use super::process::{Orders, Process};
 use super::protocol::{Said, harmless, read};
 use super::range;
@@ -30,6 +32,8 @@ pub struct Workplaces {
     logs: Option<Scratch>,
     hosts: BTreeMap<String, Delivered>,
     pods: Pods,
+    /// Locust's workers, where Locust makes the loads.
+    master: Option<Master>,
     /// What other machines have.
     pub(super) rooms: Vec<(Way, Room)>,
 }
@@ -84,8 +88,32 @@ impl Workplaces {
             logs,
             hosts: BTreeMap::new(),
             pods: Pods::default(),
+            master: None,
             rooms: Vec::new(),
         })
+    }
+
+    /// Has Locust's workers ready, where the plan is that they make the loads; on these cores where they are started here.
+    ///
+    /// # Errors
+    /// When they do not come, or `stop` is set before.
+    pub(crate) fn with_locust(
+        mut self,
+        locust: Option<&Locust>,
+        cpus: Option<&[usize]>,
+        stop: &StopFlag,
+    ) -> Result<Workplaces, LabError> {
+        self.master = locust.map(|locust| Master::open(locust, cpus, stop)).transpose()?;
+        Ok(self)
+    }
+
+    /// The master of Locust's workers.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn master(&self) -> Result<&Master, LabError> {
+        let none = || LabError::Plan("Locust makes loads for `genkai tune` only".to_owned());
+        self.master.as_ref().ok_or_else(none)
     }
 
     /// Whether `load` goes to one server from all machines, and fits each of them.

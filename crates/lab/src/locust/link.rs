@@ -12,9 +12,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use zeromq::util::PeerIdentity;
 use zeromq::{DealerSocket, Socket, SocketOptions, SocketRecv, SocketSend, ZmqError, ZmqMessage};
 
-use super::message::{Health, Heard, Told};
-use super::state::State;
 use crate::error::LabError;
+use crate::locust_wire::message::{Health, Heard, Told};
+use crate::locust_wire::state::State;
 
 /// Between two heartbeats (`HEARTBEAT_INTERVAL`).
 const BEAT: Duration = Duration::from_secs(1);

@@ -3,10 +3,7 @@
 //! it can add to its own statistics.
 
 mod link;
-mod message;
-mod state;
 mod statistics;
-mod users;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver};
@@ -22,13 +19,13 @@ use crate::error::LabError;
 use crate::folder::Folder;
 use crate::generator::{LoadEnd, LoadEvent, into, received};
 use crate::job::{Job, Outcome};
+use crate::locust_wire::message::{Heard, Spawn, Told};
+use crate::locust_wire::state::State;
+use crate::locust_wire::users::Users;
 use crate::recorder::{Recorder, Watcher};
 use crate::{headroom, measure, reach, redact, system};
 use link::{Event, Link};
-use message::{Heard, Spawn, Told};
-use state::State;
 use statistics::Sums;
-use users::Users;
 
 /// Longest wait for anything before the interrupt is looked at again.
 const POLL: Duration = Duration::from_millis(20);

@@ -9,56 +9,12 @@ use genkai_model::flows::StepCount;
 use genkai_model::histogram;
 use genkai_model::scenario::{Flow, Scenario, Step};
 use hdrhistogram::Histogram;
-use serde::Serialize;
 
-use super::users::Users;
+use crate::locust_wire::stats::{Entry, Failures, Stats};
+use crate::locust_wire::users::Users;
 
 /// What Locust calls the sum of all.
 const ALL: &str = "Aggregated";
-
-/// What users did since the last time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Stats {
-    stats: Vec<Entry>,
-    stats_total: Entry,
-    errors: BTreeMap<String, Failures>,
-    #[serde(flatten)]
-    users: Users,
-}
-
-/// One kind of request (`StatsEntry.serialize`).
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct Entry {
-    name: String,
-    method: String,
-    last_request_timestamp: Option<f64>,
-    start_time: f64,
-    /// With those that failed.
-    num_requests: u64,
-    /// Those without a time: of a step that failed none is known.
-    num_none_requests: u64,
-    num_failures: u64,
-    /// Milliseconds.
-    total_response_time: f64,
-    max_response_time: f64,
-    min_response_time: Option<f64>,
-    /// Bytes received, heads included. They are known of all steps together only.
-    total_content_length: u64,
-    response_times: BTreeMap<u64, u64>,
-    num_reqs_per_sec: BTreeMap<u64, u64>,
-    num_fail_per_sec: BTreeMap<u64, u64>,
-}
-
-/// Requests that failed alike.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct Failures {
-    method: String,
-    name: String,
-    error: String,
-    occurrences: u64,
-    first_seen: f64,
-    last_seen: f64,
-}
 
 /// The sums in the making.
 pub(super) struct Sums {
@@ -88,9 +44,9 @@ impl Sums {
             let since = self.since;
             let new = || (Entry::new(&step.name, &method, since), histogram::empty());
             let (entry, times) = self.steps.entry(step.position).or_insert_with(new);
-            entry.add(step, &seconds);
+            count(entry, step, &seconds);
             let _ = step.took.add_to(times);
-            self.all.0.add(step, &seconds);
+            count(&mut self.all.0, step, &seconds);
             let _ = step.took.add_to(&mut self.all.1);
         }
         self.all.0.total_content_length += tick.bytes_in;
@@ -101,12 +57,12 @@ impl Sums {
                 name: "all steps".to_owned(),
                 error: error.clone(),
                 occurrences: 0,
-                first_seen: now,
-                last_seen: now,
+                first_seen: Some(now),
+                last_seen: Some(now),
             };
             let known = self.errors.entry(error.clone()).or_insert_with(new);
             known.occurrences += failed.count;
-            known.last_seen = now;
+            known.last_seen = Some(now);
         }
     }
 
@@ -146,37 +102,17 @@ impl Seconds {
     }
 }
 
-impl Entry {
-    fn new(name: &str, method: &str, start_time: f64) -> Entry {
-        Entry {
-            name: name.to_owned(),
-            method: method.to_owned(),
-            last_request_timestamp: None,
-            start_time,
-            num_requests: 0,
-            num_none_requests: 0,
-            num_failures: 0,
-            total_response_time: 0.0,
-            max_response_time: 0.0,
-            min_response_time: None,
-            total_content_length: 0,
-            response_times: BTreeMap::new(),
-            num_reqs_per_sec: BTreeMap::new(),
-            num_fail_per_sec: BTreeMap::new(),
-        }
+/// Counts how often a step was done in the seconds of an interval.
+fn count(entry: &mut Entry, step: &StepCount, seconds: &Seconds) {
+    let requests = step.ok + step.failed;
+    if requests == 0 {
+        return;
     }
-
-    fn add(&mut self, step: &StepCount, seconds: &Seconds) {
-        let requests = step.ok + step.failed;
-        if requests == 0 {
-            return;
-        }
-        self.num_requests += requests;
-        self.num_failures += step.failed;
-        self.last_request_timestamp = Some(seconds.to);
-        seconds.spread(requests, &mut self.num_reqs_per_sec);
-        seconds.spread(step.failed, &mut self.num_fail_per_sec);
-    }
+    entry.num_requests += requests;
+    entry.num_failures += step.failed;
+    entry.last_request_timestamp = Some(seconds.to);
+    seconds.spread(requests, &mut entry.num_reqs_per_sec);
+    seconds.spread(step.failed, &mut entry.num_fail_per_sec);
 }
 
 /// With its times.

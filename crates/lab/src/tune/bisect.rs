@@ -71,7 +71,7 @@ impl Run<'_, '_, '_> {
     /// Why this load or this configuration allows no such search.
     fn in_the_way(&self) -> Option<String> {
         let load = &self.job.plan.load;
-        if load.scenario.is_some() {
+        if !load.is_one_request() {
             return Some("that is done under loads of one request only, and this is a scenario".to_owned());
         }
         if !["GET", "HEAD"].contains(&load.request.method.as_str()) {

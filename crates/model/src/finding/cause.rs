@@ -199,10 +199,12 @@ pub struct Break {
     /// Users started by then (closed), or planned requests a second (open).
     pub level: f64,
     /// Clients at once by then: users who do not think, or requests in flight (in the first interval: at its end); of WebSockets that are
-    /// kept, the most that were open. In the open model at most as many as it has connections; requests that wait for one are not counted.
+    /// kept, the most that were open. In the open model at most as many as it has connections; requests that wait for one are not counted. Of
+    /// Locust's users who pause: the mean over an interval.
     pub in_flight: f64,
-    /// Open client connections by then (in the first interval: at its end).
-    pub connections: f64,
+    /// Open client connections by then (in the first interval: at its end); none where the generator does not tell (Locust).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<f64>,
     /// What there was when the first failure was seen, where that was later than `at`: a request that gets no answer fails when its time is
     /// over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -244,7 +246,8 @@ pub struct Later {
     /// As [`Break::in_flight`].
     pub in_flight: f64,
     /// As [`Break::connections`].
-    pub connections: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<f64>,
 }
 
 impl Cause {

@@ -44,6 +44,11 @@ pub enum ClientLimit {
         /// Fraction of a core of the busiest thread.
         used: f64,
     },
+    /// A worker of Locust had no processor time left.
+    LocustCpu {
+        /// Fraction of a core that its busiest thread used or, where it is known, waited for.
+        used: f64,
+    },
     /// The CPU quota of its control group was used up again and again, which is the servers' group too where they are started by it.
     Throttled {
         /// Fraction of the group's periods.

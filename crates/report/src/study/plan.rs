@@ -5,6 +5,7 @@ use genkai_model::event::Environment;
 use genkai_model::finding::Predicted;
 use genkai_model::latencies::ContenderRecord;
 use genkai_model::load::{Arrivals, Body, Load, Reuse, Spacing};
+use genkai_model::locust::Locust;
 use genkai_model::plan::{Answers, Backend, ConfigSource, FARTHEST, Plan, System};
 use genkai_model::units::Range;
 
@@ -116,6 +117,9 @@ fn backend(backend: &Backend) -> String {
 }
 
 fn load(load: &Load) -> String {
+    if let Some(locust) = &load.locust {
+        return of_locust(locust, &load.arrivals);
+    }
     let stages: Vec<String> = load.stages.iter().map(|stage| clean::line(&stage.to_string())).collect();
     let arrivals = match load.arrivals {
         Arrivals::Users { count, .. } if load.asked_by.is_some() => format!(
@@ -155,6 +159,24 @@ fn load(load: &Load) -> String {
     )
 }
 
+/// Users of a locustfile.
+fn of_locust(locust: &Locust, arrivals: &Arrivals) -> String {
+    let users = match *arrivals {
+        Arrivals::Users { count, spawn_rate, .. } => {
+            format!("{}, {} more a second", figure::plural(count.into(), "user", "users"), figure::number(spawn_rate))
+        }
+        Arrivals::Rate { .. } => "users".to_owned(),
+    };
+    let classes: Vec<String> = locust.classes.iter().map(|class| clean::line(&class.name)).collect();
+    format!(
+        "{users}, of {} in {}; made by Locust {} ({})",
+        classes.join(", "),
+        clean::line(&locust.file.display().to_string()),
+        clean::line(&locust.version),
+        figure::plural(locust.workers.into(), "worker", "workers")
+    )
+}
+
 fn spaced(spacing: Spacing) -> &'static str {
     match spacing {
         Spacing::Uniform => "evenly spaced",
@@ -172,7 +194,14 @@ fn request(load: &Load) -> String {
         0 => String::new(),
         n => format!(", {} more", figure::plural(n as u64, "header", "headers")),
     };
-    format!("{} {} (Host: {}{headers}){body}", clean::line(&r.method), clean::line(&r.path), clean::line(&r.host))
+    let of_all =
+        if load.locust.is_some() { ": limits are looked up by it; users ask for what their file says" } else { "" };
+    format!(
+        "{} {} (Host: {}{headers}){body}{of_all}",
+        clean::line(&r.method),
+        clean::line(&r.path),
+        clean::line(&r.host)
+    )
 }
 
 fn procedure(plan: &Plan) -> String {

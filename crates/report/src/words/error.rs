@@ -69,6 +69,8 @@ pub fn error(kind: ErrorKind) -> &'static str {
             "response with a larger head (256 KiB) or chunk line (4 KiB) than genkai takes: not the server's failure"
         }
         ErrorKind::EchoChanged => "WebSocket message that came back as something else",
+        ErrorKind::Eof => "connection closed without a response",
+        ErrorKind::Unnamed => "failed by Locust's count, for another reason",
         ErrorKind::WrongBody => "whole, but with a body that is not that of the object asked for",
     }
 }
@@ -89,7 +91,8 @@ pub fn did(kind: ErrorKind) -> &'static str {
         ErrorKind::Check | ErrorKind::Capture => "answered otherwise than the scenario expects",
         ErrorKind::Dropped => "kept all connections busy",
         ErrorKind::Reset | ErrorKind::ResetReused => "reset its clients' connections",
-        ErrorKind::EofNew | ErrorKind::EofReused => "dropped clients",
+        ErrorKind::EofNew | ErrorKind::EofReused | ErrorKind::Eof => "dropped clients",
+        ErrorKind::Unnamed => "failed its clients",
         ErrorKind::Truncated => "cut responses short",
         ErrorKind::Timeout => "left requests unanswered",
         ErrorKind::Protocol => "answered with something that is not HTTP",

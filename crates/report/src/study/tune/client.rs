@@ -8,9 +8,11 @@ use crate::context::Context;
 use crate::{clean, figure, words};
 
 /// Whether the generator was good enough, with its figures.
-pub(super) fn check(v: &Verdict) -> Option<String> {
+pub(super) fn check(context: Context<'_>, v: &Verdict) -> Option<String> {
     let c = &v.client;
-    let cpu = format!("its busiest thread used at most {} of a core", figure::percent(c.cpu_max));
+    let locust = context.head.is_some_and(|head| head.plan.load.locust.is_some());
+    let used = if locust { "Locust's busiest worker used or waited for" } else { "its busiest thread used" };
+    let cpu = format!("{used} at most {} of a core", figure::percent(c.cpu_max));
     let lateness = format!(
         "99 % of {} requests left within {} of their planned instant",
         figure::count(c.lateness.count),
@@ -114,6 +116,10 @@ pub(crate) fn reasons(check: &ClientCheck) -> String {
 pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
     match limit {
         ClientLimit::Cpu { used } => format!("its busiest thread used {} of a core", figure::percent(*used)),
+        ClientLimit::LocustCpu { used } => format!(
+            "a worker of Locust used or waited for {} of a core: give it more of them (--locust-workers), and cores",
+            figure::percent(*used)
+        ),
         ClientLimit::Throttled { fraction } => format!(
             "the CPU quota of its control group was used up in {} of the periods, and whatever it started stood still with it: give the \
              group more (cpu.max, cpu.cfs_quota_us)",

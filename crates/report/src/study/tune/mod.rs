@@ -115,7 +115,7 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     say(About::Held, proof::held(context, v));
     say(About::Next, limits::next(context, v));
     say(About::Sure, proof::sure(context, v));
-    say(About::Sure, client::check(v));
+    say(About::Sure, client::check(context, v));
     let proposed = |c: &&&Cause| v.proposal.iter().any(|p| p.limit == c.limit.id);
     for c in met.iter().filter(proposed) {
         let note = c.limit.remedy.as_ref().and_then(|r| r.note.as_deref());

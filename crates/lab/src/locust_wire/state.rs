@@ -3,7 +3,7 @@
 /// States of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum State {
+pub(crate) enum State {
     /// It waits for a test.
     Ready,
     /// Users begin.
@@ -19,12 +19,12 @@ impl State {
     const ALL: [State; 4] = [State::Ready, State::Spawning, State::Running, State::Cleanup];
 
     /// The one of a number.
-    pub(super) fn of(number: u8) -> State {
+    pub(crate) fn of(number: u8) -> State {
         State::ALL.get(usize::from(number)).copied().unwrap_or(State::Ready)
     }
 
     /// As Locust writes it.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             State::Ready => "ready",
             State::Spawning => "spawning",
