@@ -19,7 +19,7 @@ use crate::cli::{BackendFlags, CommandFlags, LoadFlags, Product, SearchFlags, Tu
 use crate::scenario::Told;
 use crate::study::{self, How};
 use crate::target::local_only;
-use crate::{Failure, flags, scenario, websocket};
+use crate::{Failure, flags, http2, scenario, websocket};
 
 /// Default rate at which users join, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
@@ -111,6 +111,7 @@ fn product(product: &Product) -> Result<Exit, Failure> {
         Some(UpgradeFlag::Wstunnel) => Upgrade::Wstunnel,
         Some(UpgradeFlag::Http) | None => Upgrade::Http,
     };
+    flags.streams.must_fit(name)?;
     let pin = flags::pin(&flags.search.pin)?;
     let plan =
         plan(name, program.clone(), flags, Front { tls: *tls, upgrade, listen: listen(flags.origin.listen)? }, &pin)?;
@@ -144,7 +145,14 @@ fn load(flags: &TuneFlags, told: &Option<Told>, cores: usize) -> Result<Load, Fa
         load
     } else {
         flags.messages.must_be_unused("needs --websocket")?;
-        http(&flags.load, told, cores)?
+        match flags.streams.each() {
+            Some(streams) => {
+                let mut load = http2::load(&flags.load, streams, SPAWN_RATE, cores)?;
+                steadily(&mut load, &flags.load);
+                load
+            }
+            None => http(&flags.load, told, cores)?,
+        }
     };
     if let (Some(every), Protocol::WebSocket(websocket)) = (flags.broadcast, &mut load.protocol) {
         websocket.rooms = Some(experiment::one_room(every));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use genkai_engine::StopFlag;
 use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
-use genkai_model::load::{Load, Request};
+use genkai_model::load::{Arrivals, Load, Protocol, Request, Reuse};
 use genkai_model::plan::{self, Plan};
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{Machine, online};
@@ -26,6 +26,8 @@ use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
 use crate::pinning;
+use crate::reach;
+use crate::scenario::aimed;
 
 /// Between two looks at where servers have connections to, and looks until it is asked again which processes there are.
 const BETWEEN: Duration = Duration::from_millis(3);
@@ -88,13 +90,51 @@ pub(crate) fn prepare(
         dir,
         path: &load.request.path,
         host: &load.request.host,
-        websocket: !load.protocol.is_http1() || load.scenario.as_ref().is_some_and(|scenario| scenario.talks()),
+        websocket: talks(load),
         upgrade: system.front.upgrade,
+        streams: streams(load),
         tls,
         allow_remote: &system.allow_remote,
         listen: system.front.address(),
     };
     Ok(catalog::prepare(&system.product, what)?)
+}
+
+/// Refuses a load of HTTP/2 on a listener that does not offer it.
+///
+/// # Errors
+/// When it does not, with what to set; or the product does not start.
+pub(crate) fn offers(product: &dyn Prepared, load: &Load, cpus: Option<&[usize]>) -> Result<(), LabError> {
+    if streams(load).is_none() {
+        return Ok(());
+    }
+    let name = product.product();
+    let hint = catalog::http2(name).map_or_else(
+        || reach::SWITCH_ON.to_owned(),
+        |how| format!("{name} offers HTTP/2 with {how}; without --http2 the load is of HTTP/1.1"),
+    );
+    let running = product.start(cpus)?;
+    let offered = reach::offered(&aimed(load, running.address(), product.transport()), &hint);
+    running.stop();
+    offered
+}
+
+/// Whether users of a load open WebSockets.
+fn talks(load: &Load) -> bool {
+    matches!(load.protocol, Protocol::WebSocket(_)) || load.scenario.as_ref().is_some_and(|scenario| scenario.talks())
+}
+
+/// Most requests at once on a connection of a load that comes by HTTP/2; none: it does not.
+fn streams(load: &Load) -> Option<u32> {
+    let asked = match &load.scenario {
+        Some(scenario) => scenario.targets.iter().filter_map(|target| target.http2).map(|http2| http2.streams).min(),
+        None => http2(load),
+    };
+    asked.map(|streams| if load.reuse == Reuse::PerRequest { 1 } else { streams })
+}
+
+fn http2(load: &Load) -> Option<u32> {
+    if let Protocol::Http2(http2) = &load.protocol { Some(http2.streams) } else { None }
 }
 
 /// An address for a backend that does not run yet; none where the configuration names its own.
@@ -140,7 +180,15 @@ fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
         return None;
     }
     let path = product.forwarded(&load.request.path)?;
-    Some(Load { request: Request { path, ..load.request.clone() }, ..load.clone() })
+    let mut load = Load { request: Request { path, ..load.request.clone() }, ..load.clone() };
+    // Whoever comes by HTTP/2 is passed on by HTTP/1.1, with a connection for each request in flight.
+    if let Some(streams) = http2(&load) {
+        load.protocol = Protocol::Http1;
+        if let Arrivals::Rate { connections, .. } = &mut load.arrivals {
+            *connections = connections.saturating_mul(streams);
+        }
+    }
+    Some(load)
 }
 
 /// What the load's request costs those behind the product when nothing else is asked (none where it cannot be asked, or has no `workers` to
@@ -231,10 +279,11 @@ impl System {
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
         let machine = Machine::of(&environment);
+        offers(&*baseline, &plan.load, cpus.as_deref())?;
         let (mut baseline, stacked) = match backend {
             Backend::Kept(..) => {
                 let Request { path, host, .. } = &plan.load.request;
-                let asked = Asked { path, host, websocket: !plan.load.protocol.is_http1() };
+                let asked = Asked { path, host, websocket: talks(&plan.load) };
                 with_twin(baseline, asked, &machine, environment.memory, &folder.private("stack")?)
             }
             _ => (baseline, None),

@@ -1,6 +1,7 @@
 //! A load in the terms of laws: who is present, who is busy, how long a request may take.
 
 use genkai_model::finding::Quantiles;
+use genkai_model::http2::Http2;
 use genkai_model::limit::{Law, Limit};
 use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
 use genkai_model::objective::{Condition, Objective};
@@ -196,11 +197,15 @@ fn silence(load: &Load) -> f64 {
     }
 }
 
-/// Most clients that a load can have at once: the connections of an open load; infinite for users.
+/// Most clients that a load can have at once: the connections of an open load, over HTTP/2 the streams on them; infinite for users.
 pub fn most(load: &Load) -> f64 {
+    let each = match load.protocol {
+        Protocol::Http2(Http2 { streams }) if load.reuse == Reuse::KeepAlive => f64::from(streams),
+        _ => 1.0,
+    };
     match load.arrivals {
         Arrivals::Users { .. } => f64::INFINITY,
-        Arrivals::Rate { connections, .. } => f64::from(connections),
+        Arrivals::Rate { connections, .. } => f64::from(connections) * each,
     }
 }
 

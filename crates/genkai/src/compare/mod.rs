@@ -13,7 +13,7 @@ use genkai_model::units::Span;
 
 use crate::cli::Compare;
 use crate::study::{self, How};
-use crate::{Failure, flags, scenario, websocket};
+use crate::{Failure, flags, http2, scenario, websocket};
 
 /// Users a second when they all come at once.
 const AT_ONCE: f64 = 1e6;
@@ -46,7 +46,10 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
         websocket::load(&flags.load, &flags.messages, AT_ONCE)?
     } else {
         flags.messages.must_be_unused("needs --websocket")?;
-        flags.load.load(AT_ONCE, cores)?
+        match flags.streams.each() {
+            Some(streams) => http2::load(&flags.load, streams, AT_ONCE, cores)?,
+            None => flags.load.load(AT_ONCE, cores)?,
+        }
     };
     load.tick = compare::tick(hold);
     let who = contenders::read(flags, &load)?;

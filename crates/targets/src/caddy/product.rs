@@ -17,7 +17,7 @@ use super::private::{self, Private};
 use super::route::Route;
 use super::settings::render;
 use crate::error::TargetError;
-use crate::files::passing;
+use crate::files::{Requests, passing};
 use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -34,6 +34,7 @@ pub(crate) const ENTRY: Entry = Entry {
         title: CALLED,
         programs: LOOKUP.names,
         tls: true,
+        http2: Some("`protocols h1 h2` (and `h2c` without TLS) under `servers` in the global options"),
         upgrades: false,
         started: None,
         examples: &[
@@ -48,6 +49,9 @@ pub(crate) const ENTRY: Entry = Entry {
     clamps: &[],
     unknown: "unrecognized",
 };
+
+/// HTTP/2 requests at once on a connection (Go net/http h2_bundle.go: http2defaultMaxStreams).
+const STREAMS: u32 = 250;
 
 /// The Caddy that is installed.
 #[derive(Debug)]
@@ -72,7 +76,7 @@ impl Product for Caddy {
     }
 
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
-        Ok(render(backend, what.tls.as_ref())?)
+        Ok(render(backend, what.tls.as_ref(), what.streams.is_some())?)
     }
 
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {
@@ -113,6 +117,10 @@ impl Product for Caddy {
     fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {
         let machine = of.machine(&Environment::default());
         Facts::of(of.config(), Some(&copy.running), of.requests(), &machine).behind
+    }
+
+    fn most_streams(_: &Config, _: &Requests) -> u32 {
+        STREAMS
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

@@ -40,6 +40,7 @@ pub(crate) const ENTRY: Entry = Entry {
         title: CALLED,
         programs: LOOKUP.names,
         tls: true,
+        http2: Some("`listen ... ssl http2;` (from 1.25.1 on `http2 on;`) in the server block"),
         upgrades: false,
         started: None,
         examples: &[
@@ -55,6 +56,12 @@ pub(crate) const ENTRY: Entry = Entry {
     clamps: &[],
     unknown: "unknown directive",
 };
+
+/// From this version on HTTP/2 is switched on by a directive, and not by a word of `listen`.
+const HTTP2_ON: (u32, u32, u32) = (1, 25, 1);
+
+/// HTTP/2 requests at once on a connection where nothing is said (src/http/v2/ngx_http_v2_module.c: ngx_http_v2_merge_srv_conf).
+const STREAMS: u32 = 128;
 
 /// The nginx that is installed.
 #[derive(Debug)]
@@ -96,7 +103,8 @@ impl Product for Nginx {
     }
 
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
-        Ok(render(backend, what.websocket, what.tls.as_ref()))
+        let http2 = what.streams.map(|_| self.program.numbers() >= HTTP2_ON);
+        Ok(render(backend, what.websocket, http2, what.tls.as_ref()))
     }
 
     fn copy(of: &Variant<Self>) -> Result<Copied, TargetError> {
@@ -184,6 +192,12 @@ impl Product for Nginx {
             _ => None,
         };
         Some(Certificate { names: names.chain([authority::bare(&requests.host)]).collect(), file, place })
+    }
+
+    fn most_streams(config: &Config, requests: &Requests) -> u32 {
+        let found = config.route_of(requests).map(|route| route.inherited("http2_max_concurrent_streams"));
+        let written = found.and_then(|found| found.last()?.arg(0)?.parse().ok());
+        written.unwrap_or(STREAMS)
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

@@ -19,6 +19,7 @@ use tempfile::NamedTempFile;
 use super::certificate::{Certificate, stand_in};
 use super::conditions::Conditions;
 use super::startup::Startup;
+use super::streams::shared;
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, CopyOptions, Finished, Move, Requests};
@@ -124,6 +125,16 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
     /// show another, made for the same names with a key of the same kind ([`Conditions::tls`]).
     fn certificate(_config: &Self::Config, _requests: &Requests) -> Option<Certificate> {
         None
+    }
+
+    /// Most HTTP/2 requests at once on a connection of its listener for those requests.
+    fn most_streams(_config: &Self::Config, _requests: &Requests) -> u32 {
+        u32::MAX
+    }
+
+    /// One of its limits where so many HTTP/2 requests share a connection.
+    fn over_http2(_of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
+        shared(limit, streams)
     }
 
     /// Whether its listener for those requests wants TLS.
@@ -272,7 +283,8 @@ impl<P: Product> Deployment<P> {
                 product.plain(&what, what.backend.ok_or_else(|| TargetError::no_backend(P::ENTRY.called))?)?
             }
         };
-        let requests = Requests { websocket: what.websocket, ..Requests::to(what.host, what.path) };
+        let requests =
+            Requests { websocket: what.websocket, streams: what.streams, ..Requests::to(what.host, what.path) };
         let applied = Applied::new(what.source, config, requests, what.settings)?;
         let (tls, unlike) = match (what.tls, P::certificate(applied.config(), applied.requests())) {
             (Some(own), _) => (Some(own), None),
@@ -304,6 +316,7 @@ impl<P: Product> Deployment<P> {
             host: "localhost",
             websocket: true,
             upgrade: Default::default(),
+            streams: None,
             tls: None,
             allow_remote: &[],
             listen: Ipv4Addr::LOCALHOST,
@@ -416,6 +429,10 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn limits(&self, environment: &Environment) -> Vec<Limit> {
         let mut all = P::limits(&self.variant, &self.copy, &self.variant.machine(environment), environment);
+        if let Some(asked) = self.variant.requests().streams {
+            let streams = asked.min(P::most_streams(self.variant.config(), self.variant.requests()).max(1));
+            all = all.into_iter().map(|limit| P::over_http2(&self.variant, limit, streams)).collect();
+        }
         all.push(crate::limits::memory_group(P::ENTRY.name));
         for limit in &mut all {
             limit.origin = self.variant.applied.origin_of(&limit.setting, limit.origin.clone());

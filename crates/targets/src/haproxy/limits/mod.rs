@@ -15,6 +15,7 @@ pub use capacity::Capacity;
 pub use check::Check;
 pub(crate) use clients::holding;
 pub use facts::Facts;
+pub(super) use system::MEMORY;
 
 use genkai_model::limit::Limit;
 
