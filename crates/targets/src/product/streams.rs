@@ -12,8 +12,9 @@ pub(crate) fn shared(limit: Limit, streams: u32) -> Limit {
             let share = idle_cost / n;
             let beside = busy_cost - idle_cost;
             let formula = format!(
-                "{pools} x floor(({value} - {reserved}) / {}): over HTTP/2 {streams} users share a connection, and each of them whose request is \
+                "{pools} x floor(({value} {}) / {}): over HTTP/2 {streams} users share a connection, and each of them whose request is \
                  in flight takes {beside} more{}; with a connection each: {}",
+                if reserved < 0.0 { format!("+ {}", -reserved) } else { format!("- {reserved}") },
                 rounded(share + beside),
                 uneven(pools),
                 limit.formula

@@ -49,6 +49,8 @@ pub mod signature {
     pub const CLIENT_SILENT: &str = "haproxy.client_silent";
     /// No descriptor is left.
     pub const DESCRIPTORS: &str = "haproxy.descriptors";
+    /// The sockets that `maxconn` provides for are used up: two for each of its connections, and HAProxy's own.
+    pub const SOCKETS: &str = "haproxy.sockets";
     /// No local port is left towards a server.
     pub const PORTS: &str = "haproxy.ports";
 
@@ -58,10 +60,16 @@ pub mod signature {
     }
 }
 
+/// What it prints for each attempt to connect to a server for which there is no socket. The session's line is then that of a server that
+/// refuses.
+const NO_SOCKET: &str = "not enough free sockets";
+
 /// Messages of HAProxy itself (2.6; file named).
 const MESSAGES: &[(&str, &str)] = &[
     ("reached process FD limit", signature::DESCRIPTORS), // src/sock.c: sock_accept_conn; src/sock.c: sock_create_server_socket
     ("reached system FD limit", signature::DESCRIPTORS),  // the same
+    (NO_SOCKET, signature::SOCKETS),                      // src/proto_tcp.c: tcp_connect_server
+    ("reached the configured maximum connection limit", signature::SOCKETS), // src/sock.c: sock_accept_conn
     ("no free ports", signature::PORTS),                  // src/proto_tcp.c: tcp_connect_server
 ];
 
@@ -115,16 +123,23 @@ pub(crate) fn unanswered(state: &str) -> Option<(char, char)> {
     Some((letters.next()?, letters.next()?)).filter(|(cause, _)| *cause != 'C')
 }
 
-/// Which servers are out, by what the log has told so far: `BACKEND/SERVER`, and the signature of the check that took it out; none where
-/// something else did.
+/// What the log has told so far that later lines are read by.
 #[derive(Debug, Default)]
-pub(crate) struct Down(BTreeMap<String, Option<&'static str>>);
+pub(crate) struct Down {
+    /// Which servers are out: `BACKEND/SERVER`, and the signature of the check that took it out; none where something else did.
+    servers: BTreeMap<String, Option<&'static str>>,
+    /// Whether sockets were used up in the interval before this, and in this.
+    starved: (bool, bool),
+}
 
 impl Down {
     /// Lines of one interval, alike ones as one, each in the light of those before it.
     pub(crate) fn aggregate<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
         let mut all: Vec<LogLine> = Vec::new();
         let mut run: Vec<&str> = Vec::new();
+        let lines: Vec<&str> = lines.into_iter().collect();
+        let starved = lines.iter().any(|line| Session::read(line).is_none() && line.contains(NO_SOCKET));
+        self.starved = (self.starved.1, starved);
         for line in lines {
             // What a session without a server means changes with these lines.
             if is_change(line) {
@@ -143,6 +158,10 @@ impl Down {
             if let (Some(signature::NO_SERVER), Some(session)) = (parsed.signature.as_deref(), Session::read(line)) {
                 parsed.signature = Some(Cow::from(self.meaning(session.backend)));
             }
+            // Nobody was asked who could have refused.
+            if parsed.signature.as_deref() == Some(signature::SERVER_REFUSED) && (self.starved.0 || self.starved.1) {
+                parsed.signature = Some(Cow::from(signature::SOCKETS));
+            }
             parsed
         })
     }
@@ -152,7 +171,8 @@ impl Down {
     fn meaning(&self, backend: Option<&str>) -> &'static str {
         let Some(backend) = backend else { return signature::NO_SERVER };
         let own = |name: &str| name.rsplit_once('/').is_some_and(|(of, _)| of == backend);
-        let reasons: BTreeSet<_> = self.0.iter().filter(|(name, _)| own(name)).map(|(_, reason)| *reason).collect();
+        let reasons: BTreeSet<_> =
+            self.servers.iter().filter(|(name, _)| own(name)).map(|(_, reason)| *reason).collect();
         let all = |known: &[&str]| reasons.iter().all(|reason| reason.is_some_and(|reason| known.contains(&reason)));
         match () {
             () if reasons.is_empty() => signature::NO_SERVER,
@@ -170,8 +190,8 @@ impl Down {
         };
         let name = name.rsplit(' ').next().unwrap_or(name).to_owned();
         match rest.starts_with("UP") {
-            true => _ = self.0.remove(&name),
-            false => _ = self.0.insert(name, of_check(line)),
+            true => _ = self.servers.remove(&name),
+            false => _ = self.servers.insert(name, of_check(line)),
         }
     }
 }
@@ -307,6 +327,19 @@ mod tests {
         let named = |line: &str| aggregate([line])[0].signature.clone();
         assert_eq!(named(&wrong).as_deref(), Some(signature::CHECK_FAILED));
         assert_eq!(named(&refused).as_deref(), Some(signature::CHECK_REFUSED));
+    }
+
+    #[test]
+    fn a_session_for_which_there_is_no_socket_was_refused_by_no_server() {
+        let session = "session SC status=503 queue=0 node=s1 target=/";
+        let alert = "[ALERT]    (7) : socket(): not enough free sockets. Raise -n argument. Giving up.";
+        let named = |down: &mut Down, lines: &[&str]| {
+            down.aggregate(lines.iter().copied()).into_iter().filter_map(|line| line.signature).collect::<Vec<_>>()
+        };
+        let mut down = Down::default();
+        assert_eq!(named(&mut down, &[session, alert]), [signature::SOCKETS]);
+        assert_eq!(named(&mut down, &[session]), [signature::SOCKETS], "told in the interval before");
+        assert_eq!(named(&mut down, &[session]), [signature::SERVER_REFUSED]);
     }
 
     #[test]

@@ -101,6 +101,8 @@ pub struct Facts {
     pub cores: u32,
     /// Bytes of one buffer.
     pub bufsize: SourcedValue<u64>,
+    /// Whether requests share connections of clients (HTTP/2).
+    pub shares: bool,
     /// Memory of the machine, bytes.
     pub memory: u64,
     /// Local ports, first and last.
@@ -183,6 +185,7 @@ impl Facts {
                 .parsed(|text| value::buffer(text, config.reading().version))
                 .or_else(|| TUNE_BUFSIZE.default_value().parsed(value::size))
                 .expect("the default is well formed"),
+            shares: requests.streams.is_some(),
             memory,
             ports: machine.ports,
         }

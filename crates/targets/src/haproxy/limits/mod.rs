@@ -22,6 +22,7 @@ use genkai_model::limit::Limit;
 /// Every limit of the configuration that `facts` describe, those that count clients first.
 pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![clients::maxconn(facts), clients::nofile(facts)];
+    all.extend(clients::sockets(facts));
     all.extend(clients::frontend(facts));
     all.extend(clients::bind(facts));
     all.extend(clients::rates(facts));
