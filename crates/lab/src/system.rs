@@ -180,7 +180,8 @@ fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
         return None;
     }
     let path = product.forwarded(&load.request.path)?;
-    let mut load = Load { request: Request { path, ..load.request.clone() }, ..load.clone() };
+    let request = Request { path, ..load.request.clone() };
+    let mut load = Load { request, transport: product.onward(), ..load.clone() };
     // Whoever comes by HTTP/2 is passed on by HTTP/1.1, with a connection for each request in flight.
     if let Some(streams) = http2(&load) {
         load.protocol = Protocol::Http1;

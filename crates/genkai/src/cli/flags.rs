@@ -225,7 +225,7 @@ pub(crate) struct Http2Flags {
 #[command(next_help_heading = "HTTP/2")]
 pub(crate) struct StreamFlags {
     /// Use HTTP/2: agreed on by ALPN where the listener has TLS, else without negotiation (prior knowledge)
-    #[arg(long, conflicts_with_all = ["scenario", "websocket"])]
+    #[arg(long, conflicts_with_all = ["scenario", "websocket"], hide_short_help = true)]
     pub(crate) http2: bool,
     /// Users that share a connection, each with one stream; with --rate, requests at once on a connection [default: 10]
     ///

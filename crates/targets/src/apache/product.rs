@@ -161,6 +161,15 @@ impl Product for Apache {
         Route::find(of.config(), of.requests())?.forwarded(of.config(), target)
     }
 
+    fn encrypts(of: &Variant<Self>) -> Option<String> {
+        facts(of, &of.machine(&Environment::default())).upstream.filter(|upstream| upstream.encrypted).map(|upstream| {
+            let kept = Route::find(of.config(), of.requests())
+                .and_then(|route| route.of_host(of.config(), &["proxypreservehost"]))
+                .is_some_and(|found| found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on")));
+            authority::bare(if kept { &of.requests().host } else { &upstream.name.written })
+        })
+    }
+
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
         let route = Route::find(config, requests)?;
         let shown =
@@ -183,6 +192,9 @@ impl Product for Apache {
     fn over_http2(of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
         let holds = matches!(limit.law, Law::Slots { idle_cost, .. } if idle_cost > 0.0);
         match Mpm::of(of.config()) {
+            _ if limit.id == limits::DESCRIPTORS => {
+                unknown(limit, "over HTTP/2 each request in flight takes descriptors of its own")
+            }
             Mpm::Worker => shared(limit, streams),
             _ if holds => unknown(
                 limit,

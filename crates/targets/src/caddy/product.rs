@@ -14,7 +14,7 @@ use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command};
 use super::limits::{self, Facts};
 use super::private::{self, Private};
-use super::route::Route;
+use super::route::{Route, Upstream};
 use super::settings::render;
 use crate::error::TargetError;
 use crate::files::{Requests, passing};
@@ -117,6 +117,15 @@ impl Product for Caddy {
     fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {
         let machine = of.machine(&Environment::default());
         Facts::of(of.config(), Some(&copy.running), of.requests(), &machine).behind
+    }
+
+    fn encrypts(of: &Variant<Self>) -> Option<String> {
+        let route = Route::find(of.config(), of.requests())?;
+        let proxy = route.proxy.filter(|proxy| limits::is_encrypted(proxy))?;
+        let inside = |name: &str| proxy.option("transport http")?.option(name)?.arg(0);
+        let named = inside("tls_server_name").map(|word| word.value.clone());
+        let host = || route.upstreams().first().and_then(|one| Upstream::parse(&one.value).host);
+        Some(named.or_else(host).filter(|name| !name.contains('{')).unwrap_or_default())
     }
 
     fn most_streams(_: &Config, _: &Requests) -> u32 {

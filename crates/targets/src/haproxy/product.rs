@@ -144,6 +144,15 @@ impl Product for Haproxy {
         (!of.config().found().iter().any(moves)).then(|| target.to_owned())
     }
 
+    fn encrypts(of: &Variant<Self>) -> Option<String> {
+        let route = Route::find(of.config(), of.requests())?;
+        let servers = route.servers(of.config());
+        let server = servers.first().filter(|_| servers.iter().all(|server| server.encrypted))?;
+        let sni = server.found.option(2, "sni").map(|word| word.value.as_str());
+        let fixed = |text: &str| Some(text.strip_prefix("str(")?.strip_suffix(')')?.to_owned());
+        Some(sni.map_or_else(String::new, |text| fixed(text).unwrap_or_else(|| authority::bare(&of.requests().host))))
+    }
+
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
         let all: Vec<Bind<'_>> =
             config.sections().iter().filter(|s| s.is_front()).flat_map(|s| binds(config, s)).collect();

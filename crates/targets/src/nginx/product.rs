@@ -175,6 +175,20 @@ impl Product for Nginx {
         std::iter::once(&route).chain(&again).try_fold(target.to_owned(), |target, route| route.forwarded(&target))
     }
 
+    fn encrypts(of: &Variant<Self>) -> Option<String> {
+        let route = of.config().route_of(of.requests())?;
+        let again = of.config().through(&route).routes;
+        let last = again.last().unwrap_or(&route);
+        let pass = last.pass().filter(|pass| pass.tls)?;
+        let word = |name: &str| last.inherited(name).last().and_then(|found| found.arg(0));
+        let sent = word("proxy_ssl_server_name").is_some_and(|word| word == "on");
+        let named = || match word("proxy_ssl_name").unwrap_or_else(|| pass.authority.clone()) {
+            name if name.contains('$') => of.requests().host.clone(),
+            name => name,
+        };
+        Some(if sent { authority::bare(&named()) } else { String::new() })
+    }
+
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
         let route = config.route_of(requests)?;
         let listen = route.listen.as_ref().filter(|listen| listen.ssl)?;

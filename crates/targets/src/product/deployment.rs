@@ -121,6 +121,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
         Some(target.to_owned())
     }
 
+    /// The name that it tells what stands behind it in the handshake of TLS; empty: it speaks TLS and tells none. None: it speaks no TLS.
+    fn encrypts(_of: &Variant<Self>) -> Option<String> {
+        None
+    }
+
     /// The user's certificate that its listener for those requests shows; none: it wants no TLS, or a copy shows it as it is. Copies
     /// show another, made for the same names with a key of the same kind ([`Conditions::tls`]).
     fn certificate(_config: &Self::Config, _requests: &Requests) -> Option<Certificate> {
@@ -461,6 +466,12 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn forwarded(&self, target: &str) -> Option<String> {
         P::forwarded(&self.variant, target)
+    }
+
+    fn onward(&self) -> Transport {
+        // An address is no name: none is sent.
+        let named = |name: String| if name.is_empty() { Ipv4Addr::LOCALHOST.to_string() } else { name };
+        P::encrypts(&self.variant).map_or(Transport::Tcp, |name| authority::transport(None, &named(name), true))
     }
 
     fn transport(&self) -> Transport {

@@ -148,6 +148,11 @@ pub trait Prepared {
         Some(target.to_owned())
     }
 
+    /// How what stands behind it is spoken to: TCP where nothing is said of it, TLS with any certificate where its configuration has that.
+    fn onward(&self) -> Transport {
+        Transport::Tcp
+    }
+
     /// Whether workers run with it, of which the time of a request makes a rate.
     fn has_workers(&self) -> bool {
         false

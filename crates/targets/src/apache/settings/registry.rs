@@ -13,6 +13,7 @@ const CORE: &str = "httpd server/core.c: core_commands, include/http_core.h";
 const HTTP: &str = "httpd modules/http/http_core.c, include/httpd.h";
 const PROXY: &str = "httpd modules/proxy/mod_proxy.c: create_proxy_config";
 const WORKER: &str = "httpd modules/proxy/mod_proxy.c: set_worker_param, proxy_util.c: ap_proxy_initialize_worker";
+const HTTP2: &str = "httpd modules/http2/h2_config.c";
 const REQTIMEOUT: &str = "httpd modules/filters/mod_reqtimeout.c";
 
 const MANY: u64 = i32::MAX as u64;
@@ -39,6 +40,10 @@ pub const MAX_CONNECTIONS_PER_CHILD: Setting =
     Setting::new("MaxConnectionsPerChild", Server, Count(0, MANY), "0", MPMS).once_called(&["MaxRequestsPerChild"]);
 /// Idle connections that event lets a child hold for each idle thread.
 pub const ASYNC_REQUEST_WORKER_FACTOR: Setting = Setting::new("AsyncRequestWorkerFactor", Server, FACTOR, "2", MPMS);
+/// Threads by which a child answers requests of HTTP/2, at most.
+pub const H2_MAX_WORKERS: Setting = Setting::new("H2MaxWorkers", Server, Count(1, 100_000), "", HTTP2);
+/// The same, at least.
+pub const H2_MIN_WORKERS: Setting = Setting::new("H2MinWorkers", Server, Count(1, 100_000), "", HTTP2);
 /// Length of a listener's accept queue.
 pub const LISTEN_BACKLOG: Setting =
     Setting::new("ListenBacklog", Server, Count(1, MANY), "511", "httpd include/mpm_common.h:63");
@@ -97,6 +102,8 @@ pub static TABLE: Table<Context> = Table {
         MAX_SPARE_SERVERS,
         MAX_CONNECTIONS_PER_CHILD,
         ASYNC_REQUEST_WORKER_FACTOR,
+        H2_MAX_WORKERS,
+        H2_MIN_WORKERS,
         LISTEN_BACKLOG,
         Setting::new("GracefulShutdownTimeout", Server, Count(0, MANY), "0", COMMON),
         Setting::new("SendBufferSize", Server, Bytes(1 << 31), "0", COMMON),

@@ -180,12 +180,18 @@ fn has_health_checks(proxy: &Line) -> bool {
     ["health_uri", "health_path", "health_port"].iter().any(|name| proxy.option(name).is_some())
 }
 
+/// Whether a proxy speaks TLS to upstreams.
+pub(crate) fn is_encrypted(proxy: &Line) -> bool {
+    let transport = proxy.option("transport http");
+    upstreams(proxy).iter().any(|word| word.value.starts_with("https://"))
+        || transport.is_some_and(|line| line.inside().iter().any(|line| line.name().starts_with("tls")))
+}
+
 /// Whether a proxy speaks HTTP/2 to upstreams: it does with TLS, and where a scheme or `versions` says h2c.
 fn is_multiplexed(proxy: &Line) -> bool {
     let begins = |scheme: &str| upstreams(proxy).iter().any(|word| word.value.starts_with(scheme));
     let transport = proxy.option("transport http");
-    let tls = begins("https://")
-        || transport.is_some_and(|line| line.inside().iter().any(|line| line.name().starts_with("tls")));
+    let tls = is_encrypted(proxy);
     let h2c = begins("h2c://") || begins("unix+h2c/");
     match transport.and_then(|line| line.option("versions")) {
         _ if h2c => true,
