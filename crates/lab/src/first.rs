@@ -237,8 +237,11 @@ fn alone(load: &Load, took: &[Duration], failed: usize, warm: &[Duration]) -> Op
             rounded(*least),
             rounded(*most)
         ),
-        source: match load.protocol {
-            Protocol::Http2(_) => "up to the end of the response's head".to_owned(),
+        source: match load.transport {
+            Transport::Tls(_) => {
+                "from the connection, with the handshake of TLS, up to the end of the response, or of its first 4 MiB"
+                    .to_owned()
+            }
             _ => "up to the end of the response, or of its first 4 MiB".to_owned(),
         },
         symptom: Symptom { errors: Vec::new(), slow: true },

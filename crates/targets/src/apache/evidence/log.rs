@@ -27,6 +27,8 @@ pub mod signature {
     pub const BACKEND_REFUSED: &str = "apache.backend.refused";
     /// The backend cannot be connected to: refused, no such socket, no permission, no route (errors 111, 2, 13, 101, 113).
     pub const BACKEND_UNREACHABLE: &str = "apache.backend.unreachable";
+    /// The handshake of TLS with the backend failed.
+    pub const BACKEND_TLS: &str = "apache.backend.tls";
     /// The backend was silent longer than it may.
     pub const BACKEND_SILENT: &str = "apache.backend.silent";
     /// The backend closed or reset the connection before it had answered.
@@ -66,6 +68,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH00959", signature::BACKEND_REFUSED),     // proxy_util.c: the worker is disabled for `retry` seconds
     ("AH00940", signature::BACKEND_REFUSED),     // proxy_util.c: disabled connection
     ("AH01114", signature::BACKEND_REFUSED),     // modules/proxy/mod_proxy_http.c
+    ("AH00898", signature::BACKEND_TLS),         // proxy_util.c: ap_proxyerror, only after a handshake
     ("AH01102", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading status line
     ("AH01110", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading response
     ("AH01588", signature::BODY_TOO_LARGE),      // modules/http/http_filters.c: ap_http_filter

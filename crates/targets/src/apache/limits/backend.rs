@@ -14,6 +14,7 @@ pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     // Of signs that both have, the first one's say counts.
     let mut all: Vec<Limit> = upstream.lone.iter().map(unreachable).collect();
     all.extend([refusing(upstream), silent(facts)]);
+    all.extend(unsecured(upstream));
     all.extend(unencrypted(upstream));
     all.extend(idle(facts));
     all.extend(ports(facts, upstream));
@@ -49,6 +50,19 @@ fn unreachable(place: &Place) -> Limit {
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
         ..backend::unreachable("apache.backend.address", "apache", "backend", place)
     }
+}
+
+/// The handshake with the one backend, which takes TLS, fails each time.
+fn unsecured(upstream: &Upstream) -> Option<Limit> {
+    let place = upstream.lone.as_ref().filter(|_| upstream.encrypted && upstream.unencrypted.is_none())?;
+    Some(Limit {
+        formula: "a handshake that fails is answered with 500 or 502".to_owned(),
+        source: "httpd modules/ssl/ssl_engine_io.c: ssl_io_filter_handshake; modules/proxy/proxy_util.c: ap_proxyerror (AH00898)"
+            .to_owned(),
+        signatures: vec![logged_unserved(signature::BACKEND_TLS, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status500, ErrorKind::Status502]),
+        ..backend::unsecured("apache.backend.tls", "apache", "backend", place)
+    })
 }
 
 /// An encrypted backend, of which Apache is not told to speak TLS to it (`SSLProxyEngine`, off by default): every request is answered 500.

@@ -36,6 +36,8 @@ pub struct Facts {
     pub together: Option<String>,
     /// Whether requests are spread evenly over them.
     pub even: bool,
+    /// Whether upstreams take TLS.
+    pub encrypted: bool,
     /// Whether connections to upstreams carry several requests at once: HTTP/2, with TLS or without.
     pub multiplexed: bool,
     /// The host of the requests.
@@ -107,6 +109,7 @@ impl Facts {
             count: distinct.len() as u64,
             together: route.as_ref().and_then(|route| route.proxy).and_then(together),
             even: route.as_ref().and_then(|route| route.proxy).is_some_and(is_even),
+            encrypted: route.as_ref().and_then(|route| route.proxy).is_some_and(is_encrypted),
             multiplexed: route.as_ref().and_then(|route| route.proxy).is_some_and(is_multiplexed),
             asked: requests.host.clone(),
             unsure: route.as_ref().map(|route| unsure(config, route)).unwrap_or_default(),

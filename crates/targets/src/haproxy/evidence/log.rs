@@ -10,6 +10,8 @@ use genkai_place::log_lines::{self, ParsedLine};
 
 /// What a line of a session begins with.
 pub(crate) const LINE: &str = "session";
+/// What the word that says what went wrong with the connection to its server begins with.
+const ERROR: &str = "error=";
 /// What the word of a session's line that names its backend begins with.
 pub(crate) const BACKEND: &str = "backend=";
 
@@ -19,6 +21,8 @@ pub mod signature {
     pub const QUEUE_TIMEOUT: &str = "haproxy.refused.sQ";
     /// A server does not take connections: 503.
     pub const SERVER_REFUSED: &str = "haproxy.refused.SC";
+    /// The handshake of TLS with a server failed: 503.
+    pub const SERVER_TLS: &str = "haproxy.refused.tls";
     /// A server does not accept in time: 503.
     pub const SERVER_SLOW_CONNECT: &str = "haproxy.refused.sC";
     /// Something of this machine ran out while HAProxy connected to a server: 503.
@@ -86,12 +90,14 @@ pub(crate) struct Session<'a> {
     pub(crate) is_sent: bool,
     /// Its backend, or its frontend where it came no further; none where the line does not tell.
     pub(crate) backend: Option<&'a str>,
+    /// What went wrong with the connection to the server, spaces as `%20`; empty where the line does not tell.
+    pub(crate) error: &'a str,
     /// The request target.
     pub(crate) target: &'a str,
 }
 
 impl<'a> Session<'a> {
-    /// `session STATE status=S queue=Q node=N backend=B rule=FILE:LINE target=T`, of which older versions tell no rule; none for any other line.
+    /// `session STATE status=S queue=Q node=N backend=B rule=FILE:LINE error=E target=T`, of which older versions tell no rule and no error; none for any other line.
     pub(crate) fn read(line: &'a str) -> Option<Session<'a>> {
         let mut words = line.split(' ');
         let (LINE, state, status, Some(_queue), node) =
@@ -102,11 +108,12 @@ impl<'a> Session<'a> {
         let mut words = words.peekable();
         let backend = words.next_if(|word| word.starts_with(BACKEND)).map(|word| &word[BACKEND.len()..]);
         let rule = words.next_if(|word| word.starts_with("rule=")).map(|word| &word["rule=".len()..]);
+        let error = words.next_if(|word| word.starts_with(ERROR)).map_or("", |word| &word[ERROR.len()..]);
         let target = words.next()?;
         let rule =
             rule.and_then(|rule| rule.rsplit_once(':')).and_then(|(file, line)| Some((file, line.parse().ok()?)));
         let is_sent = node != "node=<NOSRV>";
-        Some(Session { state, status: status.strip_prefix("status=")?, rule, is_sent, backend, target })
+        Some(Session { state, status: status.strip_prefix("status=")?, rule, is_sent, backend, error, target })
     }
 }
 
@@ -231,9 +238,15 @@ fn aggregate_as<'a>(
     let mut all = log_lines::aggregate(SUBJECT, lines.into_iter().filter(|l| !chatter(l)), read);
     for line in &mut all {
         // The rule is known by its line in the copy, which means nothing to the user; the backend is said by what the line proves.
-        let inner = |word: &str| word.starts_with("rule=") || word.starts_with(BACKEND);
+        let inner = |word: &str| {
+            let error = word.starts_with(ERROR) && !word.contains("SSL");
+            error || word.starts_with("rule=") || word.starts_with(BACKEND)
+        };
         let words = line.text.split(' ').filter(|word| !(line.text.starts_with(LINE) && inner(word)));
-        line.text = words.collect::<Vec<_>>().join(" ");
+        let words: Vec<String> = words
+            .map(|word| if word.starts_with(ERROR) { word.replace("%20", "_") } else { word.to_owned() })
+            .collect();
+        line.text = words.join(" ");
     }
     all
 }
@@ -267,6 +280,8 @@ fn of_session(session: Session<'_>) -> Option<String> {
         ('s', 'Q', _) => signature::QUEUE_TIMEOUT,
         // Nobody was asked who could have refused (configuration manual 8.5: SC, `no server`).
         ('S', 'C', _) if !session.is_sent => signature::NO_SERVER,
+        // src/connection.c: conn_err_code_str; every failure of a handshake has this word in its name.
+        ('S', 'C', _) if session.error.contains("SSL") => signature::SERVER_TLS,
         ('S', 'C', _) => signature::SERVER_REFUSED,
         ('s', 'C', _) => signature::SERVER_SLOW_CONNECT,
         ('R', 'C', _) => signature::RESOURCE,
@@ -347,6 +362,11 @@ mod tests {
         for (line, signature) in [
             ("session sQ status=503 queue=3 node=<NOSRV> target=/", Some(signature::QUEUE_TIMEOUT)),
             ("session SC status=503 queue=0 node=s1 target=/", Some(signature::SERVER_REFUSED)),
+            ("session SC status=503 queue=0 node=s1 rule=-:- error=- target=/", Some(signature::SERVER_REFUSED)),
+            (
+                "session SC status=503 queue=0 node=s1 rule=-:- error=SSL%20handshake%20failure target=/",
+                Some(signature::SERVER_TLS),
+            ),
             ("session SC status=503 queue=0 node=<NOSRV> target=/", Some(signature::NO_SERVER)),
             ("session sC status=503 queue=0 node=s1 target=/", Some("haproxy.refused.sC")),
             ("session RC status=503 queue=0 node=s1 target=/", Some(signature::RESOURCE)),

@@ -16,7 +16,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
         return Vec::new();
     }
     // Of signs that both have, the first one's say counts.
-    let mut all: Vec<Limit> = unreachable(facts).into_iter().collect();
+    let mut all: Vec<Limit> = unreachable(facts).into_iter().chain(unsecured(facts)).collect();
     all.push(refusing(facts));
     all.extend(failed_check(facts));
     all.extend(one_of_several(facts));
@@ -133,6 +133,7 @@ fn refusing(facts: &Facts) -> Limit {
     // Of several servers it is said which one refuses: see `one_of_several`.
     let strength = if facts.each.len() > 1 { Strength::Supports } else { Strength::Decisive };
     let mut signatures = vec![log(signature::SERVER_REFUSED, strength), log(signature::SERVER_CLOSED, strength)];
+    signatures.extend(facts.encrypted.then(|| log(signature::SERVER_TLS, strength)));
     // A check that goes elsewhere says nothing of how requests fare.
     if facts.check.as_ref().is_some_and(|check| !check.elsewhere) {
         signatures.extend(unconnected());
@@ -179,6 +180,20 @@ fn unreachable(facts: &Facts) -> Option<Limit> {
         signatures,
         symptom: errors(&[answer(facts, ErrorKind::Status503)]),
         ..backend::unreachable("haproxy.server.address", "haproxy", "server", place)
+    })
+}
+
+/// The handshake with the one server, to which TLS is spoken, fails each time.
+fn unsecured(facts: &Facts) -> Option<Limit> {
+    let place = facts.server.as_ref().filter(|_| facts.encrypted)?;
+    Some(Limit {
+        formula: "a handshake that fails is answered with 503 after the retries".to_owned(),
+        source:
+            "HAProxy configuration manual 8.5: termination state SC with a server; src/connection.c: conn_err_code_str"
+                .to_owned(),
+        signatures: vec![logged_unserved(signature::SERVER_TLS, Strength::Decisive)],
+        symptom: errors(&[answer(facts, ErrorKind::Status503)]),
+        ..backend::unsecured("haproxy.server.tls", "haproxy", "server", place)
     })
 }
 

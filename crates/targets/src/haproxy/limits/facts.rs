@@ -59,7 +59,10 @@ pub struct Facts {
     pub servers: u64,
     /// Each server that has a line of its own: its name, and its address with the place of the line.
     pub each: Vec<(String, SourcedValue<()>)>,
-    /// The server, where there is one alone, to which no TLS is spoken: its name with the place of its line, and its address.
+    /// Whether TLS is spoken to all servers.
+    pub encrypted: bool,
+    /// The server, where there is one alone: its name with the place of its line, and its address. None where it cannot be told whether its
+    /// handshake of TLS fails or its connection.
     pub server: Option<Place>,
     /// The health check that takes them out, where there is one.
     pub check: Option<Check>,
@@ -166,6 +169,7 @@ impl Facts {
             servers,
             each: used.iter().filter_map(|server| named(config, server)).collect(),
             server: lone(config, &used).filter(|_| served.is_some_and(|r| doubt(config, r).is_none())),
+            encrypted: !used.is_empty() && used.iter().all(|server| server.encrypted),
             check: served.and_then(|r| Check::of(config, r.back?, &used)),
             back: served.and_then(|r| Some(r.back?.title())),
             queue_timeout,
@@ -215,10 +219,11 @@ fn named(config: &Config, server: &Server<'_>) -> Option<(String, SourcedValue<(
     own.then(|| (name.to_owned(), held))
 }
 
-/// Where the only server is. A handshake of TLS that fails is told as a connection that does.
+/// Where the only server is. Of old versions a handshake of TLS that fails is told as a connection that does.
 fn lone(config: &Config, used: &[Server<'_>]) -> Option<Place> {
     let [server] = used else { return None };
-    let (name, held) = named(config, server).filter(|_| !server.encrypted)?;
+    let told = !server.encrypted || config.reading().tells();
+    let (name, held) = named(config, server).filter(|_| told)?;
     let name = SourcedValue { value: (), written: name, origin: held.origin };
     Some(Place { name, address: held.written })
 }
