@@ -68,7 +68,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH00959", signature::BACKEND_REFUSED),     // proxy_util.c: the worker is disabled for `retry` seconds
     ("AH00940", signature::BACKEND_REFUSED),     // proxy_util.c: disabled connection
     ("AH01114", signature::BACKEND_REFUSED),     // modules/proxy/mod_proxy_http.c
-    ("AH00898", signature::BACKEND_TLS),         // proxy_util.c: ap_proxyerror, only after a handshake
+    ("AH00898", signature::BACKEND_TLS),         // proxy_util.c: ap_proxyerror, of one of its words
     ("AH01102", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading status line
     ("AH01110", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading response
     ("AH01588", signature::BODY_TOO_LARGE),      // modules/http/http_filters.c: ap_http_filter
@@ -139,6 +139,8 @@ pub fn classify(line: &str) -> Entry<'_> {
         (Some(signature::BACKEND_SILENT), errno) if !matches!(errno, Some("70007" | "110" | "11")) => {
             Some(signature::BACKEND_CLOSED)
         }
+        // The same number for whatever went wrong.
+        (Some(signature::BACKEND_TLS), _) if !message.starts_with("Error during SSL Handshake") => None,
         (Some(signature::DESCRIPTORS_ACCEPT), Some("24")) => known,
         (Some(signature::DESCRIPTORS_ACCEPT), _) => None,
         (_, Some("24")) => Some(signature::DESCRIPTORS_OTHER),
