@@ -29,6 +29,8 @@ pub mod signature {
     pub const BACKEND_UNREACHABLE: &str = "apache.backend.unreachable";
     /// The handshake of TLS with the backend failed.
     pub const BACKEND_TLS: &str = "apache.backend.tls";
+    /// The head or the body of a request did not come in time: 408.
+    pub const REQUEST_SLOW: &str = "apache.request_slow";
     /// The backend was silent longer than it may.
     pub const BACKEND_SILENT: &str = "apache.backend.silent";
     /// The backend closed or reset the connection before it had answered.
@@ -71,6 +73,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH00898", signature::BACKEND_TLS),         // proxy_util.c: ap_proxyerror, of one of its words
     ("AH01102", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading status line
     ("AH01110", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading response
+    ("AH01382", signature::REQUEST_SLOW),        // modules/filters/mod_reqtimeout.c: reqtimeout_filter (info)
     ("AH01588", signature::BODY_TOO_LARGE),      // modules/http/http_filters.c: ap_http_filter
     ("AH01591", signature::BODY_TOO_LARGE),      // http_filters.c: read past the limit
     ("AH01630", signature::DENIED),              // modules/aaa/mod_authz_core.c: authorize_user_core

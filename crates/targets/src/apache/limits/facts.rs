@@ -11,9 +11,11 @@ use crate::apache::route::{Member, Pass, Route, authority, listens, members};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
     LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS, Mpm,
-    PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT, PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, SERVER_LIMIT,
-    SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, in_force, value,
+    PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT, PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, RATE_INITIAL_BURST,
+    RATE_LIMIT, SERVER_LIMIT, SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT,
+    in_force, value,
 };
+use crate::apache::within::filters;
 use crate::files::Requests;
 use crate::limits::backend::Place;
 use crate::settings::SourcedValue;
@@ -71,6 +73,8 @@ pub struct Facts {
     pub somaxconn: u32,
     /// `LimitRequestBody` for the path under load; 0: no cap.
     pub body: SourcedValue<u64>,
+    /// mod_ratelimit: bytes of a response that are sent in a second, and bytes that go before it counts; none: no cap.
+    pub rate_limit: Option<SourcedValue<(u64, u64)>>,
     /// `Timeout`.
     pub timeout: SourcedValue<Span>,
     /// How long the backend may be silent: `timeout=` of the pass, `ProxyTimeout`, or `Timeout`.
@@ -133,6 +137,7 @@ impl Facts {
             backlog: reading.held(&LISTEN_BACKLOG, 511, |t| u32::try_from(value::atoi(t)).ok().filter(|n| *n > 0)),
             somaxconn: machine.somaxconn,
             body: reading.held(&LIMIT_REQUEST_BODY, 1, value::count),
+            rate_limit: reading.rate_limit(),
             proxy_timeout: reading.proxy_timeout(&timeout),
             timeout,
             keep_alive: !reading.written(&KEEP_ALIVE).eq_ignore_ascii_case("off"),
@@ -271,6 +276,20 @@ impl Reading<'_> {
             SourcedValue::plain(3 * least / 2, Origin::Default(why))
         });
         most.map(|most| most.max(least))
+    }
+
+    /// What mod_ratelimit lets through of a response.
+    fn rate_limit(&self) -> Option<SourcedValue<(u64, u64)>> {
+        let route = Route::find(self.config, self.requests)?;
+        let loaded = ["ratelimit_module", "env_module"].iter().all(|module| self.config.has_module(module));
+        let filtered = loaded && filters(self.config, &route, self.requests, "rate_limit");
+        let bytes = |setting: &Setting| {
+            let kilobytes = |text: &str| u64::try_from(value::atoi(text)).ok().filter(|n| *n > 0);
+            self.raw(setting).parsed(|text| Some(kilobytes(text)?.saturating_mul(1024)))
+        };
+        let rate = bytes(&RATE_LIMIT).filter(|_| filtered)?;
+        let burst = bytes(&RATE_INITIAL_BURST).map_or(0, |held| held.value);
+        Some(rate.map(|rate| (rate, burst)))
     }
 
     /// The setting by which children are ended.

@@ -19,6 +19,8 @@ pub(crate) const BACKEND: &str = "backend=";
 pub mod signature {
     /// A request waited in the queue longer than it may: 503.
     pub const QUEUE_TIMEOUT: &str = "haproxy.refused.sQ";
+    /// The queue of the one server that a request may go to was full: 503.
+    pub const QUEUE_FULL: &str = "haproxy.refused.SQ";
     /// A server does not take connections: 503.
     pub const SERVER_REFUSED: &str = "haproxy.refused.SC";
     /// The handshake of TLS with a server failed: 503.
@@ -278,6 +280,7 @@ fn of_session(session: Session<'_>) -> Option<String> {
         ('S', 'H', _) => signature::SERVER_CLOSED,
         ('P', 'H', _) => signature::RESPONSE_REFUSED,
         ('s', 'Q', _) => signature::QUEUE_TIMEOUT,
+        ('S', 'Q', _) => signature::QUEUE_FULL,
         // Nobody was asked who could have refused (configuration manual 8.5: SC, `no server`).
         ('S', 'C', _) if !session.is_sent => signature::NO_SERVER,
         // src/connection.c: conn_err_code_str; every failure of a handshake has this word in its name.
@@ -362,6 +365,7 @@ mod tests {
         for (line, signature) in [
             ("session sQ status=503 queue=3 node=<NOSRV> target=/", Some(signature::QUEUE_TIMEOUT)),
             ("session SC status=503 queue=0 node=s1 target=/", Some(signature::SERVER_REFUSED)),
+            ("session SQ status=503 queue=0 node=s1 target=/", Some(signature::QUEUE_FULL)),
             ("session SC status=503 queue=0 node=s1 rule=-:- error=- target=/", Some(signature::SERVER_REFUSED)),
             (
                 "session SC status=503 queue=0 node=s1 rule=-:- error=SSL%20handshake%20failure target=/",
