@@ -6,7 +6,9 @@ use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Signature, Str
 use super::Facts;
 use super::check::Check;
 use crate::haproxy::evidence::{metrics, of_server, signature};
-use crate::haproxy::settings::{SERVER_MAXCONN, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL};
+use crate::haproxy::settings::{
+    SERVER_MAXCONN, SERVER_MAXQUEUE, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL,
+};
 use crate::limits::{backend, errors, grew, log, logged_unserved, raised_onward, reached, reached_of, valued};
 use crate::settings::SourcedValue;
 
@@ -66,6 +68,37 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
             ..remedy
         }),
         ..limit
+    })
+}
+
+/// Requests that may wait for the one server that they can go to: those beyond are refused at once.
+pub(super) fn queue(facts: &Facts) -> Option<Limit> {
+    let (held, at_once) = facts.queue.as_ref().filter(|_| facts.http)?;
+    let doubt = facts.doubt.is_some();
+    let value = held.value as f64;
+    let law = at_once.filter(|_| !doubt).map(|maxconn| Law::Slots {
+        value,
+        reserved: -(maxconn as f64),
+        idle_cost: 0.0,
+        busy_cost: 1.0,
+        pools: 1.0,
+        soft: 1.0,
+    });
+    Some(Limit {
+        caps: "requests that may wait for one server, where they can go to no other; further ones are answered 503".to_owned(),
+        formula: match (&law, at_once) {
+            (Some(_), Some(maxconn)) => format!("maxconn {maxconn} in service + maxqueue {value} that wait"),
+            _ => format!("maxqueue {value} for each server; cannot tell how many requests go to which{}", unsure(facts)),
+        },
+        source: "HAProxy configuration manual 5.2, `maxqueue`; src/backend.c: assign_server_and_queue, srv_redispatch_connect".to_owned(),
+        signatures: vec![log(signature::QUEUE_FULL, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status503]),
+        remedy: law.is_some().then(|| Remedy {
+            note: Some("they wait then; how many are served at once is maxconn of the server".to_owned()),
+            ..raised_onward(SERVER_MAXQUEUE.name)
+        }),
+        law: law.unwrap_or(Law::Unknown),
+        ..valued("haproxy.server.maxqueue", "haproxy", SERVER_MAXQUEUE.name, held)
     })
 }
 
@@ -233,12 +266,14 @@ fn one_of_several(facts: &Facts) -> Vec<Limit> {
     let named = |what: &str, name: &str, held: &SourcedValue<()>| {
         valued(&format!("haproxy.server.{what}.{name}"), "backend", &format!("server {name}"), held)
     };
+    // A request for which the queue has no room counts as a failed connection, too (src/backend.c: srv_redispatch_connect).
+    let of_connections = if facts.queue.is_some() { Strength::Supports } else { Strength::Decisive };
     let refuses = |(name, held): &(String, SourcedValue<()>)| Limit {
         caps: "this one of several servers refuses connections, or closes them unanswered".to_owned(),
         formula: "no number says when".to_owned(),
         source: "HAProxy management manual 9.1: econ, eresp of a server".to_owned(),
         signatures: vec![
-            grew(&metric(name, "connect_errors_total"), Strength::Decisive),
+            grew(&metric(name, "connect_errors_total"), of_connections),
             grew(&metric(name, "response_errors_total"), Strength::Decisive),
         ],
         symptom: errors(&[answer(facts, ErrorKind::Status502), answer(facts, ErrorKind::Status503)]),

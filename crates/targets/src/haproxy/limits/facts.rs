@@ -7,7 +7,7 @@ use super::capacity::Capacity;
 use super::check::Check;
 use crate::files::Requests;
 use crate::haproxy::config::{Config, Section};
-use crate::haproxy::proxy::{self, Mode, Server, first_parameter};
+use crate::haproxy::proxy::{self, Choice, Mode, Server, choice, first_parameter};
 use crate::haproxy::route::{Address, Route, binds, in_use};
 use crate::haproxy::settings::{
     BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
@@ -70,6 +70,9 @@ pub struct Facts {
     pub back: Option<String>,
     /// How many requests they get at once, where that is capped.
     pub capacity: Option<Capacity>,
+    /// How many requests may wait for the one server that they can go to (`maxqueue`), and how many it gets at once, where all servers have the
+    /// same; further ones are refused. None: any number may wait, or they can go elsewhere.
+    pub queue: Option<(SourcedValue<u64>, Option<u64>)>,
     /// The same of other backends that requests may go to, with their names.
     pub others: Vec<(String, Capacity)>,
     /// Rules of which the configuration does not tell whether they hold for these requests.
@@ -149,6 +152,7 @@ impl Facts {
             backlog: backlog(config, requests, front_maxconn.as_ref().unwrap_or(&maxconn)),
             rates: rates.collect(),
             capacity: served.and_then(|r| Capacity::of(config, r.back?, &used, maxconn.value, &requests.path)),
+            queue: served.and_then(|r| queue(config, r, &used, &requests.path)),
             others: served.map(|r| others(config, r, maxconn.value, &requests.path)).unwrap_or_default(),
             doubt: served.and_then(|r| doubt(config, r)),
             bind_maxconn: route
@@ -226,6 +230,24 @@ fn lone(config: &Config, used: &[Server<'_>]) -> Option<Place> {
     let (name, held) = named(config, server).filter(|_| told)?;
     let name = SourcedValue { value: (), written: name, origin: held.origin };
     Some(Place { name, address: held.written })
+}
+
+/// What may wait for one server. Where any server with room is taken, one whose queue is full is passed over (src/backend.c:
+/// assign_server_and_queue: SRV_STATUS_FULL).
+fn queue(
+    config: &Config,
+    route: &Route<'_>,
+    used: &[Server<'_>],
+    target: &str,
+) -> Option<(SourcedValue<u64>, Option<u64>)> {
+    let back = route.back?;
+    let chosen = if route.chosen.is_some() { Choice::One("server") } else { choice(config, back, target) };
+    let first = used.iter().filter(|server| server.maxqueue > 0 && server.maxconn > 0).min_by_key(|s| s.maxqueue)?;
+    let (written, origin) = proxy::written(config, back, used, "maxqueue")?;
+    let alike = |s: &Server<'_>| (s.maxconn, s.minconn, s.maxqueue) == (first.maxconn, first.maxconn, first.maxqueue);
+    let known = matches!(chosen, Choice::One(_)) && used.iter().all(alike);
+    let held = SourcedValue { value: first.maxqueue, written, origin };
+    (chosen != Choice::AnyWithRoom).then(|| (held, known.then_some(first.maxconn)))
 }
 
 /// Capacities of other backends that requests may go to.

@@ -28,6 +28,7 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(clients::rates(facts));
     all.extend(clients::silent(facts));
     all.extend(backend::server(facts));
+    all.extend(backend::queue(facts));
     all.extend(backend::others(facts));
     all.extend([system::backlog(facts), system::cpu(facts), system::memory(facts)]);
     all.extend(backend::all(facts));
