@@ -235,9 +235,6 @@ fn what_apache_answers_itself_is_named_with_its_line() {
             .path("/".to_owned() + &long(300)),
         case(with(""), &["answered 400 by apache itself: `LimitRequestFieldSize 8190` (by default)"])
             .header("X-Long", long(9000)),
-        // A body that does not come.
-        case(with("RequestReadTimeout body=1#1"), &["answered 408 by apache itself: `RequestReadTimeout body=1` #1"])
-            .header("Transfer-Encoding", "chunked"),
         case("Redirect 410 /a#1", &["answered 410 by apache itself: `Redirect 410 /a` #1"]),
         case(
             "DocumentRoot /usr/share#1\n<Location />\nRequire all granted\n</Location>",
@@ -255,7 +252,6 @@ fn what_apache_answers_itself_is_named_with_its_line() {
             "auth_basic",
             "access_compat",
             "alias",
-            "reqtimeout",
             "rewrite",
             "proxy",
             "proxy_http",

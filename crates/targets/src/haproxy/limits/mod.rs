@@ -209,7 +209,9 @@ mod tests {
     #[test]
     fn every_signature_that_is_read_belongs_to_a_limit() {
         let text = with("", " server s1 127.0.0.1:1 maxconn 5\n");
-        let limits: Vec<Limit> = [told(&text, true), told(&text.replace("mode http", "mode tcp"), false)].concat();
+        let queue = with("", " balance source\n server s1 127.0.0.1:1 maxconn 5 maxqueue 5\n");
+        let all = [told(&text, true), told(&text.replace("mode http", "mode tcp"), false), told(&queue, false)];
+        let limits: Vec<Limit> = all.concat();
         let known: BTreeSet<&str> = limits
             .iter()
             .flat_map(|limit| &limit.signatures)
