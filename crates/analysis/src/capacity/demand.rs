@@ -258,10 +258,11 @@ impl Demand {
     }
 
     /// Which fraction of its time a client has a request in flight: `S / (S + T)` for service time S and think time T.
-    /// A range from 0 to 1 where it depends on a service time that is not known.
+    /// A range from 0 to 1 where it depends on a service time that is not known. An open WebSocket holds what it holds whether or not something is
+    /// said on it: the connection to the server behind, too.
     pub fn busy(&self) -> Range {
         match self.service {
-            _ if self.think == 0.0 => Range { low: 1.0, high: 1.0 },
+            _ if self.think == 0.0 || self.tunnels => Range { low: 1.0, high: 1.0 },
             Some(s) => {
                 let share = s / (s + self.think);
                 Range { low: share, high: share }
