@@ -14,6 +14,7 @@ use genkai_model::plan::{
     Answers, Backend, ConfigSource, Front, Plan, Procedure, Site, System, Upgrade, WebSocketServer,
 };
 use genkai_model::units::{Span, Spread};
+use genkai_model::websocket::WebSocket;
 
 use crate::cli::{BackendFlags, CommandFlags, LoadFlags, Product, SearchFlags, TuneFlags, UpgradeFlag, What};
 use crate::scenario::Told;
@@ -52,7 +53,7 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     }
     let line = CommandLine { words: flags.words.clone(), template: flags.template.clone(), parameters };
     let system = System { command: Some(line), settings, ..System::generated(System::COMMAND) };
-    let told = scenario::read(&flags.scenario, flags.output.quiet)?;
+    let told = scenario::read(&flags.scenario, flags.output.quiet, false)?;
     let load = http(&flags.load, &told, generators(&pin))?;
     let procedure = procedure(&flags.search, &load.arrivals)?;
     let objective = flags.search.objective.clone().or(scenario::objective(&told)).unwrap_or_default();
@@ -119,10 +120,15 @@ fn product(product: &Product) -> Result<Exit, Failure> {
 }
 
 fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {
-    let told = scenario::read(&flags.scenario, flags.output.quiet)?;
+    let told = scenario::read(&flags.scenario, flags.output.quiet, true)?;
     let load = load(flags, &told, generators(pin))?;
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
-    let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
+    // Users of a scenario may speak to the embedded server in WebSockets, too.
+    let spoken = match told.as_ref().is_some_and(scenario::Told::talks) {
+        true => Protocol::WebSocket(WebSocket::default()),
+        false => load.protocol.clone(),
+    };
+    let backend = backend(flags.backend.as_deref(), &flags.origin, &spoken, &config)?;
     let system = System {
         program,
         config,

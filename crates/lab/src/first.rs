@@ -50,7 +50,8 @@ pub fn answer(
     server: &mut dyn Running,
     backend: &mut Backend,
 ) -> First {
-    if matches!(load.protocol, Protocol::WebSocket(_)) || matches!(load.transport, Transport::Unix { .. }) {
+    let talks = load.scenario.as_ref().is_some_and(|scenario| scenario.talks());
+    if talks || matches!(load.protocol, Protocol::WebSocket(_)) || matches!(load.transport, Transport::Unix { .. }) {
         return First::default();
     }
     let mut seen = server.observe();

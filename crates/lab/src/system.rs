@@ -12,6 +12,7 @@ use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
 use genkai_model::load::{Arrivals, Load, Protocol, Request, Reuse};
 use genkai_model::plan::{self, Plan};
+use genkai_model::scenario::Scenario;
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{Machine, online};
 use genkai_place::endpoint::{self, Endpoint};
@@ -27,7 +28,7 @@ use crate::first;
 use crate::folder::Folder;
 use crate::pinning;
 use crate::reach;
-use crate::scenario::aimed;
+use crate::scenario::{aimed, of_sockets};
 
 /// Between two looks at where servers have connections to, and looks until it is asked again which processes there are.
 const BETWEEN: Duration = Duration::from_millis(3);
@@ -164,7 +165,15 @@ pub fn limits_of(product: &dyn Prepared, plan: &Plan, environment: &Environment)
         _ => None,
     };
     all.extend(spec.iter().flat_map(|spec| embedded::limits(spec, server_cores(environment))));
-    all
+    as_met(all, plan.load.scenario.as_deref())
+}
+
+/// Limits as users of a scenario meet them, where they open WebSockets.
+fn as_met(all: Vec<Limit>, scenario: Option<&Scenario>) -> Vec<Limit> {
+    match scenario.filter(|scenario| scenario.talks()) {
+        Some(scenario) => all.into_iter().map(|limit| of_sockets(limit, scenario)).collect(),
+        None => all,
+    }
 }
 
 /// Limits of processor time that everything shares.
@@ -259,6 +268,8 @@ pub struct System {
     alone: Vec<Limit>,
     /// The load's request.
     request: Request,
+    /// What its users do, where that is a scenario.
+    scenario: Option<Box<Scenario>>,
     /// The load as the backend sees it, without what the product makes of it; none where that is not known.
     directly: Option<Load>,
     /// What the product itself answered that with before any load.
@@ -303,9 +314,21 @@ impl System {
         }
         let directly = as_passed_on(&plan.load, &*baseline);
         let alone = directly.as_ref().map_or_else(Vec::new, |load| first::unloaded(load, &backend));
-        let request = plan.load.request.clone();
+        let (request, scenario) = (plan.load.request.clone(), plan.load.scenario.clone());
         let (answered, variants) = (None, 0);
-        Ok(System { baseline, backend, cpus, environment, alone, request, directly, answered, stacked, variants })
+        Ok(System {
+            baseline,
+            backend,
+            cpus,
+            environment,
+            alone,
+            request,
+            scenario,
+            directly,
+            answered,
+            stacked,
+            variants,
+        })
     }
 
     /// The product as the plan has it.
@@ -367,7 +390,7 @@ impl System {
         all.extend(self.backend.limits());
         all.extend(self.alone.clone());
         all.extend(self.answers(product));
-        all
+        as_met(all, self.scenario.as_deref())
     }
 
     /// What the product may answer itself, where its log says so; and what answered the first request, whether it does or not.

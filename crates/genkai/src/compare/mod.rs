@@ -38,7 +38,7 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
     if !(0.1..=100.0).contains(&blocks.margin) {
         return Err(Failure::usage(format!("--margin {}: must be from 0.1 to 100 percent", blocks.margin)));
     }
-    let told = scenario::read(&flags.scenario, flags.output.quiet)?;
+    let told = scenario::read(&flags.scenario, flags.output.quiet, false)?;
     let mut load = if let Some(told) = &told {
         flags.messages.must_be_unused(scenario::DEFINES)?;
         told.load(&flags.load, AT_ONCE, cores)?
