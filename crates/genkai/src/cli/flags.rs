@@ -240,7 +240,8 @@ pub(crate) struct ScenarioFlags {
     /// What each user does, over and over: a scenario file, genkai's own or an Artillery script
     ///
     /// All its requests go to the server under test, whatever address its target has; the Host field is the target's. Its
-    /// phases are not used: users are added as without a file, as many as --users says, or as its phases have at most.
+    /// phases are not used: users are added as without a file, as many as --users says, or as its phases have at most. Its users may open
+    /// WebSockets at a product under test, if they make no requests beside them.
     #[arg(long, value_name = "FILE", hide_short_help = true, conflicts_with_all = ["think", "rate", "ramp", "poisson", "connections", "path", "method", "header",
         "body", "body_size", "new_connections", "kernel_timestamps"])]
     pub(crate) scenario: Option<String>,
