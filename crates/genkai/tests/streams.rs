@@ -109,7 +109,7 @@ fn a_comparison_is_made_over_http2_where_all_offer_it() {
     ));
     let verdict: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(run.out.join("verdict.json")).unwrap()).unwrap();
-    assert!(verdict["compare"].is_object(), "{}", run.story());
+    assert!(verdict["comparison"].is_object(), "{}", run.story());
     let connections =
         run.record().trials.iter().map(|trial| trial.started.load.protocol.is_http1()).collect::<Vec<_>>();
     assert!(!connections.is_empty() && connections.iter().all(|one| !one), "{}", run.story());
