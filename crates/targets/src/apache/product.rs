@@ -181,15 +181,13 @@ impl Product for Apache {
         Some(Certificate { names, file, place: config.place(shown) })
     }
 
-    fn most_streams(config: &Config, requests: &Requests) -> u32 {
-        let route = Route::find(config, requests);
-        let found = route.and_then(|route| route.of_host(config, &["h2maxsessionstreams"]));
-        found.and_then(|found| found.arg(0)?.parse().ok()).unwrap_or(STREAMS)
-    }
-
     /// A connection has a thread of the worker MPM; of event it has one only while it does something. Its requests are answered by threads of
     /// mod_http2's own, of which each child has a number.
     fn over_http2(of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
+        let route = Route::find(of.config(), of.requests());
+        let found = route.and_then(|route| route.of_host(of.config(), &["h2maxsessionstreams"]));
+        let written = found.and_then(|found| found.arg(0)?.parse().ok());
+        let streams = streams.min(written.filter(|n| *n > 0).unwrap_or(STREAMS));
         let holds = matches!(limit.law, Law::Slots { idle_cost, .. } if idle_cost > 0.0);
         match Mpm::of(of.config()) {
             _ if limit.id == limits::DESCRIPTORS => {

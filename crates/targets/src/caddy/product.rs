@@ -17,8 +17,10 @@ use super::private::{self, Private};
 use super::route::{Route, Upstream};
 use super::settings::render;
 use crate::error::TargetError;
-use crate::files::{Requests, passing};
-use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant};
+use crate::files::passing;
+use crate::product::{
+    Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant, shared,
+};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
@@ -128,8 +130,8 @@ impl Product for Caddy {
         Some(named.or_else(host).filter(|name| !name.contains('{')).unwrap_or_default())
     }
 
-    fn most_streams(_: &Config, _: &Requests) -> u32 {
-        STREAMS
+    fn over_http2(_: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
+        shared(limit, streams.min(STREAMS))
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

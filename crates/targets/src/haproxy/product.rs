@@ -165,15 +165,12 @@ impl Product for Haproxy {
         Some(Certificate { names, file, place: config.place(bind.found) })
     }
 
-    fn most_streams(config: &Config, _: &Requests) -> u32 {
+    /// What a connection of HTTP/2 takes beside its buffers was not measured.
+    fn over_http2(of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
         let keys = ["tune.h2.fe.max-concurrent-streams", "tune.h2.max-concurrent-streams"];
         // Zero is the default (src/mux_h2.c).
-        let written = keys.iter().filter_map(|key| config.global(key)?.arg(0)?.parse().ok()).find(|n| *n > 0);
-        written.unwrap_or(STREAMS)
-    }
-
-    /// What a connection of HTTP/2 takes beside its buffers was not measured.
-    fn over_http2(_: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
+        let written = keys.iter().filter_map(|key| of.config().global(key)?.arg(0)?.parse().ok()).find(|n| *n > 0);
+        let streams = streams.min(written.unwrap_or(STREAMS));
         match limit.id.as_str() {
             limits::MEMORY => {
                 unknown(limit, "over HTTP/2 a connection has buffers of its own, and each of its streams")

@@ -22,6 +22,7 @@ use crate::error::TargetError;
 use crate::files::{Requests, with_line};
 use crate::product::{
     Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant, followed,
+    shared,
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
@@ -208,10 +209,10 @@ impl Product for Nginx {
         Some(Certificate { names: names.chain([authority::bare(&requests.host)]).collect(), file, place })
     }
 
-    fn most_streams(config: &Config, requests: &Requests) -> u32 {
-        let found = config.route_of(requests).map(|route| route.inherited("http2_max_concurrent_streams"));
+    fn over_http2(of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
+        let found = of.config().route_of(of.requests()).map(|route| route.inherited("http2_max_concurrent_streams"));
         let written = found.and_then(|found| found.last()?.arg(0)?.parse().ok());
-        written.unwrap_or(STREAMS)
+        shared(limit, streams.min(written.unwrap_or(STREAMS)))
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

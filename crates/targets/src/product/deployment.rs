@@ -16,10 +16,10 @@ use genkai_model::plan::ConfigSource;
 use genkai_model::transport::Transport;
 use tempfile::NamedTempFile;
 
-use super::certificate::{Certificate, stand_in};
+use super::certificate::{Certificate, shown};
 use super::conditions::Conditions;
 use super::startup::Startup;
-use super::streams::shared;
+use super::streams::{self, shared};
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, CopyOptions, Finished, Move, Requests};
@@ -132,12 +132,7 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
         None
     }
 
-    /// Most HTTP/2 requests at once on a connection of its listener for those requests.
-    fn most_streams(_config: &Self::Config, _requests: &Requests) -> u32 {
-        u32::MAX
-    }
-
-    /// One of its limits where so many HTTP/2 requests share a connection.
+    /// One of its limits where so many HTTP/2 requests share a connection, or as many as its listener allows.
     fn over_http2(_of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
         shared(limit, streams)
     }
@@ -291,13 +286,8 @@ impl<P: Product> Deployment<P> {
         let requests =
             Requests { websocket: what.websocket, streams: what.streams, ..Requests::to(what.host, what.path) };
         let applied = Applied::new(what.source, config, requests, what.settings)?;
-        let (tls, unlike) = match (what.tls, P::certificate(applied.config(), applied.requests())) {
-            (Some(own), _) => (Some(own), None),
-            (None, Some(users)) => {
-                stand_in(&scratch, &users, P::ENTRY.called).map(|(tls, unlike)| (Some(tls), unlike))?
-            }
-            (None, None) => (None, None),
-        };
+        let users = P::certificate(applied.config(), applied.requests());
+        let (tls, unlike) = shown(what.tls, users.as_ref(), &scratch, P::ENTRY.called)?;
         let (backend, allowed) = (what.backend, what.allow_remote.to_vec());
         let conditions = Conditions { backend, allowed, tls, unlike, nofile: caps::descriptors(), listen: what.listen };
         let shared = Arc::new(Shared { product, conditions });
@@ -364,15 +354,6 @@ impl<P: Product> Deployment<P> {
         Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })
     }
 
-    /// The same without some of the directives that may be left out, in a folder of its own, tested.
-    ///
-    /// # Errors
-    /// As [`Deployment::prepare`].
-    fn without(&self, which: &[u32], dir: &Path) -> Result<Deployment<P>, TargetError> {
-        let (applied, moves) = (self.variant.applied.without(which)?, self.variant.moves.clone());
-        self.beside(applied, moves, dir)
-    }
-
     /// The configuration with settings, and the folder of its copy.
     pub fn variant(&self) -> &Variant<P> {
         &self.variant
@@ -420,7 +401,8 @@ impl<P: Product> Prepared for Deployment<P> {
     }
 
     fn without(&self, which: &[u32], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
-        Ok(Box::new(Deployment::without(self, which, dir)?))
+        let (applied, moves) = (self.variant.applied.without(which)?, self.variant.moves.clone());
+        Ok(Box::new(self.beside(applied, moves, dir)?))
     }
 
     fn moved(&self, moves: &[Move], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
@@ -434,8 +416,7 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn limits(&self, environment: &Environment) -> Vec<Limit> {
         let mut all = P::limits(&self.variant, &self.copy, &self.variant.machine(environment), environment);
-        if let Some(asked) = self.variant.requests().streams {
-            let streams = asked.min(P::most_streams(self.variant.config(), self.variant.requests()).max(1));
+        if let Some(streams) = self.variant.requests().streams {
             all = all.into_iter().map(|limit| P::over_http2(&self.variant, limit, streams)).collect();
         }
         all.push(crate::limits::memory_group(P::ENTRY.name));
@@ -469,9 +450,7 @@ impl<P: Product> Prepared for Deployment<P> {
     }
 
     fn onward(&self) -> Transport {
-        // An address is no name: none is sent.
-        let named = |name: String| if name.is_empty() { Ipv4Addr::LOCALHOST.to_string() } else { name };
-        P::encrypts(&self.variant).map_or(Transport::Tcp, |name| authority::transport(None, &named(name), true))
+        P::encrypts(&self.variant).map_or(Transport::Tcp, |name| streams::onward(&name))
     }
 
     fn transport(&self) -> Transport {

@@ -1,6 +1,16 @@
 //! Limits of a product whose clients come by HTTP/2: a client is a stream, and several share a connection.
 
+use std::net::Ipv4Addr;
+
 use genkai_model::limit::{Law, Limit};
+use genkai_model::transport::Transport;
+use genkai_place::authority;
+
+/// TLS with this name, whatever certificate is shown; an empty one is not sent, as an address is not.
+pub(super) fn onward(name: &str) -> Transport {
+    let address = Ipv4Addr::LOCALHOST.to_string();
+    authority::transport(None, if name.is_empty() { &address } else { name }, true)
+}
 
 /// `limit` where so many requests share a connection. What counts connections of clients lets as many times more of them in; what a request
 /// in flight takes beside (a connection to the server behind) is still one each. Few connections are not spread evenly over workers: from one

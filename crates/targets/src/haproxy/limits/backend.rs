@@ -85,12 +85,17 @@ pub(super) fn queue(facts: &Facts) -> Option<Limit> {
         soft: 1.0,
     });
     Some(Limit {
-        caps: "requests that may wait for one server, where they can go to no other; further ones are answered 503".to_owned(),
+        caps: "requests that may wait for one server, where they can go to no other; further ones are answered 503"
+            .to_owned(),
         formula: match (&law, at_once) {
             (Some(_), Some(maxconn)) => format!("maxconn {maxconn} in service + maxqueue {value} that wait"),
-            _ => format!("maxqueue {value} for each server; cannot tell how many requests go to which{}", unsure(facts)),
+            _ => {
+                format!("maxqueue {value} for each server; cannot tell how many requests go to which{}", unsure(facts))
+            }
         },
-        source: "HAProxy configuration manual 5.2, `maxqueue`; src/backend.c: assign_server_and_queue, srv_redispatch_connect".to_owned(),
+        source:
+            "HAProxy configuration manual 5.2, `maxqueue`; src/backend.c: assign_server_and_queue (SRV_STATUS_FULL)"
+                .to_owned(),
         signatures: vec![log(signature::QUEUE_FULL, Strength::Decisive)],
         symptom: errors(&[ErrorKind::Status503]),
         remedy: law.is_some().then(|| Remedy {
@@ -266,7 +271,7 @@ fn one_of_several(facts: &Facts) -> Vec<Limit> {
     let named = |what: &str, name: &str, held: &SourcedValue<()>| {
         valued(&format!("haproxy.server.{what}.{name}"), "backend", &format!("server {name}"), held)
     };
-    // A request for which the queue has no room counts as a failed connection, too (src/backend.c: srv_redispatch_connect).
+    // A request for which the queue has no room counts as a failed connection, too (src/backend.c: SRV_STATUS_FULL).
     let of_connections = if facts.queue.is_some() { Strength::Supports } else { Strength::Decisive };
     let refuses = |(name, held): &(String, SourcedValue<()>)| Limit {
         caps: "this one of several servers refuses connections, or closes them unanswered".to_owned(),
