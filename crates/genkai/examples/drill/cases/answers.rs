@@ -58,13 +58,13 @@ fn apache() -> Vec<Case> {
             "apache-request-slow",
             "bodies of 40 MB that must come within a second: they share what there is",
             "RequestReadTimeout body=1",
-            "apache.answers.RequestReadTimeout.12",
+            "apache.answers.RequestReadTimeout.11",
         )
         .flags("--users 40 --spawn-rate 5 --body-size 40m --backend embedded --backend-time 10ms")
         .off(NO_NUMBER),
         with(
             &["ratelimit", "env"],
-            "apache-rate-limit",
+            "apache-paced",
             "mod_ratelimit of 20 kB/s for responses of 10 KiB: each takes two fifths of a second",
             "<Location />\nSetOutputFilter RATE_LIMIT\nSetEnv rate-limit 20\n</Location>",
             "apache.rate-limit",

@@ -41,7 +41,7 @@ fn connections() -> Vec<Case> {
                  backend b from special\n  server s 127.0.0.1:9\n",
             )
             .cause("haproxy.frontend.maxconn"),
-        case("haproxy-maxqueue", "maxqueue 8 beside maxconn 10 of the one server that a source has")
+        case("haproxy-queue-full", "maxqueue 8 beside maxconn 10 of the one server that a source has")
             .rising("--backend embedded")
             .config(cfg("", "balance source\n  timeout queue 20s\n  server s 127.0.0.1:9 maxconn 10 maxqueue 8"))
             .cause("haproxy.server.maxqueue"),
