@@ -44,6 +44,8 @@ pub struct Demand {
     pub tunnels: bool,
     /// The longest that nothing may be said on an open WebSocket of the load, seconds; 0 for a load without.
     pub silence: f64,
+    /// Whether clients share connections (HTTP/2): how many are open does not say how many clients there are.
+    pub shares: bool,
 }
 
 /// The mean of a time distribution, seconds. Log-normal: `median * exp(sigma^2 / 2)`.
@@ -243,6 +245,7 @@ impl Demand {
             message: message(load),
             tunnels: tunnels(load),
             silence: silence(load),
+            shares: matches!(load.protocol, Protocol::Http2(_)),
         }
     }
 
