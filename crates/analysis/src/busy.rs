@@ -37,7 +37,9 @@ pub(crate) fn check(trial: &Trial, onset: &Onset) -> Option<(ClientLimit, u64)> 
     if !waits(onset, ticks) {
         return None;
     }
-    let full = |t: &&Tick| t.in_flight > u64::from(connections);
+    // Over HTTP/2 each carries several requests at once.
+    let most = demand::most(&trial.started.load);
+    let full = |t: &&Tick| t.in_flight as f64 > most;
     let first = ticks.iter().position(|t| full(&t))?;
     let busy = window::merge(ticks.iter().filter(full), |t| &t.service);
     let now = window::quantile(&busy, 0.5).filter(|_| busy.len() >= ENOUGH)?;
@@ -46,7 +48,7 @@ pub(crate) fn check(trial: &Trial, onset: &Onset) -> Option<(ClientLimit, u64)> 
         return None;
     }
     let service = busy.mean() / 1e9;
-    let carries = f64::from(connections) / service;
+    let carries = most / service;
     let planned = ticks.iter().filter(full).map(|t| t.level).fold(0.0, f64::max);
     // All busy, and yet they could carry it: something else held the load up.
     (planned >= carries)

@@ -50,7 +50,7 @@ impl Asked {
                 (f64::from(count), f64::INFINITY, true, rises)
             }
             Arrivals::Rate { per_second, connections, ramp, .. } => {
-                (per_second, f64::from(connections), false, ramp.as_secs_f64())
+                (per_second, f64::from(connections) * on_each(&load), false, ramp.as_secs_f64())
             }
         };
         let tunnels = matches!(load.protocol, Protocol::WebSocket(_))
@@ -59,6 +59,14 @@ impl Asked {
         let ramp = if load.stages.is_empty() { rises } else { peak(&load) };
         let patience_us = (load.timeout.0 / 1_000).min(PATIENT_US);
         Asked { level, ramp, most, tunnels, users, patience_us, load }
+    }
+}
+
+/// Requests that a connection of a load carries at once.
+fn on_each(load: &Load) -> f64 {
+    match &load.protocol {
+        Protocol::Http2(http2) if load.reuse == Reuse::KeepAlive => f64::from(http2.streams),
+        _ => 1.0,
     }
 }
 

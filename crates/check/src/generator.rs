@@ -301,7 +301,7 @@ fn connections(trial: &Trial<'_>, asked: &Asked, onset: &Onset, limits: &[Limit]
     if asked.is_told_by_a_file() || !is_of_waiting(onset, &ticks) {
         return None;
     }
-    let full = |tick: &&&Line| tick.number("/in_flight") > f64::from(connections);
+    let full = |tick: &&&Line| tick.number("/in_flight") > asked.most;
     let first = ticks.iter().position(|tick| full(&tick))?;
     let busy: Vec<&Line> = ticks.iter().filter(full).copied().collect();
     let services = merged(&busy, "/service");
@@ -319,7 +319,7 @@ fn connections(trial: &Trial<'_>, asked: &Asked, onset: &Onset, limits: &[Limit]
         return None;
     }
     let service = services.sum() / services.count() as f64;
-    let carries = f64::from(connections) / service;
+    let carries = asked.most / service;
     let planned = busy.iter().map(|tick| tick.number("/level")).fold(0.0, f64::max);
     let reason = json!({ "reason": "connections", "connections": connections, "service": service, "carries": carries, "planned": planned });
     (planned >= carries).then(|| (reason, ticks[first].number("/from_us")))

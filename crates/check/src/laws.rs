@@ -271,7 +271,7 @@ pub(crate) fn predicted(law: &Law, met_by: &Met) -> Predicted {
 /// Slots that a client takes on average: dearest and cheapest. None where it takes none.
 fn cost(idle: f64, busy: f64, met: &Met) -> Option<(f64, f64)> {
     let part = match met.service {
-        _ if !met.keeps || met.think == 0.0 => (1.0, 1.0),
+        _ if !met.keeps || met.think == 0.0 || met.tunnels => (1.0, 1.0),
         Some(s) if !met.counted => (s / (s + met.think), 1.0),
         Some(s) => (s / (s + met.think), s / (s + met.think)),
         None => (0.0, 1.0),

@@ -27,8 +27,8 @@ pub(crate) use experiment::{
     RouterFlags, RunFlags, ServersFlags,
 };
 pub(crate) use flags::{
-    BackendFlags, Colour, DeflateFlag, Http2Flags, LoadFlags, OriginFlags, OutputFlags, ScenarioFlags, Switch,
-    TableFlags, TlsFlags, WebSocketFlags,
+    BackendFlags, Colour, DeflateFlag, Http2Flags, LoadFlags, OriginFlags, OutputFlags, ScenarioFlags, StreamFlags,
+    Switch, TableFlags, TlsFlags, WebSocketFlags,
 };
 pub(crate) use kubernetes::{Kubernetes, KubernetesAction};
 pub(crate) use load::Load;

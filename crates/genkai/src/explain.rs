@@ -13,6 +13,7 @@ pub(crate) fn run(command: &Explain) -> Result<Exit, Failure> {
         host: command.host.clone(),
         path: flags::path(&command.path)?,
         websocket: command.websocket,
+        streams: None,
     };
     let mut exit = Exit::Holds;
     for (i, config) in command.configs.iter().enumerate() {

@@ -3,9 +3,10 @@
 use genkai_model::http2::{Http2, STREAMS};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::transport::Transport;
+use genkai_targets::catalog;
 
 use crate::Failure;
-use crate::cli::{Http2Flags, LoadFlags};
+use crate::cli::{Http2Flags, LoadFlags, StreamFlags};
 
 /// Most users that connections times streams may come to.
 const MOST: u32 = 10_000_000;
@@ -61,12 +62,31 @@ impl Http2Flags {
     }
 }
 
-/// The load that flags describe. In the closed model `--connections C` makes C times `--streams` users.
+impl StreamFlags {
+    /// Refuses HTTP/2 at a product on whose listener genkai makes no such load.
+    ///
+    /// # Errors
+    /// When it is asked for there.
+    pub(crate) fn must_fit(&self, product: &str) -> Result<(), Failure> {
+        if self.http2 && catalog::http2(product).is_none() {
+            return Err(Failure::usage(format!(
+                "--http2: genkai makes no load of HTTP/2 on {product}\n  hint: leave it out"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Streams on a connection; none where HTTP/1.1 is spoken.
+    pub(crate) fn each(&self) -> Option<u32> {
+        self.http2.then(|| self.streams.unwrap_or(STREAMS))
+    }
+}
+
+/// The load that flags describe, with so many streams on a connection, made on so many cores. In the closed model `--connections C` makes C times as many users.
 ///
 /// # Errors
 /// When values make no sense, or not together.
-pub(crate) fn load(flags: &LoadFlags, own: &Http2Flags, at_once: f64) -> Result<Load, Failure> {
-    let streams = own.streams.unwrap_or(STREAMS);
+pub(crate) fn load(flags: &LoadFlags, streams: u32, at_once: f64, cores: usize) -> Result<Load, Failure> {
     let mut flags = flags.clone();
     if let (None, Some(connections)) = (flags.rate, flags.connections.take_if(|_| flags.rate.is_none())) {
         let users = connections.checked_mul(streams).filter(|users| *users <= MOST);
@@ -75,7 +95,7 @@ pub(crate) fn load(flags: &LoadFlags, own: &Http2Flags, at_once: f64) -> Result<
         };
         flags.users = Some(users.ok_or_else(too_many)?);
     }
-    let mut load = flags.load(at_once, 1)?;
+    let mut load = flags.load(at_once, cores)?;
     load.protocol = Protocol::Http2(Http2 { streams });
     Ok(load)
 }

@@ -21,19 +21,28 @@ pub(crate) struct Told {
     pause: Span,
 }
 
-/// The scenario that flags name, if they name one.
+/// The scenario that flags name, if they name one. Its users may open WebSockets where `talks`.
 ///
 /// # Errors
 /// The first mistake in the file, with its place; or what it has that cannot be done at a server under test.
-pub(crate) fn read(flags: &ScenarioFlags, quiet: bool) -> Result<Option<Told>, Failure> {
+pub(crate) fn read(flags: &ScenarioFlags, quiet: bool, talks: bool) -> Result<Option<Told>, Failure> {
     let Some(file) = &flags.scenario else { return Ok(None) };
     let asked = script::Asked { targets: &flags.target, environment: flags.environment.as_deref(), quiet };
     let mut script = script::read(file, &asked)?;
     let bad = |why: &str| Failure::usage(format!("{file}: {why}"));
-    if script.scenario.talks() {
-        return Err(bad(
-            "it opens WebSockets, of which no limit can be told from a scenario\n  hint: use --websocket instead of it",
-        ));
+    match (script.scenario.talks(), script.scenario.requests()) {
+        (true, true) if talks => {
+            return Err(bad(
+                "it opens WebSockets and makes requests beside them, and of both together no limit can be told\n  hint: put them into \
+                 files of their own",
+            ));
+        }
+        (true, _) if !talks => {
+            return Err(bad(
+                "it opens WebSockets, of which no limit can be told here\n  hint: `genkai tune PRODUCT` takes it, or --websocket instead of it",
+            ));
+        }
+        _ => {}
     }
     let mut hosts = Vec::new();
     for target in &mut script.scenario.targets {
@@ -53,7 +62,11 @@ pub(crate) fn read(flags: &ScenarioFlags, quiet: bool) -> Result<Option<Told>, F
             "its targets are several ({hosts}), and one server is under test\n  hint: --target NAME=URL gives a target another address"
         )));
     }
-    let pause = scenario::pause(&script.scenario).map_err(|why| bad(&why))?;
+    // An open WebSocket is there whether or not something is said on it.
+    let pause = match script.scenario.talks() {
+        true => Span(0),
+        false => scenario::pause(&script.scenario).map_err(|why| bad(&why))?,
+    };
     if !quiet && script.requests.is_some() {
         view::say(&format!("note: {file}: `requests` has no effect: each trial lasts as long as it must"));
     }
@@ -75,6 +88,11 @@ pub(crate) fn objective(told: &Option<Told>) -> Option<Objective> {
 }
 
 impl Told {
+    /// Whether its users open WebSockets, and nothing else.
+    pub(crate) fn talks(&self) -> bool {
+        self.script.scenario.talks()
+    }
+
     /// The load: users who do what the file says, over and over.
     ///
     /// # Errors

@@ -15,12 +15,13 @@ use genkai_model::plan::{
     Answers, Backend, ConfigSource, Front, Plan, Procedure, Site, System, Upgrade, WebSocketServer,
 };
 use genkai_model::units::{Span, Spread};
+use genkai_model::websocket::WebSocket;
 
 use crate::cli::{BackendFlags, CommandFlags, LoadFlags, Product, SearchFlags, TuneFlags, UpgradeFlag, What};
 use crate::scenario::Told;
 use crate::study::{self, How};
 use crate::target::local_only;
-use crate::{Failure, flags, locust, scenario, websocket};
+use crate::{Failure, flags, http2, locust, scenario, websocket};
 
 /// Default rate at which users join, as in experiment 1.
 const SPAWN_RATE: f64 = 10.0;
@@ -53,7 +54,7 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     }
     let line = CommandLine { words: flags.words.clone(), template: flags.template.clone(), parameters };
     let system = System { command: Some(line), settings, ..System::generated(System::COMMAND) };
-    let told = scenario::read(&flags.scenario, flags.output.quiet)?;
+    let told = scenario::read(&flags.scenario, flags.output.quiet, false)?;
     let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
     let load = http(&flags.load, &told, &users, generators(&pin))?;
     let procedure = locust::procedure(procedure(&flags.search, &load.arrivals)?, &load, flags.search.hold)?;
@@ -116,6 +117,7 @@ fn product(product: &Product) -> Result<Exit, Failure> {
         Some(UpgradeFlag::Wstunnel) => Upgrade::Wstunnel,
         Some(UpgradeFlag::Http) | None => Upgrade::Http,
     };
+    flags.streams.must_fit(name)?;
     let pin = flags::pin(&flags.search.pin)?;
     let plan =
         plan(name, program.clone(), flags, Front { tls: *tls, upgrade, listen: listen(flags.origin.listen)? }, &pin)?;
@@ -123,17 +125,22 @@ fn product(product: &Product) -> Result<Exit, Failure> {
 }
 
 fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {
-    let told = scenario::read(&flags.scenario, flags.output.quiet)?;
+    let told = scenario::read(&flags.scenario, flags.output.quiet, true)?;
     let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
-    if users.is_some() && (flags.websocket || front.tls) {
+    if users.is_some() && (flags.websocket || front.tls || flags.streams.each().is_some()) {
         return Err(Failure::usage(
-            "--load locust: users of a locustfile ask by HTTP; leave out --websocket and --tls",
+            "--load locust: users of a locustfile ask by HTTP/1.1; leave out --websocket, --tls and --http2",
         ));
     }
     let load = load(flags, &told, &users, generators(pin))?;
     let load = locust::at(load, front.listen);
     let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
-    let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
+    // Users of a scenario may speak to the embedded server in WebSockets, too.
+    let spoken = match told.as_ref().is_some_and(scenario::Told::talks) {
+        true => Protocol::WebSocket(WebSocket::default()),
+        false => load.protocol.clone(),
+    };
+    let backend = backend(flags.backend.as_deref(), &flags.origin, &spoken, &config)?;
     let system = System {
         program,
         config,
@@ -157,7 +164,14 @@ fn load(flags: &TuneFlags, told: &Option<Told>, users: &Option<Locustfile>, core
         load
     } else {
         flags.messages.must_be_unused("needs --websocket")?;
-        http(&flags.load, told, users, cores)?
+        match flags.streams.each() {
+            Some(streams) => {
+                let mut load = http2::load(&flags.load, streams, SPAWN_RATE, cores)?;
+                steadily(&mut load, &flags.load);
+                load
+            }
+            None => http(&flags.load, told, users, cores)?,
+        }
     };
     if let (Some(every), Protocol::WebSocket(websocket)) = (flags.broadcast, &mut load.protocol) {
         websocket.rooms = Some(experiment::one_room(every));

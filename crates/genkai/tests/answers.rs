@@ -61,6 +61,7 @@ fn prepared(product: &str, file: &Path, request: &Request, backend: &Backend, di
         host: &request.host,
         websocket: false,
         upgrade: Default::default(),
+        streams: None,
         tls: None,
         allow_remote: &[],
     };

@@ -289,6 +289,32 @@ fn a_limit_is_found_and_lifted_under_a_scenario() {
     assert!(run.stdout.is_empty() && holds(&run.out, "other requests of the scenario may meet other directives"));
 }
 
+/// Users who open a WebSocket, say something five times a second, and wait for the echo.
+const TALK: &str = "title: a talk\ntarget: ws://shop.invalid/base\nphases: [{users: 50, for: 3s}]\nflows:\n  - name: talk\n    steps:\n    \
+                    - connect: /room\n    - loop: 20\n      as: n\n      steps: [{send: 'hello {{n}}'}, {expect: 'hello {{n}}', name: echo, \
+                    within: 2s}, {think: 200ms}]\n";
+
+#[test]
+fn a_limit_is_found_and_lifted_under_a_scenario_of_websockets() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, TALK);
+    // Of 64 connections three are nginx's own; an open WebSocket takes two.
+    let run = run(&genkai(&format!(
+        "tune nginx --scenario {file} --set worker_connections=64 --spawn-rate 20 --quick --pairs 0 --max-limits 1 --quiet"
+    )));
+    let verdict = run.verdict();
+    let cause = verdict.causes.first().unwrap_or_else(|| panic!("{}", run.story()));
+    assert_eq!(cause.limit.id, "nginx.worker_connections", "{}", run.story());
+    let told = &cause.predicted;
+    assert_eq!(told.users.map(|range| (range.low, range.high)), Some((28.0, 30.0)), "{}", run.story());
+    assert!(told.observed.is_some_and(|seen| (25.0..=33.0).contains(&seen)), "{}", run.story());
+    let rates = verdict.predictions.iter().find(|one| one.limit == "nginx.listen.backlog").unwrap();
+    assert!(rates.users.is_none() && rates.formula.starts_with("cannot tell"), "{rates:?}");
+    let flows = verdict.trials[0].flows.as_ref().unwrap_or_else(|| panic!("{}", run.story()));
+    assert!(step(flows, "echo").ok > 0 && holds(&run.out, "limits are those of the WebSocket at `/base/room`"));
+}
+
 #[test]
 fn systems_are_compared_under_a_scenario() {
     let _machine = machine();
@@ -341,6 +367,15 @@ fn a_scenario_that_cannot_be_had_is_refused_wherever_it_is_given() {
     let (code, said) = refused(&format!("tune nginx --scenario {file} --path /x"));
     assert!(code == Some(2) && said.contains("--path") && said.contains("--scenario"), "{said}");
     let talk = "target: ws://127.0.0.1:9\nphases: [{users: 1, for: 1s}]\nflows:\n  - steps:\n    - {connect: /}\n    - {send: hello}\n";
-    let (code, said) = refused(&format!("tune nginx --scenario {}", written(&dir, talk)));
-    assert!(code == Some(2) && said.contains("WebSockets") && said.contains("--websocket"), "{said}");
+    for command in ["compare nginx nginx", "tune command --set n=1"] {
+        let end = if command.starts_with("tune") { " -- server {n} {listen}" } else { "" };
+        let (code, said) = refused(&format!("{command} --scenario {}{end}", written(&dir, talk)));
+        assert!(code == Some(2) && said.contains("WebSockets") && said.contains("--websocket"), "{said}");
+    }
+    let both = talk.to_owned() + "    - {request: GET /}\n";
+    let (code, said) = refused(&format!("tune nginx --scenario {}", written(&dir, &both)));
+    assert!(
+        code == Some(2) && said.contains("makes requests beside them") && said.contains("files of their own"),
+        "{said}"
+    );
 }

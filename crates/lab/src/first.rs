@@ -53,7 +53,8 @@ pub fn answer(
     server: &mut dyn Running,
     backend: &mut Backend,
 ) -> First {
-    if matches!(load.protocol, Protocol::WebSocket(_)) || matches!(load.transport, Transport::Unix { .. }) {
+    let talks = load.scenario.as_ref().is_some_and(|scenario| scenario.talks());
+    if talks || matches!(load.protocol, Protocol::WebSocket(_)) || matches!(load.transport, Transport::Unix { .. }) {
         return First::default();
     }
     let mut seen = server.observe();
@@ -247,8 +248,11 @@ fn alone(load: &Load, took: &[Duration], failed: usize, warm: &[Duration]) -> Op
             rounded(*least),
             rounded(*most)
         ),
-        source: match load.protocol {
-            Protocol::Http2(_) => "up to the end of the response's head".to_owned(),
+        source: match load.transport {
+            Transport::Tls(_) => {
+                "from the connection, with the handshake of TLS, up to the end of the response, or of its first 4 MiB"
+                    .to_owned()
+            }
             _ => "up to the end of the response, or of its first 4 MiB".to_owned(),
         },
         symptom: Symptom { errors: Vec::new(), slow: true },

@@ -24,7 +24,7 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     // What only others are to reach need not be reached from here.
     if load.scale.here() > 0 {
         reach::reach(load)?;
-        reach::offered(load)?;
+        reach::offered(load, reach::SWITCH_ON)?;
     }
     let places =
         Workplaces::open(&job.place.program, &load.scale, &load.addresses, one_load(load.stop.after), job.interrupt)?;

@@ -30,18 +30,17 @@ pub fn reach(load: &Load) -> Result<(), LabError> {
 /// How long a server may take for each step of saying that it speaks HTTP/2.
 const OFFER: Duration = Duration::from_secs(5);
 
+/// What helps where somebody's server does not offer HTTP/2.
+pub const SWITCH_ON: &str = "switch HTTP/2 on in the server, or load it over HTTP/1.1, without http2";
+
 /// Opens one HTTP/2 connection, if that is what the load speaks, and closes it.
 ///
 /// # Errors
-/// When the server does not speak it. What else may be wrong is the load's to find out.
-pub fn offered(load: &Load) -> Result<(), LabError> {
+/// When the server does not speak it, with what helps (`hint`). What else may be wrong is the load's to find out.
+pub fn offered(load: &Load, hint: &str) -> Result<(), LabError> {
     let own = Some(load).filter(|load| matches!(load.protocol, Protocol::Http2(_))).cloned();
     own.into_iter().chain(targets(load)).try_for_each(|load| {
-        genkai_engine::http2_offered(&load, OFFER).map_err(|no| {
-            LabError::Environment(format!(
-                "{no}\n  hint: switch HTTP/2 on in the server, or load it over HTTP/1.1, without http2"
-            ))
-        })
+        genkai_engine::http2_offered(&load, OFFER).map_err(|no| LabError::Environment(format!("{no}\n  hint: {hint}")))
     })
 }
 

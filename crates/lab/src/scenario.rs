@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use genkai_analysis::capacity::demand::mean;
+use genkai_model::limit::{Law, Limit};
 use genkai_model::load::{Body, Load, Request};
 use genkai_model::locust::Locust;
 use genkai_model::scenario::{self, Flow, Scenario, Step, Think, Times};
@@ -32,6 +33,13 @@ pub fn told(load: &Load) -> Option<String> {
         return Some(of_locust(locust, &load.request));
     }
     let scenario = load.scenario.as_ref()?;
+    if scenario.talks() {
+        return Some(format!(
+            "limits are those of the WebSocket at `{}`; of what counts requests, or how connections come, no number can be told. The backend is \
+             not asked by itself, and no directives are left out one by one",
+            load.request.path
+        ));
+    }
     let mut asked = BTreeSet::new();
     scenario.flows.iter().for_each(|flow| paths(&flow.steps, &mut asked));
     if asked.len() < 2 {
@@ -80,6 +88,9 @@ pub fn first(scenario: &Scenario, usual: Request) -> Request {
     let mut all = Vec::new();
     flows.iter().for_each(|flow| requests(&flow.steps, &mut all));
     let target = &scenario.targets[0];
+    if let Some(opens) = flows.iter().find_map(|flow| opened(scenario, &flow.steps)).filter(|_| all.is_empty()) {
+        return opens;
+    }
     let fixed = all.iter().filter_map(|one| fixed(scenario, one));
     let (asks, others): (Vec<Request>, Vec<Request>) = fixed.partition(|one| ["GET", "HEAD"].contains(&&*one.method));
     let path = if target.base.is_empty() { "/".to_owned() } else { target.base.clone() };
@@ -95,6 +106,48 @@ fn requests<'s>(steps: &'s [Step], all: &mut Vec<&'s scenario::Request>) {
             _ => {}
         }
     }
+}
+
+/// The handshake of the first WebSocket that is opened, if no run decides what it is.
+fn opened(scenario: &Scenario, steps: &[Step]) -> Option<Request> {
+    steps.iter().find_map(|step| match step {
+        Step::Connect(one) => {
+            let target = scenario.targets.get(one.target as usize)?;
+            let path = one.path.0.iter().map(|part| if let Part::Text(text) = part { text.as_str() } else { "" });
+            let path = format!("{}{}", target.base, path.collect::<String>());
+            let (method, headers) = ("GET".to_owned(), Vec::new());
+            Some(Request { method, path, host: target.host.clone(), headers, body: Body::Empty })
+        }
+        Step::Loop(inner) => opened(scenario, &inner.steps),
+        _ => None,
+    })
+}
+
+/// A limit for users who open WebSockets as a scenario says. One that each of them has open all the time takes a slot, or a worker, for as long;
+/// what counts requests, or how connections come, has no number then.
+pub fn of_sockets(limit: Limit, scenario: &Scenario) -> Limit {
+    let begins = |flow: &Flow| matches!(flow.steps.first(), Some(Step::Connect(_)));
+    let always = scenario.flows.iter().filter(|flow| flow.weight > 0).all(begins);
+    let law = match limit.law {
+        Law::Slots { .. } if always => return limit,
+        Law::Workers { workers, .. } if always => {
+            Law::Slots { value: workers, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 }
+        }
+        Law::Slots { .. }
+        | Law::Workers { .. }
+        | Law::Growing { .. }
+        | Law::Rate { .. }
+        | Law::NewConnections { .. }
+        | Law::Backlog { .. } => Law::Unknown,
+        _ => return limit,
+    };
+    let formula = match law {
+        Law::Unknown => {
+            format!("cannot tell for WebSockets that are opened as a scenario says; otherwise: {}", limit.formula)
+        }
+        _ => format!("an open WebSocket takes one for as long as it is open: {}", limit.formula),
+    };
+    Limit { law, formula, ..limit }
 }
 
 /// A request as it is sent, if no run decides what it is.

@@ -10,8 +10,9 @@ use std::time::Duration;
 use genkai_engine::StopFlag;
 use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
-use genkai_model::load::{Load, Request};
+use genkai_model::load::{Arrivals, Load, Protocol, Request, Reuse};
 use genkai_model::plan::{self, Plan};
+use genkai_model::scenario::Scenario;
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{Machine, online};
 use genkai_place::endpoint::{self, Endpoint};
@@ -26,6 +27,8 @@ use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
 use crate::pinning;
+use crate::reach;
+use crate::scenario::{aimed, of_sockets};
 
 /// Between two looks at where servers have connections to, and looks until it is asked again which processes there are.
 const BETWEEN: Duration = Duration::from_millis(3);
@@ -88,13 +91,51 @@ pub(crate) fn prepare(
         dir,
         path: &load.request.path,
         host: &load.request.host,
-        websocket: !load.protocol.is_http1() || load.scenario.as_ref().is_some_and(|scenario| scenario.talks()),
+        websocket: talks(load),
         upgrade: system.front.upgrade,
+        streams: streams(load),
         tls,
         allow_remote: &system.allow_remote,
         listen: system.front.address(),
     };
     Ok(catalog::prepare(&system.product, what)?)
+}
+
+/// Refuses a load of HTTP/2 on a listener that does not offer it.
+///
+/// # Errors
+/// When it does not, with what to set; or the product does not start.
+pub(crate) fn offers(product: &dyn Prepared, load: &Load, cpus: Option<&[usize]>) -> Result<(), LabError> {
+    if streams(load).is_none() {
+        return Ok(());
+    }
+    let name = product.product();
+    let hint = catalog::http2(name).map_or_else(
+        || reach::SWITCH_ON.to_owned(),
+        |how| format!("{name} offers HTTP/2 with {how}; without --http2 the load is of HTTP/1.1"),
+    );
+    let running = product.start(cpus)?;
+    let offered = reach::offered(&aimed(load, running.address(), product.transport()), &hint);
+    running.stop();
+    offered
+}
+
+/// Whether users of a load open WebSockets.
+fn talks(load: &Load) -> bool {
+    matches!(load.protocol, Protocol::WebSocket(_)) || load.scenario.as_ref().is_some_and(|scenario| scenario.talks())
+}
+
+/// Most requests at once on a connection of a load that comes by HTTP/2; none: it does not.
+fn streams(load: &Load) -> Option<u32> {
+    let asked = match &load.scenario {
+        Some(scenario) => scenario.targets.iter().filter_map(|target| target.http2).map(|http2| http2.streams).min(),
+        None => http2(load),
+    };
+    asked.map(|streams| if load.reuse == Reuse::PerRequest { 1 } else { streams })
+}
+
+fn http2(load: &Load) -> Option<u32> {
+    if let Protocol::Http2(http2) = &load.protocol { Some(http2.streams) } else { None }
 }
 
 /// An address for a backend that does not run yet; none where the configuration names its own.
@@ -124,7 +165,15 @@ pub fn limits_of(product: &dyn Prepared, plan: &Plan, environment: &Environment)
         _ => None,
     };
     all.extend(spec.iter().flat_map(|spec| embedded::limits(spec, server_cores(environment))));
-    all
+    as_met(all, plan.load.scenario.as_deref())
+}
+
+/// Limits as users of a scenario meet them, where they open WebSockets.
+fn as_met(all: Vec<Limit>, scenario: Option<&Scenario>) -> Vec<Limit> {
+    match scenario.filter(|scenario| scenario.talks()) {
+        Some(scenario) => all.into_iter().map(|limit| of_sockets(limit, scenario)).collect(),
+        None => all,
+    }
 }
 
 /// Limits of processor time that everything shares.
@@ -140,7 +189,16 @@ fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
         return None;
     }
     let path = product.forwarded(&load.request.path)?;
-    Some(Load { request: Request { path, ..load.request.clone() }, ..load.clone() })
+    let request = Request { path, ..load.request.clone() };
+    let mut load = Load { request, transport: product.onward(), ..load.clone() };
+    // Whoever comes by HTTP/2 is passed on by HTTP/1.1, with a connection for each request in flight.
+    if let Some(streams) = http2(&load) {
+        load.protocol = Protocol::Http1;
+        if let Arrivals::Rate { connections, .. } = &mut load.arrivals {
+            *connections = connections.saturating_mul(streams);
+        }
+    }
+    Some(load)
 }
 
 /// What the load's request costs those behind the product when nothing else is asked (none where it cannot be asked, or has no `workers` to
@@ -210,6 +268,8 @@ pub struct System {
     alone: Vec<Limit>,
     /// The load's request.
     request: Request,
+    /// What its users do, where that is a scenario.
+    scenario: Option<Box<Scenario>>,
     /// The load as the backend sees it, without what the product makes of it; none where that is not known.
     directly: Option<Load>,
     /// What the product itself answered that with before any load.
@@ -233,10 +293,11 @@ impl System {
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
         let machine = Machine::of(&environment);
+        offers(&*baseline, &plan.load, cpus.as_deref())?;
         let (mut baseline, stacked) = match backend {
             Backend::Kept(..) => {
                 let Request { path, host, .. } = &plan.load.request;
-                let asked = Asked { path, host, websocket: !plan.load.protocol.is_http1() };
+                let asked = Asked { path, host, websocket: talks(&plan.load) };
                 with_twin(baseline, asked, &machine, environment.memory, &folder.private("stack")?)
             }
             _ => (baseline, None),
@@ -255,7 +316,7 @@ impl System {
         }
         let directly = as_passed_on(&plan.load, &*baseline);
         let (alone, asked) = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
-        let request = plan.load.request.clone();
+        let (request, scenario) = (plan.load.request.clone(), plan.load.scenario.clone());
         let (answered, variants) = (None, 0);
         Ok(System {
             baseline,
@@ -264,6 +325,7 @@ impl System {
             environment,
             alone,
             request,
+            scenario,
             directly,
             answered,
             stacked,
@@ -331,7 +393,7 @@ impl System {
         all.extend(self.backend.limits());
         all.extend(self.alone.clone());
         all.extend(self.answers(product));
-        all
+        as_met(all, self.scenario.as_deref())
     }
 
     /// What the product may answer itself, where its log says so; and what answered the first request, whether it does or not.

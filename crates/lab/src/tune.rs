@@ -208,7 +208,7 @@ impl Run<'_, '_, '_> {
         if !self.drained()? {
             return Ok(EndReason::Interrupted);
         }
-        let transport = self.job.plan.load.transport.clone();
+        let transport = self.system.directly().map_or(Transport::Tcp, |load| load.transport.clone());
         self.load(what, &mut Nobody(address), transport)
     }
 

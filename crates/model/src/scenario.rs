@@ -333,6 +333,18 @@ impl Scenario {
         self.flows.iter().any(|flow| talks(&flow.steps))
     }
 
+    /// Whether any flow makes HTTP requests.
+    pub fn requests(&self) -> bool {
+        fn requests(steps: &[Step]) -> bool {
+            steps.iter().any(|step| match step {
+                Step::Request(_) => true,
+                Step::Loop(inner) => requests(&inner.steps),
+                _ => false,
+            })
+        }
+        self.flows.iter().any(|flow| requests(&flow.steps))
+    }
+
     /// Positions of the targets that requests go to.
     pub fn asked(&self) -> BTreeSet<u32> {
         fn add(steps: &[Step], all: &mut BTreeSet<u32>) {

@@ -117,8 +117,12 @@ impl<'a> Context<'a> {
         format!("{} ({} at once)", self.level(broke.level), figure::plural(clients, "client", "clients"))
     }
 
-    /// Whether users pause between requests.
+    /// Whether users pause between requests, or in WebSockets of a scenario, as far as it says.
     fn thinks(&self) -> bool {
+        let scenario = self.head.and_then(|h| h.plan.load.scenario.as_ref());
+        if scenario.is_some_and(|scenario| scenario.talks()) {
+            return true;
+        }
         let arrivals = self.head.map(|h| &h.plan.load.arrivals);
         matches!(arrivals, Some(Arrivals::Users { think, .. }) if *think != Spread::Constant(Span(0)))
     }

@@ -34,6 +34,7 @@ fn prepare(
         host: "two.example",
         websocket: false,
         upgrade: Default::default(),
+        streams: None,
         tls: None,
         allow_remote: &[],
     })

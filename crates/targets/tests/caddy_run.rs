@@ -36,6 +36,7 @@ fn prepare(
         host: "two.example",
         websocket: false,
         upgrade: Default::default(),
+        streams: None,
         tls: None,
         allow_remote: &[],
     })
@@ -206,6 +207,7 @@ fn a_generated_proxy_listens_with_and_without_tls() {
         host: "localhost",
         websocket: false,
         upgrade: Default::default(),
+        streams: None,
         tls: Some(tls),
         allow_remote: &[],
     })

@@ -57,6 +57,7 @@ fn prepared(
         host: "localhost",
         websocket: false,
         upgrade: Upgrade::default(),
+        streams: None,
         tls: None,
         allow_remote: &[],
     };

@@ -36,6 +36,7 @@ fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, Targe
         host: "localhost",
         websocket: false,
         upgrade: Default::default(),
+        streams: None,
         tls: None,
         allow_remote: &[],
     })

@@ -1,6 +1,7 @@
 //! A load in the terms of laws: who is present, who is busy, how long a request may take.
 
 use genkai_model::finding::Quantiles;
+use genkai_model::http2::Http2;
 use genkai_model::limit::{Law, Limit};
 use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
 use genkai_model::objective::{Condition, Objective};
@@ -46,6 +47,8 @@ pub struct Demand {
     /// Whether it is known how many connections there are and how many requests at once. Of Locust's users only the mean of those requests is,
     /// and as many users begin in one moment as come in a second, so that they may ask all at once however long they pause.
     pub counted: bool,
+    /// Whether clients share connections (HTTP/2): how many are open does not say how many clients there are.
+    pub shares: bool,
 }
 
 /// The mean of a time distribution, seconds. Log-normal: `median * exp(sigma^2 / 2)`.
@@ -199,11 +202,15 @@ fn silence(load: &Load) -> f64 {
     }
 }
 
-/// Most clients that a load can have at once: the connections of an open load; infinite for users.
+/// Most clients that a load can have at once: the connections of an open load, over HTTP/2 the streams on them; infinite for users.
 pub fn most(load: &Load) -> f64 {
+    let each = match load.protocol {
+        Protocol::Http2(Http2 { streams }) if load.reuse == Reuse::KeepAlive => f64::from(streams),
+        _ => 1.0,
+    };
     match load.arrivals {
         Arrivals::Users { .. } => f64::INFINITY,
-        Arrivals::Rate { connections, .. } => f64::from(connections),
+        Arrivals::Rate { connections, .. } => f64::from(connections) * each,
     }
 }
 
@@ -242,6 +249,7 @@ impl Demand {
             tunnels: tunnels(load),
             silence: silence(load),
             counted: load.locust.is_none(),
+            shares: matches!(load.protocol, Protocol::Http2(_)),
         }
     }
 
@@ -257,10 +265,11 @@ impl Demand {
     }
 
     /// Which fraction of its time a client has a request in flight: `S / (S + T)` for service time S and think time T.
-    /// A range to 1 where many may have one at the same time, and from 0 where it depends on a service time that is not known.
+    /// A range to 1 where many may have one at the same time, and from 0 where it depends on a service time that is not known. An open WebSocket
+    /// holds what it holds whether or not something is said on it: the connection to the server behind, too.
     pub fn busy(&self) -> Range {
         match self.service {
-            _ if self.think == 0.0 => Range { low: 1.0, high: 1.0 },
+            _ if self.think == 0.0 || self.tunnels => Range { low: 1.0, high: 1.0 },
             Some(s) => {
                 let share = s / (s + self.think);
                 Range { low: share, high: if self.counted { share } else { 1.0 } }

@@ -291,7 +291,9 @@ pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Opti
             let at = match users && !demand.tunnels && !demand.is_open() {
                 true => broke.level,
                 false if demand.tunnels => broke.in_flight,
-                false if demand.keeps && idle_cost > 0.0 => broke.connections.unwrap_or(broke.level),
+                // Who keeps a stream is there, whether or not it has a request in flight.
+                false if demand.shares && demand.keeps && !demand.is_open() => broke.level,
+                false if demand.keeps && idle_cost > 0.0 && !demand.shares => broke.connections.unwrap_or(broke.level),
                 false => broke.in_flight,
             };
             Some((predicted.clients?, at))

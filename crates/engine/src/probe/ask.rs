@@ -1,6 +1,6 @@
 //! One request before any load, to know what the load will be answered.
 
-use std::io::{self, ErrorKind, Read as _, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -56,8 +56,16 @@ pub fn ask_upgrade(load: &Load, address: SocketAddr, within: Duration) -> Option
     let Protocol::WebSocket(websocket) = &load.protocol else { return None };
     let mut request = Vec::new();
     Plan::read(load, websocket).ok()?.open(0, [0; 16], &mut request, |_| ()).ok()?;
-    let mut stream = connected(address, within).ok()?;
-    stream.write_all(&request).ok()?;
+    let stream = connected(address, within).ok()?;
+    match &load.transport {
+        Transport::Tls(tls) => upgraded(tls::Plan::read(tls, &["http/1.1"]).ok()?.over(stream).ok()?, &request),
+        _ => upgraded(stream, &request),
+    }
+}
+
+/// The status of the answer to a handshake.
+fn upgraded(mut stream: impl io::Read + Write, request: &[u8]) -> Option<u16> {
+    stream.write_all(request).ok()?;
     let (mut head, mut buffer) = (Vec::new(), [0; 4096]);
     while head.len() < LONGEST_HEAD {
         let n = stream.read(&mut buffer).ok().filter(|n| *n > 0)?;

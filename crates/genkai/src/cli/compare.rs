@@ -8,7 +8,7 @@ use genkai_model::setting::RequestedChange;
 use genkai_model::units::Span;
 use genkai_targets::catalog;
 
-use super::{BackendFlags, LoadFlags, OutputFlags, ScenarioFlags, WebSocketFlags, help};
+use super::{BackendFlags, LoadFlags, OutputFlags, ScenarioFlags, StreamFlags, WebSocketFlags, help};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -88,6 +88,8 @@ pub(crate) struct Compare {
     pub(crate) origin: BackendFlags,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
+    #[command(flatten)]
+    pub(crate) streams: StreamFlags,
     #[command(flatten)]
     pub(crate) scenario: ScenarioFlags,
     /// Open WebSocket connections and send messages that come back

@@ -222,12 +222,26 @@ pub(crate) struct Http2Flags {
 }
 
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "HTTP/2")]
+pub(crate) struct StreamFlags {
+    /// Use HTTP/2: agreed on by ALPN where the listener has TLS, else without negotiation (prior knowledge)
+    #[arg(long, conflicts_with_all = ["scenario", "websocket"], hide_short_help = true)]
+    pub(crate) http2: bool,
+    /// Users that share a connection, each with one stream; with --rate, requests at once on a connection [default: 10]
+    ///
+    /// A connection carries fewer if the server allows fewer.
+    #[arg(long, value_name = "N", requires = "http2", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
+    pub(crate) streams: Option<u32>,
+}
+
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Scenario")]
 pub(crate) struct ScenarioFlags {
     /// What each user does, over and over: a scenario file, genkai's own or an Artillery script
     ///
     /// All its requests go to the server under test, whatever address its target has; the Host field is the target's. Its
-    /// phases are not used: users are added as without a file, as many as --users says, or as its phases have at most.
+    /// phases are not used: users are added as without a file, as many as --users says, or as its phases have at most. Its users may open
+    /// WebSockets at a product under test, if they make no requests beside them.
     #[arg(long, value_name = "FILE", hide_short_help = true, conflicts_with_all = ["think", "rate", "ramp", "poisson", "connections", "path", "method", "header",
         "body", "body_size", "new_connections", "kernel_timestamps"])]
     pub(crate) scenario: Option<String>,

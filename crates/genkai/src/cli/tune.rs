@@ -10,7 +10,7 @@ use genkai_model::units::Span;
 use genkai_targets::catalog::PRODUCTS;
 use genkai_targets::product::{Entry, Proxy};
 
-use super::{BackendFlags, LoadFlags, OutputFlags, ScenarioFlags, WebSocketFlags, help};
+use super::{BackendFlags, LoadFlags, OutputFlags, ScenarioFlags, StreamFlags, WebSocketFlags, help};
 
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
@@ -247,6 +247,8 @@ pub(crate) struct TuneFlags {
     pub(crate) bisect: Option<Span>,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
+    #[command(flatten)]
+    pub(crate) streams: StreamFlags,
     #[command(flatten)]
     pub(crate) scenario: ScenarioFlags,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use genkai_model::units::Span;
 
 use crate::cli::Compare;
 use crate::study::{self, How};
-use crate::{Failure, flags, scenario, websocket};
+use crate::{Failure, flags, http2, scenario, websocket};
 
 /// Users a second when they all come at once.
 const AT_ONCE: f64 = 1e6;
@@ -38,7 +38,7 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
     if !(0.1..=100.0).contains(&blocks.margin) {
         return Err(Failure::usage(format!("--margin {}: must be from 0.1 to 100 percent", blocks.margin)));
     }
-    let told = scenario::read(&flags.scenario, flags.output.quiet)?;
+    let told = scenario::read(&flags.scenario, flags.output.quiet, false)?;
     let mut load = if let Some(told) = &told {
         flags.messages.must_be_unused(scenario::DEFINES)?;
         told.load(&flags.load, AT_ONCE, cores)?
@@ -46,7 +46,10 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
         websocket::load(&flags.load, &flags.messages, AT_ONCE)?
     } else {
         flags.messages.must_be_unused("needs --websocket")?;
-        flags.load.load(AT_ONCE, cores)?
+        match flags.streams.each() {
+            Some(streams) => http2::load(&flags.load, streams, AT_ONCE, cores)?,
+            None => flags.load.load(AT_ONCE, cores)?,
+        }
     };
     load.tick = compare::tick(hold);
     let who = contenders::read(flags, &load)?;

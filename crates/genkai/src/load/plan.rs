@@ -1,6 +1,7 @@
 //! What the flags of `genkai load` ask for, as a plan.
 
 use genkai_lab::experiment;
+use genkai_model::http2::STREAMS;
 use genkai_model::load::{Load as Sent, Stop};
 use genkai_model::objective::Objective;
 use genkai_model::plan::{Backend, Plan, Study, System};
@@ -65,7 +66,7 @@ fn load(flags: &Load) -> Result<Sent, Failure> {
     } else {
         flags.websocket.must_be_unused(websocket::NEEDS)?;
         if flags.http2.used() {
-            http2::load(&shape, &flags.http2, AT_ONCE)?
+            http2::load(&shape, flags.http2.streams.unwrap_or(STREAMS), AT_ONCE, 1)?
         } else {
             flags.http2.must_be_unused()?;
             shape.load(AT_ONCE, 1)?

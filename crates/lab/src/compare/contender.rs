@@ -17,7 +17,9 @@ use genkai_targets::product::{OwnAnswer, Prepared, Running};
 use crate::backend;
 use crate::error::LabError;
 use crate::folder::Folder;
+use crate::reach;
 use crate::redact;
+use crate::scenario::aimed;
 use crate::system;
 
 /// A contender that can have its turns.
@@ -43,6 +45,14 @@ impl Ready {
                 let prepared = if changes.is_empty() { base } else { base.with(changes, &folder("changed")?)? };
                 Ok(Ready::Server(prepared))
             }
+        }
+    }
+
+    /// Refuses a load of HTTP/2 where it is not offered.
+    pub(super) fn offers(&self, load: &Load, cpus: Option<&[usize]>) -> Result<(), LabError> {
+        match self {
+            Ready::Server(prepared) => system::offers(&**prepared, load, cpus),
+            Ready::External(address) => reach::offered(&aimed(load, *address, Transport::Tcp), reach::SWITCH_ON),
         }
     }
 

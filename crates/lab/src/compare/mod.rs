@@ -126,6 +126,7 @@ pub(crate) fn run(job: &Job<'_>, comparison: &Comparison, watcher: &mut Watcher<
             Ready::prepare(one, &job.plan.load, backend.address(), &contender::folders(folder, number + 1))
         };
         let ready = comparison.contenders.iter().enumerate().map(ready).collect::<Result<Vec<_>, _>>()?;
+        ready.iter().try_for_each(|one| one.offers(&job.plan.load, cpus.as_deref()))?;
         Ok((backend, ready))
     };
     job.recorded(watcher, start, |(backend, ready), _, recorder| {

@@ -149,7 +149,7 @@ impl<'a> Worker<'a> {
         let load = headroom::fit(&job.plan.load, &room)?;
         headroom::raise_descriptors();
         reach::reach(&load)?;
-        reach::offered(&load)?;
+        reach::offered(&load, reach::SWITCH_ON)?;
         let mut recorder = measure::open(job, folder.as_ref(), environment, watcher)?;
         let live = LiveUsers::starting(test.users.clone());
         let fits = |users: u32| headroom::fit(&sized(&load, users), &room).map(drop);

@@ -10,7 +10,6 @@ use genkai_engine::{Asked, ask_page};
 use genkai_model::event::{Bisection, EndReason, Page, Removal, ServerState, Trying, What};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::objective::{Condition, Objective};
-use genkai_model::transport::Transport;
 use genkai_model::units::Span;
 use genkai_targets::product::{Prepared, Running};
 
@@ -88,13 +87,15 @@ impl Run<'_, '_, '_> {
 
     /// What is asked before the first step: the backend, and the product with all directives in place. None where no load can be told.
     fn look(&mut self, budget: Span) -> Result<Option<Begun>, LabError> {
-        let plain = self.job.plan.load.transport.clone();
-        let behind = self.system.backend.alone().and_then(|address| self.page(address, plain));
+        let load = self.job.plan.load.clone();
+        let directly = self.system.directly().cloned().unwrap_or_else(|| load.clone());
+        let behind = self.system.backend.alone().and_then(|address| page(&directly, address));
         let behind = behind.filter(|(page, _)| is_page(page));
         let product = self.system.without(&[], self.folder)?;
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
         let server = product.start(cpus.as_deref())?;
-        let through = self.page(server.address(), product.transport()).filter(|(page, _)| is_page(page));
+        let load = Load { transport: product.transport(), ..load };
+        let through = page(&load, server.address()).filter(|(page, _)| is_page(page));
         server.stop();
         let alone = behind.as_ref().map_or(Duration::ZERO, |(_, took)| *took);
         let patience = (alone * PATIENCE.0).clamp(PATIENCE.1, WITHIN);
@@ -116,26 +117,6 @@ impl Run<'_, '_, '_> {
         Ok(tried_by.map(begun))
     }
 
-    /// The load's request, made twice, with the lesser of the times that it took: a content that differs is not compared. None where it cannot be
-    /// asked.
-    fn page(&self, address: SocketAddr, transport: Transport) -> Option<(Page, Duration)> {
-        let (first, took) = self.once(address, transport.clone(), WITHIN)?;
-        if !is_page(&first) {
-            return Some((first, took));
-        }
-        let (second, again) = self.once(address, transport, WITHIN)?;
-        let digest = first.digest.filter(|digest| second.digest.as_ref() == Some(digest));
-        Some((Page { digest, ..first }, took.min(again)))
-    }
-
-    fn once(&self, address: SocketAddr, transport: Transport, within: Duration) -> Option<(Page, Duration)> {
-        let load = Load { transport, addresses: vec![address], ..self.job.plan.load.clone() };
-        let begun = Instant::now();
-        let (asked, digest) = ask_page(&load, address, within)?;
-        let status = if let Asked::Answered { status, .. } = asked { Some(status) } else { None };
-        Some((Page { status, digest }, begun.elapsed()))
-    }
-
     /// One step: a copy without these, checked and started; one request; a short load where the answer is as it should be and that is how it
     /// is tried.
     fn leave_out(&mut self, removed: &[u32], search: &Bisection, patience: Duration) -> Result<EndReason, LabError> {
@@ -154,8 +135,9 @@ impl Run<'_, '_, '_> {
             }
         };
         self.state(ServerState::Ready, Some(server.address().to_string()))?;
-        let ask =
-            || self.once(server.address(), product.transport(), patience).map(|(page, _)| page).unwrap_or_default();
+        let load = Load { transport: product.transport(), ..self.job.plan.load.clone() };
+        let address = server.address();
+        let ask = || once(&load, address, patience).map(|(page, _)| page).unwrap_or_default();
         // What is late once may be late by chance.
         let page = Some(ask()).filter(|page| page.status.is_some()).unwrap_or_else(ask);
         let normal = bisection::is_normal(&page, &search.normal) == Some(true);
@@ -183,6 +165,26 @@ impl Run<'_, '_, '_> {
         let timeout = load.timeout.min(Span::from(patience));
         self.sent(what, server, Load { timeout, ..load })
     }
+}
+
+/// The request of `load`, made twice, with the lesser of the times that it took: a content that differs is not compared. None where it cannot be
+/// asked.
+fn page(load: &Load, address: SocketAddr) -> Option<(Page, Duration)> {
+    let (first, took) = once(load, address, WITHIN)?;
+    if !is_page(&first) {
+        return Some((first, took));
+    }
+    let (second, again) = once(load, address, WITHIN)?;
+    let digest = first.digest.filter(|digest| second.digest.as_ref() == Some(digest));
+    Some((Page { digest, ..first }, took.min(again)))
+}
+
+fn once(load: &Load, address: SocketAddr, within: Duration) -> Option<(Page, Duration)> {
+    let load = Load { addresses: vec![address], ..load.clone() };
+    let begun = Instant::now();
+    let (asked, digest) = ask_page(&load, address, within)?;
+    let status = if let Asked::Answered { status, .. } = asked { Some(status) } else { None };
+    Some((Page { status, digest }, begun.elapsed()))
 }
 
 /// The shortest time that an objective allows a request.

@@ -9,6 +9,7 @@ use super::config::{Config, Found};
 use super::evidence::signature;
 use super::route::Route;
 use super::route::rewrite::{self, Asked, Sent};
+use super::settings::REQUEST_READ_TIMEOUT;
 use super::within::Within;
 use crate::product::{OwnAnswer, carries, head, on_line};
 
@@ -172,11 +173,18 @@ fn files(within: &Within<'_>) -> Option<OwnAnswer> {
     Some(OwnAnswer { certain: !handled, when, ..of(within.config, found, &[403, 404]) })
 }
 
-/// A request that does not come in time.
+/// A request that does not come in time: without the directive, the module's own times are in force.
 fn slow(config: &Config, route: &Route<'_>) -> Option<OwnAnswer> {
-    let found = route.of_host(config, &["requestreadtimeout"])?;
-    let when = "the request does not come in time".to_owned();
-    Some(OwnAnswer { when, ..of(config, found, &[408]) })
+    let setting = &REQUEST_READ_TIMEOUT;
+    let default = || OwnAnswer {
+        statuses: vec![408],
+        ..OwnAnswer::of(setting.directive, setting.default, Origin::Default(setting.source.to_owned()))
+    };
+    let found = route.of_host(config, &["requestreadtimeout"]);
+    let when = "the head or the body of a request does not come in time".to_owned();
+    let signature = Some(signature::REQUEST_SLOW.to_owned());
+    let answer = found.map_or_else(default, |found| of(config, found, &[408]));
+    config.has_module("reqtimeout_module").then(|| OwnAnswer { when, signature, ..answer })
 }
 
 #[cfg(test)]

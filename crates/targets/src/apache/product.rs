@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::{Environment, Rewrite};
-use genkai_model::limit::Limit;
+use genkai_model::limit::{Law, Limit};
 use genkai_model::load::Request;
 use genkai_model::plan::ConfigSource;
 use tempfile::NamedTempFile;
@@ -19,11 +19,12 @@ use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
 use super::limits::{self, Facts, handlers};
 use super::private::{self, Private};
 use super::route::Route;
-use super::settings::{Rendering, render};
+use super::settings::{Mpm, Rendering, render};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
 use crate::product::{
     Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant, followed,
+    shared, unknown,
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
@@ -45,6 +46,7 @@ pub(crate) const ENTRY: Entry = Entry {
         title: "Apache httpd",
         programs: LOOKUP.names,
         tls: true,
+        http2: Some("`LoadModule http2_module` and `Protocols h2 http/1.1` (`h2c` without TLS)"),
         upgrades: true,
         started: Some(super::standing::started),
         examples: &[
@@ -63,6 +65,9 @@ pub(crate) const ENTRY: Entry = Entry {
     clamps: CLAMPS,
     unknown: "Invalid command",
 };
+
+/// HTTP/2 requests at once on a connection where nothing is said (mod_http2, `H2MaxSessionStreams`).
+const STREAMS: u32 = 100;
 
 /// The httpd that is installed, and how it is run.
 #[derive(Debug)]
@@ -96,7 +101,8 @@ impl Product for Apache {
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
         let modules = modules(&self.program).ok_or_else(|| no_modules(self.program.path()))?;
         let (websocket, tls) = (what.websocket.then_some(what.upgrade), what.tls.as_ref());
-        let rendering = Rendering { backend, websocket, tls, modules: &modules, user: user() };
+        let rendering =
+            Rendering { backend, websocket, http2: what.streams.is_some(), tls, modules: &modules, user: user() };
         Ok(render(&rendering, self.reading())?)
     }
 
@@ -155,6 +161,15 @@ impl Product for Apache {
         Route::find(of.config(), of.requests())?.forwarded(of.config(), target)
     }
 
+    fn encrypts(of: &Variant<Self>) -> Option<String> {
+        facts(of, &of.machine(&Environment::default())).upstream.filter(|upstream| upstream.encrypted).map(|upstream| {
+            let kept = Route::find(of.config(), of.requests())
+                .and_then(|route| route.of_host(of.config(), &["proxypreservehost"]))
+                .is_some_and(|found| found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on")));
+            authority::bare(if kept { &of.requests().host } else { &upstream.name.written })
+        })
+    }
+
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
         let route = Route::find(config, requests)?;
         let shown =
@@ -164,6 +179,27 @@ impl Product for Apache {
         let names = names.iter().map(|name| authority::bare(name.rsplit("://").next().unwrap_or_default())).collect();
         let file = shown.arg(0).map(|path| config.root().join(path));
         Some(Certificate { names, file, place: config.place(shown) })
+    }
+
+    /// A connection has a thread of the worker MPM; of event it has one only while it does something. Its requests are answered by threads of
+    /// mod_http2's own, of which each child has a number.
+    fn over_http2(of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
+        let route = Route::find(of.config(), of.requests());
+        let found = route.and_then(|route| route.of_host(of.config(), &["h2maxsessionstreams"]));
+        let written = found.and_then(|found| found.arg(0)?.parse().ok());
+        let streams = streams.min(written.filter(|n| *n > 0).unwrap_or(STREAMS));
+        let holds = matches!(limit.law, Law::Slots { idle_cost, .. } if idle_cost > 0.0);
+        match Mpm::of(of.config()) {
+            _ if limit.id == limits::DESCRIPTORS => {
+                unknown(limit, "over HTTP/2 each request in flight takes descriptors of its own")
+            }
+            Mpm::Worker => shared(limit, streams),
+            _ if holds => unknown(
+                limit,
+                "over HTTP/2 a connection holds a worker only now and then, and mod_http2 has workers of its own",
+            ),
+            _ => shared(limit, streams),
+        }
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

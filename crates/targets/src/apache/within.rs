@@ -1,11 +1,12 @@
 //! Which directives of sections are in force for a request (httpd.apache.org/docs/2.4/sections.html): of the sections that hold it, in the
 //! order in which they are merged.
 
-use genkai_model::load::Request;
+use genkai_model::load::{Body, Request};
 use regex::Regex;
 
 use super::config::{Config, Found, Section};
 use super::route::{Route, under};
+use crate::files::Requests;
 
 /// A request, and what is known of its way.
 pub(super) struct Within<'w> {
@@ -16,6 +17,46 @@ pub(super) struct Within<'w> {
     pub(super) path: &'w str,
     /// Whether it is passed to a backend: what is said of files does not hold then.
     pub(super) passed: bool,
+}
+
+/// The `SetEnv` that gives these requests a variable, of those that hold for them the one that is merged last.
+pub(super) fn variable<'c>(
+    config: &'c Config,
+    route: &Route<'_>,
+    requests: &Requests,
+    name: &str,
+) -> Option<&'c Found> {
+    let all = config.named("setenv").filter(|found| found.arg(0) == Some(name));
+    last(config, route, requests, all)
+}
+
+/// Whether responses to these requests go through an output filter.
+pub(super) fn filters(config: &Config, route: &Route<'_>, requests: &Requests, name: &str) -> bool {
+    let last = last(config, route, requests, config.named("setoutputfilter"));
+    let named =
+        |found: &Found| found.arg(0).is_some_and(|all| all.split(';').any(|one| one.eq_ignore_ascii_case(name)));
+    last.is_some_and(named)
+}
+
+/// Of these directives the one that is merged last for such requests.
+fn last<'c>(
+    config: &'c Config,
+    route: &Route<'_>,
+    requests: &Requests,
+    all: impl Iterator<Item = &'c Found>,
+) -> Option<&'c Found> {
+    let path = requests.path.split('?').next().unwrap_or_default();
+    let request = Request {
+        method: "GET".to_owned(),
+        path: requests.path.clone(),
+        host: requests.host.clone(),
+        headers: Vec::new(),
+        body: Body::Empty,
+    };
+    let passed = route.pass(config, path).is_some();
+    let within = Within { config, route, request: &request, path, passed };
+    let ranked = all.filter_map(|found| Some((within.rank(found)?.0, found)));
+    ranked.max_by_key(|(rank, _)| *rank).map(|(_, found)| found)
 }
 
 /// A directive that holds for a request, and whether that is sure.

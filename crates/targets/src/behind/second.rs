@@ -220,6 +220,7 @@ impl Whole {
             host: asked.host,
             websocket: asked.websocket,
             upgrade: Default::default(),
+            streams: None,
             tls: None,
             allow_remote: &[],
             listen: Ipv4Addr::LOCALHOST,

@@ -14,11 +14,13 @@ use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command};
 use super::limits::{self, Facts};
 use super::private::{self, Private};
-use super::route::Route;
+use super::route::{Route, Upstream};
 use super::settings::render;
 use crate::error::TargetError;
 use crate::files::passing;
-use crate::product::{Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant};
+use crate::product::{
+    Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant, shared,
+};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
@@ -34,6 +36,7 @@ pub(crate) const ENTRY: Entry = Entry {
         title: CALLED,
         programs: LOOKUP.names,
         tls: true,
+        http2: Some("`protocols h1 h2` (and `h2c` without TLS) under `servers` in the global options"),
         upgrades: false,
         started: None,
         examples: &[
@@ -48,6 +51,9 @@ pub(crate) const ENTRY: Entry = Entry {
     clamps: &[],
     unknown: "unrecognized",
 };
+
+/// HTTP/2 requests at once on a connection (Go net/http h2_bundle.go: http2defaultMaxStreams).
+const STREAMS: u32 = 250;
 
 /// The Caddy that is installed.
 #[derive(Debug)]
@@ -72,7 +78,7 @@ impl Product for Caddy {
     }
 
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
-        Ok(render(backend, what.tls.as_ref())?)
+        Ok(render(backend, what.tls.as_ref(), what.streams.is_some())?)
     }
 
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {
@@ -113,6 +119,19 @@ impl Product for Caddy {
     fn behind(of: &Variant<Self>, copy: &Private) -> Vec<Endpoint> {
         let machine = of.machine(&Environment::default());
         Facts::of(of.config(), Some(&copy.running), of.requests(), &machine).behind
+    }
+
+    fn encrypts(of: &Variant<Self>) -> Option<String> {
+        let route = Route::find(of.config(), of.requests())?;
+        let proxy = route.proxy.filter(|proxy| limits::is_encrypted(proxy))?;
+        let inside = |name: &str| proxy.option("transport http")?.option(name)?.arg(0);
+        let named = inside("tls_server_name").map(|word| word.value.clone());
+        let host = || route.upstreams().first().and_then(|one| Upstream::parse(&one.value).host);
+        Some(named.or_else(host).filter(|name| !name.contains('{')).unwrap_or_default())
+    }
+
+    fn over_http2(_: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
+        shared(limit, streams.min(STREAMS))
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

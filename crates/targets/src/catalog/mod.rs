@@ -114,6 +114,11 @@ pub fn standing(pid: u32) -> Option<(&'static Entry, Result<PathBuf, String>)> {
     all.into_iter().find_map(|(entry, started)| Some((entry, started(pid)?)))
 }
 
+/// How the listener of the product called `name` is made to offer HTTP/2, for people; none: genkai makes no such load on it.
+pub fn http2(name: &str) -> Option<&'static str> {
+    find(name)?.proxy()?.http2
+}
+
 /// Whether a product listens with TLS where genkai writes its configuration.
 fn tls(entry: &Entry) -> bool {
     entry.proxy().is_some_and(|proxy| proxy.tls)
@@ -168,7 +173,7 @@ mod tests {
     fn what_is_not_explained_is_told_with_what_is() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("records.config"), "").unwrap();
-        let requests = Requests { host: "localhost".to_owned(), path: "/".to_owned(), websocket: false };
+        let requests = Requests { host: "localhost".to_owned(), path: "/".to_owned(), websocket: false, streams: None };
         let said = explain(None, dir.path(), &requests).unwrap_err();
         let known = explained().join(", ");
         let expected =

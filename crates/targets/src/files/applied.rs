@@ -20,12 +20,14 @@ pub struct Requests {
     pub path: String,
     /// Whether they open WebSocket connections.
     pub websocket: bool,
+    /// They come by HTTP/2: most of them at once on a connection, as the load has it. None: by HTTP/1.1.
+    pub streams: Option<u32>,
 }
 
 impl Requests {
     /// Plain requests to this host for this path.
     pub fn to(host: &str, path: &str) -> Requests {
-        Requests { host: host.to_owned(), path: path.to_owned(), websocket: false }
+        Requests { host: host.to_owned(), path: path.to_owned(), websocket: false, streams: None }
     }
 }
 

@@ -23,7 +23,7 @@ use crate::error::TargetError;
 use crate::files::{Requests, passing};
 use crate::product::{
     Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant,
-    followed,
+    followed, shared, unknown,
 };
 use crate::socket;
 use genkai_place::authority;
@@ -42,6 +42,7 @@ pub(crate) const ENTRY: Entry = Entry {
         title: CALLED,
         programs: LOOKUP.names,
         tls: true,
+        http2: Some("`alpn h2,http/1.1` on the bind line (`proto h2` without TLS)"),
         upgrades: false,
         started: Some(super::standing::started),
         examples: &[
@@ -58,6 +59,9 @@ pub(crate) const ENTRY: Entry = Entry {
     clamps: &[],
     unknown: "unknown keyword",
 };
+
+/// HTTP/2 requests at once on a connection where nothing is said (configuration manual 3.2, `tune.h2.max-concurrent-streams`).
+const STREAMS: u32 = 100;
 
 /// The HAProxy that is installed.
 #[derive(Debug)]
@@ -82,7 +86,7 @@ impl Product for Haproxy {
     }
 
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
-        Ok(render(backend, what.tls.as_ref(), self.reading())?)
+        Ok(render(backend, what.tls.as_ref(), what.streams.is_some(), self.reading())?)
     }
 
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {
@@ -140,6 +144,15 @@ impl Product for Haproxy {
         (!of.config().found().iter().any(moves)).then(|| target.to_owned())
     }
 
+    fn encrypts(of: &Variant<Self>) -> Option<String> {
+        let route = Route::find(of.config(), of.requests())?;
+        let servers = route.servers(of.config());
+        let server = servers.first().filter(|_| servers.iter().all(|server| server.encrypted))?;
+        let sni = server.found.option(2, "sni").map(|word| word.value.as_str());
+        let fixed = |text: &str| Some(text.strip_prefix("str(")?.strip_suffix(')')?.to_owned());
+        Some(sni.map_or_else(String::new, |text| fixed(text).unwrap_or_else(|| authority::bare(&of.requests().host))))
+    }
+
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
         let all: Vec<Bind<'_>> =
             config.sections().iter().filter(|s| s.is_front()).flat_map(|s| binds(config, s)).collect();
@@ -150,6 +163,20 @@ impl Product for Haproxy {
         let file = bind.found.option(1, "crt").map(|word| base.join(&word.value)).filter(|path| !path.is_dir());
         let names = vec![authority::bare(&requests.host)];
         Some(Certificate { names, file, place: config.place(bind.found) })
+    }
+
+    /// What a connection of HTTP/2 takes beside its buffers was not measured.
+    fn over_http2(of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
+        let keys = ["tune.h2.fe.max-concurrent-streams", "tune.h2.max-concurrent-streams"];
+        // Zero is the default (src/mux_h2.c).
+        let written = keys.iter().filter_map(|key| of.config().global(key)?.arg(0)?.parse().ok()).find(|n| *n > 0);
+        let streams = streams.min(written.unwrap_or(STREAMS));
+        match limit.id.as_str() {
+            limits::MEMORY => {
+                unknown(limit, "over HTTP/2 a connection has buffers of its own, and each of its streams")
+            }
+            _ => shared(limit, streams),
+        }
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

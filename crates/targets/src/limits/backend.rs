@@ -37,6 +37,17 @@ pub(crate) fn unreachable(id: &str, subject: &str, setting: &str, place: &Place)
     Limit { caps, fault: true, ..valued(id, subject, setting, &place.name) }
 }
 
+/// Somebody listens at `place`, but the handshake of TLS with it fails: something is broken, and no load is too much. To be completed with the
+/// signs, and with what the proxy answers.
+pub(crate) fn unsecured(id: &str, subject: &str, setting: &str, place: &Place) -> Limit {
+    let caps = format!(
+        "the TLS handshake with {} fails: it speaks no TLS, or one of the two does not accept the other's certificate or version (the log of {subject} \
+         has the reason)",
+        place.address
+    );
+    Limit { caps, fault: true, ..valued(id, subject, setting, &place.name) }
+}
+
 /// The backend is slower than the time that `setting` gives it. That ends the request; the slowness is the backend's. To be completed with
 /// the signs.
 pub(crate) fn silent(id: &str, setting: &str, time: &SourcedValue<Span>) -> Limit {

@@ -22,6 +22,7 @@ use crate::error::TargetError;
 use crate::files::{Requests, with_line};
 use crate::product::{
     Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant, followed,
+    shared,
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
@@ -40,6 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
         title: CALLED,
         programs: LOOKUP.names,
         tls: true,
+        http2: Some("`listen ... ssl http2;` (from 1.25.1 on `http2 on;`) in the server block"),
         upgrades: false,
         started: None,
         examples: &[
@@ -55,6 +57,12 @@ pub(crate) const ENTRY: Entry = Entry {
     clamps: &[],
     unknown: "unknown directive",
 };
+
+/// From this version on HTTP/2 is switched on by a directive, and not by a word of `listen`.
+const HTTP2_ON: (u32, u32, u32) = (1, 25, 1);
+
+/// HTTP/2 requests at once on a connection where nothing is said (src/http/v2/ngx_http_v2_module.c: ngx_http_v2_merge_srv_conf).
+const STREAMS: u32 = 128;
 
 /// The nginx that is installed.
 #[derive(Debug)]
@@ -96,7 +104,8 @@ impl Product for Nginx {
     }
 
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
-        Ok(render(backend, what.websocket, what.tls.as_ref()))
+        let http2 = what.streams.map(|_| self.program.numbers() >= HTTP2_ON);
+        Ok(render(backend, what.websocket, http2, what.tls.as_ref()))
     }
 
     fn copy(of: &Variant<Self>) -> Result<Copied, TargetError> {
@@ -175,6 +184,20 @@ impl Product for Nginx {
         std::iter::once(&route).chain(&again).try_fold(target.to_owned(), |target, route| route.forwarded(&target))
     }
 
+    fn encrypts(of: &Variant<Self>) -> Option<String> {
+        let route = of.config().route_of(of.requests())?;
+        let again = of.config().through(&route).routes;
+        let last = again.last().unwrap_or(&route);
+        let pass = last.pass().filter(|pass| pass.tls)?;
+        let word = |name: &str| last.inherited(name).last().and_then(|found| found.arg(0));
+        let sent = word("proxy_ssl_server_name").is_some_and(|word| word == "on");
+        let named = || match word("proxy_ssl_name").unwrap_or_else(|| pass.authority.clone()) {
+            name if name.contains('$') => of.requests().host.clone(),
+            name => name,
+        };
+        Some(if sent { authority::bare(&named()) } else { String::new() })
+    }
+
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
         let route = config.route_of(requests)?;
         let listen = route.listen.as_ref().filter(|listen| listen.ssl)?;
@@ -192,6 +215,12 @@ impl Product for Nginx {
             _ => None,
         };
         Some(Certificate { names: names.chain([authority::bare(&requests.host)]).collect(), file, place })
+    }
+
+    fn over_http2(of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
+        let found = of.config().route_of(of.requests()).map(|route| route.inherited("http2_max_concurrent_streams"));
+        let written = found.and_then(|found| found.last()?.arg(0)?.parse().ok());
+        shared(limit, streams.min(written.unwrap_or(STREAMS)))
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

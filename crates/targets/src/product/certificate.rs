@@ -19,11 +19,25 @@ pub struct Certificate {
     pub place: String,
 }
 
-/// A certificate of the run's authority like the user's; what could not be alike.
+/// What is shown: genkai's `own`, else what stands in for the user's; what of that could not be alike.
 ///
 /// # Errors
 /// When the user's does not exist: `product` would not start with it. One that may not be read is stood in for like any other.
-pub(super) fn stand_in(
+pub(super) fn shown(
+    own: Option<TlsMaterial>,
+    users: Option<&Certificate>,
+    scratch: &Scratch,
+    product: &'static str,
+) -> Result<(Option<TlsMaterial>, Option<Rewrite>), TargetError> {
+    match (own, users) {
+        (Some(own), _) => Ok((Some(own), None)),
+        (None, Some(users)) => stand_in(scratch, users, product).map(|(tls, unlike)| (Some(tls), unlike)),
+        (None, None) => Ok((None, None)),
+    }
+}
+
+/// A certificate of the run's authority like the user's; what could not be alike.
+fn stand_in(
     scratch: &Scratch,
     users: &Certificate,
     product: &'static str,

@@ -16,9 +16,10 @@ use genkai_model::plan::ConfigSource;
 use genkai_model::transport::Transport;
 use tempfile::NamedTempFile;
 
-use super::certificate::{Certificate, stand_in};
+use super::certificate::{Certificate, shown};
 use super::conditions::Conditions;
 use super::startup::Startup;
+use super::streams::{self, shared};
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, CopyOptions, Finished, Move, Requests};
@@ -120,10 +121,20 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
         Some(target.to_owned())
     }
 
+    /// The name that it tells what stands behind it in the handshake of TLS; empty: it speaks TLS and tells none. None: it speaks no TLS.
+    fn encrypts(_of: &Variant<Self>) -> Option<String> {
+        None
+    }
+
     /// The user's certificate that its listener for those requests shows; none: it wants no TLS, or a copy shows it as it is. Copies
     /// show another, made for the same names with a key of the same kind ([`Conditions::tls`]).
     fn certificate(_config: &Self::Config, _requests: &Requests) -> Option<Certificate> {
         None
+    }
+
+    /// One of its limits where so many HTTP/2 requests share a connection, or as many as its listener allows.
+    fn over_http2(_of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
+        shared(limit, streams)
     }
 
     /// Whether its listener for those requests wants TLS.
@@ -272,15 +283,11 @@ impl<P: Product> Deployment<P> {
                 product.plain(&what, what.backend.ok_or_else(|| TargetError::no_backend(P::ENTRY.called))?)?
             }
         };
-        let requests = Requests { websocket: what.websocket, ..Requests::to(what.host, what.path) };
+        let requests =
+            Requests { websocket: what.websocket, streams: what.streams, ..Requests::to(what.host, what.path) };
         let applied = Applied::new(what.source, config, requests, what.settings)?;
-        let (tls, unlike) = match (what.tls, P::certificate(applied.config(), applied.requests())) {
-            (Some(own), _) => (Some(own), None),
-            (None, Some(users)) => {
-                stand_in(&scratch, &users, P::ENTRY.called).map(|(tls, unlike)| (Some(tls), unlike))?
-            }
-            (None, None) => (None, None),
-        };
+        let users = P::certificate(applied.config(), applied.requests());
+        let (tls, unlike) = shown(what.tls, users.as_ref(), &scratch, P::ENTRY.called)?;
         let (backend, allowed) = (what.backend, what.allow_remote.to_vec());
         let conditions = Conditions { backend, allowed, tls, unlike, nofile: caps::descriptors(), listen: what.listen };
         let shared = Arc::new(Shared { product, conditions });
@@ -304,6 +311,7 @@ impl<P: Product> Deployment<P> {
             host: "localhost",
             websocket: true,
             upgrade: Default::default(),
+            streams: None,
             tls: None,
             allow_remote: &[],
             listen: Ipv4Addr::LOCALHOST,
@@ -344,15 +352,6 @@ impl<P: Product> Deployment<P> {
     fn beside(&self, applied: Applied<P::Config>, moves: Vec<Move>, dir: &Path) -> Result<Self, TargetError> {
         let (shared, scratch) = (Arc::clone(&self.variant.shared), scratch::<P>(dir)?);
         Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })
-    }
-
-    /// The same without some of the directives that may be left out, in a folder of its own, tested.
-    ///
-    /// # Errors
-    /// As [`Deployment::prepare`].
-    fn without(&self, which: &[u32], dir: &Path) -> Result<Deployment<P>, TargetError> {
-        let (applied, moves) = (self.variant.applied.without(which)?, self.variant.moves.clone());
-        self.beside(applied, moves, dir)
     }
 
     /// The configuration with settings, and the folder of its copy.
@@ -402,7 +401,8 @@ impl<P: Product> Prepared for Deployment<P> {
     }
 
     fn without(&self, which: &[u32], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
-        Ok(Box::new(Deployment::without(self, which, dir)?))
+        let (applied, moves) = (self.variant.applied.without(which)?, self.variant.moves.clone());
+        Ok(Box::new(self.beside(applied, moves, dir)?))
     }
 
     fn moved(&self, moves: &[Move], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
@@ -416,6 +416,9 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn limits(&self, environment: &Environment) -> Vec<Limit> {
         let mut all = P::limits(&self.variant, &self.copy, &self.variant.machine(environment), environment);
+        if let Some(streams) = self.variant.requests().streams {
+            all = all.into_iter().map(|limit| P::over_http2(&self.variant, limit, streams)).collect();
+        }
         all.push(crate::limits::memory_group(P::ENTRY.name));
         for limit in &mut all {
             limit.origin = self.variant.applied.origin_of(&limit.setting, limit.origin.clone());
@@ -444,6 +447,10 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn forwarded(&self, target: &str) -> Option<String> {
         P::forwarded(&self.variant, target)
+    }
+
+    fn onward(&self) -> Transport {
+        P::encrypts(&self.variant).map_or(Transport::Tcp, |name| streams::onward(&name))
     }
 
     fn transport(&self) -> Transport {

@@ -50,6 +50,8 @@ pub struct Proxy {
     pub programs: &'static [&'static str],
     /// Whether it listens with TLS where genkai writes its configuration.
     pub tls: bool,
+    /// How its listener is made to offer HTTP/2, for people; none: it has no HTTP/2, or genkai makes no such load on it.
+    pub http2: Option<&'static str>,
     /// Whether there are several ways in which it passes WebSocket connections on.
     pub upgrades: bool,
     /// How it is recognised behind another product, where somebody else started it; none: it is not.

@@ -12,6 +12,7 @@ mod own;
 mod program;
 mod served;
 mod startup;
+mod streams;
 mod twin;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ pub(crate) use program::{LONGEST, Lookup, after, located, tested};
 pub(crate) use served::behind;
 pub use served::{Cost, Served, ServesFn};
 pub use startup::Startup;
+pub(crate) use streams::{shared, unknown};
 pub(crate) use twin::alike;
 pub use twin::{Twin, TwinFn};
 
@@ -69,6 +71,8 @@ pub struct Prepare<'a> {
     pub websocket: bool,
     /// What passes those on, in a generated configuration.
     pub upgrade: Upgrade,
+    /// They come by HTTP/2: most of them at once on a connection, as the load has it. None: by HTTP/1.1.
+    pub streams: Option<u32>,
     /// A generated configuration listens with TLS, with these.
     pub tls: Option<TlsMaterial>,
     /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
@@ -142,6 +146,11 @@ pub trait Prepared {
     /// not known.
     fn forwarded(&self, target: &str) -> Option<String> {
         Some(target.to_owned())
+    }
+
+    /// How what stands behind it is spoken to: TCP where nothing is said of it, TLS with any certificate where its configuration has that.
+    fn onward(&self) -> Transport {
+        Transport::Tcp
     }
 
     /// Whether workers run with it, of which the time of a request makes a rate.

@@ -279,6 +279,7 @@ impl Stage {
             host: "localhost",
             websocket: false,
             upgrade: Default::default(),
+            streams: None,
             tls: None,
             allow_remote: &[],
         })

@@ -1,6 +1,6 @@
 //! Answers that a server makes itself: the limit named is the directive with its line, which its identity ends with.
 
-use super::{AT_ONCE, Case, NO_NUMBER};
+use super::{AT_ONCE, Case, NO_NUMBER, SLOW};
 
 /// A load that shows it at once.
 const ALL: &str = "--users 10 --spawn-rate 10 --backend embedded --backend-time 10ms";
@@ -40,15 +40,38 @@ fn nginx() -> Vec<Case> {
 }
 
 fn apache() -> Vec<Case> {
-    let one = |name: &str, fault: &str, within: &str, id: &'static str| {
+    let with = |more: &[&str], name: &str, fault: &str, within: &str, id: &'static str| {
         let names = ["mpm_event", "authz_core", "authz_host", "rewrite", "proxy", "proxy_http"];
+        let names = names.into_iter().chain(more.iter().copied());
         let load = |name: &str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
-        let modules: String = names.into_iter().map(load).collect();
+        let modules: String = names.map(load).collect();
         let text =
             format!("{modules}User www-data\nGroup www-data\nListen 80\n{within}\nProxyPass / http://127.0.0.1:9/\n");
-        Case::of("apache", name, fault).flags(ALL).config(text).cause(id).off(AT_ONCE)
+        Case::of("apache", name, fault).config(text).cause(id)
+    };
+    let one = |name: &str, fault: &str, within: &str, id: &'static str| {
+        with(&[], name, fault, within, id).flags(ALL).off(AT_ONCE)
     };
     vec![
+        with(
+            &["reqtimeout"],
+            "apache-request-slow",
+            "bodies of 40 MB that must come within a second: they share what there is",
+            "RequestReadTimeout body=1",
+            "apache.answers.RequestReadTimeout.11",
+        )
+        .flags("--users 40 --spawn-rate 5 --body-size 40m --backend embedded --backend-time 10ms")
+        .off(NO_NUMBER),
+        with(
+            &["ratelimit", "env"],
+            "apache-paced",
+            "mod_ratelimit of 20 kB/s for responses of 10 KiB: each takes two fifths of a second",
+            "<Location />\nSetOutputFilter RATE_LIMIT\nSetEnv rate-limit 20\n</Location>",
+            "apache.rate-limit",
+        )
+        .flags("--users 20 --spawn-rate 20 --backend embedded --backend-time 1ms")
+        .objective("p99 < 300ms")
+        .off(SLOW),
         one(
             "apache-require",
             "Require of another network",

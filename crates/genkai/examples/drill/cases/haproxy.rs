@@ -41,6 +41,10 @@ fn connections() -> Vec<Case> {
                  backend b from special\n  server s 127.0.0.1:9\n",
             )
             .cause("haproxy.frontend.maxconn"),
+        case("haproxy-queue-full", "maxqueue 8 beside maxconn 10 of the one server that a source has")
+            .rising("--backend embedded")
+            .config(cfg("", "balance source\n  timeout queue 20s\n  server s 127.0.0.1:9 maxconn 10 maxqueue 8"))
+            .cause("haproxy.server.maxqueue"),
         case("haproxy-rate", "rate-limit sessions 30 under 60 new connections/s")
             .flags("--rate 60 --ramp 6s --new-connections --backend embedded --backend-time 10ms --connections 400")
             .objective("errors < 0.1%, p99 < 700ms")

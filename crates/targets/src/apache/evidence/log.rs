@@ -27,6 +27,10 @@ pub mod signature {
     pub const BACKEND_REFUSED: &str = "apache.backend.refused";
     /// The backend cannot be connected to: refused, no such socket, no permission, no route (errors 111, 2, 13, 101, 113).
     pub const BACKEND_UNREACHABLE: &str = "apache.backend.unreachable";
+    /// The handshake of TLS with the backend failed.
+    pub const BACKEND_TLS: &str = "apache.backend.tls";
+    /// The head or the body of a request did not come in time: 408.
+    pub const REQUEST_SLOW: &str = "apache.request_slow";
     /// The backend was silent longer than it may.
     pub const BACKEND_SILENT: &str = "apache.backend.silent";
     /// The backend closed or reset the connection before it had answered.
@@ -66,8 +70,10 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH00959", signature::BACKEND_REFUSED),     // proxy_util.c: the worker is disabled for `retry` seconds
     ("AH00940", signature::BACKEND_REFUSED),     // proxy_util.c: disabled connection
     ("AH01114", signature::BACKEND_REFUSED),     // modules/proxy/mod_proxy_http.c
+    ("AH00898", signature::BACKEND_TLS),         // proxy_util.c: ap_proxyerror, of one of its words
     ("AH01102", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading status line
     ("AH01110", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading response
+    ("AH01382", signature::REQUEST_SLOW),        // modules/filters/mod_reqtimeout.c: reqtimeout_filter (info)
     ("AH01588", signature::BODY_TOO_LARGE),      // modules/http/http_filters.c: ap_http_filter
     ("AH01591", signature::BODY_TOO_LARGE),      // http_filters.c: read past the limit
     ("AH01630", signature::DENIED),              // modules/aaa/mod_authz_core.c: authorize_user_core
@@ -136,6 +142,8 @@ pub fn classify(line: &str) -> Entry<'_> {
         (Some(signature::BACKEND_SILENT), errno) if !matches!(errno, Some("70007" | "110" | "11")) => {
             Some(signature::BACKEND_CLOSED)
         }
+        // The same number for whatever went wrong.
+        (Some(signature::BACKEND_TLS), _) if !message.starts_with("Error during SSL Handshake") => None,
         (Some(signature::DESCRIPTORS_ACCEPT), Some("24")) => known,
         (Some(signature::DESCRIPTORS_ACCEPT), _) => None,
         (_, Some("24")) => Some(signature::DESCRIPTORS_OTHER),

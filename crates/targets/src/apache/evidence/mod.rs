@@ -51,6 +51,8 @@ pub mod metrics {
     pub const RSS: &str = "apache.rss";
     /// Descriptors of the child that has most.
     pub const WORKER_FDS_MAX: &str = "apache.worker_fds_max";
+    /// Threads of the child that has most.
+    pub const WORKER_THREADS_MAX: &str = "apache.worker_threads_max";
     /// Soft limit on its descriptors.
     pub const WORKER_FD_LIMIT: &str = "apache.worker_fd_limit";
     /// Connections waiting in the accept queue of the listener under load.
@@ -200,6 +202,9 @@ fn consumption(usage: &Usage, parent: u32) -> BTreeMap<String, f64> {
         (metrics::PROCESSES.to_owned(), children.len() as f64),
         (metrics::WORKER_CPU_MAX.to_owned(), cpu_max),
     ]);
+    if let Some(threads) = children.iter().map(|p| p.threads).max() {
+        metrics.insert(metrics::WORKER_THREADS_MAX.to_owned(), f64::from(threads));
+    }
     let fds = children.iter().filter_map(|p| Some((p.fds?, p.fd_limit))).max();
     if let Some((fds, limit)) = fds {
         metrics.insert(metrics::WORKER_FDS_MAX.to_owned(), fds as f64);

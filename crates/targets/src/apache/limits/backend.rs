@@ -12,7 +12,7 @@ use crate::limits::{backend, errors, log, logged_unserved, raised_onward, valued
 /// Every limit of the backend's side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     // Of signs that both have, the first one's say counts.
-    let mut all: Vec<Limit> = upstream.lone.iter().map(unreachable).collect();
+    let mut all: Vec<Limit> = upstream.lone.iter().map(unreachable).chain(unsecured(upstream)).collect();
     all.extend([refusing(upstream), silent(facts)]);
     all.extend(unencrypted(upstream));
     all.extend(idle(facts));
@@ -23,16 +23,18 @@ pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
 
 /// The backend does not take connections, or closes them unanswered: nothing in Apache lifts that.
 fn refusing(upstream: &Upstream) -> Limit {
+    let shaken = upstream.encrypted.then(|| log(signature::BACKEND_TLS, Strength::Decisive));
+    let closed = upstream.encrypted.then_some(ErrorKind::Status500);
     Limit {
         formula: "the backend refuses (503), or closes before it answers (502)".to_owned(),
         source: "httpd modules/proxy/proxy_util.c: ap_proxy_connect_backend; mod_proxy_http.c: proxy_http_handler"
             .to_owned(),
-        signatures: vec![
-            log(signature::BACKEND_REFUSED, Strength::Decisive),
-            log(signature::BACKEND_UNREACHABLE, Strength::Decisive),
-            log(signature::BACKEND_CLOSED, Strength::Decisive),
-        ],
-        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
+        signatures: [signature::BACKEND_REFUSED, signature::BACKEND_UNREACHABLE, signature::BACKEND_CLOSED]
+            .into_iter()
+            .map(|name| log(name, Strength::Decisive))
+            .chain(shaken)
+            .collect(),
+        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503].into_iter().chain(closed).collect::<Vec<_>>()),
         ..backend::refusing("apache.backend", "(backend)", &upstream.name)
     }
 }
@@ -49,6 +51,19 @@ fn unreachable(place: &Place) -> Limit {
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
         ..backend::unreachable("apache.backend.address", "apache", "backend", place)
     }
+}
+
+/// The handshake with the one backend, which takes TLS, fails each time.
+fn unsecured(upstream: &Upstream) -> Option<Limit> {
+    let place = upstream.lone.as_ref().filter(|_| upstream.encrypted && upstream.unencrypted.is_none())?;
+    Some(Limit {
+        formula: "a handshake that fails is answered with 500 or 502".to_owned(),
+        source: "httpd modules/ssl/ssl_engine_io.c: ssl_io_filter_handshake; modules/proxy/proxy_util.c: ap_proxyerror (AH00898)"
+            .to_owned(),
+        signatures: vec![logged_unserved(signature::BACKEND_TLS, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status500, ErrorKind::Status502]),
+        ..backend::unsecured("apache.backend.tls", "apache", "backend", place)
+    })
 }
 
 /// An encrypted backend, of which Apache is not told to speak TLS to it (`SSLProxyEngine`, off by default): every request is answered 500.

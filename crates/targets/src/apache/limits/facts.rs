@@ -9,11 +9,13 @@ use genkai_model::units::Span;
 use crate::apache::config::{Config, Found};
 use crate::apache::route::{Member, Pass, Route, authority, listens, members};
 use crate::apache::settings::{
-    ASYNC_REQUEST_WORKER_FACTOR, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY, LISTEN_BACKLOG,
-    MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS, Mpm, PROXY_PASS_MAX,
-    PROXY_PASS_TIMEOUT, PROXY_TIMEOUT, PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, SERVER_LIMIT, SSL_PROXY_ENGINE,
-    START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, in_force, value,
+    ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
+    LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS, Mpm,
+    PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT, PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, RATE_INITIAL_BURST,
+    RATE_LIMIT, SERVER_LIMIT, SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT,
+    in_force, value,
 };
+use crate::apache::within::filters;
 use crate::files::Requests;
 use crate::limits::backend::Place;
 use crate::settings::SourcedValue;
@@ -37,6 +39,8 @@ pub struct Upstream {
     pub balanced: bool,
     /// Whether a request gives up waiting for one of them (`acquire=`).
     pub acquire: bool,
+    /// Whether all of it takes TLS.
+    pub encrypted: bool,
     /// `SSLProxyEngine`, where the backend is one that takes TLS and this is not on.
     pub unencrypted: Option<SourcedValue<()>>,
     /// Whether mod_proxy_wstunnel carries WebSockets itself: then no time ends a silent one (mod_proxy_wstunnel.c: apr_pollset_poll
@@ -69,6 +73,8 @@ pub struct Facts {
     pub somaxconn: u32,
     /// `LimitRequestBody` for the path under load; 0: no cap.
     pub body: SourcedValue<u64>,
+    /// mod_ratelimit: bytes of a response that are sent in a second, and bytes that go before it counts; none: no cap.
+    pub rate_limit: Option<SourcedValue<(u64, u64)>>,
     /// `Timeout`.
     pub timeout: SourcedValue<Span>,
     /// How long the backend may be silent: `timeout=` of the pass, `ProxyTimeout`, or `Timeout`.
@@ -89,6 +95,8 @@ pub struct Facts {
     pub upstream: Option<Upstream>,
     /// Whether the load holds WebSocket connections.
     pub websocket: bool,
+    /// Threads by which a child answers requests of HTTP/2; none: the load has none.
+    pub h2_workers: Option<SourcedValue<u64>>,
     /// Cores that the servers can use.
     pub cores: u32,
     /// Local ports for outgoing connections, first and last.
@@ -129,6 +137,7 @@ impl Facts {
             backlog: reading.held(&LISTEN_BACKLOG, 511, |t| u32::try_from(value::atoi(t)).ok().filter(|n| *n > 0)),
             somaxconn: machine.somaxconn,
             body: reading.held(&LIMIT_REQUEST_BODY, 1, value::count),
+            rate_limit: reading.rate_limit(),
             proxy_timeout: reading.proxy_timeout(&timeout),
             timeout,
             keep_alive: !reading.written(&KEEP_ALIVE).eq_ignore_ascii_case("off"),
@@ -142,6 +151,7 @@ impl Facts {
             logs: config.named("customlog").chain(config.named("transferlog")).count().max(1) as u32,
             upstream: reading.upstream(),
             websocket: requests.websocket,
+            h2_workers: requests.streams.map(|_| reading.h2_workers(mpm)),
             cores: machine.cores,
             ports: machine.ports,
         }
@@ -245,6 +255,43 @@ impl Reading<'_> {
         self.held(setting, 1, |text| Some(u64::try_from(value::atoi(text)).unwrap_or(0)))
     }
 
+    /// Threads of mod_http2 in a child: as written, else half as many again as there are at least, which are as many as the child's workers
+    /// (h2_c1.c: h2_c1_child_init).
+    fn h2_workers(&self, mpm: Mpm) -> SourcedValue<u64> {
+        let number = |setting: &Setting| {
+            self.raw(setting).parsed(|text| u64::try_from(value::atoi(text)).ok().filter(|n| *n > 0))
+        };
+        let threads = match mpm {
+            Mpm::Prefork => 1,
+            _ => self
+                .number(&THREADS_PER_CHILD)
+                .value
+                .clamp(1, self.number(&THREAD_LIMIT).value.clamp(1, most_threads())),
+        };
+        let least = number(&H2_MIN_WORKERS).map_or(threads, |held| held.value);
+        let most = number(&H2_MAX_WORKERS).unwrap_or_else(|| {
+            let why = format!(
+                "3/2 of {least} (H2MinWorkers, or ThreadsPerChild): httpd modules/http2/h2_c1.c: h2_c1_child_init"
+            );
+            SourcedValue::plain(3 * least / 2, Origin::Default(why))
+        });
+        most.map(|most| most.max(least))
+    }
+
+    /// What mod_ratelimit lets through of a response.
+    fn rate_limit(&self) -> Option<SourcedValue<(u64, u64)>> {
+        let route = Route::find(self.config, self.requests)?;
+        let loaded = ["ratelimit_module", "env_module"].iter().all(|module| self.config.has_module(module));
+        let filtered = loaded && filters(self.config, &route, self.requests, "rate_limit");
+        let bytes = |setting: &Setting| {
+            let kilobytes = |text: &str| u64::try_from(value::atoi(text)).ok().filter(|n| *n > 0);
+            self.raw(setting).parsed(|text| Some(kilobytes(text)?.saturating_mul(1024)))
+        };
+        let rate = bytes(&RATE_LIMIT).filter(|_| filtered)?;
+        let burst = bytes(&RATE_INITIAL_BURST).map_or(0, |held| held.value);
+        Some(rate.map(|rate| (rate, burst)))
+    }
+
     /// The setting by which children are ended.
     fn ends(&self, mpm: Mpm) -> (String, SourcedValue<u64>) {
         let spare = if mpm == Mpm::Prefork { &MAX_SPARE_SERVERS } else { &MAX_SPARE_THREADS };
@@ -331,8 +378,9 @@ impl Reading<'_> {
             balanced: members.is_some(),
             acquire: members.as_ref().map_or(pass.parameter("acquire").is_some(), |all| all.iter().any(waits)),
             untimed: self.is_untimed(urls.first().map_or(scheme, |url| authority(url).0)),
+            encrypted: urls.iter().all(|url| is_encrypted(url)),
             unencrypted: Some(self.raw(&SSL_PROXY_ENGINE)).filter(|held| {
-                let tls = urls.iter().any(|url| matches!(authority(url).0, "https" | "wss"));
+                let tls = urls.iter().any(|url| is_encrypted(url));
                 tls && !held.written.eq_ignore_ascii_case("on")
             }),
         })
@@ -358,6 +406,19 @@ pub fn handlers(config: &Config) -> Vec<Endpoint> {
     passed.filter_map(endpoint).collect()
 }
 
+fn is_encrypted(url: &str) -> bool {
+    matches!(authority(url).0, "https" | "wss")
+}
+
+/// Its address; without a port that of its scheme (apr_uri_port_of_scheme).
 fn address(url: &str) -> Option<SocketAddr> {
-    host(authority(url).1).replace("localhost", "127.0.0.1").parse().ok()
+    let (scheme, name) = authority(url);
+    let named = host(name).replace("localhost", "127.0.0.1");
+    let usual = match scheme {
+        "https" | "wss" => 443,
+        _ => 80,
+    };
+    let bare = || Some(SocketAddr::new(named.trim_matches(['[', ']']).parse().ok()?, usual));
+    let web = matches!(scheme, "http" | "https" | "ws" | "wss");
+    named.parse().ok().or_else(|| bare().filter(|_| web))
 }

@@ -6,6 +6,7 @@
 mod backend;
 mod facts;
 mod requests;
+mod streams;
 mod system;
 mod workers;
 
@@ -14,6 +15,7 @@ mod tests;
 
 pub use facts::{Facts, Upstream, handlers};
 pub(crate) use facts::{most_servers, most_threads};
+pub(super) use workers::DESCRIPTORS;
 
 use genkai_model::limit::Limit;
 
@@ -26,8 +28,10 @@ pub(super) fn accidents(facts: &Facts) -> Vec<Limit> {
 pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![workers::max_request_workers(facts), workers::nofile(facts)];
     all.extend(workers::threads_per_child(facts));
+    all.extend(streams::workers(facts));
     all.extend([system::backlog(facts), system::cpu(facts)]);
     all.extend(requests::body(facts));
+    all.extend(requests::rate(facts));
     all.extend(workers::scoreboard(facts));
     all.extend(workers::ended(facts));
     all.extend(facts.upstream.iter().flat_map(|upstream| backend::all(facts, upstream)));

@@ -134,13 +134,14 @@ fn every_message_that_is_recognised_belongs_to_a_limit() {
     let all =
         ["", "max=3 acquire=500\nServerLimit 20", "\nLoadModule mpm_prefork_module x"].map(|text| of(&facts(text)));
     let file = of(&Facts { upstream: None, ..facts("") });
-    let encrypted = of(&encrypted(""));
+    let encrypted = [of(&encrypted("")), of(&encrypted("SSLProxyEngine on"))].concat();
     let known: Vec<Limit> =
         all.into_iter().flatten().chain(file).chain(encrypted).chain(accidents(&facts(""))).collect();
     // What answers a request itself is told apart from limits (answers.rs).
-    let answers = [crate::apache::evidence::signature::DENIED, crate::apache::evidence::signature::DENIED_COMPAT];
+    use crate::apache::evidence::signature::{DENIED, DENIED_COMPAT, REQUEST_SLOW};
+    let answers = [DENIED, DENIED_COMPAT, REQUEST_SLOW];
     for name in crate::apache::evidence::known().filter(|name| !answers.contains(name)) {
-        let signs = [Sign::Log(name.to_owned()), Sign::LoggedOnce(name.to_owned())];
+        let signs = [Sign::Log, Sign::LoggedOnce, Sign::LoggedUnserved].map(|sign| sign(name.to_owned()));
         assert!(
             known.iter().any(|limit| limit.signatures.iter().any(|s| signs.contains(&s.sign))),
             "{name} belongs to no limit"

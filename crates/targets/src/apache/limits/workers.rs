@@ -224,6 +224,9 @@ pub(super) fn kept(facts: &Facts) -> Option<Limit> {
         .then(|| limits::kept("apache", KEEP_ALIVE_TIMEOUT.name, held, source))
 }
 
+/// The name of the limit that descriptors are.
+pub(crate) const DESCRIPTORS: &str = "apache.nofile";
+
 /// Descriptors of each child process.
 pub(super) fn nofile(facts: &Facts) -> Limit {
     let (base, busy) = (facts.base_descriptors(), facts.busy_descriptors());
@@ -237,7 +240,7 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
         metrics: (metrics::WORKER_FDS_MAX, metrics::WORKER_FD_LIMIT),
         answer: ErrorKind::Status503,
     };
-    let limit = descriptors.limit("apache.nofile", "apache", "ulimit -n");
+    let limit = descriptors.limit(DESCRIPTORS, "apache", "ulimit -n");
     Limit {
         caps: "descriptors a child process may open: clients, backends, logs, listeners".to_owned(),
         formula: match most {

@@ -139,6 +139,10 @@ fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, m
         // At its usual level event says nothing of a child that is full and closes connections that clients keep.
         text.push_str("LogLevel mpm_event:debug\n");
     }
+    if config.has_module("reqtimeout_module") {
+        // Nor that a request did not come in time.
+        text.push_str("LogLevel reqtimeout:info\n");
+    }
     let Some(status) = status else { return text };
     let loaded = |module: &str| config.has_module(module);
     if !loaded("status_module") {

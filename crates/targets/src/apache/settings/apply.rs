@@ -12,6 +12,7 @@ use super::{
 use crate::apache::config::{Config, Edit, Found};
 use crate::apache::removable;
 use crate::apache::route::Route;
+use crate::apache::within::variable;
 use crate::error::TargetError;
 use crate::files::{Configuration, Pair, Removable, Requests, pairs};
 use crate::settings::{Kind, SourcedValue};
@@ -63,6 +64,11 @@ fn edits(config: &Config, setting: &Setting, value: &str, requests: &Requests) -
     match setting.context {
         Context::Pass => parameter(config, setting, value, requests),
         Context::Mpm => mpm(config, value),
+        Context::Variable => {
+            let missing = || SettingError::no_place(setting.name, "no SetEnv gives these requests such a variable");
+            let found = held_by(config, setting, requests).ok_or_else(missing)?;
+            Ok(found.set_arg(1, value).into_iter().collect())
+        }
         _ => Ok(match held_by(config, setting, requests) {
             Some(found) => found.set_args(&arguments(setting, value)),
             None => vec![added(config, &format!("{} {value}", setting.directive))],
@@ -101,6 +107,7 @@ fn held_by<'c>(config: &'c Config, setting: &Setting, requests: &Requests) -> Op
         Context::Path => {
             route().and_then(|r| r.of_path(config, &names, &requests.path)).or_else(|| Route::global(config, &names))
         }
+        Context::Variable => variable(config, &route()?, requests, setting.directive),
         Context::Pass | Context::Mpm => None,
     }
 }
@@ -173,6 +180,9 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) 
             let loaded = config.named("loadmodule").find(|f| f.arg(0).is_some_and(|m| m.starts_with("mpm_")));
             loaded.map_or_else(default, |found| file(found, Mpm::of(config).name().to_owned()))
         }
+        Context::Variable => held_by(config, setting, requests)
+            .and_then(|found| Some(file(found, found.arg(1)?.to_owned())))
+            .unwrap_or_else(default),
         _ => held_by(config, setting, requests).map_or_else(default, |found| file(found, found.args.join(" "))),
     }
 }

@@ -26,6 +26,8 @@ pub enum Context {
     Path,
     /// A `key=value` of the `ProxyPass` that holds the path.
     Pass,
+    /// A variable of the environment of requests (`SetEnv`).
+    Variable,
     /// The multi-processing module that is loaded.
     Mpm,
 }

@@ -1,7 +1,7 @@
 //! The table of settings. Defaults are those compiled into httpd 2.4.68, read in the source file named with each; a
 //! distribution's own files may set others.
 
-use super::Context::{self, Host, Pass, Path, Server};
+use super::Context::{self, Host, Pass, Path, Server, Variable};
 use super::value::{FACTOR, INTERVAL, MILLISECONDS};
 use super::{Mpm, Setting};
 use crate::settings::Kind::{self, Bytes, Count, Line, Seconds, Word};
@@ -13,6 +13,8 @@ const CORE: &str = "httpd server/core.c: core_commands, include/http_core.h";
 const HTTP: &str = "httpd modules/http/http_core.c, include/httpd.h";
 const PROXY: &str = "httpd modules/proxy/mod_proxy.c: create_proxy_config";
 const WORKER: &str = "httpd modules/proxy/mod_proxy.c: set_worker_param, proxy_util.c: ap_proxy_initialize_worker";
+const HTTP2: &str = "httpd modules/http2/h2_config.c";
+const RATELIMIT: &str = "httpd modules/filters/mod_ratelimit.c: rate_limit_filter";
 const REQTIMEOUT: &str = "httpd modules/filters/mod_reqtimeout.c";
 
 const MANY: u64 = i32::MAX as u64;
@@ -39,6 +41,10 @@ pub const MAX_CONNECTIONS_PER_CHILD: Setting =
     Setting::new("MaxConnectionsPerChild", Server, Count(0, MANY), "0", MPMS).once_called(&["MaxRequestsPerChild"]);
 /// Idle connections that event lets a child hold for each idle thread.
 pub const ASYNC_REQUEST_WORKER_FACTOR: Setting = Setting::new("AsyncRequestWorkerFactor", Server, FACTOR, "2", MPMS);
+/// Threads by which a child answers requests of HTTP/2, at most.
+pub const H2_MAX_WORKERS: Setting = Setting::new("H2MaxWorkers", Server, Count(1, 100_000), "", HTTP2);
+/// The same, at least.
+pub const H2_MIN_WORKERS: Setting = Setting::new("H2MinWorkers", Server, Count(1, 100_000), "", HTTP2);
 /// Length of a listener's accept queue.
 pub const LISTEN_BACKLOG: Setting =
     Setting::new("ListenBacklog", Server, Count(1, MANY), "511", "httpd include/mpm_common.h:63");
@@ -67,6 +73,10 @@ pub const LIMIT_REQUEST_BODY: Setting = Setting::new(
     "1073741824",
     "httpd server/core.c: AP_DEFAULT_LIMIT_REQ_BODY (since 2.4.54)",
 );
+/// Kilobytes of a response that are sent in a second (mod_ratelimit); 0: no cap.
+pub const RATE_LIMIT: Setting = Setting::new("rate-limit", Variable, Count(0, MANY), "", RATELIMIT);
+/// Kilobytes of a response that go before it counts.
+pub const RATE_INITIAL_BURST: Setting = Setting::new("rate-initial-burst", Variable, Count(0, MANY), "", RATELIMIT);
 /// Connections of a child to a backend at once.
 pub const PROXY_PASS_MAX: Setting = Setting::new("ProxyPass.max", Pass, Count(1, MANY), "", WORKER).held_by("max");
 /// How long a request waits for a free connection.
@@ -97,6 +107,8 @@ pub static TABLE: Table<Context> = Table {
         MAX_SPARE_SERVERS,
         MAX_CONNECTIONS_PER_CHILD,
         ASYNC_REQUEST_WORKER_FACTOR,
+        H2_MAX_WORKERS,
+        H2_MIN_WORKERS,
         LISTEN_BACKLOG,
         Setting::new("GracefulShutdownTimeout", Server, Count(0, MANY), "0", COMMON),
         Setting::new("SendBufferSize", Server, Bytes(1 << 31), "0", COMMON),
@@ -117,6 +129,8 @@ pub static TABLE: Table<Context> = Table {
         LIMIT_REQUEST_BODY,
         Setting::new("ReadBufferSize", Path, Bytes(1 << 31), "8192", CORE),
         Setting::new("EnableSendfile", Path, FLAG, "Off", CORE),
+        RATE_LIMIT,
+        RATE_INITIAL_BURST,
         PROXY_PASS_MAX,
         Setting::new("ProxyPass.smax", Pass, Count(0, MANY), "", WORKER).held_by("smax"),
         Setting::new("ProxyPass.ttl", Pass, Seconds, "", WORKER).held_by("ttl"),

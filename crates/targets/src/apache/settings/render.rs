@@ -17,6 +17,8 @@ pub struct Rendering<'a> {
     pub backend: SocketAddr,
     /// What passes WebSocket connections through; none: nothing does.
     pub websocket: Option<Upgrade>,
+    /// Whether it speaks HTTP/2, too.
+    pub http2: bool,
     /// Listen with TLS, with these.
     pub tls: Option<&'a TlsMaterial>,
     /// Folder of the modules.
@@ -39,16 +41,22 @@ fn text(rendering: &Rendering<'_>) -> String {
         Some(Upgrade::Wstunnel) => (Some("proxy_wstunnel"), "ProxyWebsocketFallbackToProxyHttp Off\n", "ws", ""),
     };
     let modules = ["mpm_worker", "authz_core", "status", "proxy", "proxy_http"].into_iter().chain(more);
-    let modules: String = modules.chain(rendering.tls.map(|_| "ssl")).map(module).collect();
+    let modules: String =
+        modules.chain(rendering.tls.map(|_| "ssl")).chain(rendering.http2.then_some("http2")).map(module).collect();
     let user = rendering.user.map(|(user, group)| format!("User {user}\nGroup {group}\n")).unwrap_or_default();
     format!(
-        "# A plain reverse proxy, written by genkai.\n{modules}{user}ServerName localhost\nListen 80{tls}\n\n\
+        "# A plain reverse proxy, written by genkai.\n{modules}{user}ServerName localhost\nListen 80{tls}\n{protocols}\n\
          MaxRequestWorkers {workers}\nListenBacklog {backlog}\nTimeout {timeout}\nKeepAlive On\nKeepAliveTimeout {idle}\n{lines}\n\
          ProxyPreserveHost On\nProxyPass / {scheme}://{backend}/ retry=0{parameter}\n",
         workers = MAX_REQUEST_WORKERS.default,
         backlog = LISTEN_BACKLOG.default,
         timeout = TIMEOUT.default,
         idle = KEEP_ALIVE_TIMEOUT.default,
+        protocols = match (rendering.http2, rendering.tls) {
+            (false, _) => "",
+            (true, Some(_)) => "Protocols h2 http/1.1\n",
+            (true, None) => "Protocols h2c http/1.1\n",
+        },
         tls = rendering.tls.map(tls).unwrap_or_default(),
         backend = rendering.backend,
     )

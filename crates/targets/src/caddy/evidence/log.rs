@@ -22,6 +22,8 @@ pub mod signature {
     pub const UPSTREAM_SILENT: &str = "caddy.upstream_silent";
     /// An upstream closed before it had answered: 502.
     pub const UPSTREAM_CLOSED: &str = "caddy.upstream_closed";
+    /// The handshake of TLS with an upstream failed: 502.
+    pub const UPSTREAM_TLS: &str = "caddy.upstream_tls";
     /// Every upstream is full or held for down: 503.
     pub const NO_UPSTREAM: &str = "caddy.no_upstream";
     /// A request body was larger than it may.
@@ -42,6 +44,10 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("read ", "connection reset by peer", signature::UPSTREAM_CLOSED),
     ("write ", "connection reset by peer", signature::UPSTREAM_CLOSED),
     ("write ", "broken pipe", signature::UPSTREAM_CLOSED),
+    // crypto/tls, crypto/x509
+    ("tls: ", "", signature::UPSTREAM_TLS),
+    ("remote error: tls: ", "", signature::UPSTREAM_TLS),
+    ("x509: ", "", signature::UPSTREAM_TLS),
     ("EOF", "", signature::UPSTREAM_CLOSED),
     ("unexpected EOF", "", signature::UPSTREAM_CLOSED),
     ("http: server closed idle connection", "", signature::UPSTREAM_CLOSED),

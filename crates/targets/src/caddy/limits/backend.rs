@@ -18,6 +18,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     }
     // Of signs that both have, the first one's say counts.
     let mut all: Vec<Limit> = facts.lone.iter().map(unreachable).collect();
+    all.extend(facts.lone.iter().filter(|_| facts.encrypted).map(unsecured));
     all.extend([refusing(facts), slow_to_accept(facts)]);
     all.extend(facts.response_header_timeout.as_ref().map(|held| silent(&RESPONSE_HEADER_TIMEOUT, held)));
     all.extend(facts.read_timeout.as_ref().map(|held| silent(&READ_TIMEOUT, held)));
@@ -53,6 +54,18 @@ fn unreachable(place: &Place) -> Limit {
         signatures: vec![logged_unserved(signature::UPSTREAM_REFUSED, Strength::Decisive)],
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
         ..backend::unreachable("caddy.upstream.address", "caddy", "upstream", place)
+    }
+}
+
+/// The handshake with the one upstream, which takes TLS, fails each time.
+fn unsecured(place: &Place) -> Limit {
+    Limit {
+        formula: "a handshake that fails is answered with 502".to_owned(),
+        source: "Caddy modules/caddyhttp/reverseproxy/reverseproxy.go: statusError; Go crypto/tls, crypto/x509"
+            .to_owned(),
+        signatures: vec![logged_unserved(signature::UPSTREAM_TLS, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
+        ..backend::unsecured("caddy.upstream.tls", "caddy", "upstream", place)
     }
 }
 

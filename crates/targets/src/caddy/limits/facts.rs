@@ -36,6 +36,8 @@ pub struct Facts {
     pub together: Option<String>,
     /// Whether requests are spread evenly over them.
     pub even: bool,
+    /// Whether upstreams take TLS.
+    pub encrypted: bool,
     /// Whether connections to upstreams carry several requests at once: HTTP/2, with TLS or without.
     pub multiplexed: bool,
     /// The host of the requests.
@@ -107,6 +109,7 @@ impl Facts {
             count: distinct.len() as u64,
             together: route.as_ref().and_then(|route| route.proxy).and_then(together),
             even: route.as_ref().and_then(|route| route.proxy).is_some_and(is_even),
+            encrypted: route.as_ref().and_then(|route| route.proxy).is_some_and(is_encrypted),
             multiplexed: route.as_ref().and_then(|route| route.proxy).is_some_and(is_multiplexed),
             asked: requests.host.clone(),
             unsure: route.as_ref().map(|route| unsure(config, route)).unwrap_or_default(),
@@ -180,12 +183,18 @@ fn has_health_checks(proxy: &Line) -> bool {
     ["health_uri", "health_path", "health_port"].iter().any(|name| proxy.option(name).is_some())
 }
 
+/// Whether a proxy speaks TLS to upstreams.
+pub(crate) fn is_encrypted(proxy: &Line) -> bool {
+    let transport = proxy.option("transport http");
+    upstreams(proxy).iter().any(|word| word.value.starts_with("https://"))
+        || transport.is_some_and(|line| line.inside().iter().any(|line| line.name().starts_with("tls")))
+}
+
 /// Whether a proxy speaks HTTP/2 to upstreams: it does with TLS, and where a scheme or `versions` says h2c.
 fn is_multiplexed(proxy: &Line) -> bool {
     let begins = |scheme: &str| upstreams(proxy).iter().any(|word| word.value.starts_with(scheme));
     let transport = proxy.option("transport http");
-    let tls = begins("https://")
-        || transport.is_some_and(|line| line.inside().iter().any(|line| line.name().starts_with("tls")));
+    let tls = is_encrypted(proxy);
     let h2c = begins("h2c://") || begins("unix+h2c/");
     match transport.and_then(|line| line.option("versions")) {
         _ if h2c => true,

@@ -37,7 +37,15 @@ pub struct Reading {
     pub features: BTreeSet<String>,
 }
 
+/// The first version that can tell which rule ended a request, and what went wrong with the connection to a server.
+const TELLS: (u32, u32, u32) = (2, 6, 0);
+
 impl Reading {
+    /// Whether its log can tell which rule ended a request, and what went wrong with the connection to a server.
+    pub fn tells(&self) -> bool {
+        self.version >= TELLS
+    }
+
     /// In the environment of this process.
     pub fn here(version: (u32, u32, u32), features: BTreeSet<String>) -> Reading {
         let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));

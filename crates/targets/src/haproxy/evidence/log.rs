@@ -10,6 +10,8 @@ use genkai_place::log_lines::{self, ParsedLine};
 
 /// What a line of a session begins with.
 pub(crate) const LINE: &str = "session";
+/// What the word that says what went wrong with the connection to its server begins with.
+const ERROR: &str = "error=";
 /// What the word of a session's line that names its backend begins with.
 pub(crate) const BACKEND: &str = "backend=";
 
@@ -17,8 +19,12 @@ pub(crate) const BACKEND: &str = "backend=";
 pub mod signature {
     /// A request waited in the queue longer than it may: 503.
     pub const QUEUE_TIMEOUT: &str = "haproxy.refused.sQ";
+    /// The queue of the one server that a request may go to was full: 503.
+    pub const QUEUE_FULL: &str = "haproxy.refused.SQ";
     /// A server does not take connections: 503.
     pub const SERVER_REFUSED: &str = "haproxy.refused.SC";
+    /// The handshake of TLS with a server failed: 503.
+    pub const SERVER_TLS: &str = "haproxy.refused.tls";
     /// A server does not accept in time: 503.
     pub const SERVER_SLOW_CONNECT: &str = "haproxy.refused.sC";
     /// Something of this machine ran out while HAProxy connected to a server: 503.
@@ -49,6 +55,8 @@ pub mod signature {
     pub const CLIENT_SILENT: &str = "haproxy.client_silent";
     /// No descriptor is left.
     pub const DESCRIPTORS: &str = "haproxy.descriptors";
+    /// The sockets that `maxconn` provides for are used up: two for each of its connections, and HAProxy's own.
+    pub const SOCKETS: &str = "haproxy.sockets";
     /// No local port is left towards a server.
     pub const PORTS: &str = "haproxy.ports";
 
@@ -58,10 +66,16 @@ pub mod signature {
     }
 }
 
+/// What it prints for each attempt to connect to a server for which there is no socket. The session's line is then that of a server that
+/// refuses.
+const NO_SOCKET: &str = "not enough free sockets";
+
 /// Messages of HAProxy itself (2.6; file named).
 const MESSAGES: &[(&str, &str)] = &[
     ("reached process FD limit", signature::DESCRIPTORS), // src/sock.c: sock_accept_conn; src/sock.c: sock_create_server_socket
     ("reached system FD limit", signature::DESCRIPTORS),  // the same
+    (NO_SOCKET, signature::SOCKETS),                      // src/proto_tcp.c: tcp_connect_server
+    ("reached the configured maximum connection limit", signature::SOCKETS), // src/sock.c: sock_accept_conn
     ("no free ports", signature::PORTS),                  // src/proto_tcp.c: tcp_connect_server
 ];
 
@@ -78,12 +92,14 @@ pub(crate) struct Session<'a> {
     pub(crate) is_sent: bool,
     /// Its backend, or its frontend where it came no further; none where the line does not tell.
     pub(crate) backend: Option<&'a str>,
+    /// What went wrong with the connection to the server, spaces as `%20`; empty where the line does not tell.
+    pub(crate) error: &'a str,
     /// The request target.
     pub(crate) target: &'a str,
 }
 
 impl<'a> Session<'a> {
-    /// `session STATE status=S queue=Q node=N backend=B rule=FILE:LINE target=T`, of which older versions tell no rule; none for any other line.
+    /// `session STATE status=S queue=Q node=N backend=B rule=FILE:LINE error=E target=T`, of which older versions tell no rule and no error; none for any other line.
     pub(crate) fn read(line: &'a str) -> Option<Session<'a>> {
         let mut words = line.split(' ');
         let (LINE, state, status, Some(_queue), node) =
@@ -94,11 +110,12 @@ impl<'a> Session<'a> {
         let mut words = words.peekable();
         let backend = words.next_if(|word| word.starts_with(BACKEND)).map(|word| &word[BACKEND.len()..]);
         let rule = words.next_if(|word| word.starts_with("rule=")).map(|word| &word["rule=".len()..]);
+        let error = words.next_if(|word| word.starts_with(ERROR)).map_or("", |word| &word[ERROR.len()..]);
         let target = words.next()?;
         let rule =
             rule.and_then(|rule| rule.rsplit_once(':')).and_then(|(file, line)| Some((file, line.parse().ok()?)));
         let is_sent = node != "node=<NOSRV>";
-        Some(Session { state, status: status.strip_prefix("status=")?, rule, is_sent, backend, target })
+        Some(Session { state, status: status.strip_prefix("status=")?, rule, is_sent, backend, error, target })
     }
 }
 
@@ -115,16 +132,23 @@ pub(crate) fn unanswered(state: &str) -> Option<(char, char)> {
     Some((letters.next()?, letters.next()?)).filter(|(cause, _)| *cause != 'C')
 }
 
-/// Which servers are out, by what the log has told so far: `BACKEND/SERVER`, and the signature of the check that took it out; none where
-/// something else did.
+/// What the log has told so far that later lines are read by.
 #[derive(Debug, Default)]
-pub(crate) struct Down(BTreeMap<String, Option<&'static str>>);
+pub(crate) struct Down {
+    /// Which servers are out: `BACKEND/SERVER`, and the signature of the check that took it out; none where something else did.
+    servers: BTreeMap<String, Option<&'static str>>,
+    /// Whether sockets were used up in the interval before this, and in this.
+    starved: (bool, bool),
+}
 
 impl Down {
     /// Lines of one interval, alike ones as one, each in the light of those before it.
     pub(crate) fn aggregate<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
         let mut all: Vec<LogLine> = Vec::new();
         let mut run: Vec<&str> = Vec::new();
+        let lines: Vec<&str> = lines.into_iter().collect();
+        let starved = lines.iter().any(|line| Session::read(line).is_none() && line.contains(NO_SOCKET));
+        self.starved = (self.starved.1, starved);
         for line in lines {
             // What a session without a server means changes with these lines.
             if is_change(line) {
@@ -143,6 +167,10 @@ impl Down {
             if let (Some(signature::NO_SERVER), Some(session)) = (parsed.signature.as_deref(), Session::read(line)) {
                 parsed.signature = Some(Cow::from(self.meaning(session.backend)));
             }
+            // Nobody was asked who could have refused.
+            if parsed.signature.as_deref() == Some(signature::SERVER_REFUSED) && (self.starved.0 || self.starved.1) {
+                parsed.signature = Some(Cow::from(signature::SOCKETS));
+            }
             parsed
         })
     }
@@ -152,7 +180,8 @@ impl Down {
     fn meaning(&self, backend: Option<&str>) -> &'static str {
         let Some(backend) = backend else { return signature::NO_SERVER };
         let own = |name: &str| name.rsplit_once('/').is_some_and(|(of, _)| of == backend);
-        let reasons: BTreeSet<_> = self.0.iter().filter(|(name, _)| own(name)).map(|(_, reason)| *reason).collect();
+        let reasons: BTreeSet<_> =
+            self.servers.iter().filter(|(name, _)| own(name)).map(|(_, reason)| *reason).collect();
         let all = |known: &[&str]| reasons.iter().all(|reason| reason.is_some_and(|reason| known.contains(&reason)));
         match () {
             () if reasons.is_empty() => signature::NO_SERVER,
@@ -170,8 +199,8 @@ impl Down {
         };
         let name = name.rsplit(' ').next().unwrap_or(name).to_owned();
         match rest.starts_with("UP") {
-            true => _ = self.0.remove(&name),
-            false => _ = self.0.insert(name, of_check(line)),
+            true => _ = self.servers.remove(&name),
+            false => _ = self.servers.insert(name, of_check(line)),
         }
     }
 }
@@ -211,9 +240,15 @@ fn aggregate_as<'a>(
     let mut all = log_lines::aggregate(SUBJECT, lines.into_iter().filter(|l| !chatter(l)), read);
     for line in &mut all {
         // The rule is known by its line in the copy, which means nothing to the user; the backend is said by what the line proves.
-        let inner = |word: &str| word.starts_with("rule=") || word.starts_with(BACKEND);
+        let inner = |word: &str| {
+            let error = word.starts_with(ERROR) && !word.contains("SSL");
+            error || word.starts_with("rule=") || word.starts_with(BACKEND)
+        };
         let words = line.text.split(' ').filter(|word| !(line.text.starts_with(LINE) && inner(word)));
-        line.text = words.collect::<Vec<_>>().join(" ");
+        let words: Vec<String> = words
+            .map(|word| if word.starts_with(ERROR) { word.replace("%20", "_") } else { word.to_owned() })
+            .collect();
+        line.text = words.join(" ");
     }
     all
 }
@@ -245,8 +280,11 @@ fn of_session(session: Session<'_>) -> Option<String> {
         ('S', 'H', _) => signature::SERVER_CLOSED,
         ('P', 'H', _) => signature::RESPONSE_REFUSED,
         ('s', 'Q', _) => signature::QUEUE_TIMEOUT,
+        ('S', 'Q', _) => signature::QUEUE_FULL,
         // Nobody was asked who could have refused (configuration manual 8.5: SC, `no server`).
         ('S', 'C', _) if !session.is_sent => signature::NO_SERVER,
+        // src/connection.c: conn_err_code_str; every failure of a handshake has this word in its name.
+        ('S', 'C', _) if session.error.contains("SSL") => signature::SERVER_TLS,
         ('S', 'C', _) => signature::SERVER_REFUSED,
         ('s', 'C', _) => signature::SERVER_SLOW_CONNECT,
         ('R', 'C', _) => signature::RESOURCE,
@@ -310,10 +348,29 @@ mod tests {
     }
 
     #[test]
+    fn a_session_for_which_there_is_no_socket_was_refused_by_no_server() {
+        let session = "session SC status=503 queue=0 node=s1 target=/";
+        let alert = "[ALERT]    (7) : socket(): not enough free sockets. Raise -n argument. Giving up.";
+        let named = |down: &mut Down, lines: &[&str]| {
+            down.aggregate(lines.iter().copied()).into_iter().filter_map(|line| line.signature).collect::<Vec<_>>()
+        };
+        let mut down = Down::default();
+        assert_eq!(named(&mut down, &[session, alert]), [signature::SOCKETS]);
+        assert_eq!(named(&mut down, &[session]), [signature::SOCKETS], "told in the interval before");
+        assert_eq!(named(&mut down, &[session]), [signature::SERVER_REFUSED]);
+    }
+
+    #[test]
     fn lines_are_known_by_their_termination_state() {
         for (line, signature) in [
             ("session sQ status=503 queue=3 node=<NOSRV> target=/", Some(signature::QUEUE_TIMEOUT)),
             ("session SC status=503 queue=0 node=s1 target=/", Some(signature::SERVER_REFUSED)),
+            ("session SQ status=503 queue=0 node=s1 target=/", Some(signature::QUEUE_FULL)),
+            ("session SC status=503 queue=0 node=s1 rule=-:- error=- target=/", Some(signature::SERVER_REFUSED)),
+            (
+                "session SC status=503 queue=0 node=s1 rule=-:- error=SSL%20handshake%20failure target=/",
+                Some(signature::SERVER_TLS),
+            ),
             ("session SC status=503 queue=0 node=<NOSRV> target=/", Some(signature::NO_SERVER)),
             ("session sC status=503 queue=0 node=s1 target=/", Some("haproxy.refused.sC")),
             ("session RC status=503 queue=0 node=s1 target=/", Some(signature::RESOURCE)),

@@ -6,7 +6,9 @@ use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Signature, Str
 use super::Facts;
 use super::check::Check;
 use crate::haproxy::evidence::{metrics, of_server, signature};
-use crate::haproxy::settings::{SERVER_MAXCONN, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL};
+use crate::haproxy::settings::{
+    SERVER_MAXCONN, SERVER_MAXQUEUE, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL,
+};
 use crate::limits::{backend, errors, grew, log, logged_unserved, raised_onward, reached, reached_of, valued};
 use crate::settings::SourcedValue;
 
@@ -16,7 +18,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
         return Vec::new();
     }
     // Of signs that both have, the first one's say counts.
-    let mut all: Vec<Limit> = unreachable(facts).into_iter().collect();
+    let mut all: Vec<Limit> = unreachable(facts).into_iter().chain(unsecured(facts)).collect();
     all.push(refusing(facts));
     all.extend(failed_check(facts));
     all.extend(one_of_several(facts));
@@ -66,6 +68,42 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
             ..remedy
         }),
         ..limit
+    })
+}
+
+/// Requests that may wait for the one server that they can go to: those beyond are refused at once.
+pub(super) fn queue(facts: &Facts) -> Option<Limit> {
+    let (held, at_once) = facts.queue.as_ref().filter(|_| facts.http)?;
+    let doubt = facts.doubt.is_some();
+    let value = held.value as f64;
+    let law = at_once.filter(|_| !doubt).map(|maxconn| Law::Slots {
+        value,
+        reserved: -(maxconn as f64),
+        idle_cost: 0.0,
+        busy_cost: 1.0,
+        pools: 1.0,
+        soft: 1.0,
+    });
+    Some(Limit {
+        caps: "requests that may wait for one server, where they can go to no other; further ones are answered 503"
+            .to_owned(),
+        formula: match (&law, at_once) {
+            (Some(_), Some(maxconn)) => format!("maxconn {maxconn} in service + maxqueue {value} that wait"),
+            _ => {
+                format!("maxqueue {value} for each server; cannot tell how many requests go to which{}", unsure(facts))
+            }
+        },
+        source:
+            "HAProxy configuration manual 5.2, `maxqueue`; src/backend.c: assign_server_and_queue (SRV_STATUS_FULL)"
+                .to_owned(),
+        signatures: vec![log(signature::QUEUE_FULL, Strength::Decisive)],
+        symptom: errors(&[ErrorKind::Status503]),
+        remedy: law.is_some().then(|| Remedy {
+            note: Some("they wait then; how many are served at once is maxconn of the server".to_owned()),
+            ..raised_onward(SERVER_MAXQUEUE.name)
+        }),
+        law: law.unwrap_or(Law::Unknown),
+        ..valued("haproxy.server.maxqueue", "haproxy", SERVER_MAXQUEUE.name, held)
     })
 }
 
@@ -133,6 +171,7 @@ fn refusing(facts: &Facts) -> Limit {
     // Of several servers it is said which one refuses: see `one_of_several`.
     let strength = if facts.each.len() > 1 { Strength::Supports } else { Strength::Decisive };
     let mut signatures = vec![log(signature::SERVER_REFUSED, strength), log(signature::SERVER_CLOSED, strength)];
+    signatures.extend(facts.encrypted.then(|| log(signature::SERVER_TLS, strength)));
     // A check that goes elsewhere says nothing of how requests fare.
     if facts.check.as_ref().is_some_and(|check| !check.elsewhere) {
         signatures.extend(unconnected());
@@ -182,6 +221,20 @@ fn unreachable(facts: &Facts) -> Option<Limit> {
     })
 }
 
+/// The handshake with the one server, to which TLS is spoken, fails each time.
+fn unsecured(facts: &Facts) -> Option<Limit> {
+    let place = facts.server.as_ref().filter(|_| facts.encrypted)?;
+    Some(Limit {
+        formula: "a handshake that fails is answered with 503 after the retries".to_owned(),
+        source:
+            "HAProxy configuration manual 8.5: termination state SC with a server; src/connection.c: conn_err_code_str"
+                .to_owned(),
+        signatures: vec![logged_unserved(signature::SERVER_TLS, Strength::Decisive)],
+        symptom: errors(&[answer(facts, ErrorKind::Status503)]),
+        ..backend::unsecured("haproxy.server.tls", "haproxy", "server", place)
+    })
+}
+
 /// The check, which fails where requests need not.
 fn failed_check(facts: &Facts) -> Option<Limit> {
     let Check { line, elsewhere } = facts.check.as_ref()?;
@@ -218,12 +271,14 @@ fn one_of_several(facts: &Facts) -> Vec<Limit> {
     let named = |what: &str, name: &str, held: &SourcedValue<()>| {
         valued(&format!("haproxy.server.{what}.{name}"), "backend", &format!("server {name}"), held)
     };
+    // A request for which the queue has no room counts as a failed connection, too (src/backend.c: SRV_STATUS_FULL).
+    let of_connections = if facts.queue.is_some() { Strength::Supports } else { Strength::Decisive };
     let refuses = |(name, held): &(String, SourcedValue<()>)| Limit {
         caps: "this one of several servers refuses connections, or closes them unanswered".to_owned(),
         formula: "no number says when".to_owned(),
         source: "HAProxy management manual 9.1: econ, eresp of a server".to_owned(),
         signatures: vec![
-            grew(&metric(name, "connect_errors_total"), Strength::Decisive),
+            grew(&metric(name, "connect_errors_total"), of_connections),
             grew(&metric(name, "response_errors_total"), Strength::Decisive),
         ],
         symptom: errors(&[answer(facts, ErrorKind::Status502), answer(facts, ErrorKind::Status503)]),

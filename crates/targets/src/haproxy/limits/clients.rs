@@ -62,6 +62,43 @@ pub(super) fn maxconn(facts: &Facts) -> Limit {
     }
 }
 
+/// Sockets that `maxconn` provides for: two for each of its connections, and HAProxy's own, of which not all are open. That is enough where a
+/// client is a connection with one to a server; requests that share a connection (HTTP/2) have one to a server each.
+pub(super) fn sockets(facts: &Facts) -> Option<Limit> {
+    let maxconn = facts.maxconn.value as f64;
+    // Its standard streams are open at least.
+    let slack = facts.own.saturating_sub(3) as f64;
+    (facts.shares && facts.servers > 0).then(|| Limit {
+        caps: "sockets of clients and servers together".to_owned(),
+        law: Law::Slots {
+            value: maxconn,
+            reserved: -slack / 2.0,
+            idle_cost: 0.5,
+            busy_cost: 1.0,
+            pools: 1.0,
+            soft: 1.0 - slack / 2.0 / maxconn,
+        },
+        formula: format!("2 x maxconn {maxconn} sockets, and up to {slack} that are set aside for HAProxy itself"),
+        source:
+            "HAProxy src/haproxy.c: global.maxsock; src/proto_tcp.c: tcp_connect_server, src/sock.c: sock_accept_conn"
+                .to_owned(),
+        signatures: vec![log(signature::SOCKETS, Strength::Decisive)],
+        symptom: Symptom {
+            errors: vec![super::backend::answer(facts, ErrorKind::Status503), ErrorKind::EofNew, ErrorKind::TlsClosed],
+            slow: false,
+        },
+        value: facts.maxconn.written.clone(),
+        origin: facts.maxconn.origin.clone(),
+        remedy: Some(remedy(
+            MAXCONN.name,
+            facts,
+            (facts.nofile_ceiling.value as u64).saturating_sub(facts.own) / 2,
+            format!("two descriptors a connection, {}", facts.nofile_ceiling.by),
+        )),
+        ..Limit::named("haproxy.maxsock", "haproxy", MAXCONN.name)
+    })
+}
+
 /// `maxconn` of the section that takes the connections, where it is below the process's.
 pub(super) fn frontend(facts: &Facts) -> Option<Limit> {
     let held = facts.front_maxconn.as_ref().filter(|held| held.value < facts.maxconn.value)?;

@@ -7,7 +7,7 @@ use super::capacity::Capacity;
 use super::check::Check;
 use crate::files::Requests;
 use crate::haproxy::config::{Config, Section};
-use crate::haproxy::proxy::{self, Mode, Server, first_parameter};
+use crate::haproxy::proxy::{self, Choice, Mode, Server, choice, first_parameter};
 use crate::haproxy::route::{Address, Route, binds, in_use};
 use crate::haproxy::settings::{
     BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
@@ -59,7 +59,10 @@ pub struct Facts {
     pub servers: u64,
     /// Each server that has a line of its own: its name, and its address with the place of the line.
     pub each: Vec<(String, SourcedValue<()>)>,
-    /// The server, where there is one alone, to which no TLS is spoken: its name with the place of its line, and its address.
+    /// Whether TLS is spoken to all servers.
+    pub encrypted: bool,
+    /// The server, where there is one alone: its name with the place of its line, and its address. None where it cannot be told whether its
+    /// handshake of TLS fails or its connection.
     pub server: Option<Place>,
     /// The health check that takes them out, where there is one.
     pub check: Option<Check>,
@@ -67,6 +70,9 @@ pub struct Facts {
     pub back: Option<String>,
     /// How many requests they get at once, where that is capped.
     pub capacity: Option<Capacity>,
+    /// How many requests may wait for the one server that they can go to (`maxqueue`), and how many it gets at once, where all servers have the
+    /// same; further ones are refused. None: any number may wait, or they can go elsewhere.
+    pub queue: Option<(SourcedValue<u64>, Option<u64>)>,
     /// The same of other backends that requests may go to, with their names.
     pub others: Vec<(String, Capacity)>,
     /// Rules of which the configuration does not tell whether they hold for these requests.
@@ -101,6 +107,8 @@ pub struct Facts {
     pub cores: u32,
     /// Bytes of one buffer.
     pub bufsize: SourcedValue<u64>,
+    /// Whether requests share connections of clients (HTTP/2).
+    pub shares: bool,
     /// Memory of the machine, bytes.
     pub memory: u64,
     /// Local ports, first and last.
@@ -144,6 +152,7 @@ impl Facts {
             backlog: backlog(config, requests, front_maxconn.as_ref().unwrap_or(&maxconn)),
             rates: rates.collect(),
             capacity: served.and_then(|r| Capacity::of(config, r.back?, &used, maxconn.value, &requests.path)),
+            queue: served.and_then(|r| queue(config, r, &used, &requests.path)),
             others: served.map(|r| others(config, r, maxconn.value, &requests.path)).unwrap_or_default(),
             doubt: served.and_then(|r| doubt(config, r)),
             bind_maxconn: route
@@ -164,6 +173,7 @@ impl Facts {
             servers,
             each: used.iter().filter_map(|server| named(config, server)).collect(),
             server: lone(config, &used).filter(|_| served.is_some_and(|r| doubt(config, r).is_none())),
+            encrypted: !used.is_empty() && used.iter().all(|server| server.encrypted),
             check: served.and_then(|r| Check::of(config, r.back?, &used)),
             back: served.and_then(|r| Some(r.back?.title())),
             queue_timeout,
@@ -183,6 +193,7 @@ impl Facts {
                 .parsed(|text| value::buffer(text, config.reading().version))
                 .or_else(|| TUNE_BUFSIZE.default_value().parsed(value::size))
                 .expect("the default is well formed"),
+            shares: requests.streams.is_some(),
             memory,
             ports: machine.ports,
         }
@@ -212,12 +223,31 @@ fn named(config: &Config, server: &Server<'_>) -> Option<(String, SourcedValue<(
     own.then(|| (name.to_owned(), held))
 }
 
-/// Where the only server is. A handshake of TLS that fails is told as a connection that does.
+/// Where the only server is. Of old versions a handshake of TLS that fails is told as a connection that does.
 fn lone(config: &Config, used: &[Server<'_>]) -> Option<Place> {
     let [server] = used else { return None };
-    let (name, held) = named(config, server).filter(|_| !server.encrypted)?;
+    let told = !server.encrypted || config.reading().tells();
+    let (name, held) = named(config, server).filter(|_| told)?;
     let name = SourcedValue { value: (), written: name, origin: held.origin };
     Some(Place { name, address: held.written })
+}
+
+/// What may wait for one server. Where any server with room is taken, one whose queue is full is passed over (src/backend.c:
+/// assign_server_and_queue: SRV_STATUS_FULL).
+fn queue(
+    config: &Config,
+    route: &Route<'_>,
+    used: &[Server<'_>],
+    target: &str,
+) -> Option<(SourcedValue<u64>, Option<u64>)> {
+    let back = route.back?;
+    let chosen = if route.chosen.is_some() { Choice::One("server") } else { choice(config, back, target) };
+    let first = used.iter().filter(|server| server.maxqueue > 0 && server.maxconn > 0).min_by_key(|s| s.maxqueue)?;
+    let (written, origin) = proxy::written(config, back, used, "maxqueue")?;
+    let alike = |s: &Server<'_>| (s.maxconn, s.minconn, s.maxqueue) == (first.maxconn, first.maxconn, first.maxqueue);
+    let known = matches!(chosen, Choice::One(_)) && used.iter().all(alike);
+    let held = SourcedValue { value: first.maxqueue, written, origin };
+    (chosen != Choice::AnyWithRoom).then(|| (held, known.then_some(first.maxconn)))
 }
 
 /// Capacities of other backends that requests may go to.

@@ -15,17 +15,20 @@ pub use capacity::Capacity;
 pub use check::Check;
 pub(crate) use clients::holding;
 pub use facts::Facts;
+pub(super) use system::MEMORY;
 
 use genkai_model::limit::Limit;
 
 /// Every limit of the configuration that `facts` describe, those that count clients first.
 pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![clients::maxconn(facts), clients::nofile(facts)];
+    all.extend(clients::sockets(facts));
     all.extend(clients::frontend(facts));
     all.extend(clients::bind(facts));
     all.extend(clients::rates(facts));
     all.extend(clients::silent(facts));
     all.extend(backend::server(facts));
+    all.extend(backend::queue(facts));
     all.extend(backend::others(facts));
     all.extend([system::backlog(facts), system::cpu(facts), system::memory(facts)]);
     all.extend(backend::all(facts));
@@ -206,7 +209,9 @@ mod tests {
     #[test]
     fn every_signature_that_is_read_belongs_to_a_limit() {
         let text = with("", " server s1 127.0.0.1:1 maxconn 5\n");
-        let limits: Vec<Limit> = [told(&text, true), told(&text.replace("mode http", "mode tcp"), false)].concat();
+        let queue = with("", " balance source\n server s1 127.0.0.1:1 maxconn 5 maxqueue 5\n");
+        let all = [told(&text, true), told(&text.replace("mode http", "mode tcp"), false), told(&queue, false)];
+        let limits: Vec<Limit> = all.concat();
         let known: BTreeSet<&str> = limits
             .iter()
             .flat_map(|limit| &limit.signatures)

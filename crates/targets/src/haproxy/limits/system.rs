@@ -42,6 +42,9 @@ pub(super) fn cpu(facts: &Facts) -> Limit {
     processor.limit(vec![of(0.9, Strength::Supports), of(0.8, Strength::Consistent)])
 }
 
+/// The name of the limit that memory is.
+pub(crate) const MEMORY: &str = "haproxy.memory";
+
 /// Memory: an idle connection keeps its structures only, a busy one two buffers beside them.
 pub(super) fn memory(facts: &Facts) -> Limit {
     let busy = 2.0 * facts.bufsize.value as f64 + STRUCTURES;
@@ -66,6 +69,6 @@ pub(super) fn memory(facts: &Facts) -> Limit {
         ),
         source: "HAProxy configuration manual 3.2, `tune.bufsize`; src/dynbuf.c".to_owned(),
         symptom: Symptom { errors: Vec::new(), slow: true },
-        ..Limit::named("haproxy.memory", "haproxy", "tune.bufsize")
+        ..Limit::named(MEMORY, "haproxy", "tune.bufsize")
     }
 }

@@ -34,8 +34,6 @@ const GLOBAL: &[&str] = &[
     "tune.ssl.keylog",
     "set-dumpable",
 ];
-/// The first version that can tell which rule ended a request.
-const RULES: (u32, u32, u32) = (2, 6, 0);
 /// Whom it runs as: kept where HAProxy starts as root.
 const USER: &[&str] = &["user", "group", "uid", "gid"];
 /// Lines of proxies about logs and mail.
@@ -102,8 +100,11 @@ fn proxy(config: &Config, changes: &mut Changes<'_>, section: &Section) {
     let http = config.value(section, "mode").is_some_and(|f| f.arg(0) == Some("http"));
     let (status, target) = if http { ("%ST", "%HU") } else { ("-", "-") };
     // Which rule ended it, by its file's name and line (configuration manual 7.3.2, `last_rule_file`).
-    let rule =
-        if config.reading().version >= RULES { "rule=%[last_rule_file,field(-1,/)]:%[last_rule_line] " } else { "" };
+    // What went wrong with the connection to the server (7.3.3, `bc_err_str`).
+    let rule = match config.reading().tells() {
+        true => "rule=%[last_rule_file,field(-1,/)]:%[last_rule_line] error=%[bc_err_str,url_enc] ",
+        false => "",
+    };
     let format =
         format!("log-format \"{LINE} %ts status={status} queue=%bq node=%s {BACKEND}%b {rule}target={target}\"");
     match section.is_front() {

@@ -6,15 +6,23 @@ use crate::files::ConfigError;
 use crate::haproxy::config::{Config, Reading, quote};
 use genkai_place::authority::TlsMaterial;
 
-/// A configuration of one file: a listener, which speaks TLS where there is something to speak it with, one backend, the timeouts
+/// A configuration of one file: a listener, which speaks TLS where there is something to speak it with, and HTTP/2 where that is wanted, one backend, the timeouts
 /// of Debian's haproxy.cfg (which has none for tunnels; an idle one may live for an hour here). Nothing is written.
 ///
 /// # Errors
 /// None: the text is HAProxy's syntax.
-pub fn render(backend: SocketAddr, tls: Option<&TlsMaterial>, reading: Reading) -> Result<Config, ConfigError> {
+pub fn render(
+    backend: SocketAddr,
+    tls: Option<&TlsMaterial>,
+    http2: bool,
+    reading: Reading,
+) -> Result<Config, ConfigError> {
     let bind = tls.map_or_else(
-        || "*:80".to_owned(),
-        |material| format!("*:443 ssl crt {}", quote(&material.both.to_string_lossy())),
+        || format!("*:80{}", if http2 { " proto h2" } else { "" }),
+        |material| {
+            let alpn = if http2 { " alpn h2,http/1.1" } else { "" };
+            format!("*:443 ssl crt {}{alpn}", quote(&material.both.to_string_lossy()))
+        },
     );
     let text = format!(
         "# A plain reverse proxy, written by genkai.\n\

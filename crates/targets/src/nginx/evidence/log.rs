@@ -43,6 +43,8 @@ pub mod signature {
     pub const UPSTREAM_TIMEOUT: &str = "nginx.upstream.timeout";
     /// The upstream closed or reset the connection before it had answered.
     pub const UPSTREAM_CLOSED: &str = "nginx.upstream.closed";
+    /// The handshake of TLS with the upstream failed.
+    pub const UPSTREAM_TLS: &str = "nginx.upstream.tls";
     /// The response head does not fit `proxy_buffer_size`.
     pub const UPSTREAM_HEADER: &str = "nginx.upstream.header_too_big";
     /// A request body above `client_max_body_size`.
@@ -105,6 +107,13 @@ const KNOWN: &[(&str, &str)] = &[
         signature::UPSTREAM_CLOSED,
         r"^(?:recv|readv|send|writev|sendfile|SSL_read|SSL_write)\(\) failed \((?:104|32): [^)]*\) while (?:reading|sending)[^,]* upstream",
     ),
+    // src/event/ngx_event_openssl.c, ngx_ssl_handshake; src/http/ngx_http_upstream.c, ngx_http_upstream_ssl_handshake
+    (signature::UPSTREAM_TLS, r"^SSL_do_handshake\(\) failed \((?:SSL: )?[^)]*\) while SSL handshaking to upstream"),
+    (
+        signature::UPSTREAM_TLS,
+        r"^peer closed connection in SSL handshake(?: \(\d+: [^)]*\))? while SSL handshaking to upstream",
+    ),
+    (signature::UPSTREAM_TLS, r"^upstream SSL certificate (?:verify error: \(|does not match )"),
     (signature::UPSTREAM_HEADER, r"^upstream sent too big header"),
     // src/http/ngx_http_core_module.c, src/http/ngx_http_request_body.c
     (signature::BODY_TOO_LARGE, r"^client intended to send too large (?:chunked )?body"),

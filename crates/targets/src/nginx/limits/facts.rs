@@ -92,6 +92,8 @@ pub struct ReqZone {
 pub struct Upstream {
     /// As the `*_pass` directive names it, and where that is written.
     pub name: SourcedValue<()>,
+    /// Whether it takes TLS.
+    pub encrypted: bool,
     /// TCP addresses; Unix sockets and names that were not resolved are not among them.
     pub addresses: Vec<SocketAddr>,
     /// Unix sockets of servers in regular use.

@@ -17,6 +17,7 @@ fn held<T: ToString>(value: T) -> SourcedValue<T> {
 fn behind() -> Upstream {
     Upstream {
         name: SourcedValue { value: (), written: "backend".into(), origin: Origin::Given },
+        encrypted: false,
         addresses: vec!["127.0.0.1:9".parse().unwrap()],
         sockets: Vec::new(),
         servers: 1,

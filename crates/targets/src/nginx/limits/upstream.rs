@@ -14,7 +14,8 @@ use crate::settings::SourcedValue;
 
 /// Every limit of the upstream side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
-    let mut all = vec![unreachable(upstream), refusing(upstream), silent(facts), head_buffer(facts)];
+    let mut all: Vec<Limit> = unsecured(upstream).into_iter().collect();
+    all.extend([unreachable(upstream), refusing(upstream), silent(facts), head_buffer(facts)]);
     all.extend(queue(upstream));
     all.extend(facts.upgrades.then(|| idle(facts)));
     all.extend(ports(facts, upstream));
@@ -31,6 +32,7 @@ fn refusing(upstream: &Upstream) -> Limit {
         signatures: vec![
             log(signature::UPSTREAM_REFUSED, Strength::Decisive),
             log(signature::UPSTREAM_CLOSED, Strength::Decisive),
+            log(signature::UPSTREAM_TLS, Strength::Decisive),
         ],
         symptom: super::refusal(&upstream.refusal),
         ..backend::refusing("nginx.upstream", "(upstream)", &upstream.name)
@@ -61,6 +63,18 @@ fn unreachable(upstream: &Upstream) -> Limit {
         symptom: super::refusal(&upstream.refusal),
         ..limit
     }
+}
+
+/// The handshake with an upstream that takes TLS fails, each time.
+fn unsecured(upstream: &Upstream) -> Option<Limit> {
+    let place = backend::Place { name: upstream.name.clone(), address: upstream.name.written.clone() };
+    upstream.encrypted.then(|| Limit {
+        formula: "a handshake that fails is answered with 502".to_owned(),
+        source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_ssl_handshake".to_owned(),
+        signatures: vec![logged_unserved(signature::UPSTREAM_TLS, Strength::Decisive)],
+        symptom: super::refusal(&upstream.refusal),
+        ..backend::unsecured("nginx.upstream.tls", "nginx", "upstream", &place)
+    })
 }
 
 /// The accept queue of an upstream that listens on a Unix socket: a connect that finds it full fails at once. What is behind it does not

@@ -11,8 +11,9 @@ use crate::nginx::config::{Config, lexer::quote};
 
 /// A configuration of one file, `nginx.conf`: one backend that is always tried (a failure is shown, not hidden by `max_fails` or a
 /// second try), with kept connections, which need HTTP/1.1 and an empty Connection header; WebSockets need the client's
-/// (nginx.org/en/docs/http/websocket.html). With `tls` it listens with that. Nothing is written.
-pub fn render(backend: SocketAddr, websocket: bool, tls: Option<&TlsMaterial>) -> Config {
+/// (nginx.org/en/docs/http/websocket.html). With `tls` it listens with that; `http2`: whether a directive says that it speaks HTTP/2, or a word of `listen` (none: it does not). Nothing
+/// is written.
+pub fn render(backend: SocketAddr, websocket: bool, http2: Option<bool>, tls: Option<&TlsMaterial>) -> Config {
     let connection = match websocket {
         false => "proxy_set_header Connection \"\";",
         true => {
@@ -35,7 +36,7 @@ http {{
     }}
 
     server {{
-        listen 80{ssl} backlog={backlog};{papers}
+        listen 80{ssl}{word} backlog={backlog};{line}{papers}
 
         location / {{
             proxy_pass http://backend;
@@ -51,6 +52,8 @@ http {{
         connections = WORKER_CONNECTIONS.default,
         backlog = LISTEN_BACKLOG.default,
         ssl = if tls.is_some() { " ssl" } else { "" },
+        word = if http2 == Some(false) { " http2" } else { "" },
+        line = if http2 == Some(true) { "\n        http2 on;" } else { "" },
         papers = tls.map(papers).unwrap_or_default(),
     );
     let parsed = Config::of_text(Path::new("nginx.conf"), text.into_bytes(), Path::new(""));

@@ -36,6 +36,7 @@ impl Reading<'_> {
         let written = named.unwrap_or(&pass.authority).to_owned();
         let mut upstream = Upstream {
             name: self.held(&pass.found, (), written.clone()),
+            encrypted: pass.tls,
             addresses: Vec::new(),
             sockets: Vec::new(),
             servers: 1,
