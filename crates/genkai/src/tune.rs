@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use genkai_lab::experiment::{self, Size};
+use genkai_lab::redact;
 use genkai_lab::system::Pin;
 use genkai_model::command::{CommandLine, Parameter};
 use genkai_model::exit::Exit;
@@ -43,8 +44,11 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     let mut settings = BTreeMap::new();
     let mut parameters = Vec::new();
     for text in &flags.set {
-        let (parameter, value) =
-            Parameter::read(text).map_err(|why| Failure::usage(format!("--set `{text}`: {why}")))?;
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        let secret = redact::is_secret_parameter(name);
+        let read = if secret { Parameter::read_secret(text) } else { Parameter::read(text) };
+        let shown = if secret && !value.is_empty() { format!("{name}={}", redact::HIDDEN) } else { text.clone() };
+        let (parameter, value) = read.map_err(|why| Failure::usage(format!("--set `{shown}`: {why}")))?;
         if settings.insert(parameter.name.clone(), value).is_some() {
             return Err(Failure::usage(format!("--set {}: given twice", parameter.name)));
         }

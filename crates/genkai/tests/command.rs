@@ -90,6 +90,56 @@ fn values_with_which_it_does_not_start_are_told_and_the_search_goes_on() {
     assert_eq!(run.verdict().proposal[0].change.to, "6", "{}", run.story());
 }
 
+/// A secret as people have it, and its SHA-256.
+const SECRET: (&str, &str) = ("hun=ter|2x9", "3d51538590d7d49c181373e46ee5ca652da27f3eae8467c0bfd862a25d6316ff");
+
+/// Whether a text has the secret.
+fn has_secret(text: &str) -> bool {
+    text.contains(SECRET.0)
+}
+
+#[test]
+fn a_secret_reaches_the_server_and_nothing_that_is_written() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let template = dir.path().join("guarded.json");
+    std::fs::write(&template, r#"{"slots": {slots}, "token": "{api_token}"}"#).unwrap();
+    let guarded = app("guarded.py");
+    let words = ["python3", guarded.to_str().unwrap(), "{port}", "{template}", "{api_token}", SECRET.1];
+    let flags = format!("--set slots=2 --set api_token={} --template {}", SECRET.0, template.display());
+    let run = told(&tune(&format!("{USERS} --pairs 0 {flags}").replace("--quiet", ""), &words));
+    names(&run, "command.slots", &[], "slots");
+    assert!(!has_secret(&run.stdout) && !has_secret(&run.stderr), "{}", run.story());
+    assert!(run.stdout.contains("api_token: taken for secret by name"), "{}", run.story());
+    let mut files = 0;
+    for entry in std::fs::read_dir(&run.out).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+        let text = String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).into_owned();
+        assert!(!has_secret(&text), "{}", entry.path().display());
+        files += 1;
+    }
+    assert!(files >= 3, "record, verdict and page");
+    let record = run.record();
+    assert!(record.trials.iter().any(|trial| trial.logs.iter().any(|log| format!("{log:?}").contains("(hidden)"))));
+    assert_eq!(record.head.unwrap().plan.system.settings["api_token"], "(hidden)");
+}
+
+#[test]
+fn a_secret_is_in_no_message_and_in_no_plan() {
+    let guarded = app("guarded.py");
+    let words = ["python3", guarded.to_str().unwrap(), "{port}", "/dev/null", "{password}", "0"];
+    for (flags, code) in [("--set password=hun=ter|2x9", 3), ("--set 2password=hun=ter|2x9", 2)] {
+        let (ended, stderr) = refused(flags, &words);
+        assert_eq!(ended, Some(code), "{stderr}");
+        assert!(!has_secret(&stderr), "{stderr}");
+    }
+    for json in ["", "--json"] {
+        let mut command = genkai(&format!("tune command --users 5 --dry-run {json} --set password=hun=ter|2x9"));
+        let output = finish(command.arg("--").args(words), Duration::from_secs(60));
+        let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(0) && !has_secret(&told) && told.contains("(hidden)"), "{told}");
+    }
+}
+
 #[test]
 fn a_healthy_server_needs_no_change() {
     let _machine = machine();

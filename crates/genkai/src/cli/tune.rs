@@ -150,7 +150,8 @@ fn unknown() -> Command {
 /// What a server takes that is no product of the catalogue.
 #[derive(Debug, Args)]
 pub(crate) struct CommandFlags {
-    /// Parameter, e.g. workers=2, workers=2:1..64 (with its range), mode=sync|async (its words) or name=text (repeatable)
+    /// Parameter, e.g. workers=2, workers=2:1..64 (with its range), mode=sync|async (its words) or name=text (repeatable); values of
+    /// names like password or token are recorded as "(hidden)"
     #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
     pub(crate) set: Vec<String>,
     /// File with parameters in braces; a filled copy of it is {template} in the command
