@@ -90,6 +90,33 @@ fn values_with_which_it_does_not_start_are_told_and_the_search_goes_on() {
     assert_eq!(run.verdict().proposal[0].change.to, "6", "{}", run.story());
 }
 
+#[test]
+fn a_value_that_starts_in_the_search_but_not_in_the_proof_is_told_and_proves_nothing() {
+    let _machine = machine();
+    let cluster = app("cluster.js");
+    let tried = || {
+        let dir = tempfile::tempdir().unwrap();
+        let starts = dir.path().join("starts");
+        // With more than one worker it starts once.
+        let script = format!(
+            "if test $2 -gt 1; then echo >> {0}; test $(wc -l < {0}) -le 1 || {{ echo no place for $2 workers; exit 5; }}; fi; exec node \"$0\" \"$@\"",
+            starts.display()
+        );
+        let words = ["sh", "-c", &script, cluster.to_str().unwrap(), "{port}", "{workers}", "60"];
+        harness::run(&tune(&format!("{USERS} --set workers=1:1..16"), &words))
+    };
+    let judged =
+        |run: &Run| run.out.join("verdict.json").exists() && run.verdict().because() == Because::ProposalNotStarted;
+    let run = (0..3).map(|_| tried()).find(judged).expect("the proof ends so");
+    assert_eq!((run.code, run.verdict().must_change()), (Some(1), Answer::CannotTell), "{}", run.story());
+    let record = run.record();
+    assert_eq!(record.not_started.len(), 1, "{:?}", record.not_started);
+    let (_, one) = &record.not_started[0];
+    assert!(one.in_proof && one.setting == "workers" && one.said.starts_with("no place for "), "{one:?}");
+    assert!(record.end.is_some(), "the record is whole");
+    assert!(run.says()[0].contains("in the proof the server did not start with it"), "{}", run.story());
+}
+
 /// A secret as people have it, and its SHA-256.
 const SECRET: (&str, &str) = ("hun=ter|2x9", "3d51538590d7d49c181373e46ee5ca652da27f3eae8467c0bfd862a25d6316ff");
 

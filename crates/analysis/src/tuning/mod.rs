@@ -92,7 +92,7 @@ fn first(plan: &Plan) -> TrialPlan {
 fn prove(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan> {
     let (plan, trials) = (state.plan, Trials::of(record));
     let procedure = &plan.procedure;
-    if trials.all.len() == trials.pairs.len() * 2 && is_enough(&trials, state) {
+    if trials.not_started || trials.all.len() == trials.pairs.len() * 2 && is_enough(&trials, state) {
         return None;
     }
     let purpose = trials.next(procedure.seed);

@@ -12,4 +12,7 @@ pub struct NotStarted {
     pub value: String,
     /// What it printed last, or how it ended, secrets replaced, on one line.
     pub said: String,
+    /// It was to be tried in the proof, with which it had started before; false: in the search.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_proof: bool,
 }
