@@ -98,6 +98,7 @@ impl<'e> Search<'_, 'e> {
             expected.word(format!("/{name}"), word, &why, line);
         }
         self.ladder(&decision, pairs, expected);
+        self.smaller(expected);
         expected.word("/decision", decision, &why, line);
         match &self.removals {
             Some(removals) => removals.expect(expected),

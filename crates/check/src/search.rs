@@ -180,6 +180,11 @@ impl<'a, 'e> Search<'a, 'e> {
         proof.iter().find(|one| purpose(one) == "proposal" && one.is_whole() && one.onset.is_some())
     }
 
+    /// The trials that were made for this.
+    pub(crate) fn tried(&self, purpose: &'static str) -> impl Iterator<Item = &'a Judged<'e>> {
+        self.judged.iter().filter(move |one| one.trial.start.text("/purpose") == purpose)
+    }
+
     /// Whether the server did not start with the last proposal in its proof.
     pub(crate) fn has_no_proposal(&self) -> bool {
         let is_proof = |one: &&Judged<'_>| matches!(one.trial.start.text("/purpose"), "baseline" | "proposal");

@@ -58,7 +58,7 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     let system = System { command: Some(line), settings, ..System::generated(System::COMMAND) };
     let told = scenario::read(&flags.scenario, flags.output.quiet)?;
     let load = http(&flags.load, &told, generators(&pin))?;
-    let procedure = procedure(&flags.search, &load.arrivals)?;
+    let procedure = Procedure { smaller: flags.smaller, ..procedure(&flags.search, &load.arrivals)? };
     let objective = flags.search.objective.clone().or(scenario::objective(&told)).unwrap_or_default();
     if let Some(condition) = objective.of_websockets() {
         return Err(Failure::usage(format!("--objective `{condition}`: is about WebSockets; the load has none")));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use genkai_model::event::Purpose;
 use genkai_model::finding::{Answer, Because, Confidence, Outcome};
 use harness::judged::told;
 use harness::{Run, finish, genkai, machine};
@@ -91,6 +92,33 @@ fn values_with_which_it_does_not_start_are_told_and_the_search_goes_on() {
 }
 
 #[test]
+fn the_smallest_value_that_holds_is_measured_below_the_proposal() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let template = dir.path().join("pool.json");
+    std::fs::write(&template, r#"{"port": {port}, "slots": {slots}, "order": "free"}"#).unwrap();
+    // At 600 ms two slots hold 24 users, three hold 36, four hold 48.
+    let flags = "--users 28 --spawn-rate 14 --hold 2s --quick --quiet --pairs 0 --set slots=2";
+    let pool = app("pool.py");
+    let mut command = genkai(&format!("tune command {flags} --template {}", template.display()));
+    command.args(["--objective", "p99 < 600ms, errors < 1%", "--", "python3", pool.to_str().unwrap(), "{template}"]);
+    let run = told(&command);
+    names(&run, "command.slots", &[], "slots");
+    let verdict = run.verdict();
+    assert_eq!(verdict.proposal[0].change.to, "4", "{}", run.story());
+    let smaller = verdict.smaller.as_ref().expect("a smaller value was tried");
+    // A busy machine may keep three from holding: what is said must be what the trial saw.
+    let tried: Vec<_> = verdict.trials.iter().filter(|trial| trial.purpose == Purpose::Smaller).collect();
+    let [three] = tried[..] else { panic!("one value lies between: {}", run.story()) };
+    assert_eq!(three.changes[0].to, "3", "{}", run.story());
+    let (holds, fails) = if three.broke.is_none() { ("3", "2") } else { ("4", "3") };
+    assert_eq!((smaller.holds.value.as_str(), smaller.fails.value.as_str()), (holds, fails), "{}", run.story());
+    let said = run.says().join(" ");
+    assert!(said.contains(&format!("slots = {holds} is the smallest value tried that held ")), "{said}");
+    assert!(said.contains(&format!("; {fails} failed (trial ")), "{said}");
+}
+
+#[test]
 fn a_value_that_starts_in_the_search_but_not_in_the_proof_is_told_and_proves_nothing() {
     let _machine = machine();
     let cluster = app("cluster.js");
@@ -112,7 +140,10 @@ fn a_value_that_starts_in_the_search_but_not_in_the_proof_is_told_and_proves_not
     let record = run.record();
     assert_eq!(record.not_started.len(), 1, "{:?}", record.not_started);
     let (_, one) = &record.not_started[0];
-    assert!(one.in_proof && one.setting == "workers" && one.said.starts_with("no place for "), "{one:?}");
+    assert!(
+        one.purpose == Purpose::Proposal && one.setting == "workers" && one.said.starts_with("no place for "),
+        "{one:?}"
+    );
     assert!(record.end.is_some(), "the record is whole");
     assert!(run.says()[0].contains("in the proof the server did not start with it"), "{}", run.story());
 }

@@ -5,7 +5,7 @@
 
 mod decide;
 
-use genkai_model::event::{EndReason, Purpose};
+use genkai_model::event::{EndReason, NotStarted, Purpose};
 use genkai_model::finding::{Call, Estimate, Proof, TrialVerdict};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
@@ -50,7 +50,8 @@ impl<'r> Trials<'r> {
         let all: Vec<&Trial> = record.trials[after..].iter().filter(|t| proof(t) && is_whole(t)).collect();
         let side = |purpose| all.iter().copied().filter(move |t| t.started.purpose == purpose);
         let pairs = side(Purpose::Baseline).zip(side(Purpose::Proposal)).collect();
-        let not_started = record.not_started.iter().any(|(begun, one)| one.in_proof && *begun >= after);
+        let proposed = |one: &NotStarted| one.purpose == Purpose::Proposal;
+        let not_started = record.not_started.iter().any(|(begun, one)| proposed(one) && *begun >= after);
         Trials { pairs, all, not_started }
     }
 

@@ -22,7 +22,8 @@ use crate::proof::{self, Trials};
 use crate::series;
 use crate::summary;
 use crate::tuning::judged_trial::JudgedTrial;
-use crate::tuning::search_state::SearchState;
+use crate::tuning::search_state::{Phase, SearchState};
+use crate::tuning::smaller::Between;
 
 pub use open::{Open, leaves_open};
 
@@ -57,6 +58,10 @@ fn verdict(record: &Record) -> Verdict {
         ladder: state.as_ref().and_then(|s| ladder::of(s, decision, &trials)),
         load,
         bisection,
+        smaller: state
+            .as_ref()
+            .filter(|s| matches!(s.phase, Phase::Prove))
+            .and_then(|s| Between::of(record, s)?.finding()),
     }
 }
 
@@ -65,7 +70,7 @@ fn judging<'t>(all: &'t [TrialFinding], record: &'t Record) -> impl Iterator<Ite
     let each = all.iter().map(|finding| &finding.client).zip(&record.trials);
     let counts = |check: &ClientCheck, purpose| match purpose {
         // What is said of directives rests on no trial of which its own generator was the limit.
-        Purpose::Bisect => false,
+        Purpose::Bisect | Purpose::Smaller => false,
         Purpose::Direct => check.valid,
         _ => true,
     };

@@ -48,7 +48,7 @@ impl Run<'_, '_, '_> {
         } else {
             format!("the server does not start with {} = {}: {said}", change.setting, change.to)
         };
-        let one = NotStarted { setting: change.setting.clone(), value: change.to.clone(), said, in_proof };
+        let one = NotStarted { setting: change.setting.clone(), value: change.to.clone(), said, purpose: what.purpose };
         self.recorder.now(None, What::NotStarted(one))?;
         self.recorder.note(None, NOTE, text)?;
         Ok(None)
@@ -60,7 +60,7 @@ impl Run<'_, '_, '_> {
         let mut limits = trials.iter().flat_map(|trial| &trial.limits.limits).filter(|limit| limit.law.is_tried());
         match what.purpose {
             Purpose::Counterfactual => limits.any(|limit| Some(&limit.id) == what.limit.as_ref()),
-            Purpose::Proposal => limits.any(|limit| {
+            Purpose::Proposal | Purpose::Smaller => limits.any(|limit| {
                 let setting = limit.remedy.as_ref().map(|remedy| &remedy.setting);
                 what.changes.iter().any(|change| Some(&change.setting) == setting)
             }),

@@ -37,4 +37,4 @@ pub use price::{DescriptorPrice, MemoryPrice, Price, TestedPrice};
 pub use proof::{Decided, Proof, ProposedChange, Rule, TrialVerdict};
 pub use series::{Findings, Point, Series};
 pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, StepFinding, TrialFinding, WorkerFinding};
-pub use verdict::{Caveat, SCHEMA, Verdict};
+pub use verdict::{Caveat, SCHEMA, Smaller, TriedValue, Verdict};
