@@ -45,6 +45,13 @@ fn the_workers_of_a_node_cluster_are_named_and_proved() {
     let words = ["node", cluster.to_str().unwrap(), "{port}", "{workers}", "{keep}"];
     let run = told(&tune(&format!("{USERS} --set workers=1:1..16 --set keep=60"), &words));
     names(&run, "command.workers", &["command.keep"], "workers");
+    // More processes of Node.js are not for nothing.
+    let price = run.verdict().proposal[0].measured.unwrap_or_else(|| panic!("no price: {}", run.story()));
+    assert!(
+        price.after.memory > price.before.memory * 1.2 && price.after.descriptors > price.before.descriptors,
+        "{price:?}"
+    );
+    assert!(run.says().join(" ").contains("measured: with it "), "{}", run.story());
     assert!(run.verdict().proof.is_some_and(|proof| proof.baseline_fails && proof.proposal_holds), "{}", run.story());
 }
 
