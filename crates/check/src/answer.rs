@@ -98,6 +98,7 @@ impl<'e> Search<'_, 'e> {
             expected.word(format!("/{name}"), word, &why, line);
         }
         self.ladder(&decision, pairs, expected);
+        self.smaller(expected);
         expected.word("/decision", decision, &why, line);
         match &self.removals {
             Some(removals) => removals.expect(expected),
@@ -113,6 +114,7 @@ impl<'e> Search<'_, 'e> {
         let held = pairs.iter().filter(|(a, _)| a.onset.is_none()).count();
         let failed = pairs.iter().filter(|(_, b)| b.onset.is_some()).count();
         match call {
+            _ if self.has_no_proposal() => pairing("not_started"),
             _ if pairs.is_empty() && fewest == 0 => pairing("none"),
             _ if of < fewest => pairing("unfinished"),
             _ if pairs.iter().any(|(a, b)| !a.generator.is_valid() || !b.generator.is_valid()) => pairing("generator"),
@@ -202,6 +204,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
                 "not_enough" => ("cannot_tell", "proved_but_next_limit"),
                 "not_reproduced" => ("cannot_tell", "not_reproduced"),
                 "same" => ("cannot_tell", "change_made_no_difference"),
+                "not_started" => ("cannot_tell", "proposal_not_started"),
                 "worse" => ("cannot_tell", "change_made_it_worse"),
                 "undecided" => ("cannot_tell", "undecided"),
                 "helps" => ("cannot_tell", "helps"),

@@ -38,6 +38,7 @@ mod quoted;
 mod rooms;
 mod scan;
 mod search;
+mod smaller;
 mod steady;
 mod trails;
 mod trials;

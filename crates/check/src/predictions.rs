@@ -10,7 +10,7 @@ use crate::broken::Judged;
 use crate::events::{Events, Line, merged, rate};
 use crate::expected::Expected;
 use crate::laws::{Ends, Met, Predicted, predicted};
-use crate::price::Priced;
+use crate::price::{self, Priced};
 use crate::{scan, weigh};
 
 /// How far from the range predicted a break may be: a tenth.
@@ -226,9 +226,14 @@ impl<'a, 'e> Search<'a, 'e> {
             let Some(limit) = told.iter().find(|one| Some(one.id.as_str()) == id.and_then(Json::as_str)) else {
                 continue;
             };
+            let after = self.judged(cause.pointer("/counterfactual/trial"));
+            let of = |cause: &Json| cause.pointer("/counterfactual/change/setting").cloned();
+            let before = self.causes.iter().find(|one| lifted(one) && of(one) == of(cause));
+            let before = before.and_then(|one| self.judged(one.get("trial")));
+            let looked_at = before.zip(after).filter(|_| matches!(limit.law, Law::Tried { .. }));
+            price::measured(&format!("/proposal/{i}/measured"), &limit.subject, looked_at, expected);
             let to = change.pointer("/change/to").and_then(Json::as_str).and_then(|to| to.parse::<f64>().ok());
             let Some(to) = to else { continue };
-            let after = self.judged(cause.pointer("/counterfactual/trial"));
             let product = self.events.head().text("/plan/system/product");
             Priced { limit, at: judged, met: met(judged), number: to, after, product }
                 .expect(&format!("/proposal/{i}/price"), expected);

@@ -216,3 +216,27 @@ impl Priced<'_, '_> {
         }
     }
 }
+
+/// What a server took before a change and with it, at the last of the looks with most clients of each trial.
+pub(crate) fn measured(
+    address: &str,
+    subject: &str,
+    trials: Option<(&Judged<'_>, &Judged<'_>)>,
+    expected: &mut Expected,
+) {
+    let look = |one: &Judged<'_>| last_highest(&looks(one, subject, f64::INFINITY)).filter(|look| look.clients > 0.0);
+    let both = trials.and_then(|(before, after)| Some(((before, look(before)?), (after, look(after)?))));
+    let Some((before, after)) = both else {
+        return expected.there(address, false, "a formula tells of it, or nobody looked at memory", None);
+    };
+    for (side, (judged, look)) in [("before", before), ("after", after)] {
+        let line = Some(judged.trial.start.number);
+        let trial = f64::from(judged.trial.number);
+        let figures =
+            [("trial", trial), ("clients", look.clients), ("memory", look.pss), ("descriptors", look.descriptors)];
+        for (name, value) in figures {
+            expected.is(format!("{address}/{side}/{name}"), value, line);
+        }
+    }
+    expected.is(format!("{address}/left"), after.1.left(), Some(after.0.trial.start.number));
+}

@@ -180,6 +180,18 @@ impl<'a, 'e> Search<'a, 'e> {
         proof.iter().find(|one| purpose(one) == "proposal" && one.is_whole() && one.onset.is_some())
     }
 
+    /// The trials that were made for this.
+    pub(crate) fn tried(&self, purpose: &'static str) -> impl Iterator<Item = &'a Judged<'e>> {
+        self.judged.iter().filter(move |one| one.trial.start.text("/purpose") == purpose)
+    }
+
+    /// Whether the server did not start with the last proposal in its proof.
+    pub(crate) fn has_no_proposal(&self) -> bool {
+        let is_proof = |one: &&Judged<'_>| matches!(one.trial.start.text("/purpose"), "baseline" | "proposal");
+        let last = self.judged.iter().rfind(|one| !is_proof(one));
+        last.is_some_and(|last| unusable::proposal_after(self.events, last.trial.start.number))
+    }
+
     /// The load asked for, and up to where the objective must hold.
     fn asked(&self) -> (f64, f64) {
         let load = |name: &str| self.events.head().found(&format!("/plan/load/arrivals/{name}"));

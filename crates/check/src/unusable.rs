@@ -9,7 +9,18 @@ const ENOUGH: usize = 4;
 
 /// The values that were known when this line was written; none: at the end.
 pub(crate) fn before(events: &Events, line: Option<usize>) -> Vec<&Line> {
-    events.of("not_started").filter(|one| line.is_none_or(|line| one.number < line)).collect()
+    let early = |one: &&Line| line.is_none_or(|line| one.number < line);
+    events.of("not_started").filter(|one| is_for(one, "")).filter(early).collect()
+}
+
+/// Whether the server did not start with the proposal after this line.
+pub(crate) fn proposal_after(events: &Events, line: usize) -> bool {
+    events.of("not_started").any(|one| is_for(one, "proposal") && one.number > line)
+}
+
+/// Whether that was its purpose; the search's is not written.
+fn is_for(one: &Line, purpose: &str) -> bool {
+    one.text("/purpose") == purpose
 }
 
 /// Whether `setting` has a word, or a number above the present one, left to be tried.

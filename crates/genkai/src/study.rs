@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use genkai_engine::StopFlag;
 use genkai_lab::job::{Job, Outcome, Preview};
 use genkai_lab::system::Pin;
-use genkai_lab::{LabError, latencies};
+use genkai_lab::{LabError, latencies, redact};
 use genkai_model::exit::Exit;
 use genkai_model::plan::{Plan, Study};
 use genkai_report::{json, study as report};
@@ -40,7 +40,7 @@ pub(crate) fn run(plan: Plan, place: Place, how: How, output: &OutputFlags) -> R
     if output.dry_run {
         let preview = genkai_lab::study::preview(&plan, &place, &how.pin)?;
         if !output.quiet {
-            planned(&plan, &preview, output);
+            planned(&redact::plan(&plan), &preview, output);
         }
         return Ok(Exit::Holds);
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use genkai_lab::experiment::{self, Size};
 use genkai_lab::generator::locust::Locustfile;
+use genkai_lab::redact;
 use genkai_lab::system::Pin;
 use genkai_model::command::{CommandLine, Parameter};
 use genkai_model::exit::Exit;
@@ -45,8 +46,11 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     let mut settings = BTreeMap::new();
     let mut parameters = Vec::new();
     for text in &flags.set {
-        let (parameter, value) =
-            Parameter::read(text).map_err(|why| Failure::usage(format!("--set `{text}`: {why}")))?;
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        let secret = redact::is_secret_parameter(name);
+        let read = if secret { Parameter::read_secret(text) } else { Parameter::read(text) };
+        let shown = if secret && !value.is_empty() { format!("{name}={}", redact::HIDDEN) } else { text.clone() };
+        let (parameter, value) = read.map_err(|why| Failure::usage(format!("--set `{shown}`: {why}")))?;
         if settings.insert(parameter.name.clone(), value).is_some() {
             return Err(Failure::usage(format!("--set {}: given twice", parameter.name)));
         }
@@ -57,7 +61,8 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     let told = scenario::read(&flags.scenario, flags.output.quiet, false)?;
     let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
     let load = http(&flags.load, &told, &users, generators(&pin))?;
-    let procedure = locust::procedure(procedure(&flags.search, &load.arrivals)?, &load, flags.search.hold)?;
+    let procedure = Procedure { smaller: flags.smaller, ..procedure(&flags.search, &load.arrivals)? };
+    let procedure = locust::procedure(procedure, &load, flags.search.hold)?;
     let objective = flags.search.objective.clone().or(scenario::objective(&told)).unwrap_or_default();
     if let Some(condition) = objective.of_websockets() {
         return Err(Failure::usage(format!("--objective `{condition}`: is about WebSockets; the load has none")));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use genkai_model::event::Purpose;
 use genkai_model::finding::{Answer, Because, Confidence, Outcome};
 use harness::judged::told;
 use harness::{Run, finish, genkai, machine};
@@ -44,6 +45,13 @@ fn the_workers_of_a_node_cluster_are_named_and_proved() {
     let words = ["node", cluster.to_str().unwrap(), "{port}", "{workers}", "{keep}"];
     let run = told(&tune(&format!("{USERS} --set workers=1:1..16 --set keep=60"), &words));
     names(&run, "command.workers", &["command.keep"], "workers");
+    // More processes of Node.js are not for nothing.
+    let price = run.verdict().proposal[0].measured.unwrap_or_else(|| panic!("no price: {}", run.story()));
+    assert!(
+        price.after.memory > price.before.memory * 1.2 && price.after.descriptors > price.before.descriptors,
+        "{price:?}"
+    );
+    assert!(run.says().join(" ").contains("measured: with it "), "{}", run.story());
     assert!(run.verdict().proof.is_some_and(|proof| proof.baseline_fails && proof.proposal_holds), "{}", run.story());
 }
 
@@ -88,6 +96,113 @@ fn values_with_which_it_does_not_start_are_told_and_the_search_goes_on() {
     let values = |name: &str| record.not_started.iter().filter(|(_, one)| one.setting == name).count();
     assert_eq!((values("cache"), values("side")), (4, 1), "{:?}", record.not_started);
     assert_eq!(run.verdict().proposal[0].change.to, "6", "{}", run.story());
+}
+
+#[test]
+fn the_smallest_value_that_holds_is_measured_below_the_proposal() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let template = dir.path().join("pool.json");
+    std::fs::write(&template, r#"{"port": {port}, "slots": {slots}, "order": "free"}"#).unwrap();
+    // At 600 ms two slots hold 24 users, three hold 36, four hold 48.
+    let flags = "--users 28 --spawn-rate 14 --hold 2s --quick --quiet --pairs 0 --set slots=2";
+    let pool = app("pool.py");
+    let mut command = genkai(&format!("tune command {flags} --template {}", template.display()));
+    command.args(["--objective", "p99 < 600ms, errors < 1%", "--", "python3", pool.to_str().unwrap(), "{template}"]);
+    let run = told(&command);
+    names(&run, "command.slots", &[], "slots");
+    let verdict = run.verdict();
+    assert_eq!(verdict.proposal[0].change.to, "4", "{}", run.story());
+    let smaller = verdict.smaller.as_ref().expect("a smaller value was tried");
+    // A busy machine may keep three from holding: what is said must be what the trial saw.
+    let tried: Vec<_> = verdict.trials.iter().filter(|trial| trial.purpose == Purpose::Smaller).collect();
+    let [three] = tried[..] else { panic!("one value lies between: {}", run.story()) };
+    assert_eq!(three.changes[0].to, "3", "{}", run.story());
+    let (holds, fails) = if three.broke.is_none() { ("3", "2") } else { ("4", "3") };
+    assert_eq!((smaller.holds.value.as_str(), smaller.fails.value.as_str()), (holds, fails), "{}", run.story());
+    let said = run.says().join(" ");
+    assert!(said.contains(&format!("slots = {holds} is the smallest value tried that held ")), "{said}");
+    assert!(said.contains(&format!("; {fails} failed (trial ")), "{said}");
+}
+
+#[test]
+fn a_value_that_starts_in_the_search_but_not_in_the_proof_is_told_and_proves_nothing() {
+    let _machine = machine();
+    let cluster = app("cluster.js");
+    let tried = || {
+        let dir = tempfile::tempdir().unwrap();
+        let starts = dir.path().join("starts");
+        // With more than one worker it starts once.
+        let script = format!(
+            "if test $2 -gt 1; then echo >> {0}; test $(wc -l < {0}) -le 1 || {{ echo no place for $2 workers; exit 5; }}; fi; exec node \"$0\" \"$@\"",
+            starts.display()
+        );
+        let words = ["sh", "-c", &script, cluster.to_str().unwrap(), "{port}", "{workers}", "60"];
+        harness::run(&tune(&format!("{USERS} --set workers=1:1..16"), &words))
+    };
+    let judged =
+        |run: &Run| run.out.join("verdict.json").exists() && run.verdict().because() == Because::ProposalNotStarted;
+    let run = (0..3).map(|_| tried()).find(judged).expect("the proof ends so");
+    assert_eq!((run.code, run.verdict().must_change()), (Some(1), Answer::CannotTell), "{}", run.story());
+    let record = run.record();
+    assert_eq!(record.not_started.len(), 1, "{:?}", record.not_started);
+    let (_, one) = &record.not_started[0];
+    assert!(
+        one.purpose == Purpose::Proposal && one.setting == "workers" && one.said.starts_with("no place for "),
+        "{one:?}"
+    );
+    assert!(record.end.is_some(), "the record is whole");
+    assert!(run.says()[0].contains("in the proof the server did not start with it"), "{}", run.story());
+}
+
+/// A secret as people have it, and its SHA-256.
+const SECRET: (&str, &str) = ("hun=ter|2x9", "3d51538590d7d49c181373e46ee5ca652da27f3eae8467c0bfd862a25d6316ff");
+
+/// Whether a text has the secret.
+fn has_secret(text: &str) -> bool {
+    text.contains(SECRET.0)
+}
+
+#[test]
+fn a_secret_reaches_the_server_and_nothing_that_is_written() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let template = dir.path().join("guarded.json");
+    std::fs::write(&template, r#"{"slots": {slots}, "token": "{api_token}"}"#).unwrap();
+    let guarded = app("guarded.py");
+    let words = ["python3", guarded.to_str().unwrap(), "{port}", "{template}", "{api_token}", SECRET.1];
+    let flags = format!("--set slots=2 --set api_token={} --template {}", SECRET.0, template.display());
+    let run = told(&tune(&format!("{USERS} --pairs 0 {flags}").replace("--quiet", ""), &words));
+    names(&run, "command.slots", &[], "slots");
+    assert!(!has_secret(&run.stdout) && !has_secret(&run.stderr), "{}", run.story());
+    assert!(run.stdout.contains("api_token: taken for secret by name"), "{}", run.story());
+    let mut files = 0;
+    for entry in std::fs::read_dir(&run.out).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+        let text = String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).into_owned();
+        assert!(!has_secret(&text), "{}", entry.path().display());
+        files += 1;
+    }
+    assert!(files >= 3, "record, verdict and page");
+    let record = run.record();
+    assert!(record.trials.iter().any(|trial| trial.logs.iter().any(|log| format!("{log:?}").contains("(hidden)"))));
+    assert_eq!(record.head.unwrap().plan.system.settings["api_token"], "(hidden)");
+}
+
+#[test]
+fn a_secret_is_in_no_message_and_in_no_plan() {
+    let guarded = app("guarded.py");
+    let words = ["python3", guarded.to_str().unwrap(), "{port}", "/dev/null", "{password}", "0"];
+    for (flags, code) in [("--set password=hun=ter|2x9", 3), ("--set 2password=hun=ter|2x9", 2)] {
+        let (ended, stderr) = refused(flags, &words);
+        assert_eq!(ended, Some(code), "{stderr}");
+        assert!(!has_secret(&stderr), "{stderr}");
+    }
+    for json in ["", "--json"] {
+        let mut command = genkai(&format!("tune command --users 5 --dry-run {json} --set password=hun=ter|2x9"));
+        let output = finish(command.arg("--").args(words), Duration::from_secs(60));
+        let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(0) && !has_secret(&told) && told.contains("(hidden)"), "{told}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Keeps secrets out of records: headers and query parameters that carry credentials, and passwords in URLs, wherever they
 //! are written: the command line, the load, the plan.
 
+use genkai_model::command::{Parameter, ParameterKind, names};
 use genkai_model::comparison::{Comparison, Runs};
 use genkai_model::event::{Rewrite, Tick};
 use genkai_model::load::Load;
@@ -20,9 +21,14 @@ const TELLING: &[&str] = &["token", "secret", "password", "apikey", "accesskey",
 const SEPARATORS: &[char] = &['?', '&', ';', '#'];
 
 /// Whether the header or parameter `name` carries a credential.
-pub fn is_secret(name: &str) -> bool {
+fn is_secret(name: &str) -> bool {
     let name = decoded(name.trim()).to_ascii_lowercase().replace(['-', '_'], "");
     SECRET.contains(&name.as_str()) || TELLING.iter().any(|part| name.contains(part))
+}
+
+/// Whether a command's parameter with this name is taken for a credential: of `db_pass` or `signing-key`, a part says it.
+pub fn is_secret_parameter(name: &str) -> bool {
+    is_secret(name) || name.split(['_', '-', '.']).any(is_secret)
 }
 
 /// The load without its secrets. Request bodies given as text are kept: they are the user's test data.
@@ -119,10 +125,29 @@ fn system(system: &System) -> System {
         other => other.clone(),
     };
     let mut line = system.command.clone();
+    let mut settings = system.settings.clone();
     if let Some(line) = &mut line {
         line.words = command(&line.words);
+        for name in line.parameters.iter().filter(|one| one.kind == ParameterKind::Secret).map(|one| &one.name) {
+            settings.insert(name.clone(), HIDDEN.to_owned());
+        }
     }
-    System { backend, command: line, ..system.clone() }
+    System { backend, settings, command: line, ..system.clone() }
+}
+
+/// Identity of the note that tells what was replaced.
+pub(crate) const NOTE: &str = "secrets";
+
+/// What is to be told of a command's parameters that are taken for secrets; none: there are none.
+pub(crate) fn told(system: &System) -> Option<String> {
+    let parameters = system.command.iter().flat_map(|line| &line.parameters);
+    let secret: Vec<&str> =
+        parameters.filter(|one| one.kind == ParameterKind::Secret).map(|one| one.name.as_str()).collect();
+    let (first, of) = (secret.first()?, secret.join(", "));
+    Some(format!(
+        "{of}: taken for secret by name; the command got what was given, everything that is written has {HIDDEN} instead, and no other value is \
+         tried (a number that is to be tried needs a range, like --set {first}=10:1..100)"
+    ))
 }
 
 fn comparison(mut comparison: Comparison) -> Comparison {
@@ -136,15 +161,44 @@ fn comparison(mut comparison: Comparison) -> Comparison {
 }
 
 /// A command line without its secrets: the values of secret headers (`--header "Name: value"`, `--header=Name: value`,
-/// `-HName: value`), of secret parameters in paths and URLs, and passwords in URLs.
+/// `-HName: value`), of secret parameters in paths and URLs, of secret settings and flags (`--set password=value`, and flags
+/// that are named so, with `=` or a word more), and passwords in URLs.
 pub fn command(words: &[String]) -> Vec<String> {
-    words.iter().map(|word| word_without_secret(word)).collect()
+    let before = std::iter::once("").chain(words.iter().map(String::as_str));
+    words.iter().zip(before).map(|(word, before)| word_without_secret(word, before)).collect()
 }
 
-fn word_without_secret(word: &str) -> String {
+fn word_without_secret(word: &str, before: &str) -> String {
+    let named = before.strip_prefix("--").is_some_and(|flag| !flag.contains('=') && is_secret_parameter(flag));
+    if named && !word.starts_with('-') && !is_name(word) {
+        return HIDDEN.to_owned();
+    }
     let (flag, rest) = word.split_at(value_at(word));
+    // Of a flag with `=` the flag itself is the name.
+    let whole = flag.strip_suffix('=').is_some_and(|flag| is_secret_parameter(flag.trim_start_matches('-')));
+    if whole && !is_name(rest) {
+        return format!("{flag}{HIDDEN}");
+    }
+    if let Some(shown) = setting(rest) {
+        return format!("{flag}{shown}");
+    }
     let shown = if rest.starts_with('/') || rest.contains("://") { url(rest) } else { header(rest) };
     format!("{flag}{shown}")
+}
+
+/// `NAME=value` of a secret setting, without the value.
+fn setting(text: &str) -> Option<String> {
+    let (name, value) = text.split_once('=')?;
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    let tried =
+        || Parameter::read(text).is_ok_and(|(one, _)| matches!(one.kind, ParameterKind::Number { most: Some(_), .. }));
+    let secret = plain && is_secret_parameter(name) && !is_name(value) && !tried();
+    secret.then(|| format!("{name}={HIDDEN}"))
+}
+
+/// Whether it is the name of a parameter, in braces.
+fn is_name(text: &str) -> bool {
+    names(text).iter().any(|name| format!("{{{name}}}") == text)
 }
 
 /// Where in a word the value begins: after `--name=`; after `-H` and an optional `=`, also where flags without a value stand
@@ -163,7 +217,7 @@ fn value_at(word: &str) -> usize {
 /// `Name: value`, without the value where the name says that it is secret.
 fn header(text: &str) -> String {
     match text.split_once(':') {
-        Some((name, _)) if !name.trim().contains(['/', ' ']) && is_secret(name) => format!("{name}: {HIDDEN}"),
+        Some((name, _)) if !name.trim().contains(['/', ' ', '=']) && is_secret(name) => format!("{name}: {HIDDEN}"),
         _ => text.to_owned(),
     }
 }
@@ -240,10 +294,17 @@ mod tests {
             "--path=/?a=b&API_KEY=SECRET&c=d",
             "/?%74oken=SECRET",
             "/shop;jsessionid=SECRET?a=b",
+            "password=SECRET",
+            "--set=db_pass=SECRET|SECRET",
+            "--api-key=SECRET",
+            "--signing_key=a=SECRET",
         ] {
             let text = shown(&[word]).join(" ");
             assert!(!text.contains("SECRET") && text.contains(HIDDEN), "{word}: {text}");
         }
+        let words = ["--set", "token=SECRET", "--", "serve", "--secret", "SECRET", "{token}"];
+        let told = ["--set", "token=(hidden)", "--", "serve", "--secret", HIDDEN, "{token}"];
+        assert_eq!(shown(&words), told);
         assert_eq!(shown(&["-HCookie: a"]), ["-HCookie: (hidden)"]);
         assert_eq!(shown(&["--path=/?a=b&sid=1&c=d"]), ["--path=/?a=b&sid=(hidden)&c=d"]);
         assert_eq!(shown(&["http://u:p@127.0.0.1/a@b"]), ["http://(hidden)@127.0.0.1/a@b"]);
@@ -263,6 +324,10 @@ mod tests {
             "http://[::1]:8080/a?b=c&d=e#f",
             "/100%/?q=a%20b",
             "--pin=servers=0,client=1",
+            "--set=sessions=100:1..1000",
+            "--token={token}",
+            "--secret",
+            "{token}",
         ];
         assert_eq!(shown(&words), words);
     }

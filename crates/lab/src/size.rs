@@ -38,5 +38,6 @@ pub fn procedure(size: Size) -> Procedure {
         // whatever drifts meets both. The chance of a separation rests on independent trials, not on this order.
         seed: 3,
         bisect: Span(0),
+        smaller: 0,
     }
 }

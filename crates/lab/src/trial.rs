@@ -82,7 +82,8 @@ pub fn shape(load: &Load, what: &TrialPlan) -> Load {
 impl Trial<'_> {
     /// Whether the trial ends as soon as the break is certain.
     fn is_search(&self) -> bool {
-        matches!(self.what.purpose, Purpose::Break | Purpose::Counterfactual | Purpose::Direct | Purpose::Bisect)
+        use Purpose::{Bisect, Break, Counterfactual, Direct, Smaller};
+        matches!(self.what.purpose, Break | Counterfactual | Direct | Bisect | Smaller)
     }
 
     /// Makes the load against running servers and writes down what is seen.

@@ -29,6 +29,7 @@ use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
 use crate::recorder::{Recorder, Watcher};
+use crate::redact;
 use crate::scenario;
 use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
@@ -116,6 +117,9 @@ impl Run<'_, '_, '_> {
         self.recorder.now(None, What::Limits(baseline))?;
         if let Some(text) = scenario::told(&self.job.plan.load) {
             self.recorder.note(None, scenario::NOTE, text)?;
+        }
+        if let Some(text) = redact::told(&self.job.plan.system) {
+            self.recorder.note(None, redact::NOTE, text)?;
         }
         while !self.job.interrupt.is_stopped() {
             let Next::Trial(what) = tuning::next(self.recorder.record()) else { break };

@@ -43,6 +43,8 @@ pub enum ParameterKind {
     Words(Vec<String>),
     /// Anything; genkai does not change it.
     Text,
+    /// A secret: the command gets it, nothing that is written has it, and genkai does not change it.
+    Secret,
 }
 
 /// Names in braces that genkai gives a value: where to listen (`listen` is `host:port`), the filled file, and a private folder.
@@ -77,8 +79,25 @@ impl Parameter {
                 value.parse::<u64>().is_ok_and(|n| n >= *least && most.is_none_or(|most| n <= most))
             }
             ParameterKind::Words(words) => words.iter().any(|word| word == value),
-            ParameterKind::Text => true,
+            ParameterKind::Text | ParameterKind::Secret => true,
         }
+    }
+
+    /// The same parameter with a value that nobody is to see. One with a range stays: what is to be tried is no secret.
+    ///
+    /// # Errors
+    /// As [`Parameter::read`], of the name alone: what is said has nothing of the value in it.
+    pub fn read_secret(text: &str) -> Result<(Parameter, String), String> {
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        if let Ok((parameter @ Parameter { kind: ParameterKind::Number { most: Some(_), .. }, .. }, value)) =
+            Parameter::read(text)
+        {
+            return Ok((parameter, value));
+        }
+        let value = value.trim();
+        let plain = if value.is_empty() { "" } else { "text" };
+        let (parameter, _) = Parameter::read(&format!("{name}={plain}"))?;
+        Ok((Parameter { kind: ParameterKind::Secret, ..parameter }, value.to_owned()))
     }
 }
 

@@ -203,6 +203,8 @@ pub enum Purpose {
     Measure,
     /// Some directives are left out: does it still fail?
     Bisect,
+    /// A value between one that fails and the proposed one: does it hold at the load asked for?
+    Smaller,
 }
 
 /// The limits of the system as configured.

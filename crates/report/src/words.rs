@@ -45,6 +45,7 @@ pub fn purpose(purpose: Purpose) -> &'static str {
         Purpose::Proposal => "proof: as proposed",
         Purpose::Measure => "measure",
         Purpose::Bisect => "leave out directives",
+        Purpose::Smaller => "try a smaller value",
     }
 }
 

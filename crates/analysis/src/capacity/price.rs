@@ -4,7 +4,7 @@
 //! by that of the clients; what one process more takes is what one had written by the first look and no other shared, before it served or just when it began to.
 
 use genkai_model::evidence::{Sample, metric};
-use genkai_model::finding::{DescriptorPrice, MemoryPrice, Price, TestedPrice};
+use genkai_model::finding::{DescriptorPrice, MeasuredPrice, MemoryPrice, Price, Taken, TestedPrice};
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit};
 use genkai_model::record::Trial;
 
@@ -194,6 +194,20 @@ impl Cost {
             tested,
         })
     }
+}
+
+/// What `subject` took in `before` and in `after`, with most clients of each; none where nobody looked while there were any.
+pub(crate) fn measured(subject: &str, before: &Trial, after: &Trial) -> Option<MeasuredPrice> {
+    let look =
+        |trial: &Trial| highest(&looks(trial, subject, f64::INFINITY)).copied().filter(|look| look.clients > 0.0);
+    let taken = |trial: &Trial, look: Look| Taken {
+        trial: trial.number,
+        clients: look.clients,
+        memory: look.pss,
+        descriptors: look.descriptors,
+    };
+    let (first, last) = (look(before)?, look(after)?);
+    Some(MeasuredPrice { before: taken(before, first), after: taken(after, last), left: last.left })
 }
 
 /// Whether a limit counts what goes on to the servers behind.

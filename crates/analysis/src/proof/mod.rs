@@ -5,7 +5,7 @@
 
 mod decide;
 
-use genkai_model::event::{EndReason, Purpose};
+use genkai_model::event::{EndReason, NotStarted, Purpose};
 use genkai_model::finding::{Call, Estimate, Proof, TrialVerdict};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Procedure;
@@ -32,6 +32,8 @@ pub struct Trials<'r> {
     pub all: Vec<&'r Trial>,
     /// Each baseline with the proposal of the same pair.
     pub pairs: Vec<(&'r Trial, &'r Trial)>,
+    /// Whether the server once did not start with the proposal, which ends the proof.
+    pub not_started: bool,
 }
 
 /// Whether a trial ran as it should (a server that dies is a result, an interrupt is none).
@@ -48,7 +50,9 @@ impl<'r> Trials<'r> {
         let all: Vec<&Trial> = record.trials[after..].iter().filter(|t| proof(t) && is_whole(t)).collect();
         let side = |purpose| all.iter().copied().filter(move |t| t.started.purpose == purpose);
         let pairs = side(Purpose::Baseline).zip(side(Purpose::Proposal)).collect();
-        Trials { pairs, all }
+        let proposed = |one: &NotStarted| one.purpose == Purpose::Proposal;
+        let not_started = record.not_started.iter().any(|(begun, one)| proposed(one) && *begun >= after);
+        Trials { pairs, all, not_started }
     }
 
     /// What the next proof trial is for: the other half of a pair that was begun, or the first of the next, drawn from `seed`.

@@ -14,6 +14,7 @@ pub(crate) mod directly;
 pub(crate) mod judged_trial;
 pub(crate) mod moved;
 pub(crate) mod search_state;
+pub(crate) mod smaller;
 pub(crate) mod unusable;
 
 use genkai_model::event::{Change, EndReason, Purpose};
@@ -27,6 +28,7 @@ use crate::effect;
 use crate::proof::{self, Trials};
 use crate::spending;
 use search_state::{Phase, SearchState};
+use smaller::Between;
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +74,10 @@ pub fn next(record: &Record) -> Next {
             limit: Some(BACKEND_BY_ITSELF.to_owned()),
             ..first(plan)
         }),
-        Phase::Prove => prove(record, &state).map_or(Next::Done, Next::Trial),
+        Phase::Prove => {
+            let smaller = Between::of(record, &state).and_then(|between| between.next(record, &state));
+            smaller.or_else(|| prove(record, &state)).map_or(Next::Done, Next::Trial)
+        }
         _ => Next::Done,
     }
 }
@@ -92,7 +97,7 @@ fn first(plan: &Plan) -> TrialPlan {
 fn prove(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan> {
     let (plan, trials) = (state.plan, Trials::of(record));
     let procedure = &plan.procedure;
-    if trials.all.len() == trials.pairs.len() * 2 && is_enough(&trials, state) {
+    if trials.not_started || trials.all.len() == trials.pairs.len() * 2 && is_enough(&trials, state) {
         return None;
     }
     let purpose = trials.next(procedure.seed);

@@ -39,7 +39,7 @@ impl<'r> Tests<'r> {
     /// The tests of a record.
     pub(crate) fn of(record: &'r Record) -> Tests<'r> {
         let mut rest = VecDeque::new();
-        let mut values = record.not_started.iter().peekable();
+        let mut values = record.not_started.iter().filter(|(_, one)| one.purpose == Purpose::Counterfactual).peekable();
         for (begun, trial) in record.trials.iter().enumerate() {
             while let Some((_, value)) = values.next_if(|(before, _)| *before <= begun) {
                 rest.push_back(Came::NotStarted(value));
@@ -109,7 +109,12 @@ mod tests {
     }
 
     fn refusal(value: &str) -> NotStarted {
-        NotStarted { setting: "n".to_owned(), value: value.to_owned(), said: String::new() }
+        NotStarted {
+            setting: "n".to_owned(),
+            value: value.to_owned(),
+            said: String::new(),
+            purpose: Purpose::Counterfactual,
+        }
     }
 
     #[test]

@@ -104,6 +104,9 @@ pub(crate) fn failed(trial: &Trial, plan: &Plan) -> bool {
 
 fn pairing(state: &SearchState<'_>, trials: &Trials<'_>) -> Pairing {
     let (plan, pairs) = (state.plan, &trials.pairs);
+    if trials.not_started {
+        return Pairing::NotStarted;
+    }
     if pairs.is_empty() && plan.procedure.min_pairs == 0 {
         return Pairing::None;
     }

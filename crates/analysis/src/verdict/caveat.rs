@@ -61,7 +61,7 @@ pub(crate) fn all(
 
 /// The trials but those with directives left out, of which only whether they held is told.
 fn of_search(record: &Record) -> impl Iterator<Item = &Trial> {
-    record.trials.iter().filter(|trial| trial.started.purpose != Purpose::Bisect)
+    record.trials.iter().filter(|trial| !matches!(trial.started.purpose, Purpose::Bisect | Purpose::Smaller))
 }
 
 /// Limits that should have bitten before the level that was held. (One that is named as the cause of a later break did

@@ -12,17 +12,22 @@ mod open;
 mod outlook;
 
 use genkai_model::event::Purpose;
-use genkai_model::finding::{Answered, ClientCheck, Findings, ProposedChange, SCHEMA, TrialFinding, Verdict};
+use genkai_model::finding::{
+    Answered, ClientCheck, Findings, MeasuredPrice, ProposedChange, SCHEMA, TrialFinding, Verdict,
+};
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
 use crate::bisection;
+use crate::capacity::price;
 use crate::client;
 use crate::proof::{self, Trials};
 use crate::series;
 use crate::summary;
+use crate::tuning::break_step::{BreakStep, Test};
 use crate::tuning::judged_trial::JudgedTrial;
-use crate::tuning::search_state::SearchState;
+use crate::tuning::search_state::{Phase, SearchState};
+use crate::tuning::smaller::Between;
 
 pub use open::{Open, leaves_open};
 
@@ -57,6 +62,10 @@ fn verdict(record: &Record) -> Verdict {
         ladder: state.as_ref().and_then(|s| ladder::of(s, decision, &trials)),
         load,
         bisection,
+        smaller: state
+            .as_ref()
+            .filter(|s| matches!(s.phase, Phase::Prove))
+            .and_then(|s| Between::of(record, s)?.finding()),
     }
 }
 
@@ -65,7 +74,7 @@ fn judging<'t>(all: &'t [TrialFinding], record: &'t Record) -> impl Iterator<Ite
     let each = all.iter().map(|finding| &finding.client).zip(&record.trials);
     let counts = |check: &ClientCheck, purpose| match purpose {
         // What is said of directives rests on no trial of which its own generator was the limit.
-        Purpose::Bisect => false,
+        Purpose::Bisect | Purpose::Smaller => false,
         Purpose::Direct => check.valid,
         _ => true,
     };
@@ -93,6 +102,7 @@ fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
             minimum: attempt.lift.minimum.clone(),
             holds_for: attempt.lift.holds_for,
             price: attempt.price(&step.at, &test.after),
+            measured: attempt.limit.law.is_tried().then(|| measured(state, test)).flatten(),
         };
         match all.iter_mut().find(|p| p.change.setting == proposed.change.setting) {
             Some(earlier) => *earlier = proposed,
@@ -100,6 +110,15 @@ fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
         }
     }
     all
+}
+
+/// What a change takes of which no formula tells, beside what was taken where its setting was changed for the first time.
+fn measured(state: &SearchState<'_>, test: &Test<'_>) -> Option<MeasuredPrice> {
+    let limit = test.attempt.limit;
+    let setting = &test.attempt.change.setting;
+    let changed = |step: &&BreakStep<'_>| step.proved().is_some_and(|one| one.attempt.change.setting == *setting);
+    let first = state.steps.iter().find(changed)?;
+    price::measured(&limit.subject, first.at.trial, test.after.trial)
 }
 
 /// Whether a proof trial is the proposal.

@@ -141,6 +141,7 @@ impl Run {
             Purpose::Counterfactual => 'C',
             Purpose::Direct => 'D',
             Purpose::Bisect => 'R',
+            Purpose::Smaller => 'S',
             Purpose::Baseline => 'A',
             Purpose::Proposal => 'B',
             Purpose::Measure => 'M',

@@ -110,6 +110,7 @@ pub fn plan(load: Load, objective: &str) -> Plan {
         sustained: Span::from_secs(1),
         seed: 3,
         bisect: Span(0),
+        smaller: 0,
     };
     Plan::of("a test".into(), System::generated("proxy"), load, objective.parse().unwrap(), procedure)
 }

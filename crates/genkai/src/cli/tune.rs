@@ -150,9 +150,13 @@ fn unknown() -> Command {
 /// What a server takes that is no product of the catalogue.
 #[derive(Debug, Args)]
 pub(crate) struct CommandFlags {
-    /// Parameter, e.g. workers=2, workers=2:1..64 (with its range), mode=sync|async (its words) or name=text (repeatable)
+    /// Parameter, e.g. workers=2, workers=2:1..64 (with its range), mode=sync|async (its words) or name=text (repeatable); values of
+    /// names like password or token are recorded as "(hidden)"
     #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
     pub(crate) set: Vec<String>,
+    /// Most values to try below a proposed one, in short trials, to see which is the smallest that holds; 0: none
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=20), hide_short_help = true)]
+    pub(crate) smaller: u32,
     /// File with parameters in braces; a filled copy of it is {template} in the command
     #[arg(long, value_name = "FILE", help_heading = "System")]
     pub(crate) template: Option<PathBuf>,

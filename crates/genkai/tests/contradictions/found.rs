@@ -248,7 +248,7 @@ fn proof(v: &Verdict, said: &str) -> Vec<String> {
             Pairing::NotEnough { failed: n, of, .. } => n > 0 && n <= of && (failed || v.proof.is_none()),
             Pairing::NotReproduced { .. } => !failed && (held || v.proof.is_none()),
             Pairing::Undecided => !matches!(call, Some(Call::Better | Call::Same | Call::Worse)),
-            Pairing::None | Pairing::Unfinished | Pairing::Generator => true,
+            Pairing::None | Pairing::Unfinished | Pairing::Generator | Pairing::NotStarted => true,
         };
         all.push(if_(!fits, || format!("{pairs:?} beside {call:?}, proposal failed {failed}, baseline held {held}")));
     }

@@ -37,18 +37,34 @@ impl Run<'_, '_, '_> {
         let Some((change, said)) = what.changes.last().filter(|_| tried).zip(error.own_end()) else {
             return Err(error.into());
         };
+        let in_proof = what.purpose == Purpose::Proposal;
         let said: String = masked(&said).chars().take(LONGEST).collect();
-        let text = format!("the server does not start with {} = {}: {said}", change.setting, change.to);
-        let one = NotStarted { setting: change.setting.clone(), value: change.to.clone(), said };
+        let text = if in_proof {
+            let all: Vec<String> = what.changes.iter().map(|one| format!("{} = {}", one.setting, one.to)).collect();
+            format!(
+                "in the proof, the server does not start with {}, with which it had started before: {said}",
+                all.join(", ")
+            )
+        } else {
+            format!("the server does not start with {} = {}: {said}", change.setting, change.to)
+        };
+        let one = NotStarted { setting: change.setting.clone(), value: change.to.clone(), said, purpose: what.purpose };
         self.recorder.now(None, What::NotStarted(one))?;
         self.recorder.note(None, NOTE, text)?;
         Ok(None)
     }
 
-    /// Whether a trial tries a value of which nothing is known.
+    /// Whether a trial tries a value of which nothing is known but, in a proof, that it was tried before.
     fn is_tried(&self, what: &TrialPlan) -> bool {
-        let mut limits = self.recorder.record().trials.iter().flat_map(|trial| &trial.limits.limits);
-        what.purpose == Purpose::Counterfactual
-            && limits.any(|limit| Some(&limit.id) == what.limit.as_ref() && limit.law.is_tried())
+        let trials = &self.recorder.record().trials;
+        let mut limits = trials.iter().flat_map(|trial| &trial.limits.limits).filter(|limit| limit.law.is_tried());
+        match what.purpose {
+            Purpose::Counterfactual => limits.any(|limit| Some(&limit.id) == what.limit.as_ref()),
+            Purpose::Proposal | Purpose::Smaller => limits.any(|limit| {
+                let setting = limit.remedy.as_ref().map(|remedy| &remedy.setting);
+                what.changes.iter().any(|change| Some(&change.setting) == setting)
+            }),
+            _ => false,
+        }
     }
 }

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Purpose;
+
 /// The server does not start with a value that was to be tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotStarted {
@@ -12,4 +14,15 @@ pub struct NotStarted {
     pub value: String,
     /// What it printed last, or how it ended, secrets replaced, on one line.
     pub said: String,
+    /// What it was to be tried for: in the search, as a smaller value, or in the proof, where it had started before.
+    #[serde(default = "search", skip_serializing_if = "is_search")]
+    pub purpose: Purpose,
+}
+
+fn search() -> Purpose {
+    Purpose::Counterfactual
+}
+
+fn is_search(purpose: &Purpose) -> bool {
+    *purpose == search()
 }

@@ -97,6 +97,8 @@ pub enum Pairing {
         /// Baselines that held.
         of: u32,
     },
+    /// The server, which had started with the changes in the search, did not start with them in the proof.
+    NotStarted,
     /// No measurable difference.
     Same,
     /// The figure of the violated condition is worse with the proposal.
@@ -188,6 +190,7 @@ impl Pairing {
             Pairing::Generator => Because::ClientIsLimit,
             Pairing::NotEnough { .. } => Because::ProvedButNextLimit,
             Pairing::NotReproduced { .. } => Because::NotReproduced,
+            Pairing::NotStarted => Because::ProposalNotStarted,
             Pairing::Same => Because::ChangeMadeNoDifference,
             Pairing::Worse => Because::ChangeMadeItWorse,
             Pairing::Undecided => Because::Undecided,

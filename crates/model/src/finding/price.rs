@@ -66,6 +66,30 @@ pub struct TestedPrice {
     pub predicted: f64,
 }
 
+/// What a server took without a change and with it, as it was seen, each with as many clients as came.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredPrice {
+    /// Where the setting's first value failed.
+    pub before: Taken,
+    /// Where the proposed one was tested.
+    pub after: Taken,
+    /// Memory that could still be had then, bytes: of the machine, or of the tightest control group, whichever is less.
+    pub left: f64,
+}
+
+/// What all processes of a server took when it had most clients.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Taken {
+    /// The trial.
+    pub trial: u32,
+    /// Connections of clients at that moment.
+    pub clients: f64,
+    /// Memory, bytes (PSS without pages of files).
+    pub memory: f64,
+    /// Open descriptors.
+    pub descriptors: f64,
+}
+
 /// How far what is measured may be from what was predicted for a price to hold, as a part of what is measured.
 const TOLERANCE: f64 = 0.15;
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Estimate, Price};
+use super::{Call, Estimate, MeasuredPrice, Price};
 use crate::event::Change;
 use crate::units::Range;
 
@@ -21,6 +21,9 @@ pub struct ProposedChange {
     /// What it takes; none where that was not measured, or the setting has no number of clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// What the server took before and with it, where no formula says what it takes; none where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredPrice>,
 }
 
 /// Baseline against proposal.

@@ -46,6 +46,29 @@ pub struct Verdict {
     /// All limits up to the load asked for, in the order in which they bite; none where nothing broke, or nothing was searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<Ladder>,
+    /// What smaller values than the proposed one did; none where none were tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smaller: Option<Smaller>,
+}
+
+/// Of one setting the smallest value that held the load asked for when it was tried, and the largest that did not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Smaller {
+    /// The setting.
+    pub setting: String,
+    /// The smallest that held.
+    pub holds: TriedValue,
+    /// The largest that did not.
+    pub fails: TriedValue,
+}
+
+/// A value that was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TriedValue {
+    /// The value.
+    pub value: String,
+    /// The trial.
+    pub trial: u32,
 }
 
 impl Verdict {

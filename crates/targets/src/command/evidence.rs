@@ -12,6 +12,7 @@ use genkai_place::usage::Tree;
 use genkai_place::{listener, running};
 
 use super::SUBJECT;
+use super::secrets::hidden;
 
 /// Names of its metrics. `..._total` are cumulative.
 pub(super) mod metrics {
@@ -36,12 +37,13 @@ pub(super) struct Watch {
     tree: Tree,
     threads: Threads,
     log: Tail,
+    secrets: Vec<String>,
 }
 
 impl Watch {
-    /// Watches what this process started.
-    pub(super) fn new(pid: u32, address: SocketAddr, log: Tail) -> Watch {
-        Watch { address, tree: Tree::new(pid), threads: Threads::default(), log }
+    /// Watches what this process started; what it prints is told without `secrets`.
+    pub(super) fn new(pid: u32, address: SocketAddr, log: Tail, secrets: Vec<String>) -> Watch {
+        Watch { address, tree: Tree::new(pid), threads: Threads::default(), log, secrets }
     }
 }
 
@@ -69,7 +71,7 @@ impl running::Watch for Watch {
 
     /// What it prints: what of that tells of trouble is not known.
     fn last_words(&mut self) -> Observation {
-        let lines = self.log.lines();
+        let lines: Vec<String> = self.log.lines().iter().map(|line| hidden(line, &self.secrets)).collect();
         let parsed = |line| ParsedLine { level: "", gist: line, signature: None };
         Observation { logs: aggregate(SUBJECT, lines.iter().map(String::as_str), parsed), ..Observation::default() }
     }

@@ -15,6 +15,7 @@ use genkai_place::usage::Tree;
 use genkai_place::{PlaceError, port, ready, running};
 
 use super::evidence::Watch;
+use super::secrets;
 use crate::error::{ErrorKind, TargetError};
 use crate::product::Running;
 
@@ -48,6 +49,8 @@ pub(super) struct Site {
     pub(super) address: SocketAddr,
     /// Soft limit on descriptors that it inherits.
     pub(super) nofile: u64,
+    /// What of the arguments and of what it prints nobody is to see.
+    pub(super) secrets: Vec<String>,
 }
 
 /// A command that runs. Dropping it ends it, with all that it started.
@@ -115,9 +118,10 @@ fn launch(site: &Site, cpus: Option<&[usize]>, within: Duration) -> Result<Start
         Listener::Process(pid) => processes(first, &strays).contains(&pid),
         Listener::Nobody | Listener::Hidden => false,
     };
-    ready::own(site.address, within, &mut child, own).map_err(|error| told(error, within, &child, &strays))?;
+    ready::own(site.address, within, &mut child, own)
+        .map_err(|error| told(secrets::without(error, &site.secrets), within, &child, &strays))?;
     settle(&child);
-    let watch = Watch::new(child.pid(), site.address, tail);
+    let watch = Watch::new(child.pid(), site.address, tail, site.secrets.clone());
     Ok(Started { running: running::Running::new(child, site.address, watch), _strays: strays })
 }
 
@@ -194,6 +198,7 @@ mod tests {
             log: dir.path().join("log"),
             address: (Ipv4Addr::LOCALHOST, port).into(),
             nofile: 256,
+            secrets: Vec::new(),
         };
         (launch(&site, None, within), dir)
     }

@@ -39,7 +39,7 @@ fn tried(parameter: &Parameter, value: &str) -> Vec<Limit> {
             };
             others.map(one).collect()
         }
-        ParameterKind::Text => Vec::new(),
+        ParameterKind::Text | ParameterKind::Secret => Vec::new(),
     }
 }
 

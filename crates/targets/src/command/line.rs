@@ -12,6 +12,7 @@ use genkai_place::caps;
 use genkai_place::program;
 use genkai_place::scratch::Scratch;
 
+use super::secrets::HIDDEN;
 use super::{SUBJECT, lifecycle, limits};
 use crate::error::TargetError;
 use crate::files::{Pair, diff};
@@ -113,7 +114,7 @@ fn accepted(line: &CommandLine, name: &str, value: &str) -> Result<(), TargetErr
         ParameterKind::Number { least, most: Some(most) } => format!("a whole number from {least} to {most}"),
         ParameterKind::Number { least, most: None } => format!("a whole number from {least} on"),
         ParameterKind::Words(words) => format!("one of {}", words.join(", ")),
-        ParameterKind::Text => "text".to_owned(),
+        ParameterKind::Text | ParameterKind::Secret => "text".to_owned(),
     };
     if parameter.accepts(value) { Ok(()) } else { Err(usage(format!("{name} = {value}: must be {allowed}"))) }
 }
@@ -140,9 +141,18 @@ impl Prepared {
         at.into_iter().flatten().chain(template).chain(dir).collect()
     }
 
-    /// The command as people read it: values in place, the names of the address as they are.
-    fn shown(&self) -> String {
-        self.line.words.iter().map(|word| self.word(word, None)).collect::<Vec<_>>().join(" ") + "\n"
+    /// Values of the parameters that are secrets, which nothing that is written may have.
+    fn secrets(&self) -> Vec<String> {
+        let secret = |one: &&Parameter| one.kind == ParameterKind::Secret;
+        self.line.parameters.iter().filter(secret).filter_map(|one| self.values.get(&one.name)).cloned().collect()
+    }
+
+    /// Values as people may read them.
+    fn readable(&self, mut values: BTreeMap<String, String>) -> BTreeMap<String, String> {
+        for one in self.line.parameters.iter().filter(|one| one.kind == ParameterKind::Secret) {
+            values.insert(one.name.clone(), HIDDEN.to_owned());
+        }
+        values
     }
 
     /// What messages call it: the program, and what was changed of it.
@@ -165,6 +175,7 @@ impl Prepared {
             log: self.scratch.path().join("command.log"),
             address,
             nofile: caps::descriptors(),
+            secrets: self.secrets(),
         })
     }
 }
@@ -206,18 +217,19 @@ impl product::Prepared for Prepared {
     }
 
     fn diff(&self, changes: &[Change]) -> String {
-        let mut after = self.values.clone();
+        let present = self.readable(self.values.clone());
+        let mut after = present.clone();
         after.extend(changes.iter().map(|change| (change.setting.clone(), change.to.clone())));
         let with = |values: &BTreeMap<String, String>| {
             let words = self.line.words.iter().map(|word| fill(word, |name| values.get(name).map(String::as_str)));
             words.collect::<Vec<_>>().join(" ") + "\n"
         };
-        let (before, after_words) = (self.shown(), with(&after));
+        let (before, after_words) = (with(&present), with(&after));
         let path = Path::new("command");
         let words = Pair { path, real: path, before: before.as_bytes(), after: after_words.as_bytes() };
         let text = self.template.as_deref().unwrap_or_default();
         let filled = |values: &BTreeMap<String, String>| fill(text, |name| values.get(name).map(String::as_str));
-        let (old, new) = (filled(&self.values), filled(&after));
+        let (old, new) = (filled(&present), filled(&after));
         let file = self.line.template.as_deref().unwrap_or(path);
         let template = Pair { path: file, real: file, before: old.as_bytes(), after: new.as_bytes() };
         diff([words, template])

@@ -5,6 +5,7 @@ mod evidence;
 mod lifecycle;
 mod limits;
 mod line;
+mod secrets;
 
 pub use lifecycle::Started;
 pub use line::{Prepared, prepare};

@@ -166,6 +166,9 @@ fn carried(v: &Verdict, pairs: Pairing) -> String {
         Pairing::NotReproduced { of } => format!(
             "Cannot tell: the objective had failed, but held in all {of} trials of the proof without any change; {changing} is not known to be needed."
         ),
+        Pairing::NotStarted => format!(
+            "Cannot tell: {changing} carried the load in the search, but in the proof the server did not start with it."
+        ),
         Pairing::Same => format!(
             "Cannot tell: {changing} carried the load in the search, but makes no measurable difference in the proof."
         ),

@@ -13,6 +13,7 @@ mod load;
 mod measures;
 mod price;
 mod proof;
+mod smaller;
 mod terminal;
 mod tracks;
 
@@ -106,6 +107,7 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
         say(About::Test, cause::counterfactual(context, c));
     }
     say(About::Test, directives::told(context, v));
+    say(About::Test, smaller::told(context, v));
     for text in proof::proof(context, v) {
         say(About::Proof, Some(text));
     }

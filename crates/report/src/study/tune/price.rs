@@ -1,6 +1,6 @@
 //! What a proposal takes, in words.
 
-use genkai_model::finding::{Cause, Price, ProposedChange, TestedPrice, Verdict};
+use genkai_model::finding::{Cause, MeasuredPrice, Price, ProposedChange, Taken, TestedPrice, Verdict};
 use genkai_model::limit::Law;
 
 use crate::{clean, figure, words};
@@ -18,12 +18,34 @@ fn of(proposed: &ProposedChange, v: &Verdict) -> Option<String> {
             _ => format!("{name}: {}.{}", taken(price), tested_too(price)),
         });
     }
+    if let Some(measured) = &proposed.measured {
+        return Some(format!("{name}: {}.", seen(measured)));
+    }
     let clients = |cause: &Cause| {
         let counts = matches!(cause.limit.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. });
         cause.limit.id == proposed.limit && counts
     };
     let unknown = || format!("{name}: what that takes of memory was not measured, so memory bounds nothing here.");
     v.causes.iter().any(clients).then(unknown)
+}
+
+/// What was taken before and with it, as it was seen.
+fn seen(measured: &MeasuredPrice) -> String {
+    let side = |taken: &Taken| {
+        format!(
+            "{} of memory and {} descriptors with {} clients (trial {})",
+            figure::bytes(taken.memory),
+            figure::whole(taken.descriptors),
+            figure::whole(taken.clients),
+            taken.trial,
+        )
+    };
+    format!(
+        "measured: with it {}, before {}; {} of memory were left (PSS without pages of files)",
+        side(&measured.after),
+        side(&measured.before),
+        figure::bytes(measured.left),
+    )
 }
 
 fn taken(price: &Price) -> String {
