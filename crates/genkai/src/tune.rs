@@ -106,21 +106,35 @@ fn steadily(load: &mut Load, flags: &LoadFlags) {
 
 /// `genkai tune PRODUCT`.
 fn product(product: &Product) -> Result<Exit, Failure> {
-    let Product { name, program, tls, upgrade, flags } = product;
+    let Product { name, program, tls, upgrade, server, flags } = product;
     let upgrade = match upgrade {
         Some(UpgradeFlag::Wstunnel) => Upgrade::Wstunnel,
         Some(UpgradeFlag::Http) | None => Upgrade::Http,
     };
-    let pin = flags::pin(&flags.search.pin)?;
-    let plan =
-        plan(name, program.clone(), flags, Front { tls: *tls, upgrade, listen: listen(flags.origin.listen)? }, &pin)?;
+    // A server in a cluster takes none of this machine's cores.
+    let pin = flags::pin(if server.is_some() { "none" } else { &flags.search.pin })?;
+    if let (Some(program), Some(_)) = (program, server) {
+        let text = format!("--{name} {}: a server in a cluster is that of its image", program.display());
+        return Err(Failure::usage(text));
+    }
+    let config = match (server, &flags.config) {
+        (Some(server), _) => ConfigSource::Cluster(server.0.clone()),
+        (None, Some(file)) => ConfigSource::File(file.clone()),
+        (None, None) => ConfigSource::Generated,
+    };
+    let front = Front { tls: *tls, upgrade, listen: listen(flags.origin.listen)? };
+    let plan = plan((name, program.clone(), config), flags, front, &pin)?;
     study::run(plan, study::place(None)?, How { pin, write: flags.write, ..How::default() }, &flags.output)
 }
 
-fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {
+fn plan(
+    (product, program, config): (&str, Option<PathBuf>, ConfigSource),
+    flags: &TuneFlags,
+    front: Front,
+    pin: &Pin,
+) -> Result<Plan, Failure> {
     let told = scenario::read(&flags.scenario, flags.output.quiet)?;
     let load = load(flags, &told, generators(pin))?;
-    let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     let backend = backend(flags.backend.as_deref(), &flags.origin, &load.protocol, &config)?;
     let system = System {
         program,

@@ -25,6 +25,7 @@ pub mod locust;
 mod measure;
 pub mod observer;
 pub mod pinning;
+mod pod;
 pub mod reach;
 pub mod recorder;
 pub mod redact;

@@ -5,6 +5,7 @@
 
 mod certificate;
 mod conditions;
+mod contained;
 mod deployment;
 mod entry;
 pub mod looks;
@@ -29,6 +30,7 @@ use genkai_model::transport::Transport;
 
 pub use certificate::Certificate;
 pub use conditions::Conditions;
+pub use contained::{Contained, Inside, Printed, WatchInside};
 pub(crate) use deployment::READY_WITHIN;
 pub use deployment::{Deployment, Product, Variant};
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role, StartedFn};
@@ -130,6 +132,16 @@ pub trait Prepared {
 
     /// What it answers itself of such requests, or may, as its configuration says; in the order in which it comes to it.
     fn answers(&self, _request: &Request) -> Vec<OwnAnswer> {
+        Vec::new()
+    }
+
+    /// Limits of the machine that it runs on, where that is not this one; none: it is.
+    fn elsewhere(&self) -> Option<Vec<Limit>> {
+        None
+    }
+
+    /// Where it runs, where that is not this machine: sentences.
+    fn told(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -263,6 +275,11 @@ pub trait Running: Send {
 
     /// Its own first process; none where it is not known.
     fn first(&self) -> Option<u32> {
+        None
+    }
+
+    /// Why nothing is seen of it any more though it may run; none: it is seen.
+    fn blind(&self) -> Option<&str> {
         None
     }
 

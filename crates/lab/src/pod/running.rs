@@ -1,0 +1,187 @@
+//! A copy that runs in a pod: its files read back, looked into by a shell of its own image.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind as Io, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use genkai_kubernetes::Attached;
+use genkai_kubernetes::server::{Copy, Home, NoCopy};
+use genkai_model::event::{ServerState, State};
+use genkai_place::inside::{self, Look};
+use genkai_place::observation::Observation;
+use genkai_targets::error::{ErrorKind, TargetError};
+use genkai_targets::product::{Contained, Running, WatchInside};
+
+use super::{Shared, asked, met, no, told};
+
+/// How long one look may be waited for; what comes later is taken by the next.
+const LOOK: Duration = Duration::from_millis(150);
+/// How long the first one may take.
+const FIRST: Duration = Duration::from_secs(10);
+/// How long the pod may take to accept a connection of this machine's.
+const REACHED_WITHIN: Duration = Duration::from_secs(5);
+
+/// A copy that runs. Dropping it deletes it.
+pub(super) struct InPod {
+    product: &'static str,
+    address: SocketAddr,
+    shell: Shell,
+    watch: Box<dyn WatchInside>,
+    /// Its death was told.
+    dead: bool,
+    /// Why nothing is seen of it any more, though it may run.
+    blind: Option<String>,
+    copy: Copy,
+}
+
+/// The shell in the pod by which it is looked into.
+struct Shell {
+    stream: UnixStream,
+    mark: String,
+    printed: Vec<u8>,
+    /// A look was asked for that has not come.
+    asked: bool,
+    _attached: Attached,
+}
+
+/// Starts a copy with its files, and reads them back.
+pub(super) fn start(shared: &Shared, contained: &dyn Contained) -> Result<InPod, TargetError> {
+    let files = contained.files().into_iter();
+    let files: BTreeMap<PathBuf, String> =
+        files.map(|one| (one.path, String::from_utf8_lossy(&one.bytes).into_owned())).collect();
+    let port = contained.port();
+    let copy = shared.home.copy(&files, Some(port), &|| shared.stop.is_stopped()).map_err(|e| match e {
+        NoCopy::Asked => no("interrupted".to_owned(), "start it again"),
+        NoCopy::Failed(e) => told(e),
+        NoCopy::Ended(words) => {
+            TargetError { product: shared.inside.product, kind: ErrorKind::Rejected(words), hint: None }
+        }
+    })?;
+    let (facts, title) = met(&copy, shared.inside)?;
+    if let Some(why) = contained.unlike(&asked(&copy, &(shared.inside.asks)(&title))?) {
+        let text = format!("kubernetes: the copy in the pod {} does not have its configuration: {why}", copy.pod().0);
+        return Err(no(text, "something changes ConfigMaps or pods in that namespace: an admission controller?"));
+    }
+    let Some(address) = copy.address().map(|ip| SocketAddr::from((ip, port))) else {
+        return Err(no(
+            format!("kubernetes: the pod {} has no address", copy.pod().0),
+            "look at the cluster's network",
+        ));
+    };
+    if !shared.spread {
+        reached(address, &copy)?;
+    }
+    let mut shell = Shell::open(&copy, contained)?;
+    let mut watch = contained.watch(facts.page);
+    let first = shell.look(FIRST).map_err(|why| no(why, "look whether `kubectl exec` answers"))?;
+    let Some(first) = first else {
+        let text = format!(
+            "kubernetes: the pod {} does not let itself be looked into within {} s",
+            copy.pod().0,
+            FIRST.as_secs()
+        );
+        return Err(no(text, "its processor time may be too little for a look: look at its resources"));
+    };
+    watch.look(&first);
+    let product = shared.inside.product;
+    Ok(InPod { product, address, shell, watch, dead: false, blind: None, copy })
+}
+
+/// Whether this machine, which makes the load, reaches a pod.
+fn reached(address: SocketAddr, copy: &Copy) -> Result<(), TargetError> {
+    match TcpStream::connect_timeout(&address, REACHED_WITHIN) {
+        Ok(_) => Ok(()),
+        Err(e) => {
+            let text = format!("kubernetes: this machine does not reach the pod {} at {address}: {e}", copy.pod().0);
+            Err(no(text, "have pods make the load: --on kubernetes:2 (docs/kubernetes.md); or run genkai on a node"))
+        }
+    }
+}
+
+impl Shell {
+    fn open(copy: &Copy, contained: &dyn Contained) -> Result<Shell, TargetError> {
+        // What a client sent stands in the log: nobody knows this line.
+        let mark = Home::word();
+        let command = ["sh".to_owned(), "-c".to_owned(), inside::looks(&contained.log(), &mark)];
+        let attached = copy.speak(&command).map_err(told)?;
+        let stream =
+            attached.stream().map_err(|e| no(format!("cannot speak to the pod: {e}"), "free some descriptors"))?;
+        Ok(Shell { stream, mark, printed: Vec::new(), asked: false, _attached: attached })
+    }
+
+    /// Asks for a look, unless one is awaited already, and waits so long for it.
+    ///
+    /// # Errors
+    /// When the shell is gone, or the connection to it is cut.
+    fn look(&mut self, within: Duration) -> Result<Option<Look>, String> {
+        let cut = |e: &dyn std::fmt::Display| format!("the connection to the shell in the pod was cut: {e}");
+        if !self.asked {
+            self.stream.write_all(b"\n").map_err(|e| cut(&e))?;
+            self.asked = true;
+        }
+        let latest = Instant::now() + within;
+        let mut bytes = [0; 1 << 16];
+        loop {
+            if let Some(look) = inside::look(&mut self.printed, &self.mark) {
+                self.asked = false;
+                return Ok(Some(look));
+            }
+            let left = latest.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.stream.set_read_timeout(Some(left)).map_err(|e| cut(&e))?;
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Err(cut(&"it ended")),
+                Ok(read) => self.printed.extend(&bytes[..read]),
+                Err(e) if matches!(e.kind(), Io::WouldBlock | Io::TimedOut | Io::Interrupted) => {}
+                Err(e) => return Err(cut(&e)),
+            }
+        }
+    }
+}
+
+impl Running for InPod {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn observe(&mut self) -> Observation {
+        if self.dead || self.blind.is_some() {
+            return Observation::default();
+        }
+        let cut = match self.shell.look(LOOK) {
+            Ok(Some(look)) => return self.watch.look(&look),
+            Ok(None) => return Observation::default(),
+            Err(cut) => cut,
+        };
+        match self.copy.fate() {
+            Ok(Some(why)) => {
+                self.dead = true;
+                let detail = format!("the container ended: {why}");
+                let state = State { subject: self.product.to_owned(), state: ServerState::Died, detail: Some(detail) };
+                Observation { states: vec![state], ..Observation::default() }
+            }
+            Ok(None) => {
+                self.blind = Some(format!("{cut}; the cluster says that the pod runs"));
+                Observation::default()
+            }
+            Err(e) => {
+                self.blind = Some(format!("{cut}; {}", e.why));
+                Observation::default()
+            }
+        }
+    }
+
+    fn blind(&self) -> Option<&str> {
+        self.blind.as_deref()
+    }
+
+    fn stop(self: Box<Self>) -> ExitStatus {
+        ExitStatus::default()
+    }
+}
