@@ -179,10 +179,11 @@ impl Run<'_, '_, '_> {
         self.ask(what, &*product, &mut *server)?;
         self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&*product) }))?;
         let ended = self.load(what, &mut *server, product.transport());
-        let blind = server.blind().map(|why| LabError::Environment(format!("nothing is seen of the server: {why}")));
+        let unseen =
+            server.blind(true).map(|why| LabError::Environment(format!("nothing is seen of the server: {why}")));
         server.stop();
         self.state(ServerState::Stopped, None)?;
-        blind.map_or(ended, Err)
+        ended.and_then(|ended| unseen.map_or(Ok(ended), Err))
     }
 
     /// Makes one request before the first load, and follows it.
@@ -260,8 +261,9 @@ impl Run<'_, '_, '_> {
             interrupt: self.job.interrupt,
         };
         let mut kernel = Kernel::new();
+        let listeners = if self.system.is_elsewhere() { Vec::new() } else { vec![address] };
         let backend = &mut self.system.backend;
-        let observer = Observer { server, backend, kernel: &mut kernel, listeners: vec![address] };
+        let observer = Observer { server, backend, kernel: &mut kernel, listeners };
         trial.run(observer, self.recorder)
     }
 

@@ -160,18 +160,18 @@ impl Copy {
         Attached::new(process, &self.home.server.runtime).map_err(own)
     }
 
-    /// What became of its program, as the cluster says; none: it runs as it did.
+    /// What became of its program, as the cluster says; none: it runs as it did. With `words`, what it printed last stands behind it.
     ///
     /// # Errors
     /// When the cluster does not answer.
-    pub fn fate(&self) -> Result<Option<String>, ClusterError> {
+    pub fn fate(&self, words: bool) -> Result<Option<String>, ClusterError> {
         let home = &self.home;
         let pods = home.server.pods_of(&home.namespace, &self.name)?;
         let Some(pod) = pods.iter().find(|pod| pod.metadata.name.as_deref() == Some(self.pod().0)) else {
             return Ok(Some("the pod is gone: deleted, evicted, or its node was lost".to_owned()));
         };
-        if let Some((_, why)) = ended(pod, &home.original.container) {
-            return Ok(Some(why));
+        if let Some((previous, why)) = ended(pod, &home.original.container) {
+            return Ok(Some(if words { self.words(self.pod().0, previous, why) } else { why }));
         }
         Ok((restarts(pod, &home.original.container) > 0).then(|| "it was started anew".to_owned()))
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use genkai_engine::StopFlag;
 use genkai_kubernetes::ClusterError;
-use genkai_kubernetes::server::{Copy, Home, Mounted, NoCopy};
+use genkai_kubernetes::server::{Copy, Home, Mounted, NoCopy, Said};
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::load::Load;
@@ -75,7 +75,7 @@ pub(crate) fn prepare(system: &System, load: &Load, stop: &StopFlag) -> Result<B
     };
     let home = Arc::new(Home::open(of, &stopped).map_err(ended)?);
     let copy = home.copy(&BTreeMap::new(), None, &stopped).map_err(ended)?;
-    let (facts, title) = met(&copy, inside)?;
+    let (facts, title) = met(&copy, inside).map_err(ended)?;
     let answers = asked(&copy, &(inside.asks)(&title))?;
     let contained = (inside.read)(Printed {
         answers: &answers,
@@ -107,29 +107,50 @@ fn no(text: String, hint: &str) -> TargetError {
 }
 
 /// What a copy has, once the first process of its server is there, and what that calls itself.
-fn met(copy: &Copy, inside: &Inside) -> Result<(Facts, String), TargetError> {
+fn met(copy: &Copy, inside: &Inside) -> Result<(Facts, String), NoCopy> {
     let latest = Instant::now() + THERE_WITHIN;
     let command = ["sh".to_owned(), "-c".to_owned(), inside::facts()];
+    let failed = |why, hint: &str| NoCopy::Failed(ClusterError { why, hint: hint.to_owned(), usage: false });
     loop {
-        let said = copy.run(&command).map_err(told)?;
-        if let Some(why) = said.failed {
-            let text = format!("kubernetes: genkai cannot look into the pod {}: {}", copy.pod().0, one_line(&why));
-            return Err(no(text, "it needs `sh`, `head` and `dd` in the image; one without them is not supported yet"));
+        let said = copy.run(&command);
+        // One that ends at once may have been met before.
+        if let Some(words) = copy.fate(true)? {
+            return Err(NoCopy::Ended(words));
         }
-        let is_first = |one: &inside::Process| (inside.is_first)(&one.title);
-        match inside::read(&said.output, is_first) {
-            Ok(facts) => {
-                let title = facts.processes.iter().find(|one| is_first(one)).map(|one| one.title.clone());
-                return Ok((facts, title.unwrap_or_default()));
+        let late = Instant::now() >= latest;
+        match said {
+            Err(e) if late => return Err(e.into()),
+            Ok(Said { failed: Some(why), .. }) => {
+                let text = format!("kubernetes: genkai cannot look into the pod {}: {}", copy.pod().0, one_line(&why));
+                return Err(failed(
+                    text,
+                    "it needs `sh`, `head` and `dd` in the image; one without is not supported yet",
+                ));
             }
-            Err(why) if Instant::now() >= latest => {
-                let text = format!("kubernetes: there is no {} in the pod {}: {why}", inside.product, copy.pod().0);
-                return Err(no(text, "name the container that serves: container=NAME"));
-            }
+            Ok(said) => match first(&said.output, inside) {
+                Ok(found) => return Ok(found),
+                Err(why) if late => {
+                    let text =
+                        format!("kubernetes: {} does not serve in the pod {}: {why}", inside.product, copy.pod().0);
+                    return Err(failed(text, "look at its log; or name the container that serves: container=NAME"));
+                }
+                Err(_) => {}
+            },
             Err(_) => {}
         }
         thread::sleep(AGAIN);
     }
+}
+
+/// What a container has, and what the first process of the server in it calls itself.
+fn first(printed: &[u8], inside: &Inside) -> Result<(Facts, String), String> {
+    let is_first = |one: &inside::Process| (inside.is_first)(&one.title);
+    let facts = inside::read(printed, is_first)?;
+    if !facts.processes.iter().any(|one| (inside.serves)(&one.title)) {
+        return Err("its first process runs, and none that serves".to_owned());
+    }
+    let title = facts.processes.iter().find(|one| is_first(one)).map(|one| one.title.clone());
+    Ok((facts, title.unwrap_or_default()))
 }
 
 /// What commands print in a copy.

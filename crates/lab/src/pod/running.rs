@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use genkai_kubernetes::Attached;
@@ -22,6 +23,8 @@ use super::{Shared, asked, met, no, told};
 const LOOK: Duration = Duration::from_millis(150);
 /// How long the first one may take.
 const FIRST: Duration = Duration::from_secs(10);
+/// How long after its end a container's cluster may take to know of it.
+const KNOWN_WITHIN: Duration = Duration::from_secs(5);
 /// How long the pod may take to accept a connection of this machine's.
 const REACHED_WITHIN: Duration = Duration::from_secs(5);
 
@@ -33,8 +36,8 @@ pub(super) struct InPod {
     watch: Box<dyn WatchInside>,
     /// Its death was told.
     dead: bool,
-    /// Why nothing is seen of it any more, though it may run.
-    blind: Option<String>,
+    /// Since when nothing is seen of it, and why.
+    cut: Option<(Instant, String)>,
     copy: Copy,
 }
 
@@ -54,14 +57,15 @@ pub(super) fn start(shared: &Shared, contained: &dyn Contained) -> Result<InPod,
     let files: BTreeMap<PathBuf, String> =
         files.map(|one| (one.path, String::from_utf8_lossy(&one.bytes).into_owned())).collect();
     let port = contained.port();
-    let copy = shared.home.copy(&files, Some(port), &|| shared.stop.is_stopped()).map_err(|e| match e {
+    let none = |e| match e {
         NoCopy::Asked => no("interrupted".to_owned(), "start it again"),
         NoCopy::Failed(e) => told(e),
         NoCopy::Ended(words) => {
             TargetError { product: shared.inside.product, kind: ErrorKind::Rejected(words), hint: None }
         }
-    })?;
-    let (facts, title) = met(&copy, shared.inside)?;
+    };
+    let copy = shared.home.copy(&files, Some(port), &|| shared.stop.is_stopped()).map_err(none)?;
+    let (facts, title) = met(&copy, shared.inside).map_err(none)?;
     if let Some(why) = contained.unlike(&asked(&copy, &(shared.inside.asks)(&title))?) {
         let text = format!("kubernetes: the copy in the pod {} does not have its configuration: {why}", copy.pod().0);
         return Err(no(text, "something changes ConfigMaps or pods in that namespace: an admission controller?"));
@@ -88,7 +92,7 @@ pub(super) fn start(shared: &Shared, contained: &dyn Contained) -> Result<InPod,
     };
     watch.look(&first);
     let product = shared.inside.product;
-    Ok(InPod { product, address, shell, watch, dead: false, blind: None, copy })
+    Ok(InPod { product, address, shell, watch, dead: false, cut: None, copy })
 }
 
 /// Whether this machine, which makes the load, reaches a pod.
@@ -151,34 +155,34 @@ impl Running for InPod {
     }
 
     fn observe(&mut self) -> Observation {
-        if self.dead || self.blind.is_some() {
+        if self.dead {
             return Observation::default();
         }
-        let cut = match self.shell.look(LOOK) {
-            Ok(Some(look)) => return self.watch.look(&look),
-            Ok(None) => return Observation::default(),
-            Err(cut) => cut,
-        };
-        match self.copy.fate() {
-            Ok(Some(why)) => {
-                self.dead = true;
-                let detail = format!("the container ended: {why}");
-                let state = State { subject: self.product.to_owned(), state: ServerState::Died, detail: Some(detail) };
-                Observation { states: vec![state], ..Observation::default() }
-            }
-            Ok(None) => {
-                self.blind = Some(format!("{cut}; the cluster says that the pod runs"));
-                Observation::default()
-            }
-            Err(e) => {
-                self.blind = Some(format!("{cut}; {}", e.why));
-                Observation::default()
+        if self.cut.is_none() {
+            match self.shell.look(LOOK) {
+                Ok(Some(look)) => return self.watch.look(&look),
+                Ok(None) => return Observation::default(),
+                Err(cut) => self.cut = Some((Instant::now(), cut)),
             }
         }
+        // A cluster that does not answer may do so the next time.
+        let Ok(Some(why)) = self.copy.fate(false) else { return Observation::default() };
+        self.dead = true;
+        let detail = Some(format!("the container ended: {why}"));
+        let state = State { subject: self.product.to_owned(), state: ServerState::Died, detail };
+        Observation { states: vec![state], ..Observation::default() }
     }
 
-    fn blind(&self) -> Option<&str> {
-        self.blind.as_deref()
+    fn blind(&mut self, last: bool) -> Option<String> {
+        let (since, cut) = self.cut.clone().filter(|_| !self.dead)?;
+        while last && since.elapsed() < KNOWN_WITHIN {
+            if let Ok(Some(why)) = self.copy.fate(false) {
+                return Some(format!("the container ended: {why}"));
+            }
+            thread::sleep(LOOK);
+        }
+        let told = || format!("{cut}, and the cluster does not say that its container ended");
+        (since.elapsed() >= KNOWN_WITHIN).then(told)
     }
 
     fn stop(self: Box<Self>) -> ExitStatus {

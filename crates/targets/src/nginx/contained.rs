@@ -21,7 +21,7 @@ use genkai_place::program;
 use genkai_place::remote::Remote;
 
 /// How nginx is met in a container.
-pub(crate) const INSIDE: Inside = Inside { product: ENTRY.name, is_first: is_master, asks, read };
+pub(crate) const INSIDE: Inside = Inside { product: ENTRY.name, is_first: is_master, serves: is_worker, asks, read };
 
 /// What a master calls itself before its command line (src/os/unix/ngx_process_cycle.c).
 const MASTER: &str = "nginx: master process ";
@@ -33,6 +33,11 @@ const LOG: &str = "error.log";
 /// Whether a process that calls itself so is a master.
 pub(super) fn is_master(title: &str) -> bool {
     title.starts_with(MASTER.trim_end())
+}
+
+/// Whether a process that calls itself so is a worker.
+pub(super) fn is_worker(title: &str) -> bool {
+    title.starts_with("nginx: worker process")
 }
 
 /// How it was built, and all that it reads with the configuration that it was started with.

@@ -22,6 +22,8 @@ pub struct Inside {
     pub product: &'static str,
     /// Whether a process that calls itself so is its first.
     pub is_first: fn(&str) -> bool,
+    /// Whether a process that calls itself so serves: its first does not by itself.
+    pub serves: fn(&str) -> bool,
     /// Commands by which it tells who it is and what it read, of one whose first process calls itself so.
     pub asks: fn(&str) -> Vec<Vec<String>>,
     /// Reads it from what they printed.

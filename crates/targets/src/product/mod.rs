@@ -278,8 +278,9 @@ pub trait Running: Send {
         None
     }
 
-    /// Why nothing is seen of it any more though it may run; none: it is seen.
-    fn blind(&self) -> Option<&str> {
+    /// Why nothing is seen of it any more though it may run; none: it is seen, or that it is not may still find its reason, which is waited
+    /// for where no look comes after this (`last`).
+    fn blind(&mut self, _last: bool) -> Option<String> {
         None
     }
 

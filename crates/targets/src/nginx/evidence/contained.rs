@@ -9,7 +9,7 @@ use genkai_place::inside::{Look, Process, Since};
 use genkai_place::observation::Observation;
 
 use super::{aggregate, death, metrics};
-use crate::nginx::contained::is_master;
+use crate::nginx::contained::{is_master, is_worker as is_worker_title};
 use crate::product::WatchInside;
 
 /// Looks at one nginx in a container, again and again.
@@ -65,8 +65,7 @@ impl WatchInside for Within {
         let master = look.processes.iter().find(|one| is_master(&one.title)).map(|one| one.pid);
         let own = |one: &Process| Some(one.pid) == master || Some(one.parent) == master;
         let is_worker = |one: &Process| {
-            Some(one.parent) == master
-                && (self.workers.contains(&one.pid) || one.title.starts_with("nginx: worker process"))
+            Some(one.parent) == master && (self.workers.contains(&one.pid) || is_worker_title(&one.title))
         };
         let (mut cpu, mut pages, mut busiest, mut demand) = (0.0, 0, 0.0f64, 0.0f64);
         let (mut alive, mut descriptors) = (BTreeSet::new(), None);
