@@ -1,8 +1,7 @@
 //! Where copies are, from the beginning to the end: what is allowed is asked first, what was made is removed.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::copy::{FOLDER, labels, unlike};
 use super::original::{Original, referenced, template};
-use super::{Copy, NoCopy, Unlike};
+use super::{NoCopy, Unlike};
 use crate::ClusterError;
 use crate::api::Server;
 use crate::manifest::Permission;
@@ -125,19 +124,9 @@ impl Home {
         unlike(&self.original, &self.of.namespace)
     }
 
-    /// Makes a copy with these files in the place of the container's, and waits until it takes connections at `port` (none: it is not
-    /// known where), or `stopped`.
-    ///
-    /// # Errors
-    /// When it does not come in time: why. Nothing of it is left then.
-    pub fn copy(
-        self: &Arc<Self>,
-        files: &BTreeMap<PathBuf, String>,
-        port: Option<u16>,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<Copy, NoCopy> {
-        let number = self.copies.fetch_add(1, Ordering::Relaxed) + 1;
-        Copy::start(Arc::clone(self), format!("{}-{number}", self.name), files, port, stopped)
+    /// A name for one more copy.
+    pub(super) fn next(&self) -> String {
+        format!("{}-{}", self.name, self.copies.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Deletes the namespace, where it is genkai's own; what was in it is deleted with it.

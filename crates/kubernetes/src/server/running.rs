@@ -46,8 +46,24 @@ pub struct Copy {
     place: Option<Place>,
 }
 
+impl Home {
+    /// Makes a copy with these files in the place of the container's, and waits until it takes connections at `port` (none: it is not
+    /// known where), or `stopped`.
+    ///
+    /// # Errors
+    /// When it does not come in time: why. Nothing of it is left then.
+    pub fn copy(
+        self: &Arc<Self>,
+        files: &BTreeMap<PathBuf, String>,
+        port: Option<u16>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Copy, NoCopy> {
+        Copy::start(Arc::clone(self), self.next(), files, port, stopped)
+    }
+}
+
 impl Copy {
-    pub(super) fn start(
+    fn start(
         home: Arc<Home>,
         name: String,
         files: &BTreeMap<PathBuf, String>,

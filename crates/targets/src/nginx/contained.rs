@@ -7,7 +7,7 @@ use genkai_model::event::{Change, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 
 use super::config::{Address, Config, Found, Host};
-use super::evidence::Within;
+use super::evidence::{MASTER, Within, is_master, is_worker};
 use super::lifecycle::{arguments, version};
 use super::limits::{self, Facts, Reading};
 use super::private::logging_into;
@@ -23,22 +23,10 @@ use genkai_place::remote::Remote;
 /// How nginx is met in a container.
 pub(crate) const INSIDE: Inside = Inside { product: ENTRY.name, is_first: is_master, serves: is_worker, asks, read };
 
-/// What a master calls itself before its command line (src/os/unix/ngx_process_cycle.c).
-const MASTER: &str = "nginx: master process ";
 /// What `nginx -T` writes before each file (src/core/nginx.c).
 const FILE: &[u8] = b"# configuration file ";
 /// The file of the log in the folder for it.
 const LOG: &str = "error.log";
-
-/// Whether a process that calls itself so is a master.
-pub(super) fn is_master(title: &str) -> bool {
-    title.starts_with(MASTER.trim_end())
-}
-
-/// Whether a process that calls itself so is a worker.
-pub(super) fn is_worker(title: &str) -> bool {
-    title.starts_with("nginx: worker process")
-}
 
 /// How it was built, and all that it reads with the configuration that it was started with.
 fn asks(title: &str) -> Vec<Vec<String>> {

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{LogLine, Sample};
 
-pub(super) use contained::Within;
+pub(super) use contained::{MASTER, Within, is_master, is_worker};
 #[cfg(test)]
 pub(super) use log::known;
 pub use log::{Entry, aggregate, classify, signature};

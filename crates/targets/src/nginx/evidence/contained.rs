@@ -9,8 +9,22 @@ use genkai_place::inside::{Look, Process, Since};
 use genkai_place::observation::Observation;
 
 use super::{aggregate, death, metrics};
-use crate::nginx::contained::{is_master, is_worker as is_worker_title};
 use crate::product::WatchInside;
+
+/// What a master calls itself before its command line (src/os/unix/ngx_process_cycle.c).
+pub(in crate::nginx) const MASTER: &str = "nginx: master process ";
+/// What a worker calls itself at first.
+const WORKER: &str = "nginx: worker process";
+
+/// Whether a process that calls itself so is a master.
+pub(in crate::nginx) fn is_master(title: &str) -> bool {
+    title.starts_with(MASTER.trim_end())
+}
+
+/// Whether a process that calls itself so is a worker.
+pub(in crate::nginx) fn is_worker(title: &str) -> bool {
+    title.starts_with(WORKER)
+}
 
 /// Looks at one nginx in a container, again and again.
 #[derive(Debug, Default)]
@@ -64,15 +78,14 @@ impl WatchInside for Within {
         let used = self.since.take(look);
         let master = look.processes.iter().find(|one| is_master(&one.title)).map(|one| one.pid);
         let own = |one: &Process| Some(one.pid) == master || Some(one.parent) == master;
-        let is_worker = |one: &Process| {
-            Some(one.parent) == master && (self.workers.contains(&one.pid) || is_worker_title(&one.title))
-        };
+        let works =
+            |one: &Process| Some(one.parent) == master && (self.workers.contains(&one.pid) || is_worker(&one.title));
         let (mut cpu, mut pages, mut busiest, mut demand) = (0.0, 0, 0.0f64, 0.0f64);
         let (mut alive, mut descriptors) = (BTreeSet::new(), None);
         for (one, cores, waits) in used.into_iter().filter(|(one, ..)| own(one)) {
             cpu += cores;
             pages += one.pages;
-            if is_worker(one) {
+            if works(one) {
                 alive.insert(one.pid);
                 busiest = busiest.max(cores);
                 demand = demand.max(cores + waits);
