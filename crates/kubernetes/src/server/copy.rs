@@ -212,3 +212,62 @@ pub(super) fn unlike(original: &Original, of: &str) -> Vec<Unlike> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_its_own_names_files_and_folder_and_nothing_of_its_user_s() {
+        let spec: PodSpec = serde_json::from_value(serde_json::json!({
+            "serviceAccountName": "shop", "imagePullSecrets": [{"name": "s"}], "nodeSelector": {"disk": "ssd"},
+            "affinity": {"podAntiAffinity": {}},
+            "containers": [
+                {"name": "nginx", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80}],
+                    "resources": {"limits": {"cpu": "500m"}},
+                    "volumeMounts": [{"name": "main", "mountPath": "/etc/nginx/nginx.conf", "subPath": "nginx.conf"}]},
+                {"name": "side", "image": "j", "envFrom": [{"configMapRef": {"name": "a"}}]}
+            ],
+            "volumes": [{"name": "main", "configMap": {"name": "a"}}]
+        }))
+        .unwrap();
+        let map: ConfigMap =
+            serde_saphyr::from_str("metadata: {name: a}\nimmutable: true\ndata: {nginx.conf: one}").unwrap();
+        let original = Original::of(spec, "nginx".to_owned(), [("a".to_owned(), map)].into());
+        let files = [("/etc/nginx/nginx.conf", "two"), ("/etc/nginx/mime.types", "three")];
+        let files = files.map(|(path, text)| (PathBuf::from(path), text.to_owned())).into();
+        let plan = CopyPlan { name: "genkai-1".to_owned(), namespace: "n", of: "web", files: &files, port: Some(8080) };
+        let (maps, deployment) = objects(&original, &plan);
+        let told: Vec<_> =
+            maps.iter().map(|map| (map.metadata.name.as_deref().unwrap(), map.data.clone().unwrap())).collect();
+        let data = |key: &str, text: &str| BTreeMap::from([(key.to_owned(), text.to_owned())]);
+        assert_eq!(
+            told,
+            [("genkai-1-1", data("nginx.conf", "two")), ("genkai-1-genkai-files", data("file-1", "three"))]
+        );
+        assert_eq!(maps[0].immutable, None);
+        let pod = deployment.spec.unwrap().template.spec.unwrap();
+        assert_eq!(
+            (pod.service_account_name, pod.image_pull_secrets, pod.automount_service_account_token),
+            (None, None, Some(false))
+        );
+        assert_eq!(pod.node_selector.unwrap()["disk"], "ssd", "it goes where the original may go");
+        assert_eq!(pod.dns_config.unwrap().searches.unwrap(), ["web.svc.cluster.local"]);
+        let volumes = pod.volumes.unwrap();
+        let names: Vec<_> = volumes.iter().filter_map(|one| Some(&*one.config_map.as_ref()?.name)).collect();
+        assert_eq!(names, ["genkai-1-1", "genkai-1-genkai-files"]);
+        let [serves, side] = &pod.containers[..] else { panic!("both") };
+        assert_eq!(serves.resources.as_ref().unwrap().limits.as_ref().unwrap()["cpu"].0, "500m");
+        assert_eq!(serves.ports.as_ref().unwrap()[0].host_port, None);
+        let mounts: Vec<_> = serves.volume_mounts.iter().flatten().map(|mount| mount.mount_path.as_str()).collect();
+        assert_eq!(mounts, ["/etc/nginx/nginx.conf", FOLDER, "/etc/nginx/mime.types"]);
+        assert!(serves.readiness_probe.is_some() && side.readiness_probe.is_none() && side.volume_mounts.is_none());
+        assert_eq!(side.env_from.as_ref().unwrap()[0].config_map_ref.as_ref().unwrap().name, "genkai-1-1");
+        let told: Vec<String> = unlike(&original, "web").into_iter().map(|one| one.from).collect();
+        for what in
+            ["serviceAccountName: shop", "imagePullSecrets", "affinity to other pods", "hostPort", "no readinessProbe"]
+        {
+            assert!(told.iter().any(|one| one == what), "{what}: {told:?}");
+        }
+    }
+}

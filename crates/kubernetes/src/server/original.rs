@@ -225,10 +225,92 @@ fn mounted(spec: &PodSpec, container: &str, maps: &BTreeMap<String, ConfigMap>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
+
+    fn deployment(pod: Value) -> Deployment {
+        serde_json::from_value(json!({"metadata": {}, "spec": {"selector": {}, "template": {"spec": pod}}})).unwrap()
+    }
+
+    fn of(pod: Value) -> Result<(PodSpec, String), String> {
+        let server =
+            ClusterServer { namespace: "web".to_owned(), deployment: "shop".to_owned(), ..ClusterServer::default() };
+        template(&server, &deployment(pod)).map_err(|e| {
+            assert!(e.usage, "{e}");
+            e.why
+        })
+    }
 
     #[test]
-    fn yamlprobe() {
-        let map: ConfigMap = serde_saphyr::from_str("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  nginx.conf: |\n    events {}\n\n    http {\n      # \"x\"\n    }\n  b: \"no end\"\n  c: \" a\\n\\tb: c\\n\\n\"\n").unwrap();
-        panic!("{}", yaml(&map).unwrap());
+    fn what_a_copy_cannot_have_is_refused_by_name() {
+        let container = json!({"name": "nginx"});
+        assert_eq!(of(json!({"containers": [container]})).unwrap().1, "nginx");
+        let env = |value: Value| json!([{"name": "KEY", "valueFrom": value}]);
+        for (pod, words) in [
+            (json!({"containers": [container, {"name": "php"}]}), "several containers: nginx, php"),
+            (json!({"containers": [container], "volumes": [{"name": "tls", "secret": {}}]}), "`tls` is a Secret"),
+            (
+                json!({"containers": [container], "volumes": [{"name": "d", "hostPath": {"path": "/"}}]}),
+                "a folder of the node",
+            ),
+            (
+                json!({"containers": [container], "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "a"}}]}),
+                "a persistent volume",
+            ),
+            (
+                json!({"containers": [container], "volumes": [{"name": "d", "nfs": {"path": "/", "server": "a"}}]}),
+                "does not know",
+            ),
+            (json!({"containers": [container], "hostPID": true}), "`hostPID`"),
+            (
+                json!({"containers": [{"name": "nginx", "env": env(json!({"secretKeyRef": {"key": "k", "name": "s"}}))}]}),
+                "the variable `KEY` from a Secret",
+            ),
+            (
+                json!({"containers": [{"name": "nginx", "envFrom": [{"secretRef": {"name": "s"}}]}]}),
+                "variables from a Secret",
+            ),
+        ] {
+            let why = of(pod.clone()).unwrap_err();
+            assert!(why.contains(words) && why.contains("kubernetes:web/deployment/shop"), "{pod}: {why}");
+        }
+    }
+
+    #[test]
+    fn files_of_config_maps_are_known_by_their_paths() {
+        let pod = json!({
+            "containers": [{"name": "nginx", "volumeMounts": [
+                {"name": "main", "mountPath": "/etc/nginx/nginx.conf", "subPath": "nginx.conf"},
+                {"name": "sites", "mountPath": "/etc/nginx/conf.d"},
+                {"name": "empty", "mountPath": "/cache"}
+            ], "envFrom": [{"configMapRef": {"name": "words", "optional": true}}]}],
+            "volumes": [
+                {"name": "main", "configMap": {"name": "a"}},
+                {"name": "sites", "configMap": {"name": "b", "items": [{"key": "shop", "path": "shop.conf"}]}},
+                {"name": "empty", "emptyDir": {}}
+            ]
+        });
+        let (spec, container) = of(pod).unwrap();
+        let expected = [("a", false), ("b", false), ("words", true)].map(|(name, may)| (name.to_owned(), may));
+        assert_eq!(referenced(&spec), expected.into());
+        let map = |text: &str| serde_saphyr::from_str::<ConfigMap>(text).unwrap();
+        let kept = "metadata: {name: a, namespace: web, uid: x, annotations: {kubectl.kubernetes.io/last-applied-configuration: y}}\n\
+                    data: {nginx.conf: \"one\\n\", other: two}";
+        let maps = [("a", kept), ("b", "metadata: {name: b}\ndata: {shop: three, unused: four}")];
+        let original = Original::of(spec, container, maps.map(|(name, text)| (name.to_owned(), map(text))).into());
+        let paths: Vec<_> =
+            original.mounted().iter().map(|one| (one.path.to_str().unwrap(), &*one.map, &*one.key)).collect();
+        assert_eq!(paths, [("/etc/nginx/nginx.conf", "a", "nginx.conf"), ("/etc/nginx/conf.d/shop.conf", "b", "shop")]);
+        assert!(original.at(Path::new("/etc/nginx/mime.types")).is_none());
+
+        let changed = [("nginx.conf".to_owned(), "five\n".to_owned())].into();
+        let (before, after) = original.manifest("a", &changed).unwrap();
+        assert_eq!(before.replace("one", "five"), after);
+        let applied = map(&after);
+        assert_eq!(
+            (applied.metadata.uid, applied.metadata.annotations),
+            (None, None),
+            "what the cluster keeps is not applied"
+        );
+        assert_eq!(applied.data.unwrap()["other"], "two");
     }
 }
