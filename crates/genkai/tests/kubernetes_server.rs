@@ -154,6 +154,45 @@ fn a_limit_of_a_server_in_a_cluster_is_found_and_its_lifting_proved() {
 }
 
 #[test]
+fn a_file_of_the_image_is_changed_in_copies_and_told_as_such() {
+    let _machine = machine();
+    // Debian's own nginx.conf, with one site of a ConfigMap.
+    let [port] = free();
+    let cluster = Cluster::start(Behaviour::default());
+    let map = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: sites, namespace: web}}\ndata:\n  shop.conf: |\n    \
+         server {{ listen {port}; access_log off; location / {{ return 200 hello; }} }}\n"
+    );
+    let deployment = "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: web}
+spec:
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      containers:
+      - name: nginx
+        image: registry.example/nginx:1
+        volumeMounts: [{name: sites, mountPath: /etc/nginx/conf.d}, {name: none, mountPath: /etc/nginx/sites-enabled}]
+      volumes: [{name: sites, configMap: {name: sites}}, {name: none, emptyDir: {}}]
+";
+    cluster.seed(deployment, &[&map]);
+    let shop = Shop { cluster, map };
+    let words = format!("--set worker_connections=24 --set worker_processes=1 --header Host:localhost:{port}");
+    let run = run(&shop.tune("", &format!("{words} --users 60 --spawn-rate 20 --hold 2s --quick --pairs 0")));
+    let story = run.story();
+    assert_eq!(run.code, Some(1), "{story}");
+    assert!(run.stdout.contains("/etc/nginx/nginx.conf is a file of the image, not of a ConfigMap"), "{story}");
+    let proposed =
+        run.verdict().proposal.iter().find(|one| one.change.setting == "worker_connections").cloned().unwrap();
+    let finished = std::fs::read_to_string(run.out.join("proposal/etc/nginx/nginx.conf")).unwrap();
+    assert!(finished.contains(&format!("worker_connections {};", proposed.change.to)), "{finished}");
+    assert!(!run.out.join("proposal/web").exists(), "the ConfigMap stays as it is");
+    shop.is_empty();
+}
+
+#[test]
 fn pods_load_a_server_in_a_namespace_that_is_named() {
     let _machine = machine();
     // Whoever may make no namespace names one.
@@ -285,7 +324,8 @@ fn ended(mut guard: Guard) -> Shown {
 #[test]
 fn nothing_is_left_after_an_interrupt_a_cut_or_a_death() {
     let _machine = machine();
-    let ways: [(&str, i32, fn(&Shop, &Guard)); 3] = [
+    let ways: [(&str, i32, fn(&Shop, &Guard)); 4] = [
+        ("nothing is seen of the server: the shell in the pod said nothing for 5 s", 3, |shop, _| shop.cluster.mute()),
         ("", 130, |_, tune| signal(tune.0.id(), "INT")),
         ("nothing is seen of the server: the connection to the shell in the pod was cut", 3, |shop, _| {
             shop.cluster.cut()

@@ -22,7 +22,9 @@ use super::{Shared, asked, met, no, told};
 /// How long one look may be waited for; what comes later is taken by the next.
 const LOOK: Duration = Duration::from_millis(150);
 /// How long the first one may take.
-const FIRST: Duration = Duration::from_secs(10);
+const FIRST: Duration = Duration::from_secs(4);
+/// From then on a shell that says nothing is as good as none.
+const SILENT: Duration = Duration::from_secs(5);
 /// How long after its end a container's cluster may take to know of it.
 const KNOWN_WITHIN: Duration = Duration::from_secs(5);
 /// How long the pod may take to accept a connection of this machine's.
@@ -46,8 +48,8 @@ struct Shell {
     stream: UnixStream,
     mark: String,
     printed: Vec<u8>,
-    /// A look was asked for that has not come.
-    asked: bool,
+    /// Since when a look is awaited.
+    asked: Option<Instant>,
     _attached: Attached,
 }
 
@@ -114,7 +116,7 @@ impl Shell {
         let attached = copy.speak(&command).map_err(told)?;
         let stream =
             attached.stream().map_err(|e| no(format!("cannot speak to the pod: {e}"), "free some descriptors"))?;
-        Ok(Shell { stream, mark, printed: Vec::new(), asked: false, _attached: attached })
+        Ok(Shell { stream, mark, printed: Vec::new(), asked: None, _attached: attached })
     }
 
     /// Asks for a look, unless one is awaited already, and waits so long for it.
@@ -123,18 +125,24 @@ impl Shell {
     /// When the shell is gone, or the connection to it is cut.
     fn look(&mut self, within: Duration) -> Result<Option<Look>, String> {
         let cut = |e: &dyn std::fmt::Display| format!("the connection to the shell in the pod was cut: {e}");
-        if !self.asked {
-            self.stream.write_all(b"\n").map_err(|e| cut(&e))?;
-            self.asked = true;
-        }
+        let asked = match self.asked {
+            Some(asked) => asked,
+            None => {
+                self.stream.write_all(b"\n").map_err(|e| cut(&e))?;
+                *self.asked.insert(Instant::now())
+            }
+        };
         let latest = Instant::now() + within;
         let mut bytes = [0; 1 << 16];
         loop {
             if let Some(look) = inside::look(&mut self.printed, &self.mark) {
-                self.asked = false;
+                self.asked = None;
                 return Ok(Some(look));
             }
             let left = latest.saturating_duration_since(Instant::now());
+            if left.is_zero() && asked.elapsed() >= SILENT {
+                return Err(format!("the shell in the pod said nothing for {} s", SILENT.as_secs()));
+            }
             if left.is_zero() {
                 return Ok(None);
             }

@@ -211,3 +211,41 @@ impl Contained for Nginx {
         Box::new(Within::new(Some(self.facts().nofile.value), page))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_taken_out_of_what_nginx_prints_byte_for_byte() {
+        let main = "events {}\nhttp { include conf.d/*.conf; include /etc/nginx/mime.types; }";
+        let printed = format!(
+            "# configuration file /etc/nginx/nginx.conf:\n{main}\n# configuration file /etc/nginx/conf.d/b.conf:\nserver {{ listen 81; }}\n\n\
+             # configuration file /etc/nginx/conf.d/.hidden.conf:\nx\n# configuration file /etc/nginx/mime.types:\n\n"
+        );
+        let files = files(printed.as_bytes());
+        let expected = [
+            ("/etc/nginx/nginx.conf", main),
+            ("/etc/nginx/conf.d/b.conf", "server { listen 81; }\n"),
+            ("/etc/nginx/conf.d/.hidden.conf", "x"),
+            ("/etc/nginx/mime.types", ""),
+        ];
+        assert_eq!(files, expected.map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())));
+        let config = Config::printed(&files[0].0, files.clone().into_iter().collect(), Path::new("/usr")).unwrap();
+        let read: Vec<_> = config.files().map(|(_, file)| file.path.to_str().unwrap()).collect();
+        assert_eq!(read, ["/etc/nginx/nginx.conf", "/etc/nginx/conf.d/b.conf", "/etc/nginx/mime.types"]);
+        let missing = [(files[0].0.clone(), b"http { include a; }".to_vec())].into();
+        let error = Config::printed(&files[0].0, missing, Path::new("/usr")).unwrap_err().to_string();
+        assert!(error.contains("/etc/nginx/a"), "it is not looked for on this machine: {error}");
+    }
+
+    #[test]
+    fn it_is_asked_with_the_configuration_that_it_was_started_with() {
+        let words = |title: &str| asks(title).pop().unwrap().join(" ");
+        assert_eq!(words("nginx: master process nginx -g daemon off;"), "nginx -T");
+        assert_eq!(
+            words("nginx: master process /usr/sbin/nginx -c /a.conf -p /b"),
+            "/usr/sbin/nginx -T -c /a.conf -p /b"
+        );
+    }
+}
