@@ -31,17 +31,19 @@ struct Config {
     connections: u32,
     /// Directives of its `http`.
     http: &'static str,
-    /// What stands beside `containers`, or in the container.
+    /// What stands beside `containers`.
     more: &'static str,
+    /// What stands in the container.
+    container: &'static str,
 }
 
-const PLAIN: Config = Config { connections: 24, http: "", more: "" };
+const PLAIN: Config = Config { connections: 24, http: "", more: "", container: "" };
 
 impl Shop {
     fn start(behaviour: Behaviour, config: &Config) -> Shop {
         let cluster = Cluster::start(behaviour);
         let [port] = free();
-        let Config { connections, http, more } = config;
+        let Config { connections, http, more, container } = config;
         let map = format!(
             "apiVersion: v1
 kind: ConfigMap
@@ -82,6 +84,7 @@ spec:
       containers:
       - name: nginx
         image: registry.example/nginx:1
+        {container}
         volumeMounts:
         - {{name: config, mountPath: /etc/nginx/nginx.conf, subPath: nginx.conf}}
       volumes:
@@ -189,6 +192,36 @@ spec:
     let finished = std::fs::read_to_string(run.out.join("proposal/etc/nginx/nginx.conf")).unwrap();
     assert!(finished.contains(&format!("worker_connections {};", proposed.change.to)), "{finished}");
     assert!(!run.out.join("proposal/web").exists(), "the ConfigMap stays as it is");
+    shop.is_empty();
+}
+
+#[test]
+fn a_quota_of_processor_time_is_named_by_its_throttling() {
+    let _machine = machine();
+    let container = "resources: {limits: {cpu: 200m}}";
+    let shop = Shop::start(Behaviour::default(), &Config { connections: 1024, container, ..PLAIN });
+    let words = "--rate 40000 --connections 50 --ramp 8s --hold 2s --objective p99<200ms --pairs 0";
+    // Where others have the processors, the pod does not come to its quota.
+    let named = (0..3).find_map(|_| {
+        let run = run(&shop.tune("", words));
+        let (story, verdict) = (run.story(), run.verdict());
+        assert!(run.stderr.contains("0.2 cores' worth of processor time"), "{story}");
+        let record = run.record();
+        let limits = &record.trials[0].limits.limits;
+        let limit = limits.iter().find(|limit| limit.id == "machine.pod_cpu").unwrap_or_else(|| panic!("{story}"));
+        assert_eq!((limit.value.as_str(), limit.setting.as_str()), ("0.2", "CPU quota of the pod"));
+        assert!(!limits.iter().any(|limit| limit.id == "machine.cpu"), "this machine's cores are not the pod's");
+        assert!(
+            verdict.causes.iter().all(|cause| cause.limit.id == "machine.pod_cpu"),
+            "nothing else is named: {story}"
+        );
+        (verdict.because() == Because::CpuIsLimit).then_some((story, record))
+    });
+    let (story, record) = named.expect("the quota is named");
+    println!("{story}");
+    let samples = record.trials[0].samples.iter();
+    let throttled = samples.filter_map(|(_, sample)| sample.metrics.get("nginx.throttled")).copied();
+    assert!(throttled.fold(0.0, f64::max) > 0.5, "{story}");
     shop.is_empty();
 }
 

@@ -79,9 +79,13 @@ pub fn quota(cores: f64) -> Limit {
 /// used up, as `product` tells.
 pub fn pod(product: &str, cores: f64, quota: bool) -> Limit {
     let (name, from, formula) = if quota {
-        ("resources.limits.cpu", "cpu.max, or cpu.cfs_quota_us by cpu.cfs_period_us, in its container", STILL)
+        ("CPU quota of the pod", "cpu.max, or cpu.cfs_quota_us by cpu.cfs_period_us, in its container", STILL)
     } else {
-        ("cores of the node", "Cpus_allowed_list of proc(5), in its container", "shared by all that runs on the node")
+        (
+            "cores of the pod's node",
+            "Cpus_allowed_list of proc(5), in its container",
+            "shared by all that runs on the node",
+        )
     };
     let mut signatures = vec![
         reached(SERVERS_CPU, FULL * cores, Strength::Supports),
@@ -100,7 +104,7 @@ pub fn pod(product: &str, cores: f64, quota: bool) -> Limit {
             .to_owned(),
         signatures,
         symptom: SLOW,
-        ..Limit::named("pod.cpu", "pod", name)
+        ..Limit::named("machine.pod_cpu", "machine", name)
     }
 }
 

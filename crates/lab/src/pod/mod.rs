@@ -245,9 +245,11 @@ impl Prepared for Pod {
             home.namespace(),
             home.original().image(),
         )];
-        let files: BTreeSet<PathBuf> = self.contained.finished(&[]).into_iter().map(|one| one.path).collect();
+        let given = self.contained.finished(&[]).into_iter().map(|one| one.path);
+        let files: BTreeSet<PathBuf> = given.chain([self.contained.main()]).collect();
         for path in files.iter().filter(|path| self.mounted(path).is_none()) {
-            all.push(format!("{} is a file of the image, not of a ConfigMap", path.display()));
+            let path = path.display();
+            all.push(format!("{path} is a file of the image, not of a ConfigMap: what is proposed of it is the file itself, to be mounted"));
         }
         all
     }

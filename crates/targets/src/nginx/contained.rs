@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use genkai_model::event::{Change, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 
-use super::config::{Address, Config, Found, Host};
+use super::config::{Address, Config, FileId, Found, Host};
 use super::evidence::{MASTER, Within, is_master, is_worker};
 use super::lifecycle::{arguments, version};
 use super::limits::{self, Facts, Reading};
@@ -173,6 +173,10 @@ impl Contained for Nginx {
 
     fn log(&self) -> PathBuf {
         self.folder.join(LOG)
+    }
+
+    fn main(&self) -> PathBuf {
+        self.config.file(FileId::MAIN).path.clone()
     }
 
     fn files(&self) -> Vec<Finished> {

@@ -78,6 +78,9 @@ pub trait Contained: Debug + Send + Sync {
     /// The log of errors, in the container.
     fn log(&self) -> PathBuf;
 
+    /// Its main file, in the container.
+    fn main(&self) -> PathBuf;
+
     /// The files that a copy must have in the place of those of the container: those that are not alike.
     fn files(&self) -> Vec<Finished>;
 

@@ -212,8 +212,8 @@ fn exec(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Result<
     let words: Vec<String> = fields.iter().filter(|(key, _)| key == "command").map(|(_, word)| word.clone()).collect();
     let wants = |key: &str| fields.iter().any(|(name, value)| name == key && value == "true");
     assert!(wants("stdout") && wants("stderr") && fields.iter().any(|(key, _)| key == "container"), "{query}");
-    let first = shared.objects().pods.iter().find(|pod| pod.name == name).and_then(Served::first);
-    let Some(first) = first else { return Err(missing("pods", name)) };
+    let command = shared.objects().pods.iter().find(|pod| pod.name == name).and_then(|pod| inside(pod, &words));
+    let Some(command) = command else { return Err(missing("pods", name)) };
     let (stdin, mut input) = unbounded_channel::<Vec<u8>>();
     let (say, output) = unbounded_channel();
     if shared.behaviour.served.no_shell {
@@ -225,7 +225,7 @@ fn exec(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Result<
         );
         say.send(Output::Over(json!({"metadata": {}, "status": "Failure", "message": message, "code": 500}))).unwrap();
     } else {
-        let mut command = tokio::process::Command::from(inside(first, &words));
+        let mut command = tokio::process::Command::from(command);
         command.stdin(if wants("stdin") { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().unwrap();

@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 
 use super::Behaviour;
 
+/// Where control groups of processor time are.
+const CPU: &str = "/sys/fs/cgroup/cpu";
 /// How long a container that ended stays down before it is started anew.
 const BACK_OFF: Duration = Duration::from_millis(700);
 
@@ -33,6 +35,8 @@ pub(super) struct Served {
     waits: Option<Value>,
     ready: bool,
     probed: Option<Instant>,
+    /// Its control group of processor time, where it has a quota.
+    group: Option<PathBuf>,
     /// Its deletion was asked for; when it is killed.
     deleted: Option<Instant>,
 }
@@ -75,8 +79,10 @@ impl Served {
             waits: None,
             ready: false,
             probed: None,
+            group: None,
             deleted: None,
         };
+        pod.group = pod.quota();
         pod.waits = pod.hindered(behaviour);
         if pod.waits.is_none() {
             pod.run();
@@ -103,12 +109,31 @@ impl Served {
         None
     }
 
+    /// Makes a control group (version 1, as this machine has) with the quota of its container, where it has one.
+    fn quota(&self) -> Option<PathBuf> {
+        const PERIOD_US: u64 = 100_000;
+        let limit = &self.container().resources.as_ref()?.limits.as_ref()?.get("cpu")?.0;
+        let thousandths: u64 = match limit.strip_suffix('m') {
+            Some(number) => number.parse().unwrap(),
+            None => limit.parse::<u64>().unwrap() * 1000,
+        };
+        let group = PathBuf::from(format!("{CPU}/genkai-test-{}-{}", std::process::id(), self.name));
+        std::fs::create_dir(&group).unwrap();
+        std::fs::write(group.join("cpu.cfs_period_us"), PERIOD_US.to_string()).unwrap();
+        std::fs::write(group.join("cpu.cfs_quota_us"), (thousandths * PERIOD_US / 1000).to_string()).unwrap();
+        Some(group)
+    }
+
     /// Starts the container: namespaces, mounts, then its program.
     fn run(&mut self) {
         let container = self.container();
         let mut script = String::from(
             "set -e; mount --make-rprivate /; mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /var/log/nginx; ",
         );
+        if let Some(group) = &self.group {
+            // In a namespace of control groups a container sees its own at the root.
+            script += &format!("echo 0 > {0}/cgroup.procs; mount --bind {0} {CPU}; ", group.display());
+        }
         for mount in container.volume_mounts.iter().flatten() {
             let (from, to) = (self.dir.join(&mount.name), Path::new(&mount.mount_path));
             let from = mount.sub_path.as_ref().map_or(from.clone(), |sub| from.join(sub));
@@ -238,6 +263,13 @@ impl Drop for Served {
         if let Some(child) = &mut self.child {
             let _ = child.wait();
         }
+        let latest = Instant::now() + Duration::from_secs(5);
+        while let Some(group) = &self.group
+            && std::fs::remove_dir(group).is_err()
+            && Instant::now() < latest
+        {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -265,10 +297,13 @@ fn fill(volume: &Volume, map: &impl Fn(&str) -> Option<ConfigMap>, dir: &Path) {
     }
 }
 
-/// A command in a container, by its first process.
-pub(super) fn inside(first: u32, words: &[String]) -> Command {
-    let mut command = Command::new("nsenter");
-    command.args(["--target", &first.to_string(), "--mount", "--pid", "--"]).args(words);
+/// A command in a container.
+pub(super) fn inside(pod: &Served, words: &[String]) -> Option<Command> {
+    let first = pod.first()?.to_string();
+    let join = pod.group.as_ref().map(|group| format!("echo 0 > {}/cgroup.procs && ", group.display()));
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{}exec \"$@\"", join.unwrap_or_default()), "sh"]);
+    command.args(["nsenter", "--target", &first, "--mount", "--pid", "--"]).args(words);
     command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    command
+    Some(command)
 }
