@@ -58,8 +58,6 @@ pub struct Process {
     pub began: u64,
     /// Processor time that it has had, seconds.
     pub processor: f64,
-    /// How long it could have run and waited for a core, seconds; none where the kernel does not tell.
-    pub waited: Option<f64>,
     /// Resident memory, pages.
     pub pages: u64,
     /// Open descriptors; none where they may not be counted (another user's process).
@@ -156,7 +154,6 @@ fn processes(all: &Sections) -> Vec<Process> {
             title: title.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect(),
             began: field(22)?,
             processor: exact.unwrap_or((field(14)? + field(15)?) as f64 / TICKS),
-            waited: run.get(1).map(|ns| ns / 1e9),
             pages: field(24)?,
             descriptors: number(all, &format!("{folder}/fds")),
         })
@@ -211,19 +208,21 @@ pub fn read(printed: &[u8], first: impl Fn(&Process) -> bool) -> Result<Facts, S
         || Ceiling { value: hard as f64, by: format!("hard RLIMIT_NOFILE {hard}") },
         |most| Ceiling { value: most as f64, by: format!("fs.nr_open {most}") },
     );
+    let quota = quota(&all);
     let machine = Machine {
         descriptors: soft,
         descriptors_hard: hard,
         descriptors_ceiling: ceiling,
         online,
-        cores: allowed.unwrap_or(online),
+        // More threads than a quota feeds get nothing more done.
+        cores: quota.map_or(u32::MAX, |cores| cores.ceil() as u32).min(allowed.unwrap_or(online)).max(1),
         somaxconn: number(&all, "/proc/sys/net/core/somaxconn").and_then(|n| u32::try_from(n).ok()).unwrap_or(4096),
         // Linux Documentation/networking/ip-sysctl: the default.
         ports: range.first().copied().zip(range.get(1).copied()).unwrap_or((32_768, 60_999)),
     };
     let memory = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
     let memory = memory.iter().find_map(|name| number(&all, name)).filter(|bytes| *bytes < NONE);
-    Ok(Facts { quota: quota(&all), memory, page: number(&all, "page"), machine, processes })
+    Ok(Facts { quota, memory, page: number(&all, "page"), machine, processes })
 }
 
 /// Cores' worth of processor time that the control group has.
@@ -248,25 +247,23 @@ fn listed(text: &str) -> Option<u32> {
 /// What processes used between two looks.
 #[derive(Debug, Default)]
 pub struct Since {
-    before: HashMap<(u32, u64), (f64, Option<f64>)>,
+    before: HashMap<(u32, u64), f64>,
     at: f64,
 }
 
 impl Since {
-    /// Takes a look: for each of its processes the cores that it used since the look before, and the part of that time in which it waited for one. One
-    /// that is new counts from its beginning; at the first look nothing is known.
-    pub fn take<'l>(&mut self, look: &'l Look) -> Vec<(&'l Process, f64, f64)> {
+    /// Takes a look: for each of its processes the cores that it used since the look before. One that is new counts from its beginning; at the
+    /// first look nothing is known.
+    pub fn take<'l>(&mut self, look: &'l Look) -> Vec<(&'l Process, f64)> {
         let first = self.at == 0.0;
         let wall = (look.at - self.at).max(0.01);
         let used = |one: &'l Process| {
-            let (processor, waited) = self.before.get(&(one.pid, one.began)).copied().unwrap_or_default();
-            let waits = one.waited.map_or(0.0, |now| now - waited.unwrap_or(0.0));
-            let share = |seconds: f64| if first { 0.0 } else { seconds.max(0.0) / wall };
-            (one, share(one.processor - processor), share(waits))
+            let before = self.before.get(&(one.pid, one.began)).copied().unwrap_or_default();
+            (one, if first { 0.0 } else { (one.processor - before).max(0.0) / wall })
         };
         let all = look.processes.iter().map(used).collect();
         self.at = look.at;
-        self.before = look.processes.iter().map(|one| ((one.pid, one.began), (one.processor, one.waited))).collect();
+        self.before = look.processes.iter().map(|one| ((one.pid, one.began), one.processor)).collect();
         all
     }
 }
@@ -314,7 +311,7 @@ mod tests {
             "{before:?}"
         );
         let mut since = Since::default();
-        assert!(since.take(&first).iter().all(|(_, cpu, _)| *cpu == 0.0));
+        assert!(since.take(&first).iter().all(|(_, cpu)| *cpu == 0.0));
         let second = next("three\n");
         assert_eq!(String::from_utf8_lossy(&second.log), "three\n", "each line once");
         assert!(second.at >= first.at && own(&second).processor >= before.processor);

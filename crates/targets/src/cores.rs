@@ -92,7 +92,7 @@ pub fn pod(product: &str, cores: f64, quota: bool) -> Limit {
         reached(SERVERS_CPU, CROWDED * cores, Strength::Consistent),
     ];
     if quota {
-        signatures.push(reached(&format!("{product}.throttled"), STALLED, Strength::Supports));
+        signatures.push(reached(&format!("{product}.{}", metric::OWN_THROTTLED), STALLED, Strength::Supports));
     }
     Limit {
         value: cores.to_string(),

@@ -225,11 +225,7 @@ impl Prepared for Pod {
     fn elsewhere(&self) -> Option<Vec<Limit>> {
         let Facts { quota, machine, .. } = &self.shared.facts;
         let cores = f64::from(machine.cores);
-        Some(vec![cores::pod(
-            self.shared.inside.product,
-            quota.map_or(cores, |quota| quota.min(cores)),
-            quota.is_some(),
-        )])
+        Some(vec![cores::pod(self.shared.inside.product, quota.unwrap_or(cores), quota.is_some())])
     }
 
     fn told(&self) -> Vec<String> {

@@ -1,5 +1,5 @@
 //! What an nginx in a container shows to whoever looks into it: its workers, and its error log. (Its status page is not asked, its accept queue is the
-//! container's.)
+//! container's; how long workers waited for a core is not told, as they may have waited for their quota, or for neighbours on the node.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,15 +80,14 @@ impl WatchInside for Within {
         let own = |one: &Process| Some(one.pid) == master || Some(one.parent) == master;
         let works =
             |one: &Process| Some(one.parent) == master && (self.workers.contains(&one.pid) || is_worker(&one.title));
-        let (mut cpu, mut pages, mut busiest, mut demand) = (0.0, 0, 0.0f64, 0.0f64);
+        let (mut cpu, mut pages, mut busiest) = (0.0, 0, 0.0f64);
         let (mut alive, mut descriptors) = (BTreeSet::new(), None);
-        for (one, cores, waits) in used.into_iter().filter(|(one, ..)| own(one)) {
+        for (one, cores) in used.into_iter().filter(|(one, _)| own(one)) {
             cpu += cores;
             pages += one.pages;
             if works(one) {
                 alive.insert(one.pid);
                 busiest = busiest.max(cores);
-                demand = demand.max(cores + waits);
                 descriptors = descriptors.max(one.descriptors);
             }
         }
@@ -96,7 +95,6 @@ impl WatchInside for Within {
             (metrics::CPU.to_owned(), cpu),
             (metrics::WORKERS.to_owned(), alive.len() as f64),
             (metrics::WORKER_CPU_MAX.to_owned(), busiest),
-            (metrics::WORKER_DEMAND_MAX.to_owned(), demand),
         ]);
         let named = [
             (metrics::RSS.to_owned(), self.page.map(|page| (pages * page) as f64)),
