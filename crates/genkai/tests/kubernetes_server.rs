@@ -198,18 +198,18 @@ spec:
 #[test]
 fn a_quota_of_processor_time_is_named_by_its_throttling() {
     let _machine = machine();
-    let container = "resources: {limits: {cpu: 200m}}";
+    let container = "resources: {limits: {cpu: 100m}}";
     let shop = Shop::start(Behaviour::default(), &Config { connections: 1024, container, ..PLAIN });
-    let words = "--rate 40000 --connections 50 --ramp 8s --hold 2s --objective p99<200ms --pairs 0";
+    let words = "--rate 20000 --connections 50 --ramp 8s --hold 2s --objective p99<200ms --pairs 0";
     // Where others have the processors, the pod does not come to its quota.
     let named = (0..3).find_map(|_| {
         let run = run(&shop.tune("", words));
         let (story, verdict) = (run.story(), run.verdict());
-        assert!(run.stderr.contains("0.2 cores' worth of processor time"), "{story}");
+        assert!(run.stderr.contains("0.1 cores' worth of processor time"), "{story}");
         let record = run.record();
         let limits = &record.trials[0].limits.limits;
         let limit = limits.iter().find(|limit| limit.id == "machine.pod_cpu").unwrap_or_else(|| panic!("{story}"));
-        assert_eq!((limit.value.as_str(), limit.setting.as_str()), ("0.2", "CPU quota of the pod"));
+        assert_eq!((limit.value.as_str(), limit.setting.as_str()), ("0.1", "CPU quota of the pod"));
         assert!(!limits.iter().any(|limit| limit.id == "machine.cpu"), "this machine's cores are not the pod's");
         assert!(
             verdict.causes.iter().all(|cause| cause.limit.id == "machine.pod_cpu"),
