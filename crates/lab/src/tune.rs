@@ -54,6 +54,8 @@ impl Running for Nobody {
 const BEHIND: &str = "behind";
 /// ... and of those that tell where the product runs.
 const WHERE: &str = "where";
+/// ... and of those that tell what could not be removed.
+const LEFT: &str = "left-behind";
 
 /// How long a backend may take to finish what an earlier trial left in it.
 const DRAIN: Duration = Duration::from_secs(60);
@@ -97,7 +99,10 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
         let mut run = Run { job, places: &places, folder, system, recorder, written: &mut written };
         let made = run.whole();
         let proposed = run.propose();
-        made.and(proposed)
+        let ended = run.system.baseline().end();
+        // What is left behind must be told, whatever else is.
+        let told = ended.map_or_else(|left| run.recorder.note(None, LEFT, left.to_string()), Ok);
+        made.and(proposed).and(told)
     })?;
     Ok(Outcome { written, ..outcome })
 }

@@ -273,6 +273,10 @@ impl Prepared for Pod {
         maps.chain(others).collect()
     }
 
+    fn end(&self) -> Result<(), TargetError> {
+        self.shared.home.end().map_err(told)
+    }
+
     fn start(&self, _: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {
         Ok(Box::new(running::start(&self.shared, &*self.contained)?))
     }

@@ -210,6 +210,14 @@ pub trait Prepared {
         Ok(Vec::new())
     }
 
+    /// Removes what was made for it on other machines, once nothing is started any more.
+    ///
+    /// # Errors
+    /// What may be left.
+    fn end(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
     /// Starts it on the cores given and waits until it answers.
     ///
     /// # Errors
