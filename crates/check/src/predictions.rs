@@ -260,7 +260,7 @@ fn busy(limit: &Limit, first: &Judged<'_>) -> Option<Busy> {
     let own = limit.signatures.iter().filter(|one| one.strength >= Strength::Supports);
     let (name, mark) = own
         .filter_map(|one| match &one.sign {
-            Sign::Reached { metric, value } if metric != metric::THROTTLED => Some((metric, *value)),
+            Sign::Reached { metric, value } if !metric::is_throttling(metric) => Some((metric, *value)),
             _ => None,
         })
         .next()?;

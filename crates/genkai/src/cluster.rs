@@ -1,6 +1,9 @@
-//! `--on kubernetes:...`: what stands behind the number of pods.
+//! `--on kubernetes:...`: what stands behind the number of pods; `--server kubernetes:...`: a server in a cluster.
+
+use std::str::FromStr;
 
 use genkai_model::load::{PodPlace, Way};
+use genkai_model::plan::ClusterServer;
 use genkai_model::units::Span;
 
 /// How long pods may take to come, unless it is said.
@@ -42,6 +45,56 @@ pub(crate) fn read(options: Option<&str>) -> Result<PodPlace, String> {
     Ok(cluster)
 }
 
+/// A server in a cluster, as `--server` names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerFlag(pub(crate) ClusterServer);
+
+impl FromStr for ServerFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ServerFlag, String> {
+        let wanted = || "write kubernetes:NAMESPACE/deployment/NAME".to_owned();
+        let (place, options) = text.split_once(',').map_or((text, None), |(place, rest)| (place, Some(rest)));
+        let place = place.strip_prefix("kubernetes:").ok_or_else(wanted)?;
+        let [namespace_of, kind, name] = place.split('/').collect::<Vec<_>>()[..] else { return Err(wanted()) };
+        if kind != "deployment" {
+            return Err(format!("`{kind}`: only a deployment can be put to the test; {}", wanted()));
+        }
+        let mut server = ClusterServer {
+            namespace: namespace(namespace_of.to_owned())?,
+            deployment: object(name)?,
+            wait: WAIT,
+            ..ClusterServer::default()
+        };
+        let mut seen: Vec<&str> = Vec::new();
+        for option in options.into_iter().flat_map(|options| options.split(',')) {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            if seen.contains(&key) {
+                return Err(format!("`{key}=` stands twice"));
+            }
+            seen.push(key);
+            match key {
+                "container" => server.container = Some(object(value)?),
+                "copies" => server.copies = Some(namespace(value.to_owned())?),
+                "context" if !value.is_empty() => server.context = Some(value.to_owned()),
+                "wait" => server.wait = value.parse().map_err(|e| format!("wait={value}: {e}"))?,
+                _ => {
+                    let known = "container=, copies=, context= and wait=";
+                    return Err(format!("`{option}`: behind the name, {known} are known"));
+                }
+            }
+        }
+        Ok(ServerFlag(server))
+    }
+}
+
+/// A name of an object or a container, as in RFC 1123.
+fn object(text: &str) -> Result<String, String> {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+    let good = (1..=253).contains(&text.len()) && text.chars().all(inner) && !text.starts_with(['-', '.']);
+    if good { Ok(text.to_owned()) } else { Err(format!("`{text}` is not the name of an object in a cluster")) }
+}
+
 /// A label as in RFC 1123, which names of namespaces are.
 fn namespace(text: String) -> Result<String, String> {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -71,4 +124,31 @@ pub(crate) fn pod(cluster: &PodPlace, index: u16) -> Way {
     let parts = [cluster.context.as_deref(), cluster.namespace.as_deref()];
     let of: String = parts.into_iter().flatten().map(|part| format!("{part}/")).collect();
     Way::Pod { cluster: cluster.clone(), index, name: format!("pod {of}{index}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_read() {
+        let read = |text: &str| text.parse::<ServerFlag>().map(|flag| flag.0);
+        let plain = read("kubernetes:web/deployment/shop").unwrap();
+        assert_eq!(plain.to_string(), "kubernetes:web/deployment/shop");
+        assert_eq!((plain.container, plain.copies, plain.wait), (None, None, WAIT));
+        let full = read("kubernetes:web/deployment/shop,container=nginx,copies=load,context=c,wait=5s").unwrap();
+        assert_eq!((full.container.as_deref(), full.copies.as_deref()), (Some("nginx"), Some("load")));
+        for (text, words) in [
+            ("web/deployment/shop", "write kubernetes:NAMESPACE/deployment/NAME"),
+            ("kubernetes:web/shop", "write kubernetes:NAMESPACE/deployment/NAME"),
+            ("kubernetes:web/statefulset/shop", "only a deployment"),
+            ("kubernetes:Web/deployment/shop", "not the name of a namespace"),
+            ("kubernetes:web/deployment/", "not the name of an object"),
+            ("kubernetes:web/deployment/a,pods=2", "container=, copies=, context= and wait="),
+            ("kubernetes:web/deployment/a,wait=1s,wait=2s", "stands twice"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
 }

@@ -117,29 +117,49 @@ fn steadily(load: &mut Load, flags: &LoadFlags) {
 
 /// `genkai tune PRODUCT`.
 fn product(product: &Product) -> Result<Exit, Failure> {
-    let Product { name, program, tls, upgrade, flags } = product;
+    let Product { name, program, tls, upgrade, server, flags } = product;
     let upgrade = match upgrade {
         Some(UpgradeFlag::Wstunnel) => Upgrade::Wstunnel,
         Some(UpgradeFlag::Http) | None => Upgrade::Http,
     };
     flags.streams.must_fit(name)?;
-    let pin = flags::pin(&flags.search.pin)?;
-    let plan =
-        plan(name, program.clone(), flags, Front { tls: *tls, upgrade, listen: listen(flags.origin.listen)? }, &pin)?;
+    // A server in a cluster takes none of this machine's cores.
+    let pin = flags::pin(if server.is_some() { "none" } else { &flags.search.pin })?;
+    if let (Some(program), Some(_)) = (program, server) {
+        let text = format!("--{name} {}: a server in a cluster is that of its image", program.display());
+        return Err(Failure::usage(text));
+    }
+    let config = match (server, &flags.config) {
+        (Some(server), _) => ConfigSource::Cluster(server.0.clone()),
+        (None, Some(file)) => ConfigSource::File(file.clone()),
+        (None, None) => ConfigSource::Generated,
+    };
+    let front = Front { tls: *tls, upgrade, listen: listen(flags.origin.listen)? };
+    let plan = plan((name, program.clone(), config), flags, front, &pin)?;
     study::run(plan, study::place(None)?, How { pin, write: flags.write, ..How::default() }, &flags.output)
 }
 
-fn plan(product: &str, program: Option<PathBuf>, flags: &TuneFlags, front: Front, pin: &Pin) -> Result<Plan, Failure> {
+fn plan(
+    (product, program, config): (&str, Option<PathBuf>, ConfigSource),
+    flags: &TuneFlags,
+    front: Front,
+    pin: &Pin,
+) -> Result<Plan, Failure> {
     let told = scenario::read(&flags.scenario, flags.output.quiet, true)?;
     let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
-    if users.is_some() && (flags.websocket || front.tls || flags.streams.each().is_some()) {
+    let is_http2 = flags.streams.each().is_some();
+    if users.is_some() && (flags.websocket || front.tls || is_http2) {
         return Err(Failure::usage(
             "--load locust: users of a locustfile ask by HTTP/1.1; leave out --websocket, --tls and --http2",
         ));
     }
+    if matches!(config, ConfigSource::Cluster(_)) && (users.is_some() || is_http2) {
+        return Err(Failure::usage(
+            "--server: a server in a cluster is asked by HTTP/1.1 and by genkai's own users; leave out --http2 and --load locust",
+        ));
+    }
     let load = load(flags, &told, &users, generators(pin))?;
     let load = locust::at(load, front.listen);
-    let config = flags.config.clone().map_or(ConfigSource::Generated, ConfigSource::File);
     // Users of a scenario may speak to the embedded server in WebSockets, too.
     let spoken = match told.as_ref().is_some_and(scenario::Told::talks) {
         true => Protocol::WebSocket(WebSocket::default()),

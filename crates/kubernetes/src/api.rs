@@ -24,7 +24,7 @@ const CALL: Duration = Duration::from_secs(10);
 /// How long until there is a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Bytes on their way to and from a pod, of each stream.
-const BUFFER: usize = 1 << 16;
+pub(crate) const BUFFER: usize = 1 << 16;
 
 /// A cluster's API server, and the namespace that everything is in.
 pub(crate) struct Server {
@@ -59,24 +59,41 @@ impl Server {
     /// # Errors
     /// When no kubeconfig can be read, or it has no such context.
     pub(crate) fn find(cluster: &PodPlace) -> Result<Server, ClusterError> {
+        Server::at(cluster.context.as_deref(), cluster.namespace.as_deref())
+    }
+
+    /// The API server of a context, for a namespace; nothing is sent to it yet.
+    ///
+    /// # Errors
+    /// As [`Server::find`].
+    pub(crate) fn at(context: Option<&str>, namespace: Option<&str>) -> Result<Server, ClusterError> {
         let (runtime, end) = runtime()?;
-        let mut config = runtime.block_on(config(cluster.context.as_deref()))?;
+        let mut config = runtime.block_on(config(context))?;
         config.connect_timeout = Some(CONNECT);
         // What is told of an answer of "try again later" is that; a load does not wait for it.
         config.default_retry = false;
-        let namespace = cluster.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let namespace = namespace.map_or_else(|| config.default_namespace.clone(), str::to_owned);
         let address = config.cluster_url.to_string();
         let client = runtime.block_on(async { Client::try_from(config) });
         let client = client.map_err(|e| ClusterError::usage(last(&e), "`kubectl config view` shows what is used"))?;
         Ok(Server { client, namespace, address, runtime, _end: end })
     }
 
+    /// What sends the calls.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     /// Waits for one call.
-    fn call<T>(&self, what: &str, future: impl Future<Output = Result<T, kube::Error>>) -> Result<T, ClusterError> {
+    pub(crate) fn call<T>(
+        &self,
+        what: &str,
+        future: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, ClusterError> {
         self.within(CALL, what, future)
     }
 
-    fn within<T>(
+    pub(crate) fn within<T>(
         &self,
         limit: Duration,
         what: &str,
@@ -92,7 +109,7 @@ impl Server {
         }
     }
 
-    fn error(&self, why: &str, hint: &str) -> ClusterError {
+    pub(crate) fn error(&self, why: &str, hint: &str) -> ClusterError {
         ClusterError::new(format!("kubernetes: {}", clean(why)), hint)
     }
 
@@ -128,7 +145,7 @@ impl Server {
     pub(crate) fn check(&self) -> Result<(), ClusterError> {
         let mut missing = Vec::new();
         for one in &PERMISSIONS {
-            if !self.may(one)? {
+            if !self.may(Some(&self.namespace), one)? {
                 missing.push(format!("{} {}", one.verb, one.name()));
             }
         }
@@ -139,10 +156,11 @@ impl Server {
         Err(self.error(&why, "`genkai kubernetes manifest` prints the role that is needed"))
     }
 
-    fn may(&self, one: &Permission) -> Result<bool, ClusterError> {
+    /// Whether something may be done in a namespace; none: in the whole cluster.
+    pub(crate) fn may(&self, namespace: Option<&str>, one: &Permission) -> Result<bool, ClusterError> {
         let attributes = ResourceAttributes {
             group: Some(one.group.to_owned()),
-            namespace: Some(self.namespace.clone()),
+            namespace: namespace.map(str::to_owned),
             resource: Some(one.resource.to_owned()),
             subresource: one.subresource.map(str::to_owned),
             verb: Some(one.verb.to_owned()),

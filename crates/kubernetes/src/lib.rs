@@ -1,4 +1,5 @@
-//! Workers as the pods of one Job, spoken to through the API server: nothing listens on a port, nothing is installed.
+//! Workers as the pods of one Job, spoken to through the API server: nothing listens on a port, nothing is installed; and private copies
+//! of servers that run in the cluster ([`server`]).
 //!
 //! Everything blocks; what the client needs of an asynchronous runtime has a thread of its own. Reading order: [`manifest`] (what is
 //! created), [`api`] (the calls), [`standing`] (what pods say of themselves), [`run`] (one Job from its beginning to its end), [`attached`]
@@ -8,6 +9,7 @@ mod api;
 mod attached;
 mod manifest;
 mod run;
+pub mod server;
 mod standing;
 
 pub use attached::Attached;

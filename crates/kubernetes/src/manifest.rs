@@ -154,12 +154,17 @@ pub(crate) struct Permission {
 }
 
 impl Permission {
-    const fn new(verb: &'static str, group: &'static str, resource: &'static str) -> Permission {
+    pub(crate) const fn new(verb: &'static str, group: &'static str, resource: &'static str) -> Permission {
         Permission { verb, group, resource, subresource: None }
     }
 
     const fn attach(verb: &'static str) -> Permission {
-        Permission { verb, group: "", resource: "pods", subresource: Some("attach") }
+        Permission::pods(verb, "attach")
+    }
+
+    /// Something that is done with a part of pods.
+    pub(crate) const fn pods(verb: &'static str, part: &'static str) -> Permission {
+        Permission { verb, group: "", resource: "pods", subresource: Some(part) }
     }
 
     /// The resource as a role names it: `pods/attach`.

@@ -32,10 +32,16 @@ pub(crate) fn index(pod: &Pod) -> Option<u16> {
     pod.metadata.annotations.as_ref()?.get(INDEX)?.parse().ok()
 }
 
-/// How a pod stands.
+/// How a pod with one container stands.
 pub(crate) fn standing(pod: &Pod) -> Standing {
+    standing_of(pod, None)
+}
+
+/// How a container of a pod stands; none: its first.
+pub(crate) fn standing_of(pod: &Pod, name: Option<&str>) -> Standing {
     let status = pod.status.clone().unwrap_or_default();
-    let container = status.container_statuses.as_ref().and_then(|all| all.first());
+    let mut all = status.container_statuses.iter().flatten();
+    let container = all.find(|one| name.is_none_or(|name| one.name == name));
     let phase = status.phase.as_deref().unwrap_or("Pending");
     if let Some(why) = ended(container) {
         return Standing::Over(on(pod, status.reason.as_deref(), why));

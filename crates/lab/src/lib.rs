@@ -26,6 +26,7 @@ mod locust_wire;
 mod measure;
 pub mod observer;
 pub mod pinning;
+mod pod;
 pub mod reach;
 pub mod recorder;
 pub mod redact;

@@ -5,7 +5,8 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use genkai_engine::StopFlag;
-use genkai_place::kernel::Kernel;
+use genkai_model::evidence::metric;
+use genkai_place::kernel::{ACCEPT_QUEUE, Kernel};
 use genkai_place::observation::Observation;
 use genkai_targets::cores;
 use genkai_targets::product::Running;
@@ -15,12 +16,17 @@ use crate::backend::Backend;
 /// Time between two looks. Short enough to tell a break's order of events, long enough to cost no server anything.
 pub const INTERVAL: Duration = Duration::from_millis(200);
 
+/// What a kernel tells of listeners.
+const OF_LISTENERS: [&str; 3] = [metric::LISTEN_OVERFLOWS, metric::LISTEN_DROPS, ACCEPT_QUEUE];
+
 /// What one look at everything showed.
 pub struct Look {
     /// When.
     pub at: Instant,
     /// What.
     pub seen: Observation,
+    /// Why nothing is seen of the product any more, though it may run.
+    pub blind: Option<String>,
 }
 
 /// Everything there is to look at.
@@ -31,7 +37,7 @@ pub struct Observer<'a> {
     pub backend: &'a mut Backend,
     /// The kernel.
     pub kernel: &'a mut Kernel,
-    /// Listeners under load.
+    /// Listeners under load; none: they are another machine's, of whose kernel nothing is seen.
     pub listeners: Vec<SocketAddr>,
 }
 
@@ -42,8 +48,12 @@ impl Observer<'_> {
         let mut seen = self.server.observe();
         seen.merge(self.backend.observe());
         seen.samples.extend(cores::sample(&seen.samples));
-        seen.samples.push(self.kernel.sample(&self.listeners));
-        Look { at, seen }
+        let mut kernel = self.kernel.sample(&self.listeners);
+        if self.listeners.is_empty() {
+            kernel.metrics.retain(|name, _| !OF_LISTENERS.contains(&name.as_str()));
+        }
+        seen.samples.push(kernel);
+        Look { at, seen, blind: self.server.blind(false) }
     }
 
     /// Looks at every interval until `stop`, and once more after it, so that what the last moments left behind is seen.

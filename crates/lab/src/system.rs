@@ -11,7 +11,7 @@ use genkai_engine::StopFlag;
 use genkai_model::event::{Change, Environment, Pinning};
 use genkai_model::limit::Limit;
 use genkai_model::load::{Arrivals, Load, Protocol, Request, Reuse};
-use genkai_model::plan::{self, Plan};
+use genkai_model::plan::{self, ConfigSource, Plan};
 use genkai_model::scenario::Scenario;
 use genkai_place::authority::{self, TlsMaterial};
 use genkai_place::caps::{Machine, online};
@@ -27,6 +27,7 @@ use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
 use crate::pinning;
+use crate::pod;
 use crate::reach;
 use crate::scenario::{aimed, of_sockets};
 
@@ -286,10 +287,13 @@ impl System {
     ///
     /// # Errors
     /// When one of them cannot be had; what was started is stopped.
-    pub fn start(plan: &Plan, program: &Path, folder: &Folder, pin: &Pin) -> Result<System, LabError> {
+    pub fn start(plan: &Plan, program: &Path, folder: &Folder, pin: &Pin, stop: &StopFlag) -> Result<System, LabError> {
         let cpus = pin.resolve().map(|p| p.servers);
         let mut backend = Backend::start(&plan.system.backend, program, folder, cpus.as_deref())?;
-        let baseline = prepare(&plan.system, &plan.load, backend.address(), folder.private("baseline")?)?;
+        let baseline = match plan.system.config {
+            ConfigSource::Cluster(_) => pod::prepare(&plan.system, &plan.load, stop)?,
+            _ => prepare(&plan.system, &plan.load, backend.address(), folder.private("baseline")?)?,
+        };
         let mut environment = environment(pin, Some(&*baseline));
         environment.versions.extend(backend.versions());
         let machine = Machine::of(&environment);
@@ -349,6 +353,11 @@ impl System {
         self.backend.told().into_iter().chain(self.stacked.clone()).chain(self.asked.clone()).collect()
     }
 
+    /// Whether the product runs on another machine than this one.
+    pub fn is_elsewhere(&self) -> bool {
+        self.baseline.elsewhere().is_some()
+    }
+
     /// Cores of the servers.
     pub fn cpus(&self) -> Option<&[usize]> {
         self.cpus.as_deref()
@@ -389,7 +398,7 @@ impl System {
     /// Every limit of `product` and of what stands behind it.
     pub fn limits(&self, product: &dyn Prepared) -> Vec<Limit> {
         let mut all = product.limits(&self.environment);
-        all.extend(machine(&self.environment));
+        all.extend(product.elsewhere().unwrap_or_else(|| machine(&self.environment).collect()));
         all.extend(self.backend.limits());
         all.extend(self.alone.clone());
         all.extend(self.answers(product));

@@ -228,7 +228,9 @@ impl Scribe<'_, '_, '_> {
                 _ => {}
             }
         }
-        self.recorder.look(look.at, self.trial.number, look.seen)
+        self.recorder.look(look.at, self.trial.number, look.seen)?;
+        // Without a look at the server no cause can be told from what is left.
+        look.blind.map_or(Ok(()), |why| Err(LabError::Environment(format!("nothing is seen of the server: {why}"))))
     }
 
     fn close(&mut self, made: LoadEnd) -> Result<EndReason, LabError> {

@@ -14,7 +14,7 @@ use genkai_model::event::{Change, EndReason, FinishedFile, Limits, Purpose, Serv
 use genkai_model::finding::Because;
 use genkai_model::limit::BACKEND_BY_ITSELF;
 use genkai_model::load::{Arrivals, Load};
-use genkai_model::plan::Plan;
+use genkai_model::plan::{ConfigSource, Plan};
 use genkai_model::transport::Transport;
 use genkai_place::kernel::Kernel;
 use genkai_place::observation::Observation;
@@ -53,6 +53,10 @@ impl Running for Nobody {
 
 /// Identity of the notes that tell who stands behind the product.
 const BEHIND: &str = "behind";
+/// ... and of those that tell where the product runs.
+const WHERE: &str = "where";
+/// ... and of those that tell what could not be removed.
+const LEFT: &str = "left-behind";
 
 /// How long a backend may take to finish what an earlier trial left in it.
 const DRAIN: Duration = Duration::from_secs(60);
@@ -63,6 +67,10 @@ const DRAIN: Duration = Duration::from_secs(60);
 /// # Errors
 /// Whatever would keep the run from being made.
 pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
+    if let ConfigSource::Cluster(server) = &plan.system.config {
+        let why = format!("{server}: what it is made of is seen in a copy that runs, which a dry run does not make");
+        return Err(LabError::Plan(format!("{why}\n  hint: leave --dry-run out")));
+    }
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let product = system::check(plan, dir.path())?;
@@ -84,19 +92,25 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    preview(&job.plan, &job.pin)?;
+    // One in a cluster can only be looked at while it runs.
+    if !matches!(job.plan.system.config, ConfigSource::Cluster(_)) {
+        preview(&job.plan, &job.pin)?;
+    }
     let places = Workplaces::open(&job.place.program, &job.plan.load.scale, &[], MANY_LOADS, job.interrupt)?;
     let cores = job.pin.resolve().map(|pinning| pinning.client);
     let places = places.with_locust(job.plan.load.locust.as_deref(), cores.as_deref(), job.interrupt)?;
     // The servers are not up yet; they will listen there.
     places.check(&scenario::aimed(&job.plan.load, (job.plan.system.front.address(), 80).into(), Transport::Tcp))?;
     let mut written = Vec::new();
-    let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin);
+    let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin, job.interrupt);
     let outcome = job.recorded(watcher, start, |system, folder, recorder| {
         let mut run = Run { job, places: &places, folder, system, recorder, written: &mut written };
         let made = run.whole();
         let proposed = run.propose();
-        made.and(proposed)
+        let ended = run.system.baseline().end();
+        // What is left behind must be told, whatever else is.
+        let told = ended.map_or_else(|left| run.recorder.note(None, LEFT, left.to_string()), Ok);
+        made.and(proposed).and(told)
     })?;
     Ok(Outcome { written, ..outcome })
 }
@@ -115,6 +129,9 @@ impl Run<'_, '_, '_> {
         self.head()?;
         let baseline = Limits { limits: self.system.limits(self.system.baseline()) };
         self.recorder.now(None, What::Limits(baseline))?;
+        for text in self.system.baseline().told() {
+            self.recorder.note(None, WHERE, text)?;
+        }
         if let Some(text) = scenario::told(&self.job.plan.load) {
             self.recorder.note(None, scenario::NOTE, text)?;
         }
@@ -184,14 +201,18 @@ impl Run<'_, '_, '_> {
         }
         self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&*product) }))?;
         let ended = self.load(what, &mut *server, product.transport());
+        let unseen =
+            server.blind(true).map(|why| LabError::Environment(format!("nothing is seen of the server: {why}")));
         server.stop();
         self.state(ServerState::Stopped, None)?;
-        ended
+        ended.and_then(|ended| unseen.map_or(Ok(ended), Err))
     }
 
     /// Makes one request before the first load, and follows it; whether the server remembers a failure now.
     fn ask(&mut self, what: &TrialPlan, product: &dyn Prepared, server: &mut dyn Running) -> Result<bool, LabError> {
-        if !self.recorder.record().trials.is_empty() {
+        let far = self.system.is_elsewhere() && self.job.plan.load.scale.is_spread();
+        // One that others load may be one that this machine does not reach.
+        if !self.recorder.record().trials.is_empty() || far {
             return Ok(false);
         }
         let load = scenario::aimed(&trial::shape(&self.job.plan.load, what), server.address(), product.transport());
@@ -263,8 +284,9 @@ impl Run<'_, '_, '_> {
             interrupt: self.job.interrupt,
         };
         let mut kernel = Kernel::new();
+        let listeners = if self.system.is_elsewhere() { Vec::new() } else { vec![address] };
         let backend = &mut self.system.backend;
-        let observer = Observer { server, backend, kernel: &mut kernel, listeners: vec![address] };
+        let observer = Observer { server, backend, kernel: &mut kernel, listeners };
         trial.run(observer, self.recorder)
     }
 

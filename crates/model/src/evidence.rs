@@ -81,6 +81,14 @@ pub mod metric {
     /// Control groups of genkai and what it starts: of the periods since the look before, the fraction in which the CPU quota was used up
     /// (`nr_throttled` by `nr_periods` of cpu.stat, cgroups(7)); absent without a quota.
     pub const THROTTLED: &str = "kernel.throttled";
+    /// The same of the group of a server's own, after the server's name and a dot.
+    pub const OWN_THROTTLED: &str = "throttled";
+
+    /// Whether a metric tells in which part of its periods a quota was used up: no number of cores.
+    pub fn is_throttling(metric: &str) -> bool {
+        metric.rsplit('.').next() == Some(OWN_THROTTLED)
+    }
+
     /// Backend: requests in service now.
     pub const BACKEND_BUSY: &str = "backend.busy";
     /// Backend: requests that can be in service at once (absent: no cap).

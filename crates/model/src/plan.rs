@@ -12,7 +12,9 @@ use crate::objective::Objective;
 use crate::units::Span;
 
 pub use crate::cluster::{Backplane, Cluster, Fault, Router};
-pub use crate::system::{Answers, Backend, ConfigSource, Front, OriginSpec, Site, System, Upgrade, WebSocketServer};
+pub use crate::system::{
+    Answers, Backend, ClusterServer, ConfigSource, Front, OriginSpec, Site, System, Upgrade, WebSocketServer,
+};
 
 /// A whole run: the system, the load to withstand, what must hold, and what is to be found out.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -102,6 +102,34 @@ pub enum ConfigSource {
     Generated,
     /// The user's file (read only; a private copy runs).
     File(PathBuf),
+    /// A server in a Kubernetes cluster (read only; a private copy runs beside it).
+    Cluster(ClusterServer),
+}
+
+/// A server in a Kubernetes cluster: the containers of a Deployment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClusterServer {
+    /// A context of the user's kubeconfig; none: the current one, or the cluster that genkai itself runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// The namespace of the Deployment.
+    pub namespace: String,
+    /// The Deployment.
+    pub deployment: String,
+    /// The container that serves; none: its pods have only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// The namespace, which is there already, for private copies; none: one that genkai makes for the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<String>,
+    /// How long a copy may take until it is ready.
+    pub wait: Span,
+}
+
+impl std::fmt::Display for ClusterServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "kubernetes:{}/deployment/{}", self.namespace, self.deployment)
+    }
 }
 
 /// A WordPress of genkai's.

@@ -7,7 +7,7 @@ use genkai_model::limit::Ceiling;
 use nix::sys::resource::{Resource, getrlimit};
 
 /// linux/capability.h.
-const CAP_SYS_RESOURCE: u32 = 24;
+pub(crate) const CAP_SYS_RESOURCE: u32 = 24;
 
 /// Caps that a server started by this process meets.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,6 +15,7 @@ pub mod footprint;
 pub mod group;
 pub mod handshake;
 pub mod image;
+pub mod inside;
 pub mod kernel;
 pub mod listener;
 pub mod log_lines;

@@ -114,7 +114,7 @@ fn claim(root: &Node, file: &str, folder: &Path) -> Result<Claim, Fault> {
     let config = text("config").map_or(ConfigSource::Generated, |path| ConfigSource::File(folder.join(path)));
     let usual = match config {
         ConfigSource::Generated => Backend::Embedded(embedded(None)),
-        ConfigSource::File(_) => Backend::Kept,
+        ConfigSource::File(_) | ConfigSource::Cluster(_) => Backend::Kept,
     };
     let system = System {
         product: text("product").unwrap_or_default(),

@@ -17,6 +17,9 @@ const CROWDED: f64 = 0.8;
 /// From this fraction of its periods on, a control group stands still often enough to be seen in latencies.
 const STALLED: f64 = 0.5;
 
+/// What a quota does.
+const STILL: &str = "who has used up the quota stands still until the period is over";
+
 /// The limit that `cores` cores put on all servers of a run together. Nothing that can be set lifts it.
 pub fn limit(cores: u32) -> Limit {
     let cores = f64::from(cores);
@@ -64,11 +67,44 @@ pub fn quota(cores: f64) -> Limit {
         origin: Origin::Machine("cpu.max, or cpu.cfs_quota_us by cpu.cfs_period_us".to_owned()),
         caps: "processor time of servers and generator together".to_owned(),
         law: Law::Cpu { cores },
-        formula: "who has used up the quota stands still until the period is over".to_owned(),
+        formula: STILL.to_owned(),
         source: "cgroups(7): nr_periods and nr_throttled of cpu.stat".to_owned(),
         signatures: vec![reached(metric::THROTTLED, STALLED, Strength::Supports)],
         symptom: SLOW,
         ..Limit::named("machine.cpu_quota", "machine", "CPU quota of the control group")
+    }
+}
+
+/// The limit that a pod has of processor time: so many cores' worth. With a quota it stands still for the rest of every period in which it is
+/// used up, as `product` tells.
+pub fn pod(product: &str, cores: f64, quota: bool) -> Limit {
+    let (name, from, formula) = if quota {
+        ("CPU quota of the pod", "cpu.max, or cpu.cfs_quota_us by cpu.cfs_period_us, in its container", STILL)
+    } else {
+        (
+            "cores of the pod's node",
+            "Cpus_allowed_list of proc(5), in its container",
+            "shared by all that runs on the node",
+        )
+    };
+    let mut signatures = vec![
+        reached(SERVERS_CPU, FULL * cores, Strength::Supports),
+        reached(SERVERS_CPU, CROWDED * cores, Strength::Consistent),
+    ];
+    if quota {
+        signatures.push(reached(&format!("{product}.{}", metric::OWN_THROTTLED), STALLED, Strength::Supports));
+    }
+    Limit {
+        value: cores.to_string(),
+        origin: Origin::Machine(from.to_owned()),
+        caps: "processor time of the pod".to_owned(),
+        law: Law::Cpu { cores },
+        formula: formula.to_owned(),
+        source: "proc(5): utime and stime of each process; cgroups(7): nr_periods and nr_throttled of cpu.stat"
+            .to_owned(),
+        signatures,
+        symptom: SLOW,
+        ..Limit::named("machine.pod_cpu", "machine", name)
     }
 }
 

@@ -106,6 +106,11 @@ impl TargetError {
         TargetError::usage(product, text)
     }
 
+    /// A server in a cluster, where one on this machine is meant.
+    pub(crate) fn elsewhere(product: &'static str) -> TargetError {
+        TargetError::usage(product, "a server in a cluster is put under load by `genkai tune --server` only")
+    }
+
     /// For an I/O error on `path`, which was to be written.
     pub(crate) fn files(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> TargetError {
         let path = path.into();

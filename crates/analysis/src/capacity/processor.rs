@@ -26,7 +26,7 @@ pub fn fills(limit: &Limit, trial: &Trial, until: Option<u64>) -> Option<(Range,
     let mut own = limit.signatures.iter().filter(|s| s.strength >= Strength::Supports);
     let (metric, mark) = own.find_map(|s| match &s.sign {
         // Periods in which a quota was used up do not grow with the rate.
-        Sign::Reached { metric, value } if metric != metric::THROTTLED => Some((metric, *value)),
+        Sign::Reached { metric, value } if !metric::is_throttling(metric) => Some((metric, *value)),
         _ => None,
     })?;
     let end = until.or(trial.ticks.last().map(|t| t.to_us))?;

@@ -7,8 +7,10 @@ use genkai_model::exit::Exit;
 use genkai_model::objective::Objective;
 use genkai_model::system::System;
 use genkai_model::units::Span;
-use genkai_targets::catalog::PRODUCTS;
+use genkai_targets::catalog::{self, PRODUCTS};
 use genkai_targets::product::{Entry, Proxy};
+
+use crate::cluster::ServerFlag;
 
 use super::{BackendFlags, LoadFlags, OutputFlags, ScenarioFlags, StreamFlags, WebSocketFlags, help};
 
@@ -34,6 +36,7 @@ pub(crate) struct Product {
     pub(crate) program: Option<PathBuf>,
     pub(crate) tls: bool,
     pub(crate) upgrade: Option<UpgradeFlag>,
+    pub(crate) server: Option<ServerFlag>,
     pub(crate) flags: Box<TuneFlags>,
 }
 
@@ -63,8 +66,14 @@ fn of_proxy(entry: &'static Entry, proxy: &'static Proxy) -> Command {
     let command = Command::new(entry.name);
     let command = if proxy.tls { TlsFlags::augment_args(command) } else { command };
     let command = if proxy.upgrades { UpgradeFlags::augment_args(command) } else { command };
+    let command = if is_inside(entry) { ServerFlags::augment_args(command) } else { command };
     let about = format!("{}, as a reverse proxy in front of a backend", proxy.title);
     with_flags(entry, command, proxy.programs, proxy.examples, about)
+}
+
+/// Whether a product is put under test in a cluster, too.
+fn is_inside(entry: &Entry) -> bool {
+    catalog::inside(entry.name).is_ok()
 }
 
 /// A command with the flags that every product takes.
@@ -120,6 +129,7 @@ impl Product {
             name: entry.name,
             program: flags.get_one(entry.name).cloned(),
             tls: is(|proxy| proxy.tls) && TlsFlags::from_arg_matches(flags)?.tls,
+            server: if is_inside(entry) { ServerFlags::from_arg_matches(flags)?.server } else { None },
             upgrade: if is(|proxy| proxy.upgrades) { UpgradeFlags::from_arg_matches(flags)?.upgrade } else { None },
             flags: Box::new(TuneFlags::from_arg_matches(flags)?),
         })
@@ -180,6 +190,23 @@ struct TlsFlags {
     /// Generated configuration: listen with TLS; the load trusts an authority made for the run
     #[arg(long, conflicts_with = "config", help_heading = "System")]
     tls: bool,
+}
+
+#[derive(Debug, Args)]
+struct ServerFlags {
+    /// A server in a cluster: kubernetes:NAMESPACE/deployment/NAME; a private copy of it runs there
+    ///
+    /// Its Deployment and ConfigMaps are read; nothing of them is changed. Behind the name may stand, each once: ,container=NAME
+    /// ,copies=NAMESPACE (which is there; else one is made and removed) ,context=NAME ,wait=TIME [60s]. The proposal is a ConfigMap for
+    /// kubectl apply. See docs/kubernetes.md.
+    #[arg(
+        long,
+        value_name = "PLACE",
+        conflicts_with_all = ["config", "backend", "listen", "tls", "dry_run", "pin"],
+        help_heading = "System",
+        hide_short_help = true
+    )]
+    server: Option<ServerFlag>,
 }
 
 #[derive(Debug, Args)]

@@ -31,6 +31,8 @@ impl Run<'_, '_, '_> {
                 Ok(server) => return Ok(Some(server)),
                 Err(error) => error,
             },
+            // Nobody waits for it any more.
+            Err(_) if self.job.interrupt.is_stopped() => return Ok(None),
             Err(error) => error,
             Ok(server) => return Ok(Some(server)),
         };

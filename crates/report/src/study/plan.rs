@@ -77,6 +77,9 @@ fn system(system: &System) -> String {
         ConfigSource::File(path) => {
             format!("a private copy of {} (the original is only read)", clean::line(&path.display().to_string()))
         }
+        ConfigSource::Cluster(server) => {
+            format!("a private copy, in the cluster, of {} (which is only read)", clean::line(&server.to_string()))
+        }
     };
     let settings: Vec<String> =
         system.settings.iter().map(|(name, value)| format!("{}={}", clean::line(name), clean::line(value))).collect();

@@ -15,7 +15,7 @@ use genkai_place::machine;
 
 use crate::error::TargetError;
 use crate::explain::{Explain, Requests};
-use crate::product::{Entry, Prepare, Prepared, Role, Served, Twin};
+use crate::product::{Entry, Inside, Prepare, Prepared, Role, Served, Twin};
 use crate::{apache, caddy, haproxy, nginx, phpfpm, redis, squid, trafficserver, upstreams, varnish};
 
 /// Every product, in the order in which they are listed.
@@ -30,6 +30,22 @@ pub const PRODUCTS: &[&Entry] = &[
     &phpfpm::ENTRY,
     &redis::ENTRY,
 ];
+
+/// Products that can be put under test in a container that others made.
+const INSIDE: &[&Inside] = &[&nginx::INSIDE];
+
+/// How the product called `name` is met in a container that others made.
+///
+/// # Errors
+/// When it is not known to be.
+pub fn inside(name: &str) -> Result<&'static Inside, TargetError> {
+    let found = INSIDE.iter().find(|inside| inside.product == name);
+    found.copied().ok_or_else(|| {
+        let known: Vec<&str> = INSIDE.iter().map(|inside| inside.product).collect();
+        let text = format!("{name} in a cluster: genkai puts {} to the test there", known.join(", "));
+        TargetError::usage("", format!("{text}\n  hint: copy its configuration here and name it with --config"))
+    })
+}
 
 /// Names of the products that can be a plain reverse proxy. Caches have names of their own ([`caches::compared`]).
 pub fn proxies() -> impl Iterator<Item = &'static str> {

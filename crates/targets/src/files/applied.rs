@@ -139,7 +139,9 @@ impl<C: Configuration + Clone> Applied<C> {
         let told = |one: Removable| one.told(self.origin(&self.config.path_of(&one), one.line));
         match self.base.source {
             ConfigSource::Generated => Vec::new(),
-            ConfigSource::File(_) => self.config.removable(self.requests()).into_iter().map(told).collect(),
+            ConfigSource::File(_) | ConfigSource::Cluster(_) => {
+                self.config.removable(self.requests()).into_iter().map(told).collect()
+            }
         }
     }
 
@@ -164,6 +166,11 @@ impl<C: Configuration + Clone> Applied<C> {
         self.changed
     }
 
+    /// As the user wrote it.
+    pub(crate) fn original(&self) -> &C {
+        &self.base.original
+    }
+
     /// With settings applied.
     pub(crate) fn config(&self) -> &C {
         &self.config
@@ -179,10 +186,16 @@ impl<C: Configuration + Clone> Applied<C> {
     pub(crate) fn diff(&self, changes: &[Change]) -> String {
         let before = match self.base.source {
             ConfigSource::Generated => &self.config,
-            ConfigSource::File(_) => &self.base.original,
+            ConfigSource::File(_) | ConfigSource::Cluster(_) => &self.base.original,
         };
         // The changes ran; what cannot be applied was never proposed.
         self.after(changes).map(|after| before.diff(&after)).unwrap_or_default()
+    }
+
+    /// The same of the user's files but for those of which `except` says so.
+    pub(crate) fn diff_but(&self, changes: &[Change], except: &dyn Fn(&Path) -> bool) -> String {
+        let after = self.after(changes);
+        after.map(|after| diff(self.base.original.pairs(&after).filter(|pair| !except(pair.path)))).unwrap_or_default()
     }
 
     /// The user's files that `changes` (and the settings given) make another, finished; none of a configuration that genkai wrote, which
@@ -190,7 +203,7 @@ impl<C: Configuration + Clone> Applied<C> {
     pub(crate) fn finished(&self, changes: &[Change]) -> Vec<Finished> {
         match self.base.source {
             ConfigSource::Generated => Vec::new(),
-            ConfigSource::File(_) => {
+            ConfigSource::File(_) | ConfigSource::Cluster(_) => {
                 let after = self.after(changes);
                 after.map(|after| finished(self.base.original.pairs(&after))).unwrap_or_default()
             }
@@ -202,7 +215,8 @@ impl<C: Configuration + Clone> Applied<C> {
     pub(crate) fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
         let after = self.after(changes)?;
         match self.base.source {
-            ConfigSource::Generated => Ok(Vec::new()),
+            // What is in a cluster is the user's to change.
+            ConfigSource::Generated | ConfigSource::Cluster(_) => Ok(Vec::new()),
             ConfigSource::File(_) => Ok(self.base.original.write_back(&after)?),
         }
     }
@@ -225,7 +239,7 @@ impl<C: Configuration + Clone> Applied<C> {
     pub(crate) fn origin(&self, path: &Path, line: usize) -> Origin {
         match self.base.source {
             ConfigSource::Generated => Origin::Default("genkai's plain reverse proxy".to_owned()),
-            ConfigSource::File(_) => self.origins.of(path, line),
+            ConfigSource::File(_) | ConfigSource::Cluster(_) => self.origins.of(path, line),
         }
     }
 
@@ -233,7 +247,9 @@ impl<C: Configuration + Clone> Applied<C> {
     pub(crate) fn rewrites(&self, all: impl IntoIterator<Item = Rewrite>) -> Vec<Rewrite> {
         match self.base.source {
             ConfigSource::Generated => Vec::new(),
-            ConfigSource::File(_) => all.into_iter().map(|rewrite| self.origins.rewrite(rewrite)).collect(),
+            ConfigSource::File(_) | ConfigSource::Cluster(_) => {
+                all.into_iter().map(|rewrite| self.origins.rewrite(rewrite)).collect()
+            }
         }
     }
 

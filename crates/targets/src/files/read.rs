@@ -35,3 +35,12 @@ pub(crate) fn glob(pattern: &Path) -> Option<Vec<PathBuf>> {
     unsafe { libc::globfree(&raw mut found) };
     matches!(code, 0 | libc::GLOB_NOMATCH).then_some(paths)
 }
+
+/// Whether a path is one that glob(3) would find by a pattern: fnmatch(3), as that does.
+pub(crate) fn is_match(pattern: &Path, path: &Path) -> bool {
+    let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
+    let Some((pattern, path)) = text(pattern).zip(text(path)) else { return false };
+    // SAFETY: both are C strings.
+    let code = unsafe { libc::fnmatch(pattern.as_ptr(), path.as_ptr(), libc::FNM_PATHNAME | libc::FNM_PERIOD) };
+    code == 0
+}

@@ -5,6 +5,7 @@
 //! genkai's own share - its connections, and an alert that one causes all the same - is taken off, so that every figure
 //! is about the load.
 
+mod contained;
 mod log;
 mod stub;
 mod workers;
@@ -15,6 +16,7 @@ use std::net::SocketAddr;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{LogLine, Sample};
 
+pub(super) use contained::{MASTER, Within, is_master, is_worker};
 #[cfg(test)]
 pub(super) use log::known;
 pub use log::{Entry, aggregate, classify, signature};
@@ -66,6 +68,8 @@ pub mod metrics {
     pub const ACCEPT_QUEUE: &str = "nginx.accept_queue";
     /// Connections that this listener dropped because its accept queue was full.
     pub const LISTEN_DROPS: &str = "nginx.listen_drops_total";
+    /// In a container: of the periods since the look before, the fraction in which its quota of processor time was used up.
+    pub const THROTTLED: &str = "nginx.throttled";
 }
 
 /// An alert caused by genkai's own question is taken off the log for so many looks after it; then it is forgotten.

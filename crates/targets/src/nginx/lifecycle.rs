@@ -23,7 +23,7 @@ pub(crate) const LOOKUP: Lookup = Lookup {
 };
 
 /// `1.22.1`; for a relative of nginx with its name, `openresty/1.21.4.1`.
-fn version(said: &str) -> Option<&str> {
+pub(super) fn version(said: &str) -> Option<&str> {
     let version = said.lines().find_map(|l| l.strip_prefix("nginx version: "))?;
     let version = version.split_ascii_whitespace().next()?;
     Some(version.strip_prefix("nginx/").unwrap_or(version))

@@ -3,6 +3,7 @@
 mod answers;
 pub(crate) mod cache;
 pub mod config;
+mod contained;
 pub mod evidence;
 pub mod explain;
 pub(crate) mod lifecycle;
@@ -23,6 +24,7 @@ pub type Running = genkai_place::running::Running<evidence::Watch>;
 pub use product::{Nginx, facts};
 
 pub use crate::product::Prepare;
+pub(crate) use contained::INSIDE;
 pub(crate) use product::ENTRY;
 
 /// What people call it.

@@ -7,6 +7,7 @@
 mod backend;
 mod certificate;
 mod changes;
+mod contained;
 mod listen;
 mod output;
 mod path;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 
 use genkai_model::event::Rewrite;
 
+pub(super) use contained::logging_into;
 pub use listen::{At, Moved};
 
 use changes::Changes;

@@ -279,6 +279,7 @@ impl<P: Product> Deployment<P> {
         let product = P::find(&what, scratch.path())?;
         let config = match &what.source {
             ConfigSource::File(main) => product.read(main)?,
+            ConfigSource::Cluster(_) => return Err(TargetError::elsewhere(P::ENTRY.called)),
             ConfigSource::Generated => {
                 product.plain(&what, what.backend.ok_or_else(|| TargetError::no_backend(P::ENTRY.called))?)?
             }

@@ -5,6 +5,7 @@
 
 mod certificate;
 mod conditions;
+mod contained;
 mod deployment;
 mod entry;
 pub mod looks;
@@ -30,6 +31,7 @@ use genkai_model::transport::Transport;
 
 pub use certificate::Certificate;
 pub use conditions::Conditions;
+pub use contained::{Contained, Inside, Printed, WatchInside};
 pub(crate) use deployment::READY_WITHIN;
 pub use deployment::{Deployment, Product, Variant};
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role, StartedFn};
@@ -137,6 +139,16 @@ pub trait Prepared {
         Vec::new()
     }
 
+    /// Limits of the machine that it runs on, where that is not this one; none: it is.
+    fn elsewhere(&self) -> Option<Vec<Limit>> {
+        None
+    }
+
+    /// Where it runs, where that is not this machine: sentences.
+    fn told(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Where the requests of the load go from it, as its configuration says; names that must be resolved are not among them.
     fn behind(&self) -> Vec<Endpoint> {
         Vec::new()
@@ -207,6 +219,14 @@ pub trait Prepared {
         Ok(Vec::new())
     }
 
+    /// Removes what was made for it on other machines, once nothing is started any more.
+    ///
+    /// # Errors
+    /// What may be left.
+    fn end(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+
     /// Starts it on the cores given and waits until it answers.
     ///
     /// # Errors
@@ -272,6 +292,12 @@ pub trait Running: Send {
 
     /// Its own first process; none where it is not known.
     fn first(&self) -> Option<u32> {
+        None
+    }
+
+    /// Why nothing is seen of it any more though it may run; none: it is seen, or that it is not may still find its reason, which is waited
+    /// for where no look comes after this (`last`).
+    fn blind(&mut self, _last: bool) -> Option<String> {
         None
     }
 

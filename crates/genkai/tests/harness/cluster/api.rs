@@ -26,9 +26,9 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::pods::{Output, Pipes};
-use super::{NAMESPACE, Shared, TOKEN};
+use super::{Shared, TOKEN, objects};
 
-type Answer = Response<Full<Bytes>>;
+pub(super) type Answer = Response<Full<Bytes>>;
 
 pub(super) async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
@@ -45,19 +45,24 @@ pub(super) async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<S
     }
 }
 
-fn answered(code: StatusCode, body: &Value) -> Answer {
+pub(super) fn answered(code: StatusCode, body: &Value) -> Answer {
     let body = Full::new(Bytes::from(body.to_string()));
     Response::builder().status(code).header(CONTENT_TYPE, "application/json").body(body).unwrap()
 }
 
-fn refused(code: StatusCode, reason: &str, message: &str) -> Answer {
+/// An answer of plain text.
+pub(super) fn plain(text: String) -> Answer {
+    Response::builder().header(CONTENT_TYPE, "text/plain").body(Full::new(Bytes::from(text))).unwrap()
+}
+
+pub(super) fn refused(code: StatusCode, reason: &str, message: &str) -> Answer {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
         "reason": reason, "code": code.as_u16()});
     answered(code, &status)
 }
 
 /// A body that is of a type, to the last field.
-async fn strict<T: DeserializeOwned + Serialize>(request: Request<Incoming>) -> Result<T, Answer> {
+pub(super) async fn strict<T: DeserializeOwned + Serialize>(request: Request<Incoming>) -> Result<T, Answer> {
     let bytes = request.into_body().collect().await.unwrap().to_bytes();
     let sent: Value = serde_json::from_slice(&bytes).unwrap_or_else(|e| panic!("a body that is no JSON: {e}"));
     let wrong = |why: String| refused(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &why);
@@ -82,21 +87,24 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Answer {
             [_, .., "namespaces", namespace, _]
             | [_, .., "namespaces", namespace, _, _]
             | [_, .., "namespaces", namespace, _, _, _],
-        ) if *namespace != NAMESPACE => {
+        ) if !shared.objects().has(namespace) => {
             Err(refused(StatusCode::NOT_FOUND, "NotFound", &format!("namespaces \"{namespace}\" not found")))
         }
         (Method::POST, ["apis", "batch", "v1", "namespaces", _, "jobs"]) => create(request, shared).await,
         (Method::DELETE, ["apis", "batch", "v1", "namespaces", _, "jobs", name]) => delete(request, shared, name).await,
         (Method::GET, ["api", "v1", "namespaces", _, "pods"]) => {
             let of = selector(&request, "labelSelector=app.kubernetes.io%2Finstance%3D");
-            Ok(answered(StatusCode::OK, &shared.state().pod_list(&of)))
+            let mut pods = shared.state().pods_of(&of);
+            pods.extend(shared.objects().pods(&of));
+            let list = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods});
+            Ok(answered(StatusCode::OK, &list))
         }
         (Method::GET, ["api", "v1", "namespaces", _, "events"]) => {
             let of = selector(&request, "fieldSelector=involvedObject.kind%3DJob%2CinvolvedObject.name%3D");
             Ok(answered(StatusCode::OK, &shared.state().events(&of)))
         }
         (Method::GET, ["api", "v1", "namespaces", _, "pods", name, "attach"]) => Ok(attach(request, shared, name)),
-        (method, _) => panic!("the stand-in does not know {method} {path}"),
+        (_, parts) => objects::answer(request, shared, parts).await,
     };
     made.unwrap_or_else(|refusal| refusal)
 }
@@ -111,7 +119,6 @@ fn selector(request: &Request<Incoming>, before: &str) -> String {
 async fn review(request: Request<Incoming>, shared: &Shared) -> Result<Answer, Answer> {
     let mut review: SelfSubjectAccessReview = strict(request).await?;
     let of = review.spec.resource_attributes.clone().unwrap();
-    assert_eq!(of.namespace.as_deref(), Some(NAMESPACE));
     let resource = [of.resource, of.subresource].into_iter().flatten().collect::<Vec<_>>().join("/");
     let asked = format!("{} {resource}", of.verb.unwrap());
     let allowed = !shared.behaviour.denied.contains(&asked.as_str());
@@ -151,7 +158,7 @@ async fn delete(request: Request<Incoming>, shared: &Shared, name: &str) -> Resu
     }
 }
 
-fn attach(mut request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Answer {
+fn attach(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Answer {
     let query = request.uri().query().unwrap_or_default().to_owned();
     for wanted in ["stdin=true", "stdout=true", "stderr=true", "container=worker"] {
         assert!(query.split('&').any(|part| part == wanted), "{query}");
@@ -159,6 +166,11 @@ fn attach(mut request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> A
     let Some(pipes) = shared.state().attach(name) else {
         return refused(StatusCode::NOT_FOUND, "NotFound", &format!("pods \"{name}\" not found"));
     };
+    upgraded(request, pipes, shared)
+}
+
+/// Switches to WebSocket, and speaks to a process on its channels.
+pub(super) fn upgraded(mut request: Request<Incoming>, pipes: Pipes, shared: &Arc<Shared>) -> Answer {
     let headers = request.headers();
     let key = derive_accept_key(headers["sec-websocket-key"].as_bytes());
     let offered = headers["sec-websocket-protocol"].to_str().unwrap();
@@ -182,12 +194,20 @@ fn attach(mut request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> A
     answer
 }
 
+/// Until connections to pods are cut.
+async fn cut(shared: &Shared) {
+    while !shared.cut.load(Ordering::Relaxed) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// Channels: 0 input, 1 output, 2 errors, 3 the end, 255 an end of a channel. The end of this is the end of standard input.
 async fn converse<S>(socket: WebSocketStream<S>, pipes: Pipes, shared: &Shared)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
     let Pipes { stdin, mut output } = pipes;
+    let success = json!({"metadata": {}, "status": "Success"});
     let mut stdin = Some(stdin);
     let (mut to, mut from) = socket.split();
     loop {
@@ -202,6 +222,7 @@ where
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
                 Some(Ok(_)) => {}
             },
+            () = cut(shared) => return,
             said = output.recv() => {
                 if shared.mute.load(Ordering::Relaxed) {
                     continue;
@@ -209,7 +230,10 @@ where
                 let (channel, bytes) = match said {
                     Some(Output::Out(bytes)) => (1, bytes),
                     Some(Output::Err(bytes)) => (2, bytes),
-                    None => (3, json!({"metadata": {}, "status": "Success"}).to_string().into_bytes()),
+                    Some(Output::Over(status)) => (3, status.to_string().into_bytes()),
+                    // A connection that is cut has no last word.
+                    None if shared.cut.load(Ordering::Relaxed) => return,
+                    None => (3, success.to_string().into_bytes()),
                 };
                 let over = channel == 3;
                 if to.send(Message::binary([vec![channel], bytes].concat())).await.is_err() || over {

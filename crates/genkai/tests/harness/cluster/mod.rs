@@ -2,11 +2,14 @@
 //! controller and a kubelet that runs the pods' commands as processes of this machine. What is sent must be of the published types, to the
 //! last field.
 
-#![allow(unreachable_pub, reason = "one test file uses it")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 mod api;
+mod objects;
 mod pods;
+mod served;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
+use objects::Objects;
 use pods::State;
 
 /// The token that lets somebody in.
@@ -45,6 +49,21 @@ pub struct Behaviour {
     pub slow_store: bool,
     /// The API server is too busy for the first deletion.
     pub busy: bool,
+    /// What it does with pods of Deployments.
+    pub served: Served,
+}
+
+/// What a cluster does with pods of Deployments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Served {
+    /// The namespace's quota allows no pod more.
+    pub quota: bool,
+    /// The image cannot be pulled.
+    pub no_image: bool,
+    /// No node takes the pod.
+    pub no_node: bool,
+    /// The image has no shell.
+    pub no_shell: bool,
 }
 
 /// The cluster.
@@ -58,6 +77,11 @@ pub struct Cluster {
 struct Shared {
     behaviour: Behaviour,
     state: Mutex<State>,
+    objects: Mutex<Objects>,
+    /// What was there before genkai.
+    seeded: Mutex<BTreeSet<String>>,
+    /// Connections to pods are cut.
+    cut: AtomicBool,
     /// Connections to pods carry nothing any more, and do not end.
     mute: AtomicBool,
     /// A deletion was asked for.
@@ -65,6 +89,10 @@ struct Shared {
 }
 
 impl Shared {
+    fn objects(&self) -> MutexGuard<'_, Objects> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,6 +108,9 @@ impl Cluster {
         let shared = Arc::new(Shared {
             behaviour,
             state: Mutex::default(),
+            objects: Mutex::new(Objects::new(dir.path().to_owned())),
+            seeded: Mutex::default(),
+            cut: AtomicBool::new(false),
             mute: AtomicBool::new(false),
             asked_to_delete: AtomicBool::new(false),
         });
@@ -94,6 +125,7 @@ impl Cluster {
             loop {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 kept.state().control();
+                kept.objects().control();
             }
         });
         let authority = STANDARD.encode(key.cert.pem());
@@ -113,9 +145,36 @@ impl Cluster {
         self.dir.path().join("config")
     }
 
-    /// The names of the Jobs and pods that there are.
+    /// What there is that was not there before genkai: Jobs and pods, namespaces, Deployments and ConfigMaps.
     pub fn list(&self) -> Vec<String> {
-        self.shared.state().list()
+        let seeded = self.shared.seeded.lock().unwrap();
+        let mut all = self.shared.state().list();
+        all.extend(self.shared.objects().left(&seeded));
+        all
+    }
+
+    /// Somebody's Deployment with its ConfigMaps, as YAML documents. It does not run here.
+    pub fn seed(&self, deployment: &str, maps: &[&str]) {
+        let read = |text: &&str| serde_saphyr::from_str(text).unwrap();
+        let deployment = serde_saphyr::from_str(deployment).unwrap();
+        let mut objects = self.shared.objects();
+        objects.seed(deployment, maps.iter().map(read).collect());
+        self.shared.seeded.lock().unwrap().extend(objects.left(&BTreeSet::new()));
+    }
+
+    /// All Deployments and ConfigMaps that were ever created through the API server, as they were sent.
+    pub fn sent(&self) -> Vec<serde_json::Value> {
+        self.shared.objects().created.clone()
+    }
+
+    /// The first processes of the containers of Deployments.
+    pub fn containers(&self) -> Vec<u32> {
+        self.shared.objects().firsts()
+    }
+
+    /// Connections to pods are cut, and nobody knows why.
+    pub fn cut(&self) {
+        self.shared.cut.store(true, Ordering::Relaxed);
     }
 
     /// All Jobs that were ever created, as they were sent.
@@ -149,6 +208,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.shared.state().clear();
+        self.shared.objects().clear();
         self.stop();
     }
 }

@@ -19,6 +19,8 @@ use super::Behaviour;
 pub(super) enum Output {
     Out(Vec<u8>),
     Err(Vec<u8>),
+    /// The end of a command, and how it ended.
+    Over(Value),
 }
 
 /// The streams of a pod as somebody who attached has them. The end of `stdin` is the end of the pod's (`stdinOnce`).
@@ -145,9 +147,8 @@ impl State {
         self.pods.iter_mut().for_each(Pod::kill);
     }
 
-    pub(super) fn pod_list(&self, job: &str) -> Value {
-        let items: Vec<Value> = self.pods.iter().filter(|pod| pod.job == job).map(Pod::told).collect();
-        json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
+    pub(super) fn pods_of(&self, job: &str) -> Vec<Value> {
+        self.pods.iter().filter(|pod| pod.job == job).map(Pod::told).collect()
     }
 
     pub(super) fn events(&self, job: &str) -> Value {

@@ -322,7 +322,7 @@ fn cores(v: &Verdict) -> String {
     });
     let Some((cause, cores)) = met else { return String::new() };
     let most = cause.evidence.iter().filter_map(|e| match e {
-        Evidence::Reached { metric, value, .. } if metric != metric::THROTTLED => Some(*value),
+        Evidence::Reached { metric, value, .. } if !metric::is_throttling(metric) => Some(*value),
         _ => None,
     });
     let used = most.reduce(f64::max).map_or_else(String::new, |used| {

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::tree::Directive;
 use super::{Config, File, FileId};
 use crate::files::ConfigError;
-use crate::files::read::{bytes, glob};
+use crate::files::read::{bytes, glob, is_match};
 
 pub use crate::files::read::MAX_SIZE;
 /// Most inclusions, a file counted as often as it is included.
@@ -19,7 +20,16 @@ pub const MAX_INCLUSIONS: usize = 10_000;
 /// What each include argument stands for. The argument alone decides: all are relative to one folder.
 pub(super) type Includes = BTreeMap<Vec<u8>, Vec<FileId>>;
 
+/// Where files are read.
+enum Source {
+    /// This machine's disk.
+    Disk,
+    /// Files as nginx printed them elsewhere (`nginx -T`), by their names.
+    Printed(BTreeMap<PathBuf, Vec<u8>>),
+}
+
 struct Reader {
+    source: Source,
     files: Vec<File>,
     includes: Includes,
     conf_prefix: PathBuf,
@@ -37,12 +47,20 @@ struct Include {
 
 /// Reads `main` and everything it includes. `prefix`: where nginx's relative paths start (`nginx -V`, `--prefix=`).
 pub(super) fn read(main: &Path, prefix: &Path) -> Result<Config, ConfigError> {
-    let failed = ConfigError::read(main);
-    let path = std::path::absolute(main).map_err(&failed)?;
-    let text = bytes(&path).map_err(failed)?;
+    let path = std::path::absolute(main).map_err(ConfigError::read(main))?;
+    whole(Source::Disk, path, prefix)
+}
+
+/// Reads `main` and everything it includes out of files that nginx printed elsewhere. What is no file among them does not exist.
+pub(super) fn printed(main: &Path, files: BTreeMap<PathBuf, Vec<u8>>, prefix: &Path) -> Result<Config, ConfigError> {
+    whole(Source::Printed(files), main.to_owned(), prefix)
+}
+
+fn whole(source: Source, path: PathBuf, prefix: &Path) -> Result<Config, ConfigError> {
+    let text = source.bytes(&path).map_err(ConfigError::read(&path))?;
     let conf_prefix = path.parent().unwrap_or(Path::new("/")).to_owned();
     let mut reader =
-        Reader { files: Vec::new(), includes: Includes::new(), conf_prefix, inclusions: 0, stack: Vec::new() };
+        Reader { source, files: Vec::new(), includes: Includes::new(), conf_prefix, inclusions: 0, stack: Vec::new() };
     let id = reader.add(path, text)?;
     reader.follow(id)?;
     Ok(Config {
@@ -53,12 +71,39 @@ pub(super) fn read(main: &Path, prefix: &Path) -> Result<Config, ConfigError> {
     })
 }
 
+impl Source {
+    fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match self {
+            Source::Disk => bytes(path),
+            Source::Printed(files) => files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// The path with every symlink resolved; what was printed elsewhere has none that can be followed.
+    fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        match self {
+            Source::Disk => fs::canonicalize(path),
+            Source::Printed(_) => Ok(path.to_owned()),
+        }
+    }
+
+    fn glob(&self, pattern: &Path) -> Option<Vec<PathBuf>> {
+        match self {
+            Source::Disk => glob(pattern),
+            Source::Printed(files) => {
+                let all = files.keys().filter(|path| is_match(pattern, path));
+                Some(all.cloned().collect())
+            }
+        }
+    }
+}
+
 impl Reader {
     fn add(&mut self, path: PathBuf, text: Vec<u8>) -> Result<FileId, ConfigError> {
         if text.len() as u64 > MAX_SIZE {
             return Err(ConfigError::TooLarge(path));
         }
-        let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let real = self.source.real(&path).unwrap_or_else(|_| path.clone());
         self.files.push(File::parse(path, real, text)?);
         Ok(FileId(self.files.len() - 1))
     }
@@ -101,7 +146,7 @@ impl Reader {
         let line = include.line;
         let paths = if include.value.iter().any(|b| b"*?[".contains(b)) {
             let what = || format!("cannot list {}: a folder cannot be read", full.display());
-            glob(&full).ok_or_else(|| ConfigError::on_line(&from, line, what()))?
+            self.source.glob(&full).ok_or_else(|| ConfigError::on_line(&from, line, what()))?
         } else {
             vec![full]
         };
@@ -111,12 +156,12 @@ impl Reader {
                 let hint = "correct the include, or make the file readable";
                 ConfigError::on_line(&from, line, format!("cannot read {}: {source}; {hint}", path.display()))
             };
-            let real = fs::canonicalize(&path).map_err(failed)?;
+            let real = self.source.real(&path).map_err(failed)?;
             let known = self.files.iter().position(|f| f.real == real).map(FileId);
             ids.push(match known {
                 Some(id) => id,
                 None => {
-                    let text = bytes(&path).map_err(failed)?;
+                    let text = self.source.bytes(&path).map_err(failed)?;
                     self.add(path, text)?
                 }
             });

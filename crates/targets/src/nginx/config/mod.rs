@@ -22,6 +22,7 @@ mod tree;
 mod variables;
 mod walk;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use crate::files::ConfigError;
@@ -75,6 +76,14 @@ impl Config {
     /// A file that is missing, unreadable, too large, not nginx's syntax, or that includes itself.
     pub fn read(main: &Path, prefix: &Path) -> Result<Config, ConfigError> {
         include::read(main, prefix)
+    }
+
+    /// A configuration out of files that nginx printed elsewhere (`nginx -T`), by their names: `main` and what it includes.
+    ///
+    /// # Errors
+    /// As [`Config::read`]; a file that is not among them is missing.
+    pub fn printed(main: &Path, files: BTreeMap<PathBuf, Vec<u8>>, prefix: &Path) -> Result<Config, ConfigError> {
+        include::printed(main, files, prefix)
     }
 
     /// A configuration of one file that need not exist. Includes in it name nothing.

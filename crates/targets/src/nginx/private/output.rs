@@ -71,7 +71,7 @@ fn moved(changes: &mut Changes<'_>, found: &Found<'_>, subfolder: &str, path: &s
 }
 
 /// All errors go to one file, from `warn` on: below it nginx is silent on the first signs of running out of connections.
-fn error_log(changes: &mut Changes<'_>, found: &Found<'_>, args: &[String]) {
+pub(super) fn error_log(changes: &mut Changes<'_>, found: &Found<'_>, args: &[String]) {
     let level = args.get(1).map_or("error", String::as_str);
     let level = if QUIETER.contains(&level) { "warn" } else { level };
     let path = joined(&changes.dir, ERROR_LOG);

@@ -1,0 +1,262 @@
+//! Namespaces, ConfigMaps and Deployments: what there is, and the calls about it; commands in containers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::DeleteOptions;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::api::{Answer, answered, plain, refused, strict, upgraded};
+use super::pods::{Output, Pipes};
+use super::served::{Served, inside};
+use super::{Behaviour, NAMESPACE, Shared};
+
+/// What there is.
+#[derive(Default)]
+pub(super) struct Objects {
+    /// Namespaces that were made, beside those that were there.
+    made: BTreeSet<String>,
+    /// Namespaces that were there.
+    own: BTreeSet<String>,
+    maps: BTreeMap<(String, String), ConfigMap>,
+    deployments: BTreeMap<(String, String), (Deployment, Option<String>)>,
+    pods: Vec<Served>,
+    /// All Deployments and ConfigMaps that were ever created through the API server, as they were sent.
+    pub(super) created: Vec<Value>,
+    dir: PathBuf,
+}
+
+impl Objects {
+    pub(super) fn new(dir: PathBuf) -> Objects {
+        Objects { dir, own: [NAMESPACE.to_owned()].into(), ..Objects::default() }
+    }
+
+    /// Somebody's server, which is there before genkai is, and does not run here.
+    pub(super) fn seed(&mut self, deployment: Deployment, maps: Vec<ConfigMap>) {
+        let name = |metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
+            (metadata.namespace.clone().unwrap(), metadata.name.clone().unwrap())
+        };
+        self.own.insert(name(&deployment.metadata).0);
+        self.maps.extend(maps.into_iter().map(|map| (name(&map.metadata), map)));
+        self.deployments.insert(name(&deployment.metadata), (deployment, None));
+    }
+
+    /// Everything that genkai made: namespaces, and what is in any.
+    pub(super) fn left(&self, seeded: &BTreeSet<String>) -> Vec<String> {
+        let maps = self.maps.keys().map(|(namespace, name)| format!("configmap {namespace}/{name}"));
+        let deployments = self.deployments.keys().map(|(namespace, name)| format!("deployment {namespace}/{name}"));
+        let pods = self.pods.iter().map(|pod| format!("pod {}/{}", pod.namespace, pod.name));
+        let namespaces = self.made.iter().map(|name| format!("namespace {name}"));
+        maps.chain(deployments).chain(pods).chain(namespaces).filter(|one| !seeded.contains(one)).collect()
+    }
+
+    pub(super) fn has(&self, namespace: &str) -> bool {
+        self.own.contains(namespace) || self.made.contains(namespace)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.pods.clear();
+    }
+
+    pub(super) fn control(&mut self) {
+        self.pods.iter_mut().for_each(Served::look);
+        self.pods.retain(|pod| !pod.is_gone());
+    }
+
+    pub(super) fn pods(&self, deployment: &str) -> Vec<Value> {
+        self.pods.iter().filter(|pod| pod.deployment == deployment).map(Served::told).collect()
+    }
+
+    /// First processes of the containers that run.
+    pub(super) fn firsts(&self) -> Vec<u32> {
+        self.pods.iter().filter_map(Served::first).collect()
+    }
+
+    fn deploy(&mut self, deployment: Deployment, behaviour: &Behaviour) -> Result<(), Answer> {
+        let key = (deployment.metadata.namespace.clone().unwrap(), deployment.metadata.name.clone().unwrap());
+        if self.deployments.contains_key(&key) {
+            return Err(refused(StatusCode::CONFLICT, "AlreadyExists", "deployments.apps already exists"));
+        }
+        let map = |name: &str| self.maps.get(&(key.0.clone(), name.to_owned())).cloned();
+        let made = Served::start(&deployment, map, &self.dir, behaviour);
+        let failed = made.as_ref().err().cloned();
+        self.pods.extend(made);
+        self.deployments.insert(key, (deployment, failed));
+        Ok(())
+    }
+
+    fn delete(&mut self, (namespace, name): (&str, &str)) -> bool {
+        let found = self.deployments.remove(&(namespace.to_owned(), name.to_owned())).is_some();
+        let own = |pod: &&mut Served| pod.namespace == namespace && pod.deployment == name;
+        self.pods.iter_mut().filter(own).for_each(Served::delete);
+        found
+    }
+
+    fn delete_namespace(&mut self, namespace: &str) -> bool {
+        self.maps.retain(|(of, _), _| of != namespace);
+        self.deployments.retain(|(of, _), _| of != namespace);
+        self.pods.iter_mut().filter(|pod| pod.namespace == namespace).for_each(Served::delete);
+        self.made.remove(namespace)
+    }
+}
+
+fn missing(what: &str, name: &str) -> Answer {
+    refused(StatusCode::NOT_FOUND, "NotFound", &format!("{what} \"{name}\" not found"))
+}
+
+fn done() -> Answer {
+    answered(StatusCode::OK, &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}))
+}
+
+/// Answers a call about these; none: it is about something else.
+pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, parts: &[&str]) -> Result<Answer, Answer> {
+    match (request.method().clone(), parts) {
+        (Method::POST, ["api", "v1", "namespaces"]) => {
+            let namespace: Namespace = strict(request).await?;
+            let name = namespace.metadata.name.clone().unwrap();
+            assert!(shared.objects().made.insert(name), "a name twice");
+            Ok(answered(StatusCode::CREATED, &serde_json::to_value(&namespace).unwrap()))
+        }
+        (Method::DELETE, ["api", "v1", "namespaces", name]) => {
+            let _: DeleteOptions = strict(request).await?;
+            if shared.objects().delete_namespace(name) { Ok(done()) } else { Err(missing("namespaces", name)) }
+        }
+        (Method::GET, ["api", "v1", "namespaces", namespace, "configmaps", name]) => {
+            let objects = shared.objects();
+            let map = objects.maps.get(&((*namespace).to_owned(), (*name).to_owned()));
+            let map = map.ok_or_else(|| missing("configmaps", name))?;
+            Ok(answered(StatusCode::OK, &serde_json::to_value(map).unwrap()))
+        }
+        (Method::POST, ["api", "v1", "namespaces", namespace, "configmaps"]) => {
+            let map: ConfigMap = strict(request).await?;
+            assert_eq!(map.metadata.namespace.as_deref(), Some(*namespace));
+            let told = serde_json::to_value(&map).unwrap();
+            let mut objects = shared.objects();
+            objects.created.push(told.clone());
+            objects.maps.insert(((*namespace).to_owned(), map.metadata.name.clone().unwrap()), map);
+            Ok(answered(StatusCode::CREATED, &told))
+        }
+        (Method::DELETE, ["api", "v1", "namespaces", namespace, "configmaps", name]) => {
+            let _: DeleteOptions = strict(request).await?;
+            let gone = shared.objects().maps.remove(&((*namespace).to_owned(), (*name).to_owned()));
+            gone.map(|_| done()).ok_or_else(|| missing("configmaps", name))
+        }
+        (Method::GET, ["apis", "apps", "v1", "namespaces", namespace, "deployments", name]) => {
+            let objects = shared.objects();
+            let found = objects.deployments.get(&((*namespace).to_owned(), (*name).to_owned()));
+            let (deployment, failed) = found.ok_or_else(|| missing("deployments.apps", name))?;
+            let mut told = serde_json::to_value(deployment).unwrap();
+            if let Some(why) = failed {
+                told["status"] = json!({"conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+                    "message": why}]});
+            }
+            Ok(answered(StatusCode::OK, &told))
+        }
+        (Method::POST, ["apis", "apps", "v1", "namespaces", namespace, "deployments"]) => {
+            let deployment: Deployment = strict(request).await?;
+            assert_eq!(deployment.metadata.namespace.as_deref(), Some(*namespace));
+            let told = serde_json::to_value(&deployment).unwrap();
+            let mut objects = shared.objects();
+            objects.created.push(told.clone());
+            objects.deploy(deployment, &shared.behaviour)?;
+            Ok(answered(StatusCode::CREATED, &told))
+        }
+        (Method::DELETE, ["apis", "apps", "v1", "namespaces", namespace, "deployments", name]) => {
+            let how: DeleteOptions = strict(request).await?;
+            assert_eq!(how.propagation_policy.as_deref(), Some("Background"));
+            if shared.objects().delete((namespace, name)) { Ok(done()) } else { Err(missing("deployments.apps", name)) }
+        }
+        (Method::GET, ["api", "v1", "namespaces", _, "pods", name, "log"]) => {
+            let previous = request.uri().query().unwrap_or_default().split('&').any(|part| part == "previous=true");
+            let objects = shared.objects();
+            let pod = objects.pods.iter().find(|pod| pod.name == *name).ok_or_else(|| missing("pods", name))?;
+            let printed = pod.printed(previous).ok_or_else(|| missing("previous terminated container of", name))?;
+            let lines: Vec<&str> = printed.lines().collect();
+            Ok(plain(lines[lines.len().saturating_sub(10)..].join("\n")))
+        }
+        (Method::GET, ["api", "v1", "namespaces", _, "pods", name, "exec"]) => exec(request, shared, name),
+        (method, _) => panic!("the stand-in does not know {method} {}", request.uri()),
+    }
+}
+
+/// A value of a query as it was before it was put there.
+fn decoded(value: &str) -> String {
+    let (bytes, mut text, mut at) = (value.as_bytes(), Vec::new(), 0);
+    while at < bytes.len() {
+        let hex = || u8::from_str_radix(value.get(at + 1..at + 3)?, 16).ok();
+        let (byte, length) = match bytes[at] {
+            b'%' => (hex().unwrap(), 3),
+            b'+' => (b' ', 1),
+            other => (other, 1),
+        };
+        text.push(byte);
+        at += length;
+    }
+    String::from_utf8(text).unwrap()
+}
+
+/// Runs a command in a container, on WebSocket channels.
+fn exec(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Result<Answer, Answer> {
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let fields: Vec<(String, String)> = pairs.map(|(key, value)| (key.to_owned(), decoded(value))).collect();
+    let words: Vec<String> = fields.iter().filter(|(key, _)| key == "command").map(|(_, word)| word.clone()).collect();
+    let wants = |key: &str| fields.iter().any(|(name, value)| name == key && value == "true");
+    assert!(wants("stdout") && wants("stderr") && fields.iter().any(|(key, _)| key == "container"), "{query}");
+    let command = shared.objects().pods.iter().find(|pod| pod.name == name).and_then(|pod| inside(pod, &words));
+    let Some(command) = command else { return Err(missing("pods", name)) };
+    let (stdin, mut input) = unbounded_channel::<Vec<u8>>();
+    let (say, output) = unbounded_channel();
+    if shared.behaviour.served.no_shell {
+        // containerd, by way of the kubelet.
+        let message = format!(
+            "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: exec: \
+             \"{}\": executable file not found in $PATH",
+            words[0]
+        );
+        say.send(Output::Over(json!({"metadata": {}, "status": "Failure", "message": message, "code": 500}))).unwrap();
+    } else {
+        let mut command = tokio::process::Command::from(command);
+        command.stdin(if wants("stdin") { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let (to, out, errors) = (child.stdin.take(), child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        if let Some(mut to) = to {
+            tokio::spawn(async move {
+                while let Some(bytes) = input.recv().await {
+                    let _ = to.write_all(&bytes).await;
+                }
+            });
+        }
+        let shared = shared.clone();
+        tokio::spawn(async move {
+            let carry = async |mut from: Box<dyn tokio::io::AsyncRead + Unpin + Send>, kind: fn(Vec<u8>) -> Output| {
+                let mut bytes = vec![0; 1 << 14];
+                while let Ok(read @ 1..) = from.read(&mut bytes).await {
+                    let _ = say.send(kind(bytes[..read].to_vec()));
+                }
+            };
+            tokio::join!(carry(Box::new(out), Output::Out), carry(Box::new(errors), Output::Err));
+            let status = child.wait().await.unwrap();
+            let over = match status.code() {
+                Some(0) => json!({"metadata": {}, "status": "Success"}),
+                code => json!({"metadata": {}, "status": "Failure", "reason": "NonZeroExitCode",
+                    "message": format!("command terminated with exit code {}", code.unwrap_or(137))}),
+            };
+            // Of a container that ends, the connection is cut more often than not.
+            if status.code().is_some() || !shared.cut.load(Ordering::Relaxed) {
+                let _ = say.send(Output::Over(over));
+            }
+        });
+    }
+    Ok(upgraded(request, Pipes { stdin, output }, shared))
+}

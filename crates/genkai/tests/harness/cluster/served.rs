@@ -1,0 +1,309 @@
+//! Pods of Deployments: the Deployment controller, and a kubelet that runs containers as processes in mount and PID namespaces of their own,
+//! with their ConfigMaps and empty folders mounted. They share this machine's network: their address is 127.0.0.1.
+
+use std::net::TcpStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Container, PodSpec, Probe, Volume};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde_json::{Value, json};
+
+use super::Behaviour;
+
+/// Where control groups of processor time are.
+const CPU: &str = "/sys/fs/cgroup/cpu";
+/// How long a container that ended stays down before it is started anew.
+const BACK_OFF: Duration = Duration::from_millis(700);
+
+/// A pod of a Deployment.
+pub(super) struct Served {
+    pub(super) namespace: String,
+    pub(super) deployment: String,
+    pub(super) name: String,
+    spec: PodSpec,
+    dir: PathBuf,
+    child: Option<Child>,
+    began: Instant,
+    restarts: u32,
+    /// How it ended last, and when.
+    ended: Option<(Value, Instant)>,
+    /// Why it never runs, as its status says.
+    waits: Option<Value>,
+    ready: bool,
+    probed: Option<Instant>,
+    /// Its control group of processor time, where it has a quota.
+    group: Option<PathBuf>,
+    /// Its deletion was asked for; when it is killed.
+    deleted: Option<Instant>,
+}
+
+impl Served {
+    /// The pod of a Deployment; an error is why the controller could not make it.
+    pub(super) fn start(
+        deployment: &Deployment,
+        map: impl Fn(&str) -> Option<ConfigMap>,
+        dir: &Path,
+        behaviour: &Behaviour,
+    ) -> Result<Served, String> {
+        let metadata = &deployment.metadata;
+        let (namespace, deployment_name) = (metadata.namespace.clone().unwrap(), metadata.name.clone().unwrap());
+        let of = deployment.spec.as_ref().unwrap();
+        assert_eq!(of.replicas, Some(1));
+        let labels = of.template.metadata.as_ref().and_then(|metadata| metadata.labels.clone()).unwrap();
+        let selected = of.selector.match_labels.clone().unwrap();
+        assert!(selected.iter().all(|(key, value)| labels.get(key) == Some(value)), "the API server refuses such ones");
+        let name = format!("{deployment_name}-x");
+        if behaviour.served.quota {
+            return Err(format!("pods \"{name}\" is forbidden: exceeded quota: small, requested: pods=1"));
+        }
+        let spec = of.template.spec.clone().unwrap();
+        let dir = dir.join(format!("{namespace}-{name}"));
+        std::fs::create_dir(&dir).unwrap();
+        for volume in spec.volumes.iter().flatten() {
+            fill(volume, &map, &dir);
+        }
+        let mut pod = Served {
+            namespace,
+            deployment: deployment_name,
+            name,
+            spec,
+            dir,
+            child: None,
+            began: Instant::now(),
+            restarts: 0,
+            ended: None,
+            waits: None,
+            ready: false,
+            probed: None,
+            group: None,
+            deleted: None,
+        };
+        pod.group = pod.quota();
+        pod.waits = pod.hindered(behaviour);
+        if pod.waits.is_none() {
+            pod.run();
+        }
+        Ok(pod)
+    }
+
+    fn container(&self) -> &Container {
+        &self.spec.containers[0]
+    }
+
+    fn hindered(&self, behaviour: &Behaviour) -> Option<Value> {
+        let image = self.container().image.as_deref().unwrap();
+        if behaviour.served.no_node {
+            let unmet = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                "message": "0/3 nodes are available: 3 Insufficient cpu."});
+            return Some(json!({"phase": "Pending", "conditions": [unmet]}));
+        }
+        if behaviour.served.no_image {
+            let state = json!({"waiting": {"reason": "ImagePullBackOff",
+                "message": format!("Back-off pulling image \"{image}\"")}});
+            return Some(json!({"phase": "Pending", "containerStatuses": [self.status(&state)]}));
+        }
+        None
+    }
+
+    /// Makes a control group (version 1, as this machine has) with the quota of its container, where it has one.
+    fn quota(&self) -> Option<PathBuf> {
+        const PERIOD_US: u64 = 100_000;
+        let limit = &self.container().resources.as_ref()?.limits.as_ref()?.get("cpu")?.0;
+        let thousandths: u64 = match limit.strip_suffix('m') {
+            Some(number) => number.parse().unwrap(),
+            None => limit.parse::<u64>().unwrap() * 1000,
+        };
+        let group = PathBuf::from(format!("{CPU}/genkai-test-{}-{}", std::process::id(), self.name));
+        std::fs::create_dir(&group).unwrap();
+        std::fs::write(group.join("cpu.cfs_period_us"), PERIOD_US.to_string()).unwrap();
+        std::fs::write(group.join("cpu.cfs_quota_us"), (thousandths * PERIOD_US / 1000).to_string()).unwrap();
+        Some(group)
+    }
+
+    /// Starts the container: namespaces, mounts, then its program.
+    fn run(&mut self) {
+        let container = self.container();
+        let mut script = String::from(
+            "set -e; mount --make-rprivate /; mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /var/log/nginx; ",
+        );
+        if let Some(group) = &self.group {
+            // In a namespace of control groups a container sees its own at the root.
+            script += &format!("echo 0 > {0}/cgroup.procs; mount --bind {0} {CPU}; ", group.display());
+        }
+        for mount in container.volume_mounts.iter().flatten() {
+            let (from, to) = (self.dir.join(&mount.name), Path::new(&mount.mount_path));
+            let from = mount.sub_path.as_ref().map_or(from.clone(), |sub| from.join(sub));
+            if to.starts_with("/run") {
+                script += &format!("mkdir -p '{0}'; ", to.display());
+            } else {
+                assert!(to.exists(), "{} is not in the image", to.display());
+            }
+            script += &format!("mount --bind '{}' '{}'; ", from.display(), to.display());
+        }
+        script += "exec \"$@\"";
+        // The image's own entry point is that of nginx's.
+        let own = ["nginx".to_owned(), "-g".to_owned(), "daemon off;".to_owned()];
+        let command: Vec<String> = container.command.iter().chain(&container.args).flatten().cloned().collect();
+        let command = if command.is_empty() { own.to_vec() } else { command };
+        let log = std::fs::File::create(self.log(self.restarts)).unwrap();
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", &script, "sh"]);
+        unshare.args(command).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").stdin(Stdio::null());
+        unshare.stdout(log.try_clone().unwrap()).stderr(log).process_group(0);
+        (self.child, self.began, self.ready, self.probed) =
+            (Some(unshare.spawn().unwrap()), Instant::now(), false, None);
+    }
+
+    fn log(&self, start: u32) -> PathBuf {
+        self.dir.join(format!("log-{start}"))
+    }
+
+    /// What its container printed, of this start or of the one before.
+    pub(super) fn printed(&self, previous: bool) -> Option<String> {
+        let start = if previous { self.restarts.checked_sub(1)? } else { self.restarts };
+        std::fs::read_to_string(self.log(start)).ok()
+    }
+
+    /// The first process of its container, as this machine knows it.
+    pub(super) fn first(&self) -> Option<u32> {
+        let unshare = self.child.as_ref()?.id();
+        let children = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).ok()?;
+        children.split_whitespace().next()?.parse().ok()
+    }
+
+    /// What a kubelet does again and again.
+    pub(super) fn look(&mut self) {
+        if let Some(Ok(Some(status))) = self.child.as_mut().map(Child::try_wait) {
+            let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
+            let reason = if code == 0 { "Completed" } else { "Error" };
+            self.ended = Some((json!({"exitCode": code, "reason": reason}), Instant::now()));
+            (self.child, self.ready) = (None, false);
+        }
+        match self.deleted {
+            Some(at) if Instant::now() >= at => self.kill(),
+            Some(_) => {}
+            None if self.child.is_none() && self.ended.as_ref().is_some_and(|(_, at)| at.elapsed() > BACK_OFF) => {
+                self.restarts += 1;
+                self.run();
+            }
+            None => self.probe(),
+        }
+    }
+
+    fn probe(&mut self) {
+        let Some(probe) = &self.container().readiness_probe else {
+            self.ready = self.child.is_some();
+            return;
+        };
+        let every = Duration::from_secs(probe.period_seconds.unwrap_or(10) as u64);
+        if self.child.is_some() && self.probed.is_none_or(|at| at.elapsed() >= every) {
+            self.ready = answers(probe);
+            self.probed = Some(Instant::now());
+        }
+    }
+
+    /// Asks it to end, and kills it when its grace is over.
+    pub(super) fn delete(&mut self) {
+        if self.deleted.is_none() {
+            let grace = self.spec.termination_grace_period_seconds.unwrap_or(30) as u64;
+            self.deleted = Some(Instant::now() + Duration::from_secs(grace));
+            if let Some(first) = self.first() {
+                let _ = Command::new("kill").args(["-TERM", &first.to_string()]).status();
+            }
+        }
+    }
+
+    pub(super) fn kill(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+        }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.deleted.is_some() && self.child.is_none()
+    }
+
+    fn status(&self, state: &Value) -> Value {
+        let last = match &self.ended {
+            Some((ended, _)) if self.child.is_some() || state["waiting"].is_object() => json!({"terminated": ended}),
+            _ => json!({}),
+        };
+        json!({"name": self.container().name, "image": self.container().image, "imageID": "", "ready": self.ready,
+            "restartCount": self.restarts, "state": state, "lastState": last})
+    }
+
+    pub(super) fn told(&self) -> Value {
+        let state = match (&self.child, &self.ended) {
+            (Some(_), _) => json!({"running": {}}),
+            (None, Some((ended, at))) if at.elapsed() < BACK_OFF / 2 => json!({"terminated": ended}),
+            (None, _) => {
+                json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off restarting failed container"}})
+            }
+        };
+        let ready = json!({"type": "Ready", "status": if self.ready { "True" } else { "False" }});
+        let running = json!({"phase": "Running", "podIP": "127.0.0.1", "conditions": [ready],
+            "containerStatuses": [self.status(&state)]});
+        let mut metadata = json!({"name": self.name, "namespace": self.namespace,
+            "labels": {"app.kubernetes.io/instance": self.deployment}});
+        if self.deleted.is_some() {
+            metadata["deletionTimestamp"] = json!("2026-11-25T12:00:00Z");
+        }
+        json!({"metadata": metadata, "spec": {"containers": [], "nodeName": "node-1"},
+            "status": self.waits.clone().unwrap_or(running)})
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.kill();
+        if let Some(child) = &mut self.child {
+            let _ = child.wait();
+        }
+        let latest = Instant::now() + Duration::from_secs(5);
+        while let Some(group) = &self.group
+            && std::fs::remove_dir(group).is_err()
+            && Instant::now() < latest
+        {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn answers(probe: &Probe) -> bool {
+    let socket = probe.tcp_socket.as_ref().expect("the stand-in knows probes by TCP");
+    let IntOrString::Int(port) = socket.port else { panic!("a number is wanted") };
+    let address = ([127, 0, 0, 1], u16::try_from(port).unwrap()).into();
+    TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_ok()
+}
+
+/// Puts the files of a volume where its mounts find them.
+fn fill(volume: &Volume, map: &impl Fn(&str) -> Option<ConfigMap>, dir: &Path) {
+    let folder = dir.join(&volume.name);
+    std::fs::create_dir(&folder).unwrap();
+    let Some(source) = &volume.config_map else {
+        assert!(volume.empty_dir.is_some(), "the stand-in does not know the volume {volume:?}");
+        // As a kubelet makes them: for every user of the container.
+        let _ = Command::new("chmod").arg("0777").arg(&folder).status();
+        return;
+    };
+    let data = map(&source.name).unwrap_or_else(|| panic!("no ConfigMap {}", source.name)).data.unwrap_or_default();
+    match &source.items {
+        None => data.iter().for_each(|(key, text)| std::fs::write(folder.join(key), text).unwrap()),
+        Some(items) => items.iter().for_each(|item| std::fs::write(folder.join(&item.path), &data[&item.key]).unwrap()),
+    }
+}
+
+/// A command in a container.
+pub(super) fn inside(pod: &Served, words: &[String]) -> Option<Command> {
+    let first = pod.first()?.to_string();
+    let join = pod.group.as_ref().map(|group| format!("echo 0 > {}/cgroup.procs && ", group.display()));
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{}exec \"$@\"", join.unwrap_or_default()), "sh"]);
+    command.args(["nsenter", "--target", &first, "--mount", "--pid", "--"]).args(words);
+    command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    Some(command)
+}

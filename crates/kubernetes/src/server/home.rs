@@ -1,0 +1,218 @@
+//! Where copies are, from the beginning to the end: what is allowed is asked first, what was made is removed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use genkai_model::plan::ClusterServer;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::copy::{FOLDER, labels, unlike};
+use super::original::{Original, referenced, template};
+use super::{NoCopy, Unlike};
+use crate::ClusterError;
+use crate::api::Server;
+use crate::manifest::Permission;
+
+/// How long a deletion is tried: the API server may be slow, or back after some seconds.
+pub(super) const DELETED_WITHIN: Duration = Duration::from_secs(8);
+/// Between two tries.
+pub(super) const AGAIN: Duration = Duration::from_millis(250);
+
+/// What is read of the user's.
+const READ: [Permission; 2] = [Permission::new("get", "apps", "deployments"), Permission::new("get", "", "configmaps")];
+/// What is done in the whole cluster, where the namespace for copies is genkai's own.
+const WHOLE: [Permission; 2] =
+    [Permission::new("create", "", "namespaces"), Permission::new("delete", "", "namespaces")];
+/// What is done in the namespace for copies.
+const OWN: [Permission; 9] = [
+    Permission::new("create", "apps", "deployments"),
+    Permission::new("get", "apps", "deployments"),
+    Permission::new("delete", "apps", "deployments"),
+    Permission::new("create", "", "configmaps"),
+    Permission::new("delete", "", "configmaps"),
+    Permission::new("list", "", "pods"),
+    Permission::pods("create", "exec"),
+    Permission::pods("get", "exec"),
+    Permission::pods("get", "log"),
+];
+
+/// A server of the user's and the namespace for copies of it, for as long as this is kept; then what genkai made is deleted.
+pub struct Home {
+    pub(super) server: Server,
+    pub(super) of: ClusterServer,
+    pub(super) original: Original,
+    /// What everything of this run is called.
+    name: String,
+    /// The namespace for copies.
+    pub(super) namespace: String,
+    /// That namespace is genkai's own, and may be there.
+    own: AtomicBool,
+    copies: AtomicU32,
+}
+
+impl std::fmt::Debug for Home {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Home").field("of", &self.of).field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+impl Home {
+    /// Reads the user's server, and makes the namespace for copies of it, unless one is named.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached, something is not allowed (all that is missing is told), there is no such server, or no copy can be made
+    /// of it. Nothing is left then.
+    pub fn open(of: &ClusterServer, stopped: &dyn Fn() -> bool) -> Result<Home, NoCopy> {
+        let server = Server::at(of.context.as_deref(), Some(&of.namespace))?;
+        let name = format!("genkai-{:08x}", rand::random::<u32>());
+        let namespace = of.copies.clone().unwrap_or_else(|| name.clone());
+        allowed(&server, of, &namespace)?;
+        let original = read(&server, of)?;
+        if stopped() {
+            return Err(NoCopy::Asked);
+        }
+        // From here on its end deletes the namespace: a call that was not answered may have made one.
+        let own = AtomicBool::new(of.copies.is_none());
+        let home = Home { server, of: of.clone(), original, name, namespace, own, copies: AtomicU32::new(0) };
+        if of.copies.is_none() {
+            home.made()?;
+        }
+        Ok(home)
+    }
+
+    fn made(&self) -> Result<(), NoCopy> {
+        let metadata = ObjectMeta {
+            name: Some(self.namespace.clone()),
+            labels: Some(labels(&self.name)),
+            ..ObjectMeta::default()
+        };
+        let mut refused = false;
+        let namespace = Namespace { metadata, ..Namespace::default() };
+        let made = self.server.made(&self.server.namespaces(), "namespace for copies", &namespace, &mut refused);
+        if refused {
+            self.own.store(false, Ordering::Relaxed);
+        }
+        made.map_err(NoCopy::Failed)
+    }
+
+    /// The user's server as it was read.
+    pub fn original(&self) -> &Original {
+        &self.original
+    }
+
+    /// The namespace for copies.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The folder in which a copy can write its log.
+    pub fn folder() -> &'static Path {
+        Path::new(FOLDER)
+    }
+
+    /// A word that nobody else knows, to stand between what is printed and what follows it.
+    pub fn word() -> String {
+        format!("genkai-{:032x}", rand::random::<u128>())
+    }
+
+    /// Where copies are not like the original, but for names.
+    pub fn unlike(&self) -> Vec<Unlike> {
+        unlike(&self.original, &self.of.namespace)
+    }
+
+    /// A name for one more copy.
+    pub(super) fn next(&self) -> String {
+        format!("{}-{}", self.name, self.copies.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Deletes the namespace, where it is genkai's own; what was in it is deleted with it.
+    ///
+    /// # Errors
+    /// When that could not be done: what may be left.
+    pub fn end(&self) -> Result<(), ClusterError> {
+        let latest = Instant::now() + DELETED_WITHIN;
+        while self.own.load(Ordering::Relaxed) {
+            match self.server.removed(&self.server.namespaces(), "namespace", &self.namespace) {
+                Ok(_) => self.own.store(false, Ordering::Relaxed),
+                Err(e) if Instant::now() >= latest => {
+                    self.own.store(false, Ordering::Relaxed);
+                    let why = format!("the namespace {} may be left: {}", self.namespace, e.why);
+                    let hint = format!("delete it: `kubectl delete namespace {}`", self.namespace);
+                    return Err(ClusterError::new(why, hint));
+                }
+                Err(_) => thread::sleep(AGAIN),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // Who wants to know whether that failed has asked.
+        let _ = self.end();
+    }
+}
+
+/// Whether all that is to be done is allowed.
+fn allowed(server: &Server, of: &ClusterServer, copies: &str) -> Result<(), ClusterError> {
+    let whole: &[Permission] = if of.copies.is_none() { &WHOLE } else { &[] };
+    let all = [(Some(of.namespace.as_str()), &READ[..]), (None, whole), (Some(copies), &OWN[..])];
+    let mut missing = Vec::new();
+    for (namespace, permissions) in all {
+        let mut denied = Vec::new();
+        for one in permissions {
+            if !server.may(namespace, one)? {
+                denied.push(format!("{} {}", one.verb, one.name()));
+            }
+        }
+        if !denied.is_empty() {
+            let place = match namespace {
+                Some(_) if namespace == Some(copies) && of.copies.is_none() => {
+                    "in a namespace of genkai's own".to_owned()
+                }
+                Some(name) => format!("in the namespace `{name}`"),
+                None => "in the cluster".to_owned(),
+            };
+            missing.push(format!("{place}: {}", denied.join(", ")));
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let hint = if of.copies.is_none() && missing.iter().any(|one| one.contains("namespaces")) {
+        "name a namespace that is there and in which you may do this: copies=NAME (docs/kubernetes.md)"
+    } else {
+        "ask for a role that allows it (docs/kubernetes.md)"
+    };
+    Err(server.error(&format!("you are not allowed to do this: {}", missing.join("; ")), hint))
+}
+
+/// The user's server.
+fn read(server: &Server, of: &ClusterServer) -> Result<Original, ClusterError> {
+    let deployments = server.deployments(&of.namespace);
+    let Some(deployment) = server.object(&deployments, "Deployment", &of.deployment)? else {
+        let why = format!("kubernetes: there is no Deployment `{}` in the namespace `{}`", of.deployment, of.namespace);
+        let hint = format!("`kubectl get deployments -n {}` lists what there is", of.namespace);
+        return Err(ClusterError::usage(why, hint));
+    };
+    let (spec, container) = template(of, &deployment)?;
+    let (mut maps, api) = (BTreeMap::new(), server.config_maps(&of.namespace));
+    for (name, may_be_missing) in referenced(&spec) {
+        match server.object(&api, "ConfigMap", &name)? {
+            Some(map) => {
+                maps.insert(name, map);
+            }
+            None if may_be_missing => {}
+            None => {
+                let why = format!("kubernetes: {of} has the ConfigMap `{name}`, which is not there");
+                return Err(ClusterError::usage(why, "create it: its own pods do not start without it, either"));
+            }
+        }
+    }
+    Ok(Original::of(spec, container, maps))
+}
