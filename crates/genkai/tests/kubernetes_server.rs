@@ -357,7 +357,8 @@ fn ended(mut guard: Guard) -> Shown {
 #[test]
 fn nothing_is_left_after_an_interrupt_a_cut_or_a_death() {
     let _machine = machine();
-    let ways: [(&str, i32, fn(&Shop, &Guard)); 4] = [
+    type Way = fn(&Shop, &Guard);
+    let ways: [(&str, i32, Way); 4] = [
         ("nothing is seen of the server: the shell in the pod said nothing for 5 s", 3, |shop, _| shop.cluster.mute()),
         ("", 130, |_, tune| signal(tune.0.id(), "INT")),
         ("nothing is seen of the server: the connection to the shell in the pod was cut", 3, |shop, _| {

@@ -285,7 +285,7 @@ fn a_worker_without_time_left_is_no_limit_of_the_server() {
     let shown = show(&mut site.tune("busy.py", "--users 100 --spawn-rate 50 --pairs 0 --backend-time 0ms"));
     assert_eq!(shown.code, Some(4), "{}", shown.story());
     assert!(shown.stdout.contains("a worker of Locust used or waited for"), "{}", shown.story());
-    let again = show(&mut genkai("report --csv load.csv").arg(site.out()).current_dir(site.dir.path()));
+    let again = show(genkai("report --csv load.csv").arg(site.out()).current_dir(site.dir.path()));
     assert!(again.code == Some(2) && again.stderr.contains("Locust made the load"), "{}", again.story());
 }
 

@@ -184,7 +184,7 @@ fn slow(config: &Config, route: &Route<'_>) -> Option<OwnAnswer> {
     let when = "the head or the body of a request does not come in time".to_owned();
     let signature = Some(signature::REQUEST_SLOW.to_owned());
     let answer = found.map_or_else(default, |found| of(config, found, &[408]));
-    config.has_module("reqtimeout_module").then(|| OwnAnswer { when, signature, ..answer })
+    config.has_module("reqtimeout_module").then_some(OwnAnswer { when, signature, ..answer })
 }
 
 #[cfg(test)]

@@ -81,17 +81,18 @@ impl Objects {
         self.pods.iter().filter_map(Served::first).collect()
     }
 
-    fn deploy(&mut self, deployment: Deployment, behaviour: &Behaviour) -> Result<(), Answer> {
+    /// Makes a deployment; false: there is one of that name.
+    fn deploy(&mut self, deployment: Deployment, behaviour: &Behaviour) -> bool {
         let key = (deployment.metadata.namespace.clone().unwrap(), deployment.metadata.name.clone().unwrap());
         if self.deployments.contains_key(&key) {
-            return Err(refused(StatusCode::CONFLICT, "AlreadyExists", "deployments.apps already exists"));
+            return false;
         }
         let map = |name: &str| self.maps.get(&(key.0.clone(), name.to_owned())).cloned();
         let made = Served::start(&deployment, map, &self.dir, behaviour);
         let failed = made.as_ref().err().cloned();
         self.pods.extend(made);
         self.deployments.insert(key, (deployment, failed));
-        Ok(())
+        true
     }
 
     fn delete(&mut self, (namespace, name): (&str, &str)) -> bool {
@@ -167,7 +168,9 @@ pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, par
             let told = serde_json::to_value(&deployment).unwrap();
             let mut objects = shared.objects();
             objects.created.push(told.clone());
-            objects.deploy(deployment, &shared.behaviour)?;
+            if !objects.deploy(deployment, &shared.behaviour) {
+                return Err(refused(StatusCode::CONFLICT, "AlreadyExists", "deployments.apps already exists"));
+            }
             Ok(answered(StatusCode::CREATED, &told))
         }
         (Method::DELETE, ["apis", "apps", "v1", "namespaces", namespace, "deployments", name]) => {
@@ -183,7 +186,7 @@ pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, par
             let lines: Vec<&str> = printed.lines().collect();
             Ok(plain(lines[lines.len().saturating_sub(10)..].join("\n")))
         }
-        (Method::GET, ["api", "v1", "namespaces", _, "pods", name, "exec"]) => exec(request, shared, name),
+        (Method::GET, ["api", "v1", "namespaces", _, "pods", name, "exec"]) => Ok(exec(request, shared, name)),
         (method, _) => panic!("the stand-in does not know {method} {}", request.uri()),
     }
 }
@@ -205,7 +208,7 @@ fn decoded(value: &str) -> String {
 }
 
 /// Runs a command in a container, on WebSocket channels.
-fn exec(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Result<Answer, Answer> {
+fn exec(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Answer {
     let query = request.uri().query().unwrap_or_default().to_owned();
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let fields: Vec<(String, String)> = pairs.map(|(key, value)| (key.to_owned(), decoded(value))).collect();
@@ -213,7 +216,7 @@ fn exec(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Result<
     let wants = |key: &str| fields.iter().any(|(name, value)| name == key && value == "true");
     assert!(wants("stdout") && wants("stderr") && fields.iter().any(|(key, _)| key == "container"), "{query}");
     let command = shared.objects().pods.iter().find(|pod| pod.name == name).and_then(|pod| inside(pod, &words));
-    let Some(command) = command else { return Err(missing("pods", name)) };
+    let Some(command) = command else { return missing("pods", name) };
     let (stdin, mut input) = unbounded_channel::<Vec<u8>>();
     let (say, output) = unbounded_channel();
     if shared.behaviour.served.no_shell {
@@ -258,5 +261,5 @@ fn exec(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Result<
             }
         });
     }
-    Ok(upgraded(request, Pipes { stdin, output }, shared))
+    upgraded(request, Pipes { stdin, output }, shared)
 }
