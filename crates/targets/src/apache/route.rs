@@ -295,6 +295,12 @@ impl Member<'_> {
         self.values.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.as_str())
     }
 
+    /// The value that the directive itself has, and no `ProxySet`.
+    pub(super) fn own(&self, key: &str) -> Option<&str> {
+        let named = |arg: &&String| arg.split_once('=').is_some_and(|(name, _)| name.eq_ignore_ascii_case(key));
+        self.found.args.iter().rev().find(named)?.split_once('=').map(|(_, value)| value)
+    }
+
     /// Whether its status has a letter switched on (mod_proxy.c: set_worker_param, `status=+H`).
     fn is(&self, letter: char) -> bool {
         let mut on = false;

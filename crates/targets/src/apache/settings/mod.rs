@@ -26,6 +26,8 @@ pub enum Context {
     Path,
     /// A `key=value` of the `ProxyPass` that holds the path.
     Pass,
+    /// A `key=value` of each member of the balancer that the path is passed to.
+    Members,
     /// The multi-processing module that is loaded.
     Mpm,
 }

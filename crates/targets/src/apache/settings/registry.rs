@@ -1,7 +1,7 @@
 //! The table of settings. Defaults are those compiled into httpd 2.4.68, read in the source file named with each; a
 //! distribution's own files may set others.
 
-use super::Context::{self, Host, Pass, Path, Server};
+use super::Context::{self, Host, Members, Pass, Path, Server};
 use super::value::{FACTOR, INTERVAL, MILLISECONDS};
 use super::{Mpm, Setting};
 use crate::settings::Kind::{self, Bytes, Count, Line, Seconds, Word};
@@ -69,6 +69,9 @@ pub const LIMIT_REQUEST_BODY: Setting = Setting::new(
 );
 /// Connections of a child to a backend at once.
 pub const PROXY_PASS_MAX: Setting = Setting::new("ProxyPass.max", Pass, Count(1, MANY), "", WORKER).held_by("max");
+/// Connections of a child to each member of a balancer at once: of those members that have a cap, or of all where none has.
+pub const BALANCER_MEMBER_MAX: Setting =
+    Setting::new("BalancerMember.max", Members, Count(1, MANY), "", WORKER).held_by("max");
 /// How long a request waits for a free connection.
 pub const PROXY_PASS_ACQUIRE: Setting =
     Setting::new("ProxyPass.acquire", Pass, MILLISECONDS, "", WORKER).held_by("acquire");
@@ -118,6 +121,7 @@ pub static TABLE: Table<Context> = Table {
         Setting::new("ReadBufferSize", Path, Bytes(1 << 31), "8192", CORE),
         Setting::new("EnableSendfile", Path, FLAG, "Off", CORE),
         PROXY_PASS_MAX,
+        BALANCER_MEMBER_MAX,
         Setting::new("ProxyPass.smax", Pass, Count(0, MANY), "", WORKER).held_by("smax"),
         Setting::new("ProxyPass.ttl", Pass, Seconds, "", WORKER).held_by("ttl"),
         PROXY_PASS_ACQUIRE,
