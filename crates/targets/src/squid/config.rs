@@ -10,7 +10,7 @@ use crate::files::{Configuration, Pair, Requests, pairs};
 use crate::settings::SourcedValue;
 use genkai_model::limit::Origin;
 
-use super::settings;
+use super::{peers, settings};
 
 /// The syntax.
 struct Lines;
@@ -115,14 +115,50 @@ impl Config {
     }
 }
 
+/// No peer has a number that could be changed.
+fn no_cap() -> TargetError {
+    let hint = "add max-conn=N to the cache_peer of a copy of the file";
+    TargetError::usage("Squid", format!("no `cache_peer ... parent` has a `max-conn`\n  hint: {hint}"))
+}
+
+impl Config {
+    /// The configuration with another number of connections to each peer that has one; no other byte differs.
+    fn with_max_conn(&self, value: &str) -> Result<Config, TargetError> {
+        if value.parse::<u32>().ok().filter(|most| *most > 0).is_none() {
+            let what = format!("`{} {value}` is not valid: it takes a number, at least 1", peers::MAX_CONN);
+            return Err(TargetError::usage("Squid", what));
+        }
+        let count = peers::capped(self).len();
+        if count == 0 {
+            return Err(no_cap());
+        }
+        (0..count).try_fold(self.clone(), |config, nth| {
+            let entry = peers::capped(&config)[nth];
+            let file = &config.entries.files()[entry.file.0].text;
+            let line = String::from_utf8_lossy(&file[entry.span.clone()]).into_owned();
+            let line = line[..comment(&line)].trim_end();
+            let at = line.rfind(peers::WORD).map_or(line.len(), |at| at + peers::WORD.len());
+            let end = line[at..].find(|c: char| c.is_ascii_whitespace()).map_or(line.len(), |n| at + n);
+            let text = format!("{}{value}{}", &line[..at], &line[end..]);
+            Ok(Config { entries: config.entries.with_line(Some(entry), text, &Lines)? })
+        })
+    }
+}
+
 impl Configuration for Config {
     fn set(&self, setting: &str, value: &str, _: &Requests) -> Result<Config, TargetError> {
+        if setting == peers::MAX_CONN {
+            return self.with_max_conn(value);
+        }
         settings::settable(setting, value)?;
         let text = format!("{setting} {}", value.trim());
         Ok(Config { entries: self.entries.with_line(self.value(setting), text, &Lines)? })
     }
 
     fn value_of(&self, setting: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
+        if setting == peers::MAX_CONN {
+            return Ok(peers::in_force(self).ok_or_else(no_cap)?.in_words());
+        }
         settings::settable(setting, "x")?;
         Ok(self.sourced(setting, |_| Some(())).in_words())
     }

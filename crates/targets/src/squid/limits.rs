@@ -7,6 +7,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Stren
 use super::access;
 use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
+use super::peers;
 use super::settings::{UNLIMITED, bytes, integer};
 use crate::cache::largest;
 use crate::files::entry::Entry;
@@ -17,7 +18,8 @@ use genkai_place::caps::Machine;
 /// Sizes of objects that it keeps: of all, and of those in memory.
 pub(super) const OBJECT: [&str; 2] = ["maximum_object_size", "maximum_object_size_in_memory"];
 
-fn number(text: &str) -> Option<u64> {
+/// A number that is none below zero.
+pub(super) fn number(text: &str) -> Option<u64> {
     integer(text).and_then(|number| u64::try_from(number).ok())
 }
 
@@ -45,7 +47,7 @@ pub(super) fn goes_direct(config: &Config) -> bool {
 /// Every limit of a configuration on a machine, which lets it have so many descriptors. `direct`: whether requests may go past the peers.
 pub(super) fn of(config: &Config, available: u64, machine: &Machine, direct: bool) -> Vec<Limit> {
     let first = [max_filedescriptors(config, available), backlog(config, available, machine), cpu(config, machine)];
-    let peers = peers(config).filter(|_| !direct);
+    let peers = peers::limit(config).filter(|_| !direct);
     let more = [Some(object(config)), rock(config), per_client(config), body(config), peers];
     first.into_iter().chain(more.into_iter().flatten()).chain(access::limits(config)).collect()
 }
@@ -120,53 +122,6 @@ fn backlog(config: &Config, available: u64, machine: &Machine) -> Limit {
         source: "squid 5.7 src/comm.cc: comm_listen; listen(2)".to_owned(),
         ..accept_queue("squid.backlog", "squid", "listen backlog", queue as f64)
     }
-}
-
-/// Connections to the peers that answer (`cache_peer HOST parent ... max-conn=N`): a peer with so many open is not chosen, idle ones
-/// included. So kept connections leave no room for the requests that would use them, until the last of them is closed: measured on 5.7, ten
-/// kept ones of ten left 92 % of the requests of 10 users unserved, and 94 % of those of 9 where there were two peers. How many are served
-/// is no number then. Each worker counts alone.
-fn peers(config: &Config) -> Option<Limit> {
-    let parents: Vec<_> =
-        config.each("cache_peer").filter(|e| e.values.get(1).is_some_and(|kind| kind == "parent")).collect();
-    let most = |e: &&Entry| e.values.iter().rev().find_map(|word| number(word.strip_prefix("max-conn=")?)).unwrap_or(0);
-    let each: Vec<u64> = parents.iter().map(most).collect();
-    let first = parents.first().filter(|_| each.iter().all(|&most| most > 0))?;
-    let (sum, workers) = (each.iter().sum::<u64>(), workers(config).value);
-    let kept = config.sourced("server_persistent_connections", |text| Some(text.to_owned())).value != "off";
-    let high = (sum * workers) as f64;
-    let chosen = config
-        .each("cache_peer_access")
-        .any(|entry| entry.values.get(1..) != Some(&["allow".to_owned(), "all".to_owned()]));
-    let mut written: Vec<String> = each.iter().map(u64::to_string).collect();
-    let counts = format!("{} connections to {}", written.join(" + "), counted(parents.len() as u64, "peer"));
-    written.dedup();
-    let law =
-        Law::Slots { value: high, reserved: 0.0, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: sum as f64 / high };
-    Some(Limit {
-        value: written.join(", "),
-        origin: config.entries.origin(first),
-        caps: "connections to the peers at once; beyond it requests are answered with 502".to_owned(),
-        law: if chosen || kept { Law::Unknown } else { law },
-        formula: [
-            counts,
-            if workers > 1 { format!(" in each of {workers} workers") } else { String::new() },
-            if kept {
-                ", idle ones included, which take no request once so many are open: fewer are served, and how many is no number".to_owned()
-            } else {
-                String::new()
-            },
-            if chosen {
-                "; it depends: cache_peer_access says which request may use which peer".to_owned()
-            } else {
-                String::new()
-            },
-        ]
-        .concat(),
-        source: "squid 5.7 src/neighbors.cc: peerHTTPOkay (max_conn), src/FwdState.cc".to_owned(),
-        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
-        ..Limit::named("squid.max_conn", "squid", "cache_peer max-conn")
-    })
 }
 
 /// WebSockets, where no rule lets Squid pass their Upgrade on: it asks the origin without it. Protocols are compared letter by letter
@@ -267,30 +222,6 @@ mod tests {
         assert_eq!(blocked(&format!("{rule} websocket deny all")).as_deref(), Some("websocket deny all"));
         assert_eq!(blocked(&format!("{rule} websocket allow all")), None);
         assert_eq!(blocked(&format!("{rule} OTHER allow all")), None);
-    }
-
-    #[test]
-    fn peers_take_so_many_connections() {
-        let port = "http_port 80 accel defaultsite=a\n";
-        let peer = |host: &str, more: &str| format!("cache_peer {host} parent 80 0 no-query originserver {more}\n");
-        let clients = |text: &str| {
-            let config = config(&format!("{port}{text}"));
-            peers(&config).filter(|_| !goes_direct(&config)).and_then(|limit| match limit.law {
-                Law::Slots { value, soft, .. } => Some((value * soft, value)),
-                _ => None,
-            })
-        };
-        // Measured: without kept connections 10 users, 0 failed, 11 users, 14 % failed.
-        assert_eq!(clients(&peer("a", "max-conn=10")), None, "idle kept ones take the room of others");
-        let off = "server_persistent_connections off\n";
-        assert_eq!(clients(&(peer("a", "max-conn=10") + off)), Some((10.0, 10.0)));
-        let two = peer("a", "max-conn=10") + &peer("b", "max-conn=5") + "workers 2\n" + off;
-        let (low, high) = clients(&two).unwrap();
-        assert!((low - 15.0).abs() < 1e-9 && high == 30.0, "{low} {high}");
-        assert_eq!(clients(&(peer("a", "max-conn=10") + &peer("b", "") + off)), None);
-        assert_eq!(clients(&(peer("a", "max-conn=10") + off + "http_port 81\n")), None, "a forward proxy goes direct");
-        assert!(clients(&(peer("a", "max-conn=10") + off + "http_port 81\nnever_direct allow all\n")).is_some());
-        assert_eq!(clients(&(peer("a", "max-conn=10") + off + "cache_peer_access a allow some\n")), None);
     }
 
     #[test]
