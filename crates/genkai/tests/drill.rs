@@ -76,6 +76,11 @@ fn a_full_pool_of_each_member_of_a_balancer() {
 }
 
 #[test]
+fn upstreams_of_caddy_that_are_all_down() {
+    right("caddy-no-failure-allowed");
+}
+
+#[test]
 fn a_peer_of_squid_that_has_no_connection_left() {
     right("squid-max-conn");
 }
