@@ -88,7 +88,7 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
     for store in &private.stores {
         at.folder(store)?;
     }
-    let workers = limits::workers(config).value > 1;
+    let workers = config.workers().value > 1;
     let setup = Setup {
         store: private.stores.first().map(|store| at.dir.join(store)),
         messages: ("cache.log", evidence::signature),

@@ -8,7 +8,7 @@ use super::access;
 use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
 use super::peers;
-use super::settings::{UNLIMITED, bytes, integer};
+use super::settings::{UNLIMITED, bytes, integer, number};
 use crate::cache::largest;
 use crate::files::entry::Entry;
 use crate::limits::{accept_queue, connections, counted, errors, log, raised, reached, valued};
@@ -18,20 +18,10 @@ use genkai_place::caps::Machine;
 /// Sizes of objects that it keeps: of all, and of those in memory.
 pub(super) const OBJECT: [&str; 2] = ["maximum_object_size", "maximum_object_size_in_memory"];
 
-/// A number that is none below zero.
-pub(super) fn number(text: &str) -> Option<u64> {
-    integer(text).and_then(|number| u64::try_from(number).ok())
-}
-
 /// `max_filedescriptors` as written (0: as many as it inherits), and what that comes to of so many that it can have.
 pub(super) fn descriptors(config: &Config, available: u64) -> SourcedValue<u64> {
     let asked = config.sourced("max_filedescriptors", number);
     asked.map(|asked| if asked == 0 { available } else { asked.min(available) })
-}
-
-/// How many workers there are, at least one.
-pub(super) fn workers(config: &Config) -> SourcedValue<u64> {
-    config.sourced("workers", number).map(|workers| workers.max(1))
 }
 
 /// Whether requests may go to their origin past the peers: not those of an accelerator, unless it says so, and none where that is
@@ -90,7 +80,7 @@ fn max_filedescriptors(config: &Config, available: u64) -> Limit {
             reserved: reserved as f64,
             idle_cost: 1.0,
             busy_cost: 2.0,
-            pools: workers(config).value as f64,
+            pools: config.workers().value as f64,
             soft: 1.0,
         },
         formula: format!("({value} - {reserved} reserved) / 2 for requests that go to the origin"),
@@ -151,7 +141,7 @@ pub(super) fn upgrade(config: &Config) -> Option<Limit> {
 
 /// A worker has one thread.
 fn cpu(config: &Config, machine: &Machine) -> Limit {
-    let (workers, cores) = (workers(config), u64::from(machine.cores));
+    let (workers, cores) = (config.workers(), u64::from(machine.cores));
     Limit {
         caps: "cores that can work for Squid at once: a worker has one thread".to_owned(),
         law: Law::Cpu { cores: workers.value.min(cores) as f64 },

@@ -4,39 +4,17 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Remedy, Strength};
 use genkai_place::endpoint::Endpoint;
 
-use super::config::Config;
+use super::config::{Config, MAX_CONN, cap};
 use super::evidence::metrics;
-use super::limits::{number, workers};
 use crate::files::entry::Entry;
 use crate::limits::{counted, errors, raised_onward, reached, valued};
 use crate::settings::SourcedValue;
 
 /// The part of the connections that may be open which is as good as all of them, where they are looked at now and then.
 const NEARLY: f64 = 0.9;
-/// How settings call the number of connections to a peer: of all lines that have one.
-pub(super) const MAX_CONN: &str = "cache_peer.max-conn";
-/// The word of a line before it.
-pub(super) const WORD: &str = "max-conn=";
-
-/// The lines of peers that answer.
-fn parents(config: &Config) -> Vec<&Entry> {
-    config.each("cache_peer").filter(|e| e.values.get(1).is_some_and(|kind| kind == "parent")).collect()
-}
-
-/// The number that a line has, as written and as it counts; none: no cap.
-fn cap(entry: &Entry) -> Option<(&str, u64)> {
-    let written = entry.values.iter().rev().find_map(|word| word.strip_prefix(WORD))?;
-    number(written).filter(|most| *most > 0).map(|most| (written, most))
-}
-
-/// The lines whose number can be changed, in their order.
-pub(super) fn capped(config: &Config) -> Vec<&Entry> {
-    parents(config).into_iter().filter(|entry| cap(entry).is_some()).collect()
-}
-
 /// The numbers of all peers in force; none where a peer has none, which takes whatever the others do not.
 fn caps(config: &Config) -> Option<SourcedValue<Vec<u64>>> {
-    let parents = parents(config);
+    let parents = config.parents();
     let first = parents.first()?;
     let all: Vec<(&str, u64)> = parents.iter().map(|entry| cap(entry)).collect::<Option<_>>()?;
     let mut written: Vec<&str> = all.iter().map(|(written, _)| *written).collect();
@@ -45,19 +23,10 @@ fn caps(config: &Config) -> Option<SourcedValue<Vec<u64>>> {
     Some(SourcedValue { value, written: written.join(", "), origin: config.entries.origin(first) })
 }
 
-/// What is in force of [`MAX_CONN`]; none: no peer has a cap.
-pub(super) fn in_force(config: &Config) -> Option<SourcedValue<()>> {
-    let capped = capped(config);
-    let mut written: Vec<&str> = capped.iter().filter_map(|entry| Some(cap(entry)?.0)).collect();
-    written.dedup();
-    let origin = config.entries.origin(capped.first()?);
-    Some(SourcedValue { value: (), written: written.join(", "), origin })
-}
-
 /// Where they are; names that must be resolved are not among them.
 pub(super) fn places(config: &Config) -> Vec<Endpoint> {
     let place = |entry: &&Entry| Endpoint::parse(&format!("{}:{}", entry.values.first()?, entry.values.get(2)?));
-    parents(config).iter().filter_map(place).collect()
+    config.parents().iter().filter_map(place).collect()
 }
 
 /// Whether Squid is asked how many connections to its peers are open while a load runs: not where they have no cap, and not where who asks
@@ -75,9 +44,9 @@ pub(super) fn are_watched(config: &Config) -> bool {
 pub(super) fn limit(config: &Config) -> Option<Limit> {
     let held = caps(config)?;
     let (sum, most) = (held.value.iter().sum::<u64>(), held.value.iter().copied().max().unwrap_or(0));
-    let (workers, count) = (workers(config).value, held.value.len() as u64);
+    let (workers, count) = (config.workers().value, held.value.len() as u64);
     let kept = config.sourced("server_persistent_connections", |text| Some(text.to_owned())).value != "off";
-    let digest = parents(config).iter().any(|entry| !entry.values.iter().any(|word| word == "no-digest"));
+    let digest = config.parents().iter().any(|entry| !entry.values.iter().any(|word| word == "no-digest"));
     let chosen = config
         .each("cache_peer_access")
         .any(|entry| entry.values.get(1..) != Some(&["allow".to_owned(), "all".to_owned()]));
