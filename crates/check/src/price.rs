@@ -59,6 +59,11 @@ fn at(law: &Law, number: f64) -> Law {
     match &mut law {
         Law::Slots { value, .. } => *value = number,
         Law::Workers { workers, .. } => *workers = number,
+        // Nothing tells what is between the two: there are several alike, of which each has so many.
+        Law::Growing { least, most, full: None, .. } if *least > 0.0 => {
+            *most = (*most / *least * number).max(number);
+            *least = number;
+        }
         Law::Growing { least, most, .. } => (*least, *most) = (number, most.max(number)),
         _ => {}
     }

@@ -71,6 +71,21 @@ fn a_message_larger_than_the_application_takes() {
 }
 
 #[test]
+fn a_full_pool_of_each_member_of_a_balancer() {
+    right("apache-balancer-pool");
+}
+
+#[test]
+fn upstreams_of_caddy_that_are_all_down() {
+    right("caddy-no-failure-allowed");
+}
+
+#[test]
+fn a_peer_of_squid_that_has_no_connection_left() {
+    right("squid-max-conn");
+}
+
+#[test]
 fn a_directive_of_nginx_without_a_rule() {
     right("bisect-nginx-lua-exit");
 }

@@ -145,6 +145,7 @@ pub fn metric(name: &str) -> String {
         "stub_writing" => "connections writing a response",
         "stub_waiting" => "idle connections",
         "stub_unreachable_total" => "status page not answered",
+        "peer_connections" => "open connections of the busiest worker to peers",
         "rss" => "resident memory",
         "accept_queue" => "connections waiting to be accepted",
         "listen_overflows_total" => "connections dropped at a full accept queue",

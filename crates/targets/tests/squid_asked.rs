@@ -288,7 +288,7 @@ const OLD_NAMES: [&str; 2] = ["pconn_timeout", "persistent_request_timeout"];
 
 /// A configuration that answers when it runs, some directives more than once.
 fn runnable(draw: &mut Draw) -> String {
-    // Where peers keep connections, how many clients they serve is no number.
+    // Where peers keep connections, how many clients they serve is a range.
     let mut text = String::from("server_persistent_connections off\n");
     for _ in 0..2 + draw.below(6) {
         let line = match draw.below(16) {

@@ -72,15 +72,21 @@ pub fn with_setting(law: &Law, to: f64) -> Law {
             *value = to;
         }
         Law::Workers { workers, .. } => *workers = to,
-        Law::Growing { least, most, .. } => {
+        Law::Growing { least, most, full, .. } => {
+            *most = grow(*most, *least, *full, to);
             *least = to;
-            *most = most.max(to);
         }
         Law::Backlog { value } => *value = to + 1.0,
         Law::Cpu { cores } => *cores = to,
         Law::Delay { .. } | Law::Unknown => {}
     }
     law
+}
+
+/// As many as there are at most where the setting, of which there are `least` always, becomes `to`: where what decides between the two is not in
+/// the configuration, the most is a multiple of it (a pool in each of several processes).
+fn grow(most: f64, least: f64, full: Option<f64>, to: f64) -> f64 {
+    if full.is_none() && least > 0.0 { (most * to / least).max(to) } else { most.max(to) }
 }
 
 /// `law` as `demand` meets it: a worker that has a tunnel serves nothing else for as long as that is open, so tunnels take workers

@@ -1,9 +1,10 @@
 //! Which virtual host answers the requests under test, which directives are in force for them, and what stands behind.
 
-use std::collections::BTreeSet;
-
 mod forwarded;
+mod members;
 pub(super) mod rewrite;
+
+pub use members::{Member, members};
 
 use super::config::{Config, Found};
 use crate::files::Requests;
@@ -276,102 +277,6 @@ impl<'a> Pass<'a> {
 pub fn authority(url: &str) -> (&str, &str) {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     (scheme, rest.split(['/', '?']).next().unwrap_or(rest))
-}
-
-/// A backend of a balancer (`BalancerMember`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member<'a> {
-    /// The directive.
-    pub found: &'a Found,
-    /// Its URL.
-    pub url: String,
-    /// Its `key=value`s, later ones last.
-    values: Vec<(String, String)>,
-}
-
-impl Member<'_> {
-    /// The value of a parameter: of several the last counts.
-    pub fn parameter(&self, key: &str) -> Option<&str> {
-        self.values.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.as_str())
-    }
-
-    /// Whether its status has a letter switched on (mod_proxy.c: set_worker_param, `status=+H`).
-    fn is(&self, letter: char) -> bool {
-        let mut on = false;
-        for status in self.values.iter().filter(|(name, _)| name.eq_ignore_ascii_case("status")).map(|(_, v)| v) {
-            let (sign, letters) =
-                status.strip_prefix('-').map_or((true, status.trim_start_matches('+')), |l| (false, l));
-            on = if letters.to_ascii_uppercase().contains(letter) { sign } else { on };
-        }
-        on
-    }
-
-    /// Neither disabled nor stopped, nor failed a check of its health (PROXY_WORKER_NOT_USABLE_BITMAP), nor draining.
-    fn is_usable(&self) -> bool {
-        !['D', 'S', 'C', 'N'].into_iter().any(|letter| self.is(letter))
-    }
-}
-
-/// The members of the balancer that a URL names which take requests as long as all live. None: it names no balancer.
-pub fn members<'c>(config: &'c Config, url: &str) -> Option<Vec<Member<'c>>> {
-    let name = balancer(url)?;
-    let mine: Vec<Member<'c>> = config.found().iter().filter_map(|found| member(found, &name)).collect();
-    let set = |member: &Member<'c>| {
-        let of =
-            |found: &&Found| found.name == "proxyset" && section(found).is_some_and(|url| is_same(url, &member.url));
-        let more = config.found().iter().filter(of).flat_map(|found| pairs(&found.args));
-        let values = member.values.iter().cloned().chain(more).collect();
-        Member { values, ..member.clone() }
-    };
-    Some(elected(&mine.iter().map(set).collect::<Vec<_>>()))
-}
-
-/// Of the first `lbset` that has any: the members that are usable, and for each one that is not a spare; where there is none its hot
-/// standbys (modules/proxy/proxy_util.c: ap_proxy_balancer_get_best_worker).
-fn elected<'c>(all: &[Member<'c>]) -> Vec<Member<'c>> {
-    let set = |member: &Member<'_>| member.parameter("lbset").and_then(|n| n.parse::<u8>().ok()).unwrap_or(0);
-    let sets: BTreeSet<u8> = all.iter().map(set).collect();
-    let of = |(wanted, standby): (u8, bool)| {
-        let here = all.iter().filter(|m| set(m) == wanted && m.is('H') == standby);
-        let (spares, others): (Vec<_>, Vec<_>) = here.partition(|m| m.is('R'));
-        let (usable, unusable): (Vec<_>, Vec<_>) = others.into_iter().partition(|m| m.is_usable());
-        let spares = spares.into_iter().filter(|m| m.is_usable()).take(unusable.len());
-        usable.into_iter().chain(spares).cloned().collect::<Vec<_>>()
-    };
-    let mut groups = sets.into_iter().flat_map(|set| [(set, false), (set, true)]);
-    groups.find_map(|group| Some(of(group)).filter(|some| !some.is_empty())).unwrap_or_default()
-}
-
-/// The name in `balancer://NAME/path`; it has no case.
-fn balancer(url: &str) -> Option<String> {
-    let (scheme, rest) = url.split_once("://")?;
-    let name = rest.split(['/', '?']).next()?;
-    scheme.eq_ignore_ascii_case("balancer").then(|| name.to_ascii_lowercase())
-}
-
-/// The URL of the innermost `<Proxy>` around a directive.
-fn section(found: &Found) -> Option<&str> {
-    found.context.iter().rev().find(|s| s.name == "proxy").and_then(|s| s.args.first()).map(String::as_str)
-}
-
-fn is_same(one: &str, other: &str) -> bool {
-    one.trim_end_matches('/').eq_ignore_ascii_case(other.trim_end_matches('/'))
-}
-
-/// `BalancerMember [balancer://NAME] URL [key=value]...`, within `<Proxy balancer://NAME>` without the first.
-fn member<'c>(found: &'c Found, name: &str) -> Option<Member<'c>> {
-    let args = Some(found).filter(|f| f.name == "balancermember").map(|f| &f.args[..])?;
-    let (of, rest) = match section(found) {
-        Some(url) => (balancer(url)?, args),
-        None => (balancer(args.first()?)?, &args[1..]),
-    };
-    let (url, rest) = rest.split_first()?;
-    (of == name).then(|| Member { found, url: url.clone(), values: pairs(rest).collect() })
-}
-
-/// Words of the form `key=value`.
-fn pairs(args: &[String]) -> impl Iterator<Item = (String, String)> {
-    args.iter().filter_map(|a| a.split_once('=')).map(|(key, value)| (key.to_owned(), value.to_owned()))
 }
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ pub(crate) enum Counters {
         read: fn(&str, u64) -> Option<OwnCounts>,
         /// How far behind it may be.
         lag: Duration,
+        /// Another page, and what it says of how the cache is, by metric; none: it is not asked while a load runs.
+        gauges: Option<(&'static str, Gauges)>,
     },
     /// A program that prints them.
     Program {
@@ -132,7 +134,7 @@ impl Counters {
         match self {
             Counters::Lines(lines) => Ok(lines.count()),
             Counters::Page { path, read, .. } => {
-                let text = page(address, path).map_err(|e| e.to_string())?;
+                let text = page(address, path, PATIENCE).map_err(|e| e.to_string())?;
                 read(&text, nth).ok_or_else(|| strange(&text))
             }
             Counters::Program { command, read, output, .. } => {
@@ -149,10 +151,22 @@ impl Counters {
 }
 
 impl Counters {
-    /// How the cache is, by metric; nothing where no program tells, or none in time.
-    pub(crate) fn gauges(&self) -> Vec<(&'static str, f64)> {
-        let Counters::Program { command, gauges: Some(gauges), output, .. } = self else { return Vec::new() };
-        printed(command, output, GLANCE).map_or_else(|_| Vec::new(), |text| gauges(&text))
+    /// How the cache at `address` is, by metric; nothing where nobody tells, or not in time.
+    pub(crate) fn gauges(&self, address: SocketAddr) -> Vec<(&'static str, f64)> {
+        match self {
+            Counters::Program { command, gauges: Some(gauges), output, .. } => {
+                printed(command, output, GLANCE).map_or_else(|_| Vec::new(), |text| gauges(&text))
+            }
+            Counters::Page { gauges: Some((path, gauges)), .. } => {
+                page(address, path, GLANCE).map_or_else(|_| Vec::new(), |text| gauges(&text))
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether asking how the cache is counts as a request.
+    pub(crate) fn is_asked_as_clients_do(&self) -> bool {
+        matches!(self, Counters::Page { gauges: Some(_), .. })
     }
 }
 
@@ -167,12 +181,12 @@ fn printed(command: &[String], output: &Path, longest: Duration) -> Result<Strin
     Ok(finish(program, spawn, longest).map_err(|e| e.to_string())?.text)
 }
 
-fn page(address: SocketAddr, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn page(address: SocketAddr, path: &str, longest: Duration) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, longest)?;
+    stream.set_write_timeout(Some(longest))?;
     // HTTP/1.0: an answer in chunks could have a name cut in two.
     write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
-    let bytes = read_until(&mut stream, ANSWER_MAX, Instant::now() + PATIENCE)?;
+    let bytes = read_until(&mut stream, ANSWER_MAX, Instant::now() + longest)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -241,7 +241,10 @@ impl Running for Cache {
         if let Some(queue) = listener::queue(self.address) {
             sample.metrics.insert(format!("{subject}.{}", metric::ACCEPT_QUEUE), f64::from(queue.waiting));
         }
-        sample.metrics.extend(self.counters.gauges().into_iter().map(|(name, value)| (name.to_owned(), value)));
+        sample
+            .metrics
+            .extend(self.counters.gauges(self.address).into_iter().map(|(name, value)| (name.to_owned(), value)));
+        self.read += u64::from(self.counters.is_asked_as_clients_do());
         let death = process_tree::death(&mut self.child, subject, "first");
         self.dead = death.is_some();
         Observation { samples: vec![sample], states: death.into_iter().collect(), ..words }
@@ -349,7 +352,7 @@ mod tests {
         let prefix = format!("genkai-test-{}-", std::process::id());
         let mut check = Command::new("sh");
         check.args(["-c", "touch \"$0\" && ls \"$0\" && exit 1", &format!("/dev/shm/{prefix}a")]);
-        let counters = Counters::Page { path: "/", read: |_, _| None, lag: Duration::ZERO };
+        let counters = Counters::Page { path: "/", read: |_, _| None, lag: Duration::ZERO, gauges: None };
         let setup = Setup::new(check, Command::new(at.program.path()), counters);
         Ok(Setup { shared: Some(prefix), ..setup })
     }

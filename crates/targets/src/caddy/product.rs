@@ -113,6 +113,7 @@ impl Product for Caddy {
 
     fn limits(of: &Variant<Self>, copy: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
         let facts = Facts::of(of.config(), Some(&copy.running), of.requests(), machine);
+        let facts = facts.in_version(of.product().version());
         limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
     }
 

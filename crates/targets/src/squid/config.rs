@@ -115,14 +115,85 @@ impl Config {
     }
 }
 
+/// How settings call the number of connections to a peer: of all lines that have one.
+pub(super) const MAX_CONN: &str = "cache_peer.max-conn";
+/// The word of a line before it.
+const WORD: &str = "max-conn=";
+
+/// The number of connections that a line of a peer has, as written and as it counts; none: no cap.
+pub(super) fn cap(entry: &Entry) -> Option<(&str, u64)> {
+    let written = entry.values.iter().rev().find_map(|word| word.strip_prefix(WORD))?;
+    settings::number(written).filter(|most| *most > 0).map(|most| (written, most))
+}
+
+/// No peer has a number that could be changed.
+fn no_cap() -> TargetError {
+    let hint = "add max-conn=N to the cache_peer of a copy of the file";
+    TargetError::usage("Squid", format!("no `cache_peer ... parent` has a `max-conn`\n  hint: {hint}"))
+}
+
+impl Config {
+    /// The lines of peers that answer.
+    pub(super) fn parents(&self) -> Vec<&Entry> {
+        self.each("cache_peer").filter(|e| e.values.get(1).is_some_and(|kind| kind == "parent")).collect()
+    }
+
+    /// Those of them whose number can be changed, in their order.
+    fn capped(&self) -> Vec<&Entry> {
+        self.parents().into_iter().filter(|entry| cap(entry).is_some()).collect()
+    }
+
+    /// What is in force of [`MAX_CONN`]; none: no peer has a cap.
+    fn max_conn(&self) -> Option<SourcedValue<()>> {
+        let capped = self.capped();
+        let mut written: Vec<&str> = capped.iter().filter_map(|entry| Some(cap(entry)?.0)).collect();
+        written.dedup();
+        let origin = self.entries.origin(capped.first()?);
+        Some(SourcedValue { value: (), written: written.join(", "), origin })
+    }
+
+    /// How many workers there are, at least one.
+    pub(super) fn workers(&self) -> SourcedValue<u64> {
+        self.sourced("workers", settings::number).map(|workers| workers.max(1))
+    }
+
+    /// The configuration with another number of connections to each peer that has one; no other byte differs.
+    fn with_max_conn(&self, value: &str) -> Result<Config, TargetError> {
+        if value.parse::<u32>().ok().filter(|most| *most > 0).is_none() {
+            let what = format!("`{} {value}` is not valid: it takes a number, at least 1", MAX_CONN);
+            return Err(TargetError::usage("Squid", what));
+        }
+        let count = self.capped().len();
+        if count == 0 {
+            return Err(no_cap());
+        }
+        (0..count).try_fold(self.clone(), |config, nth| {
+            let entry = config.capped()[nth];
+            let file = &config.entries.files()[entry.file.0].text;
+            let line = String::from_utf8_lossy(&file[entry.span.clone()]).into_owned();
+            let line = line[..comment(&line)].trim_end();
+            let at = line.rfind(WORD).map_or(line.len(), |at| at + WORD.len());
+            let end = line[at..].find(|c: char| c.is_ascii_whitespace()).map_or(line.len(), |n| at + n);
+            let text = format!("{}{value}{}", &line[..at], &line[end..]);
+            Ok(Config { entries: config.entries.with_line(Some(entry), text, &Lines)? })
+        })
+    }
+}
+
 impl Configuration for Config {
     fn set(&self, setting: &str, value: &str, _: &Requests) -> Result<Config, TargetError> {
+        if setting == MAX_CONN {
+            return self.with_max_conn(value);
+        }
         settings::settable(setting, value)?;
         let text = format!("{setting} {}", value.trim());
         Ok(Config { entries: self.entries.with_line(self.value(setting), text, &Lines)? })
     }
 
     fn value_of(&self, setting: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
+        if setting == MAX_CONN {
+            return Ok(self.max_conn().ok_or_else(no_cap)?.in_words());
+        }
         settings::settable(setting, "x")?;
         Ok(self.sourced(setting, |_| Some(())).in_words())
     }

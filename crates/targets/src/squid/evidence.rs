@@ -12,6 +12,28 @@ pub(super) fn signature(line: &str) -> Option<&'static str> {
     line.contains("Your cache is running out of filedescriptors").then_some(OUT_OF_DESCRIPTORS)
 }
 
+/// Metrics of a running Squid.
+pub(super) mod metrics {
+    /// Connections to its peers that are open, of the worker that has most.
+    pub(in crate::squid) const PEER_CONNECTIONS: &str = "squid.peer_connections";
+}
+
+/// Its page of peers (cache manager, `mgr:server_list`).
+pub(super) const PEERS: &str = "/squid-internal-mgr/server_list";
+
+/// What that page says of how it is: `OPEN CONNS` of all parents (src/neighbors.cc: `dump_peers`), each worker in a block of its own.
+pub(super) fn gauges(page: &str) -> Vec<(&'static str, f64)> {
+    let of = |block: &str| {
+        let peers = block.split("\nParent ").skip(1);
+        let open =
+            peers.filter_map(|peer| peer.split("\nOPEN CONNS :").nth(1)?.lines().next()?.trim().parse::<u64>().ok());
+        open.reduce(|a, b| a + b)
+    };
+    // One worker writes no blocks.
+    let open = page.split("\nby kid").filter_map(of).max();
+    open.into_iter().map(|open| (metrics::PEER_CONNECTIONS, open as f64)).collect()
+}
+
 /// Its page of counters (cache manager, `mgr:counters`).
 pub(super) const PAGE: &str = "/squid-internal-mgr/counters";
 
@@ -25,6 +47,22 @@ pub(super) fn counts(page: &str, before: u64) -> Option<OwnCounts> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn open_connections_are_those_of_the_busiest_worker() {
+        // Written by 5.7.
+        let peer = |open: u32| {
+            format!(
+                "\nParent     : o\nHost       : 127.0.0.1/17514/0\nFlags      : no-query max-conn=9 originserver\nAddress[0] : 127.0.0.1\n\
+                 Status     : Up\nFETCHES    : 29\nOPEN CONNS : {open}\nAVG RTT    : 0 msec\n"
+            )
+        };
+        let head = "HTTP/1.1 200 OK\r\n\r\n";
+        assert_eq!(gauges(&format!("{head}{}{}", peer(9), peer(2))), [(metrics::PEER_CONNECTIONS, 11.0)]);
+        let workers = format!("{head}by kid1 {{\n{}}} by kid1\n\nby kid2 {{\n{}}} by kid2\n\n", peer(5), peer(7));
+        assert_eq!(gauges(&workers), [(metrics::PEER_CONNECTIONS, 7.0)]);
+        assert!(gauges("HTTP/1.1 403 Forbidden\r\n\r\n").is_empty());
+    }
 
     #[test]
     fn questions_for_the_counters_do_not_count() {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::config::Config;
 use super::private::{self, Private};
-use super::{evidence, limits};
-use crate::cache::counters::Counters;
+use super::{evidence, limits, peers};
+use crate::cache::counters::{Counters, Gauges};
 use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
 use genkai_place::machine;
@@ -88,13 +88,20 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
     for store in &private.stores {
         at.folder(store)?;
     }
-    let workers = limits::workers(config).value > 1;
+    let workers = config.workers().value > 1;
     let setup = Setup {
         store: private.stores.first().map(|store| at.dir.join(store)),
         messages: ("cache.log", evidence::signature),
+        counters: counters(peers::are_watched(config)),
         ..served(at, &file, !private.stores.is_empty(), workers)?
     };
     Ok((private, setup))
+}
+
+/// What it counts, and where that is asked for how many connections to its peers are open.
+fn counters(peers: bool) -> Counters {
+    let gauges = peers.then_some((evidence::PEERS, evidence::gauges as Gauges));
+    Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: Duration::ZERO, gauges }
 }
 
 /// How it is checked and served: in one process, or with `workers` by a first one that stays in the foreground.
@@ -107,9 +114,8 @@ fn served(at: &Sandbox<'_>, file: &Path, on_disk: bool, workers: bool) -> Result
         command
     };
     let run = if workers { "--foreground" } else { "-N" };
-    let counters = Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: Duration::ZERO };
     // -F: it listens when its store is read, not before.
-    let setup = Setup::new(squid(&["-k", "parse"]), squid(&[run, "-F"]), counters);
+    let setup = Setup::new(squid(&["-k", "parse"]), squid(&[run, "-F"]), counters(false));
     Ok(Setup { make: on_disk.then(|| squid(&[run, "-z"])), shared: Some(service), ..setup })
 }
 

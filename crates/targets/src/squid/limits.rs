@@ -7,7 +7,8 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Stren
 use super::access;
 use super::config::Config;
 use super::evidence::OUT_OF_DESCRIPTORS;
-use super::settings::{UNLIMITED, bytes, integer};
+use super::peers;
+use super::settings::{UNLIMITED, bytes, integer, number};
 use crate::cache::largest;
 use crate::files::entry::Entry;
 use crate::limits::{accept_queue, connections, counted, errors, log, raised, reached, valued};
@@ -17,19 +18,10 @@ use genkai_place::caps::Machine;
 /// Sizes of objects that it keeps: of all, and of those in memory.
 pub(super) const OBJECT: [&str; 2] = ["maximum_object_size", "maximum_object_size_in_memory"];
 
-fn number(text: &str) -> Option<u64> {
-    integer(text).and_then(|number| u64::try_from(number).ok())
-}
-
 /// `max_filedescriptors` as written (0: as many as it inherits), and what that comes to of so many that it can have.
 pub(super) fn descriptors(config: &Config, available: u64) -> SourcedValue<u64> {
     let asked = config.sourced("max_filedescriptors", number);
     asked.map(|asked| if asked == 0 { available } else { asked.min(available) })
-}
-
-/// How many workers there are, at least one.
-pub(super) fn workers(config: &Config) -> SourcedValue<u64> {
-    config.sourced("workers", number).map(|workers| workers.max(1))
 }
 
 /// Whether requests may go to their origin past the peers: not those of an accelerator, unless it says so, and none where that is
@@ -45,7 +37,7 @@ pub(super) fn goes_direct(config: &Config) -> bool {
 /// Every limit of a configuration on a machine, which lets it have so many descriptors. `direct`: whether requests may go past the peers.
 pub(super) fn of(config: &Config, available: u64, machine: &Machine, direct: bool) -> Vec<Limit> {
     let first = [max_filedescriptors(config, available), backlog(config, available, machine), cpu(config, machine)];
-    let peers = peers(config).filter(|_| !direct);
+    let peers = peers::limit(config).filter(|_| !direct);
     let more = [Some(object(config)), rock(config), per_client(config), body(config), peers];
     first.into_iter().chain(more.into_iter().flatten()).chain(access::limits(config)).collect()
 }
@@ -88,7 +80,7 @@ fn max_filedescriptors(config: &Config, available: u64) -> Limit {
             reserved: reserved as f64,
             idle_cost: 1.0,
             busy_cost: 2.0,
-            pools: workers(config).value as f64,
+            pools: config.workers().value as f64,
             soft: 1.0,
         },
         formula: format!("({value} - {reserved} reserved) / 2 for requests that go to the origin"),
@@ -122,53 +114,6 @@ fn backlog(config: &Config, available: u64, machine: &Machine) -> Limit {
     }
 }
 
-/// Connections to the peers that answer (`cache_peer HOST parent ... max-conn=N`): a peer with so many open is not chosen, idle ones
-/// included. So kept connections leave no room for the requests that would use them, until the last of them is closed: measured on 5.7, ten
-/// kept ones of ten left 92 % of the requests of 10 users unserved, and 94 % of those of 9 where there were two peers. How many are served
-/// is no number then. Each worker counts alone.
-fn peers(config: &Config) -> Option<Limit> {
-    let parents: Vec<_> =
-        config.each("cache_peer").filter(|e| e.values.get(1).is_some_and(|kind| kind == "parent")).collect();
-    let most = |e: &&Entry| e.values.iter().rev().find_map(|word| number(word.strip_prefix("max-conn=")?)).unwrap_or(0);
-    let each: Vec<u64> = parents.iter().map(most).collect();
-    let first = parents.first().filter(|_| each.iter().all(|&most| most > 0))?;
-    let (sum, workers) = (each.iter().sum::<u64>(), workers(config).value);
-    let kept = config.sourced("server_persistent_connections", |text| Some(text.to_owned())).value != "off";
-    let high = (sum * workers) as f64;
-    let chosen = config
-        .each("cache_peer_access")
-        .any(|entry| entry.values.get(1..) != Some(&["allow".to_owned(), "all".to_owned()]));
-    let mut written: Vec<String> = each.iter().map(u64::to_string).collect();
-    let counts = format!("{} connections to {}", written.join(" + "), counted(parents.len() as u64, "peer"));
-    written.dedup();
-    let law =
-        Law::Slots { value: high, reserved: 0.0, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: sum as f64 / high };
-    Some(Limit {
-        value: written.join(", "),
-        origin: config.entries.origin(first),
-        caps: "connections to the peers at once; beyond it requests are answered with 502".to_owned(),
-        law: if chosen || kept { Law::Unknown } else { law },
-        formula: [
-            counts,
-            if workers > 1 { format!(" in each of {workers} workers") } else { String::new() },
-            if kept {
-                ", idle ones included, which take no request once so many are open: fewer are served, and how many is no number".to_owned()
-            } else {
-                String::new()
-            },
-            if chosen {
-                "; it depends: cache_peer_access says which request may use which peer".to_owned()
-            } else {
-                String::new()
-            },
-        ]
-        .concat(),
-        source: "squid 5.7 src/neighbors.cc: peerHTTPOkay (max_conn), src/FwdState.cc".to_owned(),
-        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
-        ..Limit::named("squid.max_conn", "squid", "cache_peer max-conn")
-    })
-}
-
 /// WebSockets, where no rule lets Squid pass their Upgrade on: it asks the origin without it. Protocols are compared letter by letter
 /// (`WebSocket` is not what clients say); `OTHER` stands for those that no rule names.
 pub(super) fn upgrade(config: &Config) -> Option<Limit> {
@@ -196,7 +141,7 @@ pub(super) fn upgrade(config: &Config) -> Option<Limit> {
 
 /// A worker has one thread.
 fn cpu(config: &Config, machine: &Machine) -> Limit {
-    let (workers, cores) = (workers(config), u64::from(machine.cores));
+    let (workers, cores) = (config.workers(), u64::from(machine.cores));
     Limit {
         caps: "cores that can work for Squid at once: a worker has one thread".to_owned(),
         law: Law::Cpu { cores: workers.value.min(cores) as f64 },
@@ -267,30 +212,6 @@ mod tests {
         assert_eq!(blocked(&format!("{rule} websocket deny all")).as_deref(), Some("websocket deny all"));
         assert_eq!(blocked(&format!("{rule} websocket allow all")), None);
         assert_eq!(blocked(&format!("{rule} OTHER allow all")), None);
-    }
-
-    #[test]
-    fn peers_take_so_many_connections() {
-        let port = "http_port 80 accel defaultsite=a\n";
-        let peer = |host: &str, more: &str| format!("cache_peer {host} parent 80 0 no-query originserver {more}\n");
-        let clients = |text: &str| {
-            let config = config(&format!("{port}{text}"));
-            peers(&config).filter(|_| !goes_direct(&config)).and_then(|limit| match limit.law {
-                Law::Slots { value, soft, .. } => Some((value * soft, value)),
-                _ => None,
-            })
-        };
-        // Measured: without kept connections 10 users, 0 failed, 11 users, 14 % failed.
-        assert_eq!(clients(&peer("a", "max-conn=10")), None, "idle kept ones take the room of others");
-        let off = "server_persistent_connections off\n";
-        assert_eq!(clients(&(peer("a", "max-conn=10") + off)), Some((10.0, 10.0)));
-        let two = peer("a", "max-conn=10") + &peer("b", "max-conn=5") + "workers 2\n" + off;
-        let (low, high) = clients(&two).unwrap();
-        assert!((low - 15.0).abs() < 1e-9 && high == 30.0, "{low} {high}");
-        assert_eq!(clients(&(peer("a", "max-conn=10") + &peer("b", "") + off)), None);
-        assert_eq!(clients(&(peer("a", "max-conn=10") + off + "http_port 81\n")), None, "a forward proxy goes direct");
-        assert!(clients(&(peer("a", "max-conn=10") + off + "http_port 81\nnever_direct allow all\n")).is_some());
-        assert_eq!(clients(&(peer("a", "max-conn=10") + off + "cache_peer_access a allow some\n")), None);
     }
 
     #[test]

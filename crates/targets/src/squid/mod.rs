@@ -9,6 +9,7 @@ pub mod explain;
 mod lifecycle;
 mod limits;
 mod looks;
+mod peers;
 mod private;
 mod product;
 mod settings;

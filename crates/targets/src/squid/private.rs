@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use genkai_model::event::Rewrite;
 
 use super::config::Config;
+use super::peers;
 use crate::cache::{Sandbox, unseen};
 use crate::error::TargetError;
 use crate::files::entry::Entry;
@@ -104,6 +105,10 @@ pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, Target
         ));
     }
     let mut private = Private { file: at.dir.join(NAME), ..Private::default() };
+    if peers::are_watched(config) {
+        // genkai asks from this machine; the user's rules for everybody else stay as they are.
+        private.push("http_access allow localhost manager", None);
+    }
     for entry in config.entries.all() {
         let written = config.written(entry);
         let line = private.line(entry, &written, std::ptr::eq(entry, port), config, at)?;

@@ -9,11 +9,13 @@ use super::config::Config;
 use super::explain::explain;
 use super::lifecycle::copied;
 use super::limits;
+use super::peers;
 use super::private::Private;
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
 use crate::product::{Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after};
 use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::machine;
 
 /// How its program is found.
@@ -87,6 +89,13 @@ impl Product for Squid {
         // The copy sends everything to its peers.
         let all = limits::of(of.config(), machine::hard_descriptors(), machine, false);
         all.into_iter().chain(limits::upgrade(of.config()).filter(|_| of.requests().websocket)).collect()
+    }
+
+    fn behind(of: &Variant<Self>, _: &Tested<Private>) -> Vec<Endpoint> {
+        match of.conditions().backend {
+            Some(backend) => vec![Endpoint::Tcp(backend)],
+            None => peers::places(of.config()),
+        }
     }
 
     fn start(of: &Variant<Self>, _: &Tested<Private>, cpus: Option<&[usize]>) -> Result<Cache, TargetError> {

@@ -98,6 +98,11 @@ pub(super) fn integer(text: &str) -> Option<i32> {
     i32::try_from(if negative { -number } else { number }).ok()
 }
 
+/// The same where it is not below zero.
+pub(super) fn number(text: &str) -> Option<u64> {
+    integer(text).and_then(|number| u64::try_from(number).ok())
+}
+
 /// What stands for no limit among sizes.
 pub(super) const UNLIMITED: u64 = u64::MAX;
 

@@ -58,6 +58,7 @@ fn predicted(product: &str, main: &Path, ids: &[&str]) -> (usize, usize) {
             (fit(soft), fit(1.0))
         }
         Law::Workers { workers, .. } => (whole(workers), whole(workers)),
+        Law::Growing { least, most, .. } => (whole(least), whole(most)),
         Law::Backlog { value } => (whole(value), whole(value)),
         ref other => panic!("{other:?}"),
     }

@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use adapted::Met;
 use differential::{Draw, count, judged};
-use stage::{Backend, admitted, eventually};
+use stage::{Backend, Client, admitted, eventually};
 
 fn there() -> bool {
     let found = Command::new("caddy").arg("version").output().is_ok();
@@ -117,7 +117,12 @@ fn truth(met: &Met) -> Option<Said> {
     if conns != "none" && (h2c || proxy.pointer("/transport/tls").is_some()) {
         conns = "no number".to_owned();
     }
-    let requests = at_once(at("/health_checks/passive/unhealthy_request_count"), different);
+    // Judged upstreams of which no failure is allowed are down, and no number of requests gets through.
+    let allowed = at("/health_checks/passive/max_fails") > 0 || at("/health_checks/passive/fail_duration") > 0;
+    let requests = match allowed {
+        true => at_once(at("/health_checks/passive/unhealthy_request_count"), different),
+        false => "none".to_owned(),
+    };
     let mut all = vec![("upstreams".to_owned(), dials.join(" "))];
     all.extend([("max_conns_per_host".to_owned(), conns), ("unhealthy_request_count".to_owned(), requests)]);
     // 0 counts as not set, and of times below that nothing is said.
@@ -224,6 +229,51 @@ fn what_decides_and_is_not_evaluated_is_named() {
     let explained = catalog::explain(Some("caddy"), file.path(), &Requests::to("localhost", "/")).unwrap();
     let limit = explained.limits.iter().find(|limit| limit.id == "caddy.max_conns_per_host").unwrap();
     assert!(limit.formula.contains("unless") && limit.formula.contains("`reverse_proxy @old old:1`"), "{limit:#?}");
+}
+
+/// Whether the Caddy that is installed allows no failure where `max_fails` is not written: up to 2.7.4.
+fn allows_none() -> bool {
+    let said = Command::new("caddy").arg("version").output().unwrap().stdout;
+    let said = String::from_utf8_lossy(&said).trim_start_matches('v').to_owned();
+    let numbers: Vec<u64> = said.split(['.', ' ', '-', '\n']).map_while(|number| number.parse().ok()).collect();
+    numbers.as_slice() <= [2, 7, 4].as_slice()
+}
+
+#[test]
+fn upstreams_that_are_told_to_be_down_get_no_request() {
+    if !there() || !allows_none() {
+        return;
+    }
+    let backend = Backend::start();
+    let mut wrong = Vec::new();
+    for options in [
+        "",
+        "unhealthy_request_count 8",
+        "unhealthy_status 5xx",
+        "unhealthy_latency 1s",
+        "max_fails 0",
+        "max_fails 3",
+        "fail_duration 0s",
+        "fail_duration 5s",
+        "unhealthy_request_count 8\nmax_fails -1",
+        "unhealthy_request_count 8\nmax_fails 1",
+        "unhealthy_status 5xx\nfail_duration 5s",
+        "max_fails 0\nfail_duration 5s",
+    ] {
+        let caddy = Caddy::start(&format!("reverse_proxy {} {{\n{options}\n}}\n", backend.address()));
+        let answer = Client::ask(caddy.address, "/").unwrap().text();
+        let file = caddy.dir.path().join("Caddyfile");
+        let explained = catalog::explain(Some("caddy"), &file, &Requests::to("localhost", "/")).unwrap();
+        let fault = explained.limits.iter().any(|limit| limit.fault && limit.id == "caddy.max_fails");
+        let told = explained.remarks.iter().any(|remark| remark.text.contains("every upstream count as down"));
+        let idle =
+            explained.remarks.iter().any(|remark| remark.setting == "max_fails" && remark.text.contains("no effect"));
+        let down = answer.starts_with("HTTP/1.1 503");
+        if (fault, told) != (down, down) || (idle && options != "max_fails 3") {
+            wrong.push(format!("{options}: {fault} {told} {idle}, Caddy: {}", answer.lines().next().unwrap_or("")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// A Caddy that runs.

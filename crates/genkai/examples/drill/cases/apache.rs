@@ -1,6 +1,6 @@
 //! Faults of Apache.
 
-use super::Behind::{Nobody, Scripted};
+use super::Behind::{Nobody, Scripted, Two};
 use super::{AT_ONCE, Case, HANGS, KEPT, NO_NUMBER, SLOW, TWO_ENDS};
 
 fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
@@ -115,6 +115,23 @@ fn pools() -> Vec<Case> {
             .flags("--users 120 --spawn-rate 15 --backend-time 300ms")
             .cause("apache.ProxyPass.max")
             .then(&["apache.MaxRequestWorkers"])
+            .off(spread),
+        case("apache-balancer-pool", "two members of a balancer, each with max=4 acquire=300 in each of two children")
+            .flags("--users 60 --spawn-rate 6")
+            .config(
+                conf(
+                    "LoadModule proxy_balancer_module /usr/lib/apache2/modules/mod_proxy_balancer.so\nLoadModule slotmem_shm_module \
+                     /usr/lib/apache2/modules/mod_slotmem_shm.so\nLoadModule lbmethod_byrequests_module \
+                     /usr/lib/apache2/modules/mod_lbmethod_byrequests.so\nStartServers 2\nServerLimit 2\nThreadsPerChild 25\n\
+                     MaxRequestWorkers 50\nMinSpareThreads 25\nMaxSpareThreads 50\n<Proxy balancer://app>\nBalancerMember \
+                     http://{backend} max=4 acquire=300 retry=0\nBalancerMember http://{second} max=4 acquire=300 retry=0\n</Proxy>\n\
+                     ProxyPass / balancer://app/",
+                )
+                .replace("worker", "event"),
+            )
+            .behind(Two("--service-time 300ms", Some("--service-time 500ms")))
+            .cause("apache.BalancerMember.max")
+            .then(&["apache.MaxRequestWorkers", "apache.ThreadsPerChild"])
             .off(spread),
         case("apache-pool-one", "ProxyPass max=15 acquire=200 of Apache's only child")
             .flags("--set mpm=worker --set ProxyPass.max=15 --set ProxyPass.acquire=200 --set ThreadsPerChild=60")

@@ -25,9 +25,19 @@ fn squid() -> Vec<Case> {
             .cause("squid.max_filedescriptors")
             .off(PATIENCE)
     };
+    let peer = |name: &str, fault: &str, lines: &str| {
+        let capped = case(name, fault, lines).config(accelerator(lines).replace("name=o", "name=o max-conn=12"));
+        capped.flags("--users 40 --spawn-rate 8 --backend-time 300ms").cause("squid.max_conn")
+    };
     vec![
         descriptors("squid-descriptors", 256),
         descriptors("squid-descriptors-192", 192),
+        peer("squid-max-conn", "cache_peer max-conn=12, of which idle kept connections take a part", "cache deny all"),
+        peer(
+            "squid-max-conn-unkept",
+            "cache_peer max-conn=12, none kept",
+            "cache deny all\nserver_persistent_connections off",
+        ),
         case("squid-healthy", "nothing: 60 users through Squid", "")
             .flags("--users 60 --spawn-rate 30 --backend-time 100ms"),
         case(

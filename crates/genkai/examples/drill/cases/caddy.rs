@@ -46,6 +46,12 @@ pub(super) fn cases() -> Vec<Case> {
             .config("{\n\tservers {\n\t\ttimeouts {\n\t\t\tidle 500ms\n\t\t}\n\t}\n}\nhttp://:80 {\n\treverse_proxy 127.0.0.1:9\n}\n")
             .cause("caddy.timeouts.idle")
             .off(SLOW),
+        case("caddy-no-failure-allowed", "unhealthy_request_count 8 without max_fails: every upstream counts as down (Caddy 2.6)")
+            .flags("--users 20 --spawn-rate 10 --backend embedded --backend-time 100ms")
+            .config("http://:80 {\n\treverse_proxy 127.0.0.1:9 {\n\t\tunhealthy_request_count 8\n\t}\n}\n")
+            .cause("caddy.max_fails")
+            .then(&["caddy.unhealthy_request_count"])
+            .off(NO_NUMBER),
         case("caddy-refused", "nobody listens where the upstream should be")
             .flags("--users 20 --spawn-rate 20")
             .config("http://:80 {\n\treverse_proxy {backend}\n}\n")

@@ -250,7 +250,9 @@ fn fault(v: &Verdict) -> Option<String> {
         Origin::File { path, line } => format!(" ({}:{line})", clean::line(&path.display().to_string())),
         _ => String::new(),
     };
-    limit.fault.then(|| format!("{who} cannot reach its {what}{place}: {caps}"))
+    // What a setting lifts is in the product's own file, and no place that it cannot reach.
+    let relation = if limit.remedy.is_some() { "is broken by its" } else { "cannot reach its" };
+    limit.fault.then(|| format!("{who} {relation} {what}{place}: {caps}"))
 }
 
 fn likely(v: &Verdict) -> Option<String> {

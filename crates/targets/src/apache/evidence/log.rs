@@ -57,6 +57,10 @@ pub mod signature {
 }
 
 /// Message numbers with their signatures (httpd 2.4.68; file named).
+///
+/// What comes of a failure is none of its signs: AH00940 and AH01114 are written, too, where another thread had put the member aside because
+/// its pool was full (mod_proxy.c: proxy_handler does so for any 503), AH00959 where no socket could be made. A connect that failed has a line
+/// of its own each time (AH00957, AH02454).
 const KNOWN: &[(&str, &str)] = &[
     ("AH00484", signature::MAX_REQUEST_WORKERS), // server/mpm/event/event.c: perform_idle_server_maintenance
     ("AH00286", signature::MAX_REQUEST_WORKERS), // server/mpm/worker/worker.c
@@ -67,9 +71,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH00941", signature::POOL_EXHAUSTED),      // modules/proxy/proxy_util.c: ap_proxy_acquire_connection
     ("AH00957", signature::BACKEND_REFUSED),     // proxy_util.c: ap_proxy_connect_backend
     ("AH02454", signature::BACKEND_UNREACHABLE), // proxy_util.c: ap_proxy_connect_backend, a Unix socket
-    ("AH00959", signature::BACKEND_REFUSED),     // proxy_util.c: the worker is disabled for `retry` seconds
-    ("AH00940", signature::BACKEND_REFUSED),     // proxy_util.c: disabled connection
-    ("AH01114", signature::BACKEND_REFUSED),     // modules/proxy/mod_proxy_http.c
     ("AH00898", signature::BACKEND_TLS),         // proxy_util.c: ap_proxyerror, of one of its words
     ("AH01102", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading status line
     ("AH01110", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading response
@@ -232,6 +233,20 @@ mod tests {
             ),
         ] {
             assert_eq!(seen(&line(rest)), (level, signature), "{rest}");
+        }
+    }
+
+    #[test]
+    fn what_a_full_pool_leads_to_is_no_refusal() {
+        // Written by 2.4.71 while the backends took every connection.
+        let full = "[Wed Nov 25 17:12:24.651578 2026] [proxy:error] [pid 7:tid 8] (70007)The timeout specified has expired: AH00941: http: \
+                    failed to acquire connection for (127.0.0.1:17511)";
+        assert_eq!(seen(full).1, Some(signature::POOL_EXHAUSTED));
+        for said in [
+            "[proxy_http:error] [pid 7:tid 8] [client 127.0.0.1:9] AH01114: HTTP: failed to make connection to backend: 127.0.0.1",
+            "[proxy:error] [pid 7:tid 8] AH00940: http: disabled connection for (127.0.0.1:17511)",
+        ] {
+            assert_eq!(seen(&format!("[Wed Nov 25 17:12:24.651578 2026] {said}")), ("error", None), "{said}");
         }
     }
 

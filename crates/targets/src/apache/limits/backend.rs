@@ -2,10 +2,11 @@
 
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::units::Span;
 
 use super::{Facts, Upstream};
 use crate::apache::evidence::signature;
-use crate::apache::settings::{PROXY_PASS_MAX, SSL_PROXY_ENGINE, TIMEOUT};
+use crate::apache::settings::{BALANCER_MEMBER_MAX, PROXY_PASS_MAX, SSL_PROXY_ENGINE, TIMEOUT};
 use crate::limits::backend::Place;
 use crate::limits::{backend, errors, log, logged_unserved, raised_onward, valued};
 
@@ -136,33 +137,43 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     let held = capped.min_by_key(|held| held.value)?;
     let sizes: Vec<u64> = upstream.max.iter().map(|max| max.as_ref().map_or(threads, |held| held.value)).collect();
     let children = facts.children();
-    let setting = if upstream.balanced { "BalancerMember.max" } else { PROXY_PASS_MAX.name };
+    let setting = if upstream.balanced { BALANCER_MEMBER_MAX.name } else { PROXY_PASS_MAX.name };
+    let at_once = match (upstream.balanced, children) {
+        (true, _) => balanced(&sizes, held.value, children),
+        (false, 1) => format!("max {} of the one child", held.value),
+        (false, _) => format!(
+            "from {0} (all with one child) to {children} children x max {0} = {1} (evenly spread, all children running): each child \
+             has a pool of its own",
+            held.value,
+            held.value * children
+        ),
+    };
     Some(Limit {
         caps: "connections of each child process to the backend at once".to_owned(),
-        law: pools(held.value as f64, sizes.iter().sum::<u64>() as f64, children as f64),
-        formula: match (upstream.balanced, children) {
-            (true, _) => balanced(&sizes, held.value, children),
-            (false, 1) => format!("max {} of the one child", held.value),
-            (false, _) => format!(
-                "from {0} (all with one child) to {children} children x max {0} = {1} (evenly spread, all children running): each \
-                 child has a pool of its own",
-                held.value,
-                held.value * children
-            ),
+        // Who comes goes to any child (and member), and children start as they are needed: certain is what the smallest pool has.
+        law: Law::Growing {
+            least: held.value as f64,
+            most: (sizes.iter().sum::<u64>() * children) as f64,
+            full: None,
+            wait: upstream.acquire.map(Span::as_secs_f64),
+        },
+        formula: match upstream.acquire {
+            Some(wait) => format!("{at_once}; further requests wait for one, {wait} at most (acquire), then 503"),
+            None => format!("{at_once}; further requests wait for one, for ever (no acquire)"),
         },
         source:
             "httpd modules/proxy/proxy_util.c: ap_proxy_initialize_worker, ap_proxy_acquire_connection (AH00941 after \
-                 `acquire`, else it waits)"
+                 `acquire`, else it waits); mod_proxy.c: proxy_handler (the next member is tried)"
                 .to_owned(),
         signatures: vec![log(signature::POOL_EXHAUSTED, Strength::Decisive)],
         symptom: match upstream.acquire {
-            true => errors(&[ErrorKind::Status503]),
-            false => Symptom { errors: vec![ErrorKind::Timeout], slow: true },
+            Some(_) => errors(&[ErrorKind::Status503]),
+            None => Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         },
-        remedy: (!upstream.balanced).then(|| Remedy {
+        remedy: Some(Remedy {
             ceiling: Some(Ceiling { value: threads as f64, by: format!("{threads} threads of a child") }),
             note: Some("without `max` each child may have as many connections as threads".to_owned()),
-            ..raised_onward(PROXY_PASS_MAX.name)
+            ..raised_onward(setting)
         }),
         ..valued(&format!("apache.{setting}"), "apache", setting, held)
     })
@@ -183,17 +194,4 @@ fn balanced(sizes: &[u64], least: u64, children: u64) -> String {
 
 fn counted_children(children: u64) -> String {
     if children == 1 { "1 child".to_owned() } else { format!("{children} children") }
-}
-
-/// Pools of so many connections in each child: who comes goes to any child, and children start as they are needed: certain is what the
-/// smallest has.
-fn pools(least: f64, each: f64, children: f64) -> Law {
-    Law::Slots {
-        value: each,
-        reserved: 0.0,
-        idle_cost: 0.0,
-        busy_cost: 1.0 / children,
-        pools: 1.0,
-        soft: least / (each * children),
-    }
 }

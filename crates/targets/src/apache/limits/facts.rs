@@ -11,9 +11,9 @@ use crate::apache::route::{Member, Pass, Route, authority, listens, members};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
     LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS, Mpm,
-    PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT, PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, RATE_INITIAL_BURST,
-    RATE_LIMIT, SERVER_LIMIT, SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT,
-    in_force, value,
+    PROXY_PASS_ACQUIRE, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT, PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP,
+    RATE_INITIAL_BURST, RATE_LIMIT, SERVER_LIMIT, SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT,
+    THREADS_PER_CHILD, TIMEOUT, in_force, value,
 };
 use crate::apache::within::filters;
 use crate::files::Requests;
@@ -37,8 +37,9 @@ pub struct Upstream {
     pub max: Vec<Option<SourcedValue<u64>>>,
     /// Whether it is a balancer, whose members have the parameters.
     pub balanced: bool,
-    /// Whether a request gives up waiting for one of them (`acquire=`).
-    pub acquire: bool,
+    /// How long a request waits for one of them at most (`acquire=`; of a balancer's members for one after another, as it is given to the next
+    /// where one was not to be had); none: for ever, at one of them at least.
+    pub acquire: Option<Span>,
     /// Whether all of it takes TLS.
     pub encrypted: bool,
     /// `SSLProxyEngine`, where the backend is one that takes TLS and this is not on.
@@ -365,7 +366,8 @@ impl Reading<'_> {
             let text = member.parameter(PROXY_PASS_MAX.directive)?;
             Some(SourcedValue { value: limit(text)?, written: text.to_owned(), origin: self.origin(member.found) })
         };
-        let waits = |member: &Member<'_>| member.parameter("acquire").is_some();
+        let wait = |text: &str| value::interval(text, 1).filter(|ms| *ms > 0);
+        let waits = |member: &Member<'_>| member.parameter(PROXY_PASS_ACQUIRE.directive).and_then(wait);
         Some(Upstream {
             name: SourcedValue { value: (), written: host(name).to_owned(), origin: self.origin(pass.found) },
             lone: self.lone(&pass, members.as_deref()),
@@ -376,7 +378,11 @@ impl Reading<'_> {
                 None => vec![self.raw(&PROXY_PASS_MAX).parsed(limit)],
             },
             balanced: members.is_some(),
-            acquire: members.as_ref().map_or(pass.parameter("acquire").is_some(), |all| all.iter().any(waits)),
+            acquire: match &members {
+                Some(all) => all.iter().map(waits).sum::<Option<u64>>(),
+                None => pass.parameter(PROXY_PASS_ACQUIRE.directive).and_then(wait),
+            }
+            .map(Span::from_millis),
             untimed: self.is_untimed(urls.first().map_or(scheme, |url| authority(url).0)),
             encrypted: urls.iter().all(|url| is_encrypted(url)),
             unencrypted: Some(self.raw(&SSL_PROXY_ENGINE)).filter(|held| {

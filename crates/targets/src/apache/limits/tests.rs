@@ -76,9 +76,7 @@ fn a_pool_counts_only_below_the_threads() {
     assert!(of(&facts("max=30")).iter().all(|l| l.id != "apache.ProxyPass.max"));
     let pool = limit(&facts("max=3 acquire=500"), "apache.ProxyPass.max");
     // From 3, all with one child, to 16 children x 3.
-    assert!(
-        matches!(pool.law, Law::Slots { value: 3.0, busy_cost, soft, .. } if busy_cost == 0.0625 && soft == 0.0625)
-    );
+    assert_eq!(pool.law, Law::Growing { least: 3.0, most: 48.0, full: None, wait: Some(0.5) });
     assert!(!pool.symptom.slow, "acquire refuses");
 }
 
@@ -119,9 +117,18 @@ fn a_balancer_has_the_pools_and_timeouts_of_its_members() {
     );
     assert_eq!(facts.upstream.as_ref().unwrap().addresses.len(), 2);
     let pool = limit(&facts, "apache.BalancerMember.max");
-    let Law::Slots { value, busy_cost, soft, .. } = pool.law else { panic!("{:?}", pool.law) };
-    assert_eq!(((value * soft / busy_cost).round(), (value / busy_cost).round()), (5.0, 14.0 * 16.0));
-    assert!(pool.formula.contains("16 children x (5 + 9) = 224") && pool.remedy.is_none(), "{}", pool.formula);
+    assert_eq!(pool.law, Law::Growing { least: 5.0, most: 14.0 * 16.0, full: None, wait: None });
+    assert!(pool.formula.contains("16 children x (5 + 9) = 224"), "{}", pool.formula);
+    assert_eq!(pool.remedy.map(|remedy| remedy.setting).as_deref(), Some("BalancerMember.max"));
+    let wait = |text: &str| limit(&balanced(text), "apache.BalancerMember.max").law;
+    let both = text.replace("max=5", "max=5 acquire=300").replace("max=9", "max=9 acquire=1s");
+    assert!(
+        matches!(wait(&both), Law::Growing { wait: Some(1.3), .. }),
+        "for one member after the other: {:?}",
+        wait(&both)
+    );
+    let one = text.replace("max=5", "max=5 acquire=300");
+    assert!(matches!(wait(&one), Law::Growing { wait: None, .. }), "for ever at the other one");
     let none = balanced(&text.replace("max=", "min="));
     assert!(of(&none).iter().all(|l| l.id != "apache.BalancerMember.max"));
     assert_eq!(none.proxy_timeout.1.value.as_secs_f64(), 7.0);

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::apache::config::{Config, Edit, Found};
 use crate::apache::removable;
-use crate::apache::route::Route;
+use crate::apache::route::{Member, Route, members};
 use crate::apache::within::variable;
 use crate::error::TargetError;
 use crate::files::{Configuration, Pair, Removable, Requests, pairs};
@@ -63,6 +63,7 @@ fn apply(config: &Config, setting: &Setting, value: &str, requests: &Requests) -
 fn edits(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Vec<Edit>, SettingError> {
     match setting.context {
         Context::Pass => parameter(config, setting, value, requests),
+        Context::Members => parameters(config, setting, value, requests),
         Context::Mpm => mpm(config, value),
         Context::Variable => {
             let missing = || SettingError::no_place(setting.name, "no SetEnv gives these requests such a variable");
@@ -108,7 +109,7 @@ fn held_by<'c>(config: &'c Config, setting: &Setting, requests: &Requests) -> Op
             route().and_then(|r| r.of_path(config, &names, &requests.path)).or_else(|| Route::global(config, &names))
         }
         Context::Variable => variable(config, &route()?, requests, setting.directive),
-        Context::Pass | Context::Mpm => None,
+        Context::Pass | Context::Members | Context::Mpm => None,
     }
 }
 
@@ -125,11 +126,34 @@ fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Request
     };
     let route = Route::find(config, requests).ok_or_else(missing)?;
     let pass = route.pass(config, &requests.path).ok_or_else(missing)?;
-    let text = format!("{}={value}", setting.directive);
-    let args = &pass.found.args;
+    Ok(pair(pass.found, pass.index + 1, setting, value).into_iter().collect())
+}
+
+/// `KEY=value` of a directive, among its arguments from `first` on: changed where it is, else added.
+fn pair(found: &Found, first: usize, setting: &Setting, value: &str) -> Option<Edit> {
     let named = |a: &String| a.split_once('=').is_some_and(|(key, _)| key.eq_ignore_ascii_case(setting.directive));
-    let at = args.iter().skip(pass.index + 1).rposition(named).map(|i| i + pass.index + 1);
-    Ok(pass.found.set_arg(at.unwrap_or(args.len()), &text).into_iter().collect())
+    let at = found.args.iter().skip(first).rposition(named).map(|i| i + first);
+    found.set_arg(at.unwrap_or(found.args.len()), &format!("{}={value}", setting.directive))
+}
+
+/// The members that requests go to of the balancer that the path is passed to; none: it is passed to none.
+fn balanced<'c>(config: &'c Config, requests: &Requests) -> Option<Vec<Member<'c>>> {
+    let pass = Route::find(config, requests)?.pass(config, &requests.path)?;
+    members(config, &pass.url).filter(|all| !all.is_empty())
+}
+
+/// The parameter of each member that has it, or of all where none has.
+fn parameters(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Vec<Edit>, SettingError> {
+    let nobody = || SettingError::no_place(setting.name, "this path is passed to no balancer that has members");
+    let all = balanced(config, requests).ok_or_else(nobody)?;
+    let is_set = |member: &&Member<'_>| member.parameter(setting.directive).is_some();
+    let some = all.iter().any(|member| is_set(&member));
+    let meant: Vec<&Member<'_>> = all.iter().filter(|member| !some || is_set(member)).collect();
+    if meant.iter().any(|member| is_set(member) && member.own(setting.directive).is_none()) {
+        let why = "a ProxySet has it: move it to the BalancerMember in a copy of the file";
+        return Err(SettingError::no_place(setting.name, why));
+    }
+    Ok(meant.iter().filter_map(|member| pair(member.found, 1, setting, value)).collect())
 }
 
 /// Loads another multi-processing module in place of the one that is loaded.
@@ -176,6 +200,14 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) 
             let given = pass.and_then(|p| Some((p.found, p.parameter(setting.directive)?.to_owned())));
             given.map_or_else(default, |(found, value)| file(found, value))
         }
+        Context::Members => {
+            let all = balanced(config, requests).unwrap_or_default();
+            let given = all.iter().filter_map(|m| Some((m.found, m.parameter(setting.directive)?.to_owned())));
+            let given: Vec<(&Found, String)> = given.collect();
+            let mut values: Vec<&str> = given.iter().map(|(_, value)| value.as_str()).collect();
+            values.dedup();
+            given.first().map_or_else(default, |(found, _)| file(found, values.join(", ")))
+        }
         Context::Mpm => {
             let loaded = config.named("loadmodule").find(|f| f.arg(0).is_some_and(|m| m.starts_with("mpm_")));
             loaded.map_or_else(default, |found| file(found, Mpm::of(config).name().to_owned()))
@@ -201,6 +233,30 @@ mod tests {
         let config = Config::of_text(Path::new("/x/httpd.conf"), TEXT.into(), reading).unwrap();
         let after = config.set(name, value, &Requests::to("x", "/"))?;
         Ok(String::from_utf8(after.file(crate::apache::config::FileId::MAIN).text.clone()).unwrap())
+    }
+
+    #[test]
+    fn members_of_a_balancer_are_changed_together() {
+        let text = "Listen 80\n<Proxy balancer://b>\n  BalancerMember http://h:1  max=4 retry=0\n  BalancerMember http://h:2 max=6\n  \
+                    BalancerMember http://h:3\n</Proxy>\nProxyPass / balancer://b/\n";
+        let of = |text: &str| {
+            let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+            Config::of_text(Path::new("/x/httpd.conf"), text.into(), reading).unwrap()
+        };
+        let requests = Requests::to("x", "/");
+        let set = |text: &str| {
+            let after = of(text).set("BalancerMember.max", "25", &requests)?;
+            Ok::<_, TargetError>(
+                String::from_utf8(after.file(crate::apache::config::FileId::MAIN).text.clone()).unwrap(),
+            )
+        };
+        assert_eq!(set(text).unwrap(), text.replace("max=4", "max=25").replace("max=6", "max=25"));
+        let none = text.replace(" max=4", "").replace(" max=6", "");
+        assert_eq!(set(&none).unwrap().matches("max=25").count(), 3);
+        assert_eq!(of(text).value_of("BalancerMember.max", &requests).unwrap().0, "4, 6");
+        let elsewhere = format!("{}<Proxy http://h:3>\nProxySet max=3\n</Proxy>\n", text);
+        assert!(set(&elsewhere).unwrap_err().to_string().contains("ProxySet"));
+        assert!(set("Listen 80\nProxyPass / http://h:1/\n").is_err());
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub enum Context {
     Pass,
     /// A variable of the environment of requests (`SetEnv`).
     Variable,
+    /// A `key=value` of each member of the balancer that the path is passed to.
+    Members,
     /// The multi-processing module that is loaded.
     Mpm,
 }

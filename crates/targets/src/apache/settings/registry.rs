@@ -1,7 +1,7 @@
 //! The table of settings. Defaults are those compiled into httpd 2.4.68, read in the source file named with each; a
 //! distribution's own files may set others.
 
-use super::Context::{self, Host, Pass, Path, Server, Variable};
+use super::Context::{self, Host, Members, Pass, Path, Server, Variable};
 use super::value::{FACTOR, INTERVAL, MILLISECONDS};
 use super::{Mpm, Setting};
 use crate::settings::Kind::{self, Bytes, Count, Line, Seconds, Word};
@@ -79,6 +79,9 @@ pub const RATE_LIMIT: Setting = Setting::new("rate-limit", Variable, Count(0, MA
 pub const RATE_INITIAL_BURST: Setting = Setting::new("rate-initial-burst", Variable, Count(0, MANY), "", RATELIMIT);
 /// Connections of a child to a backend at once.
 pub const PROXY_PASS_MAX: Setting = Setting::new("ProxyPass.max", Pass, Count(1, MANY), "", WORKER).held_by("max");
+/// Connections of a child to each member of a balancer at once: of those members that have a cap, or of all where none has.
+pub const BALANCER_MEMBER_MAX: Setting =
+    Setting::new("BalancerMember.max", Members, Count(1, MANY), "", WORKER).held_by("max");
 /// How long a request waits for a free connection.
 pub const PROXY_PASS_ACQUIRE: Setting =
     Setting::new("ProxyPass.acquire", Pass, MILLISECONDS, "", WORKER).held_by("acquire");
@@ -132,6 +135,7 @@ pub static TABLE: Table<Context> = Table {
         RATE_LIMIT,
         RATE_INITIAL_BURST,
         PROXY_PASS_MAX,
+        BALANCER_MEMBER_MAX,
         Setting::new("ProxyPass.smax", Pass, Count(0, MANY), "", WORKER).held_by("smax"),
         Setting::new("ProxyPass.ttl", Pass, Seconds, "", WORKER).held_by("ttl"),
         PROXY_PASS_ACQUIRE,

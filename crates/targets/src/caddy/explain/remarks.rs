@@ -103,12 +103,16 @@ fn nobody(config: &Config, requests: &Requests) -> Option<Remark> {
 /// Health that is judged by what requests come to.
 fn health(tell: &mut Tell<'_>, proxy: &Line, facts: &Facts) {
     let option = |key| proxy.option(key);
-    if let Some(line) = option(UNHEALTHY_REQUEST_COUNT.name).filter(|_| facts.no_fails_allowed) {
-        let text = "makes every upstream count as down: Caddy 2.6 answers all requests with 503, because the failures allowed \
+    if let Some(line) = facts.no_fails_allowed.as_ref().and_then(|(name, _)| option(name)) {
+        let text = "makes every upstream count as down: Caddy up to 2.7.4 answers all requests with 503, because the failures allowed \
                     (max_fails) are 0";
         tell.tell(RemarkKind::Contradiction, line, text, Some("add max_fails 1, or fail_duration 10s"));
     }
-    if let Some(line) = option(MAX_FAILS.name).filter(|_| option(FAIL_DURATION.name).is_none()) {
+    // Where upstreams are judged by something else, too, it is what lets them be up.
+    let alone = ![FAIL_DURATION.name, UNHEALTHY_REQUEST_COUNT.name, "unhealthy_status", "unhealthy_latency"]
+        .iter()
+        .any(|name| option(name).is_some());
+    if let Some(line) = option(MAX_FAILS.name).filter(|_| alone && facts.no_fails_allowed.is_none()) {
         let text = "has no effect: without fail_duration no failure is remembered";
         tell.tell(RemarkKind::Ignored, line, text, Some("fail_duration 10s"));
     }

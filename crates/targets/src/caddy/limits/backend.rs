@@ -1,12 +1,12 @@
 //! Limits that show in Caddy but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Limit, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 use genkai_model::units::Span;
 
 use super::Facts;
 use crate::caddy::evidence::signature;
-use crate::caddy::settings::{DIAL_TIMEOUT, FAIL_DURATION, READ_TIMEOUT, RESPONSE_HEADER_TIMEOUT, Setting};
+use crate::caddy::settings::{DIAL_TIMEOUT, FAIL_DURATION, MAX_FAILS, READ_TIMEOUT, RESPONSE_HEADER_TIMEOUT, Setting};
 use crate::limits::backend::Place;
 use crate::limits::{backend, errors, log, logged_unserved, raised, valued};
 use crate::settings::SourcedValue;
@@ -24,6 +24,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     all.extend(facts.read_timeout.as_ref().map(|held| silent(&READ_TIMEOUT, held)));
     all.extend(facts.read_timeout.as_ref().filter(|_| facts.websocket).map(idle));
     all.extend(ports(facts));
+    all.extend(facts.no_fails_allowed.as_ref().map(|(setting, held)| none_allowed(facts, setting, held)));
     all.extend(facts.fail_duration.as_ref().map(|held| held_down(facts, held)));
     all
 }
@@ -82,6 +83,35 @@ fn held_down(facts: &Facts, held: &SourcedValue<Span>) -> Limit {
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: !facts.try_duration.value.is_zero() },
         remedy: Some(raised(FAIL_DURATION.name, RemedyUnit::Zero, 1.0)),
         ..valued("caddy.fail_duration", "caddy", FAIL_DURATION.name, held)
+    }
+}
+
+/// Upstreams that are judged, and of which no failure is allowed: each is down before it was asked at all.
+fn none_allowed(facts: &Facts, setting: &str, held: &SourcedValue<()>) -> Limit {
+    Limit {
+        caps: format!(
+            "{} {} judges upstreams of which no failure is allowed, so that each counts as down and all requests are answered 503: add \
+             max_fails 1, or fail_duration 10s",
+            setting, held.written
+        ),
+        law: Law::Tried { value: 0.0, word: Some("1".to_owned()) },
+        formula: facts.unless(
+            "an upstream is up while its failures are fewer than max_fails, which is 0 where upstreams are judged and it is not written (up to \
+             Caddy 2.7.4; 1 since)",
+        ),
+        source: "Caddy 2.6.2 modules/caddyhttp/reverseproxy/hosts.go: Healthy; reverseproxy.go: Provision".to_owned(),
+        signatures: vec![logged_unserved(signature::NO_UPSTREAM, Strength::Decisive)],
+        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: !facts.try_duration.value.is_zero() },
+        remedy: Some(Remedy {
+            note: Some(format!(
+                "without it none is allowed once {setting} judges upstreams, and each counts as down (Caddy up to 2.7.4)"
+            )),
+            ..raised(MAX_FAILS.name, RemedyUnit::Count, 1.0)
+        }),
+        fault: true,
+        origin: held.origin.clone(),
+        value: facts.max_fails.clone(),
+        ..Limit::named("caddy.max_fails", "caddy", MAX_FAILS.name)
     }
 }
 

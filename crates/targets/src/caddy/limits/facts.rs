@@ -54,8 +54,11 @@ pub struct Facts {
     pub fail_duration: Option<SourcedValue<Span>>,
     /// Whether upstreams are asked now and then whether they are well (`health_uri` and others).
     pub health_checks: bool,
-    /// Whether nothing says how many failures are too many, so that 2.6 holds every upstream for down.
-    pub no_fails_allowed: bool,
+    /// `max_fails` as written.
+    pub max_fails: String,
+    /// The directive by which Caddy judges upstreams without being told how many failures are too many, so that versions up to
+    /// [`TAKES_NONE`] hold every one for down; none: there is no such one.
+    pub no_fails_allowed: Option<(String, SourcedValue<()>)>,
     /// Connections to each at once (`max_conns_per_host`).
     pub max_conns: Option<SourcedValue<u64>>,
     /// How long a request may wait for an upstream that takes it (`lb_try_duration`).
@@ -115,7 +118,12 @@ impl Facts {
             unsure: route.as_ref().map(|route| unsure(config, route)).unwrap_or_default(),
             behind: distinct.iter().filter_map(|text| Endpoint::parse(text)).collect(),
             inet: distinct.iter().filter(|text| Upstream::parse(text).host.is_some()).count() as u64,
-            no_fails_allowed: max_requests.is_some() && !forgiving,
+            max_fails: in_force(config, &MAX_FAILS, requests).written,
+            no_fails_allowed: route
+                .as_ref()
+                .and_then(|route| route.proxy)
+                .filter(|_| !forgiving)
+                .and_then(|proxy| judging(config, proxy)),
             max_requests,
             fail_duration,
             health_checks: route.as_ref().and_then(|route| route.proxy).is_some_and(has_health_checks),
@@ -131,6 +139,13 @@ impl Facts {
             cores: machine.cores,
             ports: machine.ports,
         }
+    }
+
+    /// The same for this version, e.g. `2.6.2`.
+    pub(in crate::caddy) fn in_version(self, version: &str) -> Facts {
+        let numbers: Vec<u64> = version.split(['.', '-']).map_while(|number| number.parse().ok()).collect();
+        let forgives = numbers.as_slice() > TAKES_NONE.as_slice();
+        Facts { no_fails_allowed: self.no_fails_allowed.filter(|_| !forgives), ..self }
     }
 
     /// A formula, with what it leaves out.
@@ -149,6 +164,21 @@ impl Facts {
     pub(super) fn counted(&self) -> String {
         crate::limits::counted(self.count, "upstream")
     }
+}
+
+/// The directives by which upstreams are judged by what becomes of requests (`reverse_proxy`, passive health checks), those first that say how.
+const JUDGING: [&str; 5] =
+    ["unhealthy_request_count", "unhealthy_status", "unhealthy_latency", "max_fails", "fail_duration"];
+/// The last version in which no `max_fails` means that none is allowed, once upstreams are judged (modules/caddyhttp/reverseproxy/reverseproxy.go:
+/// Provision; since 2.7.5 it is 1 then).
+pub(in crate::caddy) const TAKES_NONE: [u64; 3] = [2, 7, 4];
+
+/// The first directive by which upstreams are judged, with its value and place.
+fn judging(config: &Config, proxy: &Line) -> Option<(String, SourcedValue<()>)> {
+    let (name, line) = JUDGING.into_iter().find_map(|name| Some((name, proxy.option(name)?)))?;
+    let words: Vec<&str> = line.args().iter().map(|word| word.value.as_str()).collect();
+    let origin = Origin::File { path: config.file(line.file).path.clone(), line: line.number };
+    Some((name.to_owned(), SourcedValue { value: (), written: words.join(" "), origin }))
 }
 
 /// Where the only upstream is.
@@ -271,7 +301,12 @@ mod tests {
         let facts = facts(text);
         assert_eq!((facts.count, facts.inet, facts.own), (3, 2, 12));
         assert_eq!(facts.max_requests.as_ref().map(|held| held.value), Some(7));
-        assert!(facts.no_fails_allowed);
+        let named =
+            |facts: &Facts| facts.no_fails_allowed.as_ref().map(|(name, held)| format!("{name} {}", held.written));
+        assert_eq!(named(&facts).as_deref(), Some("unhealthy_request_count 7"));
+        assert_eq!(named(&facts.clone().in_version("2.7.4")), named(&facts));
+        assert_eq!(named(&facts.clone().in_version("2.7.5")), None);
+        assert_eq!(named(&facts.clone().in_version("2.11.4")), None);
         assert_eq!(facts.read_timeout.as_ref().map(|held| held.value), Some(Span::from_secs(2)));
         assert_eq!((facts.dial_timeout.written.as_str(), facts.max_conns), ("3s", None));
     }
@@ -290,6 +325,33 @@ mod tests {
         assert_eq!(find("", "caddy.fail_duration"), None);
         let backend = find("", "caddy.backend").unwrap();
         assert!(backend.signatures.iter().all(|one| !format!("{:?}", one.sign).contains("no_upstream")));
+    }
+
+    #[test]
+    fn upstreams_that_no_failure_is_allowed_are_a_fault_and_no_number() {
+        // Asked of 2.6.2: 503 for each of the first, 200 for each of the others.
+        for (inside, down) in [
+            ("unhealthy_request_count 8", Some("unhealthy_request_count")),
+            ("unhealthy_status 5xx", Some("unhealthy_status")),
+            ("unhealthy_latency 1s", Some("unhealthy_latency")),
+            ("max_fails 0", Some("max_fails")),
+            ("fail_duration 0s", Some("fail_duration")),
+            ("unhealthy_request_count 8\n\t\tmax_fails -1", Some("unhealthy_request_count")),
+            ("unhealthy_status 5xx\n\t\tfail_duration 5s", None),
+            ("unhealthy_status 5xx\n\t\tmax_fails 1", None),
+            ("max_fails 3", None),
+            ("fail_duration 1ms", None),
+            ("max_fails 0\n\t\tfail_duration 5s", None),
+            ("health_uri /", None),
+        ] {
+            let facts = facts(&format!("http://:80 {{\n\treverse_proxy h:1 {{\n\t\t{inside}\n\t}}\n}}\n"));
+            let all = super::super::of(&facts);
+            let fault = all.iter().find(|limit| limit.fault && limit.id == "caddy.max_fails");
+            let named = fault.map(|limit| limit.caps.split(' ').next().unwrap());
+            assert_eq!(named, down, "{inside}");
+            let count = all.iter().any(|limit| limit.id == "caddy.unhealthy_request_count");
+            assert!(!count || down.is_none(), "{inside}: nobody is served, so there is no number");
+        }
     }
 
     #[test]

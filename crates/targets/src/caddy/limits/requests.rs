@@ -11,7 +11,7 @@ use crate::limits::{errors, log, raised_onward, reached, valued};
 /// `unhealthy_request_count`: an upstream with so many requests gets no more. When all have, Caddy answers 503, after it has
 /// tried again for `lb_try_duration`.
 pub(super) fn each_upstream(facts: &Facts) -> Option<Limit> {
-    let held = facts.max_requests.as_ref().filter(|_| facts.count > 0)?;
+    let held = facts.max_requests.as_ref().filter(|_| facts.count > 0 && facts.no_fails_allowed.is_none())?;
     let (each, all) = (held.value as f64, held.value.saturating_mul(facts.count));
     let tried = facts.try_duration.value;
     let until = match tried.is_zero() {

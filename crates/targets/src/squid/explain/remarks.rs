@@ -7,7 +7,7 @@ use crate::explain::{about, place, remark};
 use crate::files::entry::Entry;
 use crate::squid::access;
 use crate::squid::config::Config;
-use crate::squid::limits::{OBJECT, descriptors, workers};
+use crate::squid::limits::{OBJECT, descriptors};
 use crate::squid::settings::{Known, bytes, known, similar};
 use genkai_place::caps::Machine;
 
@@ -87,7 +87,7 @@ fn repeated(config: &Config) -> Vec<Remark> {
 
 /// Stores of files are of one process (src/cf.data.pre, `workers`, `cache_dir`); rock is shared.
 fn shared(config: &Config) -> Vec<Remark> {
-    let count = workers(config).value;
+    let count = config.workers().value;
     if count < 2 || config.value("if").is_some() {
         return Vec::new();
     }
