@@ -109,6 +109,13 @@ impl World {
                 servers.push(guard);
                 Some(address)
             }
+            Behind::Pair(first, other) => {
+                let mut all = [scripted(first)?, scripted(other)?];
+                second = all[1].1.clone();
+                let address = all[0].1.clone();
+                servers.extend(all);
+                Some(address)
+            }
             Behind::Server(between, origin) => {
                 let (origin, to) = serve(genkai, &format!("origin {origin}"))?;
                 let (guard, address) = start(between, &to, dir, &|| false)?;
