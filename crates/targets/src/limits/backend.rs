@@ -110,6 +110,15 @@ impl Ports<'_> {
     }
 }
 
+/// Signature of a proxy's log line that says that the accept queue of this Unix socket was full: of the proxy's limit, and of that of whoever
+/// listens there.
+pub(crate) fn queue_full(socket: &str) -> String {
+    format!("{QUEUE_FULL}.{socket}")
+}
+
+/// What it begins with.
+pub(crate) const QUEUE_FULL: &str = "backend.queue_full";
+
 /// The statuses of errors.
 const ERROR_STATUSES: [ErrorKind; 8] = [
     ErrorKind::Status4xx,

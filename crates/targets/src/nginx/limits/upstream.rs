@@ -1,7 +1,7 @@
 //! Limits that show in nginx but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength};
+use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Signature, Strength};
 
 use super::{Facts, Upstream};
 use crate::limits::{backend, counted, errors, log, logged_unserved, raised, raised_onward, valued};
@@ -75,10 +75,15 @@ fn queue(upstream: &Upstream) -> Option<Limit> {
         source:
             "Linux net/unix/af_unix.c: unix_stream_connect (sk_max_ack_backlog); nginx src/event/ngx_event_connect.c"
                 .to_owned(),
-        signatures: vec![log(signature::UPSTREAM_QUEUE_FULL, Strength::Decisive)],
+        // Where it is known who listens there, it is the backlog of theirs: see `backend::queue_full`.
+        signatures: upstream.sockets.iter().map(|path| full(path)).collect(),
         symptom: super::refusal(&upstream.refusal),
         ..valued("nginx.upstream.backlog", "backend", "listen backlog of the upstream", &upstream.name)
     })
+}
+
+fn full(socket: &std::path::Path) -> Signature {
+    log(&backend::queue_full(&socket.to_string_lossy()), Strength::Supports)
 }
 
 /// The upstream is slower than nginx is told to wait. The timeout ends the request; the slowness is the backend's.
