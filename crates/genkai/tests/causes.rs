@@ -300,6 +300,19 @@ fn the_server_of_haproxy_that_answers_with_errors_is_named() {
     assert!(run.says().iter().any(|says| says.contains("server two gave")), "{}", run.story());
 }
 
+/// Of its own logs it has none for these requests.
+const TWO_OF_NGINX: &str = "events { }\nhttp {\n  access_log /dev/null;\n  upstream u {\n    server {one};\n    server {two};\n  }\n  server {\n    \
+                            listen 80;\n    access_log off;\n    location / { proxy_pass http://u; }\n  }\n}\n";
+
+#[test]
+fn the_server_of_an_upstream_that_answers_with_errors_is_named() {
+    let _machine = machine();
+    let ((_well, well), (_ill, ill)) = (scripted(WELL), scripted(ILL));
+    let (run, file) = two_servers("nginx", TWO_OF_NGINX, [&well, &ill]);
+    answered_by(&run, &format!("nginx.server.answers.{ill}"), (&file, 6));
+    assert!(run.says().iter().any(|says| says.contains(&format!("server {ill} gave"))), "{}", run.story());
+}
+
 #[test]
 fn where_all_servers_of_haproxy_answer_with_errors_none_of_them_is_the_one() {
     let _machine = machine();

@@ -110,10 +110,9 @@ impl World {
                 Some(address)
             }
             Behind::Pair(first, other) => {
-                let mut all = [scripted(first)?, scripted(other)?];
-                second = all[1].1.clone();
-                let address = all[0].1.clone();
-                servers.extend(all);
+                let ((one, address), (two, beside)) = (scripted(first)?, scripted(other)?);
+                servers.extend([one, two]);
+                second = beside;
                 Some(address)
             }
             Behind::Server(between, origin) => {

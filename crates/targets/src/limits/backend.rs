@@ -154,6 +154,8 @@ pub(crate) fn answering(
                 "the requests that failed were answered with an error by server {name} itself, one of {}",
                 each.len()
             ),
+            // A name that is its address says all.
+            value: if held.written == *name { String::new() } else { held.written.clone() },
             ..valued(&format!("{product}.server.answers.{name}"), "backend", &format!("server {name}"), held)
         };
         common(Sign::Answers { own: own.clone(), others }, Strength::Decisive, limit)

@@ -232,7 +232,8 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
         }
         Evidence::Answered { failed, of, rates, .. } => {
             let who = clean::line(&cause.limit.setting);
-            answered(if rates.is_some() || failed < of { &who } else { "what stands behind" }, *failed, *of, *rates)
+            let all = who.starts_with('(');
+            answered(if all { "what stands behind" } else { &who }, *failed, *of, *rates)
         }
         Evidence::Silence { .. }
         | Evidence::Closed { .. }

@@ -19,6 +19,7 @@ fn behind() -> Upstream {
         name: SourcedValue { value: (), written: "backend".into(), origin: Origin::Given },
         addresses: vec!["127.0.0.1:9".parse().unwrap()],
         sockets: Vec::new(),
+        each: Vec::new(),
         servers: 1,
         place: None,
         max_conns: None,
