@@ -8,6 +8,7 @@
 //! then a module for each kind of study.
 
 mod answer;
+mod answered;
 mod asked;
 mod broken;
 mod cache;

@@ -8,8 +8,9 @@ use genkai_model::objective::Condition;
 use genkai_model::units::Spread;
 use serde_json::{Value as Json, json};
 
+use crate::answered;
 use crate::broken::{self, Judged};
-use crate::events::{Line, merged, sum, sum_where};
+use crate::events::{Line, failed, merged, sum, sum_where};
 use crate::generator::STEEP;
 use crate::instants;
 use crate::kept;
@@ -50,7 +51,7 @@ impl Weighed {
         let supports = |one: &&Json| {
             let kind = one.get("evidence").and_then(Json::as_str);
             let strong = one.get("strength").and_then(Json::as_str).is_some_and(|it| it != "consistent");
-            matches!(kind, Some("log" | "grew" | "reached")) && strong
+            matches!(kind, Some("log" | "grew" | "reached" | "answered")) && strong
         };
         let several = self.evidence.iter().filter(supports).count() > 1;
         let likely = match self.strongest {
@@ -72,7 +73,7 @@ impl Weighed {
         let text = |one: &Json, name: &str| one.get(name).and_then(Json::as_str).map(str::to_owned);
         let name = |one: &Json| match one.get("evidence")?.as_str()? {
             "log" => text(one, "signature"),
-            "grew" | "reached" => text(one, "metric"),
+            "grew" | "reached" | "answered" => text(one, "metric"),
             "closed" => Some(format!("close code {}", one.get("code")?)),
             _ => None,
         };
@@ -299,6 +300,12 @@ impl<'a, 'e> Case<'a, 'e> {
                     json!({ "evidence": "grew", "metric": metric, "from": before.1, "to": after, "strength": strength }),
                 )
             }
+            Sign::Answers { own, others } => {
+                let mut during = self.ticks();
+                during.retain(|tick| tick.number("/to_us") > self.from && tick.number("/from_us") <= self.to);
+                let clients = during.iter().map(|tick| failed(tick)).sum();
+                answered::evidence(own, others, &strength, |metric| self.grown(metric), clients)
+            }
             Sign::Closed(code) => {
                 let count = sum_where(&self.ticks(), "/messages/closes", ("code", &json!(code)), "count");
                 (count > 0.0).then(|| json!({ "evidence": "closed", "code": code, "count": count as u64 }))
@@ -322,6 +329,14 @@ impl<'a, 'e> Case<'a, 'e> {
                 )
             }
         }
+    }
+
+    /// By how much a metric grew; none where it was not looked at before, or in, these seconds.
+    fn grown(&self, metric: &str) -> Option<f64> {
+        let all = self.values(metric);
+        let before = all.iter().rev().find(|(at, ..)| *at < self.from).or(all.first())?;
+        let later = all.iter().filter(|(at, ..)| self.holds(*at) && *at > before.0).map(|(_, value, _)| *value);
+        Some(later.reduce(f64::max)? - before.1)
     }
 
     /// Lines of a kind from one moment to another.

@@ -58,6 +58,26 @@ fn before_pool(dir: &Path) -> std::path::PathBuf {
     dir.join("nginx.conf")
 }
 
+/// That the pool's own queue is named where it is full for moments only, with the user's socket, and proved by its own setting.
+#[test]
+fn a_short_queue_of_the_pool_is_named_and_proved_on_a_copy() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    // What waits between two looks is no longer there: clients that were refused pause.
+    let _pool = pool(dir.path(), &["php-fpm8.2"], "pm = static\npm.max_children = 3\nlisten.backlog = 16\n");
+    before_pool(dir.path());
+    std::fs::write(dir.path().join("index.php"), "<?php usleep(200000); echo 'here';\n").unwrap();
+    let mut tune = genkai("tune nginx --users 40 --spawn-rate 6 --quick --quiet --pairs 0");
+    let run = told(tune.args(["--objective", "errors < 0.1%"]).arg("--config").arg(dir.path().join("nginx.conf")));
+    let verdict = only_cause(&run, "php-fpm.www.listen.backlog");
+    assert_eq!(verdict.causes[0].confidence, Confidence::Proved, "{}", run.story());
+    let change = &verdict.proposal[0].change;
+    assert_eq!((change.setting.as_str(), change.from.as_str()), ("listen.backlog of [www]", "16"), "{}", run.story());
+    assert_eq!(run.says().iter().filter(|says| says.contains("pool.sock")).count(), 0, "{:?}", run.says());
+    let socket = format!("connect() to unix:{}/www.sock failed", dir.path().display());
+    assert!(run.says().iter().any(|says| says.contains(&socket)), "{:?}", run.says());
+}
+
 /// A tune of nginx before it.
 fn tune(dir: &Path) -> Command {
     let mut command = genkai("tune nginx --users 60 --spawn-rate 6 --think 200ms --quick --pairs 0");

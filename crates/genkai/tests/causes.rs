@@ -7,10 +7,10 @@ use std::thread;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::FinishedFile;
-use genkai_model::finding::{Answer, Because, Caveat, Confidence, Outcome, Rung};
+use genkai_model::finding::{Answer, Because, Caveat, Confidence, Evidence, Outcome, Rung};
 use genkai_model::limit::{Law, Origin};
 use harness::judged::{lifted, only_cause, proved, told};
-use harness::servers::serve;
+use harness::servers::{scripted, serve};
 use harness::{genkai, machine, run};
 
 #[test]
@@ -263,6 +263,63 @@ fn connections_too_few_for_the_rate_are_the_clients_limit() {
     assert!(verdict.causes.is_empty(), "{}", run.story());
     let says = run.says();
     assert!(says[0].contains("all its 50 connections were busy"), "{says:?}");
+}
+
+/// A configuration of `product` with two servers, and what `tune` says of it.
+fn two_servers(product: &str, text: &str, servers: [&str; 2]) -> (harness::Run, std::path::PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("two.conf");
+    std::fs::write(&file, text.replace("{one}", servers[0]).replace("{two}", servers[1])).unwrap();
+    let mut tune = genkai(&format!("tune {product} --users 30 --spawn-rate 10 --quick --quiet"));
+    (told(tune.arg("--config").arg(&file)), file)
+}
+
+/// That server `name` of line `line` gave the answers that failed.
+fn answered_by(run: &harness::Run, id: &str, (file, line): (&std::path::Path, usize)) {
+    let verdict = only_cause(run, id);
+    assert_eq!((run.code, verdict.because()), (Some(1), Because::BackendIsLimit), "{}", run.story());
+    let cause = &verdict.causes[0];
+    assert_eq!(cause.limit.origin, Origin::File { path: file.to_owned(), line }, "{}", run.story());
+    assert!(cause.confidence >= Confidence::Likely && verdict.proposal.is_empty(), "{}", run.story());
+    let all = cause.evidence.iter().any(|e| matches!(e, Evidence::Answered { failed, of, .. } if failed == of));
+    assert!(all, "the other never fails: {}", run.story());
+}
+
+const WELL: &str = "fixed --time 0.02";
+const ILL: &str = "errors --share 0.3 --status 500 --time 0.02 --seed 3";
+
+const TWO_OF_HAPROXY: &str = "defaults\n  mode http\n  timeout connect 1s\n  timeout client 9s\n  timeout server 9s\nfrontend f\n  bind \
+                              127.0.0.1:80\n  default_backend b\nbackend b\n  server one {one}\n  server two {two}\n";
+
+#[test]
+fn the_server_of_haproxy_that_answers_with_errors_is_named() {
+    let _machine = machine();
+    let ((_well, well), (_ill, ill)) = (scripted(WELL), scripted(ILL));
+    let (run, file) = two_servers("haproxy", TWO_OF_HAPROXY, [&well, &ill]);
+    answered_by(&run, "haproxy.server.answers.two", (&file, 11));
+    assert!(run.says().iter().any(|says| says.contains("server two gave")), "{}", run.story());
+}
+
+/// Of its own logs it has none for these requests.
+const TWO_OF_NGINX: &str = "events { }\nhttp {\n  access_log /dev/null;\n  upstream u {\n    server {one};\n    server {two};\n  }\n  server {\n    \
+                            listen 80;\n    access_log off;\n    location / { proxy_pass http://u; }\n  }\n}\n";
+
+#[test]
+fn the_server_of_an_upstream_that_answers_with_errors_is_named() {
+    let _machine = machine();
+    let ((_well, well), (_ill, ill)) = (scripted(WELL), scripted(ILL));
+    let (run, file) = two_servers("nginx", TWO_OF_NGINX, [&well, &ill]);
+    answered_by(&run, &format!("nginx.server.answers.{ill}"), (&file, 6));
+    assert!(run.says().iter().any(|says| says.contains(&format!("server {ill} gave"))), "{}", run.story());
+}
+
+#[test]
+fn where_all_servers_of_haproxy_answer_with_errors_none_of_them_is_the_one() {
+    let _machine = machine();
+    let ((_one, one), (_two, two)) = (scripted(ILL), scripted(&ILL.replace("seed 3", "seed 5")));
+    let (run, _) = two_servers("haproxy", TWO_OF_HAPROXY, [&one, &two]);
+    let verdict = only_cause(&run, "haproxy.server.answers");
+    assert_eq!((run.code, verdict.because()), (Some(1), Because::BackendIsLimit), "{}", run.story());
 }
 
 #[test]

@@ -30,8 +30,8 @@ pub enum Backend {
     WordPress(Box<WordPress>),
     /// Somebody else's process.
     External(SocketAddr, PortProbe, Behind),
-    /// Whatever the user's configuration names, and its address where that is one of TCP with a listener on this machine.
-    Kept(Behind, Option<SocketAddr>),
+    /// Whatever the user's configuration names, and where it leads.
+    Kept(Behind, Vec<Endpoint>),
 }
 
 impl Backend {
@@ -62,7 +62,7 @@ impl Backend {
                 let address = reachable(url)?;
                 Ok(Backend::External(address, PortProbe::new([address]), Behind::default()))
             }
-            plan::Backend::Kept => Ok(Backend::Kept(Behind::default(), None)),
+            plan::Backend::Kept => Ok(Backend::Kept(Behind::default(), Vec::new())),
         }
     }
 
@@ -71,8 +71,8 @@ impl Backend {
     pub fn meet(&mut self, named: &[Endpoint], of: &Machine, memory: u64) {
         match self {
             Backend::External(address, _, behind) => *behind = Behind::find(&[Endpoint::Tcp(*address)], of, memory),
-            Backend::Kept(behind, alone) => {
-                (*behind, *alone) = (Behind::find(named, of, memory), single(named));
+            Backend::Kept(behind, places) => {
+                (*behind, *places) = (Behind::find(named, of, memory), named.to_vec());
             }
             Backend::Embedded(_) | Backend::WordPress(_) => {}
         }
@@ -112,9 +112,21 @@ impl Backend {
     /// Where it can be asked by itself; none where its configuration leads to several, or to what is no TCP address of this machine.
     pub fn alone(&self) -> Option<SocketAddr> {
         match self {
-            Backend::Kept(_, alone) => *alone,
+            Backend::Kept(_, places) => single(places),
             other => other.address(),
         }
+    }
+
+    /// Where the user's configuration leads, each place once.
+    pub fn places(&self) -> Vec<&Endpoint> {
+        let all = if let Backend::Kept(_, places) = self { places.as_slice() } else { &[] };
+        let mut each: Vec<&Endpoint> = Vec::new();
+        all.iter().for_each(|at| {
+            if !each.contains(&at) {
+                each.push(at);
+            }
+        });
+        each
     }
 
     /// Its limits, as far as it is ours to know.

@@ -167,6 +167,14 @@ impl Run<'_, '_, '_> {
                     "{address} is not one that genkai can ask with this load's requests, or answers them with failures before any load"
                 )
             }
+            None if backend.places().len() > 1 => {
+                let places: Vec<String> = backend.places().iter().map(ToString::to_string).collect();
+                format!(
+                    "it leads to {} places ({}), and each gets a part of the load only, of a size that genkai does not know",
+                    places.len(),
+                    places.join(", ")
+                )
+            }
             None => "genkai knows no single TCP address behind it at which somebody listens on this machine".to_owned(),
         };
         let product = &self.job.plan.system.product;

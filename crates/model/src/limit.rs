@@ -247,6 +247,14 @@ pub enum Sign {
     },
     /// Requests met the end of kept connections in the seconds in which this cumulative metric grew.
     GrewAsEnded(String),
+    /// Whoever stands behind gave at least half of the failures that clients saw as answers of its own; of several, nine tenths of all such
+    /// answers, and where it is counted how many each was asked, for certain more of them than the others.
+    Answers {
+        /// Its answers.
+        own: Answers,
+        /// Those of the others beside it.
+        others: Vec<Answers>,
+    },
     /// This gauge reached this number.
     Reached {
         /// The gauge.
@@ -254,6 +262,16 @@ pub enum Sign {
         /// The number.
         value: f64,
     },
+}
+
+/// Cumulative metrics of what a server answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answers {
+    /// Answers with the status of an error.
+    pub failed: String,
+    /// All answers; none where nobody counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all: Option<String>,
 }
 
 /// How much a sign says. Ordered from least to most.

@@ -75,6 +75,14 @@ impl Endpoint {
         address.parse().ok().map(Endpoint::Tcp)
     }
 
+    /// The path of a Unix socket; none of an address.
+    pub fn socket(&self) -> Option<String> {
+        match self {
+            Endpoint::Unix(path) => Some(path.to_string_lossy().into_owned()),
+            Endpoint::Tcp(_) => None,
+        }
+    }
+
     /// Who listens there.
     pub fn listener(&self) -> Listener {
         let inodes = self.listening();

@@ -351,7 +351,9 @@ fn explain(all: &mut [Weighed<'_>]) {
 fn names(weighed: &Weighed<'_>) -> Vec<String> {
     let name = |e: &Evidence| match e {
         Evidence::Log { signature, .. } => Some(signature.clone()),
-        Evidence::Grew { metric, .. } | Evidence::Reached { metric, .. } => Some(metric.clone()),
+        Evidence::Grew { metric, .. } | Evidence::Reached { metric, .. } | Evidence::Answered { metric, .. } => {
+            Some(metric.clone())
+        }
         Evidence::Closed { code, .. } => Some(format!("close code {code}")),
         _ => None,
     };

@@ -3,6 +3,7 @@
 //! [`watch`] finds the first sustained violation of the objective, tick by tick; [`onset`] puts it in figures;
 //! [`signs`] looks for what a limit leaves behind; [`attribute`] weighs the limits against each other.
 
+mod answers;
 pub mod attribute;
 pub mod case;
 pub(crate) mod hang;

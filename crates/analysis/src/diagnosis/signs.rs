@@ -6,7 +6,7 @@ use genkai_model::finding::Evidence;
 use genkai_model::limit::{Sign, Signature, Strength};
 use genkai_model::record::Trial;
 
-use super::silence;
+use super::{answers, silence};
 use crate::capacity::TOLERANCE;
 use crate::window::{self, US};
 
@@ -75,6 +75,11 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
         Sign::Grew(metric) => {
             let (from, to) = growth(metric, trial, seconds)?;
             Some(Evidence::Grew { metric: metric.clone(), from, to, strength })
+        }
+        Sign::Answers { own, others } => {
+            let count = |metric: &str| counted(metric, trial, seconds).map(|(before, after)| (after - before) as u64);
+            let during = trial.ticks.iter().filter(|t| t.to_us as i64 > seconds.from && t.from_us as i64 <= seconds.to);
+            answers::evidence(own, others, strength, count, window::Tally::of(during).failed)
         }
         Sign::Closed(code) => {
             let count = closed(*code, trial);
@@ -192,12 +197,17 @@ fn log<'t>(name: &str, trial: &'t Trial, seconds: &Seconds) -> Option<Lines<'t>>
 
 /// A counter before the seconds in question (or at first sight) and its largest value in them, if that is more.
 fn growth(metric: &str, trial: &Trial, seconds: &Seconds) -> Option<(f64, f64)> {
+    counted(metric, trial, seconds).filter(|(before, after)| after > before)
+}
+
+/// The same, whether it is more or not; none where there was no look before these seconds or none in them.
+fn counted(metric: &str, trial: &Trial, seconds: &Seconds) -> Option<(f64, f64)> {
     let values: Vec<(i64, f64)> =
         trial.samples.iter().filter_map(|(at, s)| Some((*at, *s.metrics.get(metric)?))).collect();
     let before = values.iter().rev().find(|(at, _)| *at < seconds.from).or(values.first())?;
     let within = values.iter().filter(|(at, _)| seconds.hold(*at) && *at > before.0).map(|(_, v)| *v);
     let after = within.max_by(f64::total_cmp)?;
-    (after > before.1).then_some((before.1, after))
+    Some((before.1, after))
 }
 
 /// A gauge's largest value, with its mark, when at least half of its values from the break on reach the mark (of all

@@ -67,9 +67,10 @@ pub(crate) fn named<'s, 'r>(state: &'s SearchState<'r>) -> Option<&'s Weighed<'r
 /// Likely: a decisive sign; or a supporting one that nothing speaks against; or two of these.
 pub(crate) fn confidence(weighed: &Weighed<'_>) -> Confidence {
     let supports = |e: &&Evidence| match e {
-        Evidence::Log { strength, .. } | Evidence::Grew { strength, .. } | Evidence::Reached { strength, .. } => {
-            *strength >= Strength::Supports
-        }
+        Evidence::Log { strength, .. }
+        | Evidence::Grew { strength, .. }
+        | Evidence::Reached { strength, .. }
+        | Evidence::Answered { strength, .. } => *strength >= Strength::Supports,
         _ => false,
     };
     let several = weighed.candidate.evidence.iter().filter(supports).count() > 1;

@@ -2,7 +2,7 @@
 
 use genkai_model::event::Purpose;
 use genkai_model::finding::{Predicted, Scale};
-use genkai_model::limit::Limit;
+use genkai_model::limit::{Limit, Strength};
 use genkai_model::objective::Objective;
 use genkai_model::record::Record;
 
@@ -47,6 +47,13 @@ pub(crate) fn predictions(record: &Record, state: &SearchState<'_>) -> Vec<Predi
         limits.iter().for_each(|limit| processor_time(limit, first, &mut all));
     }
     for step in &state.steps {
+        // What left a sign that few others show is not among those of which none was seen, whatever explains it.
+        let clear = |w: &&Weighed<'_>| w.strongest > Some(Strength::Consistent);
+        let signs = step.weighed.iter().filter(clear).map(|w| &w.forecast.predicted);
+        let same = |p: &Predicted, sign: &Predicted| (&p.limit, &p.value) == (&sign.limit, &sign.value);
+        for sign in signs {
+            all.iter_mut().filter(|p| same(p, sign)).for_each(|p| p.far = false);
+        }
         let cause = step.proved().map(|t| &t.candidate).or(step.untested());
         let Some(cause) = cause else { continue };
         // A limit that was lifted before and met again had another value then; and so had one whose formula takes what was lifted.

@@ -109,6 +109,12 @@ impl World {
                 servers.push(guard);
                 Some(address)
             }
+            Behind::Pair(first, other) => {
+                let ((one, address), (two, beside)) = (scripted(first)?, scripted(other)?);
+                servers.extend([one, two]);
+                second = beside;
+                Some(address)
+            }
             Behind::Server(between, origin) => {
                 let (origin, to) = serve(genkai, &format!("origin {origin}"))?;
                 let (guard, address) = start(between, &to, dir, &|| false)?;

@@ -33,6 +33,19 @@ pub fn serve(words: &str) -> (Guard, String) {
     (Guard(child), said["listening"].as_str().unwrap().to_owned())
 }
 
+/// Starts a backend that behaves as told, in words of `scripts/examine/backend.py`; where it listens.
+pub fn scripted(words: &str) -> (Guard, String) {
+    let mut command = Command::new("python3");
+    command
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/examine/backend.py"))
+        .args(words.split_whitespace());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+    (Guard(child), said["address"].as_str().unwrap().trim_start_matches("http://").to_owned())
+}
+
 /// Ports that nobody listens on, each another.
 pub fn free<const N: usize>() -> [u16; N] {
     let taken = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());

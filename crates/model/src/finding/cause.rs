@@ -110,6 +110,20 @@ pub enum Evidence {
         /// How much it says.
         strength: Strength,
     },
+    /// A server behind gave answers with the status of an error itself.
+    Answered {
+        /// The cumulative metric that counts them.
+        metric: String,
+        /// How many.
+        failed: u64,
+        /// Of so many that it and those beside it gave.
+        of: u64,
+        /// Of all that it answered, and the same of those beside it, where that is counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rates: Option<[Failures; 2]>,
+        /// How much it says.
+        strength: Strength,
+    },
     /// A gauge reached a mark.
     Reached {
         /// The gauge.

@@ -17,7 +17,8 @@ use genkai_place::threads::Threads;
 use genkai_place::usage::{Tree, alone};
 
 use crate::catalog;
-use crate::limits::{SLOW, grew, reached, reached_of};
+use crate::limits::backend::queue_full;
+use crate::limits::{SLOW, grew, log, reached, reached_of};
 use crate::product::behind::{DROPS, FULL, THREAD};
 use crate::product::{Cost, Served};
 use crate::upstreams::Started;
@@ -222,11 +223,13 @@ impl Peer {
     /// The accept queue; of a product that is known its own limits tell more.
     fn queue(&self, known: &Processes) -> Option<Limit> {
         let backlog = queue(&self.endpoint).filter(|_| !known.is_known())?.backlog;
-        let (sign, first) = match &self.endpoint {
-            Endpoint::Tcp(_) => (grew(&self.metric(DROPS), Strength::Decisive), ErrorKind::Status504),
+        let (signatures, first) = match &self.endpoint {
+            Endpoint::Tcp(_) => (vec![grew(&self.metric(DROPS), Strength::Decisive)], ErrorKind::Status504),
             // It counts none, but refuses: connect(2) fails at once, and the proxy answers 502.
-            Endpoint::Unix(_) => {
-                (reached(&self.metric(QUEUED), f64::from(backlog), Strength::Decisive), ErrorKind::Status502)
+            Endpoint::Unix(path) => {
+                let full = log(&queue_full(&path.to_string_lossy()), Strength::Decisive);
+                let held = reached(&self.metric(QUEUED), f64::from(backlog), Strength::Decisive);
+                (vec![held, full], ErrorKind::Status502)
             }
         };
         Some(Limit {
@@ -235,7 +238,7 @@ impl Peer {
             caps: "connections that wait to be accepted by it".to_owned(),
             formula: format!("{backlog} + 1: the smaller of its backlog and net.core.somaxconn"),
             source: "listen(2); sock_diag(7); unix(7)".to_owned(),
-            signatures: vec![sign],
+            signatures,
             symptom: Symptom { errors: vec![first, ErrorKind::Status502, ErrorKind::Timeout], ..SLOW },
             ..self.limit(known, "backlog", "listen backlog")
         })

@@ -89,6 +89,13 @@ impl Stack {
         format!("{from} is {told}: the load goes to a private copy of it, it is not touched itself")
     }
 
+    /// A limit of what stands before it, in words of the user's place.
+    fn led_back(&self, limit: Limit) -> Limit {
+        let named = Named::of(&self.twin);
+        let [value, caps, formula] = [&limit.value, &limit.caps, &limit.formula].map(|text| named.users(text));
+        Limit { value, caps, formula, ..limit }
+    }
+
     /// Changes of the copy, and those of what stands before it.
     fn parted(&self, changes: &[Change]) -> (Vec<Change>, Vec<Change>) {
         changes.iter().cloned().partition(|change| self.twin.is_setting(&change.setting))
@@ -120,7 +127,8 @@ impl Prepared for Stack {
     }
 
     fn limits(&self, environment: &Environment) -> Vec<Limit> {
-        let mut all = self.front.limits(environment);
+        // What stands before it was led to the copy: the user's files say another place.
+        let mut all: Vec<Limit> = self.front.limits(environment).into_iter().map(|one| self.led_back(one)).collect();
         let own = self.twin.limits(environment).into_iter().filter(|one| !all.iter().any(|other| other.id == one.id));
         let own: Vec<Limit> = own.collect();
         all.extend(own);
@@ -192,8 +200,40 @@ impl Prepared for Stack {
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {
-        let copy = self.twin.start(cpus)?;
-        Ok(Box::new(Both { front: self.front.start(cpus)?, copy }))
+        let (copy, named) = (self.twin.start(cpus)?, Named::of(&self.twin));
+        Ok(Box::new(Both { front: self.front.start(cpus)?, copy, named }))
+    }
+}
+
+/// The place of a copy and the one of the user's that it stands in for, as texts have them.
+struct Named {
+    copy: String,
+    users: String,
+}
+
+impl Named {
+    fn of(twin: &Second) -> Named {
+        let (from, to) = twin.places();
+        let text = |at: &Endpoint| match at {
+            Endpoint::Tcp(address) => address.to_string(),
+            Endpoint::Unix(path) => path.display().to_string(),
+        };
+        Named { copy: text(to), users: text(from) }
+    }
+
+    /// A text with the user's place for the copy's; a longer number or name is another one.
+    fn users(&self, text: &str) -> String {
+        let mut told = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(&self.copy) {
+            let (before, after) = (&rest[..at], &rest[at + self.copy.len()..]);
+            let longer = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            let other = before.ends_with(longer) || after.starts_with(longer);
+            told += before;
+            told += if other { &self.copy } else { &self.users };
+            rest = after;
+        }
+        told + rest
     }
 }
 
@@ -202,6 +242,7 @@ struct Both {
     // In the order in which they must go.
     front: Box<dyn Running>,
     copy: Runs,
+    named: Named,
 }
 
 impl Running for Both {
@@ -211,6 +252,9 @@ impl Running for Both {
 
     fn observe(&mut self) -> Observation {
         let mut seen = self.front.observe();
+        for line in &mut seen.logs {
+            line.text = self.named.users(&line.text);
+        }
         seen.merge(self.copy.observe());
         seen
     }
@@ -226,5 +270,22 @@ impl Running for Both {
     fn stop(self: Box<Self>) -> ExitStatus {
         // The copy ends when it is dropped, after what has connections to it.
         self.front.stop()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_copy_is_told_as_the_users() {
+        let named = |copy: &str, users: &str| Named { copy: copy.to_owned(), users: users.to_owned() };
+        let socket = named("/tmp/w/pool.sock", "/run/php.sock");
+        assert_eq!(
+            socket.users("connect() to unix:/tmp/w/pool.sock failed, upstream: \"fastcgi://unix:/tmp/w/pool.sock:\""),
+            "connect() to unix:/run/php.sock failed, upstream: \"fastcgi://unix:/run/php.sock:\""
+        );
+        let port = named("127.0.0.1:4000", "127.0.0.1:9000");
+        assert_eq!(port.users("http://127.0.0.1:4000/, 127.0.0.1:40001"), "http://127.0.0.1:9000/, 127.0.0.1:40001");
     }
 }

@@ -1,7 +1,7 @@
 //! Limits that show in a proxy but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Answers, Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 use genkai_model::units::Span;
 
 use super::{at_once, counted, errors, log, raised, valued};
@@ -119,4 +119,67 @@ impl Ports<'_> {
             ..Limit::named(self.id, "kernel", "net.ipv4.ip_local_port_range")
         })
     }
+}
+
+/// Signature of a proxy's log line that says that the accept queue of this Unix socket was full: of the proxy's limit, and of that of whoever
+/// listens there.
+pub(crate) fn queue_full(socket: &str) -> String {
+    format!("{QUEUE_FULL}.{socket}")
+}
+
+/// What it begins with.
+pub(crate) const QUEUE_FULL: &str = "backend.queue_full";
+
+/// The statuses of errors.
+const ERROR_STATUSES: [ErrorKind; 8] = [
+    ErrorKind::Status4xx,
+    ErrorKind::Status413,
+    ErrorKind::Status429,
+    ErrorKind::Status500,
+    ErrorKind::Status502,
+    ErrorKind::Status503,
+    ErrorKind::Status504,
+    ErrorKind::Status5xx,
+];
+
+/// Several servers behind the product PRODUCT, which answer with errors: each by itself, with its name, the place of its line and the metrics of
+/// its answers; and all of them, whose metric of failed answers is `sum`. `source` says where these are counted.
+pub(crate) fn answering(
+    product: &str,
+    each: &[(String, SourcedValue<()>, Answers)],
+    sum: &str,
+    source: &str,
+) -> Vec<Limit> {
+    let common = |sign: Sign, strength: Strength, limit: Limit| Limit {
+        formula: "no number says when: these are answers of its own, which are passed on to clients".to_owned(),
+        source: source.to_owned(),
+        signatures: vec![Signature { sign, strength }],
+        symptom: errors(&ERROR_STATUSES),
+        ..limit
+    };
+    let one = |(at, (name, held, own)): (usize, &(String, SourcedValue<()>, Answers))| {
+        let rest = each.iter().enumerate().filter(|(other, _)| *other != at);
+        let others = rest.map(|(_, (_, _, answers))| answers.clone()).collect();
+        let limit = Limit {
+            caps: format!(
+                "the requests that failed were answered with an error by server {name} itself, one of {}",
+                each.len()
+            ),
+            // A name that is its address says all.
+            value: if held.written == *name { String::new() } else { held.written.clone() },
+            ..valued(&format!("{product}.server.answers.{name}"), "backend", &format!("server {name}"), held)
+        };
+        common(Sign::Answers { own: own.clone(), others }, Strength::Decisive, limit)
+    };
+    if each.len() < 2 {
+        return Vec::new();
+    }
+    let limit = Limit {
+        caps: "its servers answered the requests that failed with errors themselves".to_owned(),
+        ..Limit::named(&format!("{product}.server.answers"), "backend", "(answers)")
+    };
+    let all = Sign::Answers { own: Answers { failed: sum.to_owned(), all: None }, others: Vec::new() };
+    let mut limits: Vec<Limit> = each.iter().enumerate().map(one).collect();
+    limits.push(common(all, Strength::Supports, limit));
+    limits
 }

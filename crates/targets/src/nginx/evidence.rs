@@ -5,6 +5,7 @@
 //! genkai's own share - its connections, and an alert that one causes all the same - is taken off, so that every figure
 //! is about the load.
 
+mod answers;
 mod contained;
 mod log;
 mod stub;
@@ -16,6 +17,8 @@ use std::net::SocketAddr;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{LogLine, Sample};
 
+pub use answers::Answers;
+pub(super) use answers::of_server;
 pub(super) use contained::{MASTER, Within, is_master, is_worker};
 #[cfg(test)]
 pub(super) use log::known;
@@ -50,6 +53,8 @@ pub mod metrics {
     pub const STUB_WAITING: &str = "nginx.stub_waiting";
     /// Times that the status page did not answer, or was not asked as a worker was nearly full.
     pub const STUB_UNREACHABLE: &str = "nginx.stub_unreachable_total";
+    /// Answers of servers behind with a status of 400 or more that were passed on; absent where these are not several.
+    pub const FAILED_ANSWERS: &str = "nginx.failed_answers_total";
     /// CPU of master, workers and helpers, cores.
     pub const CPU: &str = "nginx.cpu";
     /// CPU of the busiest worker, fraction of a core.
@@ -86,6 +91,8 @@ pub struct Watch {
     tail: Tail,
     /// Workers whose death was reported.
     reported: BTreeSet<u32>,
+    /// What servers behind answered with an error, where these are several.
+    answers: Option<Answers>,
     /// Looks left in which an alert of our own making may appear in the log.
     own_alert: u8,
 }
@@ -102,8 +109,14 @@ impl Watch {
             workers: Follower::new(master),
             tail: error_log,
             reported: BTreeSet::new(),
+            answers: None,
             own_alert: 0,
         }
+    }
+
+    /// The same with the log of what servers behind answered.
+    pub(super) fn answered(self, answers: Option<Answers>) -> Watch {
+        Watch { answers, ..self }
     }
 }
 
@@ -124,6 +137,9 @@ impl running::Watch for Watch {
         let full = queue.is_some_and(|queue| queue.waiting >= queue.backlog);
         let crowded = workers.fds.is_some_and(|(fds, _)| fds >= self.crowded);
         self.ask(full || crowded, &mut metrics);
+        if let Some(answers) = &mut self.answers {
+            answers.count(&mut metrics);
+        }
         let lines = self.tail.lines();
         let states = self.deaths(&workers.gone, &lines);
         let logs = self.without_own(aggregate(lines.iter().map(String::as_str)));

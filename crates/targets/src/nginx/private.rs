@@ -4,6 +4,7 @@
 //! everything it only reads stays where it is, named by its absolute path (keys and passwords are never copied). Each file
 //! keeps its line numbers, so that nginx's messages can be told in terms of the user's files. Every change is listed.
 
+mod answers;
 mod backend;
 mod certificate;
 mod changes;
@@ -46,6 +47,8 @@ pub struct Private {
     pub error_log: PathBuf,
     /// Its pid file.
     pub pid: PathBuf,
+    /// The log of what servers behind answered with an error, where there are several to be told apart.
+    pub answers: Option<PathBuf>,
     /// Each `listen`, in order, and where it went.
     pub moved: Vec<Moved>,
     /// Where the status page is, at [`STATUS_PATH`].
@@ -89,12 +92,17 @@ pub fn build(config: &Config, options: CopyOptions<'_>, configure: &str, status:
     }
     path::make_absolute(config, &mut changes, options.papers.is_some())?;
     output::redirect(config, &mut changes, options.root, configure)?;
+    let told = answers::is_wanted(config, configure);
+    if told {
+        answers::add(config, &mut changes)?;
+    }
     let status = if status { Some(status_page(config, &mut changes, &mut ports)?) } else { None };
     let Written { rewrites, files } = write::write(config, changes, &dir)?;
     Ok(Private {
         main: files[0].0.clone(),
         error_log: dir.join(output::ERROR_LOG),
         pid: dir.join(output::PID),
+        answers: told.then(|| dir.join(answers::LOG)),
         moved,
         status,
         rewrites,

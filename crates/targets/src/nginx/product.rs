@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::answers;
 use super::config::{Address, Config, Found, Host, Route, asked};
-use super::evidence::{StubPage, Watch, workers};
+use super::evidence::{Answers, StubPage, Watch, workers};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, arguments, command, pin};
 use super::limits::{self, Facts, Reading};
@@ -30,6 +30,7 @@ use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
 use genkai_place::remote::Remote;
 use genkai_place::running::Running;
+use genkai_place::tail::Tail;
 use genkai_place::{port, process_tree};
 
 /// What the catalogue knows of it.
@@ -243,7 +244,10 @@ impl Product for Nginx {
             };
             let page = |address| StubPage { address, path: STATUS_PATH.to_owned(), host: "genkai".to_owned() };
             let page = copy.private.status.map(page);
-            of.launch(startup, cpus, ready, |pid, log| Watch::new(pid, copy.address, page, facts.crowded(), log))
+            let servers = facts.upstream.iter().flat_map(|upstream| &upstream.each).map(|(name, _)| name.clone());
+            let answers = copy.private.answers.clone().map(|log| Answers::of(Tail::open(log), servers));
+            let watch = |pid, log| Watch::new(pid, copy.address, page, facts.crowded(), log).answered(answers);
+            of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("bind() to ") && line.contains("failed (98: "))
     }

@@ -205,7 +205,8 @@ fn backlog(pool: &Pool, machine: &Machine) -> Limit {
                 by: format!("net.core.somaxconn {}", machine.somaxconn),
             }),
             note: Some("more children are the better answer".to_owned()),
-            ..raised("listen.backlog", RemedyUnit::Count, 64.0)
+            // Products that can stand before it have a setting of the short name, too.
+            ..raised(&format!("listen.backlog of [{}]", pool.name), RemedyUnit::Count, 64.0)
         }),
         ..limit(pool, "listen.backlog", &pool.backlog)
     }

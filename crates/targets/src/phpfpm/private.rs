@@ -108,7 +108,7 @@ impl PrivatePool {
     fn served(&self, machine: &Machine, memory: u64) -> Box<dyn Served> {
         let PoolFiles { config, name } = self.applied.config();
         let pool = Pool::of(config, name, machine);
-        let mut served = Serving::of(config, pool, memory, machine, Some(self.log())).ours();
+        let mut served = Serving::of(config, pool, &self.at, memory, machine).ours(self.log());
         if let Some(cost) = self.cost {
             served.costs(cost);
         }

@@ -15,7 +15,7 @@ use genkai_place::usage::Usage;
 use super::config;
 use super::limits::{self, Pool};
 use crate::files::entry::Entries;
-use crate::limits::{log, reached};
+use crate::limits::{backend, log, reached};
 use crate::product::{Cost, Served};
 use crate::settings::SourcedValue;
 use crate::upstreams::newer;
@@ -33,6 +33,8 @@ pub(super) struct Serving {
     pool: Pool,
     /// Where the pool begins, `path:line`.
     place: String,
+    /// Its Unix socket, where it listens on one.
+    socket: Option<String>,
     limits: Vec<Limit>,
     log: Option<Tail>,
     /// Whether genkai runs it, so that its settings can be tried.
@@ -61,25 +63,29 @@ impl Serving {
         let name = name.ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
         let pool = Pool::of(&config, &name, machine);
         let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
-        Ok(Serving::of(&config, pool, memory, machine, log))
+        Ok(Serving {
+            log: log.filter(|path| path.is_absolute()).map(Tail::open),
+            ..Serving::of(&config, pool, endpoint, memory, machine)
+        })
     }
 
-    /// A pool of a configuration, whose master logs there.
-    pub(super) fn of(config: &Entries, pool: Pool, memory: u64, machine: &Machine, log: Option<PathBuf>) -> Serving {
+    /// A pool of a configuration, which listens there; its log is not read.
+    pub(super) fn of(config: &Entries, pool: Pool, endpoint: &Endpoint, memory: u64, machine: &Machine) -> Serving {
         let first = config.all().iter().find(|entry| entry.section == pool.name).map(|entry| config.place(entry));
         Serving {
             place: first.unwrap_or_else(|| config.main().display().to_string()),
             limits: limits::of(config, std::slice::from_ref(&pool), machine, memory),
-            log: log.filter(|path| path.is_absolute()).map(Tail::open),
+            log: None,
+            socket: endpoint.socket(),
             pool,
             ours: false,
             cost: None,
         }
     }
 
-    /// The same as genkai runs it: its settings can be tried.
-    pub(super) fn ours(self) -> Serving {
-        Serving { ours: true, ..self }
+    /// The same as genkai runs it: its settings can be tried, and it logs there.
+    pub(super) fn ours(self, log: PathBuf) -> Serving {
+        Serving { ours: true, log: Some(Tail::open(log)), ..self }
     }
 
     /// Its children as a limit, with the signs that can be seen from outside. It is somebody else's: genkai changes nothing of it.
@@ -144,7 +150,11 @@ impl Served for Serving {
             Law::Workers { .. } => Some(self.children(limit, subject)),
             Law::Backlog { value } => Some(Limit {
                 remedy: limit.remedy.clone().filter(|_| self.ours),
-                signatures: vec![reached(&format!("{subject}.{QUEUED}"), value - 1.0, Strength::Decisive)],
+                // Whoever connects to a full one may say so; one that is full for moments only is not seen so in between.
+                signatures: [reached(&format!("{subject}.{QUEUED}"), value - 1.0, Strength::Decisive)]
+                    .into_iter()
+                    .chain(self.socket.iter().map(|at| log(&backend::queue_full(at), Strength::Decisive)))
+                    .collect(),
                 ..limit.clone()
             }),
             _ => None,

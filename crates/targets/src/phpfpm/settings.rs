@@ -12,9 +12,9 @@ pub(super) const CHILDREN: &str = "pm.max_children";
 /// Connections that wait for a child.
 pub(super) const BACKLOG: &str = "listen.backlog";
 
-/// Whether `setting` is one of a pool's.
+/// Whether `setting` is one of a pool's. `listen.backlog` alone is one of what stands before it.
 pub(super) fn is_setting(setting: &str) -> bool {
-    key(setting).is_some()
+    key(setting).is_some() && setting != BACKLOG
 }
 
 /// The key of a setting, which is told as `pm.max_children of [www]`.
@@ -103,10 +103,12 @@ mod tests {
         let none = Requests::default();
         let more = before.set("pm.max_children of [www]", "16", &none).unwrap();
         assert_eq!(text(&more), "[www]\n pm.max_children = 16 ; few\npm = static\n");
-        let more = before.set("listen.backlog", "600", &none).unwrap();
+        let more = before.set("listen.backlog of [www]", "600", &none).unwrap();
         assert_eq!(text(&more), "[www]\n pm.max_children = 4\nlisten.backlog = 600 ; few\npm = static\n");
         assert_eq!(more.value_of("listen.backlog", &none).unwrap().0, "600");
         assert_eq!(before.value_of("listen.backlog", &none).unwrap().0, "-1");
+        assert!(is_setting("listen.backlog of [www]") && is_setting("pm.max_children"));
+        assert!(!is_setting("listen.backlog"), "nginx has one of this name");
         assert!(before.set("pm.max_children", "many", &none).is_err() && before.set("pm", "static", &none).is_err());
     }
 }

@@ -33,8 +33,15 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
 fn known(held: SourcedValue<u64>, at: &Endpoint) -> Known {
     let part = Part { setting: SETTING, held, caps: Caps::Sessions, made: String::new(), source: SOURCE };
     let told = super::CALLED.to_owned();
-    let unix = matches!(at, Endpoint::Unix(_));
-    Known { product: super::CALLED, told, parts: vec![part], keeps: true, threads: None, unix, cost: None }
+    Known {
+        product: super::CALLED,
+        told,
+        parts: vec![part],
+        keeps: true,
+        threads: None,
+        socket: at.socket(),
+        cost: None,
+    }
 }
 
 /// The number in force: its title hides how it was started, so it is asked.

@@ -65,9 +65,8 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
     };
     let mut parts = own;
     parts.push(part("backlog", backlog, Caps::Queue, String::new()));
-    let unix = matches!(at, Endpoint::Unix(_));
     let told = format!("{PRODUCT} ({} workers)", class.value);
-    Ok(Known { product: PRODUCT, told, parts, keeps, threads: None, unix, cost: None })
+    Ok(Known { product: PRODUCT, told, parts, keeps, threads: None, socket: at.socket(), cost: None })
 }
 
 fn threaded(workers: &SourcedValue<u64>, threads: &SourcedValue<u64>) -> Part {

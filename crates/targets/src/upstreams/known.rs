@@ -9,7 +9,8 @@ use genkai_model::limit::{Law, Limit, Origin, Signature, Strength, Symptom};
 use genkai_place::endpoint::Endpoint;
 use genkai_place::usage::Usage;
 
-use crate::limits::{SLOW, connections, counted, grew, reached};
+use crate::limits::backend::queue_full;
+use crate::limits::{SLOW, connections, counted, grew, log, reached};
 use crate::product::{Cost, Served, behind};
 use crate::settings::SourcedValue;
 
@@ -37,8 +38,8 @@ pub(crate) struct Known {
     pub(crate) keeps: bool,
     /// How the names of threads that serve begin (proc(5): at most 15 bytes), and how many so called do not.
     pub(crate) threads: Option<(String, u64)>,
-    /// Whether it is reached by a Unix socket.
-    pub(crate) unix: bool,
+    /// The Unix socket by which it is reached.
+    pub(crate) socket: Option<String>,
     /// What a request costs when nothing else is asked, where that was tried.
     pub(crate) cost: Option<Cost>,
 }
@@ -196,15 +197,19 @@ impl Known {
 
     fn queue(&self, held: &SourcedValue<u64>, deferred: bool, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
         // A Unix socket counts no drops: it refuses (unix(7)).
-        let (sign, beyond, first) = if self.unix {
-            let full = reached(&metric(QUEUED), held.value as f64, Strength::Decisive);
-            (full, "connect(2) fails at once (EAGAIN): the proxy answers 502", ErrorKind::Status502)
+        let (signatures, beyond, first) = if let Some(socket) = &self.socket {
+            let held = reached(&metric(QUEUED), held.value as f64, Strength::Decisive);
+            (
+                vec![held, log(&queue_full(socket), Strength::Decisive)],
+                "connect(2) fails at once (EAGAIN): the proxy answers 502",
+                ErrorKind::Status502,
+            )
         } else {
             (
-                match deferred {
+                vec![match deferred {
                     true => reached(&metric(QUEUED), held.value as f64, Strength::Decisive),
                     false => grew(&metric(behind::DROPS), Strength::Decisive),
-                },
+                }],
                 "connections hang: the proxy answers 504",
                 ErrorKind::Status504,
             )
@@ -212,7 +217,7 @@ impl Known {
         Limit {
             caps: "connections that wait to be accepted by it".to_owned(),
             formula: format!("the smaller of {} and net.core.somaxconn, + 1; beyond it {beyond}", held.value),
-            signatures: vec![sign],
+            signatures,
             symptom: Symptom { errors: vec![first, ErrorKind::Status502, ErrorKind::Timeout], ..SLOW },
             ..named
         }

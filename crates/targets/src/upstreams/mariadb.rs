@@ -48,7 +48,7 @@ fn of(started: &Started, product: &'static str, at: &Endpoint) -> Result<Known, 
         parts: vec![Part { setting: SETTING, held, caps: Caps::Sessions, made, source: SOURCE }],
         keeps: true,
         threads: None,
-        unix: matches!(at, Endpoint::Unix(_)),
+        socket: at.socket(),
         cost: None,
     })
 }

@@ -54,7 +54,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         }],
         keeps: true,
         threads: None,
-        unix: matches!(at, Endpoint::Unix(_)),
+        socket: at.socket(),
         cost: None,
     })
 }

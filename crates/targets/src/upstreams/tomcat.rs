@@ -81,7 +81,7 @@ fn of(path: &Path, at: &Endpoint) -> Result<Known, String> {
         ],
         keeps: true,
         threads: names(connector, executor, connectors.len()),
-        unix: matches!(at, Endpoint::Unix(_)),
+        socket: at.socket(),
         cost: None,
     })
 }

@@ -35,6 +35,13 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         parts.push(part("limit-concurrency", given("--limit-concurrency", 0)?, Caps::Refused));
     }
     parts.push(part("backlog", given("--backlog", 2048)?, Caps::Queue));
-    let unix = matches!(at, Endpoint::Unix(_));
-    Ok(Known { product: PRODUCT, told: PRODUCT.to_owned(), parts, keeps: true, threads: None, unix, cost: None })
+    Ok(Known {
+        product: PRODUCT,
+        told: PRODUCT.to_owned(),
+        parts,
+        keeps: true,
+        threads: None,
+        socket: at.socket(),
+        cost: None,
+    })
 }

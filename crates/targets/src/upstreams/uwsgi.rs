@@ -101,7 +101,15 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
     // core/socket.c: bind_to_tcp sets TCP_DEFER_ACCEPT, but for `no-defer-accept`.
     let queued = if unix { Caps::Queue } else { Caps::DeferredQueue };
     parts.extend((!router).then(|| part("listen", listen, queued, String::new())));
-    Ok(Known { product: PRODUCT, told: "uWSGI".to_owned(), parts, keeps: router, threads: None, unix, cost: None })
+    Ok(Known {
+        product: PRODUCT,
+        told: "uWSGI".to_owned(),
+        parts,
+        keeps: router,
+        threads: None,
+        socket: at.socket(),
+        cost: None,
+    })
 }
 
 /// What it was given.

@@ -1,6 +1,6 @@
 //! Faults of HAProxy.
 
-use super::Behind::{Nobody, Scripted, Two};
+use super::Behind::{Nobody, Pair, Scripted, Two};
 use super::{AT_ONCE, Case, HANGS, KEPT, NO_NUMBER, SIZE, SLOW, TWO_ENDS};
 
 fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
@@ -167,6 +167,21 @@ fn others() -> Vec<Case> {
             .behind(Two("--service-time 5ms", None))
             .cause("haproxy.server.refuses.gone")
             .then(&["haproxy.backend"])
+            .off(NO_NUMBER),
+        case("haproxy-failing-server", "the second of two servers answers 500 to 30 % of requests at random")
+            .flags("--users 30 --spawn-rate 10")
+            .config(cfg("", "balance roundrobin\n  server well {backend}\n  server ill {second}"))
+            .behind(Pair("fixed --time 0.02", "errors --share 0.3 --status 500 --time 0.02 --seed 3"))
+            .cause("haproxy.server.answers.ill")
+            .off(NO_NUMBER),
+        case("haproxy-failing-servers", "both servers answer 500 to 30 % of requests at random")
+            .flags("--users 30 --spawn-rate 10")
+            .config(cfg("", "balance roundrobin\n  server one {backend}\n  server two {second}"))
+            .behind(Pair(
+                "errors --share 0.3 --status 500 --time 0.02 --seed 3",
+                "errors --share 0.3 --status 500 --time 0.02 --seed 5",
+            ))
+            .cause("haproxy.server.answers")
             .off(NO_NUMBER),
         case("haproxy-bufsize", "a response head of 20 kB, larger than tune.bufsize takes")
             .flags("--users 10 --spawn-rate 10")

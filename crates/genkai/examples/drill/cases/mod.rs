@@ -62,6 +62,8 @@ pub(crate) enum Behind {
     Link(&'static str, &'static str),
     /// A backend that behaves as told: words of `scripts/examine/backend.py`.
     Scripted(&'static str),
+    /// Two of them, of which the second is `{second}` in the configuration.
+    Pair(&'static str, &'static str),
     /// A real server between the product and an origin with these flags.
     Server(Between, &'static str),
     /// A real server that answers by itself, on a Unix socket `{dir}/*.sock` or at `{backend}`.

@@ -1,6 +1,6 @@
 //! Faults of nginx.
 
-use super::Behind::{Alone, Nobody, Scripted, Two};
+use super::Behind::{Alone, Nobody, Pair, Scripted, Two};
 use super::{AT_ONCE, Between, COST, Case, HANGS, KEPT, NO_NUMBER, SIZE, SLOW, SPREAD, TWO_ENDS};
 
 fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
@@ -247,6 +247,18 @@ fn others() -> Vec<Case> {
             .beside("index.php", "<?php usleep(200000); echo 'here';\n")
             .behind(Alone(FPM))
             .cause("php-fpm.www.listen.backlog")
+            .off(NO_NUMBER),
+        case("nginx-failing-servers", "both servers of an upstream answer 500 to 30 % of requests at random")
+            .flags("--users 30 --spawn-rate 10")
+            .config(
+                "events { }\nhttp { upstream u { server {backend}; server {second}; } server { listen 80; access_log off; location / { \
+                 proxy_pass http://u; } } }\n",
+            )
+            .behind(Pair(
+                "errors --share 0.3 --status 500 --time 0.02 --seed 3",
+                "errors --share 0.3 --status 500 --time 0.02 --seed 5",
+            ))
+            .cause("nginx.server.answers")
             .off(NO_NUMBER),
         case("nginx-header-buffer", "a response head of 6 kB, larger than proxy_buffer_size 4k takes")
             .flags("--users 10 --spawn-rate 10")

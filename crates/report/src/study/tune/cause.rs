@@ -184,6 +184,7 @@ fn strongest(all: &[Evidence]) -> Option<&Evidence> {
     fn rank(e: &Evidence) -> Option<(Strength, u8, u64)> {
         match e {
             Evidence::Log { strength, count, .. } => Some((*strength, 3, *count)),
+            Evidence::Answered { strength, .. } => Some((*strength, 5, 0)),
             Evidence::Grew { strength, .. } => Some((*strength, 2, 0)),
             Evidence::Reached { strength, .. } => Some((*strength, 1, 0)),
             Evidence::Alone { .. } | Evidence::Directly { .. } | Evidence::Silence { .. } | Evidence::Closed { .. } => {
@@ -229,12 +230,36 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
                 None => format!("asked directly, {who} broke at {}", context.level(*level)),
             }
         }
+        Evidence::Answered { failed, of, rates, .. } => {
+            let who = clean::line(&cause.limit.setting);
+            let all = who.starts_with('(');
+            answered(if all { "what stands behind" } else { &who }, *failed, *of, *rates)
+        }
         Evidence::Silence { .. }
         | Evidence::Closed { .. }
         | Evidence::Paced { .. }
         | Evidence::Errors { .. }
         | Evidence::Slow { .. }
         | Evidence::Place { .. } => self::evidence(evidence),
+    }
+}
+
+/// `server s2 gave 17 of the 17 answers with an error: 17 of its 83 answers, 0 of the others' 85`.
+fn answered(who: &str, failed: u64, of: u64, rates: Option<[Failures; 2]>) -> String {
+    let text = format!(
+        "{who} gave {} of the {} with an error of the servers behind",
+        figure::count(failed),
+        figure::plural(of, "answer", "answers")
+    );
+    match rates {
+        Some([own, others]) => format!(
+            "{text} ({} of its {}; {} of the others' {})",
+            figure::count(own.failed),
+            figure::plural(own.of, "answer", "answers"),
+            figure::count(others.failed),
+            figure::count(others.of)
+        ),
+        None => text,
     }
 }
 
@@ -266,6 +291,9 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
             clean::line(metric),
             words::strength(*strength)
         ),
+        Evidence::Answered { failed, of, rates, strength, .. } => {
+            format!("{}; {}", answered("it", *failed, *of, *rates), words::strength(*strength))
+        }
         Evidence::Reached { metric, value, mark, of, strength } => {
             format!("{}; {}", reached(metric, *value, *mark, of), words::strength(*strength))
         }

@@ -57,6 +57,12 @@ pub mod metrics {
     /// How long the server that answers soonest takes, seconds, 0.02 at least; each server's own time is
     /// `haproxy.server.NAME.response_time`.
     pub const FASTEST: &str = "haproxy.server_fastest";
+    /// Answers of all servers with a status of 400 or more (`show stat`, hrsp_4xx and hrsp_5xx).
+    pub const ALL_FAILED_ANSWERS: &str = "haproxy.failed_answers_total";
+    /// The same of one server, after `haproxy.server.NAME.`.
+    pub const FAILED_ANSWERS: &str = "failed_answers_total";
+    /// All answers of one server (hrsp_1xx to hrsp_other), after `haproxy.server.NAME.`.
+    pub const ANSWERS: &str = "answers_total";
     /// CPU of its process, cores.
     pub const CPU: &str = "haproxy.cpu";
     /// Its open descriptors.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use genkai_model::evidence::Sample;
 
-use super::SUBJECT;
+use super::{SUBJECT, metrics as names};
 use genkai_place::usage::Usage;
 
 /// What `show info` tells of the whole process, as `haproxy.NAME` (management manual 9.3, `show info`).
@@ -83,7 +83,8 @@ impl Stat {
                 let now = row.fields.entry(name.clone()).or_default();
                 match &**name {
                     "smax" | "qmax" => *now = (*now).max(*past),
-                    "econ" | "eresp" | "hrsp_5xx" | "stot" => *now += past,
+                    "econ" | "eresp" | "stot" | "hrsp_1xx" | "hrsp_2xx" | "hrsp_3xx" | "hrsp_4xx" | "hrsp_5xx"
+                    | "hrsp_other" => *now += past,
                     _ => {}
                 }
             }
@@ -122,6 +123,7 @@ impl Stat {
             put(&of_server(&row.server, "response_errors_total"), Some(row), "eresp");
         }
         each_time(&servers, metrics);
+        answers(&servers, metrics);
     }
 
     fn servers(&self, names: &Names) -> impl Iterator<Item = &Row> {
@@ -149,6 +151,20 @@ fn each_time(servers: &[&Row], metrics: &mut BTreeMap<String, f64>) {
     if let Some(least) = times.iter().map(|(_, time)| *time).min() {
         metrics.insert(super::metrics::FASTEST.to_owned(), seconds(least.max(AT_ONCE)));
     }
+}
+
+/// What each server answered, and how much of it with the status of an error; nothing where HAProxy does not count answers (`mode tcp`).
+fn answers(servers: &[&Row], metrics: &mut BTreeMap<String, f64>) {
+    let mut all_failed = None;
+    for row in servers.iter().filter(|row| row.fields.contains_key("hrsp_5xx")) {
+        let failed = row.get("hrsp_4xx") + row.get("hrsp_5xx");
+        let passed: u64 = ["hrsp_1xx", "hrsp_2xx", "hrsp_3xx", "hrsp_other"].iter().map(|field| row.get(field)).sum();
+        for (what, value) in [(names::FAILED_ANSWERS, failed), (names::ANSWERS, failed + passed)] {
+            metrics.insert(format!("{SUBJECT}.{}", of_server(&row.server, what)), value as f64);
+        }
+        *all_failed.get_or_insert(0) += failed;
+    }
+    metrics.extend(all_failed.map(|failed| (names::ALL_FAILED_ANSWERS.to_owned(), failed as f64)));
 }
 
 /// One sample of subject `haproxy`: of `show info` what [`INFO`] names (a rate limit only where there is one); of `show stat`
@@ -201,6 +217,18 @@ mod tests {
         let times = ["a", "c", "d"].map(|server| metric(&of_server(server, "response_time")));
         assert_eq!(times, [Some(0.003), Some(0.4), None], "nobody asked the third");
         assert_eq!((metric("server_fastest"), metric("server.c.connect_errors_total")), (Some(0.02), Some(4.0)));
+    }
+
+    #[test]
+    fn answers_are_counted_for_each_server() {
+        let text = "# pxname,svname,stot,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other\n\
+            b,a,9,0,8,1,0,0,0\nb,c,9,0,5,0,1,3,0\nt,d,9,,,,,,\nb,BACKEND,18,0,13,1,1,4,0\n";
+        let names = Names { front: "f".to_owned(), back: "b".to_owned() };
+        let sample = sample("", &Stat::read(text), &names, &Usage::default());
+        let metric = |name: &str| sample.metrics.get(&format!("haproxy.{name}")).copied();
+        let of = |server| ["failed_answers_total", "answers_total"].map(|what| metric(&of_server(server, what)));
+        assert_eq!((of("a"), of("c")), ([Some(0.0), Some(9.0)], [Some(4.0), Some(9.0)]));
+        assert_eq!((metric("failed_answers_total"), of("d")), (Some(4.0), [None, None]), "the fifth is HAProxy's own");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Limits that show in HAProxy but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Signature, Strength, Symptom};
+use genkai_model::limit::{Answers, Law, Limit, Origin, Remedy, RemedyUnit, Signature, Strength, Symptom};
 
 use super::Facts;
 use super::check::Check;
@@ -22,6 +22,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     all.push(refusing(facts));
     all.extend(failed_check(facts));
     all.extend(one_of_several(facts));
+    all.extend(answering(facts));
     all.extend(unfit(facts));
     all.extend(slow_to_accept(facts));
     all.extend(silent(facts));
@@ -268,8 +269,8 @@ const SLOWER: f64 = 3.0;
 fn one_of_several(facts: &Facts) -> Vec<Limit> {
     let several = facts.each.len() > 1;
     let metric = |name: &str, what: &str| format!("haproxy.{}", of_server(name, what));
-    let named = |what: &str, name: &str, held: &SourcedValue<()>| {
-        valued(&format!("haproxy.server.{what}.{name}"), "backend", &format!("server {name}"), held)
+    let named = |(what, word): (&str, &str), name: &str, held: &SourcedValue<()>| {
+        valued(&format!("haproxy.server.{what}.{name}"), "backend", &format!("server {name} ({word})"), held)
     };
     // A request for which the queue has no room counts as a failed connection, too (src/backend.c: SRV_STATUS_FULL).
     let of_connections = if facts.queue.is_some() { Strength::Supports } else { Strength::Decisive };
@@ -282,7 +283,7 @@ fn one_of_several(facts: &Facts) -> Vec<Limit> {
             grew(&metric(name, "response_errors_total"), Strength::Decisive),
         ],
         symptom: errors(&[answer(facts, ErrorKind::Status502), answer(facts, ErrorKind::Status503)]),
-        ..named("refuses", name, held)
+        ..named(("refuses", "refusing"), name, held)
     };
     let slow = |(name, held): &(String, SourcedValue<()>)| Limit {
         caps: format!("this one of several servers takes {SLOWER} times as long as the fastest, or longer"),
@@ -290,10 +291,29 @@ fn one_of_several(facts: &Facts) -> Vec<Limit> {
         source: "HAProxy management manual 9.1: rtime of a server".to_owned(),
         signatures: vec![reached_of(&metric(name, "response_time"), metrics::FASTEST, SLOWER, Strength::Supports)],
         symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status504)], slow: true },
-        ..named("slow", name, held)
+        ..named(("slow", "slow"), name, held)
     };
     let each = facts.each.iter().filter(|_| several);
     each.clone().map(refuses).chain(each.filter(|_| facts.http).map(slow)).collect()
+}
+
+/// Several servers, of which some answer with errors.
+fn answering(facts: &Facts) -> Vec<Limit> {
+    let own = |name: &str| Answers {
+        failed: format!("haproxy.{}", of_server(name, metrics::FAILED_ANSWERS)),
+        all: Some(format!("haproxy.{}", of_server(name, metrics::ANSWERS))),
+    };
+    let each: Vec<_> = facts.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
+    // Of servers without a line of their own nothing is known.
+    if !facts.http || each.len() as u64 != facts.servers {
+        return Vec::new();
+    }
+    backend::answering(
+        "haproxy",
+        &each,
+        metrics::ALL_FAILED_ANSWERS,
+        "HAProxy management manual 9.1: hrsp_1xx to hrsp_other of a server; src/http_ana.c: http_wait_for_response",
+    )
 }
 
 /// HAProxy does not pass on what a server answers, and answers 502: the response is none, its head is too large, or a rule denies it.

@@ -35,8 +35,8 @@ pub mod signature {
     pub const UPSTREAM_NONE_LIVE: &str = "nginx.upstream.none_live";
     /// No local port left towards the upstream (error 99).
     pub const UPSTREAM_PORTS: &str = "nginx.upstream.ports";
-    /// The upstream's Unix socket has a full accept queue (error 11).
-    pub const UPSTREAM_QUEUE_FULL: &str = "nginx.upstream.queue_full";
+    /// The upstream's Unix socket has a full accept queue (error 11); of one socket: [`in_zone`].
+    pub const UPSTREAM_QUEUE_FULL: &str = crate::limits::backend::QUEUE_FULL;
     /// Connecting to the upstream took longer than `proxy_connect_timeout`.
     pub const UPSTREAM_CONNECT_TIMEOUT: &str = "nginx.upstream.connect_timeout";
     /// The upstream was silent longer than `proxy_read_timeout` (or `proxy_send_timeout`).
@@ -66,7 +66,7 @@ pub mod signature {
     /// A worker process died of a signal.
     pub const WORKER_DIED: &str = "nginx.worker_died";
 
-    /// The signature of a message that names a shared zone, e.g. `nginx.limit_conn.perip`.
+    /// The signature of a message that names a shared zone, or a socket, e.g. `nginx.limit_conn.perip`.
     pub fn in_zone(signature: &str, zone: &str) -> String {
         format!("{signature}.{zone}")
     }
@@ -93,7 +93,7 @@ const KNOWN: &[(&str, &str)] = &[
     // EACCES, ENOENT (Unix sockets), ENETUNREACH, EHOSTUNREACH
     (signature::UPSTREAM_UNREACHABLE, r"^connect\(\)(?: to \S+)? failed \((?:13|2|101|113): "),
     (signature::UPSTREAM_PORTS, r"^(?:connect\(\)(?: to \S+)?|bind\(\S+\)) failed \((?:99|98): "),
-    (signature::UPSTREAM_QUEUE_FULL, r"^connect\(\) to unix:\S* failed \(11: "),
+    (signature::UPSTREAM_QUEUE_FULL, r"^connect\(\) to unix:(\S*) failed \(11: "),
     // src/http/ngx_http_upstream.c, ngx_http_upstream_connect
     (signature::UPSTREAM_NONE_LIVE, r"^no live upstreams"),
     // src/http/ngx_http_upstream.c, ngx_http_upstream_next; src/core/ngx_connection.c, ngx_connection_error

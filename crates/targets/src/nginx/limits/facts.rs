@@ -98,6 +98,8 @@ pub struct Upstream {
     pub addresses: Vec<SocketAddr>,
     /// Unix sockets of servers in regular use.
     pub sockets: Vec<PathBuf>,
+    /// Every server that may be used, as nginx names it in logs, with the place of its line; none where the name of one must be resolved.
+    pub each: Vec<(String, SourcedValue<()>)>,
     /// Servers in regular use (neither `backup` nor `down`).
     pub servers: u32,
     /// The only server there is, where its address is written as a number or a path: a name may have several.

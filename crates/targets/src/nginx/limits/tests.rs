@@ -20,6 +20,7 @@ fn behind() -> Upstream {
         encrypted: false,
         addresses: vec!["127.0.0.1:9".parse().unwrap()],
         sockets: Vec::new(),
+        each: Vec::new(),
         servers: 1,
         place: None,
         max_conns: None,
@@ -343,7 +344,8 @@ fn every_message_that_is_recognised_belongs_to_a_limit() {
     let limits: Vec<Limit> = of(&facts).into_iter().chain(accidents(&facts)).collect();
     // What answers a request itself is told apart from limits (answers.rs).
     for name in crate::nginx::evidence::known().filter(|name| *name != crate::nginx::evidence::signature::FORBIDDEN) {
-        let signs = [Sign::Log(name.to_owned()), Sign::Log(crate::nginx::evidence::signature::in_zone(name, "per"))];
+        let of = |zone| Sign::Log(crate::nginx::evidence::signature::in_zone(name, zone));
+        let signs = [Sign::Log(name.to_owned()), of("per"), of("/run/php.sock")];
         let owner = limits.iter().find(|limit| limit.signatures.iter().any(|s| signs.contains(&s.sign)));
         assert!(owner.is_some(), "{name} belongs to no limit");
     }

@@ -1,12 +1,12 @@
 //! Limits that show in nginx but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength};
+use genkai_model::limit::{Answers, Law, Limit, Remedy, RemedyUnit, Signature, Strength};
 
 use super::{Facts, Upstream};
 use crate::limits::{backend, counted, errors, log, logged_unserved, raised, raised_onward, valued};
 use crate::nginx::config::Refusal;
-use crate::nginx::evidence::signature;
+use crate::nginx::evidence::{metrics, of_server, signature};
 use crate::nginx::settings::{
     PROXY_BUFFER_SIZE, PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS, UPSTREAM_MAX_FAILS,
 };
@@ -21,7 +21,16 @@ pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     all.extend(ports(facts, upstream));
     all.extend(max_conns(facts, upstream));
     all.extend(max_fails(upstream));
+    all.extend(answering(upstream));
     all
+}
+
+/// Several servers, of which some answer with errors.
+fn answering(upstream: &Upstream) -> Vec<Limit> {
+    let own = |name: &str| Answers { failed: of_server(name), all: None };
+    let each: Vec<_> = upstream.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
+    let source = "nginx src/http/ngx_http_upstream.c: $upstream_status, $upstream_addr, in a log of genkai's own";
+    backend::answering("nginx", &each, metrics::FAILED_ANSWERS, source)
 }
 
 /// The upstream does not take connections, or closes them unanswered: nothing in nginx lifts that.
@@ -89,10 +98,15 @@ fn queue(upstream: &Upstream) -> Option<Limit> {
         source:
             "Linux net/unix/af_unix.c: unix_stream_connect (sk_max_ack_backlog); nginx src/event/ngx_event_connect.c"
                 .to_owned(),
-        signatures: vec![log(signature::UPSTREAM_QUEUE_FULL, Strength::Decisive)],
+        // Where it is known who listens there, it is the backlog of theirs: see `backend::queue_full`.
+        signatures: upstream.sockets.iter().map(|path| full(path)).collect(),
         symptom: super::refusal(&upstream.refusal),
         ..valued("nginx.upstream.backlog", "backend", "listen backlog of the upstream", &upstream.name)
     })
+}
+
+fn full(socket: &std::path::Path) -> Signature {
+    log(&backend::queue_full(&socket.to_string_lossy()), Strength::Supports)
 }
 
 /// The upstream is slower than nginx is told to wait. The timeout ends the request; the slowness is the backend's.

@@ -64,7 +64,7 @@ const SEEN: &[(&str, &str, Option<&str>)] = &[
     (
         "2026/11/21 11:00:00 [error] 9#9: *8 connect() to unix:/run/php.sock failed (11: Resource temporarily unavailable) while connecting to upstream, client: 127.0.0.1",
         "error",
-        Some(signature::UPSTREAM_QUEUE_FULL),
+        Some("backend.queue_full./run/php.sock"),
     ),
     (
         "2026/11/21 11:00:00 [error] 9#9: *8 upstream timed out (110: Connection timed out) while reading response header from upstream, client: 127.0.0.1",

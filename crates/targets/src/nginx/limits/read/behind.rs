@@ -39,6 +39,7 @@ impl Reading<'_> {
             encrypted: pass.tls,
             addresses: Vec::new(),
             sockets: Vec::new(),
+            each: Vec::new(),
             servers: 1,
             place: None,
             max_conns: None,
@@ -84,6 +85,13 @@ impl Reading<'_> {
         upstream.resolved = takes.iter().find_map(|s| s.address.as_ref().map_or(s.found.arg(0), name));
         upstream.addresses = used.iter().filter_map(|s| socket(s.address.as_ref()?)).collect();
         upstream.sockets = used.iter().filter_map(|s| unix(s.address.as_ref()?)).collect();
+        let one = |s: &&config::UpstreamServer<'_>| {
+            let held = self.held(&s.found, (), s.found.arg(0)?);
+            let at = s.address.as_ref()?;
+            let name = unix(at).map(|path| format!("unix:{}", path.display()));
+            Some((name.or_else(|| socket(at).map(|at| at.to_string()))?, held))
+        };
+        upstream.each = takes.iter().map(one).collect::<Option<_>>().unwrap_or_default();
         upstream.servers = used.len() as u32;
         upstream.place = match takes[..] {
             [only] => only.address.as_ref().and_then(|at| place(at, &self.held(&only.found, (), only.found.arg(0)?))),

@@ -1,0 +1,66 @@
+//! A log of what servers behind answered with an error: nginx writes nothing of that itself. Of requests that went well it has nothing.
+
+use genkai_model::event::Rewrite;
+
+use super::changes::Changes;
+use super::http;
+use super::path::joined;
+use crate::files::CopyError;
+use crate::nginx::config::{Config, Family, Found, lexer};
+
+/// The log, in the folder.
+pub(super) const LOG: &str = "answers.log";
+/// Its format, and the variable that says what goes into it.
+const NAME: &str = "genkai_failed";
+
+/// Whether there is something to be told apart (an `upstream` of several servers), and nginx was built with what that takes.
+pub(super) fn is_wanted(config: &Config, configure: &str) -> bool {
+    let without = ["--without-http_map_module", "--without-pcre", "--without-http_rewrite_module"];
+    let several = |group: &crate::nginx::config::Upstream<'_>| group.family == Family::Http && group.servers.len() > 1;
+    !configure.split_whitespace().any(|word| without.contains(&word)) && config.upstreams().iter().any(several)
+}
+
+/// Adds it to `http`, and to every block that has logs of its own or none at all, where that of `http` is not inherited.
+pub(super) fn add(config: &Config, changes: &mut Changes<'_>) -> Result<(), CopyError> {
+    let Some(http) = http(config) else { return Ok(()) };
+    let path = lexer::quote(joined(&changes.dir, LOG).as_bytes());
+    let log = format!("access_log {} {NAME} if=${NAME};", String::from_utf8_lossy(&path));
+    let mut text = format!(
+        "map $upstream_status ${NAME} {{ default \"\"; \"~[45][0-9][0-9]$\" 1; }} log_format {NAME} \
+         \"$status|$upstream_status|$upstream_header_time|$upstream_addr\";"
+    );
+    if logs(&http).is_empty() {
+        text = format!("{text} {log}");
+    }
+    put(config, changes, &http, &text, true)?;
+    own(config, changes, &http, &log)
+}
+
+/// The logs of a block itself.
+fn logs<'c>(block: &Found<'c>) -> Vec<Found<'c>> {
+    block.inside().into_iter().filter(|found| found.directive.is("access_log")).collect()
+}
+
+fn own(config: &Config, changes: &mut Changes<'_>, block: &Found<'_>, log: &str) -> Result<(), CopyError> {
+    let logs = logs(block);
+    if !logs.is_empty() {
+        // `off` is for all logs of the block.
+        logs.iter().filter(|found| found.arg(0).as_deref() == Some("off")).for_each(|off| changes.drop(off));
+        put(config, changes, block, log, false)?;
+    }
+    let inner = block.inside().into_iter().filter(|found| found.directive.is_block() && !found.is_entry());
+    inner.into_iter().try_for_each(|inner| own(config, changes, &inner, log))
+}
+
+fn put(
+    config: &Config,
+    changes: &mut Changes<'_>,
+    block: &Found<'_>,
+    text: &str,
+    first: bool,
+) -> Result<(), CopyError> {
+    let edit = if first { config.insert_at_start(block, text)? } else { config.insert_at_end(block, text)? };
+    changes.list(Rewrite { from: String::new(), to: text.to_owned(), place: block.place() });
+    changes.keep(edit);
+    Ok(())
+}
