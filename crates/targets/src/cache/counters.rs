@@ -25,7 +25,7 @@ const GLANCE: Duration = Duration::from_secs(1);
 const ANSWER_MAX: usize = 4 << 20;
 
 /// What a program prints of how a cache is, by metric.
-pub(crate) type Gauges = fn(&str) -> Vec<(&'static str, f64)>;
+pub(crate) type Gauges = fn(&str) -> Vec<(String, f64)>;
 
 /// How a cache tells what it counted since it was started.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl Counters {
 
 impl Counters {
     /// How the cache at `address` is, by metric; nothing where nobody tells, or not in time.
-    pub(crate) fn gauges(&self, address: SocketAddr) -> Vec<(&'static str, f64)> {
+    pub(crate) fn gauges(&self, address: SocketAddr) -> Vec<(String, f64)> {
         match self {
             Counters::Program { command, gauges: Some(gauges), output, .. } => {
                 printed(command, output, GLANCE).map_or_else(|_| Vec::new(), |text| gauges(&text))

@@ -241,9 +241,7 @@ impl Running for Cache {
         if let Some(queue) = listener::queue(self.address) {
             sample.metrics.insert(format!("{subject}.{}", metric::ACCEPT_QUEUE), f64::from(queue.waiting));
         }
-        sample
-            .metrics
-            .extend(self.counters.gauges(self.address).into_iter().map(|(name, value)| (name.to_owned(), value)));
+        sample.metrics.extend(self.counters.gauges(self.address));
         self.read += u64::from(self.counters.is_asked_as_clients_do());
         let death = process_tree::death(&mut self.child, subject, "first");
         self.dead = death.is_some();

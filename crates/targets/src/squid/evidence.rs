@@ -22,7 +22,7 @@ pub(super) mod metrics {
 pub(super) const PEERS: &str = "/squid-internal-mgr/server_list";
 
 /// What that page says of how it is: `OPEN CONNS` of all parents (src/neighbors.cc: `dump_peers`), each worker in a block of its own.
-pub(super) fn gauges(page: &str) -> Vec<(&'static str, f64)> {
+pub(super) fn gauges(page: &str) -> Vec<(String, f64)> {
     let of = |block: &str| {
         let peers = block.split("\nParent ").skip(1);
         let open =
@@ -31,7 +31,7 @@ pub(super) fn gauges(page: &str) -> Vec<(&'static str, f64)> {
     };
     // One worker writes no blocks.
     let open = page.split("\nby kid").filter_map(of).max();
-    open.into_iter().map(|open| (metrics::PEER_CONNECTIONS, open as f64)).collect()
+    open.into_iter().map(|open| (metrics::PEER_CONNECTIONS.to_owned(), open as f64)).collect()
 }
 
 /// Its page of counters (cache manager, `mgr:counters`).
@@ -58,9 +58,9 @@ mod tests {
             )
         };
         let head = "HTTP/1.1 200 OK\r\n\r\n";
-        assert_eq!(gauges(&format!("{head}{}{}", peer(9), peer(2))), [(metrics::PEER_CONNECTIONS, 11.0)]);
+        assert_eq!(gauges(&format!("{head}{}{}", peer(9), peer(2))), [(metrics::PEER_CONNECTIONS.to_owned(), 11.0)]);
         let workers = format!("{head}by kid1 {{\n{}}} by kid1\n\nby kid2 {{\n{}}} by kid2\n\n", peer(5), peer(7));
-        assert_eq!(gauges(&workers), [(metrics::PEER_CONNECTIONS, 7.0)]);
+        assert_eq!(gauges(&workers), [(metrics::PEER_CONNECTIONS.to_owned(), 7.0)]);
         assert!(gauges("HTTP/1.1 403 Forbidden\r\n\r\n").is_empty());
     }
 

@@ -46,9 +46,10 @@ pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine, requests:
         let limit = connections(backend, handling, vcl.chooses())?;
         let attribute = backend.attributes.iter().find(|one| one.name == "max_connections")?;
         let origin = Origin::File { path: file.path.clone(), line: file.line(attribute.span.start) };
-        // One counter for all backends: where several have a cap, it does not say whose was met.
+        // The counter of all backends does not say whose was met where several have a cap; that of each does.
         let strength = if capped == 1 { Strength::Decisive } else { Strength::Consistent };
-        Some(Limit { origin, signatures: vec![grew(metrics::BUSY, strength)], ..limit })
+        let own = grew(&metrics::busy(&backend.name), Strength::Decisive);
+        Some(Limit { origin, signatures: vec![own, grew(metrics::BUSY, strength)], ..limit })
     });
     [threads(value), backlog(value, machine)].into_iter().chain(backends).collect()
 }
@@ -188,9 +189,10 @@ mod tests {
             let limit = all.into_iter().find(|limit| limit.id == "varnish.backend.a.max_connections").unwrap();
             limit.signatures
         };
-        assert_eq!(of(""), [grew(metrics::BUSY, Strength::Decisive)]);
-        assert_eq!(of(".max_connections = 0;"), [grew(metrics::BUSY, Strength::Decisive)]);
-        assert_eq!(of(".max_connections = 9;"), [grew(metrics::BUSY, Strength::Consistent)]);
+        let own = || grew(&metrics::busy("a"), Strength::Decisive);
+        assert_eq!(of(""), [own(), grew(metrics::BUSY, Strength::Decisive)]);
+        assert_eq!(of(".max_connections = 0;"), [own(), grew(metrics::BUSY, Strength::Decisive)]);
+        assert_eq!(of(".max_connections = 9;"), [own(), grew(metrics::BUSY, Strength::Consistent)]);
     }
 
     #[test]

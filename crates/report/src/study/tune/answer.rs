@@ -212,7 +212,7 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
         Stop::Refuted => format!("{} made no measurable difference", tried(v)),
         Stop::Untested => match (fault(v), likely(v)) {
             (Some(fault), _) => fault,
-            (None, Some(setting)) => format!("{setting} is the likely limit, but that could not be put to the test"),
+            (None, Some((setting, how))) => format!("{setting} is {how} limit, but that could not be put to the test"),
             (None, None) => "the likely limit could not be put to the test".to_owned(),
         },
         Stop::Backend { .. } => backend(context, v),
@@ -255,16 +255,17 @@ fn fault(v: &Verdict) -> Option<String> {
     limit.fault.then(|| format!("{who} {relation} {what}{place}: {caps}"))
 }
 
-fn likely(v: &Verdict) -> Option<String> {
+fn likely(v: &Verdict) -> Option<(String, &'static str)> {
     let cause = v.causes.iter().rev().find(|c| c.confidence != Confidence::Refuted)?;
+    let how = if cause.confidence == Confidence::Possible { "a possible" } else { "the likely" };
     let limit = &cause.limit;
     let setting = words::setting(&limit.setting, &limit.value);
     // What no setting lifts is looked for in the file.
     match &limit.origin {
         Origin::File { path, line } if limit.remedy.is_none() => {
-            Some(format!("{setting} ({}:{line})", clean::line(&path.display().to_string())))
+            Some((format!("{setting} ({}:{line})", clean::line(&path.display().to_string())), how))
         }
-        _ => Some(setting),
+        _ => Some((setting, how)),
     }
 }
 
