@@ -130,7 +130,7 @@ impl<'e> Removals<'e> {
             ("directives", directives.len() as f64),
             ("tried", self.steps.len() as f64),
             ("refused", count(Came::NotAccepted)),
-            ("kept", (directives.len() - self.seen()) as f64),
+            ("kept", directives.len().saturating_sub(self.seen()) as f64),
             ("altered", count(Came::Otherwise)),
         ];
         for (name, value) in figures {

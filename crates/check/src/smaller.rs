@@ -45,7 +45,7 @@ impl<'e> Search<'_, 'e> {
             let at = (value, one.trial.number);
             if one.onset.is_some() && value > fails.0 {
                 fails = at;
-            } else if one.onset.is_none() && value < holds.0 {
+            } else if one.onset.is_none() && fails.0 < value && value < holds.0 {
                 holds = at;
             }
         }

@@ -1,6 +1,6 @@
 //! `--load locust:FILE` of `genkai tune`: users who do what a locustfile says, made by Locust, at a server that genkai starts.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use genkai_lab::generator::locust::{self, Locustfile};
@@ -41,7 +41,7 @@ pub(crate) fn read(
     }
     let bind = flags.locust_bind.as_deref();
     let mut found = locust::read(Path::new(file), flags.locust.as_deref(), flags.locust_workers, bind)?;
-    if found.locust.pause().is_none() && load.think.is_none() {
+    if found.locust.classes.iter().any(|class| class.pause.is_none()) && load.think.is_none() {
         let unknown = found.locust.classes.iter().find(|class| class.pause.is_none());
         let name = unknown.map_or("", |class| class.name.as_str());
         return Err(Failure::usage(format!(
@@ -89,7 +89,8 @@ fn contradicts(load: &LoadFlags, scenario: &ScenarioFlags) -> Result<(), Failure
 /// When a value of the flags makes no sense.
 pub(crate) fn load(found: &Locustfile, flags: &LoadFlags, spawn_rate: f64) -> Result<Load, Failure> {
     let mut load = flags.load(spawn_rate, 1)?;
-    if let (Arrivals::Users { think, .. }, None, Some(pause)) = (&mut load.arrivals, flags.think, found.locust.pause())
+    if let (Arrivals::Users { think, count, .. }, None) = (&mut load.arrivals, flags.think)
+        && let Some(pause) = found.locust.pause(*count)
     {
         *think = Spread::Constant(pause);
     }
@@ -98,6 +99,24 @@ pub(crate) fn load(found: &Locustfile, flags: &LoadFlags, spawn_rate: f64) -> Re
     // What becomes of a connection that ends is the users' own business.
     load.retry = false;
     Ok(at(load, None))
+}
+
+/// Refuses workers that join from elsewhere where the server under test listens on 127.0.0.1, as each would load its own machine.
+///
+/// # Errors
+/// When the address at which they join is not of this machine alone, and that of the server (`listen`; none: 127.0.0.1) is.
+pub(crate) fn reaches(found: &Option<Locustfile>, listen: Option<Ipv4Addr>) -> Result<(), Failure> {
+    let bind = found.as_ref().and_then(|found| found.locust.bind.as_deref());
+    let host = bind.and_then(|bind| bind.rsplit_once(':')).map(|(host, _)| host.trim_matches(['[', ']']));
+    let own = |host: &str| host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    let stays = listen.is_none_or(|ip| ip.is_loopback());
+    match host.filter(|host| !own(host) && stays) {
+        Some(host) => Err(Failure::usage(format!(
+            "--locust-bind {host}: workers of other machines would load 127.0.0.1, each its own\n  hint: --listen ADDRESS says where the server \
+             is to listen (`tune command` has none: its workers must be of this machine)"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The same with the host that users name: where the server under test listens (none: at 127.0.0.1), as their own host does not count.

@@ -47,7 +47,9 @@ pub(crate) fn read(flags: &ScenarioFlags, quiet: bool, talks: bool) -> Result<Op
     let mut hosts = Vec::new();
     for target in &mut script.scenario.targets {
         if target.http2.is_some() {
-            return Err(bad("`http2: true`: a server under test is asked by HTTP/1.1 only\n  hint: leave it out"));
+            return Err(bad(
+                "`http2: true`: users of a scenario ask a server under test by HTTP/1.1 only\n  hint: leave it out",
+            ));
         }
         let (host, path) = Target::site(&target.url)?;
         target.base = path.trim_end_matches('/').to_owned();

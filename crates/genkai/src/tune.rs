@@ -60,6 +60,7 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     let system = System { command: Some(line), settings, ..System::generated(System::COMMAND) };
     let told = scenario::read(&flags.scenario, flags.output.quiet, false)?;
     let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
+    locust::reaches(&users, None)?;
     let load = http(&flags.load, &told, &users, generators(&pin))?;
     let procedure = Procedure { smaller: flags.smaller, ..procedure(&flags.search, &load.arrivals)? };
     let procedure = locust::procedure(procedure, &load, flags.search.hold)?;
@@ -158,6 +159,7 @@ fn plan(
             "--server: a server in a cluster is asked by HTTP/1.1 and by genkai's own users; leave out --http2 and --load locust",
         ));
     }
+    locust::reaches(&users, front.listen)?;
     let load = load(flags, &told, &users, generators(pin))?;
     let load = locust::at(load, front.listen);
     // Users of a scenario may speak to the embedded server in WebSockets, too.

@@ -141,7 +141,7 @@ fn nobody_where_tls_is_spoken_to_is_told_as_nobody() {
     let _machine = machine();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let faults = PRODUCTS.into_iter().zip([
-        "nginx.upstream",
+        "nginx.upstream.address",
         "apache.backend.address",
         "haproxy.server.address",
         "caddy.upstream.address",

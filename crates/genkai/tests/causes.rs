@@ -335,10 +335,10 @@ fn an_upstream_that_refuses_is_not_nginx() {
     let run = told(genkai("tune nginx --users 20 --spawn-rate 20 --quick --quiet").arg("--config").arg(&file));
     assert_eq!(run.code, Some(1), "{}", run.story());
     let verdict = run.verdict();
-    assert_eq!(verdict.because(), Because::BackendIsLimit, "{}", run.story());
     assert_eq!(verdict.causes.len(), 1, "{}", run.story());
-    assert_eq!(verdict.causes[0].limit.subject, "backend", "{}", run.story());
-    assert!(verdict.causes[0].broke.errors.iter().any(|e| e.kind == ErrorKind::Status502), "{}", run.story());
+    let cause = &verdict.causes[0];
+    assert_eq!((cause.limit.id.as_str(), cause.limit.fault), ("nginx.upstream.address", true), "{}", run.story());
+    assert!(cause.broke.errors.iter().any(|e| e.kind == ErrorKind::Status502), "{}", run.story());
     assert!(verdict.proposal.is_empty(), "{}", run.story());
 }
 

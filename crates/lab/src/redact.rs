@@ -131,6 +131,9 @@ fn system(system: &System) -> System {
         for name in line.parameters.iter().filter(|one| one.kind == ParameterKind::Secret).map(|one| &one.name) {
             settings.insert(name.clone(), HIDDEN.to_owned());
         }
+        for value in settings.values_mut().filter(|value| value.contains("://")) {
+            *value = url(value);
+        }
     }
     System { backend, settings, command: line, ..system.clone() }
 }
@@ -159,6 +162,26 @@ fn comparison(mut comparison: Comparison) -> Comparison {
     }
     comparison
 }
+
+/// A text in which words of a command stand, without the secrets of those words; what parameters put into them is not looked for.
+pub(crate) fn within(text: &str, words: &[String]) -> String {
+    let shown = command(words);
+    words.iter().zip(&shown).filter(|(word, shown)| word != shown).fold(text.to_owned(), |text, (word, shown)| {
+        let same = word.chars().zip(shown.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+        let (mut rest, mut text) = (&word[same..], text);
+        while !rest.is_empty() {
+            let (part, after) = rest.split_once('{').unwrap_or((rest, ""));
+            if part.len() >= SHORTEST {
+                text = text.replace(part, HIDDEN);
+            }
+            rest = after.split_once('}').map_or("", |(_, rest)| rest);
+        }
+        text
+    })
+}
+
+/// So many bytes are enough to find a secret in a text: less stands in any.
+const SHORTEST: usize = 3;
 
 /// A command line without its secrets: the values of secret headers (`--header "Name: value"`, `--header=Name: value`,
 /// `-HName: value`), of secret parameters in paths and URLs, of secret settings and flags (`--set password=value`, and flags
@@ -189,6 +212,7 @@ fn word_without_secret(word: &str, before: &str) -> String {
 /// `NAME=value` of a secret setting, without the value.
 fn setting(text: &str) -> Option<String> {
     let (name, value) = text.split_once('=')?;
+    let name = name.trim();
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     let tried =
         || Parameter::read(text).is_ok_and(|(one, _)| matches!(one.kind, ParameterKind::Number { most: Some(_), .. }));
@@ -278,6 +302,16 @@ mod tests {
     }
 
     #[test]
+    fn secrets_go_from_texts_that_have_the_words_of_a_command() {
+        let words =
+            ["./serve", "--token", "hunter2", "-H", "Authorization: Bearer a{workers}bcd", "--workers", "{workers}"];
+        let words = words.map(str::to_owned);
+        let text = "-./serve --token hunter2 -H Authorization: Bearer a2bcd --workers 2\n+./serve --token hunter2 --workers 8\n";
+        let shown = within(text, &words);
+        assert!(!shown.contains("hunter2") && !shown.contains("bcd") && shown.contains("--workers 8"), "{shown}");
+    }
+
+    #[test]
     fn secrets_go_from_command_lines() {
         for word in [
             "Authorization: Bearer SECRET",
@@ -295,6 +329,7 @@ mod tests {
             "/?%74oken=SECRET",
             "/shop;jsessionid=SECRET?a=b",
             "password=SECRET",
+            "password = SECRET",
             "--set=db_pass=SECRET|SECRET",
             "--api-key=SECRET",
             "--signing_key=a=SECRET",

@@ -57,7 +57,8 @@ fn of_locust(locust: &Locust, request: &Request) -> String {
     let (file, version, window) = (locust.file.display(), &locust.version, Locust::WINDOW);
     let Request { method, path, .. } = request;
     format!(
-        "Locust {version} makes the load ({file}). All its times, counts and failures are Locust's: sums over windows of {window} of what ended in \
+        "Locust {version} makes the load ({file}). A user who makes no request for longer than it pauses and may wait counts as one without an answer: \
+         where tasks wait by themselves (`sleep`), --think must hold that, too. All its times, counts and failures are Locust's: sums over windows of {window} of what ended in \
          them; times from sending, those of failed requests among them, rounded to two digits (to 1 ms below 100 ms). When failures began is known \
          to a second (on workers that others started to a window), when answers became slow to a window; the level at which failures began is the \
          most users that there may have been by then. Connections, \

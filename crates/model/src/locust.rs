@@ -54,12 +54,24 @@ impl Locust {
     /// which second requests ended.
     pub const WINDOW: Span = Span::from_secs(3);
 
-    /// The mean pause of a user, over all classes by their weights; none where one of them is not known.
-    pub fn pause(&self) -> Option<Span> {
-        let weights: f64 = self.classes.iter().map(|class| class.weight).sum();
-        let all: Option<f64> =
-            self.classes.iter().map(|class| class.pause.map(|pause| pause.as_secs_f64() * class.weight)).sum();
-        all.filter(|_| weights > 0.0).map(|seconds| Span::from_secs_f64(seconds / weights))
+    /// The mean pause of one of `users` users: as many of a class as are fixed, the others by weight; none where that of one of them is not known.
+    pub fn pause(&self, users: u32) -> Option<Span> {
+        let fixed: u32 = self.classes.iter().map(|class| class.fixed).sum();
+        let others = f64::from(users.saturating_sub(fixed));
+        let weights: f64 = self.classes.iter().filter(|class| class.fixed == 0).map(|class| class.weight).sum();
+        let of = |class: &UserClass| match class.fixed {
+            0 if weights > 0.0 => others * class.weight / weights,
+            0 => 0.0,
+            // With fewer users than are fixed, each class has its part of them.
+            fixed_of_it => f64::from(fixed_of_it) * (f64::from(users.min(fixed)) / f64::from(fixed)),
+        };
+        let each = self.classes.iter().map(|class| (of(class), class.pause)).filter(|(count, _)| *count > 0.0);
+        let (mut count, mut seconds) = (0.0, 0.0);
+        for (many, pause) in each {
+            count += many;
+            seconds += many * pause?.as_secs_f64();
+        }
+        (count > 0.0).then(|| Span::from_secs_f64(seconds / count))
     }
 }
 
@@ -73,11 +85,13 @@ mod tests {
         let of = |classes| {
             let file = PathBuf::from("users.py");
             Locust { file: file.clone(), program: file, version: "2.47.0".to_owned(), workers: 1, bind: None, classes }
-                .pause()
+                .pause(100)
         };
         let second = Some(Span::from_secs(1));
         assert_eq!(of(vec![class(1.0, second), class(3.0, Some(Span(0)))]), Some(Span::from_millis(250)));
         assert_eq!(of(vec![class(1.0, second), class(3.0, None)]), None);
         assert_eq!(of(Vec::new()), None);
+        let fixed = UserClass { fixed: 5, ..class(1.0, Some(Span::from_secs(600))) };
+        assert_eq!(of(vec![fixed, class(1.0, second)]), Some(Span::from_millis(30_950)));
     }
 }

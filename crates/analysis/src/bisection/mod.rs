@@ -72,7 +72,7 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
         tried: outcomes.len() as u64,
         refused: count(Outcome::Refused),
         altered: count(Outcome::Altered),
-        kept: (search.began.directives.len() - known.len()) as u64,
+        kept: search.began.directives.len().saturating_sub(known.len()) as u64,
         tried_by: search.began.tried_by,
         budget: search.began.budget,
         named,

@@ -69,7 +69,7 @@ impl Between {
         }
         let at = At { value, trial: trial.number };
         match judged.broke {
-            None if value < self.holds.value => self.holds = at,
+            None if self.fails.value < value && value < self.holds.value => self.holds = at,
             Some(_) if value > self.fails.value => self.fails = at,
             _ => {}
         }

@@ -190,6 +190,9 @@ pub(super) fn unlike(original: &Original, of: &str) -> Vec<Unlike> {
     if spec.image_pull_secrets.as_ref().is_some_and(|all| !all.is_empty()) {
         take("imagePullSecrets".to_owned(), "(none: the image is one that the node has, or that anybody can pull)");
     }
+    if !original.marks.is_empty() {
+        take(format!("annotations and labels of its pods: {}", original.marks.join(", ")), "(none)");
+    }
     let affinity = spec.affinity.as_ref();
     if affinity.is_some_and(|all| all.pod_affinity.is_some() || all.pod_anti_affinity.is_some()) {
         take("affinity to other pods".to_owned(), "(none)");

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use genkai_model::plan::ClusterServer;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -52,6 +54,8 @@ pub struct Home {
     /// That namespace is genkai's own, and may be there.
     own: AtomicBool,
     copies: AtomicU32,
+    /// What copies may have left, where the namespace is not genkai's own.
+    left: Mutex<Vec<ClusterError>>,
 }
 
 impl std::fmt::Debug for Home {
@@ -77,7 +81,16 @@ impl Home {
         }
         // From here on its end deletes the namespace: a call that was not answered may have made one.
         let own = AtomicBool::new(of.copies.is_none());
-        let home = Home { server, of: of.clone(), original, name, namespace, own, copies: AtomicU32::new(0) };
+        let home = Home {
+            server,
+            of: of.clone(),
+            original,
+            name,
+            namespace,
+            own,
+            copies: AtomicU32::new(0),
+            left: Mutex::default(),
+        };
         if of.copies.is_none() {
             home.made()?;
         }
@@ -147,7 +160,16 @@ impl Home {
                 Err(_) => thread::sleep(AGAIN),
             }
         }
-        Ok(())
+        let left = self.left.lock().ok().and_then(|mut left| left.pop());
+        // What was in a namespace of genkai's own is deleted with it.
+        left.filter(|_| self.of.copies.is_some()).map_or(Ok(()), Err)
+    }
+
+    /// Notes what a copy may have left.
+    pub(super) fn leaves(&self, error: ClusterError) {
+        if let Ok(mut left) = self.left.lock() {
+            left.push(error);
+        }
     }
 }
 
@@ -214,5 +236,16 @@ fn read(server: &Server, of: &ClusterServer) -> Result<Original, ClusterError> {
             }
         }
     }
-    Ok(Original::of(spec, container, maps))
+    let mut original = Original::of(spec, container, maps);
+    original.marks = marks(&deployment);
+    Ok(original)
+}
+
+/// Annotations of the pods of a Deployment, and labels by which it does not find them: both may change what a pod is given.
+fn marks(deployment: &Deployment) -> Vec<String> {
+    let Some(spec) = &deployment.spec else { return Vec::new() };
+    let of = spec.template.metadata.clone().unwrap_or_default();
+    let finds = spec.selector.match_labels.clone().unwrap_or_default();
+    let labels = of.labels.into_iter().flatten().filter(|(name, _)| !finds.contains_key(name));
+    of.annotations.into_iter().flatten().chain(labels).map(|(name, value)| format!("{name}: {value}")).collect()
 }

@@ -24,6 +24,8 @@ pub struct Original {
     pub(super) container: String,
     pub(super) maps: BTreeMap<String, ConfigMap>,
     mounted: Vec<Mounted>,
+    /// Annotations and labels of its pods, of which a copy has none.
+    pub(super) marks: Vec<String>,
 }
 
 /// A file that the container has from a ConfigMap.
@@ -143,7 +145,7 @@ impl Original {
     /// Of pods like these, with their ConfigMaps.
     pub(super) fn of(spec: PodSpec, container: String, maps: BTreeMap<String, ConfigMap>) -> Original {
         let mounted = mounted(&spec, &container, &maps);
-        Original { spec, container, maps, mounted }
+        Original { spec, container, maps, mounted, marks: Vec::new() }
     }
 
     /// The image of the container that serves.

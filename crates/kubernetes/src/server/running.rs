@@ -14,6 +14,7 @@ use super::{Home, NoCopy};
 use crate::ClusterError;
 use crate::api::clean;
 use crate::attached::Attached;
+use crate::manifest::LABEL;
 
 /// How often it is looked whether it is ready.
 const LOOK: Duration = Duration::from_millis(250);
@@ -199,24 +200,31 @@ impl Copy {
     pub fn end(&mut self) -> Result<(), ClusterError> {
         let Home { server, namespace, .. } = &*self.home;
         let (deployments, maps) = (server.deployments(namespace), server.config_maps(namespace));
+        let mut first = Ok(());
         if std::mem::take(&mut self.deployed) {
-            until_done(|| server.removed(&deployments, "Deployment", &self.name))?;
+            first = until_done(|| server.removed(&deployments, "Deployment", &self.name));
             let latest = Instant::now() + GONE_WITHIN;
-            while Instant::now() < latest && server.pods_of(namespace, &self.name).is_ok_and(|pods| !pods.is_empty()) {
+            let stays = || server.pods_of(namespace, &self.name).is_ok_and(|pods| !pods.is_empty());
+            while first.is_ok() && Instant::now() < latest && stays() {
                 thread::sleep(LOOK);
             }
         }
         for map in std::mem::take(&mut self.maps) {
-            until_done(|| server.removed(&maps, "ConfigMap", &map))?;
+            // One that cannot be deleted keeps the others from nothing.
+            first = first.and(until_done(|| server.removed(&maps, "ConfigMap", &map)));
         }
-        Ok(())
+        let hint = format!("delete it: `kubectl delete deployment,configmap -n {namespace} -l {LABEL}={}`", self.name);
+        first.map_err(|e| {
+            ClusterError::new(format!("the copy {} in {namespace} may be left: {}", self.name, e.why), hint)
+        })
     }
 }
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // Where that fails, the namespace is deleted with all that is in it.
-        let _ = self.end();
+        if let Err(error) = self.end() {
+            self.home.leaves(error);
+        }
     }
 }
 

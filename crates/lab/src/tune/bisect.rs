@@ -71,7 +71,7 @@ impl Run<'_, '_, '_> {
     fn in_the_way(&self) -> Option<String> {
         let load = &self.job.plan.load;
         if !load.is_one_request() {
-            return Some("that is done under loads of one request only, and this is a scenario".to_owned());
+            return Some("that is done under loads of one request only, and here a file says what users do".to_owned());
         }
         if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
             return Some("only GET and HEAD can be asked one by one, to see that the answer stays the same".to_owned());

@@ -9,8 +9,10 @@ const SHORTEST: usize = 3;
 
 /// The text with every such value replaced.
 pub(super) fn hidden(text: &str, secrets: &[String]) -> String {
-    let long = secrets.iter().filter(|secret| secret.len() >= SHORTEST);
-    long.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
+    // One may be the beginning of another.
+    let mut long: Vec<&String> = secrets.iter().filter(|secret| secret.len() >= SHORTEST).collect();
+    long.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    long.into_iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
 }
 
 /// The error without them: what was printed last may have some.

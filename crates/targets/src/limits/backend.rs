@@ -1,5 +1,7 @@
 //! Limits that show in a proxy but lie behind it, or between the two.
 
+use std::collections::BTreeSet;
+
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Answers, Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 use genkai_model::units::Span;
@@ -143,12 +145,13 @@ const ERROR_STATUSES: [ErrorKind; 8] = [
 ];
 
 /// Several servers behind the product PRODUCT, which answer with errors: each by itself, with its name, the place of its line and the metrics of
-/// its answers; and all of them, whose metric of failed answers is `sum`. `source` says where these are counted.
+/// its answers; and all of them, whose metric of failed answers is `sum`. `source` says where these are counted. Unless `alone`, only all of them:
+/// where it is not counted how much each was asked, one of which most failures come may be one that most requests go to.
 pub(crate) fn answering(
     product: &str,
     each: &[(String, SourcedValue<()>, Answers)],
-    sum: &str,
-    source: &str,
+    (sum, source): (&str, &str),
+    alone: bool,
 ) -> Vec<Limit> {
     let common = |sign: Sign, strength: Strength, limit: Limit| Limit {
         formula: "no number says when: these are answers of its own, which are passed on to clients".to_owned(),
@@ -171,15 +174,18 @@ pub(crate) fn answering(
         };
         common(Sign::Answers { own: own.clone(), others }, Strength::Decisive, limit)
     };
-    if each.len() < 2 {
+    let names: BTreeSet<&str> = each.iter().map(|(name, ..)| name.as_str()).collect();
+    // Servers of one name are one; and of a single one there is nothing to tell apart.
+    if names.len() < 2 {
         return Vec::new();
     }
+    let alone = alone && names.len() == each.len();
     let limit = Limit {
         caps: "its servers answered the requests that failed with errors themselves".to_owned(),
         ..Limit::named(&format!("{product}.server.answers"), "backend", "(answers)")
     };
     let all = Sign::Answers { own: Answers { failed: sum.to_owned(), all: None }, others: Vec::new() };
-    let mut limits: Vec<Limit> = each.iter().enumerate().map(one).collect();
+    let mut limits: Vec<Limit> = each.iter().enumerate().filter(|_| alone).map(one).collect();
     limits.push(common(all, Strength::Supports, limit));
     limits
 }

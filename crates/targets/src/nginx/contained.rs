@@ -121,6 +121,12 @@ impl Nginx {
             Address::Inet { host: Host::V4(ip), .. } if ip.is_loopback() => {
                 no("is not reached from outside of its pod")
             }
+            Address::Inet { host: Host::V6(ip), .. } if ip.is_loopback() => {
+                no("is not reached from outside of its pod")
+            }
+            Address::Inet { host: Host::Name(name), .. } if name == "localhost" => {
+                no("is not reached from outside of its pod")
+            }
             Address::Inet { port, .. } => Ok(*port),
             Address::Unix(_) => no("is not reached from outside of its pod"),
         }

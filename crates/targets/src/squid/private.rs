@@ -107,7 +107,9 @@ pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, Target
     let mut private = Private { file: at.dir.join(NAME), ..Private::default() };
     if peers::are_watched(config) {
         // genkai asks from this machine; the user's rules for everybody else stay as they are.
-        private.push("http_access allow localhost manager", None);
+        let line = "http_access allow localhost manager";
+        private.push(line, None);
+        private.rewrites.push(Rewrite { place: main.clone(), from: String::new(), to: line.to_owned() });
     }
     for entry in config.entries.all() {
         let written = config.written(entry);

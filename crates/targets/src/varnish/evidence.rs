@@ -13,6 +13,9 @@ pub(super) const ASKED: [&str; 6] = [
     "MAIN.backend_busy",
 ];
 
+/// What is asked for of every backend: how often it was busy.
+pub(super) const OF_BACKENDS: &str = "VBE.*.busy";
+
 /// Metrics of a running Varnish.
 pub(super) mod metrics {
     /// Worker threads.

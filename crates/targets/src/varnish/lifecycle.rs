@@ -73,6 +73,9 @@ fn served(at: &Sandbox<'_>, vcl: &Path, more: &[String], gauges: Option<Gauges>)
     let mut command = vec![statistics.display().to_string(), "-1".to_owned(), "-j".to_owned()];
     command.extend(["-n".to_owned(), work.display().to_string()]);
     command.extend(evidence::ASKED.iter().flat_map(|name| ["-f".to_owned(), (*name).to_owned()]));
+    if gauges.is_some() {
+        command.extend(["-f", evidence::OF_BACKENDS].map(str::to_owned));
+    }
     let (read, output) = (evidence::counts, at.dir.join("statistics.json"));
     let counters = Counters::Program { command, read, gauges, output };
     Ok(Setup::new(check, serve, counters))

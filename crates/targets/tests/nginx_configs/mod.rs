@@ -21,7 +21,7 @@ const fn plain(name: &'static str) -> Case {
 }
 
 /// All of them.
-pub(crate) const CASES: [Case; 18] = [
+pub(crate) const CASES: [Case; 19] = [
     plain("balance"),
     plain("cache"),
     plain("chain"),
@@ -30,6 +30,7 @@ pub(crate) const CASES: [Case; 18] = [
     plain("latin1"),
     plain("limits"),
     Case { name: "lua", modules: &["ndk_http_module.so", "ngx_http_lua_module.so"] },
+    plain("hash"),
     plain("mark"),
     plain("messy"),
     plain("quotes"),

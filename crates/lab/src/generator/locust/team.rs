@@ -119,13 +119,13 @@ impl Team {
     }
 
     fn missing(&self, locust: &Locust, patience: Duration) -> LabError {
-        let (there, all) = (self.workers.len(), self.size);
+        let (there, all) = (self.workers.values().filter(|worker| worker.told).count(), self.size);
         let hint = match &locust.bind {
             Some(bind) => format!(
                 "start them: locust -f {} --worker --master-host HOST --master-port PORT (here: {bind})",
                 locust.file.display()
             ),
-            None => "what they print is empty; try `locust -f FILE --worker` by hand".to_owned(),
+            None => format!("see what it says by hand: locust -f {} --worker", locust.file.display()),
         };
         LabError::Environment(format!(
             "{there} of {all} Locust workers came within {} s\n  hint: {hint}",
@@ -153,7 +153,9 @@ impl Team {
     /// # Errors
     /// When a worker is lost.
     pub(super) fn ready(&mut self) -> Result<(), LabError> {
-        while self.hear(Duration::ZERO)?.is_some() {}
+        while let Some(said) = self.router.next(Duration::ZERO)? {
+            self.take(said)?;
+        }
         self.exception = None;
         self.rests = None;
         for worker in self.workers.values_mut() {

@@ -139,7 +139,7 @@ impl Windows {
         self.asked.iter().rev().find(|(at, _)| *at <= until_us).map(|(_, users)| f64::from(*users))
     }
 
-    /// Users who have certainly waited for longer than is patient. Each of those who were there all the time ends a request in any time that is as
+    /// Users who have waited for longer than is patient, where users do nothing but ask and pause. Each of those who were there all the time ends a request in any time that is as
     /// long as the longest pause and the patience together, unless it waits for so long; so where fewer requests ended than there were users,
     /// the others do.
     fn waiting(&mut self, now_us: u64) -> Waiting {

@@ -426,12 +426,12 @@ fn predicted(context: Context<'_>, c: &Counterfactual) -> Option<String> {
     })
 }
 
-/// `from 243 to 371 users`: in the unit of the load, as everything that is said of where it broke.
-/// What became of the break when one setting was changed.
+/// What became of the break when one setting was changed (`moved the break from 243 to 371 users`), in the unit of the load, as everything that is
+/// said of where it broke.
 fn became(context: Context<'_>, cause: &Cause, after: &Break) -> String {
     match cause.stays() {
         true => format!(
-            "did not move the break ({}, before at {}), but what was seen there then is of another limit",
+            "left it broken at {} (before at {}), by what was seen then of another limit",
             context.level(after.level),
             context.bare(cause.broke.level)
         ),

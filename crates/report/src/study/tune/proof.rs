@@ -189,7 +189,7 @@ fn setting(cause: &Cause) -> String {
 /// What became of the break when the setting of a confirmed cause was changed.
 fn became(cause: &Cause) -> &'static str {
     match cause.counterfactual.as_ref().map(|test| (test.moved, test.observed.is_some())) {
-        _ if cause.stays() => "put the signs of another limit in its place, at the same load",
+        _ if cause.stays() => "put the signs of another limit in its place, at no larger load",
         Some((_, false)) | None => "removed the break",
         Some((Moved::Elsewhere, _)) if cause.limit.law.is_tried() => "moved the break",
         Some((Moved::Elsewhere, _)) => "moved the break, but not to where the formula puts it",

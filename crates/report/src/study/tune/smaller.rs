@@ -13,13 +13,18 @@ pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
     let number = |tried: &TriedValue| tried.value.parse::<f64>().unwrap_or_default();
     let next = number(&found.holds) - number(&found.fails) <= 1.0;
     let between = if next { "" } else { "; what lies between was not tried" };
+    let asked = context.asked()?;
+    // A trial that went beyond the load asked for has another rate.
+    let rate = match held.asked <= asked {
+        true => format!(": {} requests/s, its ramp included", figure::number(held.rate)),
+        false => format!(", which went on to {}", context.level(held.asked)),
+    };
     Some(format!(
-        "{} = {} is the smallest value tried that held {} (trial {}: {} requests/s, its ramp included); {} failed (trial {}){between}.",
+        "{} = {} is the smallest value tried that held {} (trial {}{rate}); {} failed (trial {}){between}.",
         clean::line(&found.setting),
         clean::line(&found.holds.value),
-        context.level(held.asked),
+        context.level(asked),
         found.holds.trial,
-        figure::number(held.rate),
         clean::line(&found.fails.value),
         found.fails.trial,
     ))

@@ -384,7 +384,7 @@ impl Reading<'_> {
             }
             .map(Span::from_millis),
             untimed: self.is_untimed(urls.first().map_or(scheme, |url| authority(url).0)),
-            encrypted: urls.iter().all(|url| is_encrypted(url)),
+            encrypted: !urls.is_empty() && urls.iter().all(|url| is_encrypted(url)),
             unencrypted: Some(self.raw(&SSL_PROXY_ENGINE)).filter(|held| {
                 let tls = urls.iter().any(|url| is_encrypted(url));
                 tls && !held.written.eq_ignore_ascii_case("on")

@@ -311,8 +311,11 @@ fn answering(facts: &Facts) -> Vec<Limit> {
     backend::answering(
         "haproxy",
         &each,
-        metrics::ALL_FAILED_ANSWERS,
-        "HAProxy management manual 9.1: hrsp_1xx to hrsp_other of a server; src/http_ana.c: http_wait_for_response",
+        (
+            metrics::ALL_FAILED_ANSWERS,
+            "HAProxy management manual 9.1: hrsp_1xx to hrsp_other of a server; src/http_ana.c: http_wait_for_response",
+        ),
+        true,
     )
 }
 

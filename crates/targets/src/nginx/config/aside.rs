@@ -21,6 +21,10 @@ const MAKING: [(&str, bool); 2] = [("auth_request", false), ("mirror", true)];
 impl Config {
     /// The requests that nginx makes besides those of `route`.
     pub fn asides<'a>(&'a self, route: &Route<'a>) -> Vec<Aside<'a>> {
+        // What nginx answers itself, it mostly does before it asks anybody (`return`: the rewrite phase).
+        if route.ways.iter().all(|way| way.status.is_some()) {
+            return Vec::new();
+        }
         let of = |(name, meanwhile): (&str, bool)| {
             let all = route.inherited(name).into_iter();
             all.filter_map(move |found| {

@@ -102,6 +102,8 @@ pub struct Upstream {
     pub each: Vec<(String, SourcedValue<()>)>,
     /// Servers in regular use (neither `backup` nor `down`).
     pub servers: u32,
+    /// Whether each server gets as many requests as any other: in turn, by no weight, and none is `backup`.
+    pub even: bool,
     /// The only server there is, where its address is written as a number or a path: a name may have several.
     pub place: Option<Place>,
     /// `max_conns` of each server, those that are `backup` after the others: they take what the others have no room for. None: at least

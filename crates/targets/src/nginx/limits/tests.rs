@@ -22,6 +22,7 @@ fn behind() -> Upstream {
         sockets: Vec::new(),
         each: Vec::new(),
         servers: 1,
+        even: true,
         place: None,
         max_conns: None,
         max_fails: None,

@@ -30,7 +30,7 @@ fn answering(upstream: &Upstream) -> Vec<Limit> {
     let own = |name: &str| Answers { failed: of_server(name), all: None };
     let each: Vec<_> = upstream.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
     let source = "nginx src/http/ngx_http_upstream.c: $upstream_status, $upstream_addr, in a log of genkai's own";
-    backend::answering("nginx", &each, metrics::FAILED_ANSWERS, source)
+    backend::answering("nginx", &each, (metrics::FAILED_ANSWERS, source), upstream.even)
 }
 
 /// The upstream does not take connections, or closes them unanswered: nothing in nginx lifts that.

@@ -25,14 +25,14 @@ pub(super) fn add(config: &Config, changes: &mut Changes<'_>) -> Result<(), Copy
     let Some(http) = http(config) else { return Ok(()) };
     let path = lexer::quote(joined(&changes.dir, LOG).as_bytes());
     let log = format!("access_log {} {NAME} if=${NAME};", String::from_utf8_lossy(&path));
-    let mut text = format!(
-        "map $upstream_status ${NAME} {{ default \"\"; \"~[45][0-9][0-9]$\" 1; }} log_format {NAME} \
-         \"$status|$upstream_status|$upstream_header_time|$upstream_addr\";"
-    );
+    let mut text = format!("log_format {NAME} \"$status|$upstream_status|$upstream_header_time|$upstream_addr\";");
     if logs(&http).is_empty() {
         text = format!("{text} {log}");
     }
     put(config, changes, &http, &text, true)?;
+    // Last: `map_hash_max_size` and `map_hash_bucket_size` are refused after the first `map` (ngx_http_map_module.c: ngx_http_map_block).
+    let which = format!("map $upstream_status ${NAME} {{ default \"\"; \"~[45][0-9][0-9]$\" 1; }}");
+    put(config, changes, &http, &which, false)?;
     own(config, changes, &http, &log)
 }
 

@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use super::Reading;
 use crate::explain::place as told;
 use crate::limits::backend::Place;
-use crate::nginx::config::{self, Address, Host, Pass, Target, Way};
+use crate::nginx::config::{self, Address, Found, Host, Pass, Target, Way};
 use crate::nginx::limits::{Aside, Serving, Upstream};
 use crate::settings::SourcedValue;
+
+/// Directives of a group by which its servers may get unequal shares of the requests.
+const CHOOSING: [&str; 6] = ["ip_hash", "hash", "random", "least_conn", "least_time", "sticky"];
 
 impl Reading<'_> {
     /// What a pass may name: one target, or several where a variable decides; any group where that is not known.
@@ -41,6 +44,7 @@ impl Reading<'_> {
             sockets: Vec::new(),
             each: Vec::new(),
             servers: 1,
+            even: true,
             place: None,
             max_conns: None,
             max_fails: None,
@@ -92,6 +96,10 @@ impl Reading<'_> {
             Some((name.or_else(|| socket(at).map(|at| at.to_string()))?, held))
         };
         upstream.each = takes.iter().map(one).collect::<Option<_>>().unwrap_or_default();
+        let weighs = |s: &&config::UpstreamServer<'_>| s.found.args().iter().any(|arg| arg.starts_with("weight="));
+        let chooses = |f: &Found<'_>| CHOOSING.iter().any(|name| f.directive.is(name));
+        let evenly = !takes.iter().any(weighs) && !group.found.inside().iter().any(chooses);
+        upstream.even = evenly && takes.len() == used.len();
         upstream.servers = used.len() as u32;
         upstream.place = match takes[..] {
             [only] => only.address.as_ref().and_then(|at| place(at, &self.held(&only.found, (), only.found.arg(0)?))),
