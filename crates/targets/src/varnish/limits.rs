@@ -46,10 +46,12 @@ pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine, requests:
         let limit = connections(backend, handling, vcl.chooses())?;
         let attribute = backend.attributes.iter().find(|one| one.name == "max_connections")?;
         let origin = Origin::File { path: file.path.clone(), line: file.line(attribute.span.start) };
-        // The counter of all backends does not say whose was met where several have a cap; that of each does.
-        let strength = if capped == 1 { Strength::Decisive } else { Strength::Consistent };
-        let own = grew(&metrics::busy(&backend.name), Strength::Decisive);
-        Some(Limit { origin, signatures: vec![own, grew(metrics::BUSY, strength)], ..limit })
+        // Where several have a cap, one may be full a moment after another: which was first, counts of seconds do not say.
+        let signatures = match capped {
+            1 => vec![grew(metrics::BUSY, Strength::Decisive)],
+            _ => vec![grew(&metrics::busy(&backend.name), Strength::Consistent)],
+        };
+        Some(Limit { origin, signatures, ..limit })
     });
     [threads(value), backlog(value, machine)].into_iter().chain(backends).collect()
 }
@@ -189,10 +191,9 @@ mod tests {
             let limit = all.into_iter().find(|limit| limit.id == "varnish.backend.a.max_connections").unwrap();
             limit.signatures
         };
-        let own = || grew(&metrics::busy("a"), Strength::Decisive);
-        assert_eq!(of(""), [own(), grew(metrics::BUSY, Strength::Decisive)]);
-        assert_eq!(of(".max_connections = 0;"), [own(), grew(metrics::BUSY, Strength::Decisive)]);
-        assert_eq!(of(".max_connections = 9;"), [own(), grew(metrics::BUSY, Strength::Consistent)]);
+        assert_eq!(of(""), [grew(metrics::BUSY, Strength::Decisive)]);
+        assert_eq!(of(".max_connections = 0;"), [grew(metrics::BUSY, Strength::Decisive)]);
+        assert_eq!(of(".max_connections = 9;"), [grew(&metrics::busy("a"), Strength::Consistent)]);
     }
 
     #[test]
