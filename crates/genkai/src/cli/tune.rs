@@ -241,7 +241,7 @@ pub(crate) struct LocustFlags {
     /// genkai is their master: it says how many users there are, and leads them to the server under test (the file's host does not count). All
     /// figures of the load are Locust's then: rounded, in windows of 3 s. Where a task calls another address than its host's, that is where it
     /// goes.
-    #[arg(long, value_name = "locust:FILE")]
+    #[arg(long, value_name = "locust:FILE", hide_short_help = true)]
     pub(crate) load: Option<String>,
     /// Locust program that reads the file and is started as workers [default: the first `locust` on the PATH]
     #[arg(long, value_name = "PROGRAM", requires = "load", hide_short_help = true)]
