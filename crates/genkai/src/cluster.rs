@@ -21,13 +21,7 @@ pub(crate) fn read(options: Option<&str>) -> Result<PodPlace, String> {
         wait: WAIT,
         ..PodPlace::default()
     };
-    let mut seen: Vec<&str> = Vec::new();
-    for option in options.into_iter().flat_map(|options| options.split(',')) {
-        let (key, value) = option.split_once('=').unwrap_or((option, ""));
-        if seen.contains(&key) {
-            return Err(format!("`{key}=` stands twice"));
-        }
-        seen.push(key);
+    for (key, value) in pairs(options)? {
         let value = value.to_owned();
         match key {
             "namespace" => cluster.namespace = Some(namespace(value)?),
@@ -38,11 +32,24 @@ pub(crate) fn read(options: Option<&str>) -> Result<PodPlace, String> {
             "wait" => cluster.wait = value.parse().map_err(|e| format!("wait={value}: {e}"))?,
             _ => {
                 let known = "namespace=, image=, context=, cpu=, memory= and wait=";
-                return Err(format!("`{option}`: behind the number of pods, {known} are known"));
+                return Err(format!("`{key}`: behind the number of pods, {known} are known"));
             }
         }
     }
     Ok(cluster)
+}
+
+/// Options `KEY=VALUE` with commas between, each once.
+fn pairs(options: Option<&str>) -> Result<Vec<(&str, &str)>, String> {
+    let mut all: Vec<(&str, &str)> = Vec::new();
+    for option in options.into_iter().flat_map(|options| options.split(',')) {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        if all.iter().any(|(seen, _)| *seen == key) {
+            return Err(format!("`{key}=` stands twice"));
+        }
+        all.push((key, value));
+    }
+    Ok(all)
 }
 
 /// A server in a cluster, as `--server` names it.
@@ -66,13 +73,7 @@ impl FromStr for ServerFlag {
             wait: WAIT,
             ..ClusterServer::default()
         };
-        let mut seen: Vec<&str> = Vec::new();
-        for option in options.into_iter().flat_map(|options| options.split(',')) {
-            let (key, value) = option.split_once('=').unwrap_or((option, ""));
-            if seen.contains(&key) {
-                return Err(format!("`{key}=` stands twice"));
-            }
-            seen.push(key);
+        for (key, value) in pairs(options)? {
             match key {
                 "container" => server.container = Some(object(value)?),
                 "copies" => server.copies = Some(namespace(value.to_owned())?),
@@ -80,7 +81,7 @@ impl FromStr for ServerFlag {
                 "wait" => server.wait = value.parse().map_err(|e| format!("wait={value}: {e}"))?,
                 _ => {
                     let known = "container=, copies=, context= and wait=";
-                    return Err(format!("`{option}`: behind the name, {known} are known"));
+                    return Err(format!("`{key}`: behind the name, {known} are known"));
                 }
             }
         }

@@ -157,3 +157,30 @@ pub(crate) fn title(title: String, found: &Option<Locustfile>, told: &Option<Tol
         None => crate::scenario::title(title, told),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_from_elsewhere_need_a_server_that_they_reach() {
+        let joined = |bind: &str| {
+            let file = std::path::PathBuf::from("users.py");
+            let (program, version, bind) = (file.clone(), "2.47.0".to_owned(), Some(bind.to_owned()));
+            let locust = Locust { file, program, version, workers: 1, bind, classes: Vec::new() };
+            Some(Locustfile { locust, remarks: Vec::new() })
+        };
+        let there = Some(Ipv4Addr::new(192, 0, 2, 1));
+        for (bind, listen, fits) in [
+            ("127.0.0.1:5557", None, true),
+            ("[::1]:5557", None, true),
+            ("localhost:5557", None, true),
+            ("0.0.0.0:5557", None, false),
+            ("192.0.2.1:5557", Some(Ipv4Addr::LOCALHOST), false),
+            ("192.0.2.1:5557", there, true),
+        ] {
+            assert_eq!(reaches(&joined(bind), listen).is_ok(), fits, "{bind} {listen:?}");
+        }
+        assert!(reaches(&None, None).is_ok());
+    }
+}

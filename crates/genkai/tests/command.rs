@@ -158,9 +158,12 @@ fn a_value_that_starts_in_the_search_but_not_in_the_proof_is_told_and_proves_not
 /// A secret as people have it, and its SHA-256.
 const SECRET: (&str, &str) = ("hun=ter|2x9", "3d51538590d7d49c181373e46ee5ca652da27f3eae8467c0bfd862a25d6316ff");
 
-/// Whether a text has the secret.
+/// A secret that stands in the command itself, behind a flag that says so.
+const WORD: &str = "kept-from-all";
+
+/// Whether a text has one of the secrets.
 fn has_secret(text: &str) -> bool {
-    text.contains(SECRET.0)
+    text.contains(SECRET.0) || text.contains(WORD)
 }
 
 #[test]
@@ -170,7 +173,8 @@ fn a_secret_reaches_the_server_and_nothing_that_is_written() {
     let template = dir.path().join("guarded.json");
     std::fs::write(&template, r#"{"slots": {slots}, "token": "{api_token}"}"#).unwrap();
     let guarded = app("guarded.py");
-    let words = ["python3", guarded.to_str().unwrap(), "{port}", "{template}", "{api_token}", SECRET.1];
+    let words =
+        ["python3", guarded.to_str().unwrap(), "{port}", "{template}", "{api_token}", SECRET.1, "--signing-key", WORD];
     let flags = format!("--set slots=2 --set api_token={} --template {}", SECRET.0, template.display());
     let run = told(&tune(&format!("{USERS} --pairs 0 {flags}").replace("--quiet", ""), &words));
     names(&run, "command.slots", &[], "slots");

@@ -29,6 +29,7 @@ use crate::folder::Folder;
 use crate::pinning;
 use crate::pod;
 use crate::reach;
+use crate::redact;
 use crate::scenario::{aimed, of_sockets};
 
 /// Between two looks at where servers have connections to, and looks until it is asked again which processes there are.
@@ -81,7 +82,7 @@ pub(crate) fn prepare(
     dir: PathBuf,
 ) -> Result<Box<dyn Prepared>, LabError> {
     if let Some(line) = &system.command {
-        return Ok(command::prepare(line, &system.settings, &dir)?);
+        return Ok(command::prepare(line, &system.settings, redact::parts(&line.words), &dir)?);
     }
     let tls = system.front.tls.then(|| papers(&dir.join("tls"))).transpose()?;
     let what = Prepare {

@@ -342,8 +342,7 @@ impl Run<'_, '_, '_> {
             return Ok(());
         }
         // The diff first: it stays, whatever comes of the files.
-        let words = self.job.plan.system.command.as_ref().map_or(&[][..], |line| &line.words);
-        let diff = redact::within(&masked(&self.system.baseline().diff(&changes)), words);
+        let diff = masked(&self.system.baseline().diff(&changes));
         self.recorder.propose(diff.clone(), Vec::new());
         let mut files = Vec::new();
         let written = self.finish(&changes, &mut files);

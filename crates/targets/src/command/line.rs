@@ -12,7 +12,7 @@ use genkai_place::caps;
 use genkai_place::program;
 use genkai_place::scratch::Scratch;
 
-use super::secrets::HIDDEN;
+use super::secrets::{self, HIDDEN};
 use super::{SUBJECT, lifecycle, limits};
 use crate::error::TargetError;
 use crate::files::{Pair, diff};
@@ -28,10 +28,13 @@ pub struct Prepared {
     /// The text of its template; none: it has none.
     template: Option<String>,
     program: String,
+    /// What is secret of its words.
+    hidden: Vec<String>,
     scratch: Scratch,
 }
 
-/// The command with the values of a system's settings, its private files in `dir`. Nothing is started.
+/// The command with the values of a system's settings, its private files in `dir`; `hidden` is what nobody is to see of its words. Nothing is
+/// started.
 ///
 /// # Errors
 /// A name in braces that is no parameter, a parameter that nothing uses, a value out of its range, a template that cannot be read, a command
@@ -39,13 +42,15 @@ pub struct Prepared {
 pub fn prepare(
     line: &CommandLine,
     values: &BTreeMap<String, String>,
+    hidden: Vec<String>,
     dir: &Path,
 ) -> Result<Box<dyn product::Prepared>, TargetError> {
     let template = line.template.as_deref().map(read).transpose()?;
     check(line, template.as_deref(), values)?;
     let scratch = Scratch::make(dir, nix::unistd::geteuid().is_root(), "genkai-command-")?;
     let (values, first) = (values.clone(), values.clone());
-    let mut prepared = Prepared { line: line.clone(), values, first, template, program: String::new(), scratch };
+    let mut prepared =
+        Prepared { line: line.clone(), values, first, template, program: String::new(), hidden, scratch };
     prepared.program = found(&prepared.word(line.words.first().map_or("", String::as_str), None))?;
     Ok(Box::new(prepared))
 }
@@ -144,7 +149,8 @@ impl Prepared {
     /// Values of the parameters that are secrets, which nothing that is written may have.
     fn secrets(&self) -> Vec<String> {
         let secret = |one: &&Parameter| one.kind == ParameterKind::Secret;
-        self.line.parameters.iter().filter(secret).filter_map(|one| self.values.get(&one.name)).cloned().collect()
+        let given = self.line.parameters.iter().filter(secret).filter_map(|one| self.values.get(&one.name));
+        given.chain(&self.hidden).cloned().collect()
     }
 
     /// Values as people may read them.
@@ -198,7 +204,8 @@ impl product::Prepared for Prepared {
         }
         let scratch = Scratch::make(dir, nix::unistd::geteuid().is_root(), "genkai-command-")?;
         let (line, template, program) = (self.line.clone(), self.template.clone(), self.program.clone());
-        Ok(Box::new(Prepared { line, values, first: self.first.clone(), template, program, scratch }))
+        let (first, hidden) = (self.first.clone(), self.hidden.clone());
+        Ok(Box::new(Prepared { line, values, first, template, program, hidden, scratch }))
     }
 
     fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
@@ -232,7 +239,7 @@ impl product::Prepared for Prepared {
         let (old, new) = (filled(&present), filled(&after));
         let file = self.line.template.as_deref().unwrap_or(path);
         let template = Pair { path: file, real: file, before: old.as_bytes(), after: new.as_bytes() };
-        diff([words, template])
+        secrets::hidden(&diff([words, template]), &self.hidden)
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {

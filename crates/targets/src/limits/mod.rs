@@ -137,6 +137,34 @@ pub(crate) fn kept(product: &str, setting: &str, time: &SourcedValue<Span>, sour
 /// Slowness, without failures.
 pub(crate) const SLOW: Symptom = Symptom { errors: Vec::new(), slow: true };
 
+/// A rate at which each response is sent, of `setting`, and bytes of it that go before that counts. To be completed with the formula and its source.
+pub(crate) fn paced(
+    (id, subject, setting): (&str, &str, &str),
+    held: &SourcedValue<(u64, u64)>,
+    module: &str,
+) -> Limit {
+    let (rate, after) = held.value;
+    Limit {
+        caps: format!("each response is sent at {rate} bytes a second{}{module}", beyond(after)),
+        // What else takes just so long is not excluded: that it is away shows it.
+        signatures: vec![Signature {
+            sign: Sign::Paced { rate: rate as f64, after: after as f64 },
+            strength: Strength::Consistent,
+        }],
+        symptom: SLOW,
+        remedy: Some(Remedy {
+            note: Some("it is there on purpose: it keeps a client from taking all of the bandwidth".to_owned()),
+            ..raised(setting, RemedyUnit::Zero, 1.0)
+        }),
+        ..valued(id, subject, setting, held)
+    }
+}
+
+/// What bytes a rate does not count.
+pub(crate) fn beyond(after: u64) -> String {
+    if after > 0 { format!(" beyond the first {after}") } else { String::new() }
+}
+
 /// The largest body of a request, of which the log says `signature` when it refuses one; none where it is not capped.
 pub(crate) fn body(product: &str, setting: &str, value: &SourcedValue<u64>, signature: &str) -> Option<Limit> {
     (value.value > 0).then(|| Limit {

@@ -1,11 +1,11 @@
 //! Limits on requests that an administrator set on purpose.
 
-use genkai_model::limit::{Limit, Remedy, RemedyUnit, Sign, Signature, Strength};
+use genkai_model::limit::Limit;
 
 use super::Facts;
 use crate::apache::evidence::signature;
 use crate::apache::settings::{LIMIT_REQUEST_BODY, RATE_LIMIT};
-use crate::limits::{self, SLOW, raised, valued};
+use crate::limits::{self, beyond, paced};
 
 /// The largest request body; none when it is not capped, and for requests that are passed to a backend: those are not
 /// limited (measured on httpd 2.4.71: 413 for files, 200 through mod_proxy_http, with a length and in chunks).
@@ -24,21 +24,10 @@ pub(super) fn body(facts: &Facts) -> Option<Limit> {
 pub(super) fn rate(facts: &Facts) -> Option<Limit> {
     let held = facts.rate_limit.as_ref()?;
     let (rate, after) = held.value;
-    let beyond = if after > 0 { format!(" beyond the first {after}") } else { String::new() };
+    let from = beyond(after);
     Some(Limit {
-        caps: format!("each response is sent at {rate} bytes a second{beyond} (mod_ratelimit)"),
-        formula: format!("a response takes up to its bytes{beyond} / {rate} seconds, less the 0.2 s of its first part"),
+        formula: format!("a response takes up to its bytes{from} / {rate} seconds, less the 0.2 s of its first part"),
         source: "httpd modules/filters/mod_ratelimit.c: rate_limit_filter (RATE_INTERVAL_MS 200)".to_owned(),
-        // What else takes just so long is not excluded: that it is away shows it.
-        signatures: vec![Signature {
-            sign: Sign::Paced { rate: rate as f64, after: after as f64 },
-            strength: Strength::Consistent,
-        }],
-        symptom: SLOW,
-        remedy: Some(Remedy {
-            note: Some("it is there on purpose: it keeps a client from taking all of the bandwidth".to_owned()),
-            ..raised(RATE_LIMIT.name, RemedyUnit::Zero, 1.0)
-        }),
-        ..valued("apache.rate-limit", "apache", RATE_LIMIT.name, held)
+        ..paced(("apache.rate-limit", "apache", RATE_LIMIT.name), held, " (mod_ratelimit)")
     })
 }

@@ -1,9 +1,9 @@
 //! Limits on requests that an administrator set on purpose: body size, concurrency and rate of one visitor.
 
-use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::{ConnZone, Facts, Keyed, ReqZone, refusal};
-use crate::limits::{self, SLOW, at_once, log, raised, valued};
+use crate::limits::{self, at_once, beyond, log, paced, raised, valued};
 use crate::nginx::config::Refusal;
 use crate::nginx::evidence::signature;
 use crate::nginx::settings::{CLIENT_MAX_BODY_SIZE, LIMIT_CONN, LIMIT_RATE, LIMIT_REQ};
@@ -150,25 +150,14 @@ pub(super) fn limit_rate(facts: &Facts) -> Option<Limit> {
     let held = facts.limit_rate.as_ref()?;
     let (rate, after) = held.value;
     let takes = (100_000.0 - after as f64).max(0.0) / rate as f64;
-    let beyond = if after > 0 { format!(" beyond the first {after}") } else { String::new() };
     Some(Limit {
-        caps: format!("each response is sent at {rate} bytes a second{beyond}"),
         formula: format!(
-            "a response takes up to its bytes{beyond} / {rate} seconds, and at most a second less, as a second's worth may go at once: 100 kB \
+            "a response takes up to its bytes{} / {rate} seconds, and at most a second less, as a second's worth may go at once: 100 kB \
              take from {:.3} to {takes:.3} s",
+            beyond(after),
             (takes - 1.0).max(0.0)
         ),
         source: "nginx src/http/ngx_http_write_filter_module.c: ngx_http_write_filter (limit_rate)".to_owned(),
-        // What else takes just so long is not excluded: that it is away shows it.
-        signatures: vec![Signature {
-            sign: Sign::Paced { rate: rate as f64, after: after as f64 },
-            strength: Strength::Consistent,
-        }],
-        symptom: SLOW,
-        remedy: Some(Remedy {
-            note: Some("it is there on purpose: it keeps a client from taking all of the bandwidth".to_owned()),
-            ..raised(LIMIT_RATE.name, RemedyUnit::Zero, 1.0)
-        }),
-        ..valued("nginx.limit_rate", "nginx", LIMIT_RATE.name, held)
+        ..paced(("nginx.limit_rate", "nginx", LIMIT_RATE.name), held, "")
     })
 }

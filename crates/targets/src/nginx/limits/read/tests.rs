@@ -318,3 +318,32 @@ fn what_is_asked_besides_is_known_with_its_upstream() {
     let unknown = facts_of(text, "/unknown");
     assert_eq!((unknown.asides.len(), unknown.asides[0].upstream.is_none(), unknown.most_slots()), (1, true, 3));
 }
+
+#[test]
+fn nobody_is_asked_besides_for_what_nginx_answers_itself() {
+    let text = "events {}\nhttp { server { listen 80;\nauth_request /ask;\nmirror /ask;\nlocation / { return 200 x; }\n\
+        location = /ask { internal; proxy_pass http://127.0.0.1:2; } } }\n";
+    let facts = facts_of(text, "/");
+    assert_eq!((facts.asides.len(), facts.most_slots(), facts.busy_descriptors()), (0, 1, 1));
+}
+
+#[test]
+fn one_of_several_servers_is_called_the_one_only_where_each_gets_as_many_requests() {
+    let even = |group: &str| {
+        let text = format!(
+            "events {{}}\nhttp {{ upstream app {{ {group} }} server {{ listen 80; location / {{ proxy_pass http://app; }} }} }}\n"
+        );
+        let limits = crate::nginx::limits::of(&facts_of(&text, "/"));
+        let of = |id: &str| limits.iter().filter(|limit| limit.id.starts_with(id)).count();
+        (of("nginx.server.answers."), of("nginx.server.answers") - of("nginx.server.answers."))
+    };
+    assert_eq!(even("server 127.0.0.1:1; server 127.0.0.1:2;"), (2, 1));
+    for group in [
+        "server 127.0.0.1:1 weight=10; server 127.0.0.1:2;",
+        "ip_hash; server 127.0.0.1:1; server 127.0.0.1:2;",
+        "server 127.0.0.1:1; server 127.0.0.1:2 backup;",
+    ] {
+        assert_eq!(even(group), (0, 1), "{group}");
+    }
+    assert_eq!(even("server 127.0.0.1:1; server 127.0.0.1:1;"), (0, 0), "one server, twice");
+}
