@@ -209,6 +209,11 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
         Stop::Unknown => {
             format!("{} failed, but nothing in the evidence names a cause", quoted(&context.objective()))
         }
+        Stop::Refuted if blurred(v) => format!(
+            "{} moved the break by no more than chance and this ramp may; whether that is more than nothing, a slower ramp would show \
+             (`--spawn-rate` of users, `--ramp` of rates)",
+            tried(v)
+        ),
         Stop::Refuted => format!("{} made no measurable difference", tried(v)),
         Stop::Untested => match (fault(v), likely(v)) {
             (Some(fault), _) => fault,
@@ -280,6 +285,16 @@ fn tried(v: &Verdict) -> String {
         || "changing the likely setting".to_owned(),
         |change| format!("changing {}", words::change(change)),
     )
+}
+
+/// Whether a change without effect moved the break all the same, by more than two runs of the same load differ, but not by more than the ramp
+/// rises until a break is noticed.
+fn blurred(v: &Verdict) -> bool {
+    const ALIKE: f64 = 1.25;
+    v.causes.iter().filter(|cause| cause.confidence == Confidence::Refuted).any(|cause| {
+        let after = cause.counterfactual.as_ref().and_then(|tested| tested.observed.as_ref());
+        after.is_some_and(|after| after.level > cause.broke.level * ALIKE)
+    })
 }
 
 /// That the backend is the limit, with its figures.
