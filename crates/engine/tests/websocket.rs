@@ -173,6 +173,42 @@ fn each_fate_is_counted_and_named() {
 }
 
 #[test]
+fn messages_on_their_way_when_the_load_ends_are_waited_for_and_not_lost() {
+    // It answers everything, later than the load ends, and nothing after it was told to close.
+    for arrivals in [users(5), rate(100.0, 5)] {
+        let server = Echo::start(|_| Next::After(Duration::from_millis(150))).curt();
+        let seen = make(&Load { arrivals, stop: lasting(400), ..talk(&server, 1000) });
+        let messages = seen.messages();
+        assert_eq!((messages.lost, messages.delivered, seen.errors()), (0, messages.sent, 0), "{messages:?}");
+        assert!(messages.sent > seen.ok(), "some came after the load: {messages:?}");
+        assert_eq!((seen.codes(), fates(&seen)), (vec![(1000, 5)], vec![]));
+    }
+    // What has been waited for in vain as long as the load is patient is lost.
+    let server = Echo::start(|n| if n < 2 { Next::Echo } else { Next::Nothing }).curt();
+    let patient =
+        Load { arrivals: rate(50.0, 1), timeout: Span::from_millis(800), stop: lasting(300), ..talk(&server, 1) };
+    let messages = make(&patient).messages();
+    assert_eq!((messages.lost, messages.delivered), (messages.sent - 2, 2), "{messages:?}");
+}
+
+#[test]
+fn messages_on_their_way_when_the_load_is_stopped_are_neither_lost_nor_waited_for() {
+    let server = Echo::start(|n| if n < 3 { Next::Echo } else { Next::Nothing }).curt();
+    let stop = StopFlag::new();
+    let load = Load { arrivals: rate(50.0, 1), stop: lasting(60_000), ..talk(&server, 1) };
+    let stopper = stop.clone();
+    // Stopped once the three have come back and others have gone out since.
+    let seen = server::make_while(&load, &stop, move |tick| {
+        if tick.from_us > 200_000 {
+            stopper.stop();
+        }
+    });
+    let messages = seen.messages();
+    assert!(messages.sent > messages.delivered && messages.delivered == 3, "{messages:?}");
+    assert_eq!((messages.lost, seen.errors()), (0, 0), "{messages:?}");
+}
+
+#[test]
 fn connections_that_end() {
     for (next, kind, code) in [
         (Next::Close(1001), ErrorKind::Closed, 1001),

@@ -63,7 +63,8 @@ pub struct Messages {
     pub sent: u64,
     /// Echoes that came back whole, in time or late, each counted once.
     pub delivered: u64,
-    /// Will not come any more: the connection ended without them, or they are too long overdue to be waited for.
+    /// Will not come any more: the server ended the connection without them, or they are too long overdue to be waited for. (Those that are
+    /// on their way when the load is over are waited for, as long as its patience lasts; where it was cut short they count as neither.)
     pub lost: u64,
     /// Came again.
     pub duplicated: u64,

@@ -41,6 +41,8 @@ pub(crate) struct Core {
     pub(crate) retry: bool,
     /// Deadline of connecting, and of a response from its request's first byte.
     pub(crate) timeout: Moment,
+    /// How long what was asked may be without an answer before that counts ([`Load::patience`]).
+    pub(crate) patience: Moment,
     /// Where the load's connections go.
     pub(crate) endpoint: Rc<Endpoint>,
     /// Where connections come from.
@@ -48,6 +50,10 @@ pub(crate) struct Core {
     pub(crate) seed: u64,
     /// Whether the load is over and connections are being closed.
     ending: Cell<bool>,
+    /// Until when echoes of what was sent are waited for, once the load is over.
+    drained: Cell<Moment>,
+    /// Connections that wait for such echoes.
+    draining: Cell<usize>,
     /// Open connections that end by a closing handshake: WebSocket, HTTP/2.
     sessions: Cell<usize>,
     /// What WebSocket codecs share.
@@ -83,10 +89,13 @@ impl Core {
             reuse: load.reuse,
             retry: load.retry,
             timeout: load.timeout.0,
+            patience: load.patience().0,
             endpoint: Rc::new(Endpoint::new(route, thread as usize)),
             sources: Sources::new(route.sources.clone(), thread as usize),
             seed: load.seed,
             ending: Cell::new(false),
+            drained: Cell::new(0),
+            draining: Cell::new(0),
             sessions: Cell::new(0),
             scratch: RefCell::default(),
             out: RefCell::default(),
@@ -127,11 +136,28 @@ impl Core {
         self.ending.get()
     }
 
-    /// The load is over: whoever waits is woken to close its connection.
-    pub(crate) fn end(&self) {
-        self.ledger.borrow_mut().end(self.clock.now());
+    /// The load is over: whoever waits is woken to close its connection; before, echoes that are on their way may come for `grace`.
+    pub(crate) fn end(&self, grace: Moment) {
+        let now = self.clock.now();
+        self.ledger.borrow_mut().end(now);
+        self.drained.set(now.saturating_add(grace));
         self.ending.set(true);
         self.deadlines.wake_all();
+    }
+
+    /// Until when a connection that is to be closed may wait for echoes.
+    pub(crate) fn drains_until(&self) -> Moment {
+        if self.is_ending() { self.drained.get() } else { self.clock.now().saturating_add(self.patience) }
+    }
+
+    /// Connections that wait for echoes before they are closed.
+    pub(crate) fn draining(&self) -> usize {
+        self.draining.get()
+    }
+
+    /// A connection began to wait for echoes before it is closed (1), or waits no more (-1).
+    pub(crate) fn count_draining(&self, by: isize) {
+        self.draining.set(self.draining.get().saturating_add_signed(by));
     }
 
     /// Open connections that end by a closing handshake.

@@ -47,6 +47,7 @@ struct Manner {
     ping: Option<Duration>,
     close: Option<Duration>,
     mute: bool,
+    curt: bool,
     tls: Option<Arc<ServerConfig>>,
 }
 
@@ -62,8 +63,15 @@ impl Echo {
     /// `script` says what to do with the n-th message of a connection, from 0.
     pub(crate) fn start(script: impl Fn(u64) -> Next + Send + Sync + 'static) -> Echo {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let manner =
-            Manner { script: Arc::new(script), greeting: false, ping: None, close: None, mute: false, tls: None };
+        let manner = Manner {
+            script: Arc::new(script),
+            greeting: false,
+            ping: None,
+            close: None,
+            mute: false,
+            curt: false,
+            tls: None,
+        };
         let server = Echo {
             address: listener.local_addr().unwrap(),
             manner: Arc::new(Mutex::new(manner)),
@@ -118,6 +126,11 @@ impl Echo {
     /// It answers no ping.
     pub(crate) fn without_pongs(self) -> Echo {
         self.with(|m| m.mute = true)
+    }
+
+    /// Told to close, it says nothing any more but its close frame, as servers do that answer messages later.
+    pub(crate) fn curt(self) -> Echo {
+        self.with(|m| m.curt = true)
     }
 
     pub(crate) fn secured(self, config: ServerConfig) -> Echo {
@@ -215,7 +228,7 @@ fn serve(mut stream: impl Read + Write, raw: &TcpStream, manner: &Manner, last_h
                 Event::Close(close) => {
                     // What is delayed comes first, as it would from a server that works it off in order.
                     let answer = close.answer();
-                    for (at, kind, data) in due.drain(..) {
+                    for (at, kind, data) in due.drain(..).filter(|_| !manner.curt) {
                         thread::sleep(at.saturating_duration_since(Instant::now()));
                         encoder.message(&mut out, kind, &data, 0, &mut scratch).unwrap();
                     }

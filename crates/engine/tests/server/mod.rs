@@ -152,8 +152,17 @@ pub(crate) fn make(load: &Load) -> Seen {
 }
 
 pub(crate) fn make_until(load: &Load, stop: &StopFlag) -> Seen {
+    make_while(load, stop, |_| ())
+}
+
+/// Makes a load; `each` sees its intervals as they end.
+pub(crate) fn make_while(load: &Load, stop: &StopFlag, mut each: impl FnMut(&Tick) + Send) -> Seen {
     let mut ticks = Vec::new();
-    let end = run(load, None, stop, |_| (), |tick| ticks.push(tick)).expect("the load can be made");
+    let take = |tick: Tick| {
+        each(&tick);
+        ticks.push(tick);
+    };
+    let end = run(load, None, stop, |_| (), take).expect("the load can be made");
     let seen = Seen { end, ticks };
     seen.check(load.protocol.is_http1(), load.scenario.is_some());
     seen

@@ -308,10 +308,40 @@ impl Session {
         }
     }
 
-    /// The closing handshake, if the connection is open: what is still on its way comes before the server's close frame.
+    /// Waits for echoes that are on their way, if the load's end leaves time for it. (A server that echoes when it is told to close sends them
+    /// before its close frame; one that answers later sends none any more after it.)
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    async fn drain(&mut self) -> Result<(), ErrorKind> {
+        let core = Rc::clone(self.core());
+        let until = core.drains_until();
+        if self.waiting() == 0 || until <= core.clock.now() {
+            return Ok(());
+        }
+        core.count_draining(1);
+        let mut alarm = pin!(core.alarm.until(until));
+        let drained = poll_fn(|cx| {
+            self.connection.slot().attend(cx.waker());
+            loop {
+                if self.waiting() == 0 || alarm.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Ok(()));
+                }
+                ready!(self.poll_step(cx))?;
+            }
+        })
+        .await;
+        core.count_draining(-1);
+        drained
+    }
+
+    /// The closing handshake, if the connection is open, after what is still on its way.
     pub(crate) async fn finish(&mut self) {
         if !self.is_open() {
             return;
+        }
+        if let Err(kind) = Box::pin(self.drain()).await {
+            return self.part(kind).await;
         }
         let core = Rc::clone(self.core());
         self.connection.slot().arm(core.clock.now().saturating_add(core.timeout));

@@ -413,7 +413,12 @@ impl Session {
         let now = core.clock.now();
         {
             let mut ledger = core.ledger.borrow_mut();
+            // Closed by this side before it has waited as long as it must: such a message is still in flight, and nobody lost it.
+            let early = |message: &Missing| message.waiting && now.saturating_sub(message.written) < core.patience;
             codec.window.end(|message| {
+                if codec.leaving && early(&message) {
+                    return;
+                }
                 missing(&mut ledger, self.number, &message);
                 if message.waiting {
                     ledger.failed(now, message.planned, kind);

@@ -58,6 +58,7 @@ pub(crate) struct Echo {
 pub(crate) struct Missing {
     pub(crate) sequence: u64,
     pub(crate) planned: Moment,
+    pub(crate) written: Moment,
     /// Whether it was not overdue yet.
     pub(crate) waiting: bool,
     /// Whether something else came in its place.
@@ -189,8 +190,8 @@ impl Window {
 
 impl Entry {
     fn missing(&self, sequence: u64) -> Missing {
-        let Entry { planned, stand_in, .. } = *self;
-        Missing { sequence, planned, waiting: self.state == State::Waiting, stand_in }
+        let Entry { planned, written, stand_in, .. } = *self;
+        Missing { sequence, planned, written, waiting: self.state == State::Waiting, stand_in }
     }
 }
 
