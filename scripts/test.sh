@@ -26,9 +26,9 @@ count() { # FILE PATTERN: the sum of the numbers that stand before a pattern.
 }
 
 rust() {
-  local junit=target/nextest/default/junit.xml code=0
+  local junit=target/nextest/whole/junit.xml code=0
   rm -f $junit
-  cargo nextest run --workspace --locked || code=$?
+  cargo nextest run --profile whole --test-threads $((3 * $(nproc))) --workspace --locked || code=$?
   [ -e $junit ] || return 1
   local all=0 bad=0
   all=$(grep -c '<testcase ' $junit)

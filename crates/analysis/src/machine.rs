@@ -43,6 +43,10 @@ pub fn examine(machine: Machine, asked: Option<u64>) -> Checkup {
         servers(&machine),
     ];
     items.extend(conntrack(&machine, &holds, asked));
+    if asked.is_some() && fits {
+        // It is asked for so many, and they fit: what is too little for more is low.
+        items.iter_mut().filter(|item| item.state == State::Bad).for_each(|item| item.state = State::Low);
+    }
     let good = fits && items.iter().all(|item| item.state != State::Bad);
     Checkup { machine, holds, asked, flags, good, items }
 }
@@ -355,6 +359,16 @@ mod tests {
         assert!(!checkup.good && checkup.flags.is_none());
         assert_eq!(checkup.holds.all, 500);
         insta::assert_json_snapshot!("small", checkup.items);
+    }
+
+    #[test]
+    fn what_is_asked_for_and_fits_is_not_called_too_little() {
+        let few = || Machine { descriptors_hard: 300, ..machine() };
+        let checkup = examine(few(), Some(120));
+        assert!(checkup.good && checkup.flags.is_some());
+        assert!(checkup.items.iter().all(|item| item.state != State::Bad));
+        assert!(checkup.items.iter().any(|item| item.state == State::Low));
+        assert!(!examine(few(), None).good, "nobody says how few are enough");
     }
 
     #[test]

@@ -8,8 +8,6 @@ use genkai_model::load::{Arrivals, Load};
 use genkai_model::objective::Condition;
 use genkai_model::record::Trial;
 
-use crate::window::length;
-
 /// So many of so many.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Share {
@@ -21,9 +19,13 @@ pub(crate) struct Share {
 
 impl Share {
     /// What `ticks` say of a condition on WebSockets: openings that failed of those that ended; messages that were lost or came altered of
-    /// those that came or will not come; connections that ended unasked of those that were open (on average over the ticks, and those
-    /// that ended). Nothing for other conditions.
+    /// those that came or will not come; WebSockets that ended unasked of all that were open, ever so short. Nothing for other conditions.
     pub(crate) fn of(condition: &Condition, ticks: &[Tick]) -> Share {
+        Share::after(0.0, condition, ticks)
+    }
+
+    /// The same where so many WebSockets are open when `ticks` begin.
+    pub(crate) fn after(open: f64, condition: &Condition, ticks: &[Tick]) -> Share {
         let sum = |count: fn(&Tick) -> u64| ticks.iter().map(count).sum::<u64>() as f64;
         match condition {
             Condition::ConnectsAbove(_) => {
@@ -36,9 +38,7 @@ impl Share {
             }
             Condition::DisconnectsBelow(_) => {
                 let bad = sum(|t| t.disconnects.as_ref().map_or(0, |d| d.count()));
-                let seconds: f64 = ticks.iter().map(length).sum();
-                let open: f64 = ticks.iter().map(|t| t.connections as f64 * length(t)).sum();
-                Share { bad, all: bad + if seconds > 0.0 { open / seconds } else { 0.0 } }
+                Share { bad, all: open.max(0.0) + sum(|t| t.handshakes.as_ref().map_or(0, |h| h.upgraded)) }
             }
             _ => Share::default(),
         }
@@ -116,9 +116,14 @@ pub(crate) fn most_open(ticks: &[Tick]) -> f64 {
     open.fold(0.0, f64::max)
 }
 
+/// WebSockets that are open when `ticks`, which begin with the load, end.
+pub(crate) fn open(ticks: &[Tick]) -> f64 {
+    ticks.iter().map(change).sum()
+}
+
 /// How many more WebSockets are open at the end of a tick than at its beginning: those that opened, less those that ended, unasked or as the
 /// load says (each message on a connection of its own, a scenario that goes on elsewhere).
-fn change(tick: &Tick) -> f64 {
+pub(crate) fn change(tick: &Tick) -> f64 {
     let (opened, left) = tick.handshakes.as_ref().map_or((0, 0), |h| (h.upgraded, h.left));
     let cut = tick.disconnects.as_ref().map_or(0, |d| d.count());
     opened as f64 - left as f64 - cut as f64
@@ -186,6 +191,23 @@ mod tests {
             (0, None),
             "a hundred messages a second want no hundred WebSockets"
         );
+    }
+
+    #[test]
+    fn those_that_ended_are_a_part_of_all_that_were_open() {
+        let tick = |upgraded: u64, cut: u64| Tick {
+            to_us: 1_000_000,
+            // Others only connect: they are no WebSockets yet.
+            connections: 100,
+            handshakes: Some(Handshakes { upgraded, ..Handshakes::default() }),
+            disconnects: Some(Disconnects { cut, ..Disconnects::default() }),
+            ..Tick::default()
+        };
+        let condition = "disconnects < 1%".parse::<genkai_model::objective::Objective>().unwrap().0[0];
+        let ticks = [tick(20, 0), tick(0, 15), tick(10, 5)];
+        assert_eq!(Share::of(&condition, &ticks), Share { all: 30.0, bad: 20.0 });
+        let open = open(&ticks[..2]);
+        assert_eq!((open, Share::after(open, &condition, &ticks[2..])), (5.0, Share { all: 15.0, bad: 5.0 }));
     }
 
     #[test]

@@ -257,7 +257,9 @@ fn seen(address: &str, onset: &Onset, ticks: &[&Line], line: Option<usize>, expe
             expected.is(place, if all > 0.0 { bad / all } else { 0.0 }, line);
         }
         Some(condition) => {
-            let (bad, all) = scan::share(&part, condition);
+            let began = part.first().map_or(0.0, |tick| tick.number("/from_us"));
+            let open = ticks.iter().filter(|tick| tick.number("/to_us") <= began).map(|tick| scan::opens(tick)).sum();
+            let (bad, all) = scan::share(open, &part, condition);
             let hung = if matches!(condition, Condition::ConnectsAbove(_)) { onset.hung } else { 0.0 };
             let share = if all + hung > 0.0 { (bad + hung) / (all + hung) } else { 0.0 };
             let wrong = matches!(condition, Condition::DisconnectsBelow(_));

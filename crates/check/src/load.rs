@@ -159,9 +159,9 @@ fn seen(condition: Condition, trial: &Trial<'_>, ticks: &[&Line]) -> Option<f64>
         Condition::ErrorsBelow(_) => part((bad, ok + bad)),
         Condition::RateAbove(_) => Some(ok / trial.lasted()).filter(|rate| rate.is_finite()),
         Condition::LatencyBelow(q, _) => merged(ticks, "/latency").quantile(q),
-        Condition::DisconnectsBelow(_) => part(scan::share(ticks, condition)),
+        Condition::DisconnectsBelow(_) => part(scan::share(0.0, ticks, condition)),
         Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) => {
-            part(scan::share(ticks, condition)).map(|bad| 1.0 - bad)
+            part(scan::share(0.0, ticks, condition)).map(|bad| 1.0 - bad)
         }
     }
 }

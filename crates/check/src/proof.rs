@@ -192,7 +192,7 @@ impl<'e> Proof<'_, 'e> {
 pub(crate) fn counts(one: &Judged<'_>, condition: Option<Condition>) -> Counts {
     let ticks = one.trial.ticks();
     if let Some(condition) = condition.filter(Condition::is_of_websockets) {
-        let (bad, all) = scan::share(&ticks, condition);
+        let (bad, all) = scan::share(0.0, &ticks, condition);
         let opens = matches!(condition, Condition::ConnectsAbove(_));
         let out = scan::left_out(&ticks, &one.asked).last().map_or(0.0, |(out, _)| out.floor());
         let out = if opens { out } else { 0.0 };

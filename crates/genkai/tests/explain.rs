@@ -50,6 +50,34 @@ ProxyPass / http://admin:hunter2@127.0.0.1:9/ max=99
 ";
 
 #[test]
+fn each_way_to_an_upstream_has_the_timers_and_buffers_of_its_own_directives() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "events { }\nhttp {\n proxy_read_timeout 300s;\n proxy_connect_timeout 7s;\n fastcgi_read_timeout 2s;\n fastcgi_buffer_size 16k;\n fastcgi_buffers 4 16k;\n \
+                server {\n  listen 8080;\n  location /p { proxy_pass http://127.0.0.1:9; }\n  location /f { fastcgi_pass 127.0.0.1:9; }\n  \
+                location /u { uwsgi_pass 127.0.0.1:9; uwsgi_read_timeout 3s; }\n }\n}\n";
+    let path = file(&dir, "nginx.conf", text);
+    for (asked, named) in [
+        ("/p", [("proxy_connect_timeout", "7s"), ("proxy_read_timeout", "300s")]),
+        ("/f", [("fastcgi_connect_timeout", "60s"), ("fastcgi_read_timeout", "2s")]),
+        ("/u", [("uwsgi_connect_timeout", "60s"), ("uwsgi_read_timeout", "3s")]),
+    ] {
+        let (explanation, _) = explained(&path, &["--path", asked]);
+        let of_upstream = explanation.timers.iter().filter(|timer| timer.setting.ends_with("_timeout"));
+        let seen: Vec<(&str, &str)> = of_upstream
+            .filter(|timer| timer.setting.contains("_read_") || timer.setting.contains("_connect_"))
+            .map(|timer| (timer.setting.as_str(), timer.value.as_str()))
+            .collect();
+        assert_eq!(seen, named, "{asked}");
+        let silent = explanation.limits.iter().find(|limit| limit.id == "nginx.proxy_timeouts").unwrap();
+        assert_eq!(silent.setting, format!("slower than {}", named[1].0));
+        assert!(silent.formula.contains(named[0].0) && silent.formula.contains(named[1].0), "{}", silent.formula);
+        let buffer = explanation.limits.iter().find(|limit| limit.id == "nginx.proxy_buffer_size").unwrap();
+        let way = named[0].0.split('_').next().unwrap();
+        assert_eq!(buffer.setting, format!("{way}_buffer_size"));
+    }
+}
+
+#[test]
 fn what_apache_silently_makes_of_a_configuration() {
     let dir = tempfile::tempdir().unwrap();
     let path = file(&dir, "httpd.conf", APACHE);

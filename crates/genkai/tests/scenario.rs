@@ -289,6 +289,37 @@ fn a_limit_is_found_and_lifted_under_a_scenario() {
     assert!(run.stdout.is_empty() && holds(&run.out, "other requests of the scenario may meet other directives"));
 }
 
+#[test]
+fn a_limit_that_another_request_of_the_scenario_meets_is_told_as_the_log_tells_it() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(
+        &dir,
+        "title: mix\ntarget: http://shop.invalid\nphases: [{users: 20, for: 3s}]\nflows:\n  - name: buy\n    steps:\n      - request: GET /a\n      \
+         - request: GET /api/x\n      - think: 100ms\n",
+    );
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let config = dir.path().join("nginx.conf");
+    let text = format!(
+        "events {{ worker_connections 512; }}\nhttp {{\n limit_req_zone $binary_remote_addr zone=rq:1m rate=20r/s;\n server {{\n  listen 127.0.0.1:{port};\n  \
+         location / {{ proxy_pass http://127.0.0.1:9; }}\n  location /api/ {{ limit_req zone=rq; limit_req_status 429; proxy_pass http://127.0.0.1:9; }}\n }}\n}}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let run = run(&genkai(&format!(
+        "tune nginx --config {} --backend embedded --scenario {file} --spawn-rate 20 --quick --pairs 0 --max-limits 1 --quiet",
+        config.display()
+    )));
+    let verdict = run.verdict();
+    assert!(verdict.causes.iter().all(|cause| !cause.limit.id.contains("limit_req")), "{}", run.story());
+    let said = "nothing in the evidence names a cause among the limits of `GET /a`";
+    assert!(run.story().contains(said) || holds(&run.out, said), "{}", run.story());
+    assert!(
+        holds(&run.out, "by zone ") && holds(&run.out, "no limit of `GET /a`, but maybe of another request"),
+        "{}",
+        run.story()
+    );
+}
+
 /// Users who open a WebSocket, say something five times a second, and wait for the echo.
 const TALK: &str = "title: a talk\ntarget: ws://shop.invalid/base\nphases: [{users: 50, for: 3s}]\nflows:\n  - name: talk\n    steps:\n    \
                     - connect: /room\n    - loop: 20\n      as: n\n      steps: [{send: 'hello {{n}}'}, {expect: 'hello {{n}}', name: echo, \

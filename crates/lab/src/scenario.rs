@@ -2,13 +2,14 @@
 //! pause, and what is not known of it.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use genkai_analysis::capacity::demand::mean;
-use genkai_model::limit::{Law, Limit};
+use genkai_model::limit::{Law, Limit, Sign};
 use genkai_model::load::{Body, Load, Request};
 use genkai_model::locust::Locust;
+use genkai_model::record::Record;
 use genkai_model::scenario::{self, Flow, Scenario, Step, Think, Times};
 use genkai_model::template::{Part, Template};
 use genkai_model::transport::Transport;
@@ -50,6 +51,30 @@ pub fn told(load: &Load) -> Option<String> {
         "limits, predictions and the first answer are those of `{method} {path}`: other requests of the scenario may meet other directives. The \
          backend is not asked by itself, and no directives are left out one by one"
     ))
+}
+
+/// Known messages of servers that belong to no limit of the request by which limits were looked up.
+pub fn unexplained(record: &Record, load: &Load) -> Option<String> {
+    let mut all: BTreeMap<(&str, &str), (&str, u64)> = BTreeMap::new();
+    for trial in &record.trials {
+        let signs = trial.limits.limits.iter().flat_map(|limit| &limit.signatures);
+        let known: BTreeSet<&str> = signs
+            .filter_map(|one| match &one.sign {
+                Sign::Log(name) | Sign::LoggedOnce(name) | Sign::LoggedUnserved(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
+        for (_, line) in &trial.logs {
+            let Some(name) = line.signature.as_deref().filter(|name| !known.contains(name)) else { continue };
+            all.entry((&line.subject, name)).or_insert((&line.text, 0)).1 += line.count;
+        }
+    }
+    let each: Vec<String> =
+        all.iter().map(|((subject, _), (text, count))| format!("{subject} logged `{text}` ({count} times)")).collect();
+    (!each.is_empty()).then(|| {
+        let Request { method, path, .. } = &load.request;
+        format!("{}: no limit of `{method} {path}`, but maybe of another request of the load", each.join("; "))
+    })
 }
 
 /// What is not known of a load that Locust makes.

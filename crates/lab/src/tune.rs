@@ -146,7 +146,18 @@ impl Run<'_, '_, '_> {
         }
         self.bisect()?;
         self.unasked()?;
+        self.unexplained()?;
         if self.job.write { self.write() } else { Ok(()) }
+    }
+
+    /// Says where nothing was named what the log has of limits that other requests of the scenario met.
+    fn unexplained(&mut self) -> Result<(), LabError> {
+        let record = self.recorder.record();
+        let load = &self.job.plan.load;
+        if scenario::told(load).is_none() || findings(record).verdict.because() != Because::NoCauseFound {
+            return Ok(());
+        }
+        scenario::unexplained(record, load).map_or(Ok(()), |text| self.recorder.note(None, "unexplained", text))
     }
 
     /// Says where nothing was named and the backend, which is somebody else's, could not be asked without the product.
@@ -156,6 +167,9 @@ impl Run<'_, '_, '_> {
         let named = findings(self.recorder.record()).verdict.because() != Because::NoCauseFound;
         if named || asked || backend.is_ours() || self.job.interrupt.is_stopped() {
             return Ok(());
+        }
+        if scenario::told(&self.job.plan.load).is_some() {
+            return Ok(()); // It says so: nobody's backend is asked for what a scenario asks for.
         }
         let far = self.job.plan.load.scale.is_spread();
         let why = match backend.alone() {

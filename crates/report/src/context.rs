@@ -30,6 +30,13 @@ impl<'a> Context<'a> {
         self.head.is_none_or(|h| matches!(h.plan.load.arrivals, Arrivals::Users { .. }))
     }
 
+    /// The request by which limits are looked up, where the load makes others, too.
+    pub(crate) fn one_of_several(&self) -> Option<String> {
+        let load = &self.head?.plan.load;
+        let several = load.scenario.is_some() || load.locust.is_some();
+        several.then(|| format!("{} {}", load.request.method, load.request.path))
+    }
+
     /// Unit of the load: `users`, `planned requests/s`, or `planned runs/s` of a scenario.
     pub(crate) fn unit(&self) -> &'static str {
         self.head.map_or("users", |h| unit(&h.plan.load))

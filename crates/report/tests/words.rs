@@ -93,7 +93,13 @@ fn a_ladder_counts_settings_and_says_what_nobody_tried() {
     assert!(text.contains("The change held up to 300 users in trial 2"), "{text}");
     assert!(text.contains("no setting that genkai changes lifts it"), "{text}");
     let two = [changed("slots", ["512", "640"], 243.0), changed("buffers", ["512", "768"], 260.0)];
-    assert!(with(two.into(), |_| {}).contains("All 2 changes together held up to 300 users in trial 2"));
+    assert!(with(two.clone().into(), |_| {}).contains("All 2 changes together held up to 300 users in trial 2"));
+    // A trial that broke did not hold there.
+    let text = with(two.into(), |s| {
+        let broke = s.findings.verdict.trials[0].broke.clone();
+        s.findings.verdict.trials.iter_mut().find(|one| one.trial == 2).expect("it ran").broke = broke;
+    });
+    assert!(text.contains("All 2 changes together broke at 300 users in trial 2"), "{text}");
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Onset {
             later: self.seen_us.filter(|_| open.is_none()).map(|us| later(trial, us)),
             rate: Tally::of(before).rate(),
             condition: self.condition.map_or_else(|| "the server runs".to_owned(), |c| c.to_string()),
-            seen: self.seen_in(window::between(ticks, self.from(), self.certain_us.saturating_sub(1))),
+            seen: self.seen_in(ticks, window::between(ticks, self.from(), self.certain_us.saturating_sub(1))),
             sides: Vec::new(),
             errors: self.errors(after),
             waiting: self.waiting(),
@@ -130,20 +130,22 @@ impl Onset {
     }
 
     /// What was seen, or what it is certainly more than: of requests that wait all that is known is that they took longer than allowed.
-    fn seen_in(&self, ticks: &[Tick]) -> Seen {
+    fn seen_in(&self, all: &[Tick], ticks: &[Tick]) -> Seen {
         if let Some(Condition::LatencyBelow(q, bound)) = self.condition {
             let bound = bound.at.as_secs_f64();
             let seen = window::quantile(&window::merge(ticks, |t| &t.latency), q).filter(|seen| *seen >= bound);
             return seen.map_or(Seen::Bound { more_than: bound }, Seen::Measured);
         }
-        Seen::Measured(self.seen(ticks))
+        Seen::Measured(self.seen(all, ticks))
     }
 
-    fn seen(&self, ticks: &[Tick]) -> f64 {
+    fn seen(&self, all: &[Tick], ticks: &[Tick]) -> f64 {
         match self.condition {
             Some(Condition::RateAbove(_)) => Tally::of(ticks).rate(),
             Some(Condition::DisconnectsBelow(_) | Condition::DeliveredAbove(_) | Condition::ConnectsAbove(_)) => {
-                let share = self.condition.map(|c| Share::of(&c, ticks)).unwrap_or_default();
+                let began = ticks.first().map_or(0, |tick| tick.from_us);
+                let open = sockets::open(&all[..all.partition_point(|tick| tick.to_us <= began)]);
+                let share = self.condition.map(|c| Share::after(open, &c, ticks)).unwrap_or_default();
                 let bad = share.bad + self.failing();
                 let all = share.all + self.failing();
                 let part = if all > 0.0 { bad / all } else { 0.0 };

@@ -55,6 +55,7 @@ impl Watch {
                 _ => Hang::by_pace(),
             },
             waiting: Waiting::new(load),
+            sockets: 0.0,
             stretch: None,
         };
         Watch { trackers: objective.0.iter().map(tracker).collect() }
@@ -148,6 +149,8 @@ struct Tracker {
     hang: Hang,
     /// Users without a WebSocket.
     waiting: Waiting,
+    /// WebSockets open at the end of the last interval.
+    sockets: f64,
     stretch: Option<Stretch>,
 }
 
@@ -192,7 +195,8 @@ impl Tracker {
                 Some(Look { all: latency.len() as f64, bad, stuck, at_us, ..look })
             }
             Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => {
-                let share = Share::of(&self.condition, std::slice::from_ref(tick));
+                let share = Share::after(self.sockets, &self.condition, std::slice::from_ref(tick));
+                self.sockets += sockets::change(tick);
                 let opens = matches!(self.condition, Condition::ConnectsAbove(_));
                 let (stuck, since) = if opens { self.waiting.tick(tick) } else { (0.0, 0) };
                 let first = tick.first_error_us.filter(|_| share.bad > 0.0);

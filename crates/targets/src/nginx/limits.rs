@@ -19,6 +19,7 @@ pub use facts::{Again, Aside, ConnZone, Facts, ReqZone, Serving, Upstream};
 pub use genkai_place::caps::{Machine, online};
 pub use key::Keyed;
 pub use read::Reading;
+pub(in crate::nginx) use read::{named, prefix};
 
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Limit, Symptom};

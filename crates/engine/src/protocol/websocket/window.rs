@@ -260,7 +260,7 @@ mod tests {
         assert!(window.is_full());
         window.overdue(1, |_| ());
         assert!(!window.is_full());
-        let given_up = |n| Some(Missing { sequence: n, planned: n, waiting: false, stand_in: false });
+        let given_up = |n| Some(Missing { sequence: n, planned: n, written: n, waiting: false, stand_in: false });
         assert_eq!(window.push(9999, 9999), given_up(0));
         assert_eq!(window.came(0).how, EchoKind::Again, "given up: it cannot be told any more");
         assert_eq!(window.push(9999, 9999), given_up(1));

@@ -207,7 +207,9 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
     let product = context.product();
     match by {
         Stop::Unknown => {
-            format!("{} failed, but nothing in the evidence names a cause", quoted(&context.objective()))
+            let among = context.one_of_several();
+            let among = among.map_or_else(String::new, |one| format!(" among the limits of {}", quoted(&one)));
+            format!("{} failed, but nothing in the evidence names a cause{among}", quoted(&context.objective()))
         }
         Stop::Refuted if blurred(v) => format!(
             "{} moved the break by no more than chance and this ramp may; whether that is more than nothing, a slower ramp would show \

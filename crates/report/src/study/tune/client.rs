@@ -173,7 +173,7 @@ pub(super) fn retried(v: &Verdict) -> Option<String> {
 }
 
 /// A fact that contradicts the verdict or limits what it says.
-pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
+pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> String {
     match caveat {
         Caveat::PredictedButHeld { limit, predicted, reached, scale, waits } => {
             let unit = if *scale == Scale::Clients { "clients at once" } else { context.unit() };
@@ -198,8 +198,13 @@ pub(super) fn caveat(context: Context<'_>, caveat: &Caveat) -> String {
             context.unit()
         ),
         Caveat::BackendBore { trial, level, through, longer: true, shared } => format!(
-            "The backend alone held up to {} (trial {trial}); with {} in front of it, it broke at {}: not this backend by \
+            "The backend alone {} {} (trial {trial}); with {} in front of it, it broke at {}: not this backend by \
              itself is the bottleneck, but what is in front of it, or another server that {} asks{}.",
+            if v.trials.iter().any(|one| one.trial == *trial && one.broke.is_some()) {
+                "broke only at"
+            } else {
+                "held up to"
+            },
             context.level(*level),
             context.product(),
             figure::whole(*through),

@@ -21,7 +21,7 @@ pub(super) fn section(findings: &Findings, context: Context<'_>) -> Option<Secti
     let rows = ladder.rungs.iter().enumerate().map(|(i, rung)| row(i + 1, rung, context, &findings.verdict));
     let head = ["", "limit", "predicted at", "met at", "change", "memory"];
     let table = Table::new(&title, &head, rows);
-    let said = together(ladder, context);
+    let said = together(ladder, context, &findings.verdict);
     let quiet = said.map(|text| Block::toned(Tone::Quiet, text));
     let lead = "Each limit between the system as it is and the load asked for: where its law puts it, where it came, what lifted it.";
     let section = Section::page(Part::Figure, "ladder", &title, lead).with([Block::Table(table)]).with(quiet);
@@ -132,7 +132,7 @@ fn met(at: &MetAt, context: Context<'_>, verdict: &Verdict) -> String {
 }
 
 /// What all changes did at once.
-fn together(ladder: &Ladder, context: Context<'_>) -> Option<String> {
+fn together(ladder: &Ladder, context: Context<'_>, verdict: &Verdict) -> Option<String> {
     let Together { trial, held_to, pairs, failed } = ladder.together?;
     // What was changed a second time counts once, as it was in that trial.
     let settings: BTreeSet<&str> = (ladder.rungs.iter())
@@ -149,9 +149,11 @@ fn together(ladder: &Ladder, context: Context<'_>) -> Option<String> {
             format!("; the objective failed in {} at {}", of(failed, pairs), context.level(ladder.asked))
         }
     };
-    let held = match held_to > 0.0 {
-        true => format!("held up to {} in trial {trial}", context.level(held_to)),
-        false => format!("ran in trial {trial}, whose load came all at once and failed"),
+    let broke = verdict.trials.iter().any(|one| one.trial == trial && one.broke.is_some());
+    let held = match (held_to > 0.0, broke) {
+        (true, false) => format!("held up to {} in trial {trial}", context.level(held_to)),
+        (true, true) => format!("broke at {} in trial {trial}", context.level(held_to)),
+        (false, _) => format!("ran in trial {trial}, whose load came all at once and failed"),
     };
     Some(format!("{what} {held}{proof}."))
 }

@@ -127,7 +127,7 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
         say(About::Caveat, client::retried(v));
     }
     for c in &v.caveats {
-        say(About::Caveat, Some(client::caveat(context, c)));
+        say(About::Caveat, Some(client::caveat(context, v, c)));
     }
     all
 }

@@ -1,34 +1,58 @@
 //! Settings that end something after a time.
 
 use genkai_model::explain::Timer;
+use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
 use crate::files::{Configuration, Requests};
 use crate::nginx::config::Config;
-use crate::nginx::settings::value;
+use crate::nginx::limits::{named, prefix};
+use crate::nginx::settings::{PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, Setting, value};
 use crate::settings::SourcedValue;
 
-/// Each with what it ends. Those of the upstream count only where there is one.
-const TIMERS: &[(&str, &str)] = &[
+/// Those towards clients, each with what it ends.
+const OF_CLIENTS: &[(&str, &str)] = &[
     ("keepalive_timeout", "a kept connection without a next request"),
     ("client_header_timeout", "a request head that comes too slowly: nginx answers 408"),
     ("client_body_timeout", "a request body that pauses for so long: nginx answers 408"),
     ("send_timeout", "a client that takes no byte for so long"),
-    ("proxy_connect_timeout", "an upstream that does not accept: nginx answers 504"),
-    (
-        "proxy_read_timeout",
-        "an upstream that is silent: nginx answers 504, and an upgraded connection (WebSocket) is closed",
-    ),
+];
+
+/// Those towards an upstream; each way there has them by names of its own.
+const OF_UPSTREAMS: &[(&Setting, &str)] = &[
+    (&PROXY_CONNECT_TIMEOUT, "an upstream that does not accept: nginx answers 504"),
+    (&PROXY_READ_TIMEOUT, "an upstream that is silent: nginx answers 504"),
 ];
 
 pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
-    let proxied = config.route_of(requests).is_some_and(|r| r.pass().is_some());
-    let all = TIMERS.iter().filter(|(name, _)| proxied || !name.starts_with("proxy_"));
-    all.filter_map(|(name, ends)| {
+    let clients = OF_CLIENTS.iter().filter_map(|(name, ends)| {
         let (written, origin) = config.value_of(name, requests).ok()?;
-        let first = written.split_ascii_whitespace().next().unwrap_or_default();
-        let value = value::time(first).map(Span::from_millis);
-        Some(SourcedValue { value, written, origin }.timer(name, ends))
-    })
-    .collect()
+        Some(timer(written, origin, name, ends))
+    });
+    let route = config.route_of(requests);
+    let upstream = route.as_ref().and_then(|route| Some((route, route.pass()?)));
+    let upstreams = upstream.into_iter().flat_map(|(route, pass)| {
+        OF_UPSTREAMS.iter().map(move |(setting, ends)| {
+            let name = named(setting, prefix(Some(&pass)));
+            let found = route.inherited(&name).into_iter().next();
+            let held = found.and_then(|f| {
+                let path = config.file(f.file).path.clone();
+                Some((f.arg(0)?, Origin::File { path, line: f.line() }))
+            });
+            let (written, origin) = held.unwrap_or_else(|| setting.default_value().in_words());
+            let closed = if setting.name == PROXY_READ_TIMEOUT.name && name == setting.name {
+                ", and an upgraded connection (WebSocket) is closed"
+            } else {
+                ""
+            };
+            timer(written, origin, &name, &format!("{ends}{closed}"))
+        })
+    });
+    clients.chain(upstreams).collect()
+}
+
+fn timer(written: String, origin: Origin, name: &str, ends: &str) -> Timer {
+    let first = written.split_ascii_whitespace().next().unwrap_or_default();
+    let value = value::time(first).map(Span::from_millis);
+    SourcedValue { value, written, origin }.timer(name, ends)
 }

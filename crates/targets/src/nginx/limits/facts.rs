@@ -164,6 +164,8 @@ pub struct Facts {
     pub limit_rate: Option<SourcedValue<(u64, u64)>>,
     /// How long a connection is kept for a next request; 0: not at all.
     pub keepalive_timeout: SourcedValue<Span>,
+    /// How the directives begin that are for the way to the upstream: `proxy`, `fastcgi`, ...
+    pub protocol: &'static str,
     /// The buffer that a response's head must fit.
     pub head_buffer: SourcedValue<u64>,
     /// `backlog` of the listener under load.

@@ -85,6 +85,7 @@ impl Reading<'_> {
             limit_rate: self.limit_rate(),
             keepalive_timeout: self.value(&KEEPALIVE_TIMEOUT, first_span),
             head_buffer: self.head_buffer(pass.as_ref()),
+            protocol: prefix(pass.as_ref()),
             backlog: self.value(&LISTEN_BACKLOG, number),
             somaxconn: machine.somaxconn,
             body: self.value(&CLIENT_MAX_BODY_SIZE, value::offset),
@@ -278,7 +279,7 @@ impl Reading<'_> {
         setting: &Setting,
         parse: impl Fn(&str) -> Option<T>,
     ) -> SourcedValue<T> {
-        let name = setting.directive.replacen("proxy", prefix(pass), 1);
+        let name = named(setting, prefix(pass));
         let found = self.route.inherited(&name).into_iter().next();
         let written = found.and_then(|f| Some((parse(&f.arg(0)?)?, f.arg(0)?, f)));
         written.map_or_else(|| default(setting, parse), |(value, text, f)| self.held(&f, value, text))
@@ -368,8 +369,13 @@ impl Zone for ReqZone {
     }
 }
 
+/// A directive that each way to an upstream has, as the way whose directives begin with `protocol` calls it.
+pub(in crate::nginx) fn named(setting: &Setting, protocol: &str) -> String {
+    setting.directive.replacen("proxy", protocol, 1)
+}
+
 /// How the directives for this way to an upstream begin.
-fn prefix(pass: Option<&Pass<'_>>) -> &'static str {
+pub(in crate::nginx) fn prefix(pass: Option<&Pass<'_>>) -> &'static str {
     match pass.map(|p| p.protocol) {
         Some(Protocol::FastCgi) => "fastcgi",
         Some(Protocol::Uwsgi) => "uwsgi",

@@ -56,6 +56,7 @@ fn proxy(worker_connections: u64) -> Facts {
         limit_rate: None,
         keepalive_timeout: held(Span::from_secs(75)),
         head_buffer: held(4096),
+        protocol: "proxy",
         backlog: held(511),
         somaxconn: 4096,
         body: held(1 << 20),

@@ -3,12 +3,13 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Answers, Law, Limit, Remedy, RemedyUnit, Signature, Strength};
 
-use super::{Facts, Upstream};
+use super::{Facts, Upstream, read};
 use crate::limits::{backend, counted, errors, log, logged_unserved, raised, raised_onward, valued};
 use crate::nginx::config::Refusal;
 use crate::nginx::evidence::{metrics, of_server, signature};
 use crate::nginx::settings::{
-    PROXY_BUFFER_SIZE, PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS, UPSTREAM_MAX_FAILS,
+    PROXY_BUFFER_SIZE, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS,
+    UPSTREAM_MAX_FAILS,
 };
 use crate::settings::SourcedValue;
 
@@ -111,17 +112,20 @@ fn full(socket: &std::path::Path) -> Signature {
 
 /// The upstream is slower than nginx is told to wait. The timeout ends the request; the slowness is the backend's.
 fn silent(facts: &Facts) -> Limit {
+    let read = read::named(&PROXY_READ_TIMEOUT, facts.protocol);
     Limit {
         formula: format!(
-            "the upstream accepts within {} (proxy_connect_timeout) and is never silent for {} (proxy_read_timeout)",
-            facts.connect_timeout.value, facts.read_timeout.value
+            "the upstream accepts within {} ({}) and is never silent for {} ({read})",
+            facts.connect_timeout.value,
+            read::named(&PROXY_CONNECT_TIMEOUT, facts.protocol),
+            facts.read_timeout.value
         ),
         source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_process_header (504)".to_owned(),
         signatures: vec![
             log(signature::UPSTREAM_TIMEOUT, Strength::Consistent),
             log(signature::UPSTREAM_CONNECT_TIMEOUT, Strength::Consistent),
         ],
-        ..backend::silent("nginx.proxy_timeouts", PROXY_READ_TIMEOUT.name, &facts.read_timeout)
+        ..backend::silent("nginx.proxy_timeouts", &read, &facts.read_timeout)
     }
 }
 
@@ -273,6 +277,11 @@ fn head_buffer(facts: &Facts) -> Limit {
         source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_process_header (\"too big header\")".to_owned(),
         signatures: vec![log(signature::UPSTREAM_HEADER, Strength::Decisive)],
         symptom: errors(&[ErrorKind::Status502]),
-        ..valued("nginx.proxy_buffer_size", "nginx", PROXY_BUFFER_SIZE.name, &facts.head_buffer)
+        ..valued(
+            "nginx.proxy_buffer_size",
+            "nginx",
+            &read::named(&PROXY_BUFFER_SIZE, facts.protocol),
+            &facts.head_buffer,
+        )
     }
 }
