@@ -234,7 +234,7 @@ mod tests {
         let figure = |condition| Share::of(&condition, std::slice::from_ref(&tick)).figure(&condition).unwrap();
         assert_eq!(figure(Condition::ConnectsAbove(Bound::excluding(0.9))), 0.99);
         assert_eq!(figure(Condition::DeliveredAbove(Bound::excluding(0.9))), 0.8);
-        assert_eq!(figure(Condition::DisconnectsBelow(Bound::excluding(0.1))), 0.03);
+        assert_eq!(figure(Condition::DisconnectsBelow(Bound::excluding(0.1))), 3.0 / 99.0);
         assert_eq!(most_open(std::slice::from_ref(&tick)), 96.0);
         let connects = Condition::ConnectsAbove(Bound::excluding(0.9));
         assert_eq!(Share::of(&connects, &[]).figure(&connects), None);

@@ -259,6 +259,20 @@ fn max_conns_counts_for_each_worker_without_a_zone() {
 }
 
 #[test]
+fn of_max_conns_behind_a_cache_no_number_of_clients_is_told() {
+    let held = SourcedValue { value: vec![5, 5], written: "5, 5".to_owned(), origin: Origin::Given };
+    let upstream = Upstream { servers: 2, max_conns: Some(held), ..behind() };
+    let max =
+        |cached| limit(&Facts { cached, upstream: Some(upstream.clone()), ..proxy(512) }, "nginx.upstream.max_conns");
+    assert!(matches!(max(false).law, Law::Slots { .. }) && max(false).remedy.is_some());
+    let behind = max(true);
+    assert!(
+        behind.law == Law::Unknown && behind.remedy.is_none() && behind.formula.contains("the cache"),
+        "{behind:?}"
+    );
+}
+
+#[test]
 fn a_name_may_have_several_addresses() {
     let held = SourcedValue { value: vec![5], written: "5".into(), origin: Origin::Given };
     let upstream = Upstream { max_conns: Some(held), resolved: Some("app.example".into()), ..behind() };

@@ -176,7 +176,8 @@ pub(super) fn max_conns(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
         pools: 1.0,
         soft: 1.0 / counts as f64,
     };
-    let doubt = doubt(upstream);
+    let behind_cache = facts.cached && facts.upstream.as_ref() == Some(upstream);
+    let doubt = doubt(upstream, behind_cache);
     let known = upstream.resolved.is_none() && doubt.is_none();
     let setting = match &upstream.only {
         Some(_) => format!("{}.{}", UPSTREAM_MAX_CONNS.name, upstream.name.written),
@@ -238,9 +239,12 @@ fn max_fails(upstream: &Upstream) -> Option<Limit> {
 }
 
 /// Why its numbers say nothing of these requests.
-fn doubt(upstream: &Upstream) -> Option<String> {
+fn doubt(upstream: &Upstream, behind_cache: bool) -> Option<String> {
     match (&upstream.only, &upstream.refusal) {
         (Some(why), _) => Some(format!("; cannot tell which requests go there: {why}")),
+        (None, _) if behind_cache => {
+            Some("; cannot tell how many requests go there: those that the cache answers do not".to_owned())
+        }
         (None, Refusal::Elsewhere(to)) => Some(format!("; cannot tell what is refused: those beyond it go to {to}")),
         (None, Refusal::Status(_)) => None,
     }
