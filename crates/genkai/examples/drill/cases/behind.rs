@@ -33,7 +33,7 @@ pub(super) fn cases() -> Vec<Case> {
             .config(nginx)
             .beside("www/index.jsp", "<% Thread.sleep(100); %>here\n")
             .beside("www/WEB-INF/web.xml", JSP)
-            .cause("backend.tomcat.maxThreads"),
+            .cause("tomcat.maxThreads"),
         case("nginx", "node-nginx", "Node.js whose event loop computes for 10 ms for each request, behind nginx", NODE)
             .config(nginx)
             // 60 users who think for 200 ms wait for 400 ms where 100 requests a second are answered.
