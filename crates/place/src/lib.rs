@@ -42,6 +42,7 @@ pub mod survey;
 pub mod tail;
 pub mod threads;
 pub mod usage;
+pub mod waits;
 
 use std::io;
 use std::net::SocketAddr;
