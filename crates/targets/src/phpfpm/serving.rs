@@ -16,7 +16,7 @@ use super::config;
 use super::limits::{self, Pool};
 use crate::files::entry::Entries;
 use crate::limits::{backend, log, reached};
-use crate::product::{Cost, Served};
+use crate::product::{Cost, Served, behind};
 use crate::settings::SourcedValue;
 use crate::upstreams::newer;
 
@@ -107,6 +107,7 @@ impl Serving {
             log(&self.signature(), exhausted),
             reached(&metric(BUSY), *workers, Strength::Consistent),
             reached(&metric(QUEUED), 1.0, waiting),
+            reached(&metric(behind::DISK), (*workers / 2.0).ceil(), Strength::Consistent),
         ];
         own
     }

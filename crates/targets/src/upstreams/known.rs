@@ -178,6 +178,8 @@ impl Known {
             reached(&metric(BUSY), workers, Strength::Consistent),
             reached(&metric(QUEUED), waiting, strength),
             reached(&metric(ASKED), workers + waiting, strength),
+            // Why they are busy, and no cause of its own: more of them may have more of it done at once, or not.
+            reached(&metric(behind::DISK), waiting, Strength::Consistent),
         ];
         all.extend(self.threads.as_ref().map(|_| reached(&metric(THREADS), workers, Strength::Consistent)));
         all
@@ -289,7 +291,10 @@ fn sessions(part: &Part, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit
         ),
         law: Law::Unknown,
         formula: format!("{made}how many connections a request takes is up to the application"),
-        signatures: vec![reached(&metric(CONNECTIONS), held.value as f64, Strength::Supports)],
+        signatures: vec![
+            reached(&metric(CONNECTIONS), held.value as f64, Strength::Supports),
+            reached(&metric(behind::DISK), 1.0, Strength::Consistent),
+        ],
         symptom: Symptom {
             errors: vec![ErrorKind::Status500, ErrorKind::Status503, ErrorKind::Status502],
             slow: false,

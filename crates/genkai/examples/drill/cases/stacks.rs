@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .cause("haproxy.server.maxconn"),
     ];
-    all.extend([heap(), group()]);
+    all.extend([heap(), group(), disk()]);
     all.extend(hops());
     all.extend(site());
     all
@@ -69,6 +69,22 @@ fn group() -> Case {
     .beside("app.py", KEEPING)
     .behind(Alone(GROUPED))
     .cause("backend.memory_group")
+    .off(NO_NUMBER)
+}
+
+/// An application with one thread that reads a mebibyte for each request, from a disk that gives it ten a second (a control group of the first version).
+fn disk() -> Case {
+    Case::of(
+        "nginx",
+        "disk-behind",
+        "an application with one thread that reads 1 MiB for each request at 10 MiB/s, behind nginx",
+    )
+    .flags("--users 30 --spawn-rate 4 --think 200ms --hold 4s")
+    .objective("p99 < 1s")
+    .config(NGINX)
+    .beside("app.py", READING)
+    .behind(Alone(SLOW_DISK))
+    .cause("backend.disk")
     .off(NO_NUMBER)
 }
 
@@ -237,6 +253,37 @@ const GROUPED: Between = Between {
         "-c",
         "group=/sys/fs/cgroup/memory/genkai-drill-behind-$$ && mkdir $group && echo 167772160 > $group/memory.limit_in_bytes && cd {dir} && { sh -c \"echo \
          \\$\\$ > $group/cgroup.procs && exec gunicorn -w 3 -b 127.0.0.1:{port} app:app\" & } && trap \"kill $!; wait; rmdir $group\" TERM && wait",
+    ],
+    file: "",
+};
+
+/// One request after another, each read from the disk itself.
+const READING: &str = "import http.server, mmap, os, sys
+path, size = sys.argv[2], 1 << 20
+with open(path, 'wb') as file:
+    file.write(os.urandom(size))
+    os.fsync(file.fileno())
+file, memory = os.open(path, os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, size)
+class Server(http.server.HTTPServer):
+    request_queue_size = 512
+class Asked(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_): pass
+    def do_GET(self):
+        os.lseek(file, 0, 0)
+        os.readv(file, [memory])
+        self.send_response(200)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+Server(('127.0.0.1', int(sys.argv[1])), Asked).serve_forever()
+";
+
+const SLOW_DISK: Between = Between {
+    command: &[
+        "sh",
+        "-c",
+        "group=/sys/fs/cgroup/blkio/genkai-drill-behind-$$ && mkdir $group && device=$(stat -c '%Hd:%Ld' {dir}) && echo \"$device 10485760\" > \
+         $group/blkio.throttle.read_bps_device && { sh -c \"echo \\$\\$ > $group/cgroup.procs && exec python3 {dir}/app.py {port} {dir}/blob\" & } && trap \
+         \"kill $!; wait; rmdir $group\" TERM && wait",
     ],
     file: "",
 };
