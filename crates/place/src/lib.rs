@@ -38,6 +38,7 @@ mod session;
 pub mod ssh;
 pub mod status_page;
 pub mod strays;
+pub mod stream;
 pub mod survey;
 pub mod tail;
 pub mod threads;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::{Environment, ServerState, State};
-use genkai_model::evidence::{Sample, metric};
+use genkai_model::evidence::{LogLine, Sample, metric};
 use genkai_model::limit::{Limit, Origin, Strength, Symptom};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::{Endpoint, Listener};
@@ -21,7 +21,7 @@ use crate::catalog;
 use crate::limits::backend::queue_full;
 use crate::limits::{SLOW, grew, log, reached, reached_of};
 use crate::product::behind::{DISK, DISK_LONGEST, DROPS, FULL, THREAD, WAITS};
-use crate::product::{Cost, Served};
+use crate::product::{Cost, NOTICE, Served};
 use crate::upstreams::Started;
 
 /// Periods in which the quota of its control group was used up, as a part of all; after its subject.
@@ -376,7 +376,7 @@ impl Peer {
             // What it said last.
             let product = known.product.as_mut().and_then(|found| found.as_mut().ok());
             let logs = product.map(|product| product.logs(&subject)).unwrap_or_default();
-            known.said = logs.last().map(|line| line.text.clone()).or(known.said.take());
+            known.said = trouble(&logs).or(known.said.take());
             return Observation { states: self.ended(), logs, ..Observation::default() };
         }
         let mut metrics = BTreeMap::from([
@@ -418,7 +418,7 @@ impl Peer {
         if let Some(Ok(product)) = &mut known.product {
             metrics.extend(product.look(&endpoint, &usage));
             logs = product.logs(&subject);
-            known.said = logs.last().map(|line| line.text.clone()).or(known.said.take());
+            known.said = trouble(&logs).or(known.said.take());
         }
         let metrics = metrics.into_iter().map(|(name, value)| (format!("{subject}.{name}"), value)).collect();
         let own = self.looks.as_mut().map(Memory::look).filter(|seen| !seen.is_empty()).map(|seen| {
@@ -459,6 +459,11 @@ impl Processes {
     fn is_known(&self) -> bool {
         matches!(self.product, Some(Ok(_)))
     }
+}
+
+/// The last line that tells of trouble.
+fn trouble(logs: &[LogLine]) -> Option<String> {
+    logs.iter().rev().find(|line| line.level != NOTICE).map(|line| line.text.clone())
 }
 
 /// The accept queue of whoever listens at a place.

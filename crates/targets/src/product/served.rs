@@ -51,6 +51,9 @@ impl Cost {
     }
 }
 
+/// The level of a line that explains, and tells of no trouble.
+pub(crate) const NOTICE: &str = "notice";
+
 /// What can be seen of any server behind another, whoever it is; after its subject.
 pub(crate) mod behind {
     /// The busiest thread of all its processes, as a share of a core.
