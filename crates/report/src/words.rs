@@ -156,6 +156,8 @@ pub fn metric(name: &str) -> String {
         "asked" => "requests in service or waiting",
         "threads_serving" => "threads that serve",
         "thread_cpu_max" => "processor use of the busiest thread",
+        "max_children_reached_total" => "times that more children were wanted than there may be",
+        "slow_requests_total" => "requests in the slow log",
         "disk_waiting" => "threads that waited for a disk",
         "disk_waiting_max" => "time for which one thread waited for a disk",
         "voluntary_waits" => "waits of its own accord",
