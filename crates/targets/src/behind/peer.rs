@@ -133,7 +133,8 @@ impl Peer {
         match &self.who {
             Who::Nobody => format!("nobody listens at {at} on this machine"),
             Who::Hidden => format!(
-                "the processes that listen at {at} belong to another user: run genkai as that user or as root, so that it can look at them"
+                "the processes that listen at {at} belong to another user, so that nothing of them is seen (processor, memory, descriptors, files, \
+                 settings): run genkai as that user or as root"
             ),
             Who::Known(known) => {
                 let Processes { first, name, product, .. } = &**known;

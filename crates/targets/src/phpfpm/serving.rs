@@ -56,6 +56,8 @@ pub(super) struct Serving {
     ours: bool,
     /// What a request costs when nothing else is asked, where that was tried.
     cost: Option<Cost>,
+    /// What its configuration includes and is not there.
+    missing: Vec<String>,
 }
 
 /// Process `pid` as php-fpm's master, whose title names its configuration.
@@ -75,7 +77,11 @@ impl Serving {
         let config = config::read(main).map_err(|e| e.to_string())?;
         has_read(pid, &config)?;
         let name = pool_at(&config, endpoint);
-        let name = name.ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
+        let name = name.ok_or_else(|| {
+            let missing: String =
+                config::missing(&config).iter().map(|include| format!("; {include} names no file")).collect();
+            format!("{} has no pool that listens there{missing}", main.display())
+        })?;
         let pool = Pool::of(&config, &name, machine);
         let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
         let page = pool.status.as_ref().and_then(|(_, own)| match own {
@@ -100,6 +106,7 @@ impl Serving {
             pool,
             ours: false,
             cost: None,
+            missing: config::missing(config),
         }
     }
 
@@ -168,7 +175,8 @@ impl Serving {
             }
             _ => format!(", slow log {} (requests of {after} and more)", path.display()),
         });
-        page.into_iter().chain(slow).collect()
+        let missing = self.missing.iter().map(|include| format!(", without {include}, which names no file"));
+        page.into_iter().chain(slow).chain(missing).collect()
     }
 
     /// What the pool's own message is called.
@@ -350,8 +358,13 @@ mod tests {
         let pool = "[www]\nlisten = 127.0.0.1:9000\npm = static\npm.max_children = 4\n";
         assert!(told(u32::MAX, pool).unwrap().contains("pm.max_children 4"));
         // php-fpm warns and goes on (fpm_conf.c: "Nothing matches the include pattern").
-        let included = told(u32::MAX, &format!("include = {}/gone/*.conf\n{pool}", dir.path().display()));
-        assert!(included.unwrap().contains("pm.max_children 4"));
+        let included = told(u32::MAX, &format!("include = {}/gone/*.conf\n{pool}", dir.path().display())).unwrap();
+        let without = format!(
+            "without include = {}/gone/*.conf ({}:1), which names no file",
+            dir.path().display(),
+            main.display()
+        );
+        assert!(included.contains("pm.max_children 4") && included.ends_with(&without), "{included}");
         let gone = Serving::find(u32::MAX, &dir.path().join("gone.conf"), &at, &machine, 1 << 30).unwrap_err();
         assert!(gone.contains("gone.conf") && !gone.contains('\n'), "{gone}");
         let other = told(u32::MAX, &pool.replace("9000", "9001")).unwrap_err();
