@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -37,8 +37,7 @@ impl Stream {
                 let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
                 let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
                 connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
-                // SAFETY: the descriptor is ours alone, and a stream socket of this family.
-                let stream = unsafe { UnixStream::from_raw_fd(socket.into_raw_fd()) };
+                let stream = UnixStream::from(socket);
                 stream.set_nonblocking(false)?;
                 stream.set_read_timeout(Some(within))?;
                 stream.set_write_timeout(Some(within))?;

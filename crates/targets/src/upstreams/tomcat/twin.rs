@@ -174,6 +174,8 @@ impl PrivateTomcat {
         let origin = self.applied.origin_of(&limit.setting, limit.origin.clone());
         let limit = Limit { id, origin, ..limit };
         let count = |name: &str| raised(name, RemedyUnit::Count, 1.0);
+        let service = self.cost.map(|cost| cost.service.as_secs_f64().max(1e-6));
+        let queue = self.value_of(ACCEPTS.0).ok().and_then(|(value, _)| value.parse().ok());
         match limit.setting.as_str() {
             name if name == THREADS.0 => Limit {
                 caps: "requests that it works on at once; further ones wait".to_owned(),
@@ -181,11 +183,9 @@ impl PrivateTomcat {
                 ..limit
             },
             name if name == CONNECTIONS.0 => {
-                // What stands before it holds none of its connections while nothing is asked.
+                // What stands before it holds none of its connections while nothing is asked: who finds none waits to be accepted.
                 let law = match limit.law {
-                    Law::Slots { value, reserved, busy_cost, pools, soft, .. } => {
-                        Law::Slots { value, reserved, idle_cost: 0.0, busy_cost, pools, soft }
-                    }
+                    Law::Slots { value, .. } => Law::Workers { workers: value, queue, service, wait: None },
                     other => other,
                 };
                 Limit { remedy: Some(count(name)), law, ..limit }
