@@ -66,7 +66,7 @@ pub(crate) enum Caps {
     Requests(Option<u64>),
     /// Requests at once; at first only so many, and more when the server sees that they are needed.
     Growing(u64),
-    /// Requests at once; further ones are refused with 503.
+    /// Connections at once; from so many on requests are refused with 503.
     Refused,
     /// Connections at once; further ones wait to be accepted.
     Connections,
@@ -101,14 +101,7 @@ impl Known {
                 law: Law::Growing { least: least as f64, most: held.value as f64, full: None, wait: None },
                 ..self.requests(part, None, &metric, named)
             },
-            Caps::Refused => Limit {
-                caps: "requests that each of its processes takes at once; further ones are answered 503".to_owned(),
-                law: Law::Unknown,
-                formula: format!("{} at once in each process; {}", held.value, part.made),
-                signatures: vec![reached(&metric(ASKED), held.value as f64, Strength::Supports)],
-                symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
-                ..named
-            },
+            Caps::Refused => self.refused(part, &metric, named),
             Caps::Connections => Limit {
                 caps: "connections that it has open at once; further ones wait to be accepted".to_owned(),
                 law: connections(held.value as f64, 1.0),
@@ -166,6 +159,29 @@ impl Known {
             },
             signatures: self.full(workers, strength, metric),
             symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+            ..named
+        }
+    }
+
+    /// Connections with which one of its processes begins to refuse.
+    fn refused(&self, part: &Part, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
+        let (n, processes) = (part.held.value, self.parts.iter().find(|part| part.caps == Caps::Loops));
+        // Which of several processes has which connection is not seen.
+        let one = processes.is_none_or(|processes| processes.held.value <= 1);
+        let strength = if one { Strength::Supports } else { Strength::Consistent };
+        Limit {
+            caps: format!(
+                "connections, idle ones too, with which each of its processes begins to answer 503; to lift it, raise {}{}",
+                part.setting,
+                placed(&part.held.origin)
+            ),
+            law: Law::Unknown,
+            formula: format!("503 from {n} connections on in each process: {} are served", n.saturating_sub(1)),
+            signatures: vec![
+                reached(&metric(ASKED), n as f64, strength),
+                reached(&metric(CONNECTIONS), n as f64, strength),
+            ],
+            symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
             ..named
         }
     }
