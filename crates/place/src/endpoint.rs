@@ -198,9 +198,11 @@ pub fn reached(processes: &[u32]) -> BTreeSet<Endpoint> {
     let theirs = tcp.iter().filter(|entry| entry.state == TcpState::Established && sockets.contains(&entry.inode));
     let remote = theirs.map(|entry| canonical(entry.remote_address)).filter(|address| listens(*address));
     let mut all: BTreeSet<Endpoint> = remote.map(Endpoint::Tcp).collect();
-    // The server's ends carry the listener's path.
+    // The server's ends carry the listener's path. One that was closed has no inode any more, as have those of anybody's that nobody has
+    // accepted yet (sock_i_ino of a socket without a file, net/core/sock.c).
     let pairs = diag::pairs().unwrap_or_default();
-    let others: BTreeSet<u64> = sockets.iter().filter_map(|inode| pairs.get(inode).copied()).collect();
+    let ends = sockets.iter().filter_map(|inode| pairs.get(inode).copied());
+    let others: BTreeSet<u64> = ends.filter(|inode| *inode != 0).collect();
     let unix = procfs::net::unix().into_iter().flatten().filter(|entry| others.contains(&entry.inode));
     all.extend(unix.filter_map(|entry| entry.path).map(Endpoint::Unix));
     all
@@ -269,6 +271,24 @@ mod tests {
         }
         drop((clients, accepted));
         assert!(!mine().contains(&places[1]));
+    }
+
+    #[test]
+    fn whose_other_end_is_closed_is_not_connected_to_whoever_waits_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sock");
+        let _listener = UnixListener::bind(&path).unwrap();
+        // Nobody accepts it, and it is not this process's.
+        let code = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print(flush=True); sys.stdin.read()";
+        let mut command = std::process::Command::new("python3");
+        command.args(["-c", code]).arg(&path).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut other = command.spawn().unwrap();
+        std::io::Read::read_exact(&mut other.stdout.take().unwrap(), &mut [0]).unwrap();
+        let (mine, closed) = UnixStream::pair().unwrap();
+        drop(closed);
+        assert!(!reached(&[std::process::id()]).contains(&Endpoint::Unix(path)));
+        drop((mine, other.stdin.take()));
+        other.wait().unwrap();
     }
 
     #[test]

@@ -38,10 +38,12 @@ mod session;
 pub mod ssh;
 pub mod status_page;
 pub mod strays;
+pub mod stream;
 pub mod survey;
 pub mod tail;
 pub mod threads;
 pub mod usage;
+pub mod waits;
 
 use std::io;
 use std::net::SocketAddr;

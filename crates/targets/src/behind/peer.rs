@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::{Environment, ServerState, State};
-use genkai_model::evidence::{Sample, metric};
+use genkai_model::evidence::{LogLine, Sample, metric};
 use genkai_model::limit::{Limit, Origin, Strength, Symptom};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::{Endpoint, Listener};
@@ -15,12 +15,13 @@ use genkai_place::memory::Memory;
 use genkai_place::observation::Observation;
 use genkai_place::threads::Threads;
 use genkai_place::usage::{Tree, alone};
+use genkai_place::waits::Waits;
 
 use crate::catalog;
 use crate::limits::backend::queue_full;
 use crate::limits::{SLOW, grew, log, reached, reached_of};
-use crate::product::behind::{DROPS, FULL, THREAD};
-use crate::product::{Cost, Served};
+use crate::product::behind::{DISK, DISK_LONGEST, DROPS, FULL, THREAD, WAITS};
+use crate::product::{Cost, NOTICE, Served};
 use crate::upstreams::Started;
 
 /// Periods in which the quota of its control group was used up, as a part of all; after its subject.
@@ -31,6 +32,11 @@ const TASKS_REFUSED: &str = "tasks_refused_total";
 const TASKS: &str = "tasks";
 /// Connections that wait to be accepted, where no product's own looks tell; after its subject.
 const QUEUED: &str = "queued";
+/// How often its threads wait of their own accord, times a second; after its subject.
+const VOLUNTARY: &str = "voluntary_waits";
+/// Bytes a second that it has a disk read, and written; after its subject.
+const DISK_READ: &str = "disk_read";
+const DISK_WRITTEN: &str = "disk_written";
 /// What the proxy before it answers, or the application in it, where a process of it is ended or not had.
 const ENDED: [ErrorKind; 5] =
     [ErrorKind::Status502, ErrorKind::Status503, ErrorKind::Status500, ErrorKind::Status504, ErrorKind::Timeout];
@@ -75,6 +81,7 @@ struct Processes {
     name: String,
     tree: Tree,
     threads: Threads,
+    waits: Waits,
     /// The systemd unit that it is of.
     unit: Option<String>,
     /// Whether processor time of groups that are its own is used up.
@@ -126,7 +133,8 @@ impl Peer {
         match &self.who {
             Who::Nobody => format!("nobody listens at {at} on this machine"),
             Who::Hidden => format!(
-                "the processes that listen at {at} belong to another user: run genkai as that user or as root, so that it can look at them"
+                "the processes that listen at {at} belong to another user, so that nothing of them is seen (processor, memory, descriptors, files, \
+                 settings): run genkai as that user or as root"
             ),
             Who::Known(known) => {
                 let Processes { first, name, product, .. } = &**known;
@@ -176,7 +184,7 @@ impl Peer {
     pub(super) fn limits(&self) -> Vec<Limit> {
         let Who::Known(known) = &self.who else { return Vec::new() };
         let own = known.product.iter().flatten().flat_map(|product| product.limits(&self.subject));
-        let any = [self.thread(known), self.descriptors(known), self.queue(known)];
+        let any = [self.thread(known), self.disk(known), self.descriptors(known), self.queue(known)];
         let grouped = [self.quota(known), self.memory(known), self.tasks(known)];
         own.chain(any.into_iter().chain(grouped).flatten()).collect()
     }
@@ -195,6 +203,21 @@ impl Peer {
             signatures: vec![reached(&self.metric(THREAD), FULL, Strength::Supports)],
             symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
             ..self.limit(known, "thread", "one thread's processor time")
+        })
+    }
+
+    /// One thread that waits for a disk and does little else. Of a product that is known it is evidence of its own limits.
+    fn disk(&self, known: &Processes) -> Option<Limit> {
+        (!known.is_known()).then(|| Limit {
+            value: "1".to_owned(),
+            origin: Origin::Machine(format!("threads of process {}", known.first)),
+            caps: "one of its threads waits for a disk nearly all the time: what that thread reads or writes for each request is the limit"
+                .to_owned(),
+            formula: "a thread does nothing else while it waits".to_owned(),
+            source: "proc(5): state D of /proc/PID/task/TID/stat while bytes of /proc/PID/io grow".to_owned(),
+            signatures: vec![reached(&self.metric(DISK_LONGEST), WAITS, Strength::Supports)],
+            symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+            ..self.limit(known, "disk", "one thread's waits for a disk")
         })
     }
 
@@ -354,7 +377,7 @@ impl Peer {
             // What it said last.
             let product = known.product.as_mut().and_then(|found| found.as_mut().ok());
             let logs = product.map(|product| product.logs(&subject)).unwrap_or_default();
-            known.said = logs.last().map(|line| line.text.clone()).or(known.said.take());
+            known.said = trouble(&logs).or(known.said.take());
             return Observation { states: self.ended(), logs, ..Observation::default() };
         }
         let mut metrics = BTreeMap::from([
@@ -367,6 +390,13 @@ impl Peer {
         note(metric::WORKER_FD_LIMIT, usage.fd_limit.map(|n| n as f64));
         note(THROTTLED, known.throttle.fraction());
         note(THREAD, known.threads.busiest(usage.processes.iter().map(|one| one.pid)));
+        let pids: Vec<u32> = usage.processes.iter().map(|one| one.pid).collect();
+        let waits = known.waits.look(&pids);
+        note(VOLUNTARY, waits.voluntary);
+        note(DISK_READ, waits.disk.map(|(read, _)| read));
+        note(DISK_WRITTEN, waits.disk.map(|(_, written)| written));
+        note(DISK, waits.threads);
+        note(DISK_LONGEST, waits.longest);
         note(TASKS, Some(usage.processes.iter().map(|one| f64::from(one.threads)).sum()));
         note(TASKS_REFUSED, known.group.tasks_refused().map(|n| n as f64));
         if let Some(kills) = known.group.kills() {
@@ -389,7 +419,7 @@ impl Peer {
         if let Some(Ok(product)) = &mut known.product {
             metrics.extend(product.look(&endpoint, &usage));
             logs = product.logs(&subject);
-            known.said = logs.last().map(|line| line.text.clone()).or(known.said.take());
+            known.said = trouble(&logs).or(known.said.take());
         }
         let metrics = metrics.into_iter().map(|(name, value)| (format!("{subject}.{name}"), value)).collect();
         let own = self.looks.as_mut().map(Memory::look).filter(|seen| !seen.is_empty()).map(|seen| {
@@ -406,7 +436,7 @@ impl Processes {
     fn of(first: u32, product: Option<Result<Box<dyn Served>, String>>) -> Processes {
         let known = product.as_ref().and_then(|found| Some(found.as_ref().ok()?.product().to_owned()));
         let name = known.unwrap_or_else(|| named(first));
-        let (tree, threads) = (Tree::new(first), Threads::default());
+        let (tree, threads, waits) = (Tree::new(first), Threads::default(), Waits::default());
         let (unit, throttle, group) = (group::unit(first), Throttle::of_process(first), Own::of_process(first));
         let ended = group.kills().unwrap_or(0);
         Processes {
@@ -414,6 +444,7 @@ impl Processes {
             name,
             tree,
             threads,
+            waits,
             unit,
             throttle,
             group,
@@ -429,6 +460,11 @@ impl Processes {
     fn is_known(&self) -> bool {
         matches!(self.product, Some(Ok(_)))
     }
+}
+
+/// The last line that tells of trouble.
+fn trouble(logs: &[LogLine]) -> Option<String> {
+    logs.iter().rev().find(|line| line.level != NOTICE).map(|line| line.text.clone())
 }
 
 /// The accept queue of whoever listens at a place.

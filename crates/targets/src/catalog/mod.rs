@@ -120,7 +120,7 @@ pub fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<Box<dyn 
         Role::Behind(Some((_, twin))) => twin,
         _ => None,
     });
-    products.into_iter().find_map(|twin| twin(pid, endpoint, dir))
+    products.chain(upstreams::TWINS.iter().copied()).find_map(|twin| twin(pid, endpoint, dir))
 }
 
 /// Process `pid` as the first of a product that can be put under test itself: the product, and the configuration that it was started with, or

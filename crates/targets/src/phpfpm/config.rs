@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
+use crate::files::{ConfigError, read};
 
 /// The syntax.
 pub(super) struct Ini;
@@ -78,6 +78,22 @@ pub fn read(main: &Path) -> Result<Entries, ConfigError> {
     Entries::read(main, &Ini)
 }
 
+/// What is included and is not there, with its place: `include = /x/*.conf (path:line)`. php-fpm warns of it and goes on without.
+pub(super) fn missing(config: &Entries) -> Vec<String> {
+    let mut all = Vec::new();
+    for file in config.files() {
+        let folder = file.path.parent().unwrap_or(Path::new("/"));
+        for span in &file.tree {
+            let Ok(Line::Entry(name, values)) = Ini.line(&file.text[span.clone()]) else { continue };
+            let pattern = folder.join(values.join(" "));
+            if name == "include" && read::glob(&pattern).is_none_or(|found| found.is_empty()) {
+                all.push(format!("include = {} ({})", values.join(" "), file.place(span.start)));
+            }
+        }
+    }
+    all
+}
+
 /// The pools, in the order in which they are first met.
 pub fn pools(config: &Entries) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
@@ -106,13 +122,14 @@ mod tests {
             "[www]\npm=static\nenv[A] = \"x ; y\"\npm.max_children = 7\n",
         )
         .unwrap();
-        let config = read(&main).unwrap();
+        let config = super::read(&main).unwrap();
         assert_eq!(pools(&config), ["www"]);
+        assert_eq!(missing(&config), [format!("include = gone.conf ({}:5)", main.display())]);
         let value = |section: &str, key: &str| config.value_in(section, key).map(Entry::value);
         assert_eq!(value("global", "pid").as_deref(), Some("/run/x.pid"));
         assert_eq!(value("www", "env[A]").as_deref(), Some("x ; y"));
         assert_eq!(config.value_in("www", "pm.max_children").map(|e| e.line), Some(4));
         std::fs::write(&main, "include = php-fpm.conf\n").unwrap();
-        assert!(read(&main).unwrap_err().to_string().contains("without end"));
+        assert!(super::read(&main).unwrap_err().to_string().contains("without end"));
     }
 }

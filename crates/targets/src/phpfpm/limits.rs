@@ -1,5 +1,7 @@
 //! The limits of php-fpm's pools, as data.
 
+use std::path::PathBuf;
+
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
 
@@ -33,6 +35,10 @@ pub struct Pool {
     pub memory_limit: SourcedValue<u64>,
     /// Descriptors of a child.
     pub descriptors: SourcedValue<u64>,
+    /// The path of its status page, and where that is asked for, where it has a socket of its own.
+    pub status: Option<(String, Option<String>)>,
+    /// Its slow log, and for how long a request lasts that is in it, as that is written.
+    pub slow: Option<(PathBuf, String)>,
 }
 
 impl Pool {
@@ -55,6 +61,11 @@ impl Pool {
         // 0 and less leave what the master has.
         let some = |text: &str| number(text).filter(|n| *n > 0);
         let descriptors = own("rlimit_files", some).or_else(|| held("global", "rlimit_files", some));
+        let text = |key: &str| {
+            let value = config.value_in(name, key)?.value().replace("$pool", name);
+            (!value.is_empty()).then_some(value)
+        };
+        let slow = text("request_slowlog_timeout").filter(|held| seconds(held).is_some_and(|n| n > 0));
         let listen = config.value_in(name, "listen").map(|e| e.value()).unwrap_or_default();
         Pool {
             name: name.to_owned(),
@@ -68,6 +79,8 @@ impl Pool {
             }),
             descriptors: descriptors
                 .unwrap_or_else(|| SourcedValue::plain(machine.descriptors, Origin::Machine("ulimit -n".to_owned()))),
+            status: text("pm.status_path").map(|path| (path, text("pm.status_listen"))),
+            slow: slow.and_then(|held| Some((PathBuf::from(text("slowlog")?), held))),
         }
     }
 }

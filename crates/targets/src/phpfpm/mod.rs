@@ -9,6 +9,9 @@ mod refused;
 mod remarks;
 mod serving;
 mod settings;
+mod slow;
+pub(crate) mod status;
+mod watched;
 
 use genkai_model::explain::{Explanation, Timer};
 use genkai_model::units::Span;

@@ -29,6 +29,8 @@ use crate::product::{Cost, READY_WITHIN, Served, Twin, alike, tested};
 
 /// Longest path of a Unix socket (`sun_path` less its final zero, unix(7)).
 const SUN_PATH: usize = 107;
+/// The copy's slow log, where the user's has one.
+const SLOW_LOG: &str = "slow.log";
 /// Between two attempts to reach it.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Keys of a configuration that only one master can have, or that say who may connect: the copy's are its own.
@@ -105,14 +107,21 @@ impl PrivatePool {
         }
     }
 
-    fn served(&self, machine: &Machine, memory: u64) -> Box<dyn Served> {
+    fn serving(&self, machine: &Machine, memory: u64) -> Serving {
         let PoolFiles { config, name } = self.applied.config();
         let pool = Pool::of(config, name, machine);
         let mut served = Serving::of(config, pool, &self.at, memory, machine).ours(self.log());
         if let Some(cost) = self.cost {
             served.costs(cost);
         }
-        Box::new(served)
+        served
+    }
+
+    /// Where the copy's status page is asked for.
+    fn page(&self) -> Endpoint {
+        let PoolFiles { config, name } = self.applied.config();
+        let own = config.value_in(name, "pm.status_listen").and_then(|_| status_socket(self.scratch.path()));
+        own.map_or_else(|| self.at.clone(), Endpoint::Unix)
     }
 
     fn log(&self) -> PathBuf {
@@ -171,7 +180,7 @@ impl Twin for PrivatePool {
     }
 
     fn told(&self, machine: &Machine, memory: u64) -> String {
-        self.served(machine, memory).told()
+        self.serving(machine, memory).told()
     }
 
     fn rewrite(&self) -> Rewrite {
@@ -195,7 +204,7 @@ impl Twin for PrivatePool {
 
     fn limits(&self, subject: &str, environment: &Environment) -> Vec<Limit> {
         let machine = self.machine(environment);
-        let mut all = self.served(&machine, environment.memory).limits(subject);
+        let mut all = self.serving(&machine, environment.memory).limits(subject);
         for limit in &mut all {
             limit.origin = self.applied.origin_of(&limit.setting, limit.origin.clone());
         }
@@ -227,8 +236,9 @@ impl Twin for PrivatePool {
         let mut child = Child::spawn(self.command(), spawn)?;
         let environment = genkai_place::machine::environment(BTreeMap::new());
         reached(&mut child, &self.at)?;
-        let served = self.served(&self.machine(&environment), environment.memory);
-        Ok((child, served))
+        let served = self.serving(&self.machine(&environment), environment.memory);
+        let served = served.watched(Some(self.page()), Some(self.scratch.path().join(SLOW_LOG)));
+        Ok((child, Box::new(served)))
     }
 }
 
@@ -278,9 +288,16 @@ fn text(files: &PoolFiles, at: &Endpoint, dir: &Path) -> String {
     );
     let has = |key: &str| config.value_in(name, key).is_some();
     let moved = |(key, file): (&str, &str)| if has(key) { format!("{key} = {}\n", path(file)) } else { String::new() };
-    let logs: String = [("access.log", "access.log"), ("slowlog", "slow.log")].into_iter().map(moved).collect();
-    let pool = format!("listen = {}\nlisten.mode = 0666\n{logs}", bare(at));
+    let logs: String = [("access.log", "access.log"), ("slowlog", SLOW_LOG)].into_iter().map(moved).collect();
+    let page = has("pm.status_listen").then(|| status_socket(dir)).flatten();
+    let page = page.map(|at| format!("pm.status_listen = {}\n", at.display())).unwrap_or_default();
+    let pool = format!("listen = {}\nlisten.mode = 0666\n{logs}{page}", bare(at));
     format!("{}{}", lines("global", &global), lines(name, &pool))
+}
+
+/// Where the copy's status page is asked for, where the user's has a socket of its own; none where its path would be too long.
+fn status_socket(dir: &Path) -> Option<PathBuf> {
+    Some(dir.join("status.sock")).filter(|path| path.as_os_str().len() <= SUN_PATH)
 }
 
 /// Waits until it accepts connections.

@@ -1,6 +1,8 @@
 //! A pool of php-fpm's that somebody else started: its configuration, its children, its accept queue, its log.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use genkai_model::evidence::LogLine;
@@ -14,9 +16,11 @@ use genkai_place::usage::Usage;
 
 use super::config;
 use super::limits::{self, Pool};
+use super::slow::SlowLog;
+use super::watched::Watched;
 use crate::files::entry::Entries;
-use crate::limits::{backend, log, reached};
-use crate::product::{Cost, Served};
+use crate::limits::{backend, grew, log, reached};
+use crate::product::{Cost, NOTICE, Served, behind};
 use crate::settings::SourcedValue;
 use crate::upstreams::newer;
 
@@ -26,6 +30,13 @@ const CHILDREN: &str = "children";
 const BUSY: &str = "busy";
 /// Connections that wait for a child; after its subject.
 const QUEUED: &str = "queued";
+
+/// How often it wanted a child more than it may have, as its status page says, cumulative; after its subject.
+const EXHAUSTED: &str = "max_children_reached_total";
+/// Requests that lasted longer than `request_slowlog_timeout`, as its status page says, cumulative; after its subject.
+const SLOW: &str = "slow_requests_total";
+/// Connections that wait for a child, as its status page says, up to a second ago; after its subject.
+const LISTEN_QUEUE: &str = "status_listen_queue";
 
 /// A pool as it runs.
 #[derive(Debug)]
@@ -37,10 +48,16 @@ pub(super) struct Serving {
     socket: Option<String>,
     limits: Vec<Limit>,
     log: Option<Tail>,
+    /// Its status page, where that is on.
+    status: Option<Watched>,
+    /// Its slow log, where that is on.
+    slow: Option<SlowLog>,
     /// Whether genkai runs it, so that its settings can be tried.
     ours: bool,
     /// What a request costs when nothing else is asked, where that was tried.
     cost: Option<Cost>,
+    /// What its configuration includes and is not there.
+    missing: Vec<String>,
 }
 
 /// Process `pid` as php-fpm's master, whose title names its configuration.
@@ -60,13 +77,20 @@ impl Serving {
         let config = config::read(main).map_err(|e| e.to_string())?;
         has_read(pid, &config)?;
         let name = pool_at(&config, endpoint);
-        let name = name.ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
+        let name = name.ok_or_else(|| {
+            let missing: String =
+                config::missing(&config).iter().map(|include| format!("; {include} names no file")).collect();
+            format!("{} has no pool that listens there{missing}", main.display())
+        })?;
         let pool = Pool::of(&config, &name, machine);
         let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
-        Ok(Serving {
-            log: log.filter(|path| path.is_absolute()).map(Tail::open),
-            ..Serving::of(&config, pool, endpoint, memory, machine)
-        })
+        let page = pool.status.as_ref().and_then(|(_, own)| match own {
+            Some(listen) => placed_at(listen),
+            None => Some(endpoint.clone()),
+        });
+        let slow = pool.slow.as_ref().map(|(path, _)| path.clone()).filter(|path| path.is_absolute());
+        let serving = Serving::of(&config, pool, endpoint, memory, machine).watched(page, slow);
+        Ok(Serving { log: log.filter(|path| path.is_absolute()).map(Tail::open), ..serving })
     }
 
     /// A pool of a configuration, which listens there; its log is not read.
@@ -76,11 +100,21 @@ impl Serving {
             place: first.unwrap_or_else(|| config.main().display().to_string()),
             limits: limits::of(config, std::slice::from_ref(&pool), machine, memory),
             log: None,
+            status: None,
+            slow: None,
             socket: endpoint.socket(),
             pool,
             ours: false,
             cost: None,
+            missing: config::missing(config),
         }
+    }
+
+    /// The same with its status page, which is asked for there, and its slow log, as far as it has them.
+    pub(super) fn watched(self, page: Option<Endpoint>, slow: Option<PathBuf>) -> Serving {
+        let status = self.pool.status.as_ref().zip(page).map(|((path, _), at)| Watched::of(at, path));
+        let slow = self.pool.slow.as_ref().and(slow).map(|path| SlowLog::open(path, &self.pool.name));
+        Serving { status, slow, ..self }
     }
 
     /// The same as genkai runs it: its settings can be tried, and it logs there.
@@ -107,7 +141,12 @@ impl Serving {
             log(&self.signature(), exhausted),
             reached(&metric(BUSY), *workers, Strength::Consistent),
             reached(&metric(QUEUED), 1.0, waiting),
+            reached(&metric(behind::DISK), (*workers / 2.0).ceil(), Strength::Consistent),
         ];
+        // Where its log cannot be read, or is the system's.
+        own.signatures.extend(self.pool.status.as_ref().map(|_| grew(&metric(EXHAUSTED), exhausted)));
+        // What its children are busy with.
+        own.signatures.extend(self.pool.slow.as_ref().map(|_| log(&self.slow_signature(), Strength::Consistent)));
         own
     }
 
@@ -120,6 +159,24 @@ impl Serving {
         let caps =
             format!("{}; to lift it, raise pm.max_children{place}, as far as processors and memory reach", limit.caps);
         Limit { remedy: None, caps, ..limit.clone() }
+    }
+
+    /// What an entry of its slow log is called.
+    fn slow_signature(&self) -> String {
+        format!("php-fpm.{}.slow", self.pool.name)
+    }
+
+    /// What of it is read besides, and what cannot be.
+    fn read_besides(&self) -> String {
+        let page = self.pool.status.as_ref().map(|(path, _)| format!(", status page {path}"));
+        let slow = self.pool.slow.as_ref().map(|(path, after)| match File::open(path) {
+            Err(why) if why.kind() != ErrorKind::NotFound => {
+                format!(", slow log {} (cannot be read: {why})", path.display())
+            }
+            _ => format!(", slow log {} (requests of {after} and more)", path.display()),
+        });
+        let missing = self.missing.iter().map(|include| format!(", without {include}, which names no file"));
+        page.into_iter().chain(slow).chain(missing).collect()
     }
 
     /// What the pool's own message is called.
@@ -137,7 +194,7 @@ impl Served for Serving {
         let Pool { name, children, .. } = &self.pool;
         let most = |most: &SourcedValue<u64>| format!(", pm.max_children {}{}", most.written, placed(&most.origin));
         let most = children.as_ref().map(most);
-        format!("php-fpm's pool {name} ({}){}", self.place, most.unwrap_or_default())
+        format!("php-fpm's pool {name} ({}){}{}", self.place, most.unwrap_or_default(), self.read_besides())
     }
 
     fn costs(&mut self, cost: Cost) {
@@ -169,6 +226,11 @@ impl Served for Serving {
             seen.insert(BUSY.to_owned(), connections.accepted.min(children) as f64);
             seen.insert(QUEUED.to_owned(), connections.waiting as f64);
         }
+        if let Some(status) = self.status.as_ref().and_then(Watched::status) {
+            seen.insert(EXHAUSTED.to_owned(), status.exhausted as f64);
+            seen.insert(LISTEN_QUEUE.to_owned(), status.queued as f64);
+            seen.extend(status.slow.map(|slow| (SLOW.to_owned(), slow as f64)));
+        }
         seen
     }
 
@@ -176,11 +238,29 @@ impl Served for Serving {
         let lines = self.log.as_mut().map(Tail::lines).unwrap_or_default();
         let (of, signature) = (format!("[pool {}] server reached", self.pool.name), self.signature());
         let bad = |line: &&str| ["WARNING", "ERROR", "ALERT"].contains(&level(line));
-        log_lines::aggregate(subject, lines.iter().map(String::as_str).filter(bad), |line| ParsedLine {
+        let mut all = log_lines::aggregate(subject, lines.iter().map(String::as_str).filter(bad), |line| ParsedLine {
             level: level(line),
             gist: line,
             signature: (line.contains(&of) && line.contains("max_children setting")).then(|| signature.clone().into()),
-        })
+        });
+        let slow = self.slow.as_mut().map(SlowLog::places).unwrap_or_default();
+        let signature = self.slow_signature();
+        all.extend(log_lines::aggregate(subject, slow.iter().map(String::as_str), |line| ParsedLine {
+            level: NOTICE,
+            gist: line,
+            signature: Some(signature.clone().into()),
+        }));
+        all
+    }
+}
+
+/// A place as php-fpm's configuration has it, as it is reached from here; none for one that must be resolved.
+fn placed_at(listen: &str) -> Option<Endpoint> {
+    let here = |port: &str| Endpoint::parse(&format!("127.0.0.1:{port}"));
+    match listen.rsplit_once(':') {
+        Some(("*" | "0.0.0.0" | "[::]", port)) => here(port),
+        Some(_) => Endpoint::parse(listen),
+        None => Endpoint::parse(listen).or_else(|| here(listen)),
     }
 }
 
@@ -278,8 +358,13 @@ mod tests {
         let pool = "[www]\nlisten = 127.0.0.1:9000\npm = static\npm.max_children = 4\n";
         assert!(told(u32::MAX, pool).unwrap().contains("pm.max_children 4"));
         // php-fpm warns and goes on (fpm_conf.c: "Nothing matches the include pattern").
-        let included = told(u32::MAX, &format!("include = {}/gone/*.conf\n{pool}", dir.path().display()));
-        assert!(included.unwrap().contains("pm.max_children 4"));
+        let included = told(u32::MAX, &format!("include = {}/gone/*.conf\n{pool}", dir.path().display())).unwrap();
+        let without = format!(
+            "without include = {}/gone/*.conf ({}:1), which names no file",
+            dir.path().display(),
+            main.display()
+        );
+        assert!(included.contains("pm.max_children 4") && included.ends_with(&without), "{included}");
         let gone = Serving::find(u32::MAX, &dir.path().join("gone.conf"), &at, &machine, 1 << 30).unwrap_err();
         assert!(gone.contains("gone.conf") && !gone.contains('\n'), "{gone}");
         let other = told(u32::MAX, &pool.replace("9000", "9001")).unwrap_err();

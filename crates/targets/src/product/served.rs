@@ -51,6 +51,9 @@ impl Cost {
     }
 }
 
+/// The level of a line that explains, and tells of no trouble.
+pub(crate) const NOTICE: &str = "notice";
+
 /// What can be seen of any server behind another, whoever it is; after its subject.
 pub(crate) mod behind {
     /// The busiest thread of all its processes, as a share of a core.
@@ -59,6 +62,12 @@ pub(crate) mod behind {
     pub(crate) const DROPS: &str = "listen_drops_total";
     /// A thread that never waits has as much of a core, or more.
     pub(crate) const FULL: f64 = 0.9;
+    /// Threads that wait for a disk, on average.
+    pub(crate) const DISK: &str = "disk_waiting";
+    /// The part of the time for which one thread waits for a disk.
+    pub(crate) const DISK_LONGEST: &str = "disk_waiting_max";
+    /// Who waits for so much of the time does little else.
+    pub(crate) const WAITS: f64 = 0.8;
 }
 
 /// A product as it runs.

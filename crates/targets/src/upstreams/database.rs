@@ -10,7 +10,7 @@ use genkai_place::log_lines::{self, ParsedLine};
 use genkai_place::tail::Tail;
 use genkai_place::usage::Usage;
 
-use super::known::{CONNECTIONS, Caps, Known};
+use super::known::{CONNECTIONS, Caps, Known, Part};
 use crate::limits::log;
 use crate::product::{Cost, Served};
 
@@ -43,12 +43,20 @@ impl Served for Database {
     }
 
     fn told(&self) -> String {
-        self.known.told()
+        if !self.known.parts.iter().any(|part| part.caps == Caps::Sessions) {
+            return self.known.told();
+        }
+        // Of an application nobody knows where it reads that.
+        format!(
+            "{}; it is not tried on a copy, as whoever asks it is led to it by a configuration of its own",
+            self.known.told()
+        )
     }
 
     fn limits(&self, subject: &str) -> Vec<Limit> {
         let mut all = self.known.limits(subject);
-        let sessions = self.known.parts.iter().zip(&mut all).filter(|(part, _)| part.caps == Caps::Sessions);
+        let refuses = |part: &Part| matches!(part.caps, Caps::Sessions | Caps::Refused);
+        let sessions = self.known.parts.iter().zip(&mut all).filter(|(part, _)| refuses(part));
         for (_, limit) in sessions.filter(|_| self.log.is_some()) {
             limit.signatures.push(log(&self.signature(subject), Strength::Decisive));
         }

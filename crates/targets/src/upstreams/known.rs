@@ -66,7 +66,7 @@ pub(crate) enum Caps {
     Requests(Option<u64>),
     /// Requests at once; at first only so many, and more when the server sees that they are needed.
     Growing(u64),
-    /// Requests at once; further ones are refused with 503.
+    /// Connections at once; from so many on requests are refused with 503.
     Refused,
     /// Connections at once; further ones wait to be accepted.
     Connections,
@@ -101,14 +101,7 @@ impl Known {
                 law: Law::Growing { least: least as f64, most: held.value as f64, full: None, wait: None },
                 ..self.requests(part, None, &metric, named)
             },
-            Caps::Refused => Limit {
-                caps: "requests that each of its processes takes at once; further ones are answered 503".to_owned(),
-                law: Law::Unknown,
-                formula: format!("{} at once in each process; {}", held.value, part.made),
-                signatures: vec![reached(&metric(ASKED), held.value as f64, Strength::Supports)],
-                symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
-                ..named
-            },
+            Caps::Refused => self.refused(part, &metric, named),
             Caps::Connections => Limit {
                 caps: "connections that it has open at once; further ones wait to be accepted".to_owned(),
                 law: connections(held.value as f64, 1.0),
@@ -170,6 +163,29 @@ impl Known {
         }
     }
 
+    /// Connections with which one of its processes begins to refuse.
+    fn refused(&self, part: &Part, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
+        let (n, processes) = (part.held.value, self.parts.iter().find(|part| part.caps == Caps::Loops));
+        // Which of several processes has which connection is not seen.
+        let one = processes.is_none_or(|processes| processes.held.value <= 1);
+        let strength = if one { Strength::Supports } else { Strength::Consistent };
+        Limit {
+            caps: format!(
+                "connections, idle ones too, with which each of its processes begins to answer 503; to lift it, raise {}{}",
+                part.setting,
+                placed(&part.held.origin)
+            ),
+            law: Law::Unknown,
+            formula: format!("503 from {n} connections on in each process: {} are served", n.saturating_sub(1)),
+            signatures: vec![
+                reached(&metric(ASKED), n as f64, strength),
+                reached(&metric(CONNECTIONS), n as f64, strength),
+            ],
+            symptom: Symptom { errors: vec![ErrorKind::Status503], slow: false },
+            ..named
+        }
+    }
+
     /// What shows that more are asked for than so many serve at once.
     fn full(&self, workers: f64, strength: Strength, metric: &dyn Fn(&str) -> String) -> Vec<Signature> {
         // One that has just come waits for a moment at any load.
@@ -178,6 +194,8 @@ impl Known {
             reached(&metric(BUSY), workers, Strength::Consistent),
             reached(&metric(QUEUED), waiting, strength),
             reached(&metric(ASKED), workers + waiting, strength),
+            // Why they are busy, and no cause of its own: more of them may have more of it done at once, or not.
+            reached(&metric(behind::DISK), waiting, Strength::Consistent),
         ];
         all.extend(self.threads.as_ref().map(|_| reached(&metric(THREADS), workers, Strength::Consistent)));
         all
@@ -289,7 +307,10 @@ fn sessions(part: &Part, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit
         ),
         law: Law::Unknown,
         formula: format!("{made}how many connections a request takes is up to the application"),
-        signatures: vec![reached(&metric(CONNECTIONS), held.value as f64, Strength::Supports)],
+        signatures: vec![
+            reached(&metric(CONNECTIONS), held.value as f64, Strength::Supports),
+            reached(&metric(behind::DISK), 1.0, Strength::Consistent),
+        ],
         symptom: Symptom {
             errors: vec![ErrorKind::Status500, ErrorKind::Status503, ErrorKind::Status502],
             slow: false,

@@ -1,5 +1,6 @@
 //! Servers that proxies pass requests to and that somebody else started, known by their command line and their files: data each, of which
-//! [`known::Known`] makes what can be seen of it from outside. Nothing is asked of them and nothing of theirs is changed.
+//! [`known::Known`] makes what can be seen of it from outside. Nothing is asked of them and nothing of theirs is changed; some are run a second
+//! time from the same files.
 
 mod database;
 mod gunicorn;
@@ -19,7 +20,7 @@ pub(crate) use database::Database;
 pub(crate) use known::{Caps, Known, Part};
 pub(crate) use started::{Started, newer};
 
-use crate::product::ServesFn;
+use crate::product::{ServesFn, TwinFn};
 
 /// Each of them.
 pub(crate) const ALL: &[ServesFn] = &[
@@ -32,3 +33,6 @@ pub(crate) const ALL: &[ServesFn] = &[
     postgresql::serves,
     pgbouncer::serves,
 ];
+
+/// Those of which genkai can run one a second time.
+pub(crate) const TWINS: &[TwinFn] = &[tomcat::twin];

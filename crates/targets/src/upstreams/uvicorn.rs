@@ -5,6 +5,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 
 use super::Started;
+use super::database::Database;
 use super::known::{Caps, Known, Part};
 use crate::files::number::count;
 use crate::product::Served;
@@ -12,11 +13,20 @@ use crate::settings::SourcedValue;
 
 const PRODUCT: &str = "uvicorn";
 const SOURCE: &str = "uvicorn.org/settings; uvicorn/main.py";
+/// What it says when it refuses (uvicorn/protocols/http/h11_impl.py).
+const REFUSED: &[&str] = &["Exceeded concurrency limit"];
 
 /// Process `pid` as uvicorn's first.
 pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
     let started = Started::of(pid);
-    (started.name() == PRODUCT).then(|| of(&started, at).map(|known| Box::new(known) as Box<dyn Served>))
+    (started.name() == PRODUCT).then(|| {
+        let known = of(&started, at)?;
+        Ok(match known.parts.iter().any(|part| part.caps == Caps::Refused) {
+            // It refuses in the moment in which there is one too many.
+            true => Database::of(known, at, started.errors().map(|path| (path, REFUSED))),
+            false => Box::new(known),
+        })
+    })
 }
 
 fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
@@ -44,4 +54,24 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         socket: at.socket(),
         cost: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::limit::Strength;
+
+    use super::*;
+
+    #[test]
+    fn which_of_several_processes_has_a_connection_is_not_seen() {
+        let at = Endpoint::parse("127.0.0.1:8000").unwrap();
+        let strongest = |line: &str| {
+            let known = of(&Started::of_line(line), &at).unwrap();
+            let limit = known.limits("backend").into_iter().find(|one| one.setting == "limit-concurrency").unwrap();
+            assert!(limit.formula.ends_with("3 are served"), "{}", limit.formula);
+            limit.signatures.iter().map(|one| one.strength).max().unwrap()
+        };
+        assert_eq!(strongest("uvicorn a:b --limit-concurrency 4"), Strength::Supports);
+        assert_eq!(strongest("uvicorn a:b --limit-concurrency 4 --workers 2"), Strength::Consistent);
+    }
 }

@@ -33,7 +33,7 @@ pub(super) fn cases() -> Vec<Case> {
             .config(nginx)
             .beside("www/index.jsp", "<% Thread.sleep(100); %>here\n")
             .beside("www/WEB-INF/web.xml", JSP)
-            .cause("backend.tomcat.maxThreads"),
+            .cause("tomcat.maxThreads"),
         case("nginx", "node-nginx", "Node.js whose event loop computes for 10 ms for each request, behind nginx", NODE)
             .config(nginx)
             // 60 users who think for 200 ms wait for 400 ms where 100 requests a second are answered.
@@ -53,6 +53,19 @@ pub(super) fn cases() -> Vec<Case> {
             )
             .beside("www/index.php", "<?php usleep(100000); echo 'here';\n")
             .cause("php-fpm.www.pm.max_children"),
+        case(
+            "nginx",
+            "php-fpm-status",
+            "a pool of 3 children of 300 ms that logs to the system and has a status page, in a mount namespace of its own, behind nginx",
+            STATUS,
+        )
+        .config(
+            "events { }\nhttp { server { listen 80; location / { fastcgi_param REQUEST_METHOD GET; fastcgi_param SCRIPT_NAME /index.php; \
+             fastcgi_param SCRIPT_FILENAME {dir}/www/index.php; fastcgi_pass unix:{dir}/fpm.sock; } } }\n",
+        )
+        .objective("p99 < 2s")
+        .beside("www/index.php", "<?php usleep(300000); echo 'here';\n")
+        .cause("php-fpm.www.pm.max_children"),
     ]
 }
 
@@ -117,4 +130,12 @@ const FPM: Between = Between {
     command: &["php-fpm8.2", "-F", "-y", "{dir}/behind.conf"],
     file: "[global]\nerror_log = {dir}/fpm.log\n[www]\nlisten = {dir}/fpm.sock\nlisten.mode = 0666\nuser = www-data\ngroup = \
            www-data\npm = static\npm.max_children = 3\n",
+};
+
+/// No copy of it is made, and its log is not seen.
+const STATUS: Between = Between {
+    command: &["unshare", "--mount", "php-fpm8.2", "-F", "-y", "{dir}/behind.conf"],
+    file: "[global]\nerror_log = syslog\n[www]\nlisten = {dir}/fpm.sock\nlisten.mode = 0666\nuser = www-data\ngroup = www-data\npm = \
+           dynamic\npm.max_children = 3\npm.start_servers = 3\npm.min_spare_servers = 1\npm.max_spare_servers = 3\npm.status_path = \
+           /fpm-status\npm.status_listen = {dir}/status.sock\n",
 };

@@ -26,7 +26,8 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .cause("haproxy.server.maxconn"),
     ];
-    all.extend([heap(), group()]);
+    all.extend([heap(), group(), disk()]);
+    all.extend(tomcats());
     all.extend(hops());
     all.extend(site());
     all
@@ -56,6 +57,86 @@ fn heap() -> Case {
     .off(NO_NUMBER)
 }
 
+/// Tomcats of which a private copy is asked: one whose pages keep something until the heap is used up, one that takes few connections.
+fn tomcats() -> Vec<Case> {
+    let tomcat = |name: &str, fault: &str, server: Between, page: &'static str| {
+        Case::of("nginx", name, fault)
+            .config(NGINX)
+            .beside("www/index.jsp", page)
+            .beside("www/WEB-INF/web.xml", JSP)
+            .behind(Alone(server))
+    };
+    vec![
+        tomcat(
+            "tomcat-heap",
+            "Tomcat whose pages keep a mebibyte each, with -Xmx64m, behind nginx",
+            TOMCAT_HEAP,
+            KEEPS,
+        )
+        .flags("--users 40 --spawn-rate 8 --think 200ms --hold 6s")
+        .objective("errors < 0.1%")
+        .cause("tomcat.heap")
+        .off(NO_NUMBER),
+        tomcat(
+            "tomcat-connections",
+            "Tomcat with maxConnections 4, acceptCount 64 and pages of 100 ms, behind nginx",
+            TOMCAT_CONNECTIONS,
+            "<% Thread.sleep(100); %>here\n",
+        )
+        .flags("--users 60 --spawn-rate 8 --think 200ms")
+        .objective("p99 < 500ms")
+        .cause("tomcat.maxConnections")
+        .off(PATIENCE),
+    ]
+}
+
+const KEEPS: &str = "<%! static final java.util.List<byte[]> KEPT = new java.util.ArrayList<>(); %><% synchronized (KEPT) { KEPT.add(new byte[1 << 20]); } \
+                     %>here\n";
+
+/// What Tomcat's own `web.xml` says of pages.
+const JSP: &str = "<web-app xmlns=\"https://jakarta.ee/xml/ns/jakartaee\" version=\"6.0\"><servlet><servlet-name>jsp</servlet-name>\
+                   <servlet-class>org.apache.jasper.servlet.JspServlet</servlet-class></servlet><servlet-mapping><servlet-name>jsp\
+                   </servlet-name><url-pattern>/</url-pattern></servlet-mapping><servlet-mapping><servlet-name>jsp</servlet-name>\
+                   <url-pattern>*.jsp</url-pattern></servlet-mapping><welcome-file-list><welcome-file>index.jsp</welcome-file>\
+                   </welcome-file-list></web-app>\n";
+
+macro_rules! tomcat {
+    ($heap:literal) => {
+        &[
+            "java",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            $heap,
+            "-Djava.io.tmpdir={dir}",
+            "-Dcatalina.home=/usr/share/tomcat10",
+            "-Dcatalina.base={dir}",
+            "-cp",
+            "/usr/share/tomcat10/bin/bootstrap.jar:/usr/share/tomcat10/bin/tomcat-juli.jar",
+            "org.apache.catalina.startup.Bootstrap",
+            "-config",
+            "{dir}/behind.conf",
+            "start",
+        ]
+    };
+}
+
+macro_rules! server {
+    ($set:literal) => {
+        concat!(
+            "<?xml version=\"1.0\"?>\n<Server port=\"-1\">\n  <Service name=\"Catalina\">\n    <Connector port=\"{port}\" address=\"127.0.0.1\" ",
+            $set,
+            "/>\n    <Engine name=\"Catalina\" defaultHost=\"localhost\">\n      <Host name=\"localhost\" appBase=\"webapps\" \
+             autoDeploy=\"false\" deployOnStartup=\"false\">\n        <Context path=\"\" docBase=\"{dir}/www\"/>\n      </Host>\n    \
+             </Engine>\n  </Service>\n</Server>\n"
+        )
+    };
+}
+
+const TOMCAT_HEAP: Between = Between { command: tomcat!("-Xmx64m"), file: server!("maxThreads=\"50\"") };
+
+const TOMCAT_CONNECTIONS: Between =
+    Between { command: tomcat!("-Xmx128m"), file: server!("maxConnections=\"4\" acceptCount=\"64\"") };
+
 /// gunicorn in a control group of its own (of the first version), whose workers keep more and more.
 fn group() -> Case {
     Case::of(
@@ -69,6 +150,22 @@ fn group() -> Case {
     .beside("app.py", KEEPING)
     .behind(Alone(GROUPED))
     .cause("backend.memory_group")
+    .off(NO_NUMBER)
+}
+
+/// An application with one thread that reads a mebibyte for each request, from a disk that gives it ten a second (a control group of the first version).
+fn disk() -> Case {
+    Case::of(
+        "nginx",
+        "disk-behind",
+        "an application with one thread that reads 1 MiB for each request at 10 MiB/s, behind nginx",
+    )
+    .flags("--users 30 --spawn-rate 4 --think 200ms --hold 4s")
+    .objective("p99 < 1s")
+    .config(NGINX)
+    .beside("app.py", READING)
+    .behind(Alone(SLOW_DISK))
+    .cause("backend.disk")
     .off(NO_NUMBER)
 }
 
@@ -237,6 +334,37 @@ const GROUPED: Between = Between {
         "-c",
         "group=/sys/fs/cgroup/memory/genkai-drill-behind-$$ && mkdir $group && echo 167772160 > $group/memory.limit_in_bytes && cd {dir} && { sh -c \"echo \
          \\$\\$ > $group/cgroup.procs && exec gunicorn -w 3 -b 127.0.0.1:{port} app:app\" & } && trap \"kill $!; wait; rmdir $group\" TERM && wait",
+    ],
+    file: "",
+};
+
+/// One request after another, each read from the disk itself.
+const READING: &str = "import http.server, mmap, os, sys
+path, size = sys.argv[2], 1 << 20
+with open(path, 'wb') as file:
+    file.write(os.urandom(size))
+    os.fsync(file.fileno())
+file, memory = os.open(path, os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, size)
+class Server(http.server.HTTPServer):
+    request_queue_size = 512
+class Asked(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_): pass
+    def do_GET(self):
+        os.lseek(file, 0, 0)
+        os.readv(file, [memory])
+        self.send_response(200)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+Server(('127.0.0.1', int(sys.argv[1])), Asked).serve_forever()
+";
+
+const SLOW_DISK: Between = Between {
+    command: &[
+        "sh",
+        "-c",
+        "group=/sys/fs/cgroup/blkio/genkai-drill-behind-$$ && mkdir $group && device=$(stat -c '%Hd:%Ld' {dir}) && echo \"$device 10485760\" > \
+         $group/blkio.throttle.read_bps_device && { sh -c \"echo \\$\\$ > $group/cgroup.procs && exec python3 {dir}/app.py {port} {dir}/blob\" & } && trap \
+         \"kill $!; wait; rmdir $group\" TERM && wait",
     ],
     file: "",
 };

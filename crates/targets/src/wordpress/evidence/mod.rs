@@ -8,7 +8,6 @@
 //! * [`WORKER_CPU_MAX`] - the busiest process, as a fraction of a core.
 
 pub(super) mod log;
-pub(super) mod status;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,10 +16,11 @@ use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{LogLine, Sample, metric};
 
 use self::log::Writer;
-use self::status::StatusPage;
 use super::lifecycle::Servers;
 use super::places::Places;
-use super::settings::Settings;
+use super::settings::{STATUS_PATH, Settings};
+use crate::phpfpm::status::StatusPage;
+use genkai_place::endpoint::Endpoint;
 use genkai_place::kernel::{ACCEPT_QUEUE, Kernel};
 use genkai_place::observation::Observation;
 use genkai_place::process::Child;
@@ -61,7 +61,7 @@ impl Observer {
     pub(super) fn new(servers: &Servers, places: &Places) -> Observer {
         let tail = |writer, name: &str| (writer, Tail::open(places.file(name)));
         Observer {
-            page: StatusPage::new(servers.status),
+            page: StatusPage::full(Endpoint::Tcp(servers.status), STATUS_PATH),
             pool: servers.pool,
             kernel: Kernel::new(),
             trees: servers.pids().map(Tree::new),

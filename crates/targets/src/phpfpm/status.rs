@@ -1,11 +1,11 @@
-//! php-fpm's status page, asked over FastCGI on its own socket (`pm.status_listen`), where it answers however busy the
-//! pool is.
+//! php-fpm's status page, asked over FastCGI: on a socket of its own (`pm.status_listen`), where it answers however busy the pool is, or on the
+//! pool's.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::wordpress::settings::STATUS_PATH;
+use genkai_place::endpoint::Endpoint;
+use genkai_place::stream::Stream;
 
 /// How long the page may take: it is served by a process that does nothing else.
 const WITHIN: Duration = Duration::from_millis(1000);
@@ -37,19 +37,29 @@ pub(crate) struct Status {
     pub(crate) queued: u64,
     /// Times the pool wanted another child and had no more.
     pub(crate) exhausted: u64,
+    /// Requests that took longer than `request_slowlog_timeout`; none where the page does not tell.
+    pub(crate) slow: Option<u64>,
 }
 
-/// A client of the status page. It keeps its connection (and with it the page's process) from look to look.
+/// A client of the status page.
 #[derive(Debug)]
 pub(crate) struct StatusPage {
-    address: SocketAddr,
-    stream: Option<TcpStream>,
+    at: Endpoint,
+    request: Vec<u8>,
+    /// Whether the connection, and with it the page's process, is kept from look to look.
+    keep: bool,
+    stream: Option<Stream>,
 }
 
 impl StatusPage {
-    /// For the page on `address`; connects with the first look.
-    pub(crate) fn new(address: SocketAddr) -> StatusPage {
-        StatusPage { address, stream: None }
+    /// For the page `path` at `at`, with a line for each child; connects with the first look.
+    pub(crate) fn full(at: Endpoint, path: &str) -> StatusPage {
+        StatusPage { at, request: request(path, "full", true), keep: true, stream: None }
+    }
+
+    /// The same without those lines. A connection that is kept would hold a child of a pool that serves others, too.
+    pub(crate) fn short(at: Endpoint, path: &str) -> StatusPage {
+        StatusPage { at, request: request(path, "", false), keep: false, stream: None }
     }
 
     /// Looks.
@@ -57,37 +67,30 @@ impl StatusPage {
     /// # Errors
     /// When the page does not answer within a second, or answers nonsense. The next look connects anew.
     pub(crate) fn look(&mut self) -> io::Result<Status> {
+        let connect = || Stream::connect(&self.at, WITHIN);
         let stream = match self.stream.take() {
             // A connection that was closed meanwhile (a reload, an idle end) is told by an error: try another.
-            Some(mut stream) => match exchange(&mut stream) {
+            Some(mut stream) => match exchange(&mut stream, &self.request) {
                 Ok(page) => return self.keep(stream, &page),
-                Err(_) => connect(self.address)?,
+                Err(_) => connect()?,
             },
-            None => connect(self.address)?,
+            None => connect()?,
         };
         let mut stream = stream;
-        let page = exchange(&mut stream)?;
+        let page = exchange(&mut stream, &self.request)?;
         self.keep(stream, &page)
     }
 
-    fn keep(&mut self, stream: TcpStream, page: &str) -> io::Result<Status> {
+    fn keep(&mut self, stream: Stream, page: &str) -> io::Result<Status> {
         let status = parse(page).ok_or_else(|| nonsense("the status page has not the lines it should have"))?;
-        self.stream = Some(stream);
+        self.stream = self.keep.then_some(stream);
         Ok(status)
     }
 }
 
-fn connect(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, WITHIN)?;
-    stream.set_read_timeout(Some(WITHIN))?;
-    stream.set_write_timeout(Some(WITHIN))?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
 /// One request for the page and its answer: CGI headers, an empty line, the page.
-fn exchange(stream: &mut TcpStream) -> io::Result<String> {
-    stream.write_all(&request())?;
+fn exchange(stream: &mut Stream, request: &[u8]) -> io::Result<String> {
+    stream.write_all(request)?;
     let mut page = Vec::new();
     loop {
         let mut head = [0u8; 8];
@@ -106,29 +109,37 @@ fn exchange(stream: &mut TcpStream) -> io::Result<String> {
     }
 }
 
-/// `GET /status?full`, with the variables php-fpm needs to recognise its status page.
-fn request() -> Vec<u8> {
+/// A `GET` of `path`, with the variables php-fpm needs to recognise its status page.
+fn request(path: &str, query: &str, keep: bool) -> Vec<u8> {
     let variables = [
         ("REQUEST_METHOD", "GET"),
-        ("SCRIPT_NAME", STATUS_PATH),
-        ("SCRIPT_FILENAME", STATUS_PATH),
-        ("REQUEST_URI", STATUS_PATH),
-        ("QUERY_STRING", "full"),
+        ("SCRIPT_NAME", path),
+        ("SCRIPT_FILENAME", path),
+        ("REQUEST_URI", path),
+        ("QUERY_STRING", query),
         ("SERVER_PROTOCOL", "HTTP/1.1"),
         ("GATEWAY_INTERFACE", "CGI/1.1"),
     ];
     let mut content = Vec::new();
     for (name, value) in variables {
-        // Lengths below 128 take one byte (3.4 "Name-Value Pairs").
-        content.extend_from_slice(&[name.len() as u8, value.len() as u8]);
+        content.extend(length(name));
+        content.extend(length(value));
         content.extend_from_slice(name.as_bytes());
         content.extend_from_slice(value.as_bytes());
     }
-    let mut bytes = record(BEGIN_REQUEST, &[0, RESPONDER, KEEP_CONN, 0, 0, 0, 0, 0]);
+    let mut bytes = record(BEGIN_REQUEST, &[0, RESPONDER, if keep { KEEP_CONN } else { 0 }, 0, 0, 0, 0, 0]);
     bytes.extend(record(PARAMS, &content));
     bytes.extend(record(PARAMS, &[]));
     bytes.extend(record(STDIN, &[]));
     bytes
+}
+
+/// A length: in one byte below 128, else in four (3.4 "Name-Value Pairs").
+fn length(text: &str) -> Vec<u8> {
+    match text.len() {
+        short @ 0..128 => vec![short as u8],
+        long => (long as u32 | 1 << 31).to_be_bytes().to_vec(),
+    }
 }
 
 /// One record of request 1, unpadded; `content` is short.
@@ -156,6 +167,7 @@ fn parse(page: &str) -> Option<Status> {
         accepted: number("accepted conn")?,
         queued: number("listen queue")?,
         exhausted: number("max children reached")?,
+        slow: number("slow requests"),
     };
     // Stages of fpm_request_get_stage_name (fpm_request.c): all but `Idle` belong to a request.
     status.busy = lines.by_ref().filter(|(name, value)| *name == "state" && *value != "Idle").count() as u64;
@@ -164,7 +176,7 @@ fn parse(page: &str) -> Option<Status> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{SocketAddr, TcpListener};
     use std::thread;
 
     use super::*;
@@ -180,8 +192,21 @@ mod tests {
     #[test]
     fn busy_is_counted_over_the_children() {
         let status = parse(PAGE).unwrap();
-        assert_eq!(status, Status { busy: 2, processes: 3, accepted: 12, queued: 3, exhausted: 1 });
+        assert_eq!(status, Status { busy: 2, processes: 3, accepted: 12, queued: 3, exhausted: 1, slow: Some(0) });
         assert_eq!(parse("File not found.\n"), None);
+    }
+
+    fn asked_full() -> Vec<u8> {
+        request("/s", "full", true)
+    }
+
+    fn client(at: SocketAddr) -> StatusPage {
+        StatusPage::full(Endpoint::Tcp(at), "/s")
+    }
+
+    #[test]
+    fn long_names_have_long_lengths() {
+        assert_eq!((length("/s"), length(&"x".repeat(300))), (vec![2], vec![0x80, 0, 1, 44]));
     }
 
     /// A server that answers each request on one connection in small records with padding, and hangs up after `looks`.
@@ -192,9 +217,9 @@ mod tests {
             for stream in listener.incoming().take(2) {
                 let mut stream = stream.unwrap();
                 for _ in 0..looks {
-                    let mut asked = vec![0; request().len()];
+                    let mut asked = vec![0; asked_full().len()];
                     stream.read_exact(&mut asked).unwrap();
-                    assert_eq!(asked, request());
+                    assert_eq!(asked, asked_full());
                     for part in PAGE.as_bytes().chunks(100) {
                         let mut bytes = record(STDOUT, part);
                         bytes[6] = 5;
@@ -211,7 +236,7 @@ mod tests {
 
     #[test]
     fn one_connection_serves_many_looks_and_a_lost_one_is_replaced() {
-        let mut client = StatusPage::new(page(2));
+        let mut client = client(page(2));
         for look in 0..4 {
             assert_eq!(client.look().unwrap().accepted, 12, "look {look}");
         }
@@ -220,7 +245,7 @@ mod tests {
     #[test]
     fn nobody_there_is_an_error_not_a_hang() {
         let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        assert!(StatusPage::new(gone).look().is_err());
+        assert!(client(gone).look().is_err());
         // Something that is not FastCGI.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -229,7 +254,7 @@ mod tests {
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
             let _ = stream.read_to_end(&mut Vec::new());
         });
-        assert!(StatusPage::new(address).look().is_err());
+        assert!(client(address).look().is_err());
         server.join().unwrap();
     }
 }

@@ -1,5 +1,11 @@
 //! Tomcat, from the `server.xml` of its CATALINA_BASE (tomcat.apache.org: HTTP connector, executor).
 
+mod copied;
+mod folder;
+mod twin;
+mod words;
+mod xml;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,12 +14,21 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use roxmltree::{Document, Node};
 
+pub(super) use self::twin::twin;
 use super::Started;
 use super::heap::{Managed, of_java};
 use super::known::{Caps, Known, Part};
 use crate::files::number::count;
 use crate::product::Served;
 use crate::settings::SourcedValue;
+
+const PRODUCT: &str = "tomcat";
+/// Requests at once; of its executor, where it has one.
+const THREADS: (&str, u64) = ("maxThreads", 200);
+/// Connections at once.
+const CONNECTIONS: (&str, u64) = ("maxConnections", 8192);
+/// Connections that wait to be accepted.
+const ACCEPTS: (&str, u64) = ("acceptCount", 100);
 
 const SOURCE: &str = "tomcat.apache.org/tomcat-10.1-doc/config/http.html; AbstractEndpoint.java";
 /// Longest name of a thread (proc(5), `comm`).
@@ -24,20 +39,28 @@ const OTHERS: u64 = 2;
 /// Process `pid` as a JVM that runs Tomcat.
 pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
     let started = Started::of(pid);
-    if started.program != "java" || !started.words.iter().any(|word| word.starts_with("org.apache.catalina.startup.")) {
-        return None;
-    }
-    let base = ["-Dcatalina.base=", "-Dcatalina.home="].iter().find_map(|name| {
+    let base = base(&started)?;
+    Some(base.and_then(|base| {
+        let path = base.join(file(&started));
+        started.has_read([&*path].into_iter())?;
+        let text = fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
+        Ok(Managed::of(of(&path, &text, at)?, of_java(&started, logs(&base))))
+    }))
+}
+
+/// Its CATALINA_BASE; none of another program.
+fn base(started: &Started) -> Option<Result<PathBuf, String>> {
+    let runs = started.words.iter().any(|word| word.starts_with("org.apache.catalina.startup."));
+    let found = ["-Dcatalina.base=", "-Dcatalina.home="].iter().find_map(|name| {
         started.words.iter().rev().find_map(|word| word.strip_prefix(name)).map(|folder| started.path(folder))
     });
-    let found = base.ok_or_else(|| "its command line names no catalina.base".to_owned());
-    // A path that is not absolute is below the base (Catalina.java: configFile).
-    let file = started.value(&["-config"]).unwrap_or("conf/server.xml");
-    Some(found.and_then(|base| {
-        let path = base.join(file);
-        started.has_read([&*path].into_iter())?;
-        Ok(Managed::of(of(&path, at)?, of_java(&started, logs(&base))))
-    }))
+    (started.program == "java" && runs)
+        .then(|| found.ok_or_else(|| "its command line names no catalina.base".to_owned()))
+}
+
+/// Its file. A path that is not absolute is below the base (Catalina.java: configFile).
+fn file(started: &Started) -> &str {
+    started.value(&["-config"]).unwrap_or("conf/server.xml")
 }
 
 /// The newest of the files in which what fails is told, by its own logging (conf/logging.properties: `catalina.DATE.log`, `localhost.DATE.log`).
@@ -51,36 +74,46 @@ fn logs(base: &Path) -> Vec<PathBuf> {
     ["catalina.2", "localhost.2"].into_iter().filter_map(of).collect()
 }
 
-/// What serves at `at`, by the file `path`.
-fn of(path: &Path, at: &Endpoint) -> Result<Known, String> {
-    let text = fs::read_to_string(path).map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
-    let document = Document::parse(&text).map_err(|e| format!("{}: {e}", path.display()))?;
-    let connectors: Vec<Node<'_, '_>> = document.descendants().filter(|node| node.has_tag_name("Connector")).collect();
-    let here = |node: &&Node<'_, '_>| match at {
+/// The connector that listens at `at`.
+fn connector<'d>(document: &'d Document<'d>, at: &Endpoint) -> Option<Node<'d, 'd>> {
+    let here = |node: &Node<'_, '_>| match at {
         Endpoint::Tcp(address) => node.attribute("port").and_then(|text| text.parse().ok()) == Some(address.port()),
         Endpoint::Unix(socket) => node.attribute("unixDomainSocketPath").is_some_and(|text| Path::new(text) == socket),
     };
-    let connector = connectors.iter().find(here);
-    let connector = *connector.ok_or_else(|| format!("{} has no connector there", path.display()))?;
-    let executor = connector.attribute("executor").and_then(|name| {
-        document.descendants().find(|node| node.has_tag_name("Executor") && node.attribute("name") == Some(name))
-    });
+    connectors(document).find(here)
+}
+
+fn connectors<'d>(document: &'d Document<'d>) -> impl Iterator<Item = Node<'d, 'd>> {
+    document.descendants().filter(|node| node.has_tag_name("Connector"))
+}
+
+/// The executor whose threads a connector has, where they are not its own.
+fn executor<'d>(document: &'d Document<'d>, connector: Node<'d, 'd>) -> Option<Node<'d, 'd>> {
+    let name = connector.attribute("executor")?;
+    document.descendants().find(|node| node.has_tag_name("Executor") && node.attribute("name") == Some(name))
+}
+
+/// What serves at `at`, by the text of the file `path`.
+fn of(path: &Path, text: &str, at: &Endpoint) -> Result<Known, String> {
+    let document = Document::parse(text).map_err(|e| format!("{}: {e}", path.display()))?;
+    let connector = connector(&document, at).ok_or_else(|| format!("{} has no connector there", path.display()))?;
+    let executor = executor(&document, connector);
     let attributes = Attributes { path, document: &document };
-    let threads = attributes.number(executor.unwrap_or(connector), "maxThreads", 200)?;
-    let connections = attributes.number(connector, "maxConnections", 8192)?;
-    let accepts = attributes.number(connector, "acceptCount", 100)?;
+    let threads = attributes.number(executor.unwrap_or(connector), THREADS)?;
+    let connections = attributes.number(connector, CONNECTIONS)?;
+    let accepts = attributes.number(connector, ACCEPTS)?;
     let part = |setting, held, caps| Part { setting, held, caps, made: String::new(), source: SOURCE };
     let waits = connections.value.saturating_sub(threads.value).saturating_add(accepts.value);
     Ok(Known {
-        product: "tomcat",
+        product: PRODUCT,
         told: format!("Tomcat ({})", attributes.place(connector)),
         parts: vec![
-            part("maxThreads", threads, Caps::Requests(Some(waits))),
-            part("maxConnections", connections, Caps::Connections),
-            part("acceptCount", accepts, Caps::Queue),
+            part(THREADS.0, threads, Caps::Requests(Some(waits))),
+            part(CONNECTIONS.0, connections, Caps::Connections),
+            part(ACCEPTS.0, accepts, Caps::Queue),
         ],
         keeps: true,
-        threads: names(connector, executor, connectors.len()),
+        threads: names(connector, executor, connectors(&document).count()),
         socket: at.socket(),
         cost: None,
     })
@@ -106,7 +139,7 @@ struct Attributes<'f> {
 }
 
 impl Attributes<'_> {
-    fn number(&self, node: Node<'_, '_>, name: &str, default: u64) -> Result<SourcedValue<u64>, String> {
+    fn number(&self, node: Node<'_, '_>, (name, default): (&str, u64)) -> Result<SourcedValue<u64>, String> {
         let Some(attribute) = node.attribute_node(name) else {
             return Ok(SourcedValue::plain(default, Origin::Default(SOURCE.to_owned())));
         };
@@ -137,8 +170,7 @@ mod tests {
         let text = "<?xml version='1.0'?>\n<Server>\n<Service>\n<Executor name='e'\n  maxThreads='7' namePrefix='work-'/>\n\
                     <Connector port='8080' maxThreads='5' acceptCount='9'/>\n<Connector port='8081' executor='e'/>\n\
                     <Connector port='8082' maxThreads='${t}'/>\n</Service>\n</Server>\n";
-        fs::write(&path, text).unwrap();
-        let known = |port: u16| of(&path, &Endpoint::parse(&format!("127.0.0.1:{port}")).unwrap());
+        let known = |port: u16| of(&path, text, &Endpoint::parse(&format!("127.0.0.1:{port}")).unwrap());
         let first = known(8080).unwrap();
         let values: Vec<_> = first.parts.iter().map(|part| (part.setting, part.held.value)).collect();
         assert_eq!(values, [("maxThreads", 5), ("maxConnections", 8192), ("acceptCount", 9)]);
