@@ -78,9 +78,11 @@ impl FromStr for ServerFlag {
                 "container" => server.container = Some(object(value)?),
                 "copies" => server.copies = Some(namespace(value.to_owned())?),
                 "context" if !value.is_empty() => server.context = Some(value.to_owned()),
+                "ingress" => server.ingress = Some(namespace(value.to_owned())?),
+                "look" => server.look = Some(image(value.to_owned())?),
                 "wait" => server.wait = value.parse().map_err(|e| format!("wait={value}: {e}"))?,
                 _ => {
-                    let known = "container=, copies=, context= and wait=";
+                    let known = "container=, copies=, context=, ingress=, look= and wait=";
                     return Err(format!("`{key}`: behind the name, {known} are known"));
                 }
             }
@@ -139,13 +141,19 @@ mod tests {
         assert_eq!((plain.container, plain.copies, plain.wait), (None, None, WAIT));
         let full = read("kubernetes:web/deployment/shop,container=nginx,copies=load,context=c,wait=5s").unwrap();
         assert_eq!((full.container.as_deref(), full.copies.as_deref()), (Some("nginx"), Some("load")));
+        let seen =
+            read("kubernetes:web/deployment/shop,ingress=ingress-nginx,look=registry.example/busybox:1").unwrap();
+        assert_eq!(
+            (seen.ingress.as_deref(), seen.look.as_deref()),
+            (Some("ingress-nginx"), Some("registry.example/busybox:1"))
+        );
         for (text, words) in [
             ("web/deployment/shop", "write kubernetes:NAMESPACE/deployment/NAME"),
             ("kubernetes:web/shop", "write kubernetes:NAMESPACE/deployment/NAME"),
             ("kubernetes:web/statefulset/shop", "only a deployment"),
             ("kubernetes:Web/deployment/shop", "not the name of a namespace"),
             ("kubernetes:web/deployment/", "not the name of an object"),
-            ("kubernetes:web/deployment/a,pods=2", "container=, copies=, context= and wait="),
+            ("kubernetes:web/deployment/a,pods=2", "container=, copies=, context=, ingress=, look= and wait="),
             ("kubernetes:web/deployment/a,wait=1s,wait=2s", "stands twice"),
         ] {
             let error = read(text).unwrap_err();

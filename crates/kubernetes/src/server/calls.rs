@@ -4,9 +4,10 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, EphemeralContainer, Namespace, Pod, Service};
+use k8s_openapi::api::networking::v1::Ingress;
 use kube::Api;
-use kube::api::{AttachParams, AttachedProcess, DeleteParams, ListParams, LogParams, PostParams};
+use kube::api::{AttachParams, AttachedProcess, DeleteParams, ListParams, LogParams, Patch, PatchParams, PostParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::AsyncReadExt;
@@ -22,6 +23,18 @@ const COMMAND: Duration = Duration::from_secs(20);
 const PRINTED: u64 = 64 << 20;
 /// How many lines of what a program printed last are asked for.
 const LAST_LINES: i64 = 10;
+
+/// What is changed of a pod that gets one more container.
+#[derive(Debug, Serialize)]
+struct Joins<'a> {
+    spec: JoinsSpec<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JoinsSpec<'a> {
+    ephemeral_containers: [&'a EphemeralContainer; 1],
+}
 
 impl Server {
     pub(super) fn deployments(&self, namespace: &str) -> Api<Deployment> {
@@ -81,6 +94,32 @@ impl Server {
     pub(super) fn pods_of(&self, namespace: &str, name: &str) -> Result<Vec<Pod>, ClusterError> {
         let (pods, of) = (self.pods_in(namespace), ListParams::default().labels(&format!("{LABEL}={name}")));
         self.call("cannot list the pods", pods.list(&of)).map(|list| list.items)
+    }
+
+    /// Pods with these labels.
+    pub(super) fn pods_labelled(&self, namespace: &str, labels: &str) -> Result<Vec<Pod>, ClusterError> {
+        let (pods, of) = (self.pods_in(namespace), ListParams::default().labels(labels));
+        self.call("cannot list the pods", pods.list(&of)).map(|list| list.items)
+    }
+
+    /// The Services of a namespace.
+    pub(super) fn services(&self, namespace: &str) -> Result<Vec<Service>, ClusterError> {
+        let services: Api<Service> = Api::namespaced(self.client(), namespace);
+        self.call("cannot list the Services", services.list(&ListParams::default())).map(|list| list.items)
+    }
+
+    /// The Ingresses of a namespace.
+    pub(super) fn ingresses(&self, namespace: &str) -> Result<Vec<Ingress>, ClusterError> {
+        let ingresses: Api<Ingress> = Api::namespaced(self.client(), namespace);
+        self.call("cannot list the Ingresses", ingresses.list(&ListParams::default())).map(|list| list.items)
+    }
+
+    /// Adds a container to a pod that runs.
+    pub(super) fn joined(&self, namespace: &str, pod: &str, one: &EphemeralContainer) -> Result<(), ClusterError> {
+        let (pods, how) = (self.pods_in(namespace), PatchParams::default());
+        let patch = Patch::Strategic(Joins { spec: JoinsSpec { ephemeral_containers: [one] } });
+        let what = format!("cannot add a container to the pod {pod}");
+        self.call(&what, pods.patch_ephemeral_containers(pod, &how, &patch)).map(drop)
     }
 
     /// What a program of a pod printed last; of the start before this one with `previous`. Nothing where that cannot be had.

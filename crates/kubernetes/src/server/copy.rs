@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy};
 use k8s_openapi::api::core::v1::{
-    Affinity, ConfigMap, ConfigMapVolumeSource, Container, EmptyDirVolumeSource, PodDNSConfig, PodSpec,
-    PodTemplateSpec, Probe, TCPSocketAction, Volume, VolumeMount,
+    Affinity, ConfigMap, ConfigMapVolumeSource, Container, EmptyDirVolumeSource, EphemeralContainer, PodDNSConfig,
+    PodSpec, PodTemplateSpec, Probe, TCPSocketAction, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -20,6 +20,8 @@ pub(super) const FOLDER: &str = "/run/genkai";
 const VOLUME: &str = "genkai";
 /// What files of the image with another text are called among the volumes.
 const IMAGES: &str = "genkai-files";
+/// What the container that looks into a copy is called.
+pub(super) const LOOKER: &str = "genkai-looks";
 /// How long a copy has between the word to end and its end: nobody waits for its answers any more.
 const ENDS_WITHIN: i64 = 2;
 /// How often it is asked whether it takes connections, seconds.
@@ -176,6 +178,20 @@ fn serving(container: &mut Container, port: Option<u16>) {
             period_seconds: Some(PROBED_EVERY),
             ..Probe::default()
         });
+    }
+}
+
+/// The container that looks into a copy whose own image has no shell: it sees the processes of the one that serves (`targetContainerName`), as the same
+/// user, and waits until its input ends.
+pub(super) fn looker(original: &Original, image: &str) -> EphemeralContainer {
+    EphemeralContainer {
+        name: LOOKER.to_owned(),
+        image: Some(image.to_owned()),
+        command: Some(vec!["sh".to_owned()]),
+        stdin: Some(true),
+        target_container_name: Some(original.container.clone()),
+        security_context: original.served().and_then(|one| one.security_context.clone()),
+        ..EphemeralContainer::default()
     }
 }
 

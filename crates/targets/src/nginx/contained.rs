@@ -21,7 +21,11 @@ use genkai_place::program;
 use genkai_place::remote::Remote;
 
 /// How nginx is met in a container.
-pub(crate) const INSIDE: Inside = Inside { product: ENTRY.name, is_first: is_master, serves: is_worker, asks, read };
+pub(crate) const INSIDE: Inside =
+    Inside { product: ENTRY.name, is_first: is_master, serves: is_worker, asks, controller: CONTROLLER, read };
+
+/// Labels of the pods of ingress-nginx (its deploy/static manifests and its chart).
+const CONTROLLER: &str = "app.kubernetes.io/name=ingress-nginx,app.kubernetes.io/component=controller";
 
 /// What `nginx -T` writes before each file (src/core/nginx.c).
 const FILE: &[u8] = b"# configuration file ";
@@ -90,7 +94,7 @@ fn read(printed: Printed<'_>) -> Result<Box<dyn Contained>, TargetError> {
     let requests = Requests { websocket: printed.websocket, ..Requests::to(printed.host, printed.path) };
     let applied = Applied::new(printed.source, config, requests, printed.settings)?;
     let nginx = Nginx::of(version.to_owned(), printed.machine, printed.folder.to_owned(), applied)?;
-    if let Some(found) = remote::first(&nginx.config, printed.allow_remote) {
+    if let Some(found) = printed.allow_remote.and_then(|allowed| remote::first(&nginx.config, allowed)) {
         return Err(Remote { replaceable: false, ..found }.into());
     }
     Ok(Box::new(nginx))
