@@ -21,8 +21,17 @@ use crate::manifest::LABEL;
 const COMMAND: Duration = Duration::from_secs(20);
 /// Most bytes of what a command prints, and of what a program printed before it ended.
 const PRINTED: u64 = 64 << 20;
+/// Longest word of a command that is told.
+const WORD: usize = 40;
 /// How many lines of what a program printed last are asked for.
 const LAST_LINES: i64 = 10;
+
+/// A command as it is told: of a script, its first word.
+fn shown(command: &[String]) -> String {
+    let words = command.iter().take_while(|word| word.len() <= WORD);
+    let shown: Vec<&str> = words.map(String::as_str).collect();
+    shown.join(" ") + if shown.len() < command.len() { " ..." } else { "" }
+}
 
 /// What is changed of a pod that gets one more container.
 #[derive(Debug, Serialize)]
@@ -162,7 +171,7 @@ impl Server {
             let (output, errors, ended) = tokio::join!(read(stdout), read(stderr), ended);
             Ok((output, errors, ended))
         };
-        let what = format!("cannot run `{}` in the pod {pod}", command.join(" "));
+        let what = format!("cannot run `{}` in the pod {pod}", shown(command));
         let (output, errors, ended) = self.within(COMMAND, &what, whole)?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let Some(ended) = ended else {

@@ -196,7 +196,7 @@ pub(super) fn looker(original: &Original, image: &str) -> EphemeralContainer {
 }
 
 /// Where a copy is not like the original, but for names.
-pub(super) fn unlike(original: &Original, of: &str) -> Vec<Unlike> {
+pub(super) fn unlike(original: &Original, of: &str, look: Option<&str>) -> Vec<Unlike> {
     let mut all = Vec::new();
     let mut take = |from: String, to: &str| all.push(Unlike { from, to: to.to_owned() });
     let spec = &original.spec;
@@ -226,6 +226,9 @@ pub(super) fn unlike(original: &Original, of: &str) -> Vec<Unlike> {
     take(format!("terminationGracePeriodSeconds: {grace}"), &ENDS_WITHIN.to_string());
     take("dnsConfig.searches".to_owned(), &format!("with {of}.svc.cluster.local, as names were of that namespace"));
     take(String::new(), &format!("an empty folder {FOLDER} for the error log"));
+    if let Some(image) = look {
+        take(String::new(), &format!("an ephemeral container {LOOKER} (image {image}) that sees its processes"));
+    }
     if original.served().is_some_and(|one| one.readiness_probe.is_none()) {
         take("no readinessProbe".to_owned(), "readinessProbe: tcpSocket, where the load goes");
     }
@@ -282,7 +285,7 @@ mod tests {
         assert_eq!(mounts, ["/etc/nginx/nginx.conf", FOLDER, "/etc/nginx/mime.types"]);
         assert!(serves.readiness_probe.is_some() && side.readiness_probe.is_none() && side.volume_mounts.is_none());
         assert_eq!(side.env_from.as_ref().unwrap()[0].config_map_ref.as_ref().unwrap().name, "genkai-1-1");
-        let told: Vec<String> = unlike(&original, "web").into_iter().map(|one| one.from).collect();
+        let told: Vec<String> = unlike(&original, "web", None).into_iter().map(|one| one.from).collect();
         for what in
             ["serviceAccountName: shop", "imagePullSecrets", "affinity to other pods", "hostPort", "no readinessProbe"]
         {

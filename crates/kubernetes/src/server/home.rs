@@ -137,7 +137,7 @@ impl Home {
 
     /// Where copies are not like the original, but for names.
     pub fn unlike(&self) -> Vec<Unlike> {
-        unlike(&self.original, &self.of.namespace)
+        unlike(&self.original, &self.of.namespace, self.of.look.as_deref())
     }
 
     /// A name for one more copy.

@@ -13,11 +13,12 @@ use genkai_targets::product::{Inside, Printed};
 
 use super::{first, has, one_line};
 
-/// Who stands before the user's pods, as sentences.
+/// Who stands before the user's pods, a sentence each.
 pub(super) fn told(home: &Home, inside: &Inside, source: &ConfigSource, load: &Load) -> Vec<String> {
-    let mut all = home.front();
+    let mut all = vec![format!("before its own pods, and not in the way of this load: {}", home.front().join("; "))];
     if let Some(beside) = home.beside() {
-        let what = format!("the ingress controller in the pod {} ({})", beside.name(), inside.product);
+        let what =
+            format!("the ingress controller in the pod {} ({}), not in the way either,", beside.name(), inside.product);
         all.push(match read(&beside, inside, source, load) {
             Ok(has) => format!("{what} has {has}"),
             Err(why) => format!("what {what} has was not seen: {why}"),

@@ -40,7 +40,7 @@ struct Shared {
     node: String,
     /// What it found there.
     facts: Facts,
-    /// Who stands before the user's pods, as sentences.
+    /// Who stands before the user's pods, a sentence each.
     front: Vec<String>,
     stop: StopFlag,
     /// Whether other machines make the load: then this one need not reach a pod.
@@ -259,7 +259,7 @@ impl Prepared for Pod {
             home.namespace(),
             home.original().image(),
         )];
-        all.push(format!("before its own pods, and not in the way of this load: {}", front.join("; ")));
+        all.extend(front.iter().cloned());
         let given = self.contained.finished(&[]).into_iter().map(|one| one.path);
         let files: BTreeSet<PathBuf> = given.chain([self.contained.main()]).collect();
         for path in files.iter().filter(|path| self.mounted(path).is_none()) {
