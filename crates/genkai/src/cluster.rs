@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use genkai_lab::experiment::site::Images;
 use genkai_model::load::{PodPlace, Way};
 use genkai_model::plan::ClusterServer;
 use genkai_model::units::Span;
@@ -91,6 +92,37 @@ impl FromStr for ServerFlag {
     }
 }
 
+/// Where an experiment makes its servers in a cluster, as its `--server` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SiteFlag(pub(crate) Images);
+
+impl FromStr for SiteFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SiteFlag, String> {
+        let (place, options) = text.split_once(',').map_or((text, None), |(place, rest)| (place, Some(rest)));
+        if place != "kubernetes" {
+            return Err("write kubernetes, or kubernetes,nginx=IMAGE,image=IMAGE".to_owned());
+        }
+        let mut images = Images {
+            context: None,
+            product: "nginx".to_owned(),
+            application: format!("genkai:{}", env!("CARGO_PKG_VERSION")),
+            wait: WAIT,
+        };
+        for (key, value) in pairs(options)? {
+            match key {
+                "nginx" => images.product = image(value.to_owned())?,
+                "image" => images.application = image(value.to_owned())?,
+                "context" if !value.is_empty() => images.context = Some(value.to_owned()),
+                "wait" => images.wait = value.parse().map_err(|e| format!("wait={value}: {e}"))?,
+                _ => return Err(format!("`{key}`: behind kubernetes, nginx=, image=, context= and wait= are known")),
+            }
+        }
+        Ok(SiteFlag(images))
+    }
+}
+
 /// A name of an object or a container, as in RFC 1123.
 fn object(text: &str) -> Result<String, String> {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
@@ -132,6 +164,23 @@ pub(crate) fn pod(cluster: &PodPlace, index: u16) -> Way {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_of_experiments_are_read() {
+        let read = |text: &str| text.parse::<SiteFlag>().map(|flag| flag.0);
+        let plain = read("kubernetes").unwrap();
+        assert_eq!((plain.product.as_str(), plain.context, plain.wait), ("nginx", None, WAIT));
+        let full = read("kubernetes,nginx=r/nginx:1,image=r/genkai:1,context=c,wait=5s").unwrap();
+        assert_eq!((full.product.as_str(), full.application.as_str()), ("r/nginx:1", "r/genkai:1"));
+        for (text, words) in [
+            ("kubernetes:web/deployment/shop", "write kubernetes"),
+            ("kubernetes,pods=2", "nginx=, image=, context= and wait="),
+            ("kubernetes,nginx=a,nginx=b", "stands twice"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn servers_are_read() {

@@ -26,7 +26,7 @@ pub(crate) const LABEL: &str = "app.kubernetes.io/instance";
 /// The annotation in which the Job controller tells a pod's number (Indexed Jobs).
 pub(crate) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Where the image has genkai; the `Containerfile` puts it there.
-const PROGRAM: &str = "/genkai";
+pub(crate) const PROGRAM: &str = "/genkai";
 /// Any but root: "nonroot" of distroless images.
 const USER: i64 = 65_532;
 /// How long a pod has between the word to end and its end. Its worker ends when its input does.

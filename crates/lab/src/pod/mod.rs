@@ -100,7 +100,7 @@ pub(crate) fn prepare(system: &System, load: &Load, stop: &StopFlag) -> Result<B
 }
 
 /// An error of the cluster's as one of a server.
-fn told(e: ClusterError) -> TargetError {
+pub(crate) fn told(e: ClusterError) -> TargetError {
     let kind = if e.usage { ErrorKind::Usage(e.why) } else { ErrorKind::Machine(e.why) };
     TargetError { product: "", kind, hint: Some(e.hint) }
 }

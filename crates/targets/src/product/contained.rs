@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::{Change, Rewrite};
@@ -28,6 +29,10 @@ pub struct Inside {
     pub asks: fn(&str) -> Vec<Vec<String>>,
     /// Labels of the pods in which it is the ingress controller of a cluster, as a selector.
     pub controller: &'static str,
+    /// Where images have its main file.
+    pub main: &'static str,
+    /// The text of that file as a plain reverse proxy before an address.
+    pub plain: fn(SocketAddr) -> String,
     /// Reads it from what they printed.
     pub read: fn(Printed<'_>) -> Result<Box<dyn Contained>, TargetError>,
 }
