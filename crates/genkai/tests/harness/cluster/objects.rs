@@ -110,6 +110,10 @@ impl Objects {
         if self.deployments.contains_key(&key) {
             return false;
         }
+        if deployment.spec.as_ref().unwrap().replicas == Some(0) {
+            self.deployments.insert(key, (deployment, None));
+            return true;
+        }
         let map = |name: &str| self.maps.get(&(key.0.clone(), name.to_owned())).cloned();
         let made = Served::start(&deployment, map, &self.dir, behaviour);
         let failed = made.as_ref().err().cloned();

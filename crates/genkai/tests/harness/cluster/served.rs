@@ -180,7 +180,11 @@ impl Served {
         // The image's own entry point is that of nginx's.
         let own = ["nginx".to_owned(), "-g".to_owned(), "daemon off;".to_owned()];
         let command: Vec<String> = container.command.iter().chain(&container.args).flatten().cloned().collect();
-        let command = if command.is_empty() { own.to_vec() } else { command };
+        let mut command = if command.is_empty() { own.to_vec() } else { command };
+        if command[0] == "/genkai" {
+            // As the image of the `Containerfile` has it.
+            env!("CARGO_BIN_EXE_genkai").clone_into(&mut command[0]);
+        }
         let log = std::fs::File::create(self.log(self.restarts)).unwrap();
         let mut unshare = Command::new("unshare");
         unshare.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", &script, "sh"]);
