@@ -102,21 +102,21 @@ impl FromStr for SiteFlag {
     fn from_str(text: &str) -> Result<SiteFlag, String> {
         let (place, options) = text.split_once(',').map_or((text, None), |(place, rest)| (place, Some(rest)));
         if place != "kubernetes" {
-            return Err("write kubernetes, or kubernetes,nginx=IMAGE,image=IMAGE".to_owned());
+            return Err("write kubernetes, or kubernetes,product=IMAGE,image=IMAGE".to_owned());
         }
         let mut images = Images {
             context: None,
-            product: "nginx".to_owned(),
+            product: None,
             application: format!("genkai:{}", env!("CARGO_PKG_VERSION")),
             wait: WAIT,
         };
         for (key, value) in pairs(options)? {
             match key {
-                "nginx" => images.product = image(value.to_owned())?,
+                "product" => images.product = Some(image(value.to_owned())?),
                 "image" => images.application = image(value.to_owned())?,
                 "context" if !value.is_empty() => images.context = Some(value.to_owned()),
                 "wait" => images.wait = value.parse().map_err(|e| format!("wait={value}: {e}"))?,
-                _ => return Err(format!("`{key}`: behind kubernetes, nginx=, image=, context= and wait= are known")),
+                _ => return Err(format!("`{key}`: behind kubernetes, product=, image=, context= and wait= are known")),
             }
         }
         Ok(SiteFlag(images))
@@ -169,13 +169,13 @@ mod tests {
     fn places_of_experiments_are_read() {
         let read = |text: &str| text.parse::<SiteFlag>().map(|flag| flag.0);
         let plain = read("kubernetes").unwrap();
-        assert_eq!((plain.product.as_str(), plain.context, plain.wait), ("nginx", None, WAIT));
-        let full = read("kubernetes,nginx=r/nginx:1,image=r/genkai:1,context=c,wait=5s").unwrap();
-        assert_eq!((full.product.as_str(), full.application.as_str()), ("r/nginx:1", "r/genkai:1"));
+        assert_eq!((plain.product, plain.context, plain.wait), (None, None, WAIT));
+        let full = read("kubernetes,product=r/web:1,image=r/genkai:1,context=c,wait=5s").unwrap();
+        assert_eq!((full.product.as_deref(), full.application.as_str()), (Some("r/web:1"), "r/genkai:1"));
         for (text, words) in [
             ("kubernetes:web/deployment/shop", "write kubernetes"),
-            ("kubernetes,pods=2", "nginx=, image=, context= and wait="),
-            ("kubernetes,nginx=a,nginx=b", "stands twice"),
+            ("kubernetes,pods=2", "product=, image=, context= and wait="),
+            ("kubernetes,product=a,product=b", "stands twice"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

@@ -84,10 +84,10 @@ pub(crate) struct NginxWorkerConnections {
     /// Value of worker_connections to start from
     #[arg(long, value_name = "N", default_value = DEFAULT_CONNECTIONS)]
     pub(crate) worker_connections: String,
-    /// Run it in a Kubernetes cluster: kubernetes[,nginx=IMAGE][,image=IMAGE][,context=NAME][,wait=TIME]
+    /// Run it in a Kubernetes cluster: kubernetes[,product=IMAGE][,image=IMAGE][,context=NAME][,wait=TIME]
     ///
     /// A namespace is made, and removed at the end. In it, genkai's embedded application (of image=IMAGE, which holds the same genkai) stands behind
-    /// nginx (of nginx=IMAGE), in both sizes: there is no WordPress in it. See docs/kubernetes.md.
+    /// nginx (of product=IMAGE, else of the image called nginx), in both sizes: there is no WordPress in it. See docs/kubernetes.md.
     #[arg(long, value_name = "PLACE", conflicts_with = "dry_run")]
     pub(crate) server: Option<SiteFlag>,
     /// Make the load on these machines, as `genkai load --on` does: kubernetes:PODS, ssh:HOST,HOST:PROCESSES (repeatable)

@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::AsyncReadExt;
 
-use super::Said;
 use crate::ClusterError;
 use crate::api::{BUFFER, Server};
 use crate::manifest::LABEL;
@@ -25,6 +24,17 @@ const PRINTED: u64 = 64 << 20;
 const WORD: usize = 40;
 /// How many lines of what a program printed last are asked for.
 const LAST_LINES: i64 = 10;
+
+/// What a command in a container printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// On its standard output.
+    pub output: Vec<u8>,
+    /// On its standard error.
+    pub errors: String,
+    /// How it failed; none: it did not.
+    pub failed: Option<String>,
+}
 
 /// A command as it is told: of a script, its first word.
 fn shown(command: &[String]) -> String {

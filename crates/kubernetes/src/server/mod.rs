@@ -15,10 +15,11 @@ mod roles;
 mod running;
 mod site;
 
+pub use calls::Said;
 pub use home::{Beside, Home};
 pub use original::{Mounted, Original, Unlike};
 pub use roles::{Roles, roles};
-pub use running::{Copy, Said};
+pub use running::Copy;
 pub use site::{ApplicationPlan, ServerPlan, Site};
 
 use crate::ClusterError;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::copy::{CopyPlan, LOOKER, looker, objects};
 use super::home::{AGAIN, DELETED_WITHIN};
 use super::ready::{Comes, Place, added, comes, ended, restarts};
-use super::{Home, NoCopy};
+use super::{Home, NoCopy, Said};
 use crate::ClusterError;
 use crate::api::clean;
 use crate::attached::Attached;
@@ -25,17 +25,6 @@ const POLL: Duration = Duration::from_millis(20);
 const SAID_WITHIN: Duration = Duration::from_secs(3);
 /// How long its pod may take to be gone once its Deployment is.
 const GONE_WITHIN: Duration = Duration::from_secs(15);
-
-/// What a command in a copy printed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// On its standard output.
-    pub output: Vec<u8>,
-    /// On its standard error.
-    pub errors: String,
-    /// How it failed; none: it did not.
-    pub failed: Option<String>,
-}
 
 /// A copy that runs. Dropping it deletes it, and waits until its pod is gone.
 #[derive(Debug)]

@@ -21,8 +21,8 @@ const PORT: u16 = 8080;
 pub struct Images {
     /// A context of the kubeconfig; none: the current one.
     pub context: Option<String>,
-    /// The image of the product under test, whose own command starts it.
-    pub product: String,
+    /// The image of the product under test, whose own command starts it; none: that of its name.
+    pub product: Option<String>,
     /// The image that holds this genkai, which is the application.
     pub application: String,
     /// How long a pod may take to be ready.
@@ -52,7 +52,7 @@ pub fn open(plan: Plan, images: &Images, stop: &StopFlag) -> Result<(Site, Plan)
     let address = SocketAddr::from((site.address(), PORT));
     let server = ServerPlan {
         name: inside.product.to_owned(),
-        image: images.product.clone(),
+        image: images.product.clone().unwrap_or_else(|| inside.product.to_owned()),
         file: inside.main.to_owned(),
         text: (inside.plain)(address),
     };
