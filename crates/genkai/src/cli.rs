@@ -30,7 +30,7 @@ pub(crate) use flags::{
     BackendFlags, Colour, DeflateFlag, Http2Flags, LoadFlags, OriginFlags, OutputFlags, ScenarioFlags, StreamFlags,
     Switch, TableFlags, TlsFlags, WebSocketFlags,
 };
-pub(crate) use kubernetes::{Kubernetes, KubernetesAction};
+pub(crate) use kubernetes::{Kubernetes, KubernetesAction, Manifest};
 pub(crate) use load::Load;
 pub(crate) use serve::{Echo, Link, Origin, Rooms, Serve, Server};
 pub(crate) use tune::{CommandFlags, LocustFlags, Product, SearchFlags, Tune, TuneFlags, UpgradeFlag, What};
@@ -74,7 +74,7 @@ pub(crate) enum Command {
     /// Show what this machine can hold, and how to raise it
     #[command(after_help = DOCTOR_EXAMPLES, after_long_help = help::below(DOCTOR_EXAMPLES, "", DOCTOR_EXIT_CODES))]
     Doctor(Doctor),
-    /// Show what --on kubernetes:PODS creates in a cluster
+    /// Show what --on kubernetes:PODS creates in a cluster, and what --on and --server must be allowed there
     Kubernetes(Kubernetes),
     /// Start the workers of a pod, as standard input says: what pods of --on kubernetes:PODS run
     #[command(hide = true)]

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use genkai_lab::experiment::site::Images;
 use genkai_model::load::{PodPlace, Way};
 use genkai_model::plan::ClusterServer;
 use genkai_model::units::Span;
@@ -78,14 +79,47 @@ impl FromStr for ServerFlag {
                 "container" => server.container = Some(object(value)?),
                 "copies" => server.copies = Some(namespace(value.to_owned())?),
                 "context" if !value.is_empty() => server.context = Some(value.to_owned()),
+                "ingress" => server.ingress = Some(namespace(value.to_owned())?),
+                "look" => server.look = Some(image(value.to_owned())?),
                 "wait" => server.wait = value.parse().map_err(|e| format!("wait={value}: {e}"))?,
                 _ => {
-                    let known = "container=, copies=, context= and wait=";
+                    let known = "container=, copies=, context=, ingress=, look= and wait=";
                     return Err(format!("`{key}`: behind the name, {known} are known"));
                 }
             }
         }
         Ok(ServerFlag(server))
+    }
+}
+
+/// Where an experiment makes its servers in a cluster, as its `--server` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SiteFlag(pub(crate) Images);
+
+impl FromStr for SiteFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SiteFlag, String> {
+        let (place, options) = text.split_once(',').map_or((text, None), |(place, rest)| (place, Some(rest)));
+        if place != "kubernetes" {
+            return Err("write kubernetes, or kubernetes,product=IMAGE,image=IMAGE".to_owned());
+        }
+        let mut images = Images {
+            context: None,
+            product: None,
+            application: format!("genkai:{}", env!("CARGO_PKG_VERSION")),
+            wait: WAIT,
+        };
+        for (key, value) in pairs(options)? {
+            match key {
+                "product" => images.product = Some(image(value.to_owned())?),
+                "image" => images.application = image(value.to_owned())?,
+                "context" if !value.is_empty() => images.context = Some(value.to_owned()),
+                "wait" => images.wait = value.parse().map_err(|e| format!("wait={value}: {e}"))?,
+                _ => return Err(format!("`{key}`: behind kubernetes, product=, image=, context= and wait= are known")),
+            }
+        }
+        Ok(SiteFlag(images))
     }
 }
 
@@ -132,6 +166,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn places_of_experiments_are_read() {
+        let read = |text: &str| text.parse::<SiteFlag>().map(|flag| flag.0);
+        let plain = read("kubernetes").unwrap();
+        assert_eq!((plain.product, plain.context, plain.wait), (None, None, WAIT));
+        let full = read("kubernetes,product=r/web:1,image=r/genkai:1,context=c,wait=5s").unwrap();
+        assert_eq!((full.product.as_deref(), full.application.as_str()), (Some("r/web:1"), "r/genkai:1"));
+        for (text, words) in [
+            ("kubernetes:web/deployment/shop", "write kubernetes"),
+            ("kubernetes,pods=2", "product=, image=, context= and wait="),
+            ("kubernetes,product=a,product=b", "stands twice"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
     fn servers_are_read() {
         let read = |text: &str| text.parse::<ServerFlag>().map(|flag| flag.0);
         let plain = read("kubernetes:web/deployment/shop").unwrap();
@@ -139,13 +190,19 @@ mod tests {
         assert_eq!((plain.container, plain.copies, plain.wait), (None, None, WAIT));
         let full = read("kubernetes:web/deployment/shop,container=nginx,copies=load,context=c,wait=5s").unwrap();
         assert_eq!((full.container.as_deref(), full.copies.as_deref()), (Some("nginx"), Some("load")));
+        let seen =
+            read("kubernetes:web/deployment/shop,ingress=ingress-nginx,look=registry.example/busybox:1").unwrap();
+        assert_eq!(
+            (seen.ingress.as_deref(), seen.look.as_deref()),
+            (Some("ingress-nginx"), Some("registry.example/busybox:1"))
+        );
         for (text, words) in [
             ("web/deployment/shop", "write kubernetes:NAMESPACE/deployment/NAME"),
             ("kubernetes:web/shop", "write kubernetes:NAMESPACE/deployment/NAME"),
             ("kubernetes:web/statefulset/shop", "only a deployment"),
             ("kubernetes:Web/deployment/shop", "not the name of a namespace"),
             ("kubernetes:web/deployment/", "not the name of an object"),
-            ("kubernetes:web/deployment/a,pods=2", "container=, copies=, context= and wait="),
+            ("kubernetes:web/deployment/a,pods=2", "container=, copies=, context=, ingress=, look= and wait="),
             ("kubernetes:web/deployment/a,wait=1s,wait=2s", "stands twice"),
         ] {
             let error = read(text).unwrap_err();

@@ -4,12 +4,15 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use genkai_lab::experiment::nginx_worker_connections;
+use genkai_lab::experiment::site::{self, Images};
+use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 
 use crate::cli::{Cli, Experiment, ExperimentAction, ExperimentName, RunFlags};
 use crate::study::{self, How};
-use crate::{Failure, caches, rooms, servers, suite, view};
+use crate::workplace::{self, OnFlag, Programs};
+use crate::{Failure, caches, interrupt, rooms, servers, suite, view};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -23,7 +26,10 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
     match experiment {
         ExperimentName::NginxWorkerConnections(flags) => {
             let plan = nginx_worker_connections(flags.run.size(), &flags.worker_connections);
-            run_plan(plan, None, &flags.run)
+            match &flags.server {
+                Some(server) => in_cluster(plan, &server.0, &flags.on, &flags.run),
+                None => run_plan(plan, None, &flags.run),
+            }
         }
         ExperimentName::ApacheWebsocket(flags) => suite::apache(flags.run.size(), &flags.part, &flags.run.output),
         ExperimentName::Rooms(flags) => run_plan(rooms::plan(flags)?, flags.apps.apps.as_deref(), &flags.run),
@@ -40,6 +46,19 @@ fn list() -> String {
     let about = |one: &clap::Command| one.get_about().map(ToString::to_string).unwrap_or_default();
     let lines = run.into_iter().flat_map(clap::Command::get_subcommands);
     lines.map(|one| format!("{}\n    {}", one.get_name(), about(one))).collect::<Vec<_>>().join("\n")
+}
+
+/// Makes a run of servers in a cluster, and its outputs; what was made there is removed.
+fn in_cluster(mut plan: Plan, images: &Images, on: &[OnFlag], flags: &RunFlags) -> Result<Exit, Failure> {
+    plan.load.scale = workplace::scale(on, Programs { ssh: "ssh", podman: "podman" }, 1, Vec::new())?;
+    let (site, plan) = site::open(plan, images, &interrupt::flag())?;
+    // They take none of this machine's cores.
+    let how = How { pin: Pin::Free, ..How::default() };
+    let exit = study::run(plan, study::place(None)?, how, &flags.output);
+    match site.end() {
+        Ok(()) => exit,
+        Err(e) => exit.and_then(|_| Err(Failure::environment(e.to_string()))),
+    }
 }
 
 /// Makes a run, and its outputs.

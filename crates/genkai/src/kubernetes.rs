@@ -1,31 +1,68 @@
-//! `genkai kubernetes`: what `--on kubernetes:` creates.
+//! `genkai kubernetes`: what `--on kubernetes:` creates, and what `--on` and `--server` must be allowed.
 
+use genkai_kubernetes::server::{Roles, roles};
 use genkai_kubernetes::{JobPlan, access, deadline, job, yaml};
 use genkai_lab::generator::one_load;
 use genkai_model::exit::Exit;
+use genkai_model::plan::ClusterServer;
+use serde::Serialize;
 
-use crate::cli::{Kubernetes, KubernetesAction};
+use crate::cli::{Kubernetes, KubernetesAction, Manifest};
+use crate::workplace::OnFlag;
 use crate::{Failure, view};
 
 /// `genkai kubernetes`.
 pub(crate) fn run(flags: &Kubernetes) -> Result<Exit, Failure> {
     let KubernetesAction::Manifest(flags) = &flags.action;
-    let Some((cluster, pods)) = flags.on.pods() else {
+    let mut parts = Vec::new();
+    if flags.on.is_some() || flags.server.is_none() {
+        parts.extend(workers(flags)?);
+    }
+    if let Some(server) = &flags.server {
+        parts.extend(copies(&server.0, &flags.user)?);
+    }
+    view::print(&parts.join("---\n"));
+    Ok(Exit::Holds)
+}
+
+fn document(object: &impl Serialize) -> Result<String, Failure> {
+    yaml(object).map_err(|e| Failure::environment(format!("cannot write YAML: {e}")))
+}
+
+/// The Job of a load, and the role for it.
+fn workers(flags: &Manifest) -> Result<[String; 3], Failure> {
+    let one = || "kubernetes:1".parse::<OnFlag>().map_err(Failure::usage);
+    let on = flags.on.clone().map_or_else(one, Ok)?;
+    let Some((cluster, pods)) = on.pods() else {
         return Err(Failure::usage("--on: only kubernetes:PODS has a manifest"));
     };
     let deadline = deadline(cluster, one_load(flags.duration));
     let job = job(cluster, &JobPlan { name: "genkai-00000000".to_owned(), pods, deadline });
     let (role, binding) = access(cluster.namespace.as_deref(), &flags.user);
-    let failed = |e| Failure::environment(format!("cannot write YAML: {e}"));
-    let parts = [
+    Ok([
         "# What --on creates. The digits of its name are drawn anew for each run; the deadline is that of a load of this duration.\n"
-            .to_owned(),
-        yaml(&job).map_err(failed)?,
-        "---\n# What whoever runs genkai must be allowed to do, for an administrator to create once.\n".to_owned(),
-        yaml(&role).map_err(failed)?,
-        "---\n".to_owned(),
-        yaml(&binding).map_err(failed)?,
-    ];
-    view::print(&parts.concat());
-    Ok(Exit::Holds)
+            .to_owned()
+            + &document(&job)?,
+        "# What whoever runs genkai with --on must be allowed to do, for an administrator to create once.\n".to_owned()
+            + &document(&role)?,
+        document(&binding)?,
+    ])
+}
+
+/// The roles for a server in a cluster.
+fn copies(server: &ClusterServer, user: &str) -> Result<Vec<String>, Failure> {
+    let Roles { local, whole } = roles(server, user);
+    let mut all = Vec::new();
+    for (role, binding) in &local {
+        let of = role.metadata.namespace.as_deref().unwrap_or_default();
+        let heading =
+            format!("# What whoever runs genkai with --server must be allowed to do in the namespace {of}.\n");
+        all.extend([heading + &document(role)?, document(binding)?]);
+    }
+    if let Some((role, binding)) = &whole {
+        let heading = "# What it must be allowed in the whole cluster, as the namespace for copies has a name that is drawn anew for each run.\n\
+                       # With copies=NAMESPACE none of this is needed.\n";
+        all.extend([heading.to_owned() + &document(role)?, document(binding)?]);
+    }
+    Ok(all)
 }

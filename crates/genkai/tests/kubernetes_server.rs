@@ -241,6 +241,79 @@ fn pods_load_a_server_in_a_namespace_that_is_named() {
     shop.is_empty();
 }
 
+#[test]
+fn an_image_without_a_shell_is_looked_into_and_who_stands_before_it_is_told() {
+    let _machine = machine();
+    let behaviour = Behaviour { served: Served { no_shell: true, ..Served::default() }, ..Behaviour::default() };
+    let shop = Shop::start(behaviour, &Config { container: "resources: {limits: {cpu: 900m}}", ..PLAIN });
+    shop.cluster.front(
+        &[
+            "metadata: {name: shop, namespace: web}\nspec: {selector: {app: shop}, ports: [{port: 80, targetPort: 8080}]}",
+            "metadata: {name: other, namespace: web}\nspec: {selector: {app: other}, ports: [{port: 80}]}",
+        ],
+        &["metadata: {name: shop-in, namespace: web}\nspec: {ingressClassName: nginx, defaultBackend: {service: {name: shop}}}"],
+    );
+    let words = "--users 60 --spawn-rate 20 --hold 2s --quick --pairs 0";
+    let run = run(&shop.tune(",look=registry.example/tools:1", words));
+    let (story, verdict) = (run.story(), run.verdict());
+    assert_eq!(run.code, Some(1), "{story}");
+    assert!(verdict.proposal.iter().any(|one| one.change.setting == "worker_connections"), "{story}");
+    // What was seen of it is its own: its quota, its processes, its log.
+    assert!(run.stderr.contains("0.9 cores' worth of processor time"), "{story}");
+    assert!(run.stderr.contains("worker_connections are not enough"), "{story}");
+    let record = run.record();
+    let samples = record.trials[0].samples.iter();
+    let cpu = samples.filter_map(|(_, sample)| sample.metrics.get("nginx.cpu")).copied().fold(0.0, f64::max);
+    assert!(cpu > 0.0 && cpu < 2.0, "{cpu}: {story}");
+    let added = shop.cluster.added();
+    assert!(added.len() > 1 && added.iter().all(|one| one.target_container_name.as_deref() == Some("nginx")));
+    let front = "not in the way of this load: the Service shop (ClusterIP: 80 -> 8080) leads to its pods; the Ingress shop-in (class nginx) \
+                 leads everything else to shop";
+    assert!(run.stderr.contains(front) && !run.stderr.contains("the Service other"), "{story}");
+    shop.is_empty();
+}
+
+#[test]
+fn what_an_ingress_controller_has_is_read_from_its_pod() {
+    let _machine = machine();
+    // Whoever may not list Services is told that they were not seen, and the rest goes on.
+    let behaviour = Behaviour { denied: &["list services"], ..Behaviour::default() };
+    let shop = Shop::start(behaviour, &PLAIN);
+    let [port] = free();
+    let map = format!(
+        "metadata: {{name: rendered, namespace: ingress-nginx}}\ndata:\n  nginx.conf: |\n    \
+         worker_processes 1;\n    events {{ worker_connections 4096; }}\n    http {{\n      \
+         upstream upstream_balancer {{ server 0.0.0.1; keepalive 320; }}\n      \
+         server {{ listen {port}; server_name _; location / {{ proxy_pass http://upstream_balancer; }} }}\n    }}\n"
+    );
+    let controller = "metadata: {name: controller, namespace: ingress-nginx}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app.kubernetes.io/name: ingress-nginx}}
+  template:
+    metadata: {labels: {app.kubernetes.io/name: ingress-nginx, app.kubernetes.io/component: controller}}
+    spec:
+      containers:
+      - name: controller
+        image: registry.example/ingress-nginx:1
+        volumeMounts: [{name: rendered, mountPath: /etc/nginx/nginx.conf, subPath: nginx.conf}]
+      volumes: [{name: rendered, configMap: {name: rendered}}]
+";
+    shop.cluster.run(controller, &[&map]);
+    let run = run(&shop.tune(",ingress=ingress-nginx", "--users 60 --spawn-rate 20 --hold 2s --quick --pairs 0"));
+    let story = run.story();
+    assert_eq!(run.code, Some(1), "{story}");
+    let told = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("the ingress controller in the pod ingress-nginx/controller-x (nginx)"), "{story}");
+    assert!(told.contains("worker_connections 4096 (/etc/nginx/nginx.conf:2)"), "{story}");
+    assert!(told.contains("was not seen: you are not allowed to list services in the namespace `web`"), "{story}");
+    // It is read, and no limit of the server under test.
+    let record = run.record();
+    let limits = &record.trials[0].limits.limits;
+    assert!(limits.iter().all(|limit| limit.value != "4096" || limit.setting != "worker_connections"), "{story}");
+    shop.is_empty();
+}
+
 /// A server that is not put to the test: what was said, once nothing is left.
 fn refused(shop: &Shop, options: &str, words: &str, code: i32) -> String {
     let out = tempfile::tempdir().unwrap();
@@ -271,6 +344,16 @@ fn copies_that_do_not_come_are_told_with_their_reasons() {
         ),
         (of(Served { no_shell: true, ..Served::default() }), "", "cannot look into the pod genkai-"),
         (
+            of(Served { no_shell: true, no_look: true, ..Served::default() }),
+            ",look=registry.example/tools:1",
+            "(image registry.example/tools:1) does not come: ImagePullBackOff: Back-off pulling image \"registry.example/tools:1\"",
+        ),
+        (
+            Behaviour { denied: &["patch pods/ephemeralcontainers"], ..Behaviour::default() },
+            ",look=registry.example/tools:1",
+            "you are not allowed to do this: in a namespace of genkai's own: patch pods/ephemeralcontainers",
+        ),
+        (
             Behaviour { denied: &["create namespaces", "create pods/exec", "get configmaps"], ..Behaviour::default() },
             "",
             "you are not allowed to do this: in the namespace `web`: get configmaps; in the cluster: create namespaces; \
@@ -289,6 +372,8 @@ fn servers_that_cannot_be_copied_are_told_before_anything_is_made() {
         ("initContainers: [{name: once, image: a}]", "", "its init container `once` would run a second time"),
         ("hostNetwork: true", "", "it has `hostNetwork`"),
         ("", ",container=php", "has no container `php`; it has: nginx"),
+        ("shareProcessNamespace: true", ",look=registry.example/tools:1", "it has `shareProcessNamespace`"),
+        ("", ",ingress=web", "component=controller runs in the namespace `web`"),
     ] {
         let shop = Shop::start(Behaviour::default(), &Config { more, ..PLAIN });
         let story = refused(&shop, options, "", 2);

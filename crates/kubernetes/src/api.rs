@@ -124,6 +124,9 @@ impl Server {
             403 if status.message.contains("exceeded quota") => "ask for fewer pods, or less of each",
             403 => "`genkai kubernetes manifest` prints the role that is needed",
             404 => "create the namespace, or name another one: namespace=NAME",
+            500 if status.message.contains("error dialing backend") => {
+                "the API server does not reach the node that the pod is on: look whether `kubectl exec` answers"
+            }
             422 | 400 => "correct the amounts or the image that were asked for",
             _ => "look at the API server",
         };

@@ -26,7 +26,7 @@ pub(crate) const LABEL: &str = "app.kubernetes.io/instance";
 /// The annotation in which the Job controller tells a pod's number (Indexed Jobs).
 pub(crate) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Where the image has genkai; the `Containerfile` puts it there.
-const PROGRAM: &str = "/genkai";
+pub(crate) const PROGRAM: &str = "/genkai";
 /// Any but root: "nonroot" of distroless images.
 const USER: i64 = 65_532;
 /// How long a pod has between the word to end and its end. Its worker ends when its input does.
@@ -190,24 +190,36 @@ pub fn access(namespace: Option<&str>, user: &str) -> (Role, RoleBinding) {
         namespace: namespace.map(str::to_owned),
         ..ObjectMeta::default()
     };
+    let role_ref = RoleRef { api_group: RBAC.to_owned(), kind: "Role".to_owned(), name: "genkai".to_owned() };
+    let binding = RoleBinding { metadata: metadata(), role_ref, subjects: Some(vec![self::user(user)]) };
+    (Role { metadata: metadata(), rules: Some(rules(&PERMISSIONS)) }, binding)
+}
+
+/// The group of roles.
+pub(crate) const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// A user, as whom a role is bound to.
+pub(crate) fn user(name: &str) -> Subject {
+    Subject { api_group: Some(RBAC.to_owned()), kind: "User".to_owned(), name: name.to_owned(), namespace: None }
+}
+
+/// The rules of a role that allows this.
+pub(crate) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
     let mut rules: Vec<PolicyRule> = Vec::new();
-    for one in PERMISSIONS {
+    for one in permissions {
         let resources = Some(vec![one.name()]);
-        match rules.iter_mut().find(|rule| rule.resources == resources) {
+        let groups = Some(vec![one.group.to_owned()]);
+        match rules.iter_mut().find(|rule| rule.resources == resources && rule.api_groups == groups) {
             Some(rule) => rule.verbs.push(one.verb.to_owned()),
             None => rules.push(PolicyRule {
-                api_groups: Some(vec![one.group.to_owned()]),
+                api_groups: groups,
                 resources,
                 verbs: vec![one.verb.to_owned()],
                 ..PolicyRule::default()
             }),
         }
     }
-    let group = "rbac.authorization.k8s.io".to_owned();
-    let role_ref = RoleRef { api_group: group.clone(), kind: "Role".to_owned(), name: "genkai".to_owned() };
-    let subject = Subject { api_group: Some(group), kind: "User".to_owned(), name: user.to_owned(), namespace: None };
-    let binding = RoleBinding { metadata: metadata(), role_ref, subjects: Some(vec![subject]) };
-    (Role { metadata: metadata(), rules: Some(rules) }, binding)
+    rules
 }
 
 /// An object as YAML.

@@ -70,6 +70,23 @@ pub(crate) fn standing_of(pod: &Pod, name: Option<&str>) -> Standing {
     Standing::Waiting(on(pod, None, why))
 }
 
+/// How one container stands, by its own status alone.
+pub(crate) fn state_of(pod: &Pod, container: &ContainerStatus) -> Standing {
+    if let Some(why) = ended(Some(container)) {
+        return Standing::Over(on(pod, None, why));
+    }
+    let state = container.state.as_ref();
+    if let Some(waiting) = state.and_then(|state| state.waiting.as_ref()) {
+        let reason = waiting.reason.as_deref().unwrap_or("waiting");
+        let why = on(pod, None, said(reason, waiting.message.as_deref()));
+        return if HOPELESS.contains(&reason) { Standing::Over(why) } else { Standing::Waiting(why) };
+    }
+    match state.is_some_and(|state| state.running.is_some()) {
+        true => Standing::Running,
+        false => Standing::Waiting(on(pod, None, "it was not started yet".to_owned())),
+    }
+}
+
 /// How a container ended, if it has.
 fn ended(container: Option<&ContainerStatus>) -> Option<String> {
     let ended = container?.state.as_ref()?.terminated.as_ref()?;

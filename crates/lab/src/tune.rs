@@ -100,7 +100,13 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     let cores = job.pin.resolve().map(|pinning| pinning.client);
     let places = places.with_locust(job.plan.load.locust.as_deref(), cores.as_deref(), job.interrupt)?;
     // The servers are not up yet; they will listen there.
-    places.check(&scenario::aimed(&job.plan.load, (job.plan.system.front.address(), 80).into(), Transport::Tcp))?;
+    let load = scenario::aimed(&job.plan.load, (job.plan.system.front.address(), 80).into(), Transport::Tcp);
+    if matches!(job.plan.system.config, ConfigSource::Cluster(_)) {
+        // Where its pods are, and whether all machines reach them, is known once one runs.
+        places.fit(&load).map_err(|e| LabError::Environment(e.to_string()))?;
+    } else {
+        places.check(&load)?;
+    }
     let mut written = Vec::new();
     let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin, job.interrupt);
     let outcome = job.recorded(watcher, start, |system, folder, recorder| {

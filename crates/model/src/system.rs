@@ -122,6 +122,12 @@ pub struct ClusterServer {
     /// The namespace, which is there already, for private copies; none: one that genkai makes for the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<String>,
+    /// The namespace of an ingress-nginx before it, whose configuration is read; none: it is not looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ingress: Option<String>,
+    /// An image with a shell, by whose ephemeral container copies are looked into; none: by the shell of their own image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<String>,
     /// How long a copy may take until it is ready.
     pub wait: Span,
 }

@@ -17,13 +17,18 @@ const NONE: u64 = 1 << 60;
 /// Ticks a second of times in `/proc/PID/stat`: USER_HZ, the same on every architecture of Linux that has containers (proc(5): `sysconf(_SC_CLK_TCK)`).
 const TICKS: f64 = 100.0;
 
-/// Prints once what a container has: its processes with their limits, the kernel's settings, its control groups.
-pub fn facts() -> String {
+/// Files of a container as another one that shares its processes has them ([`facts`] and [`looks`]): its first process is the first there.
+const ANOTHER: &str = "/proc/1/root";
+
+/// Prints once what a container has: its processes with their limits, the kernel's settings, its control groups. `root` is where its files
+/// are: nothing, where the shell is its own, and `/proc/1/root` in another that shares its processes.
+pub fn facts(root: &str) -> String {
     let each = ["stat", "cmdline", "limits", "status"].map(|file| format!("/proc/[0-9]*/{file}")).join(" ");
     let kernel = "/proc/sys/net/core/somaxconn /proc/sys/net/ipv4/ip_local_port_range /proc/sys/fs/nr_open \
                   /sys/devices/system/cpu/online /proc/uptime";
-    let groups = "/sys/fs/cgroup/cpu.max /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu/cpu.cfs_period_us \
-                  /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes";
+    let groups =
+        ["cpu.max", "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us", "memory.max", "memory/memory.limit_in_bytes"];
+    let groups = groups.map(|file| format!("{root}/sys/fs/cgroup/{file}")).join(" ");
     format!(
         "head -n {LINES} {each} {kernel} {groups} 2>/dev/null; printf '\\n==> page <==\\n'; getconf PAGESIZE 2>/dev/null; :"
     )
@@ -31,14 +36,14 @@ pub fn facts() -> String {
 
 /// Looks at a container and at what was added to `log` for every line that it reads, until its input ends. Each look ends with a line `mark`, which
 /// must be such that no log holds it.
-pub fn looks(log: &Path, mark: &str) -> String {
+pub fn looks(root: &str, log: &Path, mark: &str) -> String {
     let each = ["stat", "schedstat", "cmdline"].map(|file| format!("/proc/[0-9]*/{file}")).join(" ");
-    let groups = "/sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat /sys/fs/cgroup/memory.events \
-                  /sys/fs/cgroup/memory/memory.oom_control";
+    let groups = ["cpu.stat", "cpu/cpu.stat", "memory.events", "memory/memory.oom_control"];
+    let groups = groups.map(|file| format!("{root}/sys/fs/cgroup/{file}")).join(" ");
     let count =
         "for p in /proc/[0-9]*; do set -- $p/fd/*; [ -h \"$1\" ] && printf '==> %s/fds <==\\n%s\\n' \"$p\" $#; done";
     format!(
-        "exec 3<'{log}'; while read -r _; do printf '\\n==> time <==\\n'; head -n 1 /proc/uptime; \
+        "exec 3<'{root}{log}'; while read -r _; do printf '\\n==> time <==\\n'; head -n 1 /proc/uptime; \
          head -n {LINES} {each} {groups} 2>/dev/null; printf '\\n'; {count}; \
          printf '==> log <==\\n'; dd bs={LOG} count=1 <&3 2>/dev/null; printf '\\n{mark}\\n'; done",
         log = log.display()
@@ -103,7 +108,10 @@ fn sections(text: &[u8]) -> Sections {
     for line in text.split(|byte| *byte == b'\n') {
         let head = line.strip_prefix(b"==> ").and_then(|rest| rest.strip_suffix(b" <=="));
         match head {
-            Some(head) => name = String::from_utf8_lossy(head).into_owned(),
+            Some(head) => {
+                let head = String::from_utf8_lossy(head);
+                name = head.strip_prefix(ANOTHER).unwrap_or(&head).to_owned();
+            }
             None => {
                 let body = all.entry(name.clone()).or_default();
                 body.extend(line);
@@ -282,7 +290,7 @@ mod tests {
         std::fs::write(&log, "one\n==> log <==\ntwo\n").unwrap();
         let mark = "END-0123456789";
         let mut shell = Command::new("sh")
-            .args(["-c", &looks(&log, mark)])
+            .args(["-c", &looks("", &log, mark)])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -321,7 +329,7 @@ mod tests {
 
     #[test]
     fn what_this_machine_has_is_what_it_has() {
-        let said = Command::new("sh").args(["-c", &facts()]).output().unwrap();
+        let said = Command::new("sh").args(["-c", &facts("")]).output().unwrap();
         let facts = read(&said.stdout, |one| one.pid == std::process::id()).unwrap();
         assert_eq!((facts.machine.online, facts.page), (crate::caps::online(), Some(procfs::page_size())));
         assert_eq!(facts.machine.descriptors, crate::caps::descriptors());

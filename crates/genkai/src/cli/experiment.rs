@@ -12,6 +12,8 @@ use genkai_model::plan::Fault;
 use genkai_model::units::{Bytes, Span};
 
 use super::{OutputFlags, help};
+use crate::cluster::SiteFlag;
+use crate::workplace::OnFlag;
 
 #[derive(Debug, Args)]
 pub(crate) struct Experiment {
@@ -82,6 +84,15 @@ pub(crate) struct NginxWorkerConnections {
     /// Value of worker_connections to start from
     #[arg(long, value_name = "N", default_value = DEFAULT_CONNECTIONS)]
     pub(crate) worker_connections: String,
+    /// Run it in a Kubernetes cluster: kubernetes[,product=IMAGE][,image=IMAGE][,context=NAME][,wait=TIME]
+    ///
+    /// A namespace is made, and removed at the end. In it, genkai's embedded application (of image=IMAGE, which holds the same genkai) stands behind
+    /// nginx (of product=IMAGE, else of the image called nginx), in both sizes: there is no WordPress in it. See docs/kubernetes.md.
+    #[arg(long, value_name = "PLACE", conflicts_with = "dry_run")]
+    pub(crate) server: Option<SiteFlag>,
+    /// Make the load on these machines, as `genkai load --on` does: kubernetes:PODS, ssh:HOST,HOST:PROCESSES (repeatable)
+    #[arg(long, value_name = "PLACE", requires = "server")]
+    pub(crate) on: Vec<OnFlag>,
     #[command(flatten)]
     pub(crate) run: RunFlags,
 }

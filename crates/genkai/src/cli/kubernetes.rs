@@ -5,12 +5,14 @@ use genkai_model::exit::Exit;
 use genkai_model::units::Span;
 
 use super::help;
+use crate::cluster::ServerFlag;
 use crate::workplace::OnFlag;
 
 const EXAMPLES: &str = "\
 Examples:
   genkai kubernetes manifest
-  genkai kubernetes manifest --on kubernetes:8,namespace=load,cpu=2 --duration 5m --user jane";
+  genkai kubernetes manifest --on kubernetes:8,namespace=load,cpu=2 --duration 5m --user jane
+  genkai kubernetes manifest --server kubernetes:web/deployment/shop,copies=load --user jane";
 
 const EXIT_CODES: &[(Exit, &str)] = &[(Exit::Holds, "it is printed"), (Exit::Usage, "wrong flags")];
 
@@ -22,20 +24,23 @@ pub(crate) struct Kubernetes {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KubernetesAction {
-    /// Print what a load of --on kubernetes:PODS creates, and the role that it needs; nothing is sent to a cluster
+    /// Print what a load of --on kubernetes:PODS creates, and the roles that --on and --server need; nothing is sent to a cluster
     #[command(after_help = EXAMPLES, after_long_help = help::below(EXAMPLES, "", EXIT_CODES))]
     Manifest(Manifest),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Manifest {
-    /// The pods, as --on of `genkai load` takes them
-    #[arg(long, value_name = "PLACE", default_value = "kubernetes:1")]
-    pub(crate) on: OnFlag,
+    /// The pods, as --on of `genkai load` takes them [default without --server: kubernetes:1]
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) on: Option<OnFlag>,
+    /// A server in a cluster, as --server of `genkai tune` takes it
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) server: Option<ServerFlag>,
     /// How long the load lasts: the Job's deadline follows from it
     #[arg(long, short, value_name = "TIME", default_value = "10s")]
     pub(crate) duration: Span,
-    /// The user that the role is bound to
+    /// The user that the roles are bound to
     #[arg(long, value_name = "NAME", default_value = "USER")]
     pub(crate) user: String,
 }

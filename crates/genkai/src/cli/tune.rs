@@ -197,8 +197,9 @@ struct ServerFlags {
     /// A server in a cluster: kubernetes:NAMESPACE/deployment/NAME; a private copy of it runs there
     ///
     /// Its Deployment and ConfigMaps are read; nothing of them is changed. Behind the name may stand, each once: ,container=NAME
-    /// ,copies=NAMESPACE (which is there; else one is made and removed) ,context=NAME ,wait=TIME [60s]. The proposal is a ConfigMap for
-    /// kubectl apply. See docs/kubernetes.md.
+    /// ,copies=NAMESPACE (which is there; else one is made and removed) ,context=NAME ,ingress=NAMESPACE (of ingress-nginx, to be told what
+    /// it has) ,look=IMAGE (with a shell, where the server's has none) ,wait=TIME [60s]. The proposal is a ConfigMap for kubectl apply.
+    /// `genkai kubernetes manifest --server PLACE` prints the role that is needed. See docs/kubernetes.md.
     #[arg(
         long,
         value_name = "PLACE",

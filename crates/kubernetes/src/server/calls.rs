@@ -4,14 +4,14 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, EphemeralContainer, Namespace, Pod, Service};
+use k8s_openapi::api::networking::v1::Ingress;
 use kube::Api;
-use kube::api::{AttachParams, AttachedProcess, DeleteParams, ListParams, LogParams, PostParams};
+use kube::api::{AttachParams, AttachedProcess, DeleteParams, ListParams, LogParams, Patch, PatchParams, PostParams};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::AsyncReadExt;
 
-use super::Said;
 use crate::ClusterError;
 use crate::api::{BUFFER, Server};
 use crate::manifest::LABEL;
@@ -20,8 +20,40 @@ use crate::manifest::LABEL;
 const COMMAND: Duration = Duration::from_secs(20);
 /// Most bytes of what a command prints, and of what a program printed before it ended.
 const PRINTED: u64 = 64 << 20;
+/// Longest word of a command that is told.
+const WORD: usize = 40;
 /// How many lines of what a program printed last are asked for.
 const LAST_LINES: i64 = 10;
+
+/// What a command in a container printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// On its standard output.
+    pub output: Vec<u8>,
+    /// On its standard error.
+    pub errors: String,
+    /// How it failed; none: it did not.
+    pub failed: Option<String>,
+}
+
+/// A command as it is told: of a script, its first word.
+fn shown(command: &[String]) -> String {
+    let words = command.iter().take_while(|word| word.len() <= WORD);
+    let shown: Vec<&str> = words.map(String::as_str).collect();
+    shown.join(" ") + if shown.len() < command.len() { " ..." } else { "" }
+}
+
+/// What is changed of a pod that gets one more container.
+#[derive(Debug, Serialize)]
+struct Joins<'a> {
+    spec: JoinsSpec<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JoinsSpec<'a> {
+    ephemeral_containers: [&'a EphemeralContainer; 1],
+}
 
 impl Server {
     pub(super) fn deployments(&self, namespace: &str) -> Api<Deployment> {
@@ -83,6 +115,32 @@ impl Server {
         self.call("cannot list the pods", pods.list(&of)).map(|list| list.items)
     }
 
+    /// Pods with these labels.
+    pub(super) fn pods_labelled(&self, namespace: &str, labels: &str) -> Result<Vec<Pod>, ClusterError> {
+        let (pods, of) = (self.pods_in(namespace), ListParams::default().labels(labels));
+        self.call("cannot list the pods", pods.list(&of)).map(|list| list.items)
+    }
+
+    /// The Services of a namespace.
+    pub(super) fn services(&self, namespace: &str) -> Result<Vec<Service>, ClusterError> {
+        let services: Api<Service> = Api::namespaced(self.client(), namespace);
+        self.call("cannot list the Services", services.list(&ListParams::default())).map(|list| list.items)
+    }
+
+    /// The Ingresses of a namespace.
+    pub(super) fn ingresses(&self, namespace: &str) -> Result<Vec<Ingress>, ClusterError> {
+        let ingresses: Api<Ingress> = Api::namespaced(self.client(), namespace);
+        self.call("cannot list the Ingresses", ingresses.list(&ListParams::default())).map(|list| list.items)
+    }
+
+    /// Adds a container to a pod that runs.
+    pub(super) fn joined(&self, namespace: &str, pod: &str, one: &EphemeralContainer) -> Result<(), ClusterError> {
+        let (pods, how) = (self.pods_in(namespace), PatchParams::default());
+        let patch = Patch::Strategic(Joins { spec: JoinsSpec { ephemeral_containers: [one] } });
+        let what = format!("cannot add a container to the pod {pod}");
+        self.call(&what, pods.patch_ephemeral_containers(pod, &how, &patch)).map(drop)
+    }
+
     /// What a program of a pod printed last; of the start before this one with `previous`. Nothing where that cannot be had.
     pub(super) fn printed(&self, namespace: &str, pod: &str, container: &str, previous: bool) -> String {
         let how = LogParams {
@@ -123,7 +181,7 @@ impl Server {
             let (output, errors, ended) = tokio::join!(read(stdout), read(stderr), ended);
             Ok((output, errors, ended))
         };
-        let what = format!("cannot run `{}` in the pod {pod}", command.join(" "));
+        let what = format!("cannot run `{}` in the pod {pod}", shown(command));
         let (output, errors, ended) = self.within(COMMAND, &what, whole)?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let Some(ended) = ended else {

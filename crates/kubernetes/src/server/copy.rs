@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy};
 use k8s_openapi::api::core::v1::{
-    Affinity, ConfigMap, ConfigMapVolumeSource, Container, EmptyDirVolumeSource, PodDNSConfig, PodSpec,
-    PodTemplateSpec, Probe, TCPSocketAction, Volume, VolumeMount,
+    Affinity, ConfigMap, ConfigMapVolumeSource, Container, EmptyDirVolumeSource, EphemeralContainer, PodDNSConfig,
+    PodSpec, PodTemplateSpec, Probe, TCPSocketAction, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -20,6 +20,8 @@ pub(super) const FOLDER: &str = "/run/genkai";
 const VOLUME: &str = "genkai";
 /// What files of the image with another text are called among the volumes.
 const IMAGES: &str = "genkai-files";
+/// What the container that looks into a copy is called.
+pub(super) const LOOKER: &str = "genkai-looks";
 /// How long a copy has between the word to end and its end: nobody waits for its answers any more.
 const ENDS_WITHIN: i64 = 2;
 /// How often it is asked whether it takes connections, seconds.
@@ -179,8 +181,22 @@ fn serving(container: &mut Container, port: Option<u16>) {
     }
 }
 
+/// The container that looks into a copy whose own image has no shell: it sees the processes of the one that serves (`targetContainerName`), as the same
+/// user, and waits until its input ends.
+pub(super) fn looker(original: &Original, image: &str) -> EphemeralContainer {
+    EphemeralContainer {
+        name: LOOKER.to_owned(),
+        image: Some(image.to_owned()),
+        command: Some(vec!["sh".to_owned()]),
+        stdin: Some(true),
+        target_container_name: Some(original.container.clone()),
+        security_context: original.served().and_then(|one| one.security_context.clone()),
+        ..EphemeralContainer::default()
+    }
+}
+
 /// Where a copy is not like the original, but for names.
-pub(super) fn unlike(original: &Original, of: &str) -> Vec<Unlike> {
+pub(super) fn unlike(original: &Original, of: &str, look: Option<&str>) -> Vec<Unlike> {
     let mut all = Vec::new();
     let mut take = |from: String, to: &str| all.push(Unlike { from, to: to.to_owned() });
     let spec = &original.spec;
@@ -210,6 +226,9 @@ pub(super) fn unlike(original: &Original, of: &str) -> Vec<Unlike> {
     take(format!("terminationGracePeriodSeconds: {grace}"), &ENDS_WITHIN.to_string());
     take("dnsConfig.searches".to_owned(), &format!("with {of}.svc.cluster.local, as names were of that namespace"));
     take(String::new(), &format!("an empty folder {FOLDER} for the error log"));
+    if let Some(image) = look {
+        take(String::new(), &format!("an ephemeral container {LOOKER} (image {image}) that sees its processes"));
+    }
     if original.served().is_some_and(|one| one.readiness_probe.is_none()) {
         take("no readinessProbe".to_owned(), "readinessProbe: tcpSocket, where the load goes");
     }
@@ -266,7 +285,7 @@ mod tests {
         assert_eq!(mounts, ["/etc/nginx/nginx.conf", FOLDER, "/etc/nginx/mime.types"]);
         assert!(serves.readiness_probe.is_some() && side.readiness_probe.is_none() && side.volume_mounts.is_none());
         assert_eq!(side.env_from.as_ref().unwrap()[0].config_map_ref.as_ref().unwrap().name, "genkai-1-1");
-        let told: Vec<String> = unlike(&original, "web").into_iter().map(|one| one.from).collect();
+        let told: Vec<String> = unlike(&original, "web", None).into_iter().map(|one| one.from).collect();
         for what in
             ["serviceAccountName: shop", "imagePullSecrets", "affinity to other pods", "hostPort", "no readinessProbe"]
         {

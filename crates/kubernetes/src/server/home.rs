@@ -9,44 +9,31 @@ use std::time::{Duration, Instant};
 
 use genkai_model::plan::ClusterServer;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::copy::{FOLDER, labels, unlike};
+use super::front::{Front, told};
 use super::original::{Original, referenced, template};
-use super::{NoCopy, Unlike};
+use super::roles::{INGRESSES, Place, SERVICES, needs};
+use super::{NoCopy, Said, Unlike};
 use crate::ClusterError;
 use crate::api::Server;
-use crate::manifest::Permission;
 
 /// How long a deletion is tried: the API server may be slow, or back after some seconds.
 pub(super) const DELETED_WITHIN: Duration = Duration::from_secs(8);
 /// Between two tries.
 pub(super) const AGAIN: Duration = Duration::from_millis(250);
 
-/// What is read of the user's.
-const READ: [Permission; 2] = [Permission::new("get", "apps", "deployments"), Permission::new("get", "", "configmaps")];
-/// What is done in the whole cluster, where the namespace for copies is genkai's own.
-const WHOLE: [Permission; 2] =
-    [Permission::new("create", "", "namespaces"), Permission::new("delete", "", "namespaces")];
-/// What is done in the namespace for copies.
-const OWN: [Permission; 9] = [
-    Permission::new("create", "apps", "deployments"),
-    Permission::new("get", "apps", "deployments"),
-    Permission::new("delete", "apps", "deployments"),
-    Permission::new("create", "", "configmaps"),
-    Permission::new("delete", "", "configmaps"),
-    Permission::new("list", "", "pods"),
-    Permission::pods("create", "exec"),
-    Permission::pods("get", "exec"),
-    Permission::pods("get", "log"),
-];
-
 /// A server of the user's and the namespace for copies of it, for as long as this is kept; then what genkai made is deleted.
 pub struct Home {
     pub(super) server: Server,
     pub(super) of: ClusterServer,
     pub(super) original: Original,
+    /// What of its own stands before it.
+    front: Front,
+    /// The pod of an ingress controller before it, where one was asked for.
+    beside: Option<(String, String)>,
     /// What everything of this run is called.
     name: String,
     /// The namespace for copies.
@@ -65,17 +52,20 @@ impl std::fmt::Debug for Home {
 }
 
 impl Home {
-    /// Reads the user's server, and makes the namespace for copies of it, unless one is named.
+    /// Reads the user's server, and makes the namespace for copies of it, unless one is named. `controller` selects the pods of an ingress
+    /// controller by their labels, where `of` names a namespace for it.
     ///
     /// # Errors
     /// When the cluster cannot be reached, something is not allowed (all that is missing is told), there is no such server, or no copy can be made
     /// of it. Nothing is left then.
-    pub fn open(of: &ClusterServer, stopped: &dyn Fn() -> bool) -> Result<Home, NoCopy> {
+    pub fn open(of: &ClusterServer, controller: &str, stopped: &dyn Fn() -> bool) -> Result<Home, NoCopy> {
         let server = Server::at(of.context.as_deref(), Some(&of.namespace))?;
         let name = format!("genkai-{:08x}", rand::random::<u32>());
         let namespace = of.copies.clone().unwrap_or_else(|| name.clone());
         allowed(&server, of, &namespace)?;
         let original = read(&server, of)?;
+        let front = seen(&server, &of.namespace)?;
+        let beside = of.ingress.as_deref().map(|namespace| beside(&server, namespace, controller)).transpose()?;
         if stopped() {
             return Err(NoCopy::Asked);
         }
@@ -85,6 +75,8 @@ impl Home {
             server,
             of: of.clone(),
             original,
+            front,
+            beside,
             name,
             namespace,
             own,
@@ -117,6 +109,17 @@ impl Home {
         &self.original
     }
 
+    /// Who stands before the user's pods, as sentences.
+    pub fn front(&self) -> Vec<String> {
+        told(&self.front, &self.of.namespace, &self.original.labels)
+    }
+
+    /// The pod of an ingress controller before it, where one was asked for.
+    pub fn beside(&self) -> Option<Beside<'_>> {
+        let (namespace, (pod, container)) = (self.of.ingress.as_deref()?, self.beside.as_ref()?);
+        Some(Beside { server: &self.server, at: (namespace, pod, container) })
+    }
+
     /// The namespace for copies.
     pub fn namespace(&self) -> &str {
         &self.namespace
@@ -134,7 +137,7 @@ impl Home {
 
     /// Where copies are not like the original, but for names.
     pub fn unlike(&self) -> Vec<Unlike> {
-        unlike(&self.original, &self.of.namespace)
+        unlike(&self.original, &self.of.namespace, self.of.look.as_deref())
     }
 
     /// A name for one more copy.
@@ -173,6 +176,28 @@ impl Home {
     }
 }
 
+/// A pod of the user's that is asked what it has. Nothing of it is changed.
+pub struct Beside<'a> {
+    server: &'a Server,
+    /// Namespace, pod, container.
+    at: (&'a str, &'a str, &'a str),
+}
+
+impl Beside<'_> {
+    /// Its pod, with the namespace before it.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.at.0, self.at.1)
+    }
+
+    /// Runs a command in it, to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started, or the connection to it is cut.
+    pub fn run(&self, command: &[String]) -> Result<Said, ClusterError> {
+        self.server.output(self.at, command)
+    }
+}
+
 impl Drop for Home {
     fn drop(&mut self) {
         // Who wants to know whether that failed has asked.
@@ -182,23 +207,24 @@ impl Drop for Home {
 
 /// Whether all that is to be done is allowed.
 fn allowed(server: &Server, of: &ClusterServer, copies: &str) -> Result<(), ClusterError> {
-    let whole: &[Permission] = if of.copies.is_none() { &WHOLE } else { &[] };
-    let all = [(Some(of.namespace.as_str()), &READ[..]), (None, whole), (Some(copies), &OWN[..])];
     let mut missing = Vec::new();
-    for (namespace, permissions) in all {
+    for need in needs(of) {
+        let namespace = match &need.place {
+            Place::Of(name) => Some(name.as_str()),
+            Place::Copies => Some(copies),
+            Place::Cluster => None,
+        };
         let mut denied = Vec::new();
-        for one in permissions {
+        for one in &need.must {
             if !server.may(namespace, one)? {
                 denied.push(format!("{} {}", one.verb, one.name()));
             }
         }
         if !denied.is_empty() {
-            let place = match namespace {
-                Some(_) if namespace == Some(copies) && of.copies.is_none() => {
-                    "in a namespace of genkai's own".to_owned()
-                }
-                Some(name) => format!("in the namespace `{name}`"),
-                None => "in the cluster".to_owned(),
+            let place = match &need.place {
+                Place::Of(name) => format!("in the namespace `{name}`"),
+                Place::Copies => "in a namespace of genkai's own".to_owned(),
+                Place::Cluster => "in the cluster".to_owned(),
             };
             missing.push(format!("{place}: {}", denied.join(", ")));
         }
@@ -207,9 +233,10 @@ fn allowed(server: &Server, of: &ClusterServer, copies: &str) -> Result<(), Clus
         return Ok(());
     }
     let hint = if of.copies.is_none() && missing.iter().any(|one| one.contains("namespaces")) {
-        "name a namespace that is there and in which you may do this: copies=NAME (docs/kubernetes.md)"
+        "name a namespace that is there and in which you may do this: copies=NAME; \
+         `genkai kubernetes manifest --server PLACE` prints the role that is needed"
     } else {
-        "ask for a role that allows it (docs/kubernetes.md)"
+        "`genkai kubernetes manifest --server PLACE` prints the role that is needed"
     };
     Err(server.error(&format!("you are not allowed to do this: {}", missing.join("; ")), hint))
 }
@@ -238,7 +265,41 @@ fn read(server: &Server, of: &ClusterServer) -> Result<Original, ClusterError> {
     }
     let mut original = Original::of(spec, container, maps);
     original.marks = marks(&deployment);
+    let pods = deployment.spec.and_then(|spec| spec.template.metadata);
+    original.labels = pods.and_then(|metadata| metadata.labels).unwrap_or_default();
     Ok(original)
+}
+
+/// What stands before pods of a namespace. What may not be read is told as that.
+fn seen(server: &Server, namespace: &str) -> Result<Front, ClusterError> {
+    let denied = |what: &str| format!("you are not allowed to list {what} in the namespace `{namespace}`");
+    let services = if server.may(Some(namespace), &SERVICES)? {
+        server.services(namespace).map_err(|e| e.why)
+    } else {
+        Err(denied("services"))
+    };
+    let ingresses = if server.may(Some(namespace), &INGRESSES)? {
+        server.ingresses(namespace).map_err(|e| e.why)
+    } else {
+        Err(denied("ingresses"))
+    };
+    Ok(Front { services, ingresses })
+}
+
+/// A pod with these labels that runs, and its first container.
+fn beside(server: &Server, namespace: &str, labels: &str) -> Result<(String, String), ClusterError> {
+    let runs = |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"));
+    let pods = server.pods_labelled(namespace, labels)?;
+    let found = pods.into_iter().filter(runs).find_map(|pod| {
+        let container = pod.spec?.containers.into_iter().next()?.name;
+        Some((pod.metadata.name?, container))
+    });
+    found.ok_or_else(|| {
+        let why = format!("kubernetes: no pod with the labels {labels} runs in the namespace `{namespace}`");
+        let hint =
+            format!("`kubectl get pods -n {namespace} --show-labels` lists what there is; or leave out ingress=");
+        ClusterError::usage(why, hint)
+    })
 }
 
 /// Annotations of the pods of a Deployment, and labels by which it does not find them: both may change what a pod is given.

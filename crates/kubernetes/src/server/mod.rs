@@ -3,18 +3,24 @@
 //! The user's Deployment and ConfigMaps are read and nothing else is done to them. A copy is a Deployment of one pod with ConfigMaps of its
 //! own, in a namespace that is made for the run (or in one that is named). Reading order: [`original`] (what is read, and what is refused),
 //! [`copy`] (what is created), [`ready`] (when it is ready, and why it never will be), [`home`] (where copies are, from the beginning to the
-//! end), [`running`] (one copy, spoken to), [`calls`] (the calls).
+//! end), [`running`] (one copy, spoken to), [`roles`] (what must be allowed), [`front`] (who stands before it), [`site`] (a server of genkai's own, for an experiment), [`calls`] (the calls).
 
 mod calls;
 mod copy;
+mod front;
 mod home;
 mod original;
 mod ready;
+mod roles;
 mod running;
+mod site;
 
-pub use home::Home;
+pub use calls::Said;
+pub use home::{Beside, Home};
 pub use original::{Mounted, Original, Unlike};
-pub use running::{Copy, Said};
+pub use roles::{Roles, roles};
+pub use running::Copy;
+pub use site::{ApplicationPlan, ServerPlan, Site};
 
 use crate::ClusterError;
 

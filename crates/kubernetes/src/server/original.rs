@@ -26,6 +26,8 @@ pub struct Original {
     mounted: Vec<Mounted>,
     /// Annotations and labels of its pods, of which a copy has none.
     pub(super) marks: Vec<String>,
+    /// All labels of its pods.
+    pub(super) labels: BTreeMap<String, String>,
 }
 
 /// A file that the container has from a ConfigMap.
@@ -69,7 +71,9 @@ pub(super) fn template(of: &ClusterServer, deployment: &Deployment) -> Result<(P
             return Err(ClusterError::usage(why, "name the one that serves: container=NAME"));
         }
     };
-    match lacking(&spec) {
+    let own = || "it has `shareProcessNamespace`: its first process is not that of the container".to_owned();
+    let unseen = (of.look.is_some() && spec.share_process_namespace == Some(true)).then(own);
+    match lacking(&spec).or(unseen) {
         None => Ok((spec, container)),
         Some(what) => {
             let why = format!("kubernetes: no private copy can be made of {of}: {what}");
@@ -145,7 +149,7 @@ impl Original {
     /// Of pods like these, with their ConfigMaps.
     pub(super) fn of(spec: PodSpec, container: String, maps: BTreeMap<String, ConfigMap>) -> Original {
         let mounted = mounted(&spec, &container, &maps);
-        Original { spec, container, maps, mounted, marks: Vec::new() }
+        Original { spec, container, maps, mounted, marks: Vec::new(), labels: BTreeMap::new() }
     }
 
     /// The image of the container that serves.

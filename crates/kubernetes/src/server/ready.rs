@@ -6,7 +6,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 
 use crate::api::clean;
-use crate::standing::{Standing, standing_of};
+use crate::standing::{Standing, standing_of, state_of};
 
 /// How a copy stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +61,13 @@ fn place(pod: &Pod, name: String) -> Option<Place> {
     let address = status.pod_ip.as_deref().filter(|_| ready)?.parse().ok()?;
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("?");
     Some(Place { pod: name, address, node: clean(node) })
+}
+
+/// How a container that was added to a pod stands.
+pub(super) fn added(pod: &Pod, name: &str) -> Standing {
+    let mut all = pod.status.iter().flat_map(|status| status.ephemeral_container_statuses.iter().flatten());
+    all.find(|one| one.name == name)
+        .map_or_else(|| Standing::Waiting("its node has not taken it up".to_owned()), |one| state_of(pod, one))
 }
 
 /// The state of a container of a pod.
@@ -124,6 +131,21 @@ mod tests {
             let why = "Error (exit code 1)".to_owned();
             assert_eq!(of(state, "True"), Comes::Ended { pod: "p".to_owned(), previous, why });
         }
+    }
+
+    #[test]
+    fn a_container_that_was_added_is_known_by_its_own_status() {
+        let of = |state: Value| {
+            let one = json!({"name": "looks", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": state});
+            added(&pod(json!({"phase": "Running", "ephemeralContainerStatuses": [one]})), "looks")
+        };
+        assert_eq!(of(json!({"running": {}})), Standing::Running);
+        assert!(matches!(of(json!({"waiting": {"reason": "ContainerCreating"}})), Standing::Waiting(_)));
+        let backed = json!({"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}});
+        assert!(matches!(of(backed), Standing::Over(why) if why.contains("no such image")));
+        let ended = json!({"terminated": {"exitCode": 127, "reason": "Error"}});
+        assert!(matches!(of(ended), Standing::Over(why) if why.contains("127")));
+        assert!(matches!(added(&pod(json!({"phase": "Running"})), "looks"), Standing::Waiting(_)));
     }
 
     #[test]

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::copy::{CopyPlan, objects};
+use super::copy::{CopyPlan, LOOKER, looker, objects};
 use super::home::{AGAIN, DELETED_WITHIN};
-use super::ready::{Comes, Place, comes, ended, restarts};
-use super::{Home, NoCopy};
+use super::ready::{Comes, Place, added, comes, ended, restarts};
+use super::{Home, NoCopy, Said};
 use crate::ClusterError;
 use crate::api::clean;
 use crate::attached::Attached;
 use crate::manifest::LABEL;
+use crate::standing::Standing;
 
 /// How often it is looked whether it is ready.
 const LOOK: Duration = Duration::from_millis(250);
@@ -24,17 +25,6 @@ const POLL: Duration = Duration::from_millis(20);
 const SAID_WITHIN: Duration = Duration::from_secs(3);
 /// How long its pod may take to be gone once its Deployment is.
 const GONE_WITHIN: Duration = Duration::from_secs(15);
-
-/// What a command in a copy printed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
-    /// On its standard output.
-    pub output: Vec<u8>,
-    /// On its standard error.
-    pub errors: String,
-    /// How it failed; none: it did not.
-    pub failed: Option<String>,
-}
 
 /// A copy that runs. Dropping it deletes it, and waits until its pod is gone.
 #[derive(Debug)]
@@ -82,6 +72,9 @@ impl Copy {
         let deployments = home.server.deployments(&home.namespace);
         home.server.made(&deployments, "Deployment of a copy", &deployment, &mut false)?;
         copy.place = Some(copy.comes(stopped)?);
+        if let Some(image) = &home.of.look {
+            copy.looked(image, stopped)?;
+        }
         Ok(copy)
     }
 
@@ -110,6 +103,37 @@ impl Copy {
                 }
                 thread::sleep(POLL);
             }
+        }
+    }
+
+    /// Adds the container by which it is looked into, and waits until that runs, or `stopped`.
+    fn looked(&self, image: &str, stopped: &dyn Fn() -> bool) -> Result<(), NoCopy> {
+        let Home { server, namespace, original, of, .. } = &*self.home;
+        server.joined(namespace, self.pod().0, &looker(original, image))?;
+        let wait = Duration::from_nanos(of.wait.0);
+        let latest = Instant::now() + wait;
+        let failed = |why: &str| {
+            let hint = "look=IMAGE must hold `sh`, `head` and `dd`, and the nodes must have it or be able to pull it";
+            NoCopy::Failed(
+                server.error(&format!("the container that looks into a copy of {of} (image {image}) {why}"), hint),
+            )
+        };
+        loop {
+            let pods = server.pods_of(namespace, &self.name)?;
+            let pod = pods.iter().find(|pod| pod.metadata.name.as_deref() == Some(self.pod().0));
+            let why = match pod.map(|pod| added(pod, LOOKER)) {
+                Some(Standing::Running) => return Ok(()),
+                Some(Standing::Over(why)) => return Err(failed(&format!("does not come: {why}"))),
+                Some(Standing::Waiting(why)) => why,
+                None => return Err(failed("does not come: the pod is gone")),
+            };
+            if Instant::now() >= latest {
+                return Err(failed(&format!("did not run within {} s: {why}", wait.as_secs())));
+            }
+            if stopped() {
+                return Err(NoCopy::Asked);
+            }
+            thread::sleep(LOOK);
         }
     }
 
@@ -153,11 +177,24 @@ impl Copy {
         self.place.as_ref().map_or(("?", "?"), |place| (&place.pod, &place.node))
     }
 
+    /// The container that serves.
     fn container(&self) -> (&str, &str, &str) {
         (&self.home.namespace, self.pod().0, &self.home.original.container)
     }
 
-    /// Runs a command in it, to its end.
+    /// The container by which it is looked into: that which serves, unless another was added.
+    fn looks(&self) -> (&str, &str, &str) {
+        let (namespace, pod, serves) = self.container();
+        (namespace, pod, if self.home.of.look.is_some() { LOOKER } else { serves })
+    }
+
+    /// Where the container by which it is looked into has the files of the one that serves.
+    pub fn root(&self) -> &'static str {
+        // The first process of the one that serves is the first that it sees.
+        if self.home.of.look.is_some() { "/proc/1/root" } else { "" }
+    }
+
+    /// Runs a command in the container that serves, to its end.
     ///
     /// # Errors
     /// When it cannot be started, or the connection to it is cut.
@@ -165,12 +202,20 @@ impl Copy {
         self.home.server.output(self.container(), command)
     }
 
-    /// Starts a command in it that is spoken to; its end is the end of what is returned.
+    /// The same in the container by which it is looked into.
+    ///
+    /// # Errors
+    /// As [`Copy::run`].
+    pub fn look(&self, command: &[String]) -> Result<Said, ClusterError> {
+        self.home.server.output(self.looks(), command)
+    }
+
+    /// Starts a command in the container by which it is looked into, that is spoken to; its end is the end of what is returned.
     ///
     /// # Errors
     /// When it cannot be started.
     pub fn speak(&self, command: &[String]) -> Result<Attached, ClusterError> {
-        let process = self.home.server.spoken(self.container(), command)?;
+        let process = self.home.server.spoken(self.looks(), command)?;
         let own = |e: std::io::Error| {
             ClusterError::new(format!("cannot speak to the pod {}: {e}", self.pod().0), "free some descriptors")
         };

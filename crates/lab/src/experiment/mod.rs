@@ -5,6 +5,7 @@ pub mod cache;
 pub mod idle_requests;
 pub mod rooms;
 pub mod servers;
+pub mod site;
 
 use std::collections::BTreeMap;
 

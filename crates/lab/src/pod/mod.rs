@@ -1,6 +1,7 @@
 //! The product under test in a pod of a Kubernetes cluster: a private copy of a server of the user's, made, looked into and removed through
 //! the API server. The cluster's objects are [`genkai_kubernetes::server`]'s, the product's files [`Contained`]'s; here they meet.
 
+mod controller;
 mod running;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +40,8 @@ struct Shared {
     node: String,
     /// What it found there.
     facts: Facts,
+    /// Who stands before the user's pods, a sentence each.
+    front: Vec<String>,
     stop: StopFlag,
     /// Whether other machines make the load: then this one need not reach a pod.
     spread: bool,
@@ -73,7 +76,7 @@ pub(crate) fn prepare(system: &System, load: &Load, stop: &StopFlag) -> Result<B
             ))
         }
     };
-    let home = Arc::new(Home::open(of, &stopped).map_err(ended)?);
+    let home = Arc::new(Home::open(of, inside.controller, &stopped).map_err(ended)?);
     let copy = home.copy(&BTreeMap::new(), None, &stopped).map_err(ended)?;
     let (facts, title) = met(&copy, inside).map_err(ended)?;
     let answers = asked(&copy, &(inside.asks)(&title))?;
@@ -86,17 +89,18 @@ pub(crate) fn prepare(system: &System, load: &Load, stop: &StopFlag) -> Result<B
         path: &load.request.path,
         host: &load.request.host,
         websocket: !load.protocol.is_http1() || load.scenario.as_ref().is_some_and(|scenario| scenario.talks()),
-        allow_remote: &system.allow_remote,
+        allow_remote: Some(&system.allow_remote),
     })?;
     let node = copy.pod().1.to_owned();
+    let front = controller::told(&home, inside, &system.config, load);
     drop(copy);
     let (stop, spread) = (stop.clone(), load.scale.is_spread());
-    let shared = Shared { home, of: of.clone(), inside, node, facts, stop, spread };
+    let shared = Shared { home, of: of.clone(), inside, node, facts, front, stop, spread };
     Ok(Box::new(Pod::of(Arc::new(shared), contained)))
 }
 
 /// An error of the cluster's as one of a server.
-fn told(e: ClusterError) -> TargetError {
+pub(crate) fn told(e: ClusterError) -> TargetError {
     let kind = if e.usage { ErrorKind::Usage(e.why) } else { ErrorKind::Machine(e.why) };
     TargetError { product: "", kind, hint: Some(e.hint) }
 }
@@ -109,10 +113,10 @@ fn no(text: String, hint: &str) -> TargetError {
 /// What a copy has, once the first process of its server is there, and what that calls itself.
 fn met(copy: &Copy, inside: &Inside) -> Result<(Facts, String), NoCopy> {
     let latest = Instant::now() + THERE_WITHIN;
-    let command = ["sh".to_owned(), "-c".to_owned(), inside::facts()];
+    let command = ["sh".to_owned(), "-c".to_owned(), inside::facts(copy.root())];
     let failed = |why, hint: &str| NoCopy::Failed(ClusterError { why, hint: hint.to_owned(), usage: false });
     loop {
-        let said = copy.run(&command);
+        let said = copy.look(&command);
         // One that ends at once may have been met before.
         if let Some(words) = copy.fate(true)? {
             return Err(NoCopy::Ended(words));
@@ -124,7 +128,8 @@ fn met(copy: &Copy, inside: &Inside) -> Result<(Facts, String), NoCopy> {
                 let text = format!("kubernetes: genkai cannot look into the pod {}: {}", copy.pod().0, one_line(&why));
                 return Err(failed(
                     text,
-                    "it needs `sh`, `head` and `dd` in the image; one without is not supported yet",
+                    "it needs `sh`, `head` and `dd` in the image; of one without name another that has them, for an ephemeral container in the \
+                     copies: look=IMAGE",
                 ));
             }
             Ok(said) => match first(&said.output, inside) {
@@ -151,6 +156,17 @@ fn first(printed: &[u8], inside: &Inside) -> Result<(Facts, String), String> {
     }
     let title = facts.processes.iter().find(|one| is_first(one)).map(|one| one.title.clone());
     Ok((facts, title.unwrap_or_default()))
+}
+
+/// What a container is let have, in words.
+fn has(facts: &Facts) -> String {
+    let processor = facts
+        .quota
+        .map_or("no quota of processor time".to_owned(), |cores| format!("{cores} cores' worth of processor time"));
+    let memory = facts.memory.map_or("no limit on memory".to_owned(), |bytes| format!("{} MiB of memory", bytes >> 20));
+    let (soft, hard) = (facts.machine.descriptors, facts.machine.descriptors_hard);
+    let most = if hard > soft { format!(", {hard} at most") } else { String::new() };
+    format!("{processor}, {memory}, {soft} descriptors a process{most}")
 }
 
 /// What commands print in a copy.
@@ -219,7 +235,13 @@ impl Prepared for Pod {
     }
 
     fn limits(&self, _: &Environment) -> Vec<Limit> {
-        self.contained.limits()
+        let mut all = self.contained.limits();
+        let group = format!("{}.memory_group", self.shared.inside.product);
+        if let (Some(bytes), Some(limit)) = (self.shared.facts.memory, all.iter_mut().find(|limit| limit.id == group)) {
+            limit.value = format!("{} MiB", bytes >> 20);
+            limit.origin = Origin::Machine("memory.max, or memory.limit_in_bytes, in its container".to_owned());
+        }
+        all
     }
 
     fn elsewhere(&self) -> Option<Vec<Limit>> {
@@ -229,18 +251,15 @@ impl Prepared for Pod {
     }
 
     fn told(&self) -> Vec<String> {
-        let Shared { home, of, node, facts, .. } = &*self.shared;
-        let memory =
-            facts.memory.map_or("no limit on memory".to_owned(), |bytes| format!("{} MiB of memory", bytes >> 20));
-        let processor = facts
-            .quota
-            .map_or("no quota of processor time".to_owned(), |cores| format!("{cores} cores' worth of processor time"));
+        let Shared { home, of, node, facts, front, .. } = &*self.shared;
+        let has = has(facts);
         let mut all = vec![format!(
-            "the server under test is a private copy of {of} in the namespace {} (image {}, first on node {node}; {processor}, {memory}); \
+            "the server under test is a private copy of {of} in the namespace {} (image {}, first on node {node}; {has}); \
              the load goes to its pod: no Service and no Ingress is in the way, and none of their limits is met",
             home.namespace(),
             home.original().image(),
         )];
+        all.extend(front.iter().cloned());
         let given = self.contained.finished(&[]).into_iter().map(|one| one.path);
         let files: BTreeSet<PathBuf> = given.chain([self.contained.main()]).collect();
         for path in files.iter().filter(|path| self.mounted(path).is_none()) {

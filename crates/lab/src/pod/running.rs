@@ -112,7 +112,7 @@ impl Shell {
     fn open(copy: &Copy, contained: &dyn Contained) -> Result<Shell, TargetError> {
         // What a client sent stands in the log: nobody knows this line.
         let mark = Home::word();
-        let command = ["sh".to_owned(), "-c".to_owned(), inside::looks(&contained.log(), &mark)];
+        let command = ["sh".to_owned(), "-c".to_owned(), inside::looks(copy.root(), &contained.log(), &mark)];
         let attached = copy.speak(&command).map_err(told)?;
         let stream =
             attached.stream().map_err(|e| no(format!("cannot speak to the pod: {e}"), "free some descriptors"))?;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use genkai_model::limit::Limit;
-use genkai_model::plan::Answers;
+use genkai_model::plan::{Answers, OriginSpec};
 
 use super::{Spec, evidence, limits};
 use genkai_place::handshake::Announced;
@@ -42,7 +42,7 @@ impl Origin {
         let spec = spec.into();
         let log = dir.join("origin.log");
         let tail = Tail::open(&log);
-        let args = std::iter::once("serve".to_owned()).chain(flags(&spec));
+        let args = std::iter::once("serve".to_owned()).chain(flags(&spec, "127.0.0.1:0"));
         let server = Announced::start(program, args, NAME, cpus, &log)?;
         let cores = cpus.map_or_else(|| machine::cores().len(), <[usize]>::len) as u32;
         Ok(Origin { server, spec, cores, tail })
@@ -66,8 +66,15 @@ impl Origin {
     }
 }
 
+/// The arguments by which genkai is an embedded origin that listens at an address.
+pub fn arguments(spec: &OriginSpec, listen: &str) -> Vec<String> {
+    let mut all = vec!["serve".to_owned()];
+    all.extend(flags(&Spec::Http(spec.clone()), listen));
+    all
+}
+
 /// The server's name and flags.
-fn flags(spec: &Spec) -> Vec<String> {
+fn flags(spec: &Spec, listen: &str) -> Vec<String> {
     let name = match spec {
         Spec::Http(_) => "origin",
         Spec::WebSocket(server) if server.answers == Answers::Rooms => "rooms",
@@ -76,7 +83,7 @@ fn flags(spec: &Spec) -> Vec<String> {
     let mut flags: Vec<String> = vec![name.to_owned()];
     let mut flag =
         |name: &str, value: Option<String>| flags.extend(value.into_iter().flat_map(|v| [name.to_owned(), v]));
-    flag("--listen", Some("127.0.0.1:0".to_owned()));
+    flag("--listen", Some(listen.to_owned()));
     match spec {
         Spec::Http(spec) => {
             flag("--body", Some(spec.body.to_string()));
@@ -126,13 +133,16 @@ mod tests {
 
     #[test]
     fn the_command_line_is_the_specification() {
-        let text = flags(&Spec::from(&spec())).join(" ");
+        let text = flags(&Spec::from(&spec()), "127.0.0.1:0").join(" ");
         let all = "origin --listen 127.0.0.1:0 --body 1500 --service-time uniform(20ms,80ms) --workers 5 --seed 7 --stats 100ms";
         assert_eq!(text, all);
-        let text = flags(&Spec::from(&OriginSpec { workers: None, queue: Some(3), ..spec() })).join(" ");
+        let text = flags(&Spec::from(&OriginSpec { workers: None, queue: Some(3), ..spec() }), "127.0.0.1:0").join(" ");
         assert!(text.contains("--queue 3") && !text.contains("--workers"), "{text}");
         let echo = WebSocketServer { answers: Answers::Echo, max_message: Bytes(65_536), delay: Span::from_millis(5) };
-        assert_eq!(flags(&Spec::from(&echo)).join(" "), "echo --listen 127.0.0.1:0 --max-message 64k --delay 5ms");
+        assert_eq!(
+            flags(&Spec::from(&echo), "127.0.0.1:0").join(" "),
+            "echo --listen 127.0.0.1:0 --max-message 64k --delay 5ms"
+        );
     }
 
     #[test]

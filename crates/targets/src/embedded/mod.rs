@@ -8,7 +8,7 @@ mod limits;
 use genkai_model::plan::{OriginSpec, WebSocketServer};
 
 pub use evidence::{CPU, FD_LIMIT, FDS, RSS};
-pub use lifecycle::Origin;
+pub use lifecycle::{Origin, arguments};
 pub use limits::of as limits;
 
 /// What an embedded server is.

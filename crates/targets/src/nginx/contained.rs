@@ -1,6 +1,7 @@
 //! nginx in a container: read from what `nginx -T` prints there, with its log where it can be looked at.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::{Change, Rewrite};
@@ -11,6 +12,7 @@ use super::evidence::{MASTER, Within, is_master, is_worker};
 use super::lifecycle::{arguments, version};
 use super::limits::{self, Facts, Reading};
 use super::private::logging_into;
+use super::settings::render;
 use super::{CALLED, ENTRY, no_server, remote};
 use crate::error::TargetError;
 use crate::files::{Applied, Configuration, Finished, Requests};
@@ -21,12 +23,30 @@ use genkai_place::program;
 use genkai_place::remote::Remote;
 
 /// How nginx is met in a container.
-pub(crate) const INSIDE: Inside = Inside { product: ENTRY.name, is_first: is_master, serves: is_worker, asks, read };
+pub(crate) const INSIDE: Inside = Inside {
+    product: ENTRY.name,
+    is_first: is_master,
+    serves: is_worker,
+    asks,
+    controller: CONTROLLER,
+    main: "/etc/nginx/nginx.conf",
+    plain,
+    read,
+};
+
+/// Labels of the pods of ingress-nginx (its deploy/static manifests and its chart).
+const CONTROLLER: &str = "app.kubernetes.io/name=ingress-nginx,app.kubernetes.io/component=controller";
 
 /// What `nginx -T` writes before each file (src/core/nginx.c).
 const FILE: &[u8] = b"# configuration file ";
 /// The file of the log in the folder for it.
 const LOG: &str = "error.log";
+
+/// A plain reverse proxy.
+fn plain(backend: SocketAddr) -> String {
+    let config = render(backend, false, None, None);
+    String::from_utf8_lossy(&config.file(FileId::MAIN).text).into_owned()
+}
 
 /// How it was built, and all that it reads with the configuration that it was started with.
 fn asks(title: &str) -> Vec<Vec<String>> {
@@ -90,7 +110,7 @@ fn read(printed: Printed<'_>) -> Result<Box<dyn Contained>, TargetError> {
     let requests = Requests { websocket: printed.websocket, ..Requests::to(printed.host, printed.path) };
     let applied = Applied::new(printed.source, config, requests, printed.settings)?;
     let nginx = Nginx::of(version.to_owned(), printed.machine, printed.folder.to_owned(), applied)?;
-    if let Some(found) = remote::first(&nginx.config, printed.allow_remote) {
+    if let Some(found) = printed.allow_remote.and_then(|allowed| remote::first(&nginx.config, allowed)) {
         return Err(Remote { replaceable: false, ..found }.into());
     }
     Ok(Box::new(nginx))

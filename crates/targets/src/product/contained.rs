@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::{Change, Rewrite};
@@ -26,6 +27,12 @@ pub struct Inside {
     pub serves: fn(&str) -> bool,
     /// Commands by which it tells who it is and what it read, of one whose first process calls itself so.
     pub asks: fn(&str) -> Vec<Vec<String>>,
+    /// Labels of the pods in which it is the ingress controller of a cluster, as a selector.
+    pub controller: &'static str,
+    /// Where images have its main file.
+    pub main: &'static str,
+    /// The text of that file as a plain reverse proxy before an address.
+    pub plain: fn(SocketAddr) -> String,
     /// Reads it from what they printed.
     pub read: fn(Printed<'_>) -> Result<Box<dyn Contained>, TargetError>,
 }
@@ -48,8 +55,9 @@ pub struct Printed<'a> {
     pub host: &'a str,
     /// Whether they open WebSocket connections.
     pub websocket: bool,
-    /// Hosts that the load may reach though they are not the pod itself, as the configuration writes them.
-    pub allow_remote: &'a [String],
+    /// Hosts that the load may reach though they are not the pod itself, as the configuration writes them; none: it is only read, and no load
+    /// goes to it.
+    pub allow_remote: Option<&'a [String]>,
 }
 
 /// A product in a container, with settings.

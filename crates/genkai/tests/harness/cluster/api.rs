@@ -25,6 +25,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
+use super::objects::decoded;
 use super::pods::{Output, Pipes};
 use super::{Shared, TOKEN, objects};
 
@@ -93,9 +94,13 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Answer {
         (Method::POST, ["apis", "batch", "v1", "namespaces", _, "jobs"]) => create(request, shared).await,
         (Method::DELETE, ["apis", "batch", "v1", "namespaces", _, "jobs", name]) => delete(request, shared, name).await,
         (Method::GET, ["api", "v1", "namespaces", _, "pods"]) => {
-            let of = selector(&request, "labelSelector=app.kubernetes.io%2Finstance%3D");
-            let mut pods = shared.state().pods_of(&of);
-            pods.extend(shared.objects().pods(&of));
+            let of = decoded(&selector(&request, "labelSelector="));
+            let wanted: Vec<(&str, &str)> = of.split(',').map(|pair| pair.split_once('=').unwrap()).collect();
+            let mut pods = match &wanted[..] {
+                [("app.kubernetes.io/instance", job)] => shared.state().pods_of(job),
+                _ => Vec::new(),
+            };
+            pods.extend(shared.objects().pods(&wanted));
             let list = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods});
             Ok(answered(StatusCode::OK, &list))
         }

@@ -18,6 +18,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{EphemeralContainer, Service};
+use k8s_openapi::api::networking::v1::Ingress;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
@@ -64,6 +66,8 @@ pub struct Served {
     pub no_node: bool,
     /// The image has no shell.
     pub no_shell: bool,
+    /// Images of containers that are added to pods cannot be pulled.
+    pub no_look: bool,
 }
 
 /// The cluster.
@@ -160,6 +164,30 @@ impl Cluster {
         let mut objects = self.shared.objects();
         objects.seed(deployment, maps.iter().map(read).collect());
         self.shared.seeded.lock().unwrap().extend(objects.left(&BTreeSet::new()));
+    }
+
+    /// Somebody's Services and Ingresses, as YAML documents.
+    pub fn front(&self, services: &[&str], ingresses: &[&str]) {
+        let mut objects = self.shared.objects();
+        objects.services.extend(services.iter().map(|text| serde_saphyr::from_str::<Service>(text).unwrap()));
+        objects.ingresses.extend(ingresses.iter().map(|text| serde_saphyr::from_str::<Ingress>(text).unwrap()));
+    }
+
+    /// Somebody's Deployment with its ConfigMaps, which runs here.
+    pub fn run(&self, deployment: &str, maps: &[&str]) {
+        let read = |text: &&str| serde_saphyr::from_str(text).unwrap();
+        let mut objects = self.shared.objects();
+        objects.start(
+            serde_saphyr::from_str(deployment).unwrap(),
+            maps.iter().map(read).collect(),
+            &self.shared.behaviour,
+        );
+        self.shared.seeded.lock().unwrap().extend(objects.left(&BTreeSet::new()));
+    }
+
+    /// All containers that were ever added to pods, as they were sent.
+    pub fn added(&self) -> Vec<EphemeralContainer> {
+        self.shared.objects().added.clone()
     }
 
     /// All Deployments and ConfigMaps that were ever created through the API server, as they were sent.

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, EphemeralContainer, Namespace, Service};
+use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::DeleteOptions;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -30,6 +31,10 @@ pub(super) struct Objects {
     maps: BTreeMap<(String, String), ConfigMap>,
     deployments: BTreeMap<(String, String), (Deployment, Option<String>)>,
     pods: Vec<Served>,
+    pub(super) services: Vec<Service>,
+    pub(super) ingresses: Vec<Ingress>,
+    /// All containers that were ever added to pods, as they were sent.
+    pub(super) added: Vec<EphemeralContainer>,
     /// All Deployments and ConfigMaps that were ever created through the API server, as they were sent.
     pub(super) created: Vec<Value>,
     dir: PathBuf,
@@ -48,6 +53,14 @@ impl Objects {
         self.own.insert(name(&deployment.metadata).0);
         self.maps.extend(maps.into_iter().map(|map| (name(&map.metadata), map)));
         self.deployments.insert(name(&deployment.metadata), (deployment, None));
+    }
+
+    /// The same of one that runs here.
+    pub(super) fn start(&mut self, deployment: Deployment, maps: Vec<ConfigMap>, behaviour: &Behaviour) {
+        self.seed(deployment.clone(), maps);
+        let key = (deployment.metadata.namespace.clone().unwrap(), deployment.metadata.name.clone().unwrap());
+        self.deployments.remove(&key);
+        assert!(self.deploy(deployment, behaviour));
     }
 
     /// Everything that genkai made: namespaces, and what is in any.
@@ -72,13 +85,23 @@ impl Objects {
         self.pods.retain(|pod| !pod.is_gone());
     }
 
-    pub(super) fn pods(&self, deployment: &str) -> Vec<Value> {
-        self.pods.iter().filter(|pod| pod.deployment == deployment).map(Served::told).collect()
+    /// The pods with these labels.
+    pub(super) fn pods(&self, labels: &[(&str, &str)]) -> Vec<Value> {
+        self.pods.iter().filter(|pod| pod.has(labels)).map(Served::told).collect()
     }
 
-    /// First processes of the containers that run.
+    /// First processes of the containers that run, but for those that were there.
     pub(super) fn firsts(&self) -> Vec<u32> {
-        self.pods.iter().filter_map(Served::first).collect()
+        let own = |pod: &&Served| !self.own.contains(&pod.namespace) || pod.deployment.starts_with("genkai-");
+        self.pods.iter().filter(own).filter_map(Served::first).collect()
+    }
+
+    /// Adds a container to a pod.
+    fn join(&mut self, name: &str, one: EphemeralContainer, behaviour: &Behaviour) -> Option<Value> {
+        self.added.push(one.clone());
+        let pod = self.pods.iter_mut().find(|pod| pod.name == name)?;
+        pod.join(&one, behaviour);
+        Some(pod.told())
     }
 
     /// Makes a deployment; false: there is one of that name.
@@ -86,6 +109,10 @@ impl Objects {
         let key = (deployment.metadata.namespace.clone().unwrap(), deployment.metadata.name.clone().unwrap());
         if self.deployments.contains_key(&key) {
             return false;
+        }
+        if deployment.spec.as_ref().unwrap().replicas == Some(0) {
+            self.deployments.insert(key, (deployment, None));
+            return true;
         }
         let map = |name: &str| self.maps.get(&(key.0.clone(), name.to_owned())).cloned();
         let made = Served::start(&deployment, map, &self.dir, behaviour);
@@ -178,6 +205,30 @@ pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, par
             assert_eq!(how.propagation_policy.as_deref(), Some("Background"));
             if shared.objects().delete((namespace, name)) { Ok(done()) } else { Err(missing("deployments.apps", name)) }
         }
+        (Method::GET, ["api", "v1", "namespaces", namespace, "services"]) => {
+            let of = |one: &&Service| one.metadata.namespace.as_deref() == Some(*namespace);
+            let items: Vec<Service> = shared.objects().services.iter().filter(of).cloned().collect();
+            let list = json!({"kind": "ServiceList", "apiVersion": "v1", "metadata": {}, "items": items});
+            Ok(answered(StatusCode::OK, &list))
+        }
+        (Method::GET, ["apis", "networking.k8s.io", "v1", "namespaces", namespace, "ingresses"]) => {
+            let of = |one: &&Ingress| one.metadata.namespace.as_deref() == Some(*namespace);
+            let items: Vec<Ingress> = shared.objects().ingresses.iter().filter(of).cloned().collect();
+            let kind =
+                json!({"kind": "IngressList", "apiVersion": "networking.k8s.io/v1", "metadata": {}, "items": items});
+            Ok(answered(StatusCode::OK, &kind))
+        }
+        (Method::PATCH, ["api", "v1", "namespaces", _, "pods", name, "ephemeralcontainers"]) => {
+            assert_eq!(request.headers()["content-type"], "application/strategic-merge-patch+json");
+            let mut patch: Value = strict(request).await?;
+            let all = patch["spec"]["ephemeralContainers"].take();
+            assert_eq!(patch, json!({"spec": {"ephemeralContainers": null}}), "nothing else of a pod is changed");
+            let [one] = &all.as_array().unwrap()[..] else { panic!("one container") };
+            let read: EphemeralContainer = serde_json::from_value(one.clone()).unwrap();
+            assert_eq!(&serde_json::to_value(&read).unwrap(), one, "unknown fields");
+            let told = shared.objects().join(name, read, &shared.behaviour);
+            told.map(|pod| answered(StatusCode::OK, &pod)).ok_or_else(|| missing("pods", name))
+        }
         (Method::GET, ["api", "v1", "namespaces", _, "pods", name, "log"]) => {
             let previous = request.uri().query().unwrap_or_default().split('&').any(|part| part == "previous=true");
             let objects = shared.objects();
@@ -192,7 +243,7 @@ pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, par
 }
 
 /// A value of a query as it was before it was put there.
-fn decoded(value: &str) -> String {
+pub(super) fn decoded(value: &str) -> String {
     let (bytes, mut text, mut at) = (value.as_bytes(), Vec::new(), 0);
     while at < bytes.len() {
         let hex = || u8::from_str_radix(value.get(at + 1..at + 3)?, 16).ok();
@@ -214,12 +265,18 @@ fn exec(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Answer 
     let fields: Vec<(String, String)> = pairs.map(|(key, value)| (key.to_owned(), decoded(value))).collect();
     let words: Vec<String> = fields.iter().filter(|(key, _)| key == "command").map(|(_, word)| word.clone()).collect();
     let wants = |key: &str| fields.iter().any(|(name, value)| name == key && value == "true");
-    assert!(wants("stdout") && wants("stderr") && fields.iter().any(|(key, _)| key == "container"), "{query}");
-    let command = shared.objects().pods.iter().find(|pod| pod.name == name).and_then(|pod| inside(pod, &words));
+    let container = fields.iter().find_map(|(key, name)| (key == "container").then(|| name.clone()));
+    let container = container.unwrap_or_else(|| panic!("{query}"));
+    assert!(wants("stdout") && wants("stderr"), "{query}");
+    let objects = shared.objects();
+    let pod = objects.pods.iter().find(|pod| pod.name == name);
+    let serves = pod.is_none_or(|pod| pod.serves(&container));
+    let command = pod.and_then(|pod| inside(pod, serves, &words));
+    drop(objects);
     let Some(command) = command else { return missing("pods", name) };
     let (stdin, mut input) = unbounded_channel::<Vec<u8>>();
     let (say, output) = unbounded_channel();
-    if shared.behaviour.served.no_shell {
+    if shared.behaviour.served.no_shell && serves && words[0] == "sh" {
         // containerd, by way of the kubelet.
         let message = format!(
             "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: exec: \

@@ -1,6 +1,7 @@
 //! Pods of Deployments: the Deployment controller, and a kubelet that runs containers as processes in mount and PID namespaces of their own,
 //! with their ConfigMaps and empty folders mounted. They share this machine's network: their address is 127.0.0.1.
 
+use std::collections::BTreeMap;
 use std::net::TcpStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Container, PodSpec, Probe, Volume};
+use k8s_openapi::api::core::v1::{ConfigMap, Container, EphemeralContainer, PodSpec, Probe, Volume};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
@@ -39,6 +40,9 @@ pub(super) struct Served {
     group: Option<PathBuf>,
     /// Its deletion was asked for; when it is killed.
     deleted: Option<Instant>,
+    labels: BTreeMap<String, String>,
+    /// The container that was added to it, as its status says.
+    added: Option<Value>,
 }
 
 impl Served {
@@ -81,6 +85,8 @@ impl Served {
             probed: None,
             group: None,
             deleted: None,
+            labels,
+            added: None,
         };
         pod.group = pod.quota();
         pod.waits = pod.hindered(behaviour);
@@ -88,6 +94,32 @@ impl Served {
             pod.run();
         }
         Ok(pod)
+    }
+
+    pub(super) fn has(&self, labels: &[(&str, &str)]) -> bool {
+        labels.iter().all(|(key, value)| self.labels.get(*key).is_some_and(|has| has == value))
+    }
+
+    /// Whether a container of this name is the one that serves; else it is one that was added.
+    pub(super) fn serves(&self, name: &str) -> bool {
+        let added = self.added.as_ref().is_some_and(|added| added["name"] == name);
+        assert!(added || self.container().name == name, "no container {name}");
+        !added
+    }
+
+    /// Adds a container, which sees the processes of the one that serves.
+    pub(super) fn join(&mut self, one: &EphemeralContainer, behaviour: &Behaviour) {
+        assert_eq!(one.target_container_name.as_ref(), Some(&self.container().name));
+        assert!(one.stdin == Some(true) && one.command == Some(vec!["sh".to_owned()]), "it would end at once");
+        let state = if behaviour.served.no_look {
+            let message = format!("Back-off pulling image {:?}", one.image.as_ref().unwrap());
+            json!({"waiting": {"reason": "ImagePullBackOff", "message": message}})
+        } else {
+            json!({"running": {}})
+        };
+        let told = json!({"name": one.name, "image": one.image, "imageID": "", "ready": false, "restartCount": 0,
+            "state": state});
+        self.added = Some(told);
     }
 
     fn container(&self) -> &Container {
@@ -148,7 +180,11 @@ impl Served {
         // The image's own entry point is that of nginx's.
         let own = ["nginx".to_owned(), "-g".to_owned(), "daemon off;".to_owned()];
         let command: Vec<String> = container.command.iter().chain(&container.args).flatten().cloned().collect();
-        let command = if command.is_empty() { own.to_vec() } else { command };
+        let mut command = if command.is_empty() { own.to_vec() } else { command };
+        if command[0] == "/genkai" {
+            // As the image of the `Containerfile` has it.
+            env!("CARGO_BIN_EXE_genkai").clone_into(&mut command[0]);
+        }
         let log = std::fs::File::create(self.log(self.restarts)).unwrap();
         let mut unshare = Command::new("unshare");
         unshare.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", &script, "sh"]);
@@ -245,14 +281,17 @@ impl Served {
             }
         };
         let ready = json!({"type": "Ready", "status": if self.ready { "True" } else { "False" }});
-        let running = json!({"phase": "Running", "podIP": "127.0.0.1", "conditions": [ready],
+        let mut running = json!({"phase": "Running", "podIP": "127.0.0.1", "conditions": [ready],
             "containerStatuses": [self.status(&state)]});
-        let mut metadata = json!({"name": self.name, "namespace": self.namespace,
-            "labels": {"app.kubernetes.io/instance": self.deployment}});
+        if let Some(added) = &self.added {
+            running["ephemeralContainerStatuses"] = json!([added]);
+        }
+        let mut metadata = json!({"name": self.name, "namespace": self.namespace, "labels": self.labels});
         if self.deleted.is_some() {
             metadata["deletionTimestamp"] = json!("2026-11-25T12:00:00Z");
         }
-        json!({"metadata": metadata, "spec": {"containers": [], "nodeName": "node-1"},
+        let containers = json!([{"name": self.container().name}]);
+        json!({"metadata": metadata, "spec": {"containers": containers, "nodeName": "node-1"},
             "status": self.waits.clone().unwrap_or(running)})
     }
 }
@@ -297,13 +336,18 @@ fn fill(volume: &Volume, map: &impl Fn(&str) -> Option<ConfigMap>, dir: &Path) {
     }
 }
 
-/// A command in a container.
-pub(super) fn inside(pod: &Served, words: &[String]) -> Option<Command> {
+/// A command in the container that serves, or in one beside it that has its processes and other files.
+pub(super) fn inside(pod: &Served, serves: bool, words: &[String]) -> Option<Command> {
     let first = pod.first()?.to_string();
-    let join = pod.group.as_ref().map(|group| format!("echo 0 > {}/cgroup.procs && ", group.display()));
+    let join = pod.group.as_ref().filter(|_| serves);
+    let join = join.map(|group| format!("echo 0 > {}/cgroup.procs && ", group.display())).unwrap_or_default();
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("{}exec \"$@\"", join.unwrap_or_default()), "sh"]);
-    command.args(["nsenter", "--target", &first, "--mount", "--pid", "--"]).args(words);
-    command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command.args(["-c", &format!("{join}exec \"$@\""), "sh", "nsenter", "--target", &first, "--pid"]);
+    if serves {
+        command.args(["--mount", "--"]);
+    } else {
+        command.args(["--", "unshare", "--mount", "--mount-proc", "--"]);
+    }
+    command.args(words).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     Some(command)
 }
