@@ -11,7 +11,7 @@ use genkai_model::finding::{Answer, Because, Caveat, Confidence, Evidence, Outco
 use genkai_model::limit::{Law, Origin};
 use harness::judged::{lifted, only_cause, proved, told};
 use harness::servers::{scripted, serve};
-use harness::{genkai, machine, run};
+use harness::{finish, genkai, machine, run};
 
 #[test]
 fn worker_connections() {
@@ -96,16 +96,35 @@ fn limit_conn() {
     };
     assert_eq!(rung.place, Some(Origin::File { path: file.clone(), line: 8 }), "{}", run.story());
     let finished = run.record().end.unwrap().files;
-    let [FinishedFile { path, copy: Some(copy) }] = &finished[..] else { panic!("{finished:?}") };
+    let [FinishedFile { path, copy: Some(copy), .. }] = &finished[..] else { panic!("{finished:?}") };
     assert_eq!(path, &file);
     let text = std::fs::read_to_string(run.out.join(copy)).unwrap();
     let line = format!("limit_conn perip {};  # careful", rung.change.to);
     assert_eq!(text, config.replace("limit_conn perip 20;  # careful", &line), "all else is as it was");
+    proposal_is_checked(&run.out, copy);
     // In the place that it is for, the product's own check takes it.
     std::fs::write(&file, text).unwrap();
     let pid = format!("pid {};", dir.path().join("pid").display());
     let check = std::process::Command::new("nginx").args(["-t", "-q", "-g", &pid, "-c"]).arg(&file).output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
+}
+
+/// A finished file that is not the one of the record, or that it does not know, is named.
+fn proposal_is_checked(out: &std::path::Path, copy: &std::path::Path) {
+    let check = || {
+        let output = finish(genkai("report --check").arg(out), std::time::Duration::from_secs(60));
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (file, other) = (out.join(copy), out.join(copy).with_file_name("other.conf"));
+    let text = std::fs::read(&file).unwrap();
+    assert_eq!(check().0, Some(0), "{}", check().1);
+    std::fs::write(&file, [&text[..], b"# mine\n"].concat()).unwrap();
+    std::fs::write(&other, "").unwrap();
+    let (code, said) = check();
+    assert!(code == Some(1) && said.contains(&copy.display().to_string()) && said.contains("other.conf"), "{said}");
+    std::fs::write(&file, text).unwrap();
+    std::fs::remove_file(&other).unwrap();
+    assert_eq!(check().0, Some(0), "as it was");
 }
 
 #[test]
