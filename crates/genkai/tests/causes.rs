@@ -332,6 +332,24 @@ fn the_server_of_an_upstream_that_answers_with_errors_is_named() {
     assert!(run.says().iter().any(|says| says.contains(&format!("server {ill} gave"))), "{}", run.story());
 }
 
+/// A virtual host with a log of its own, of which httpd writes nothing of who answered.
+const TWO_OF_APACHE: &str = "LoadModule mpm_event_module {modules}/mod_mpm_event.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\nLoadModule \
+                             proxy_module {modules}/mod_proxy.so\nLoadModule proxy_http_module {modules}/mod_proxy_http.so\nLoadModule \
+                             proxy_balancer_module {modules}/mod_proxy_balancer.so\nLoadModule slotmem_shm_module \
+                             {modules}/mod_slotmem_shm.so\nLoadModule lbmethod_byrequests_module \
+                             {modules}/mod_lbmethod_byrequests.so\nListen 80\n<VirtualHost *:80>\n  CustomLog /dev/null \"%>s\"\n  <Proxy \
+                             balancer://app>\n    BalancerMember http://{one}\n    BalancerMember http://{two}/\n  </Proxy>\n  ProxyPass / \
+                             balancer://app/\n</VirtualHost>\n";
+
+#[test]
+fn the_member_of_a_balancer_that_answers_with_errors_is_named() {
+    let _machine = machine();
+    let ((_well, well), (_ill, ill)) = (scripted(WELL), scripted(ILL));
+    let text = TWO_OF_APACHE.replace("{modules}", "/usr/lib/apache2/modules");
+    let (run, file) = two_servers("apache", &text, [&well, &ill]);
+    answered_by(&run, &format!("apache.server.answers.http://{ill}/"), (&file, 13));
+}
+
 #[test]
 fn where_all_servers_of_haproxy_answer_with_errors_none_of_them_is_the_one() {
     let _machine = machine();

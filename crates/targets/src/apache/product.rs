@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 use super::CALLED;
 use super::answers;
 use super::config::{Config, Reading};
-use super::evidence::{Watch, children};
+use super::evidence::{Answers, Watch, children};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
 use super::limits::{self, Facts, handlers};
@@ -31,6 +31,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
 use genkai_place::running::Running;
+use genkai_place::tail::Tail;
 use genkai_place::{port, process_tree};
 
 /// What a warning of httpd says that replaces a number: server/mpm/event/event.c, worker.c and prefork.c, `*_check_config`; for
@@ -216,7 +217,10 @@ impl Product for Apache {
             let (output, log) = (of.dir().join("output.txt"), copy.error_log.clone());
             let startup = Startup { command, address: copy.address, output, log };
             let ready = |child: &mut Child| process_tree::ready(child, copy.address, first, children).map(drop);
-            of.launch(startup, cpus, ready, |pid, log| Watch::new(pid, copy.address, copy.status, log))
+            let members = facts.upstream.iter().flat_map(|upstream| &upstream.each).map(|(url, _)| url.clone());
+            let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), members));
+            let watch = |pid, log| Watch::new(pid, copy.address, copy.status, log).answered(answers);
+            of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("AH00072") || line.contains("could not bind to address"))
     }
