@@ -351,6 +351,14 @@ fn the_member_of_a_balancer_that_answers_with_errors_is_named() {
 }
 
 #[test]
+fn the_upstream_of_caddy_that_answers_with_errors_is_named() {
+    let _machine = machine();
+    let ((_well, well), (_ill, ill)) = (scripted(WELL), scripted(ILL));
+    let (run, file) = two_servers("caddy", ":80 {\n\treverse_proxy {one} {two}\n}\n", [&well, &ill]);
+    answered_by(&run, &format!("caddy.server.answers.{ill}"), (&file, 2));
+}
+
+#[test]
 fn where_all_servers_of_haproxy_answer_with_errors_none_of_them_is_the_one() {
     let _machine = machine();
     let ((_one, one), (_two, two)) = (scripted(ILL), scripted(&ILL.replace("seed 3", "seed 5")));

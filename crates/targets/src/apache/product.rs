@@ -18,7 +18,7 @@ use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
 use super::limits::{self, Facts, handlers};
 use super::private::{self, Private};
-use super::route::Route;
+use super::route::{Route, answers_are_told};
 use super::settings::{Mpm, Rendering, render};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
@@ -239,7 +239,14 @@ impl Apache {
 
 /// What the limits are computed from.
 fn facts(of: &Variant<Apache>, machine: &Machine) -> Facts {
-    Facts::of(of.config(), of.requests(), machine)
+    let mut facts = Facts::of(of.config(), of.requests(), machine);
+    if of.conditions().backend.is_some() {
+        // One backend stands for all of the user's.
+        facts.upstream.iter_mut().for_each(|upstream| upstream.each.clear());
+    } else {
+        facts.logs += u32::from(answers_are_told(of.config()));
+    }
+    facts
 }
 
 fn no_modules(program: &Path) -> TargetError {

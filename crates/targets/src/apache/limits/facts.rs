@@ -7,7 +7,7 @@ use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
 use crate::apache::config::{Config, Found};
-use crate::apache::route::{Member, Pass, Route, answers_are_told, authority, listens, members};
+use crate::apache::route::{Member, Pass, Route, authority, listens, members};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
     LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS, Mpm,
@@ -153,8 +153,7 @@ impl Facts {
             ),
             nofile_ceiling: machine.descriptors_ceiling.clone(),
             listeners: listens(config).len() as u32,
-            logs: config.named("customlog").chain(config.named("transferlog")).count().max(1) as u32
-                + u32::from(answers_are_told(config)),
+            logs: config.named("customlog").chain(config.named("transferlog")).count().max(1) as u32,
             upstream: reading.upstream(),
             websocket: requests.websocket,
             h2_workers: requests.streams.map(|_| reading.h2_workers(mpm)),

@@ -94,7 +94,7 @@ pub fn build(
         save(copy, text.as_deref().unwrap_or(&file.text))?;
     }
     let main = dir.join("httpd.conf");
-    let answers = answers_are_told(config).then(|| dir.join(ANSWERS));
+    let answers = (options.backend.is_none() && answers_are_told(config)).then(|| dir.join(ANSWERS));
     let mut text = frame(config, &dir, &files[0].0, status, modules);
     if let Some(log) = &answers {
         text += &format!("GlobalLog {} {ANSWERED}\n", quote(&log.to_string_lossy()));
