@@ -106,7 +106,7 @@ impl Facts {
         let forgiving = counted(&MAX_FAILS).is_some() || fail_duration.is_some();
         Facts {
             nofile: SourcedValue::plain(machine.descriptors_hard, Origin::Machine("hard RLIMIT_NOFILE".to_owned())),
-            own: OWN + listeners(actual) + u64::from(answers_are_told(config)),
+            own: OWN + listeners(actual) + u64::from(running.is_some_and(answers_are_told)),
             upstreams: SourcedValue {
                 value: (),
                 written: route.as_ref().map(|route| names(route).join(", ")).unwrap_or_default(),
