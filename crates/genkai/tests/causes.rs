@@ -446,6 +446,21 @@ fn good_answers_that_hide_a_full_upstream_are_told() {
     assert!(served > 0 && served < responses / 2, "{}", run.story());
     let says = run.says();
     assert!(says[0].contains("the backend answered only") && !says[0].contains("No change needed"), "{says:?}");
+    // A backend of which genkai counts nothing: nginx's own log of failures tells.
+    let (_full, full) = scripted("fixed --time 0.05");
+    let text = config("error_page 502 =200 /sorry;").replace("127.0.0.1:9", &full);
+    std::fs::write(&file, text).unwrap();
+    let run = told(genkai("tune nginx --spawn-rate 20 --quick --quiet --users 40 --config").arg(&file));
+    let hidden = run.verdict().caveats.iter().find_map(|caveat| match caveat {
+        Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),
+        _ => None,
+    });
+    let (responses, hidden) = hidden.unwrap_or_else(|| panic!("{}", run.story()));
+    assert!(
+        hidden > responses / 2 && run.says()[0].contains("good answers were sent in the place of an error"),
+        "{}",
+        run.story()
+    );
     let (few, run) = answered("", 2);
     assert_eq!(few, None, "what goes to the backend whole is not told of: {}", run.story());
 }
