@@ -359,6 +359,29 @@ fn the_upstream_of_caddy_that_answers_with_errors_is_named() {
 }
 
 #[test]
+fn an_error_of_haproxy_that_is_sent_as_a_good_answer_is_told() {
+    let _machine = machine();
+    let (_slow, slow) = scripted("fixed --time 0.05");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("sorry.http"), "HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nsorry\n").unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    let text = format!(
+        "defaults\n  mode http\n  timeout connect 1s\n  timeout client 9s\n  timeout server 9s\n  timeout queue 10ms\n  errorfile 503 {}\n\
+         frontend f\n  bind 127.0.0.1:80\n  default_backend b\nbackend b\n  server s {slow} maxconn 2\n",
+        dir.path().join("sorry.http").display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let run = told(genkai("tune haproxy --spawn-rate 20 --quick --quiet --users 40 --config").arg(&file));
+    let hidden = run.verdict().caveats.iter().find_map(|caveat| match caveat {
+        Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),
+        _ => None,
+    });
+    let (responses, hidden) = hidden.unwrap_or_else(|| panic!("{}", run.story()));
+    assert!(hidden > responses / 2 && hidden <= responses, "{}", run.story());
+    assert!(run.says()[0].contains("good answers were sent in the place of an error"), "{}", run.story());
+}
+
+#[test]
 fn where_all_servers_of_haproxy_answer_with_errors_none_of_them_is_the_one() {
     let _machine = machine();
     let ((_one, one), (_two, two)) = (scripted(ILL), scripted(&ILL.replace("seed 3", "seed 5")));
