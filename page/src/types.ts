@@ -1,7 +1,7 @@
 // Made from schemas/page.schema.json by `make schemas`. Do not edit.
 
 /** The data inside the page. */
-export type PageData = { schema: string; title: string; started: [string, string] | null; footer: Footer; document: Document };
+export type PageData = { schema: string; build?: string; title: string; started: [string, string] | null; footer: Footer; document: Document };
 
 /** A value axis. */
 export type Axis = { name: string; most: number | null; steps: number };

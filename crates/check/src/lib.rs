@@ -20,6 +20,7 @@ mod distribution;
 mod effects;
 mod events;
 mod expected;
+mod files;
 mod generator;
 mod hanging;
 mod idle_requests;
@@ -46,11 +47,18 @@ mod trials;
 mod unusable;
 mod weigh;
 
+use std::collections::BTreeSet;
+
 use genkai_model::statement::{Checked, Contradicted, Difference, Statement, Unfit, Unit, Value};
 use serde_json::Value as Json;
 
+pub use files::Held;
+
 use events::Events;
 use expected::{Expectation, Expected};
+
+/// What stands where nothing is told.
+const NOTHING: &str = "nothing";
 
 /// What the events of a record say of everything that a verdict states, whatever it says itself.
 #[derive(Debug)]
@@ -81,7 +89,7 @@ impl Opinion {
                 checked.decided += 1;
                 continue;
             }
-            let stated = stated.map_or_else(|| "nothing".to_owned(), Json::to_string);
+            let stated = stated.map_or_else(|| NOTHING.to_owned(), Json::to_string);
             let (address, events) = (address.to_owned(), word.to_string());
             checked.contradicted.push(Contradicted { address, stated, events, line: word.line });
         }
@@ -95,6 +103,33 @@ impl Opinion {
 /// When the lines are no record at all.
 pub fn check(lines: &str, verdict: &Json, statements: &[Statement]) -> Result<Checked, String> {
     Ok(Opinion::of(lines, verdict)?.on(verdict, statements))
+}
+
+/// The same of a verdict that another build of genkai wrote: what it says nothing of anywhere, it may not have known of.
+pub fn of_another_build(checked: Checked, verdict: &Json) -> Checked {
+    let mut stated = BTreeSet::new();
+    predicates(verdict, String::new(), &mut stated);
+    let unknown = |one: &Contradicted| one.stated == NOTHING && !stated.contains(&predicate(&one.address));
+    let (unstated, contradicted) = checked.contradicted.into_iter().partition(unknown);
+    let unstated: Vec<Contradicted> = unstated;
+    Checked { contradicted, unstated: unstated.into_iter().map(|one| one.address).collect(), ..checked }
+}
+
+/// An address without positions.
+fn predicate(address: &str) -> String {
+    let is_position = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+    address.split('/').skip(1).filter(|part| !is_position(part)).collect::<Vec<_>>().join("/")
+}
+
+/// Everything that a verdict says something of.
+fn predicates(tree: &Json, at: String, all: &mut BTreeSet<String>) {
+    let inner = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}/{name}") };
+    match tree {
+        Json::Object(fields) => fields.iter().for_each(|(name, value)| predicates(value, inner(name), all)),
+        Json::Array(items) => items.iter().for_each(|item| predicates(item, at.clone(), all)),
+        _ => {}
+    }
+    all.insert(at);
 }
 
 /// What the events say of everything that a verdict of any kind states.
@@ -164,5 +199,31 @@ fn impossible(statement: &Statement) -> Option<String> {
         _ if statement.predicate.ends_with("evidence.at") => None,
         Value::Measured(x) if statement.unit == Unit::Seconds && x < 0.0 => Some("a time below zero".to_owned()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_an_earlier_build_says_nothing_of_anywhere_is_no_objection() {
+        let one = |address: &str, stated: &str| Contradicted {
+            address: address.to_owned(),
+            stated: stated.to_owned(),
+            events: "true".to_owned(),
+            line: None,
+        };
+        let objections = vec![
+            one("/trials/1/new", NOTHING),
+            one("/trials/1/broke", NOTHING),
+            one("/trials/0/new", "false"),
+            one("/decision", NOTHING),
+        ];
+        let verdict = json!({ "trials": [{ "broke": { "at": 3 } }, { "number": 2 }] });
+        let checked = of_another_build(Checked { contradicted: objections.clone(), ..Checked::default() }, &verdict);
+        assert_eq!(checked.unstated, ["/trials/1/new", "/decision"]);
+        assert_eq!(checked.contradicted, objections[1..3], "that build says it elsewhere, or says something else");
     }
 }

@@ -44,8 +44,13 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
         }
     }
     for (i, caveat) in items("caveats").iter().enumerate() {
-        if caveat.get("caveat").and_then(Json::as_str) == Some("answered_before") {
-            answered_before(&format!("/caveats/{i}"), caveat, events, expected);
+        let address = format!("/caveats/{i}");
+        match caveat.get("caveat").and_then(Json::as_str) {
+            Some("answered_before") => {
+                answered(&address, caveat, ("served", "backend.done_total"), events, expected);
+            }
+            Some("hidden_errors") => answered(&address, caveat, ("hidden", "hidden_errors_total"), events, expected),
+            _ => {}
         }
     }
     client(events, verdict, &judged, expected);
@@ -92,15 +97,15 @@ fn whole(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expe
     broken::generator(&format!("{address}/client"), judged, expected);
 }
 
-/// Good answers of a trial, and how many the backend counted from the last look before the load to the last of all.
-fn answered_before(address: &str, caveat: &Json, events: &Events, expected: &mut Expected) {
+/// Good answers of a trial, and by how much a metric grew from the last look before the load to the last of all.
+fn answered(address: &str, caveat: &Json, (name, metric): (&str, &str), events: &Events, expected: &mut Expected) {
     let Some(trial) = named(events, caveat, address, expected) else { return };
     let began = trial.start.number("/at_us");
     let mut before = 0.0;
     let mut last = 0.0;
     let mut seen = 0.0;
     for line in trial.of("sample") {
-        let Some(done) = line.found("/metrics/backend.done_total") else { continue };
+        let Some(done) = line.found(&format!("/metrics/{metric}")) else { continue };
         if line.number("/at_us") <= began {
             before = done;
         }
@@ -110,7 +115,7 @@ fn answered_before(address: &str, caveat: &Json, events: &Events, expected: &mut
     let ticks = trial.ticks();
     let by_then: Vec<&Line> = ticks.into_iter().filter(|tick| tick.number("/to_us") <= seen).collect();
     expected.is(format!("{address}/responses"), sum(&by_then, "/ok"), trial.first());
-    expected.is(format!("{address}/served"), f64::max(last - before, 0.0), trial.first());
+    expected.is(format!("{address}/{name}"), f64::max(last - before, 0.0), trial.first());
 }
 
 /// The level asked for: planned, or the highest that somebody asked for meanwhile.

@@ -156,7 +156,7 @@ Examples:
   genkai report genkai-runs/demo --check";
 
 const REPORT_NOTES: &str = "The exit code is that of the run, judged again from its record. With --check it is 0 when every statement \
-follows and every event fits, else 1.";
+follows, every event fits and the files beside the record are what it gives, else 1.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Report {

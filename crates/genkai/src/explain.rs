@@ -14,6 +14,7 @@ pub(crate) fn run(command: &Explain) -> Result<Exit, Failure> {
         path: flags::path(&command.path)?,
         websocket: command.websocket,
         streams: None,
+        headers: None,
     };
     let mut exit = Exit::Holds;
     for (i, config) in command.configs.iter().enumerate() {

@@ -12,6 +12,9 @@ use serde::Serialize;
 use crate::cli::Colour;
 use crate::{Failure, outputs, view};
 
+/// This build: the version, and what tells it from others of the same version.
+pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("GENKAI_SOURCE"));
+
 /// What a record showed.
 pub(crate) struct Found {
     document: Document,
@@ -57,13 +60,23 @@ impl Found {
     ) -> Found {
         let stated = statements::of(finding, Some(record));
         let doubts = study::doubts(&doubts::of(record, env!("CARGO_PKG_VERSION")));
-        let document = Document { doubts, ..document };
-        Found { json: json::doubted(finding, &document.doubts, &document.sentences, &stated), document, file }
+        let document = Document { doubts, build: BUILD.to_owned(), ..document };
+        Found { json: json::verdict(finding, &document, &stated), document, file }
     }
 
     /// `verdict.json`.
     pub(crate) fn json(&self) -> &str {
         &self.json
+    }
+
+    /// `report.html`.
+    pub(crate) fn page(&self, record: &Record) -> String {
+        html::page(record.head.as_ref(), &self.document)
+    }
+
+    /// The file beside these, with its name.
+    pub(crate) fn file(&self) -> Option<(&'static str, &str)> {
+        self.file.as_ref().map(|(name, text)| (*name, text.as_str()))
     }
 
     /// Prints it as Markdown, JSON or text.
@@ -83,7 +96,7 @@ impl Found {
         if let Some((name, text)) = &self.file {
             outputs::whole(&out.join(name), text)?;
         }
-        outputs::whole(&page, &html::page(record.head.as_ref(), &self.document))?;
+        outputs::whole(&page, &self.page(record))?;
         Ok(page)
     }
 

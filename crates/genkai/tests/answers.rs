@@ -62,6 +62,7 @@ fn prepared(product: &str, file: &Path, request: &Request, backend: &Backend, di
         websocket: false,
         upgrade: Default::default(),
         streams: None,
+        headers: None,
         tls: None,
         allow_remote: &[],
     };

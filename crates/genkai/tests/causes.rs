@@ -11,7 +11,7 @@ use genkai_model::finding::{Answer, Because, Caveat, Confidence, Evidence, Outco
 use genkai_model::limit::{Law, Origin};
 use harness::judged::{lifted, only_cause, proved, told};
 use harness::servers::{scripted, serve};
-use harness::{genkai, machine, run};
+use harness::{finish, genkai, machine, run};
 
 #[test]
 fn worker_connections() {
@@ -96,16 +96,35 @@ fn limit_conn() {
     };
     assert_eq!(rung.place, Some(Origin::File { path: file.clone(), line: 8 }), "{}", run.story());
     let finished = run.record().end.unwrap().files;
-    let [FinishedFile { path, copy: Some(copy) }] = &finished[..] else { panic!("{finished:?}") };
+    let [FinishedFile { path, copy: Some(copy), .. }] = &finished[..] else { panic!("{finished:?}") };
     assert_eq!(path, &file);
     let text = std::fs::read_to_string(run.out.join(copy)).unwrap();
     let line = format!("limit_conn perip {};  # careful", rung.change.to);
     assert_eq!(text, config.replace("limit_conn perip 20;  # careful", &line), "all else is as it was");
+    proposal_is_checked(&run.out, copy);
     // In the place that it is for, the product's own check takes it.
     std::fs::write(&file, text).unwrap();
     let pid = format!("pid {};", dir.path().join("pid").display());
     let check = std::process::Command::new("nginx").args(["-t", "-q", "-g", &pid, "-c"]).arg(&file).output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
+}
+
+/// A finished file that is not the one of the record, or that it does not know, is named.
+fn proposal_is_checked(out: &std::path::Path, copy: &std::path::Path) {
+    let check = || {
+        let output = finish(genkai("report --check").arg(out), std::time::Duration::from_secs(60));
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (file, other) = (out.join(copy), out.join(copy).with_file_name("other.conf"));
+    let text = std::fs::read(&file).unwrap();
+    assert_eq!(check().0, Some(0), "{}", check().1);
+    std::fs::write(&file, [&text[..], b"# mine\n"].concat()).unwrap();
+    std::fs::write(&other, "").unwrap();
+    let (code, said) = check();
+    assert!(code == Some(1) && said.contains(&copy.display().to_string()) && said.contains("other.conf"), "{said}");
+    std::fs::write(&file, text).unwrap();
+    std::fs::remove_file(&other).unwrap();
+    assert_eq!(check().0, Some(0), "as it was");
 }
 
 #[test]
@@ -313,6 +332,55 @@ fn the_server_of_an_upstream_that_answers_with_errors_is_named() {
     assert!(run.says().iter().any(|says| says.contains(&format!("server {ill} gave"))), "{}", run.story());
 }
 
+/// A virtual host with a log of its own, of which httpd writes nothing of who answered.
+const TWO_OF_APACHE: &str = "LoadModule mpm_event_module {modules}/mod_mpm_event.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\nLoadModule \
+                             proxy_module {modules}/mod_proxy.so\nLoadModule proxy_http_module {modules}/mod_proxy_http.so\nLoadModule \
+                             proxy_balancer_module {modules}/mod_proxy_balancer.so\nLoadModule slotmem_shm_module \
+                             {modules}/mod_slotmem_shm.so\nLoadModule lbmethod_byrequests_module \
+                             {modules}/mod_lbmethod_byrequests.so\nListen 80\n<VirtualHost *:80>\n  CustomLog /dev/null \"%>s\"\n  <Proxy \
+                             balancer://app>\n    BalancerMember http://{one}\n    BalancerMember http://{two}/\n  </Proxy>\n  ProxyPass / \
+                             balancer://app/\n</VirtualHost>\n";
+
+#[test]
+fn the_member_of_a_balancer_that_answers_with_errors_is_named() {
+    let _machine = machine();
+    let ((_well, well), (_ill, ill)) = (scripted(WELL), scripted(ILL));
+    let text = TWO_OF_APACHE.replace("{modules}", "/usr/lib/apache2/modules");
+    let (run, file) = two_servers("apache", &text, [&well, &ill]);
+    answered_by(&run, &format!("apache.server.answers.http://{ill}/"), (&file, 13));
+}
+
+#[test]
+fn the_upstream_of_caddy_that_answers_with_errors_is_named() {
+    let _machine = machine();
+    let ((_well, well), (_ill, ill)) = (scripted(WELL), scripted(ILL));
+    let (run, file) = two_servers("caddy", ":80 {\n\treverse_proxy {one} {two}\n}\n", [&well, &ill]);
+    answered_by(&run, &format!("caddy.server.answers.{ill}"), (&file, 2));
+}
+
+#[test]
+fn an_error_of_haproxy_that_is_sent_as_a_good_answer_is_told() {
+    let _machine = machine();
+    let (_slow, slow) = scripted("fixed --time 0.05");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("sorry.http"), "HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nsorry\n").unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    let text = format!(
+        "defaults\n  mode http\n  timeout connect 1s\n  timeout client 9s\n  timeout server 9s\n  timeout queue 10ms\n  errorfile 503 {}\n\
+         frontend f\n  bind 127.0.0.1:80\n  default_backend b\nbackend b\n  server s {slow} maxconn 2\n",
+        dir.path().join("sorry.http").display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let run = told(genkai("tune haproxy --spawn-rate 20 --quick --quiet --users 40 --config").arg(&file));
+    let hidden = run.verdict().caveats.iter().find_map(|caveat| match caveat {
+        Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),
+        _ => None,
+    });
+    let (responses, hidden) = hidden.unwrap_or_else(|| panic!("{}", run.story()));
+    assert!(hidden > responses / 2 && hidden <= responses, "{}", run.story());
+    assert!(run.says()[0].contains("good answers were sent in the place of an error"), "{}", run.story());
+}
+
 #[test]
 fn where_all_servers_of_haproxy_answer_with_errors_none_of_them_is_the_one() {
     let _machine = machine();
@@ -401,6 +469,21 @@ fn good_answers_that_hide_a_full_upstream_are_told() {
     assert!(served > 0 && served < responses / 2, "{}", run.story());
     let says = run.says();
     assert!(says[0].contains("the backend answered only") && !says[0].contains("No change needed"), "{says:?}");
+    // A backend of which genkai counts nothing: nginx's own log of failures tells.
+    let (_full, full) = scripted("fixed --time 0.05");
+    let text = config("error_page 502 =200 /sorry;").replace("127.0.0.1:9", &full);
+    std::fs::write(&file, text).unwrap();
+    let run = told(genkai("tune nginx --spawn-rate 20 --quick --quiet --users 40 --config").arg(&file));
+    let hidden = run.verdict().caveats.iter().find_map(|caveat| match caveat {
+        Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),
+        _ => None,
+    });
+    let (responses, hidden) = hidden.unwrap_or_else(|| panic!("{}", run.story()));
+    assert!(
+        hidden > responses / 2 && run.says()[0].contains("good answers were sent in the place of an error"),
+        "{}",
+        run.story()
+    );
     let (few, run) = answered("", 2);
     assert_eq!(few, None, "what goes to the backend whole is not told of: {}", run.story());
 }

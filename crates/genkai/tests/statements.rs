@@ -204,6 +204,71 @@ fn a_record_that_was_edited_says_so_at_the_top_of_every_form() {
     assert!(code == Some(1) && words.contains("its checksum differs"), "{code:?} {text}");
 }
 
+/// A committed run's folder with its outputs as they are made today.
+fn written(kind: &str) -> tempfile::TempDir {
+    changed(kind, |lines| lines.join("\n") + "\n")
+}
+
+/// Puts `to` in the place of `from` in a file of the run, once.
+fn edit(dir: &Path, file: &str, from: &str, to: &str) {
+    let file = dir.join("run").join(file);
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(from), "{from} is not in {}", file.display());
+    fs::write(&file, text.replacen(from, to, 1)).unwrap();
+}
+
+/// What the check says, on one line.
+fn checked(dir: &Path) -> (Option<i32>, String) {
+    let (code, text) = report(dir, "--check");
+    (code, text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn outputs_that_were_edited_are_named() {
+    let whole = written("tune-nginx");
+    let (code, said) = checked(whole.path());
+    assert!(code == Some(0) && !said.contains("beside the record"), "{said}");
+    let edits = [
+        ("report.html", "\"outcome\":\"fails\"", "\"outcome\":\"holds\"", "report.html /document/outcome"),
+        ("report.html", "\"headline\":\"", "\"headline\":\"No change needed. ", "report.html /document/headline"),
+        ("report.html", "worker_connections", "worker_processes", "report.html /document/"),
+        ("report.html", "</body>", "<p>All is well.</p></body>", "the page around its data is another"),
+        ("verdict.json", "  \"says\": [\n    \"", "  \"says\": [\n    \"Not so: ", "verdict.json /says/0"),
+    ];
+    for (file, from, to, named) in edits {
+        let dir = written("tune-nginx");
+        edit(dir.path(), file, from, to);
+        let (code, said) = checked(dir.path());
+        assert!(code == Some(1) && said.contains(named), "{to}: {code:?} {said}");
+        assert!(said.contains("The files beside the record are not what it gives: 1 place"), "{said}");
+    }
+    let dir = written("compare-changes");
+    edit(dir.path(), "turns.csv", "\n", "\n1,2,3\n");
+    let (code, said) = checked(dir.path());
+    assert!(code == Some(1) && said.contains("turns.csv stands there: line 2: 1,2,3"), "{code:?} {said}");
+}
+
+#[test]
+fn what_an_earlier_build_did_not_state_is_no_objection() {
+    let build = |dir: &Path| read(&dir.join("run/verdict.json"))["build"].as_str().unwrap().to_owned();
+    let (dir, field) = (written("tune-nginx"), "\"because\"");
+    edit(dir.path(), "verdict.json", field, "\"was_because\"");
+    let (code, said) = checked(dir.path());
+    assert!(code == Some(1) && said.contains("stated nothing; the events say"), "by this build: {said}");
+    edit(dir.path(), "verdict.json", &build(dir.path()), "0.1.0");
+    let (code, said) = checked(dir.path());
+    assert!(code == Some(0) && said.contains("Made by an earlier build of genkai: 1 thing is not stated"), "{said}");
+    assert!(!said.contains("stated nothing"), "{said}");
+    // What it says, it still has to say as it is; and so has the page that was written with it.
+    let (this, headline) = (build(written("tune-nginx").path()), "\"headline\":\"");
+    edit(dir.path(), "report.html", &this, "0.1.0");
+    let (code, said) = checked(dir.path());
+    assert!(code == Some(0) && said.contains("report.html written by another build of genkai"), "{said}");
+    edit(dir.path(), "report.html", headline, "\"headline\":\"No change needed. ");
+    let (code, said) = checked(dir.path());
+    assert!(code == Some(1) && said.contains("report.html /document/headline"), "{said}");
+}
+
 #[test]
 fn any_figure_that_is_recomputed_cannot_be_changed_unseen() {
     let dir = tempfile::tempdir().unwrap();

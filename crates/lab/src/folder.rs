@@ -223,7 +223,7 @@ mod tests {
             let folder = Folder::open(dir.path(), false).unwrap();
             folder.set_aside().unwrap();
             let copy = folder.propose(&folder.proposal().unwrap(), Path::new("/etc/a.conf"), bytes).unwrap();
-            let files = vec![FinishedFile { path: "/etc/a.conf".into(), copy: Some(copy.clone()) }];
+            let files = vec![FinishedFile { path: "/etc/a.conf".into(), copy: Some(copy.clone()), sum: None }];
             let end = RunEnded { interrupted: false, failure: None, diff: String::new(), files };
             let last = serde_json::to_string(&Event { at_us: 1, trial: None, what: What::RunEnded(end) }).unwrap();
             fs::write(folder.record(), format!("{{}}\n{last}\n")).unwrap();

@@ -96,6 +96,7 @@ pub(crate) fn prepare(
         websocket: talks(load),
         upgrade: system.front.upgrade,
         streams: streams(load),
+        headers: headers(load),
         tls,
         allow_remote: &system.allow_remote,
         listen: system.front.address(),
@@ -125,6 +126,12 @@ pub(crate) fn offers(product: &dyn Prepared, load: &Load, cpus: Option<&[usize]>
 /// Whether users of a load open WebSockets.
 fn talks(load: &Load) -> bool {
     matches!(load.protocol, Protocol::WebSocket(_)) || load.scenario.as_ref().is_some_and(|scenario| scenario.talks())
+}
+
+/// All headers of the requests of a load, but for Host; none where each has its own, or others make it.
+fn headers(load: &Load) -> Option<&[(String, String)]> {
+    let same = load.is_one_request() && matches!(load.protocol, Protocol::Http1 | Protocol::Http2(_));
+    same.then_some(&load.request.headers)
 }
 
 /// Most requests at once on a connection of a load that comes by HTTP/2; none: it does not.

@@ -15,6 +15,7 @@ use genkai_model::finding::Because;
 use genkai_model::limit::BACKEND_BY_ITSELF;
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::plan::{ConfigSource, Plan};
+use genkai_model::seal::checksum;
 use genkai_model::transport::Transport;
 use genkai_place::kernel::Kernel;
 use genkai_place::observation::Observation;
@@ -384,7 +385,8 @@ impl Run<'_, '_, '_> {
             } else {
                 None
             };
-            files.push(FinishedFile { path, copy });
+            let sum = copy.is_some().then(|| checksum(&bytes));
+            files.push(FinishedFile { path, copy, sum });
         }
         Ok(())
     }

@@ -487,4 +487,7 @@ pub struct FinishedFile {
     pub path: PathBuf,
     /// Where it is within the run folder; none: the file holds what looks like a secret, and a second one was not written.
     pub copy: Option<PathBuf>,
+    /// The checksum of the copy ([`crate::seal::checksum`]); none: there is no copy, or an earlier build wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<String>,
 }

@@ -53,6 +53,11 @@ impl Seal {
     }
 }
 
+/// The checksum of a file beside a record: the same CRC-32, in hexadecimal digits.
+pub fn checksum(bytes: &[u8]) -> String {
+    format!("{:08x}", crc32fast::hash(bytes))
+}
+
 /// A line without its checksum and its end, and the checksum.
 fn parts(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_suffix(AFTER)?;
@@ -90,6 +95,12 @@ mod tests {
     fn a_record_of_an_earlier_version_has_no_checksums_and_nothing_is_said_of_it() {
         let mut seal = Seal::default();
         assert!(record(3).iter().all(|line| seal.read(line) == Fit::Unsealed));
+    }
+
+    #[test]
+    fn a_file_has_the_checksum_of_the_standard() {
+        // The check value of CRC-32 (ISO 3309), as in the catalogue of parametrised CRC algorithms.
+        assert_eq!(checksum(b"123456789"), "cbf43926");
     }
 
     proptest! {

@@ -172,6 +172,52 @@ pub struct Checked {
     /// Words that do not follow from the events.
     #[serde(default)]
     pub contradicted: Vec<Contradicted>,
+    /// Where the verdict says nothing that an earlier build of genkai did not say yet, by their addresses: no objection.
+    #[serde(default)]
+    pub unstated: Vec<String>,
+    /// Files of the run that are not what the record gives.
+    #[serde(default)]
+    pub files: Vec<FileDiffers>,
+    /// Files of the run that could not be held against the record, or not as a whole.
+    #[serde(default)]
+    pub unheld: Vec<Unheld>,
+}
+
+/// A file of a run that is not what the record gives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileDiffers {
+    /// The file, seen from the run's folder.
+    pub file: String,
+    /// Where in the data inside it, as a JSON Pointer; none: the file as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// What stands there.
+    pub stated: String,
+    /// What the record gives.
+    pub record: String,
+}
+
+/// A file of a run that could not be held against the record, or not as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unheld {
+    /// The file, seen from the run's folder.
+    pub file: String,
+    /// Why.
+    pub why: UnheldWhy,
+}
+
+/// Why a file could not be held against the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnheldWhy {
+    /// Another build of genkai wrote it, which may word and order things otherwise: only its outcome and headline were compared.
+    AnotherBuild,
+    /// The record has no checksum of it: an earlier build wrote it.
+    NoChecksum,
+    /// The record tells of it, and it is not there (any more).
+    NotThere,
+    /// It has no list of its statements, so that the verdict was made anew and that one was checked.
+    NoStatements,
 }
 
 /// An event that does not fit those before it.
@@ -212,7 +258,8 @@ pub struct Contradicted {
 impl Checked {
     /// Whether everything follows and every event fits.
     pub fn holds(&self) -> bool {
-        self.unfit.is_none() && self.differences.is_empty() && self.contradicted.is_empty()
+        let stated = self.differences.is_empty() && self.contradicted.is_empty();
+        self.unfit.is_none() && stated && self.files.is_empty()
     }
 }
 

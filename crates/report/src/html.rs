@@ -23,6 +23,9 @@ pub const SCHEMA: &str = "genkai.page/2";
 pub(crate) struct PageData {
     /// `genkai.page/2`.
     schema: String,
+    /// The build of genkai that wrote the page; empty: not said.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    build: String,
     /// Of the plan.
     title: String,
     /// When it was made, RFC 3339, and as people read it.
@@ -52,6 +55,7 @@ pub fn data(head: Option<&RunStarted>, document: &Document) -> String {
     let doubts = document.doubts.iter().map(|doubt| Block::styled(Style::Strong, doubt.as_str()));
     let data = PageData {
         schema: SCHEMA.to_owned(),
+        build: document.build.clone(),
         title: head.map_or_else(|| "genkai report".to_owned(), |head| clean::line(&head.plan.title)),
         started: head.map(|head| (head.started.clone(), figure::date(&head.started))),
         footer: Footer {

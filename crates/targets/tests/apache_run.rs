@@ -35,6 +35,7 @@ fn prepare(
         websocket: false,
         upgrade: Default::default(),
         streams: None,
+        headers: None,
         tls: None,
         allow_remote: &[],
     })

@@ -37,6 +37,7 @@ fn prepare(
         websocket: false,
         upgrade: Default::default(),
         streams: None,
+        headers: None,
         tls: None,
         allow_remote: &[],
     })
@@ -208,6 +209,7 @@ fn a_generated_proxy_listens_with_and_without_tls() {
         websocket: false,
         upgrade: Default::default(),
         streams: None,
+        headers: None,
         tls: Some(tls),
         allow_remote: &[],
     })

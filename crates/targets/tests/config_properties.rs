@@ -115,7 +115,7 @@ proptest! {
     #[test]
     fn numbers_of_any_size_are_explained(n in vec(huge(), 4)) {
         let dir = tempfile::tempdir().unwrap();
-        let requests = Requests { host: "localhost".to_owned(), path: "/".to_owned(), websocket: false, streams: None };
+        let requests = Requests::to("localhost", "/");
         for product in ["haproxy", "php-fpm", "redis"] {
             let path = dir.path().join(product);
             std::fs::write(&path, filled(product, &n)).unwrap();

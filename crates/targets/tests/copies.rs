@@ -58,6 +58,7 @@ fn prepared(
         websocket: false,
         upgrade: Upgrade::default(),
         streams: None,
+        headers: None,
         tls: None,
         allow_remote: &[],
     };

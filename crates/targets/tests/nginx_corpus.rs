@@ -37,6 +37,7 @@ fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, Targe
         websocket: false,
         upgrade: Default::default(),
         streams: None,
+        headers: None,
         tls: None,
         allow_remote: &[],
     })

@@ -148,6 +148,7 @@ fn facts(config: &Config, path: &str, machine: &Machine) -> Facts {
         machine,
         status: None,
         visitor: Some([127, 0, 0, 1].into()),
+        headers: None,
     }
     .facts()
 }

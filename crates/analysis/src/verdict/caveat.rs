@@ -36,6 +36,7 @@ pub(crate) fn all(
         let last = state.lifted().last().map(|t| &t.after).or(state.first.as_ref());
         all.extend(last.iter().flat_map(|judged| at_work(state, judged)));
         all.extend(last.and_then(answered_before));
+        all.extend(last.and_then(hidden_errors));
         all.extend(ceilings(state));
         all.extend(memory(state));
         all.extend(bore(state));
@@ -152,6 +153,20 @@ fn answered_before(judged: &JudgedTrial<'_>) -> Option<Caveat> {
     let (responses, served) = (Tally::of(&judged.trial.ticks[..by_then]).ok, (last - before).max(0.0) as u64);
     let few = responses >= COMPARED && served * 2 < responses;
     few.then_some(Caveat::AnsweredBefore { trial: judged.trial.number, responses, served })
+}
+
+/// A trial that held, in which the product sent something else in the place of errors (`error_page 502 =200`).
+fn hidden_errors(judged: &JudgedTrial<'_>) -> Option<Caveat> {
+    if judged.broke.is_some() {
+        return None;
+    }
+    let counted = |(us, sample): &(i64, Sample)| Some((*us, *sample.metrics.get(metric::HIDDEN_ERRORS)?));
+    let counted: Vec<(i64, f64)> = judged.trial.samples.iter().filter_map(counted).collect();
+    let (at, last) = counted.last().filter(|(us, _)| *us > 0)?;
+    let by_then = judged.trial.ticks.partition_point(|tick| tick.to_us as i64 <= *at);
+    let before = counted.iter().rev().find(|(us, _)| *us <= 0).map_or(0.0, |(_, before)| *before);
+    let (responses, hidden) = (Tally::of(&judged.trial.ticks[..by_then]).ok, (last - before).max(0.0) as u64);
+    (hidden > 0).then_some(Caveat::HiddenErrors { trial: judged.trial.number, responses, hidden })
 }
 
 /// A break while programs that are no part of the run used most of the machine, where nothing else is named, or where it decides nothing of

@@ -1,15 +1,19 @@
-//! `genkai report --check`: every statement of a verdict again, from the raw events, by code that does not know how it was made.
+//! `genkai report --check`: every statement of a verdict again, from the raw events, by code that does not know how it was made; and
+//! the files beside it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use genkai_check::Held;
 use genkai_model::exit::Exit;
-use genkai_model::statement::{Checked, Statement};
+use genkai_model::record::Record;
+use genkai_model::statement::{Checked, Statement, Unheld, UnheldWhy};
 use genkai_report::{json, markdown, study};
 use serde_json::Value;
 
 use crate::cli::Report;
-use crate::{Failure, found, outputs, view};
+use crate::found::{self, Found};
+use crate::{Failure, outputs, view};
 
 /// How deep below a folder the runs of an experiment are.
 const DEPTH: u32 = 3;
@@ -56,15 +60,63 @@ fn below(dir: &Path, deep: u32, runs: &mut Vec<(String, Checked)>) -> Result<(),
     Ok(())
 }
 
-/// The check of one record: of the verdict beside it where that lists its statements, else of the verdict as it is made now.
+/// The check of one record: of the verdict beside it where that lists its statements, else of the verdict as it is made now; and of the files
+/// beside it.
 fn one(dir: &Path, file: &Path) -> Result<Checked, Failure> {
     let lines = fs::read_to_string(file).map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
-    let stored = fs::read_to_string(dir.join("verdict.json")).ok().and_then(|text| listed(&text));
-    let (verdict, statements) = match stored {
-        Some(stored) => stored,
-        None => now(file)?,
-    };
-    genkai_check::check(&lines, &verdict, &statements).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))
+    let beside = fs::read_to_string(dir.join("verdict.json")).ok();
+    let stored = beside.as_deref().and_then(listed);
+    let made = now(file);
+    let this_build = stored.as_ref().is_none_or(|(verdict, _)| verdict["build"] == found::BUILD);
+    let unlisted = beside.is_some() && stored.is_none();
+    let again = || made.as_ref().and_then(|(_, found)| listed(found.json())).unwrap_or_default();
+    let (verdict, statements) = stored.unwrap_or_else(again);
+    let checked = genkai_check::check(&lines, &verdict, &statements);
+    let checked = checked.map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
+    let mut checked = if this_build { checked } else { genkai_check::of_another_build(checked, &verdict) };
+    let mut held = Held::default();
+    if unlisted {
+        held.unheld.push(Unheld { file: "verdict.json".to_owned(), why: UnheldWhy::NoStatements });
+    }
+    if let Some((record, found)) = &made {
+        if this_build && !unlisted && beside.is_some() {
+            words(dir, &verdict, found, &checked, &mut held);
+        }
+        if let Ok(page) = fs::read_to_string(dir.join("report.html")) {
+            held.page(&page, &found.page(record), &verdict);
+        }
+    }
+    held.proposal(&lines, |path| fs::read(dir.join(path)).ok(), |folder| files(dir, folder));
+    checked.files = held.differing;
+    checked.unheld = held.unheld;
+    Ok(checked)
+}
+
+/// What this build wrote beside a record: every word of the verdict, and the table.
+fn words(dir: &Path, verdict: &Value, found: &Found, checked: &Checked, held: &mut Held) {
+    let differences = checked.differences.iter().map(|one| one.statement.address.clone());
+    let known = differences.chain(checked.contradicted.iter().map(|one| one.address.clone())).collect();
+    let made = serde_json::from_str(found.json()).unwrap_or_default();
+    held.verdict(verdict, &made, &known);
+    if let Some((name, text)) = found.file()
+        && let Ok(stored) = fs::read_to_string(dir.join(name))
+    {
+        held.text(name, &stored, text);
+    }
+}
+
+/// All files below a folder of a run, by their paths in the run's folder.
+fn files(dir: &Path, folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir.join(folder)).into_iter().flatten().flatten();
+    let mut all: Vec<PathBuf> = entries
+        .flat_map(|entry| {
+            let path = folder.join(entry.file_name());
+            // A link is a file of another's, wherever it leads.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) { files(dir, &path) } else { vec![path] }
+        })
+        .collect();
+    all.sort();
+    all
 }
 
 /// A verdict with its statements; none where it has none.
@@ -75,11 +127,8 @@ fn listed(text: &str) -> Option<(Value, Vec<Statement>)> {
 }
 
 /// What is stated of a record today. A record with a line that is no event states nothing: the check names that line.
-fn now(file: &Path) -> Result<(Value, Vec<Statement>), Failure> {
-    let record = match outputs::record(file) {
-        Ok(record) => record,
-        Err(_) => return Ok((Value::Null, Vec::new())),
-    };
+fn now(file: &Path) -> Option<(Record, Found)> {
+    let record = outputs::record(file).ok()?;
     let found = found::found(&record).unwrap_or_else(|| found::tuned(&record, false));
-    Ok(listed(found.json()).unwrap_or_default())
+    Some((record, found))
 }

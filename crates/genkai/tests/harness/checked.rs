@@ -1,4 +1,4 @@
-//! Whatever a test runs: what its verdict states follows from its record.
+//! Whatever a test runs: what its verdict states follows from its record, and so do the files beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,27 @@ pub fn follows(command: &Command) {
     let out = words.windows(2).find(|pair| pair[0] == "--out").map(|pair| PathBuf::from(pair[1]));
     let Some(out) = out else { return };
     let out = if out.is_absolute() { out } else { command.get_current_dir().unwrap_or(Path::new(".")).join(out) };
-    let Some(checked) = check(&out) else { return };
-    assert!(checked.holds(), "{}: {command:?}\n{checked:#?}", out.display());
+    if read(&out).is_none() {
+        return;
+    }
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let again = Command::new(env!("CARGO_BIN_EXE_genkai"))
+        .args(["report", "--check", "--color", "never"])
+        .arg(&out)
+        .output()
+        .unwrap();
+    assert!(again.status.success(), "{}: {command:?}\n{}", out.display(), text(&again.stdout) + &text(&again.stderr));
 }
 
 /// What the check of a run folder finds; none where it has no verdict with statements.
 pub fn check(dir: &Path) -> Option<Checked> {
+    let (lines, verdict, statements) = read(dir)?;
+    Some(genkai_check::check(&lines, &verdict, &statements).unwrap_or_else(|e| panic!("{}: {e}", dir.display())))
+}
+
+/// The record of a run folder, its verdict and what that states; none where it has no verdict with statements.
+fn read(dir: &Path) -> Option<(String, Value, Vec<Statement>)> {
     let verdict: Value = serde_json::from_str(&fs::read_to_string(dir.join("verdict.json")).ok()?).ok()?;
     let statements: Vec<Statement> = serde_json::from_value(verdict.get("statements")?.clone()).ok()?;
-    let lines = fs::read_to_string(dir.join("run.jsonl")).ok()?;
-    Some(genkai_check::check(&lines, &verdict, &statements).unwrap_or_else(|e| panic!("{}: {e}", dir.display())))
+    Some((fs::read_to_string(dir.join("run.jsonl")).ok()?, verdict, statements))
 }

@@ -188,6 +188,16 @@ pub enum Caveat {
         /// Requests that the backend says to have answered until then.
         served: u64,
     },
+    /// The objective held, but some of the requests that were answered well got an answer in the place of an error of what is behind: the
+    /// product writes those down.
+    HiddenErrors {
+        /// In which trial.
+        trial: u32,
+        /// Requests answered well up to the last look.
+        responses: u64,
+        /// Of these, answered in the place of an error.
+        hidden: u64,
+    },
     /// A server died during a trial.
     ServerDied {
         /// Which.

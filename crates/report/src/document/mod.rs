@@ -27,6 +27,9 @@ pub struct Document {
     pub turned: String,
     /// The sentence to quote.
     pub headline: String,
+    /// The build of genkai that writes it; empty: not said.
+    #[serde(skip)]
+    pub build: String,
     /// Why the record may not be the whole of what was seen: said before anything else, in every form.
     #[serde(skip)]
     pub doubts: Vec<String>,
@@ -57,6 +60,7 @@ impl Document {
             outcome,
             turned: turned.to_owned(),
             headline,
+            build: String::new(),
             doubts: Vec::new(),
             sentences,
             record: "beside it",

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use genkai_model::finding::Outcome;
-use genkai_model::statement::{Checked, Contradicted, Difference, Source, Value, Window};
+use genkai_model::statement::{
+    Checked, Contradicted, Difference, FileDiffers, Source, Unheld, UnheldWhy, Value, Window,
+};
 
 use crate::document::{Block, Document, Section};
 use crate::{clean, figure};
@@ -13,7 +15,8 @@ pub fn check(runs: &[(String, Checked)]) -> Document {
     let all = |pick: fn(&Checked) -> u64| runs.iter().map(|(_, one)| pick(one)).sum::<u64>();
     let wrong = all(|one| (one.differences.len() + one.contradicted.len()) as u64);
     let unfit = runs.iter().filter(|(_, one)| one.unfit.is_some()).count() as u64;
-    let outcome = if wrong + unfit == 0 { Outcome::Holds } else { Outcome::Fails };
+    let files = runs.iter().flat_map(|(_, one)| &one.files).count() as u64;
+    let outcome = if wrong + unfit + files == 0 { Outcome::Holds } else { Outcome::Fails };
     let headline = match wrong {
         0 => "Every statement that can be checked follows from the record.".to_owned(),
         n => format!("{} not follow from the record.", figure::plural(n, "statement does", "statements do")),
@@ -28,8 +31,21 @@ pub fn check(runs: &[(String, Checked)]) -> Document {
         figure::count(all(|one| one.bounded)),
         figure::plural(all(|one| one.decided), "word was", "words were"),
     );
+    let beside = match files {
+        0 => None,
+        n => Some(format!(
+            "The files beside the record are not what it gives: {}.",
+            figure::plural(n, "place differs", "places differ"),
+        )),
+    };
+    let unstated = all(|one| one.unstated.len() as u64);
+    let unstated = (unstated > 0).then(|| {
+        let what = figure::plural(unstated, "thing is", "things are");
+        format!("Made by an earlier build of genkai: {what} not stated that this one states.")
+    });
     let sections = runs.iter().filter_map(|(name, one)| section(name, one));
-    Document { sections: sections.collect(), ..Document::of(outcome, "", vec![headline, fit, counts, left(runs)]) }
+    let says = std::iter::once(headline).chain(beside).chain([fit, counts, left(runs)]).chain(unstated);
+    Document { sections: sections.collect(), ..Document::of(outcome, "", says.collect()) }
 }
 
 /// What was not checked, by what it is made of.
@@ -50,7 +66,36 @@ fn section(name: &str, checked: &Checked) -> Option<Section> {
     let unfit = unfit.map(|one| Block::fact(format!("line {}", one.line), clean::line(&one.why)));
     let differences = checked.differences.iter().map(difference);
     let contradicted = checked.contradicted.iter().map(contradicted);
-    Section::terminal(&clean::line(name)).and_markdown().with(unfit.chain(differences).chain(contradicted)).filled()
+    let files = checked.files.iter().map(file).chain(checked.unheld.iter().map(unheld));
+    let all = unfit.chain(differences).chain(contradicted).chain(files);
+    Section::terminal(&clean::line(name)).and_markdown().with(all).filled()
+}
+
+/// A place in a file beside the record that is not what the record gives.
+fn file(one: &FileDiffers) -> Block {
+    let address = one.address.as_deref().map_or_else(String::new, |address| format!(" {}", clean::line(address)));
+    let (stated, record) = (clean::line(&one.stated), clean::line(&one.record));
+    Block::fact(
+        format!("{}{address}", clean::line(&one.file)),
+        format!("stands there: {stated}; the record gives: {record}."),
+    )
+}
+
+/// A file that could not be held against the record.
+fn unheld(one: &Unheld) -> Block {
+    let why = match one.why {
+        UnheldWhy::AnotherBuild => {
+            "written by another build of genkai: only its outcome and headline were held against the verdict beside it. `genkai report` on the \
+             folder writes it anew."
+        }
+        UnheldWhy::NoChecksum => "not compared: the record was made by an earlier build and has no checksum of it.",
+        UnheldWhy::NotThere => "not compared: the record tells of it, and it is not there.",
+        UnheldWhy::NoStatements => {
+            "not compared: it lists no statements (an earlier version wrote it, or they were taken out). The verdict that this genkai makes of \
+             the record was checked."
+        }
+    };
+    Block::fact(clean::line(&one.file), why)
 }
 
 fn contradicted(one: &Contradicted) -> Block {

@@ -13,12 +13,12 @@ use tempfile::NamedTempFile;
 use super::CALLED;
 use super::answers;
 use super::config::{Config, Reading};
-use super::evidence::{Watch, children};
+use super::evidence::{Answers, Watch, children};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
 use super::limits::{self, Facts, handlers};
 use super::private::{self, Private};
-use super::route::Route;
+use super::route::{Route, answers_are_told};
 use super::settings::{Mpm, Rendering, render};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
@@ -31,6 +31,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
 use genkai_place::running::Running;
+use genkai_place::tail::Tail;
 use genkai_place::{port, process_tree};
 
 /// What a warning of httpd says that replaces a number: server/mpm/event/event.c, worker.c and prefork.c, `*_check_config`; for
@@ -216,7 +217,10 @@ impl Product for Apache {
             let (output, log) = (of.dir().join("output.txt"), copy.error_log.clone());
             let startup = Startup { command, address: copy.address, output, log };
             let ready = |child: &mut Child| process_tree::ready(child, copy.address, first, children).map(drop);
-            of.launch(startup, cpus, ready, |pid, log| Watch::new(pid, copy.address, copy.status, log))
+            let members = facts.upstream.iter().flat_map(|upstream| &upstream.each).map(|(url, _)| url.clone());
+            let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), members));
+            let watch = |pid, log| Watch::new(pid, copy.address, copy.status, log).answered(answers);
+            of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("AH00072") || line.contains("could not bind to address"))
     }
@@ -235,7 +239,14 @@ impl Apache {
 
 /// What the limits are computed from.
 fn facts(of: &Variant<Apache>, machine: &Machine) -> Facts {
-    Facts::of(of.config(), of.requests(), machine)
+    let mut facts = Facts::of(of.config(), of.requests(), machine);
+    if of.conditions().backend.is_some() {
+        // One backend stands for all of the user's.
+        facts.upstream.iter_mut().for_each(|upstream| upstream.each.clear());
+    } else {
+        facts.logs += u32::from(answers_are_told(of.config()));
+    }
+    facts
 }
 
 fn no_modules(program: &Path) -> TargetError {

@@ -4,7 +4,7 @@ mod forwarded;
 mod members;
 pub(super) mod rewrite;
 
-pub use members::{Member, members};
+pub use members::{Member, answers_are_told, members};
 
 use super::config::{Config, Found};
 use crate::files::Requests;

@@ -221,6 +221,7 @@ impl Whole {
             websocket: asked.websocket,
             upgrade: Default::default(),
             streams: None,
+            headers: None,
             tls: None,
             allow_remote: &[],
             listen: Ipv4Addr::LOCALHOST,

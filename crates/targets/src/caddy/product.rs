@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::CALLED;
 use super::config::{Config, variables};
-use super::evidence::Watch;
+use super::evidence::{Answers, Watch};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command};
 use super::limits::{self, Facts};
@@ -25,6 +25,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
 use genkai_place::running::Running;
+use genkai_place::tail::Tail;
 use genkai_place::{port, ready};
 
 /// What the catalogue knows of it.
@@ -147,7 +148,10 @@ impl Product for Caddy {
             let command = command(&of.product().0, &copy.config, &copy.folder, of.dir(), "run");
             let startup = Startup { command, address: copy.address, output: log.clone(), log };
             let ready = |child: &mut Child| ready::connectable(copy.address, READY_WITHIN, child);
-            of.launch(startup, cpus, ready, |pid, log| Watch::new(pid, copy.address, copy.socket(), log))
+            let each = limits::each(of.config(), of.requests()).into_keys();
+            let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), each));
+            let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), log).answered(answers);
+            of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("bind: address already in use"))
     }

@@ -141,6 +141,17 @@ pub fn upstreams(proxy: &Line) -> Vec<&Word> {
     own.chain(listed).collect()
 }
 
+/// Whether there are upstreams to be told apart by what they answer, and nothing takes the place in which a private copy has that written
+/// (the user's name of an authentication).
+pub fn answers_are_told(config: &Config) -> bool {
+    fn any(lines: &[Line], is: &dyn Fn(&Line) -> bool) -> bool {
+        lines.iter().any(|line| is(line) || any(line.inside(), is))
+    }
+    let in_sites = |is: &dyn Fn(&Line) -> bool| config.sites().iter().any(|site| any(&site.lines, is));
+    in_sites(&|line| line.is("reverse_proxy") && upstreams(line).len() > 1)
+        && !in_sites(&|line| line.name().contains("auth"))
+}
+
 /// The way of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route<'c> {

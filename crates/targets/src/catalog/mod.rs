@@ -189,7 +189,7 @@ mod tests {
     fn what_is_not_explained_is_told_with_what_is() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("records.config"), "").unwrap();
-        let requests = Requests { host: "localhost".to_owned(), path: "/".to_owned(), websocket: false, streams: None };
+        let requests = Requests::to("localhost", "/");
         let said = explain(None, dir.path(), &requests).unwrap_err();
         let known = explained().join(", ");
         let expected =

@@ -22,12 +22,14 @@ pub struct Requests {
     pub websocket: bool,
     /// They come by HTTP/2: most of them at once on a connection, as the load has it. None: by HTTP/1.1.
     pub streams: Option<u32>,
+    /// All headers that they have, beside Host and what tells of their body; none: not known.
+    pub headers: Option<Vec<(String, String)>>,
 }
 
 impl Requests {
     /// Plain requests to this host for this path.
     pub fn to(host: &str, path: &str) -> Requests {
-        Requests { host: host.to_owned(), path: path.to_owned(), websocket: false, streams: None }
+        Requests { host: host.to_owned(), path: path.to_owned(), websocket: false, streams: None, headers: None }
     }
 }
 

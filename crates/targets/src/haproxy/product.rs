@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::answers;
 use super::config::{Config, FileId, Reading};
-use super::evidence::Watch;
+use super::evidence::{Hidden, Watch};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, features};
 use super::limits::{self, Facts};
@@ -192,7 +192,9 @@ impl Product for Haproxy {
             // It has bound all its sockets before it serves the one that tells who it is.
             let is_it = |pid| process(&socket::ask(&copy.socket(), "show info").unwrap_or_default()) == Some(pid);
             let ready = |child: &mut Child| ready::own(copy.address, READY_WITHIN, child, is_it);
-            let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), copy.names.clone(), log);
+            let route = Route::find(of.config(), of.requests());
+            let hidden = route.map(|route| Hidden::of(of.config(), &route, &copy.folder)).unwrap_or_default();
+            let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), copy.names.clone(), log).hiding(hidden);
             of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, lifecycle::port_taken)

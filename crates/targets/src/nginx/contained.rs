@@ -163,6 +163,7 @@ impl Nginx {
             machine: &self.machine,
             status: None,
             visitor: None,
+            headers: None,
         }
         .facts()
     }

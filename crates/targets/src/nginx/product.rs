@@ -277,6 +277,7 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         machine,
         status: copy.private.status,
         visitor: Some(of.conditions().listen).filter(Ipv4Addr::is_loopback),
+        headers: of.requests().headers.as_deref(),
     }
     .facts()
 }

@@ -284,8 +284,9 @@ impl<P: Product> Deployment<P> {
                 product.plain(&what, what.backend.ok_or_else(|| TargetError::no_backend(P::ENTRY.called))?)?
             }
         };
-        let requests =
-            Requests { websocket: what.websocket, streams: what.streams, ..Requests::to(what.host, what.path) };
+        let headers = what.headers.map(<[_]>::to_vec);
+        let (streams, websocket) = (what.streams, what.websocket);
+        let requests = Requests { websocket, streams, headers, ..Requests::to(what.host, what.path) };
         let applied = Applied::new(what.source, config, requests, what.settings)?;
         let users = P::certificate(applied.config(), applied.requests());
         let (tls, unlike) = shown(what.tls, users.as_ref(), &scratch, P::ENTRY.called)?;
@@ -313,6 +314,7 @@ impl<P: Product> Deployment<P> {
             websocket: true,
             upgrade: Default::default(),
             streams: None,
+            headers: None,
             tls: None,
             allow_remote: &[],
             listen: Ipv4Addr::LOCALHOST,

@@ -75,6 +75,8 @@ pub struct Prepare<'a> {
     pub upgrade: Upgrade,
     /// They come by HTTP/2: most of them at once on a connection, as the load has it. None: by HTTP/1.1.
     pub streams: Option<u32>,
+    /// All their headers, beside Host and what tells of their body; none: not known.
+    pub headers: Option<&'a [(String, String)]>,
     /// A generated configuration listens with TLS, with these.
     pub tls: Option<TlsMaterial>,
     /// Hosts that the load may reach though they are not this machine, as the configuration writes them.

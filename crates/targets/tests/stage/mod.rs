@@ -280,6 +280,7 @@ impl Stage {
             websocket: false,
             upgrade: Default::default(),
             streams: None,
+            headers: None,
             tls: None,
             allow_remote: &[],
         })

@@ -1,6 +1,6 @@
 //! Faults of Apache.
 
-use super::Behind::{Nobody, Scripted, Two};
+use super::Behind::{Nobody, Pair, Scripted, Two};
 use super::{AT_ONCE, Case, HANGS, KEPT, NO_NUMBER, SLOW, TWO_ENDS};
 
 fn case(name: impl Into<String>, fault: impl Into<String>) -> Case {
@@ -19,7 +19,7 @@ fn conf(lines: &str) -> String {
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    [workers(), clamped(), queues(), pools(), times(), others()].into_iter().flatten().collect()
+    [workers(), clamped(), queues(), pools(), members(), times(), others()].into_iter().flatten().collect()
 }
 
 /// As many clients as workers, and some more.
@@ -62,6 +62,26 @@ fn workers() -> Vec<Case> {
             "MaxRequestWorkers 40 in one child of 40 threads",
             "--set mpm=worker --set ThreadsPerChild=40 --set MaxRequestWorkers=40 --set StartServers=1",
         ),
+    ]
+}
+
+/// Two members of a balancer that answer with errors; what clients get says nothing of whose they are. (One of two: tests/apache.rs.)
+fn members() -> Vec<Case> {
+    let load = |name: &str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
+    let modules = ["proxy_balancer", "slotmem_shm", "lbmethod_byrequests"].map(load).concat();
+    // The logs of a virtual host are its own.
+    let host = "<VirtualHost *:80>\nCustomLog /dev/null \"%>s\"\n<Proxy balancer://app>\nBalancerMember http://{backend} retry=0\nBalancerMember \
+                http://{second} retry=0\n</Proxy>\nProxyPass / balancer://app/\n</VirtualHost>";
+    vec![
+        case("apache-failing-members", "both members of a balancer answer 500 to 30 % of requests at random")
+            .flags("--users 30 --spawn-rate 10")
+            .config(conf(&(modules + host)))
+            .behind(Pair(
+                "errors --share 0.3 --status 500 --time 0.02 --seed 3",
+                "errors --share 0.3 --status 500 --time 0.02 --seed 5",
+            ))
+            .cause("apache.server.answers")
+            .off(NO_NUMBER),
     ]
 }
 

@@ -98,6 +98,17 @@ fn keys() -> Vec<Case> {
         case("nginx-limit-conn-empty", "limit_conn of 12 whose key is always empty: nobody is counted")
             .flags("--users 60 --spawn-rate 30 --backend-time 200ms --backend embedded")
             .config(http(1, &("limit_conn_zone $server_name zone=z:1m;\n".to_owned() + &serving("limit_conn z 12;")))),
+        one("nginx-limit-conn-header", 30, "$http_x_api_key", "an API key, which the load sends")
+            .words(["--header", "X-Api-Key: a"]),
+        one("nginx-limit-conn-cookie", 30, "$cookie_sid", "a cookie, which the load sends").words(["--header", "Cookie: a=1; sid=x"]),
+        case("nginx-limit-unsent", "limit_conn of 12 for an API key and limit_req of 5 requests/s for a cookie, which the load does not send")
+            .flags("--users 60 --spawn-rate 30 --backend-time 200ms --backend embedded")
+            .words(["--header", "Cookie: a=1"])
+            .config(http(
+                1,
+                &("limit_conn_zone $http_x_api_key zone=z:1m;\nlimit_req_zone $cookie_sid zone=r:1m rate=5r/s;\n".to_owned()
+                    + &serving("limit_conn z 12; limit_req zone=r;")),
+            )),
         case("nginx-limit-req-empty", "limit_req of 5 requests/s whose key is empty for this machine")
             .flags("--users 40 --spawn-rate 30 --backend-time 200ms --backend embedded")
             .config(http(

@@ -238,6 +238,7 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
             if *waits { " Requests wait there, which no condition on latency judges." } else { "" }
         ),
         Caveat::AnsweredBefore { trial, responses, served } => answered_before(context, *trial, *responses, *served),
+        Caveat::HiddenErrors { trial, responses, hidden } => hidden_errors(context, *trial, *responses, *hidden),
         Caveat::OtherPrograms { trial, busy, of } => format!(
             "When it broke in trial {trial}, {} (all that was in use, less what servers, the processes found behind them and the generator \
              used): whether {} would have held without them is not known.",
@@ -307,6 +308,17 @@ fn answered_before(context: Context<'_>, trial: u32, responses: u64, served: u64
         figure::count(responses),
         figure::count(served),
         context.product()
+    )
+}
+
+/// That some good answers stood for errors.
+fn hidden_errors(context: Context<'_>, trial: u32, responses: u64, hidden: u64) -> String {
+    format!(
+        "Of {} requests that had been answered well at the last look in trial {trial}, {} sent {} another answer in the place of an error of what it asks, by the log that its \
+         private copy writes of those: nothing failed for clients, and what they got is not judged.",
+        figure::count(responses),
+        context.product(),
+        figure::count(hidden)
     )
 }
 

@@ -191,6 +191,11 @@ impl Config {
         &self.modules
     }
 
+    /// The version of httpd that it is read for.
+    pub fn version(&self) -> (u32, u32, u32) {
+        self.reading.version
+    }
+
     /// Whether a module is loaded, by identifier (`ssl_module`).
     pub fn has_module(&self, name: &str) -> bool {
         self.modules.contains(name)

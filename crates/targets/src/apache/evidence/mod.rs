@@ -3,6 +3,7 @@
 //! One look ([`Watch::look`]) costs a few milliseconds and, of httpd, one short request for the status page. When every
 //! worker is busy that request waits with the clients: it is given up after 100 ms and asked again a second later.
 
+mod answers;
 mod log;
 mod status;
 
@@ -12,6 +13,7 @@ use std::net::SocketAddr;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::Sample;
 
+pub(super) use answers::{Answers, of_member};
 #[cfg(test)]
 pub(super) use log::known;
 pub use log::{Entry, aggregate, classify, signature};
@@ -61,6 +63,8 @@ pub mod metrics {
     /// the kernel's own count of drops holds every handshake that waits for its first data: tcp_check_req,
     /// net/ipv4/tcp_minisocks.c.)
     pub const LISTEN_DROPS: &str = "apache.listen_drops_total";
+    /// Answers with the status of an error that members of balancers gave, of all together.
+    pub const FAILED_ANSWERS: &str = "apache.failed_answers_total";
 }
 
 /// Levels below a warning: `debug` is the deepest that is switched on.
@@ -87,6 +91,8 @@ pub struct Watch {
     answered: u64,
     /// Looks left until the page is asked again.
     rest: u32,
+    /// What members of balancers answered with an error; none where nobody writes it down.
+    answers: Option<Answers>,
 }
 
 impl Watch {
@@ -105,7 +111,13 @@ impl Watch {
             unreachable: 0,
             answered: 0,
             rest: 0,
+            answers: None,
         }
+    }
+
+    /// The same, with the log of what members of balancers answered with an error.
+    pub(super) fn answered(self, answers: Option<Answers>) -> Watch {
+        Watch { answers, ..self }
     }
 }
 
@@ -122,6 +134,9 @@ impl running::Watch for Watch {
             metrics.insert(metrics::LISTEN_DROPS.to_owned(), self.dropped(queue) as f64);
         }
         self.ask(&mut metrics);
+        if let Some(answers) = &mut self.answers {
+            answers.count(&mut metrics);
+        }
         let (logs, states) = self.log();
         metrics.insert(metrics::ENDED.to_owned(), self.gone(&usage, states.len() as u64) as f64);
         Observation { samples: vec![Sample { subject: "apache".to_owned(), metrics }], logs, states }

@@ -1,11 +1,11 @@
 //! Limits that show in Apache but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Answers, Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 use genkai_model::units::Span;
 
 use super::{Facts, Upstream};
-use crate::apache::evidence::signature;
+use crate::apache::evidence::{metrics, of_member, signature};
 use crate::apache::settings::{BALANCER_MEMBER_MAX, PROXY_PASS_MAX, SSL_PROXY_ENGINE, TIMEOUT};
 use crate::limits::backend::Place;
 use crate::limits::{backend, errors, log, logged_unserved, raised_onward, valued};
@@ -19,7 +19,16 @@ pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     all.extend(idle(facts));
     all.extend(ports(facts, upstream));
     all.extend(pool(facts, upstream));
+    all.extend(answering(upstream));
     all
+}
+
+/// Several members of a balancer, of which some answer with errors.
+fn answering(upstream: &Upstream) -> Vec<Limit> {
+    let own = |name: &str| Answers { failed: of_member(name), all: None };
+    let each: Vec<_> = upstream.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
+    let source = "httpd modules/proxy/mod_proxy_balancer.c: BALANCER_WORKER_NAME, in a log of genkai's own";
+    backend::answering("apache", &each, (metrics::FAILED_ANSWERS, source), upstream.even)
 }
 
 /// The backend does not take connections, or closes them unanswered: nothing in Apache lifts that.

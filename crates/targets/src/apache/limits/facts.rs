@@ -35,6 +35,10 @@ pub struct Upstream {
     pub behind: Vec<Endpoint>,
     /// `max=`: connections of each child process at once, of each member of a balancer; none: as many as threads.
     pub max: Vec<Option<SourcedValue<u64>>>,
+    /// The members of a balancer by their URLs, each with its line.
+    pub each: Vec<(String, SourcedValue<()>)>,
+    /// Whether each of them is asked as often as the others.
+    pub even: bool,
     /// Whether it is a balancer, whose members have the parameters.
     pub balanced: bool,
     /// How long a request waits for one of them at most (`acquire=`; of a balancer's members for one after another, as it is given to the next
@@ -342,6 +346,23 @@ impl Reading<'_> {
         Origin::File { path: self.config.file(found.file).path.clone(), line: found.line }
     }
 
+    /// A member by its URL.
+    fn named(&self, member: &Member<'_>) -> (String, SourcedValue<()>) {
+        let name = SourcedValue { value: (), written: member.url.clone(), origin: self.origin(member.found) };
+        (member.url.clone(), name)
+    }
+
+    /// Whether members get requests in turn: by the default method (or its name), with equal factors, and no session keeps to one.
+    fn even(&self, all: &[Member<'_>]) -> bool {
+        let factor = |member: &Member<'_>| member.parameter("loadfactor").unwrap_or("1").parse().unwrap_or(0.0_f64);
+        let same = all.windows(2).all(|two| factor(&two[0]) == factor(&two[1]));
+        let uneven = |arg: &String| {
+            let arg = arg.to_ascii_lowercase();
+            arg.starts_with("stickysession=") || arg.strip_prefix("lbmethod=").is_some_and(|by| by != "byrequests")
+        };
+        same && !self.config.found().iter().any(|found| found.args.iter().any(uneven))
+    }
+
     /// Where a backend is that is one alone.
     fn lone(&self, pass: &Pass<'_>, members: Option<&[Member<'_>]>) -> Option<Place> {
         let (url, found) = match members {
@@ -377,6 +398,8 @@ impl Reading<'_> {
                 Some(all) => all.iter().map(own).collect(),
                 None => vec![self.raw(&PROXY_PASS_MAX).parsed(limit)],
             },
+            each: members.iter().flatten().map(|member| self.named(member)).collect(),
+            even: members.as_ref().is_some_and(|all| self.even(all)),
             balanced: members.is_some(),
             acquire: match &members {
                 Some(all) => all.iter().map(waits).sum::<Option<u64>>(),

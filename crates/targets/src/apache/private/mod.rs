@@ -19,7 +19,7 @@ use genkai_model::event::Rewrite;
 pub use listen::Moved;
 
 use super::config::{Config, Edit, lexer::quote};
-use super::route::Route;
+use super::route::{Route, answers_are_told};
 use super::settings::Mpm;
 use crate::files::{CopyError, CopyOptions, folders, numbered, renamed, save};
 use changes::Changes;
@@ -29,6 +29,10 @@ use genkai_place::port;
 pub const STATUS_PATH: &str = "/genkai-status";
 /// The one error log, in the folder.
 const ERROR_LOG: &str = "error.log";
+/// The log of what members of balancers answered with an error, in the folder.
+const ANSWERS: &str = "answers.log";
+/// Its lines ([`super::evidence`] reads them): `%L` is `-` where the error log has nothing of the request.
+const ANSWERED: &str = "\"%>s|%{BALANCER_WORKER_NAME}e|%L\" \"expr=%{REQUEST_STATUS} -ge 400\"";
 /// Subfolders: copies, access logs, caches, sockets and shared memory, mutexes.
 const FOLDERS: [&str; 5] = ["conf", "logs", "cache", "run", "locks"];
 
@@ -39,6 +43,8 @@ pub struct Private {
     pub main: PathBuf,
     /// Where it logs errors, of level `warn` at least.
     pub error_log: PathBuf,
+    /// What members of balancers answered with an error; none where there are not several, or this httpd cannot tell.
+    pub answers: Option<PathBuf>,
     /// Where the load goes.
     pub address: SocketAddr,
     /// Where the status page is, at [`STATUS_PATH`]; none where httpd has no mod_status.
@@ -88,11 +94,17 @@ pub fn build(
         save(copy, text.as_deref().unwrap_or(&file.text))?;
     }
     let main = dir.join("httpd.conf");
-    save(&main, frame(config, &dir, &files[0].0, status, modules).as_bytes())?;
+    let answers = (options.backend.is_none() && answers_are_told(config)).then(|| dir.join(ANSWERS));
+    let mut text = frame(config, &dir, &files[0].0, status, modules);
+    if let Some(log) = &answers {
+        text += &format!("GlobalLog {} {ANSWERED}\n", quote(&log.to_string_lossy()));
+    }
+    save(&main, text.as_bytes())?;
     let mine = |m: &&Moved| m.port == route.listen.port && m.ip == route.listen.ip;
     let twin = |m: &&Moved| m.port == route.listen.port;
     let address = moved.iter().find(mine).or(moved.iter().find(twin)).map_or(([127, 0, 0, 1], 0).into(), |m| m.to);
-    Ok(Private { main, error_log: dir.join(ERROR_LOG), address, status, rewrites: changes.rewrites, files })
+    let (error_log, rewrites) = (dir.join(ERROR_LOG), changes.rewrites);
+    Ok(Private { main, error_log, answers, address, status, rewrites, files })
 }
 
 /// Every include names the copies now. Where it stands for several files, a list of them takes its place.

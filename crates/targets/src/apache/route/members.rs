@@ -44,6 +44,16 @@ impl Member<'_> {
     }
 }
 
+/// Since when a log can be that of all virtual hosts, whatever logs they have of their own (`GlobalLog`).
+const GLOBAL_LOG: (u32, u32, u32) = (2, 4, 19);
+
+/// Whether there are members of balancers to be told apart by what they answer, and this httpd can write that down.
+pub fn answers_are_told(config: &Config) -> bool {
+    config.named("balancermember").nth(1).is_some()
+        && config.has_module("log_config_module")
+        && config.version() >= GLOBAL_LOG
+}
+
 /// The members of the balancer that a URL names which take requests as long as all live. None: it names no balancer.
 pub fn members<'c>(config: &'c Config, url: &str) -> Option<Vec<Member<'c>>> {
     let name = balancer(url)?;

@@ -1,11 +1,13 @@
 //! What a running Caddy shows: its administration endpoint, its log of errors, its process, its accept queue.
 
 mod admin;
+mod answers;
 mod log;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub(super) use answers::{Answers, of_upstream};
 pub(crate) use log::aggregate;
 pub use log::signature;
 
@@ -41,6 +43,8 @@ pub mod metrics {
     pub const ACCEPT_QUEUE: &str = "caddy.accept_queue";
     /// Connections that this listener dropped because its accept queue was full.
     pub const LISTEN_DROPS: &str = "caddy.listen_drops_total";
+    /// Answers with a status of 500 and above that upstreams gave, of all together.
+    pub const FAILED_ANSWERS: &str = "caddy.failed_answers_total";
 }
 
 /// Looks at one running Caddy, again and again.
@@ -50,12 +54,19 @@ pub struct Watch {
     socket: PathBuf,
     tree: Tree,
     tail: Tail,
+    /// What upstreams answered with an error; none where nobody writes it down.
+    answers: Option<Answers>,
 }
 
 impl Watch {
     /// Watches the Caddy of this process.
     pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, log: Tail) -> Watch {
-        Watch { address, socket, tree: Tree::new(pid), tail: log }
+        Watch { address, socket, tree: Tree::new(pid), tail: log, answers: None }
+    }
+
+    /// The same, with the log of what upstreams answered with an error.
+    pub(super) fn answered(self, answers: Option<Answers>) -> Watch {
+        Watch { answers, ..self }
     }
 }
 
@@ -68,6 +79,9 @@ impl running::Watch for Watch {
         let usage = self.tree.sample();
         let mut sample = usage.sample(SUBJECT);
         sample.metrics.extend(admin::sample(&self.socket));
+        if let Some(answers) = &mut self.answers {
+            answers.count(&mut sample.metrics);
+        }
         let mut put = |name: &str, value: Option<f64>| {
             sample.metrics.extend(value.map(|value| (name.to_owned(), value)));
         };

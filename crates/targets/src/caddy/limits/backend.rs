@@ -1,11 +1,11 @@
 //! Limits that show in Caddy but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Answers, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 use genkai_model::units::Span;
 
 use super::Facts;
-use crate::caddy::evidence::signature;
+use crate::caddy::evidence::{metrics, of_upstream, signature};
 use crate::caddy::settings::{DIAL_TIMEOUT, FAIL_DURATION, MAX_FAILS, READ_TIMEOUT, RESPONSE_HEADER_TIMEOUT, Setting};
 use crate::limits::backend::Place;
 use crate::limits::{backend, errors, log, logged_unserved, raised, valued};
@@ -26,7 +26,16 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     all.extend(ports(facts));
     all.extend(facts.no_fails_allowed.as_ref().map(|(setting, held)| none_allowed(facts, setting, held)));
     all.extend(facts.fail_duration.as_ref().map(|held| held_down(facts, held)));
+    all.extend(answering(facts));
     all
+}
+
+/// Several upstreams, of which some answer with errors.
+fn answering(facts: &Facts) -> Vec<Limit> {
+    let own = |address: &str| Answers { failed: of_upstream(address), all: None };
+    let each: Vec<_> = facts.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
+    let source = "Caddy modules/caddyhttp/reverseproxy/reverseproxy.go: http.reverse_proxy.upstream.hostport and latency, in a log of genkai's own";
+    backend::answering("caddy", &each, (metrics::FAILED_ANSWERS, source), facts.in_turn)
 }
 
 /// No upstream takes connections: nothing in Caddy lifts that.

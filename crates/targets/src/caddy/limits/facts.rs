@@ -1,12 +1,12 @@
 //! Values in force, from which limits are computed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
-use crate::caddy::config::{Config, Line};
-use crate::caddy::route::{Address, Ports, Route, Upstream, upstreams};
+use crate::caddy::config::{Config, Line, Word};
+use crate::caddy::route::{Address, Ports, Route, Upstream, answers_are_told, upstreams};
 use crate::caddy::settings::*;
 use crate::caddy::settings::{in_force, value};
 use crate::files::Requests;
@@ -34,6 +34,10 @@ pub struct Facts {
     pub count: u64,
     /// Whether all requests of one client, or for one path, go to the same of them (`lb_policy`), and which policy says so.
     pub together: Option<String>,
+    /// Each of several by the address at which it is reached.
+    pub each: BTreeMap<String, SourcedValue<()>>,
+    /// Whether each of them is chosen as often as the others, as long as it is up: in turn, or at random.
+    pub in_turn: bool,
     /// Whether requests are spread evenly over them.
     pub even: bool,
     /// Whether upstreams take TLS.
@@ -102,7 +106,7 @@ impl Facts {
         let forgiving = counted(&MAX_FAILS).is_some() || fail_duration.is_some();
         Facts {
             nofile: SourcedValue::plain(machine.descriptors_hard, Origin::Machine("hard RLIMIT_NOFILE".to_owned())),
-            own: OWN + listeners(actual),
+            own: OWN + listeners(actual) + u64::from(running.is_some_and(answers_are_told)),
             upstreams: SourcedValue {
                 value: (),
                 written: route.as_ref().map(|route| names(route).join(", ")).unwrap_or_default(),
@@ -111,6 +115,8 @@ impl Facts {
             lone: route.as_ref().and_then(|route| lone(config, route)),
             count: distinct.len() as u64,
             together: route.as_ref().and_then(|route| route.proxy).and_then(together),
+            each: if distinct.len() > 1 { each(config, requests) } else { BTreeMap::new() },
+            in_turn: route.as_ref().and_then(|route| route.proxy).is_some_and(is_in_turn),
             even: route.as_ref().and_then(|route| route.proxy).is_some_and(is_even),
             encrypted: route.as_ref().and_then(|route| route.proxy).is_some_and(is_encrypted),
             multiplexed: route.as_ref().and_then(|route| route.proxy).is_some_and(is_multiplexed),
@@ -179,6 +185,27 @@ fn judging(config: &Config, proxy: &Line) -> Option<(String, SourcedValue<()>)> 
     let words: Vec<&str> = line.args().iter().map(|word| word.value.as_str()).collect();
     let origin = Origin::File { path: config.file(line.file).path.clone(), line: line.number };
     Some((name.to_owned(), SourcedValue { value: (), written: words.join(" "), origin }))
+}
+
+/// Several upstreams by the addresses at which they are reached, with the place of their `reverse_proxy`; empty where there is one, or where an
+/// address is another for each request.
+pub(crate) fn each(config: &Config, requests: &Requests) -> BTreeMap<String, SourcedValue<()>> {
+    let Some(route) = Route::find(config, requests) else { return BTreeMap::new() };
+    let Some(proxy) = route.proxy else { return BTreeMap::new() };
+    let named = |word: &Word| {
+        let dial = Upstream::parse(&word.value).dial();
+        let unix = dial.strip_prefix("unix").and_then(|rest| rest.split_once('/')).map(|(_, path)| path.to_owned());
+        let origin = Origin::File { path: config.file(proxy.file).path.clone(), line: proxy.number };
+        (unix.unwrap_or(dial), SourcedValue { value: (), written: word.value.clone(), origin })
+    };
+    let all: BTreeMap<String, SourcedValue<()>> = route.upstreams().into_iter().map(named).collect();
+    if all.len() < 2 || all.keys().any(|address| address.contains('{')) { BTreeMap::new() } else { all }
+}
+
+/// Whether a proxy chooses each upstream as often as the others: at random, as it does by default, or in turn.
+fn is_in_turn(proxy: &Line) -> bool {
+    let policy = proxy.option("lb_policy").and_then(|line| line.arg(0));
+    policy.is_none_or(|word| ["random", "round_robin"].contains(&word.value.as_str()))
 }
 
 /// Where the only upstream is.

@@ -5,6 +5,7 @@
 //! what could reach another machine or write somewhere only what is known not to is kept ([`allowed`]).
 
 mod allowed;
+mod answers;
 mod listen;
 mod options;
 mod proxy;
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 use genkai_model::event::Rewrite;
 
 use super::config::{Config, FileId, Line, Variables, Word, quote};
-use super::route::Route;
+use super::route::{Route, answers_are_told};
 use crate::files::{CopyError, CopyOptions, folders, save};
 use genkai_place::port;
 use genkai_place::scratch::Scratch;
@@ -33,6 +34,8 @@ pub struct Private {
     pub(crate) folder: PathBuf,
     /// Where the load goes.
     pub(crate) address: SocketAddr,
+    /// What upstreams answered with an error; none where there are not several to be told apart.
+    pub(crate) answers: Option<PathBuf>,
     /// Everything that differs from the user's files.
     pub(crate) rewrites: Vec<Rewrite>,
     /// The copy as Caddy reads it.
@@ -83,7 +86,9 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
     let mut out = text::Text::default();
     let storage = options.dir.join("storage");
     copy.options(&mut out, &sockets.path().join("admin"), &storage);
-    copy.sites(&mut out)?;
+    let answers = (options.backend.is_none() && answers_are_told(config)).then(|| options.dir.join("answers.log"));
+    let own = answers.as_deref().map(answers::lines).unwrap_or_default();
+    copy.sites(&mut out, &own)?;
     let rewrites = copy.rewrites;
     folders(options.dir, &["conf", "storage"])?;
     let file = options.dir.join("conf/Caddyfile");
@@ -93,6 +98,7 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
         folder: main.parent().filter(|p| p.is_dir()).unwrap_or(Path::new("/")).to_owned(),
         address: (moved.ip, moved.port(route.site, &route.address).unwrap_or_default()).into(),
         rewrites,
+        answers,
         running: Config::of_texts(vec![(file.clone(), out.text.into_bytes())], Variables::new())?,
         config: file,
         origins: out.origins.into_iter().map(|at| at.map(|(id, line)| (config.file(id).path.clone(), line))).collect(),

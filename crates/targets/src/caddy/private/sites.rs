@@ -9,13 +9,14 @@ use crate::files::names::nearest;
 
 impl Copy<'_> {
     /// Writes every site.
-    pub(super) fn sites(&mut self, out: &mut Text) -> Result<(), CopyError> {
+    pub(super) fn sites(&mut self, out: &mut Text, own: &[String]) -> Result<(), CopyError> {
         let config = self.config;
         for site in config.sites() {
             let mut line = self.head(site);
             let lines = self.directives(&site.lines)?;
             line.block = Some(Block { lines, file: line.file, open: 0..0, close: 0..0 });
-            out.line(0, &line);
+            // A route that sites name is none itself.
+            out.site(&line, if site.is_route() { &[] } else { own });
         }
         Ok(())
     }

@@ -30,6 +30,17 @@ impl Text {
         }
     }
 
+    /// A site, with lines of our own first.
+    pub(super) fn site(&mut self, site: &Line, own: &[String]) {
+        let Some(block) = site.block.as_ref().filter(|_| !own.is_empty()) else { return self.line(0, site) };
+        let words: Vec<String> = site.words.iter().map(|word| quote(&word.value)).collect();
+        let at = Some((site.file, site.number));
+        self.put(0, &format!("{} {{", words.join(" ")), at);
+        own.iter().for_each(|line| self.own(1, line));
+        block.lines.iter().for_each(|inner| self.line(1, inner));
+        self.put(0, "}", at);
+    }
+
     fn put(&mut self, depth: usize, text: &str, at: Option<(FileId, usize)>) {
         let text = format!("{}{text}\n", "\t".repeat(depth));
         self.origins.extend(std::iter::repeat_n(at, text.matches('\n').count()));

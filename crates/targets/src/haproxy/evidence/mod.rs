@@ -1,11 +1,13 @@
 //! What a running HAProxy shows: its statistics socket, its log of sessions, its process, its accept queue.
 
+mod hidden;
 mod log;
 mod stat;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub(super) use hidden::Hidden;
 use log::Down;
 #[cfg(test)]
 pub(crate) use log::aggregate;
@@ -84,12 +86,26 @@ pub struct Watch {
     tree: Tree,
     tail: Tail,
     down: Down,
+    hidden: Hidden,
 }
 
 impl Watch {
     /// Watches the HAProxy of this process.
     pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, names: Names, log: Tail) -> Watch {
-        Watch { address, socket, names, tree: Tree::new(pid), tail: log, down: Down::default() }
+        Watch {
+            address,
+            socket,
+            names,
+            tree: Tree::new(pid),
+            tail: log,
+            down: Down::default(),
+            hidden: Hidden::default(),
+        }
+    }
+
+    /// The same, with the errors that clients get as good answers.
+    pub(super) fn hiding(self, hidden: Hidden) -> Watch {
+        Watch { hidden, ..self }
     }
 
     /// Its statistics.
@@ -108,6 +124,7 @@ impl running::Watch for Watch {
     const GRACEFUL: Signal = Signal::SIGUSR1;
 
     fn look(&mut self) -> Observation {
+        let words = self.last_words();
         let stat = self.stat();
         let usage = self.tree.sample();
         let mut sample = sample(&self.ask("show info"), &stat, &self.names, &usage);
@@ -115,11 +132,13 @@ impl running::Watch for Watch {
             sample.metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
             sample.metrics.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
         }
-        Observation { samples: vec![sample], ..self.last_words() }
+        self.hidden.count(&mut sample.metrics);
+        Observation { samples: vec![sample], ..words }
     }
 
     fn last_words(&mut self) -> Observation {
         let lines = self.tail.lines();
+        self.hidden.read(&lines);
         Observation { logs: self.down.aggregate(lines.iter().map(String::as_str)), ..Observation::default() }
     }
 }

@@ -7,6 +7,7 @@ mod aside;
 mod edit;
 mod error_page;
 mod flow;
+mod headers;
 mod include;
 mod insert;
 pub mod lexer;

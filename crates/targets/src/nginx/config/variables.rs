@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 
 use regex::bytes::RegexBuilder;
 
+use super::headers::Headers;
 use super::{Config, Found};
 
 /// Variables that every request has, with the same value for all requests of one visitor to one address.
@@ -136,6 +137,8 @@ pub struct Variables<'a> {
     pub(super) captures: Vec<String>,
     /// Who sends them; none: anybody.
     pub(super) visitor: Option<Ipv4Addr>,
+    /// All headers that they have beside Host; none: not known.
+    pub(super) headers: Option<Headers>,
 }
 
 impl<'a> Variables<'a> {
@@ -153,6 +156,7 @@ impl<'a> Variables<'a> {
             set: BTreeMap::new(),
             captures: Vec::new(),
             visitor: None,
+            headers: None,
             server,
         }
     }
@@ -160,6 +164,12 @@ impl<'a> Variables<'a> {
     /// The same for requests of this visitor.
     pub fn of_visitor(mut self, visitor: Option<Ipv4Addr>) -> Self {
         self.visitor = visitor;
+        self
+    }
+
+    /// The same for requests with these headers.
+    pub fn sending(mut self, headers: Option<&[(String, String)]>) -> Self {
+        self.headers = headers.map(Headers::of);
         self
     }
 
@@ -272,7 +282,11 @@ impl<'a> Variables<'a> {
             "args" | "query_string" => known(self.args.as_deref(), false),
             "is_args" => known(self.args.as_deref().map(|args| if args.is_empty() { "" } else { "?" }), false),
             _ if name.starts_with("arg_") => known(self.argument(&name[4..]), false),
+            _ if name.starts_with("cookie_") => {
+                known(self.headers.as_ref().and_then(|all| all.cookie(&name[7..])), false)
+            }
             _ if FULL.contains(&name) => known(None, true),
+            _ if name.starts_with("http_") => known(self.headers.as_ref().and_then(|all| all.field(&name[5..])), false),
             _ if VARIES.contains(&name) => Value { texts: None, full: true, steady: false },
             _ => self.defined(name, room),
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use genkai_model::evidence::metric;
 use genkai_place::tail::Tail;
 
 /// Counts them, server by server.
@@ -9,12 +10,14 @@ use genkai_place::tail::Tail;
 pub struct Answers {
     log: Tail,
     failed: BTreeMap<String, u64>,
+    /// Answers that were sent as good ones in the place of an error.
+    hidden: u64,
 }
 
 impl Answers {
     /// Of these servers, as nginx names them (`address:port`, `unix:/path`).
     pub(in crate::nginx) fn of(log: Tail, servers: impl IntoIterator<Item = String>) -> Answers {
-        Answers { log, failed: servers.into_iter().map(|server| (server, 0)).collect() }
+        Answers { log, failed: servers.into_iter().map(|server| (server, 0)).collect(), hidden: 0 }
     }
 
     /// Adds how many there were until now.
@@ -23,8 +26,10 @@ impl Answers {
             if let Some(server) = server(&line) {
                 *self.failed.entry(server.to_owned()).or_default() += 1;
             }
+            self.hidden += u64::from(is_hidden(&line));
         }
         metrics.extend(self.failed.iter().map(|(server, failed)| (of_server(server), *failed as f64)));
+        metrics.insert(metric::HIDDEN_ERRORS.to_owned(), self.hidden as f64);
         metrics.insert(super::metrics::FAILED_ANSWERS.to_owned(), self.failed.values().sum::<u64>() as f64);
     }
 }
@@ -42,9 +47,26 @@ fn server(line: &str) -> Option<&str> {
     (status == last && status.starts_with(['4', '5']) && time != "-").then_some(server)
 }
 
+/// Whether the client got a good answer where a server that nginx asked had given an error, or nginx one in its place (`error_page 502 =200`).
+/// Colons separate what was asked before an internal redirect from what was asked after it; the last of the servers asked for one counts.
+fn is_hidden(line: &str) -> bool {
+    let mut fields = line.split('|');
+    let (Some(status), Some(all)) = (fields.next(), fields.next()) else { return false };
+    let ended = |asked: &str| asked.rsplit(", ").next().is_some_and(|last| last.starts_with(['4', '5']));
+    status.starts_with(['2', '3']) && all.split(" : ").any(ended)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_good_answer_in_the_place_of_an_error_is_hidden() {
+        assert!(is_hidden("200|502|-|127.0.0.1:9"), "a page of nginx's own");
+        assert!(is_hidden("200|503, 500 : 200|0.1, 0.1 : 0.2|127.0.0.1:9, 127.0.0.1:8 : 127.0.0.1:7"));
+        assert!(!is_hidden("200|502, 200|-, 0.1|127.0.0.1:9, 127.0.0.1:8"), "the next server answered");
+        assert!(!is_hidden("503|503|0.1|127.0.0.1:9") && !is_hidden("garbage"));
+    }
 
     #[test]
     fn an_answer_of_nginx_own_is_nobodys() {

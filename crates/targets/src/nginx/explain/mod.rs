@@ -39,6 +39,7 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
         machine,
         status: None,
         visitor: None,
+        headers: None,
     };
     let facts = reading.facts();
     let limits = limits::of(&facts);

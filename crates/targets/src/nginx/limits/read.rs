@@ -35,6 +35,8 @@ pub struct Reading<'a> {
     pub status: Option<SocketAddr>,
     /// Who sends the requests; none: anybody.
     pub visitor: Option<Ipv4Addr>,
+    /// All headers of the requests but Host; none: not known.
+    pub headers: Option<&'a [(String, String)]>,
 }
 
 /// A setting's default, with the place where nginx says so.
@@ -318,7 +320,7 @@ impl Reading<'_> {
     /// Variables of the requests under load. Where a header says who the visitor is, it is not known.
     fn known<'v>(&self, variables: &Variables<'v>) -> Variables<'v> {
         let real = self.config.walk().iter().any(|f| f.directive.is("set_real_ip_from"));
-        variables.clone().of_visitor(self.visitor.filter(|_| !real))
+        variables.clone().of_visitor(self.visitor.filter(|_| !real)).sending(self.headers)
     }
 
     /// The upstream that requests go to, and others that they may go to where something else decides.

@@ -22,7 +22,8 @@ impl Reading<'_> {
             let inet = listen.is_some_and(|listen| matches!(listen.address, Address::Inet { .. }));
             let bound = !self.route.inherited("proxy_bind").is_empty();
             let visitor = Some(Ipv4Addr::LOCALHOST).filter(|_| inet && !bound);
-            let inner = Reading { route, visitor, ..*self };
+            // A proxy sets headers of its own.
+            let inner = Reading { route, visitor, headers: None, ..*self };
             let pass = inner.route.pass();
             let (upstream, others) = inner.upstreams();
             all.again.push(Again {

@@ -13,11 +13,19 @@ pub(super) const LOG: &str = "answers.log";
 /// Its format, and the variable that says what goes into it.
 const NAME: &str = "genkai_failed";
 
-/// Whether there is something to be told apart (an `upstream` of several servers), and nginx was built with what that takes.
+/// Whether there is something to be told apart (an `upstream` of several servers; errors that are sent with another status, `error_page 502
+/// =200`), and nginx was built with what that takes.
 pub(super) fn is_wanted(config: &Config, configure: &str) -> bool {
     let without = ["--without-http_map_module", "--without-pcre", "--without-http_rewrite_module"];
     let several = |group: &crate::nginx::config::Upstream<'_>| group.family == Family::Http && group.servers.len() > 1;
-    !configure.split_whitespace().any(|word| without.contains(&word)) && config.upstreams().iter().any(several)
+    !configure.split_whitespace().any(|word| without.contains(&word))
+        && (config.upstreams().iter().any(several) || hides(config))
+}
+
+/// Whether an `error_page` gives errors another status (`=`, `=200`).
+fn hides(config: &Config) -> bool {
+    let another = |found: &Found<'_>| found.args().iter().any(|arg| arg.starts_with('='));
+    config.walk().iter().any(|found| found.directive.is("error_page") && another(found))
 }
 
 /// Adds it to `http`, and to every block that has logs of its own or none at all, where that of `http` is not inherited.
@@ -31,7 +39,7 @@ pub(super) fn add(config: &Config, changes: &mut Changes<'_>) -> Result<(), Copy
     }
     put(config, changes, &http, &text, true)?;
     // Last: `map_hash_max_size` and `map_hash_bucket_size` are refused after the first `map` (ngx_http_map_module.c: ngx_http_map_block).
-    let which = format!("map $upstream_status ${NAME} {{ default \"\"; \"~[45][0-9][0-9]$\" 1; }}");
+    let which = format!("map $upstream_status ${NAME} {{ default \"\"; \"~[45][0-9][0-9]($| :)\" 1; }}");
     put(config, changes, &http, &which, false)?;
     own(config, changes, &http, &log)
 }

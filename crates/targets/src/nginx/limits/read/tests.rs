@@ -23,7 +23,8 @@ fn facts_of(text: &str, path: &str) -> Facts {
     let origin = |f: &Found<'_>| Origin::File { path: f.config.file(f.file).path.clone(), line: f.line() };
     let machine = MACHINE();
     let (version, machine) = ((1, 22, 1), &machine);
-    Reading { config: &config, route, origin: &origin, version, machine, status: None, visitor: None }.facts()
+    Reading { config: &config, route, origin: &origin, version, machine, status: None, visitor: None, headers: None }
+        .facts()
 }
 
 fn line(origin: &Origin) -> usize {

@@ -23,7 +23,17 @@ fn limits(http: &str) -> Vec<Limit> {
         ports: (32768, 60999),
     };
     let (version, machine) = ((1, 22, 1), &machine);
-    of(&Reading { config: &config, route, origin: &origin, version, machine, status: None, visitor: None }.facts())
+    of(&Reading {
+        config: &config,
+        route,
+        origin: &origin,
+        version,
+        machine,
+        status: None,
+        visitor: None,
+        headers: None,
+    }
+    .facts())
 }
 
 fn named<'l>(all: &'l [Limit], id: &str) -> &'l Limit {
