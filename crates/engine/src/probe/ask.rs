@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use genkai_model::load::{Load, Protocol, Reuse};
-use genkai_model::transport::Transport;
+use genkai_model::transport::{Tls, Transport};
 use genkai_wire::http1::{Ending, Memo, Progress, ResponseHead, ResponseReader, fields};
 
 use super::answer::Asked;
@@ -60,6 +60,20 @@ pub fn ask_upgrade(load: &Load, address: SocketAddr, within: Duration) -> Option
     match &load.transport {
         Transport::Tls(tls) => upgraded(tls::Plan::read(tls, &["http/1.1"]).ok()?.over(stream).ok()?, &request),
         _ => upgraded(stream, &request),
+    }
+}
+
+/// Makes one handshake of TLS at `address`, and closes the connection.
+///
+/// # Errors
+/// Why there is none, in words.
+pub fn handshake(tls: &Tls, address: SocketAddr, within: Duration) -> Result<(), String> {
+    let plan = tls::Plan::read(tls, &["http/1.1"]).map_err(|e| e.to_string())?;
+    let failed = connected(address, within).and_then(|stream| plan.over(stream)).err();
+    match failed.map(|e| (refused(&e), e)) {
+        None => Ok(()),
+        Some((Asked::Refused { why }, _)) => Err(why),
+        Some((_, e)) => Err(e.to_string()),
     }
 }
 

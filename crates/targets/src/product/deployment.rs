@@ -290,7 +290,9 @@ impl<P: Product> Deployment<P> {
         let users = P::certificate(applied.config(), applied.requests());
         let (tls, unlike) = shown(what.tls, users.as_ref(), &scratch, P::ENTRY.called)?;
         let (backend, allowed) = (what.backend, what.allow_remote.to_vec());
-        let conditions = Conditions { backend, allowed, tls, unlike, nofile: caps::descriptors(), listen: what.listen };
+        let secured = what.secured.map(str::to_owned);
+        let (nofile, listen) = (caps::descriptors(), what.listen);
+        let conditions = Conditions { backend, secured, allowed, tls, unlike, nofile, listen };
         let shared = Arc::new(Shared { product, conditions });
         Deployment::made(Variant { shared, applied, scratch, moves: Vec::new(), moved: Mutex::default() })
     }
@@ -307,6 +309,7 @@ impl<P: Product> Deployment<P> {
             source: ConfigSource::File(file),
             settings: &BTreeMap::new(),
             backend: None,
+            secured: None,
             dir: dir.join(P::ENTRY.name),
             path: "/rooms",
             host: "localhost",
@@ -451,7 +454,10 @@ impl<P: Product> Prepared for Deployment<P> {
     }
 
     fn onward(&self) -> Transport {
-        P::encrypts(&self.variant).map_or(Transport::Tcp, |name| streams::onward(&name))
+        // What was put in place of the user's server takes what it is said to take.
+        let Conditions { backend, secured, .. } = self.variant.conditions();
+        let name = if backend.is_some() { secured.clone() } else { P::encrypts(&self.variant) };
+        name.map_or(Transport::Tcp, |name| streams::onward(&name))
     }
 
     fn transport(&self) -> Transport {

@@ -73,10 +73,11 @@ pub(super) fn redirect(
     config: &Config,
     changes: &mut Changes<'_>,
     moved: &[Moved],
-    backend: Option<SocketAddr>,
+    (backend, secured): (Option<SocketAddr>, Option<&str>),
     moves: &[Move],
     allowed: &[String],
 ) -> Result<(), CopyError> {
+    let end = if secured.is_some() { "s" } else { "" };
     for place in places(config) {
         let Some(url) = place.found.arg(place.index).and_then(|a| a.strip_prefix(place.before)) else { continue };
         let socket = url.starts_with("unix:");
@@ -86,7 +87,7 @@ pub(super) fn redirect(
         }
         let Some((scheme, authority, rest)) = parts(url) else {
             if let (true, Some(backend)) = (socket, backend) {
-                changes.set_one(place.found, place.index, format!("{}http://{backend}/", place.before));
+                changes.set_one(place.found, place.index, format!("{}http{end}://{backend}/", place.before));
             }
             continue;
         };
@@ -95,7 +96,7 @@ pub(super) fn redirect(
             (Some(own), _) => format!("{}{scheme}://{own}{rest}", place.before),
             (None, Some(backend)) => {
                 let scheme = if scheme.starts_with("ws") { "ws" } else { "http" };
-                format!("{}{scheme}://{backend}{rest}", place.before)
+                format!("{}{scheme}{end}://{backend}{rest}", place.before)
             }
             (None, None) if place.found.name == "proxypassreverse" => continue,
             (None, None) => {

@@ -8,6 +8,7 @@ pub mod value;
 pub(crate) use apply::in_force;
 use registry::directives;
 pub use registry::*;
+pub(crate) use render::UNVERIFIED;
 pub use render::{Rendering, render};
 
 pub use crate::files::SettingError;

@@ -10,11 +10,16 @@ use crate::apache::config::{Config, Reading, lexer::quote};
 use crate::files::ConfigError;
 use genkai_place::authority::TlsMaterial;
 
+/// Speaks TLS to what stands behind, whatever certificate that shows.
+pub(crate) const UNVERIFIED: &str = "SSLProxyEngine On\nSSLProxyVerify none\nSSLProxyCheckPeerName Off\nSSLProxyCheckPeerCN Off\nSSLProxyCheckPeerExpire Off\n";
+
 /// What to render.
 #[derive(Clone, Debug)]
 pub struct Rendering<'a> {
     /// Address of the backend.
     pub backend: SocketAddr,
+    /// Whether that takes TLS. Its certificate is not verified; it is told the name that clients asked for (`ProxyPreserveHost`).
+    pub secured: bool,
     /// What passes WebSocket connections through; none: nothing does.
     pub websocket: Option<Upgrade>,
     /// Whether it speaks HTTP/2, too.
@@ -41,13 +46,16 @@ fn text(rendering: &Rendering<'_>) -> String {
         Some(Upgrade::Wstunnel) => (Some("proxy_wstunnel"), "ProxyWebsocketFallbackToProxyHttp Off\n", "ws", ""),
     };
     let modules = ["mpm_worker", "authz_core", "status", "proxy", "proxy_http"].into_iter().chain(more);
-    let modules: String =
-        modules.chain(rendering.tls.map(|_| "ssl")).chain(rendering.http2.then_some("http2")).map(module).collect();
+    let modules: String = modules
+        .chain((rendering.tls.is_some() || rendering.secured).then_some("ssl"))
+        .chain(rendering.http2.then_some("http2"))
+        .map(module)
+        .collect();
     let user = rendering.user.map(|(user, group)| format!("User {user}\nGroup {group}\n")).unwrap_or_default();
     format!(
         "# A plain reverse proxy, written by genkai.\n{modules}{user}ServerName localhost\nListen 80{tls}\n{protocols}\n\
          MaxRequestWorkers {workers}\nListenBacklog {backlog}\nTimeout {timeout}\nKeepAlive On\nKeepAliveTimeout {idle}\n{lines}\n\
-         ProxyPreserveHost On\nProxyPass / {scheme}://{backend}/ retry=0{parameter}\n",
+         ProxyPreserveHost On\nProxyPass / {scheme}{end}://{backend}/ retry=0{parameter}\n{unverified}",
         workers = MAX_REQUEST_WORKERS.default,
         backlog = LISTEN_BACKLOG.default,
         timeout = TIMEOUT.default,
@@ -59,6 +67,8 @@ fn text(rendering: &Rendering<'_>) -> String {
         },
         tls = rendering.tls.map(tls).unwrap_or_default(),
         backend = rendering.backend,
+        end = if rendering.secured { "s" } else { "" },
+        unverified = if rendering.secured { UNVERIFIED } else { "" },
     )
 }
 
