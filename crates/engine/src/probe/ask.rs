@@ -70,8 +70,13 @@ pub fn ask_upgrade(load: &Load, address: SocketAddr, within: Duration) -> Option
 pub fn handshake(tls: &Tls, address: SocketAddr, within: Duration) -> Result<(), String> {
     let plan = tls::Plan::read(tls, &["http/1.1"]).map_err(|e| e.to_string())?;
     let failed = connected(address, within).and_then(|stream| plan.over(stream)).err();
+    let is_no_tls = |e: &io::Error| {
+        let cause = e.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        matches!(cause, Some(rustls::Error::InvalidMessage(_)))
+    };
     match failed.map(|e| (refused(&e), e)) {
         None => Ok(()),
+        Some((_, e)) if is_no_tls(&e) => Err(format!("what it answers is no TLS ({e})")),
         Some((Asked::Refused { why }, _)) => Err(why),
         Some((_, e)) => Err(e.to_string()),
     }

@@ -103,7 +103,7 @@ impl Product for Apache {
         let (websocket, tls) = (what.websocket.then_some(what.upgrade), what.tls.as_ref());
         let rendering = Rendering {
             backend,
-            secured: what.secured.is_some(),
+            secured: what.secured,
             websocket,
             http2: what.streams.is_some(),
             tls,

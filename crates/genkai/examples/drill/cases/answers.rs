@@ -36,6 +36,37 @@ fn nginx() -> Vec<Case> {
             "nginx.answers.large_client_header_buffers.6",
         )
         .flags(format!("--path /{}", "x".repeat(3_000))),
+        one(
+            "nginx-header-field",
+            "a header field of 3 kB, for buffers of 2 kB",
+            "} large_client_header_buffers 4 2k; location /b {",
+            "nginx.answers.large_client_header_buffers.6",
+        )
+        .words(["-H", &format!("X-Long: {}", "x".repeat(3_000))]),
+        one(
+            "nginx-auth-request",
+            "auth_request to a location that answers 401",
+            "auth_request /ask; } location = /ask { internal; return 401; } location /b {",
+            "nginx.answers.auth_request.6",
+        ),
+        one(
+            "nginx-limit-except",
+            "limit_except for GET, which nobody may",
+            "limit_except POST { deny all; }",
+            "nginx.answers.deny.6",
+        ),
+        one(
+            "nginx-error-page",
+            "deny, told as 404 by an error_page",
+            "deny all; error_page 403 =404 @gone; } location @gone { return 404; } location /b {",
+            "nginx.answers.deny.6",
+        ),
+        Case::of("nginx", "nginx-limit-rate", "limit_rate 20k for responses of 10 KiB: each takes half a second")
+            .flags("--users 20 --spawn-rate 20 --backend embedded --backend-time 1ms")
+            .objective("p99 < 300ms")
+            .config("events {}\nhttp { server { listen 80; location / { limit_rate 20k; proxy_pass http://127.0.0.1:9; } } }\n")
+            .cause("nginx.limit_rate")
+            .off(SLOW),
     ]
 }
 
@@ -79,6 +110,13 @@ fn apache() -> Vec<Case> {
             "apache.answers.Require.11",
         ),
         one(
+            "apache-field-size",
+            "LimitRequestFieldSize 200 for a field of 300 bytes",
+            "LimitRequestFieldSize 200",
+            "apache.answers.LimitRequestFieldSize.10",
+        )
+        .words(["-H", &format!("X-Long: {}", "x".repeat(300))]),
+        one(
             "apache-forbidden",
             "a RewriteRule that forbids",
             "RewriteEngine on\nRewriteRule ^/ - [F]",
@@ -113,6 +151,23 @@ fn haproxy() -> Vec<Case> {
             "http-request return status 503",
             "haproxy.answers.http-request-return.8",
         )
+        .off(AT_ONCE),
+        one(
+            "haproxy-tarpit",
+            "http-request tarpit of all",
+            ALL,
+            "timeout tarpit 200ms\n  http-request tarpit",
+            "haproxy.answers.http-request-tarpit.9",
+        )
+        .off(AT_ONCE),
+        one(
+            "haproxy-large-field",
+            "a header field of 17 kB, for tune.bufsize 16384",
+            ALL,
+            "option dontlognull",
+            "haproxy.answers.tune.bufsize.default",
+        )
+        .words(["-H", &format!("X-Long: {}", "x".repeat(17_000))])
         .off(AT_ONCE),
         one(
             "haproxy-many",

@@ -8,8 +8,8 @@ pub mod value;
 pub(crate) use apply::in_force;
 use registry::directives;
 pub use registry::*;
-pub(crate) use render::UNVERIFIED;
 pub use render::{Rendering, render};
+pub(crate) use render::{UNVERIFIED, named};
 
 pub use crate::files::SettingError;
 

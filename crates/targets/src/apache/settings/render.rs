@@ -13,13 +13,22 @@ use genkai_place::authority::TlsMaterial;
 /// Speaks TLS to what stands behind, whatever certificate that shows.
 pub(crate) const UNVERIFIED: &str = "SSLProxyEngine On\nSSLProxyVerify none\nSSLProxyCheckPeerName Off\nSSLProxyCheckPeerCN Off\nSSLProxyCheckPeerExpire Off\n";
 
+/// The place of a server: by its name where it is told that in the handshake of TLS, which httpd takes from here.
+pub(crate) fn named(at: SocketAddr, secured: Option<&str>) -> String {
+    match secured.filter(|name| !name.is_empty()) {
+        Some(name) => format!("{name}:{}", at.port()),
+        None => at.to_string(),
+    }
+}
+
 /// What to render.
 #[derive(Clone, Debug)]
 pub struct Rendering<'a> {
     /// Address of the backend.
     pub backend: SocketAddr,
-    /// Whether that takes TLS. Its certificate is not verified; it is told the name that clients asked for (`ProxyPreserveHost`).
-    pub secured: bool,
+    /// That takes TLS: its name, empty where it has none. Its certificate is not verified; it is told the name that clients asked for
+    /// (`ProxyPreserveHost`). None: it is spoken to in clear.
+    pub secured: Option<&'a str>,
     /// What passes WebSocket connections through; none: nothing does.
     pub websocket: Option<Upgrade>,
     /// Whether it speaks HTTP/2, too.
@@ -47,7 +56,7 @@ fn text(rendering: &Rendering<'_>) -> String {
     };
     let modules = ["mpm_worker", "authz_core", "status", "proxy", "proxy_http"].into_iter().chain(more);
     let modules: String = modules
-        .chain((rendering.tls.is_some() || rendering.secured).then_some("ssl"))
+        .chain((rendering.tls.is_some() || rendering.secured.is_some()).then_some("ssl"))
         .chain(rendering.http2.then_some("http2"))
         .map(module)
         .collect();
@@ -66,9 +75,9 @@ fn text(rendering: &Rendering<'_>) -> String {
             (true, None) => "Protocols h2c http/1.1\n",
         },
         tls = rendering.tls.map(tls).unwrap_or_default(),
-        backend = rendering.backend,
-        end = if rendering.secured { "s" } else { "" },
-        unverified = if rendering.secured { UNVERIFIED } else { "" },
+        backend = named(rendering.backend, rendering.secured),
+        end = if rendering.secured.is_some() { "s" } else { "" },
+        unverified = if rendering.secured.is_some() { UNVERIFIED } else { "" },
     )
 }
 

@@ -143,7 +143,8 @@ impl Replacing<'_> {
         if let Some(name) = self.secured.filter(|_| !is_said) {
             words.extend(["ssl", "verify", "none"].map(str::to_owned));
             if !name.is_empty() {
-                words.extend(["sni".to_owned(), format!("str({name})")]);
+                // What checks ask is told the name of its own (configuration manual 5.2, `check-sni`).
+                words.extend(["sni".to_owned(), format!("str({name})"), "check-sni".to_owned(), name.to_owned()]);
             }
         }
         words
