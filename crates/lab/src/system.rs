@@ -27,6 +27,7 @@ use crate::backend::{self, Backend};
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
+use crate::handshakes;
 use crate::pinning;
 use crate::pod;
 use crate::reach;
@@ -275,6 +276,8 @@ pub struct System {
     stacked: Option<String>,
     /// What the backend was asked before any load: a sentence.
     asked: Option<String>,
+    /// What handshakes take the product: a sentence.
+    pub handshakes: Option<String>,
     variants: u32,
 }
 
@@ -316,6 +319,7 @@ impl System {
         }
         let directly = as_passed_on(&plan.load, &*baseline);
         let (alone, asked) = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
+        let handshakes = handshakes::told(&*baseline, &plan.load, cpus.as_deref())?;
         let (request, scenario) = (plan.load.request.clone(), plan.load.scenario.clone());
         let (answered, variants) = (None, 0);
         Ok(System {
@@ -330,6 +334,7 @@ impl System {
             answered,
             stacked,
             asked,
+            handshakes,
             variants,
         })
     }

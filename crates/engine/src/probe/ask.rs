@@ -82,6 +82,30 @@ pub fn handshake(tls: &Tls, address: SocketAddr, within: Duration) -> Result<(),
     }
 }
 
+/// Makes so many connections with TLS one after the other, each with the load's request, and tells on how many of them a session was resumed. Sessions
+/// are offered again where the load does so. None where asking is not safe, or a connection comes to nothing.
+pub fn connect(load: &Load, address: SocketAddr, times: u32, within: Duration) -> Option<u32> {
+    let Transport::Tls(tls) = &load.transport else { return None };
+    if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
+        return None;
+    }
+    let message = Message::render(&load.request, Reuse::PerRequest).ok()?;
+    let mut plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
+    let mut resumed = 0;
+    for _ in 0..times {
+        if !tls.resume {
+            plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
+        }
+        let mut stream = plan.over(connected(address, within).ok()?).ok()?;
+        resumed += u32::from(stream.conn.handshake_kind() == Some(rustls::HandshakeKind::Resumed));
+        match exchange(&message, &mut stream, within, Read::Whole(&mut |_| ())) {
+            Ok(Asked::Answered { .. }) => {}
+            _ => return None,
+        }
+    }
+    Some(resumed)
+}
+
 /// The status of the answer to a handshake.
 fn upgraded(mut stream: impl io::Read + Write, request: &[u8]) -> Option<u16> {
     stream.write_all(request).ok()?;
