@@ -61,12 +61,6 @@ fn nginx() -> Vec<Case> {
             "deny all; error_page 403 =404 @gone; } location @gone { return 404; } location /b {",
             "nginx.answers.deny.6",
         ),
-        Case::of("nginx", "nginx-limit-rate", "limit_rate 20k for responses of 10 KiB: each takes half a second")
-            .flags("--users 20 --spawn-rate 20 --backend embedded --backend-time 1ms")
-            .objective("p99 < 300ms")
-            .config("events {}\nhttp { server { listen 80; location / { limit_rate 20k; proxy_pass http://127.0.0.1:9; } } }\n")
-            .cause("nginx.limit_rate")
-            .off(SLOW),
     ]
 }
 
@@ -165,7 +159,7 @@ fn haproxy() -> Vec<Case> {
             "a header field of 17 kB, for tune.bufsize 16384",
             ALL,
             "option dontlognull",
-            "haproxy.answers.tune.bufsize.default",
+            "haproxy.answers.tune.bufsize",
         )
         .words(["-H", &format!("X-Long: {}", "x".repeat(17_000))])
         .off(AT_ONCE),
