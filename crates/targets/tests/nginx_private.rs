@@ -53,7 +53,7 @@ fn nginx_accepts_what_is_rendered() {
         ("keepalive_timeout", "5s 4s"),
         ("error_log", "logs/x.log info"),
     ];
-    let plain = render("127.0.0.1:9".parse().unwrap(), false, None, None);
+    let plain = render(("127.0.0.1:9".parse().unwrap(), None), false, None, None);
     let requests = Requests::to("", "/");
     let config = settings.iter().fold(plain, |config, (name, value)| config.set(name, value, &requests).unwrap());
     let dir = tempfile::tempdir().unwrap();

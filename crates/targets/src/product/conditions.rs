@@ -29,6 +29,12 @@ pub struct Conditions {
 }
 
 impl Conditions {
+    /// The name told in the handshake with what stands behind: what was put in place of the user's servers takes what it is said to take; those,
+    /// what the configuration says. None: no TLS.
+    pub(super) fn name(&self, configured: impl FnOnce() -> Option<String>) -> Option<String> {
+        if self.backend.is_some() { self.secured.clone() } else { configured() }
+    }
+
     /// What a private copy in `dir` should be like, which leads elsewhere as `moves` say.
     pub(super) fn copy_options<'a>(
         &'a self,

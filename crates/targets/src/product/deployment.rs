@@ -284,17 +284,16 @@ impl<P: Product> Deployment<P> {
                 product.plain(&what, what.backend.ok_or_else(|| TargetError::no_backend(P::ENTRY.called))?)?
             }
         };
-        let requests =
-            Requests { websocket: what.websocket, streams: what.streams, ..Requests::to(what.host, what.path) };
+        let Prepare { websocket, streams, host, path, .. } = what;
+        let requests = Requests { websocket, streams, ..Requests::to(host, path) };
         let applied = Applied::new(what.source, config, requests, what.settings)?;
         let users = P::certificate(applied.config(), applied.requests());
         let (tls, unlike) = shown(what.tls, users.as_ref(), &scratch, P::ENTRY.called)?;
-        let (backend, allowed) = (what.backend, what.allow_remote.to_vec());
-        let secured = what.secured.map(str::to_owned);
-        let (nofile, listen) = (caps::descriptors(), what.listen);
+        let (backend, secured) = (what.backend, what.secured.map(str::to_owned));
+        let (allowed, nofile, listen) = (what.allow_remote.to_vec(), caps::descriptors(), what.listen);
         let conditions = Conditions { backend, secured, allowed, tls, unlike, nofile, listen };
-        let shared = Arc::new(Shared { product, conditions });
-        Deployment::made(Variant { shared, applied, scratch, moves: Vec::new(), moved: Mutex::default() })
+        let (shared, moves) = (Arc::new(Shared { product, conditions }), Vec::new());
+        Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })
     }
 
     /// The same of a configuration of genkai's own before nodes of rooms, written into `dir` as if it were its user's.
@@ -454,10 +453,7 @@ impl<P: Product> Prepared for Deployment<P> {
     }
 
     fn onward(&self) -> Transport {
-        // What was put in place of the user's server takes what it is said to take.
-        let Conditions { backend, secured, .. } = self.variant.conditions();
-        let name = if backend.is_some() { secured.clone() } else { P::encrypts(&self.variant) };
-        name.map_or(Transport::Tcp, |name| streams::onward(&name))
+        streams::onward(self.variant.conditions().name(|| P::encrypts(&self.variant)))
     }
 
     fn transport(&self) -> Transport {
