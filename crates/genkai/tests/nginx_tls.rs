@@ -2,6 +2,7 @@
 
 mod harness;
 
+use genkai_model::event::{Event, What};
 use genkai_model::finding::Because;
 use genkai_place::authority::{self, Key};
 use harness::judged::{only_cause, told};
@@ -71,8 +72,8 @@ fn what_handshakes_take_is_told_and_whether_sessions_are_resumed() {
         let load = "--users 3 --spawn-rate 3 --backend-time 1ms --hold 500ms --quick --pairs 0 --bisect 0 --quiet";
         let flags = format!("tune nginx --backend embedded {load} {more}");
         let run = told(genkai(&flags).args(["-H", "Host: shop.example", "--config"]).arg(&file));
-        let record = run.record();
-        record.notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>().join("\n")
+        let text = |event: &Event| if let What::Note(note) = &event.what { Some(note.text.clone()) } else { None };
+        run.record().remarks.iter().filter_map(text).collect::<Vec<_>>().join("\n")
     };
     let told = notes(SITE, "--new-connections");
     assert!(told.contains("for a full handshake alone") && told.contains("39 of 40 were resumed"), "{told}");
