@@ -89,6 +89,27 @@ fn answers() -> Vec<Case> {
             .behind(Alone(SECURED))
             .cause("nginx.answers.ssl_verify_client.4")
             .off(AT_ONCE),
+        Case::of("haproxy", "haproxy-verify-client", "verify required of a bind, for clients without a certificate")
+            .flags(ALL)
+            .config(
+                "defaults\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\nfrontend f\n  bind :443 ssl crt \
+                 {dir}/both.pem ca-file {dir}/other.pem verify required\n  default_backend b\nbackend b\n  server s {backend} ssl verify none\n",
+            )
+            .behind(Alone(SECURED))
+            .cause("haproxy.answers.bind.7")
+            .off(AT_ONCE),
+        Case::of("apache", "apache-verify-client", "SSLVerifyClient require, for clients without a certificate")
+            .flags(ALL)
+            .config(
+                behind("apache", "SSLProxyVerify none\nSSLProxyCheckPeerName off\nSSLProxyCheckPeerCN off").replace(
+                    "Listen 80\n",
+                    "Listen 443\nSSLEngine on\nSSLCertificateFile {dir}/cert.pem\nSSLCertificateKeyFile {dir}/key.pem\nSSLCACertificateFile \
+                     {dir}/other.pem\nSSLVerifyClient require\n",
+                ),
+            )
+            .behind(Alone(SECURED))
+            .cause("apache.answers.SSLVerifyClient.14")
+            .off(AT_ONCE),
     ]
 }
 
