@@ -156,11 +156,12 @@ impl<'e> Search<'_, 'e> {
     }
 }
 
-/// Whether none of a trial's requests came to an end, or fewer than were waiting when it ended.
+/// Whether none of a trial's requests came to an end, or fewer than were waiting when it ended; whether none of its WebSockets was opened.
 fn is_unanswered(judged: &Judged<'_>) -> bool {
     let ended: f64 = judged.trial.ticks().iter().map(|tick| tick.number("/ok") + failed(tick)).sum();
     let waiting = judged.trial.end().map_or(0.0, |end| end.number("/abandoned"));
-    !judged.asked.tunnels && (ended == 0.0 || ended < waiting)
+    let opened: f64 = judged.trial.ticks().iter().map(|tick| tick.number("/handshakes/upgraded")).sum();
+    if judged.asked.tunnels { ended == 0.0 && opened == 0.0 } else { ended == 0.0 || ended < waiting }
 }
 
 /// Baselines with their proposals.

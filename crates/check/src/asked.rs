@@ -64,16 +64,26 @@ impl Asked {
 
 /// Requests that a connection of a load carries at once.
 fn on_each(load: &Load) -> f64 {
-    match &load.protocol {
-        Protocol::Http2(http2) if load.reuse == Reuse::KeepAlive => f64::from(http2.streams),
-        _ => 1.0,
-    }
+    let shared = match (&load.scenario, &load.protocol) {
+        (Some(scenario), _) => scenario.targets.iter().filter_map(|target| target.http2).next(),
+        (None, Protocol::Http2(http2)) => Some(*http2),
+        (None, _) => None,
+    };
+    shared.filter(|_| load.reuse == Reuse::KeepAlive).map_or(1.0, |http2| f64::from(http2.streams))
 }
 
 impl Asked {
     /// Whether a file says what users do, so that they do more than one request over and over.
     pub(crate) fn is_told_by_a_file(&self) -> bool {
         self.load.scenario.is_some() || self.load.locust.is_some()
+    }
+
+    /// Whether its users share connections.
+    pub(crate) fn shares(&self) -> bool {
+        let targets = self.load.scenario.as_ref().map(|scenario| &scenario.targets);
+        targets.map_or(matches!(self.load.protocol, Protocol::Http2(_)), |all| {
+            all.iter().any(|target| target.http2.is_some())
+        })
     }
 
     /// Whether requests are due at an instant of their own, and not simply when the one before is answered.

@@ -3,7 +3,6 @@
 
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Sign, Signature, Strength};
-use genkai_model::load::Protocol;
 use genkai_model::objective::Condition;
 use genkai_model::units::Spread;
 use serde_json::{Value as Json, json};
@@ -138,7 +137,7 @@ pub(crate) fn place(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(En
     let onset = judged.onset?;
     match limit.law {
         Law::Slots { idle_cost, .. } => {
-            let shares = matches!(judged.asked.load.protocol, Protocol::Http2(_));
+            let shares = judged.asked.shares();
             let each = met.think == 0.0 || !met.counted || shares && met.keeps;
             let users = each && !met.tunnels && met.spawn.is_some();
             let connected = !met.tunnels && !shares && met.keeps && idle_cost > 0.0;

@@ -62,7 +62,9 @@ pub use host::pin;
 pub use live_users::LiveUsers;
 pub use measure::join::Join;
 pub use preflight::{Headroom, Limiter, TooLarge, automatic_sources, preflight, preflight_at};
-pub use probe::{Asked, Fetched, NotOffered, ask, ask_page, ask_upgrade, ask_whole, fetch, http2_offered};
+pub use probe::{
+    Asked, Fetched, NotOffered, ask, ask_page, ask_upgrade, ask_whole, connect, fetch, handshake, http2_offered,
+};
 pub use run::{End, run, run_following, run_held, run_part};
 pub use schedule::share::{Part, processes};
 pub use stop::StopFlag;

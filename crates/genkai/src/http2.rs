@@ -62,20 +62,19 @@ impl Http2Flags {
     }
 }
 
-impl StreamFlags {
-    /// Refuses HTTP/2 at a product on whose listener genkai makes no such load.
-    ///
-    /// # Errors
-    /// When it is asked for there.
-    pub(crate) fn must_fit(&self, product: &str) -> Result<(), Failure> {
-        if self.http2 && catalog::http2(product).is_none() {
-            return Err(Failure::usage(format!(
-                "--http2: genkai makes no load of HTTP/2 on {product}\n  hint: leave it out"
-            )));
-        }
-        Ok(())
+/// Refuses HTTP/2 at a product on whose listener genkai makes no such load.
+///
+/// # Errors
+/// When `load` is of HTTP/2, or its scenario says so.
+pub(crate) fn must_fit(load: &Load, product: &str) -> Result<(), Failure> {
+    if load.http2().is_none() || catalog::http2(product).is_some() {
+        return Ok(());
     }
+    let by = if load.scenario.is_some() { "`http2: true`" } else { "--http2" };
+    Err(Failure::usage(format!("{by}: genkai makes no load of HTTP/2 on {product}\n  hint: leave it out")))
+}
 
+impl StreamFlags {
     /// Streams on a connection; none where HTTP/1.1 is spoken.
     pub(crate) fn each(&self) -> Option<u32> {
         self.http2.then(|| self.streams.unwrap_or(STREAMS))

@@ -46,11 +46,6 @@ pub(crate) fn read(flags: &ScenarioFlags, quiet: bool, talks: bool) -> Result<Op
     }
     let mut hosts = Vec::new();
     for target in &mut script.scenario.targets {
-        if target.http2.is_some() {
-            return Err(bad(
-                "`http2: true`: users of a scenario ask a server under test by HTTP/1.1 only\n  hint: leave it out",
-            ));
-        }
         let (host, path) = Target::site(&target.url)?;
         target.base = path.trim_end_matches('/').to_owned();
         target.host.clone_from(&host);
@@ -63,6 +58,15 @@ pub(crate) fn read(flags: &ScenarioFlags, quiet: bool, talks: bool) -> Result<Op
         return Err(bad(&format!(
             "its targets are several ({hosts}), and one server is under test\n  hint: --target NAME=URL gives a target another address"
         )));
+    }
+    if hosts.len() == 1
+        && script.scenario.targets.len() > 1
+        && script.scenario.targets.iter().any(|target| target.http2.is_some())
+    {
+        return Err(bad(
+            "`http2: true` with several targets: users share connections to each of them, and of all together no limit can be told\n  hint: \
+             write one target, and paths that begin where it does",
+        ));
     }
     // An open WebSocket is there whether or not something is said on it.
     let pause = match script.scenario.talks() {
@@ -93,6 +97,11 @@ impl Told {
     /// Whether its users open WebSockets, and nothing else.
     pub(crate) fn talks(&self) -> bool {
         self.script.scenario.talks()
+    }
+
+    /// Whether its users share connections, by HTTP/2.
+    pub(crate) fn shares(&self) -> bool {
+        self.script.scenario.targets.iter().any(|target| target.http2.is_some())
     }
 
     /// The load: users who do what the file says, over and over.

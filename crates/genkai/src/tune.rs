@@ -123,7 +123,6 @@ fn product(product: &Product) -> Result<Exit, Failure> {
         Some(UpgradeFlag::Wstunnel) => Upgrade::Wstunnel,
         Some(UpgradeFlag::Http) | None => Upgrade::Http,
     };
-    flags.streams.must_fit(name)?;
     // A server in a cluster takes none of this machine's cores.
     let pin = flags::pin(if server.is_some() { "none" } else { &flags.search.pin })?;
     if let (Some(program), Some(_)) = (program, server) {
@@ -148,7 +147,7 @@ fn plan(
 ) -> Result<Plan, Failure> {
     let told = scenario::read(&flags.scenario, flags.output.quiet, true)?;
     let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
-    let is_http2 = flags.streams.each().is_some();
+    let is_http2 = flags.streams.each().is_some() || told.as_ref().is_some_and(scenario::Told::shares);
     if users.is_some() && (flags.websocket || front.tls || is_http2) {
         return Err(Failure::usage(
             "--load locust: users of a locustfile ask by HTTP/1.1; leave out --websocket, --tls and --http2",
@@ -161,6 +160,7 @@ fn plan(
     }
     locust::reaches(&users, front.listen)?;
     let load = load(flags, &told, &users, generators(pin))?;
+    http2::must_fit(&load, product)?;
     let load = locust::at(load, front.listen);
     // Users of a scenario may speak to the embedded server in WebSockets, too.
     let spoken = match told.as_ref().is_some_and(scenario::Told::talks) {
@@ -276,15 +276,23 @@ pub(crate) fn backend(
             Err(Failure::usage("--backend keep: needs --config FILE; it keeps the upstreams of that file"))
         }
         ("keep", _) => Ok(Backend::Kept),
-        (url, _) if url.starts_with("http://") => {
-            local_only(url, &flags.allow_remote)?;
-            no_path(url)?;
-            Ok(Backend::Url(url.to_owned()))
+        (url, _) if is_url(url, protocol) => {
+            let url = url.replacen("ws", "http", usize::from(url.starts_with("ws")));
+            local_only(&url, &flags.allow_remote)?;
+            no_path(&url)?;
+            Ok(Backend::Url(url))
         }
         (other, _) => Err(Failure::usage(format!(
-            "--backend `{other}`: must be embedded, wordpress, keep, or a URL like http://127.0.0.1:8080"
+            "--backend `{other}`: must be embedded, wordpress, keep, or a URL like http://127.0.0.1:8080 or https://127.0.0.1:8443"
         ))),
     }
+}
+
+/// Whether this names a backend by its address: `ws` stands for `http` where WebSockets are opened.
+fn is_url(text: &str, protocol: &Protocol) -> bool {
+    let talks = matches!(protocol, Protocol::WebSocket(_));
+    let begins = |scheme: &&str| text.starts_with(*scheme);
+    ["http://", "https://"].iter().any(begins) || talks && ["ws://", "wss://"].iter().any(begins)
 }
 
 /// The embedded WebSocket server as flags have it.
@@ -337,7 +345,7 @@ fn has_effect(what: &str, flags: &BackendFlags) -> Result<(), Failure> {
 
 /// Refuses a path or query in a backend's URL: the product gets an address, and passes on the path of the request.
 pub(crate) fn no_path(url: &str) -> Result<(), Failure> {
-    let rest = url.strip_prefix("http://").unwrap_or(url);
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     match rest.find(['/', '?', '#']) {
         Some(at) if &rest[at..] != "/" => Err(Failure::usage(format!(
             "--backend {url}: `{}` would have no effect; a backend is a host and a port\n  hint: give the path to request \

@@ -56,6 +56,7 @@ fn prepared(product: &str, file: &Path, request: &Request, backend: &Backend, di
         source: ConfigSource::File(file.to_owned()),
         settings: &BTreeMap::new(),
         backend: backend.address(),
+        secured: None,
         dir: dir.join("copy"),
         path: &request.path,
         host: &request.host,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use genkai_model::finding::Because;
 use harness::judged::{only_cause, told};
 use harness::servers::{Guard, certificate, free};
 use harness::{Run, genkai, machine, until};
@@ -152,4 +153,16 @@ fn nobody_where_tls_is_spoken_to_is_told_as_nobody() {
         let run = tuned(product, &file, "--users 4 --spawn-rate 4");
         only_cause(&run, id);
     }
+}
+
+#[test]
+fn websockets_of_which_none_was_opened_have_not_held() {
+    let _machine = machine();
+    let (_origin, port) = clear();
+    let dir = tempfile::tempdir().unwrap();
+    let (file, _) = written("haproxy", dir.path(), port);
+    // HAProxy makes the handshake again for longer than this load lasts.
+    let run = tuned("haproxy", &file, "--websocket --connections 10 --spawn-rate 20 --hold 500ms");
+    assert_eq!(run.verdict().because(), Because::Unanswered, "{}", run.story());
+    assert!(run.says()[0].contains("no WebSocket was opened"), "{:?}", run.says());
 }

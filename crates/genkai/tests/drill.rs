@@ -51,6 +51,21 @@ fn one_of_two_servers_is_slow() {
 }
 
 #[test]
+fn one_of_two_servers_of_nginx_is_slow() {
+    right("nginx-slow-server");
+}
+
+#[test]
+fn a_backend_that_wants_a_certificate_of_its_clients() {
+    right("tls-certificate-haproxy");
+}
+
+#[test]
+fn few_streams_on_a_connection() {
+    right("h2-streams-nginx");
+}
+
+#[test]
 fn a_server_slower_than_haproxy_waits() {
     right("haproxy-timeout");
 }

@@ -2,6 +2,7 @@
 
 mod harness;
 
+use genkai_model::event::{Event, What};
 use genkai_model::finding::Because;
 use genkai_place::authority::{self, Key};
 use harness::judged::{only_cause, told};
@@ -57,4 +58,28 @@ fn a_site_behind_a_redirect_to_tls_is_measured_there_without_its_key() {
     let secured = verdict.trials[0].handshakes.as_ref().map(|seen| seen.full + seen.resumed);
     assert!(secured.is_some_and(|n| n >= 26), "as many as the users that were served: {secured:?}: {}", run.story());
     assert!(!holds(&run.out, "PRIVATE KEY"), "a key is in {}", run.out.display());
+}
+
+#[test]
+fn what_handshakes_take_is_told_and_whether_sessions_are_resumed() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let users = authority::make_for(dir.path(), &["shop.example".to_owned()], Key::default()).unwrap();
+    std::fs::rename(&users.certificate, dir.path().join("fullchain.pem")).unwrap();
+    let file = dir.path().join("nginx.conf");
+    let notes = |text: &str, more: &str| {
+        std::fs::write(&file, text).unwrap();
+        let load = "--users 3 --spawn-rate 3 --backend-time 1ms --hold 500ms --quick --pairs 0 --bisect 0 --quiet";
+        let flags = format!("tune nginx --backend embedded {load} {more}");
+        let run = told(genkai(&flags).args(["-H", "Host: shop.example", "--config"]).arg(&file));
+        let text = |event: &Event| if let What::Note(note) = &event.what { Some(note.text.clone()) } else { None };
+        run.record().remarks.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+    };
+    let told = notes(SITE, "--new-connections");
+    assert!(told.contains("for a full handshake alone") && told.contains("39 of 40 were resumed"), "{told}");
+    let none =
+        SITE.replace("ssl_session_cache shared:le_nginx_SSL:10m;", "ssl_session_cache off; ssl_session_tickets off;");
+    let told = notes(&none, "--new-connections");
+    assert!(told.contains("sessions are not resumed"), "{told}");
+    assert!(!notes(SITE, "").contains("handshake alone"), "connections are kept");
 }

@@ -382,7 +382,11 @@ fn a_scenario_that_cannot_be_had_is_refused_wherever_it_is_given() {
     assert_eq!(command, alone);
     for (from, to, words) in [
         ("{users: 20, for: 3s}", "{rate: 20, for: 3s}", ["a rate of new users", "--users N"]),
-        ("target: http://shop.invalid/base", "http2: true\ntarget: http://shop.invalid/", ["http2", "HTTP/1.1"]),
+        (
+            "target: http://shop.invalid/base",
+            "http2: true\ntargets: {a: http://shop.invalid/a, b: http://shop.invalid/b}",
+            ["several targets", "one target"],
+        ),
         ("target: http://", "target: nonsense://", ["nonsense", "http://"]),
         ("{think: 20ms}", "{think: '{{kind}}'}", ["think", "write a time"]),
     ] {

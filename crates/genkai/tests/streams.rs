@@ -39,6 +39,38 @@ fn nginx_has_a_tenth_of_a_connection_for_each_user_and_one_to_its_upstream() {
     met(&tuned(&format!("nginx --http2 --streams 2 {load}")), "nginx.worker_connections", (38.0, 40.0));
 }
 
+/// Users who do as a file says, by streams.
+const WALK: &str = "target: http://shop.example/\nhttp2: true\nstreams: STREAMS\nphases: [{users: 90, for: 3s}]\nflows:\n  - steps:\n    - \
+                    {request: GET /a}\n    - {request: GET /b}\n";
+
+#[test]
+fn users_of_a_scenario_that_says_so_share_connections_by_the_same_laws() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("walk.yaml");
+    let with = |streams: &str| {
+        std::fs::write(&file, WALK.replace("STREAMS", streams)).unwrap();
+        format!("--scenario {} --spawn-rate 20", file.display())
+    };
+    let run = tuned(&format!("nginx --tls --set worker_connections=64 {}", with("10")));
+    met(&run, "nginx.worker_connections", (51.0, 55.0));
+    let record = run.record();
+    let target = &record.trials[0].started.load.scenario.as_ref().unwrap().targets[0];
+    assert_eq!(target.http2.map(|http2| http2.streams), Some(10));
+    // Without TLS this listener speaks HTTP/2 only: the first answer is asked for so, too.
+    let run = tuned(&format!("nginx --set worker_connections=64 {}", with("2")));
+    met(&run, "nginx.worker_connections", (38.0, 40.0));
+    let text = std::fs::read_to_string(run.out.join("run.jsonl")).unwrap();
+    assert!(!text.contains("before any load"), "{}", run.story());
+    let refused = genkai(&format!("compare nginx squid-memory {}", with("2"))).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.status.code() == Some(2)
+            && said.contains("`http2: true`: genkai makes no load of HTTP/2 on squid-memory"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_listener_of_the_users_file_is_asked_as_it_is() {
     let _machine = machine();

@@ -1,6 +1,6 @@
 //! What stands behind the product under test, running.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,8 @@ use genkai_engine::StopFlag;
 use genkai_model::evidence::metric;
 use genkai_model::limit::Limit;
 use genkai_model::plan;
+use genkai_model::transport::Transport;
+use genkai_place::authority;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_place::observation::Observation;
@@ -60,6 +62,9 @@ impl Backend {
             }
             plan::Backend::Url(url) => {
                 let address = reachable(url)?;
+                if let Some(name) = secured(spec) {
+                    handshake(address, &name)?;
+                }
                 Ok(Backend::External(address, PortProbe::new([address]), Behind::default()))
             }
             plan::Backend::Kept => Ok(Backend::Kept(Behind::default(), Vec::new())),
@@ -194,16 +199,38 @@ fn single(named: &[Endpoint]) -> Option<SocketAddr> {
     }
 }
 
-/// Resolves `http://host:port/` and checks that something accepts connections there.
+/// The name that a backend is told in the handshake of TLS; empty: none, as it is an address. None: it takes no TLS.
+pub(crate) fn secured(backend: &plan::Backend) -> Option<String> {
+    let plan::Backend::Url(url) = backend else { return None };
+    let rest = url.strip_prefix("https://")?;
+    let host = authority::bare(rest.split('/').next().unwrap_or(rest));
+    Some(if host.parse::<IpAddr>().is_ok() { String::new() } else { host })
+}
+
+/// Makes one handshake of TLS, whatever certificate is shown.
+fn handshake(address: SocketAddr, name: &str) -> Result<(), LabError> {
+    let host = if name.is_empty() { address.ip().to_string() } else { name.to_owned() };
+    let Transport::Tls(tls) = authority::transport(None, &host, true) else { return Ok(()) };
+    genkai_engine::handshake(&tls, address, REACHABLE_WITHIN).map_err(|why| {
+        LabError::Environment(format!(
+            "the backend at {address} refuses the TLS handshake: {why}\n  hint: give it with http:// if it takes no TLS; a backend that \
+             wants a certificate of its clients is had with --config and --backend keep"
+        ))
+    })
+}
+
+/// Resolves `http://host:port/` or `https://host:port/` and checks that something accepts connections there.
 pub(crate) fn reachable(url: &str) -> Result<SocketAddr, LabError> {
-    let authority = url
-        .strip_prefix("http://")
-        .map(|rest| rest.split('/').next().unwrap_or(rest))
-        .ok_or_else(|| LabError::Plan(format!("--backend {url}: only http:// addresses are supported")))?;
+    let (usual, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
+        (Some(rest), _) => (80, rest),
+        (_, Some(rest)) => (443, rest),
+        _ => return Err(LabError::Plan(format!("--backend {url}: only http:// and https:// addresses are supported"))),
+    };
+    let authority = rest.split('/').next().unwrap_or(rest);
     let with_port = if authority.rsplit(':').next().is_some_and(|p| p.parse::<u16>().is_ok()) {
         authority.to_owned()
     } else {
-        format!("{authority}:80")
+        format!("{authority}:{usual}")
     };
     let address = with_port
         .to_socket_addrs()

@@ -61,7 +61,7 @@ pub fn answer(
     seen.samples.clear();
     // A backend that has not told anything yet has not been asked anything yet.
     let before = done(backend).unwrap_or(0.0);
-    let Some(asked) = ask(load, server.address(), WITHIN) else { return First { seen, ..First::default() } };
+    let Some(asked) = ask(&alike(load), server.address(), WITHIN) else { return First { seen, ..First::default() } };
     let ours = backend.is_ours();
     std::thread::sleep(if ours { TOLD } else { WRITTEN });
     let passed = done(backend).filter(|_| ours).map(|after| after > before);
@@ -75,6 +75,12 @@ pub fn answer(
     seen.states.extend(states);
     let failed = matches!(asked, Asked::Answered { status: 500.., .. });
     First { told, by, seen, failed }
+}
+
+/// The load with its request asked as users of its scenario ask.
+fn alike(load: &Load) -> Load {
+    let protocol = load.http2().map_or_else(|| load.protocol.clone(), Protocol::Http2);
+    Load { protocol, scenario: None, ..load.clone() }
 }
 
 /// A sentence about an answer; none where it is what a load is meant to measure.
@@ -170,7 +176,7 @@ pub fn took(load: &Load, address: SocketAddr) -> Option<Vec<Duration>> {
     if matches!(load.transport, Transport::Unix { .. }) || matches!(load.protocol, Protocol::WebSocket(_)) {
         return None;
     }
-    Some(warmed_up(&asked(load, address)?.took).1.to_vec())
+    Some(warmed_up(&asked(&alike(load), address)?.took).1.to_vec())
 }
 
 /// What came of asking.

@@ -18,6 +18,7 @@ pub mod explain;
 pub mod first;
 pub mod folder;
 pub mod generator;
+mod handshakes;
 mod headroom;
 pub mod job;
 pub mod latencies;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use genkai_engine::StopFlag;
 use genkai_model::event::{Change, Environment, Pinning};
+use genkai_model::http2::Http2;
 use genkai_model::limit::Limit;
 use genkai_model::load::{Arrivals, Load, Protocol, Request, Reuse};
 use genkai_model::plan::{self, ConfigSource, Plan};
@@ -22,10 +23,11 @@ use genkai_targets::behind::{Asked, Behind, with_twin};
 use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared};
 use genkai_targets::{catalog, command, cores, embedded};
 
-use crate::backend::Backend;
+use crate::backend::{self, Backend};
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
+use crate::handshakes;
 use crate::pinning;
 use crate::pod;
 use crate::reach;
@@ -84,12 +86,14 @@ pub(crate) fn prepare(
     if let Some(line) = &system.command {
         return Ok(command::prepare(line, &system.settings, redact::parts(&line.words), &dir)?);
     }
+    let secured = backend::secured(&system.backend);
     let tls = system.front.tls.then(|| papers(&dir.join("tls"))).transpose()?;
     let what = Prepare {
         program: system.program.as_deref(),
         source: system.config.clone(),
         settings: &system.settings,
         backend,
+        secured: secured.as_deref(),
         dir,
         path: &load.request.path,
         host: &load.request.host,
@@ -115,7 +119,7 @@ pub(crate) fn offers(product: &dyn Prepared, load: &Load, cpus: Option<&[usize]>
     let name = product.product();
     let hint = catalog::http2(name).map_or_else(
         || reach::SWITCH_ON.to_owned(),
-        |how| format!("{name} offers HTTP/2 with {how}; without --http2 the load is of HTTP/1.1"),
+        |how| format!("{name} offers HTTP/2 with {how}; without --http2 (in a scenario: `http2: true`) the load is of HTTP/1.1"),
     );
     let running = product.start(cpus)?;
     let offered = reach::offered(&aimed(load, running.address(), product.transport()), &hint);
@@ -136,15 +140,7 @@ fn headers(load: &Load) -> Option<&[(String, String)]> {
 
 /// Most requests at once on a connection of a load that comes by HTTP/2; none: it does not.
 fn streams(load: &Load) -> Option<u32> {
-    let asked = match &load.scenario {
-        Some(scenario) => scenario.targets.iter().filter_map(|target| target.http2).map(|http2| http2.streams).min(),
-        None => http2(load),
-    };
-    asked.map(|streams| if load.reuse == Reuse::PerRequest { 1 } else { streams })
-}
-
-fn http2(load: &Load) -> Option<u32> {
-    if let Protocol::Http2(http2) = &load.protocol { Some(http2.streams) } else { None }
+    load.http2().map(|http2| if load.reuse == Reuse::PerRequest { 1 } else { http2.streams })
 }
 
 /// An address for a backend that does not run yet; none where the configuration names its own.
@@ -201,7 +197,7 @@ fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
     let request = Request { path, ..load.request.clone() };
     let mut load = Load { request, transport: product.onward(), ..load.clone() };
     // Whoever comes by HTTP/2 is passed on by HTTP/1.1, with a connection for each request in flight.
-    if let Some(streams) = http2(&load) {
+    if let Some(Http2 { streams }) = load.http2() {
         load.protocol = Protocol::Http1;
         if let Arrivals::Rate { connections, .. } = &mut load.arrivals {
             *connections = connections.saturating_mul(streams);
@@ -287,6 +283,8 @@ pub struct System {
     stacked: Option<String>,
     /// What the backend was asked before any load: a sentence.
     asked: Option<String>,
+    /// What handshakes take the product: a sentence.
+    pub handshakes: Option<String>,
     variants: u32,
 }
 
@@ -328,6 +326,7 @@ impl System {
         }
         let directly = as_passed_on(&plan.load, &*baseline);
         let (alone, asked) = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
+        let handshakes = handshakes::told(&*baseline, &plan.load, cpus.as_deref())?;
         let (request, scenario) = (plan.load.request.clone(), plan.load.scenario.clone());
         let (answered, variants) = (None, 0);
         Ok(System {
@@ -342,6 +341,7 @@ impl System {
             answered,
             stacked,
             asked,
+            handshakes,
             variants,
         })
     }

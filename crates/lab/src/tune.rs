@@ -26,6 +26,7 @@ use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
 use crate::generator::{Generator, MANY_LOADS, Workplaces};
+use crate::handshakes;
 use crate::headroom;
 use crate::job::{Job, Outcome, Preview};
 use crate::observer::Observer;
@@ -141,6 +142,9 @@ impl Run<'_, '_, '_> {
         }
         if let Some(text) = scenario::told(&self.job.plan.load) {
             self.recorder.note(None, scenario::NOTE, text)?;
+        }
+        if let Some(text) = self.system.handshakes.take() {
+            self.recorder.note(None, handshakes::NOTE, text)?;
         }
         if let Some(text) = redact::told(&self.job.plan.system) {
             self.recorder.note(None, redact::NOTE, text)?;

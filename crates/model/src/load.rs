@@ -98,6 +98,15 @@ impl Load {
         self.scenario.is_none() && self.locust.is_none()
     }
 
+    /// How its requests share connections; none: they do not. Where a scenario has several targets, as those to the first that shares them do.
+    pub fn http2(&self) -> Option<Http2> {
+        match (&self.scenario, &self.protocol) {
+            (Some(scenario), _) => scenario.targets.iter().find_map(|target| target.http2),
+            (None, Protocol::Http2(http2)) => Some(*http2),
+            (None, _) => None,
+        }
+    }
+
     /// Takes note of a level that was asked for while the load was made; its count is the highest of them.
     pub(crate) fn reach(&mut self, level: f64) {
         if let (Some(_), Arrivals::Users { count, .. }) = (&self.asked_by, &mut self.arrivals) {

@@ -9,12 +9,13 @@ use crate::native::whole;
 use crate::shape::{Format, Kind, Shape, field, reads, shape};
 use crate::yaml::Node;
 
-static WHAT: Format = reads("a backend", "embedded, wordpress, keep or http://127.0.0.1:8080", |text| match text {
-    "embedded" | "wordpress" | "keep" => Ok(()),
-    text if text.starts_with("http://") => Ok(()),
-    _ => Err(String::new()),
-})
-.pattern("^(embedded|wordpress|keep|http://.*)$");
+static WHAT: Format =
+    reads("a backend", "embedded, wordpress, keep or http://127.0.0.1:8080 (or https://)", |text| match text {
+        "embedded" | "wordpress" | "keep" => Ok(()),
+        text if text.starts_with("http://") || text.starts_with("https://") => Ok(()),
+        _ => Err(String::new()),
+    })
+    .pattern("^(embedded|wordpress|keep|https?://.*)$");
 pub(crate) static SIZE: Format = reads("a size", "512, 64k or 1m", parsed::<Bytes>).pattern("^[0-9]+[kmgKMG]?[bB]?$");
 pub(crate) static SPREAD: Format =
     reads("a time or a distribution", "50ms, exp(50ms) or lognormal(50ms,0.5)", parsed::<Spread>);
@@ -38,7 +39,7 @@ pub(crate) fn backend(node: Option<&Node>) -> Result<Option<Backend>, Fault> {
     Ok(Some(match node.scalar() {
         Some("wordpress") => Backend::WordPress(Site::new(CHILDREN)),
         Some("keep") => Backend::Kept,
-        Some(url) if url.starts_with("http://") => Backend::Url(url.to_owned()),
+        Some(url) if url.starts_with("http://") || url.starts_with("https://") => Backend::Url(url.to_owned()),
         _ => Backend::Embedded(embedded(Some(node))),
     }))
 }

@@ -29,6 +29,7 @@ fn prepare(
         source,
         settings: &settings,
         backend,
+        secured: None,
         dir: dir.join("private"),
         path: "/",
         host: "two.example",

@@ -52,6 +52,7 @@ fn prepared(
         source: ConfigSource::File(config.to_owned()),
         settings: &BTreeMap::new(),
         backend,
+        secured: None,
         dir,
         path: "/",
         host: "localhost",

@@ -31,6 +31,7 @@ fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, Targe
         source: ConfigSource::File(main),
         settings: &settings,
         backend: Some(backend.address()),
+        secured: None,
         dir: stage.folder(),
         path: "/",
         host: "localhost",

@@ -42,6 +42,7 @@ impl Nginx {
             dir: &run,
             ports: &mut ports,
             backend: None,
+            secured: None,
             moves: &[],
             allowed: &[],
             papers: None,

@@ -53,7 +53,7 @@ fn nginx_accepts_what_is_rendered() {
         ("keepalive_timeout", "5s 4s"),
         ("error_log", "logs/x.log info"),
     ];
-    let plain = render("127.0.0.1:9".parse().unwrap(), false, None, None);
+    let plain = render(("127.0.0.1:9".parse().unwrap(), None), false, None, None);
     let requests = Requests::to("", "/");
     let config = settings.iter().fold(plain, |config, (name, value)| config.set(name, value, &requests).unwrap());
     let dir = tempfile::tempdir().unwrap();
@@ -63,6 +63,7 @@ fn nginx_accepts_what_is_rendered() {
         dir: dir.path(),
         ports: &mut free_port,
         backend: None,
+        secured: None,
         moves: &[],
         allowed: &[],
         papers: None,
@@ -181,6 +182,7 @@ fn listeners_show_a_certificate_of_the_runs_and_nobody_reads_the_users_keys() {
         dir: &run,
         ports: &mut free_port,
         backend: None,
+        secured: None,
         moves: &[],
         allowed: &[],
         papers: Some(&papers),

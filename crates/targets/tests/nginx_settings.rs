@@ -209,7 +209,7 @@ fn a_rendered_configuration_has_each_setting_in_its_place() {
         ("limit_conn_zone", "$binary_remote_addr zone=ip:1m"),
         ("limit_conn", "ip 10"),
     ];
-    let plain = render("127.0.0.1:9000".parse().unwrap(), false, None, None);
+    let plain = render(("127.0.0.1:9000".parse().unwrap(), None), false, None, None);
     let config =
         BTreeMap::from(settings).iter().fold(plain, |config, (name, value)| config.set(name, value, &at("/")).unwrap());
     let expected = r#"# A plain reverse proxy, written by genkai.

@@ -204,8 +204,8 @@ fn silence(load: &Load) -> f64 {
 
 /// Most clients that a load can have at once: the connections of an open load, over HTTP/2 the streams on them; infinite for users.
 pub fn most(load: &Load) -> f64 {
-    let each = match load.protocol {
-        Protocol::Http2(Http2 { streams }) if load.reuse == Reuse::KeepAlive => f64::from(streams),
+    let each = match load.http2() {
+        Some(Http2 { streams }) if load.reuse == Reuse::KeepAlive => f64::from(streams),
         _ => 1.0,
     };
     match load.arrivals {
@@ -249,7 +249,7 @@ impl Demand {
             tunnels: tunnels(load),
             silence: silence(load),
             counted: load.locust.is_none(),
-            shares: matches!(load.protocol, Protocol::Http2(_)),
+            shares: load.http2().is_some(),
         }
     }
 

@@ -47,12 +47,15 @@ pub(crate) fn of(state: Option<&SearchState<'_>>, trials: &Trials<'_>) -> Decisi
     }
 }
 
-/// Whether too little came back to say that anything held: no request was answered or failed, or fewer than still waited at the end.
-/// (WebSockets that stay open have none.) A plain load is judged by what came, condition by condition.
+/// Whether too little came back to say that anything held: no request was answered or failed, or fewer than still waited at the end; of WebSockets
+/// that stay open, not one was opened. A plain load is judged by what came, condition by condition.
 fn is_unanswered(judged: &JudgedTrial<'_>, plan: &Plan) -> bool {
     let ended = Tally::of(&judged.trial.ticks).finished();
     let waiting = judged.trial.ended.as_ref().map_or(0, |end| end.abandoned);
-    plan.study != Study::Load && !judged.demand.tunnels && (ended == 0 || ended < waiting)
+    let opened =
+        || judged.trial.ticks.iter().any(|tick| tick.handshakes.as_ref().is_some_and(|made| made.upgraded > 0));
+    let little = if judged.demand.tunnels { ended == 0 && !opened() } else { ended == 0 || ended < waiting };
+    plan.study != Study::Load && little
 }
 
 fn stopped(state: &SearchState<'_>, stop: Stop) -> Decision {

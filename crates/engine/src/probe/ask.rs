@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use genkai_model::load::{Load, Protocol, Reuse};
-use genkai_model::transport::Transport;
+use genkai_model::transport::{Tls, Transport};
 use genkai_wire::http1::{Ending, Memo, Progress, ResponseHead, ResponseReader, fields};
 
 use super::answer::Asked;
@@ -61,6 +61,49 @@ pub fn ask_upgrade(load: &Load, address: SocketAddr, within: Duration) -> Option
         Transport::Tls(tls) => upgraded(tls::Plan::read(tls, &["http/1.1"]).ok()?.over(stream).ok()?, &request),
         _ => upgraded(stream, &request),
     }
+}
+
+/// Makes one handshake of TLS at `address`, and closes the connection.
+///
+/// # Errors
+/// Why there is none, in words.
+pub fn handshake(tls: &Tls, address: SocketAddr, within: Duration) -> Result<(), String> {
+    let plan = tls::Plan::read(tls, &["http/1.1"]).map_err(|e| e.to_string())?;
+    let failed = connected(address, within).and_then(|stream| plan.over(stream)).err();
+    let is_no_tls = |e: &io::Error| {
+        let cause = e.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        matches!(cause, Some(rustls::Error::InvalidMessage(_)))
+    };
+    match failed.map(|e| (refused(&e), e)) {
+        None => Ok(()),
+        Some((_, e)) if is_no_tls(&e) => Err(format!("what it answers is no TLS ({e})")),
+        Some((Asked::Refused { why }, _)) => Err(why),
+        Some((_, e)) => Err(e.to_string()),
+    }
+}
+
+/// Makes so many connections with TLS one after the other, each with the load's request, and tells on how many of them a session was resumed. Sessions
+/// are offered again where the load does so. None where asking is not safe, or a connection comes to nothing.
+pub fn connect(load: &Load, address: SocketAddr, times: u32, within: Duration) -> Option<u32> {
+    let Transport::Tls(tls) = &load.transport else { return None };
+    if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
+        return None;
+    }
+    let message = Message::render(&load.request, Reuse::PerRequest).ok()?;
+    let mut plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
+    let mut resumed = 0;
+    for _ in 0..times {
+        if !tls.resume {
+            plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
+        }
+        let mut stream = plan.over(connected(address, within).ok()?).ok()?;
+        resumed += u32::from(stream.conn.handshake_kind() == Some(rustls::HandshakeKind::Resumed));
+        match exchange(&message, &mut stream, within, Read::Whole(&mut |_| ())) {
+            Ok(Asked::Answered { .. }) => {}
+            _ => return None,
+        }
+    }
+    Some(resumed)
 }
 
 /// The status of the answer to a handshake.

@@ -4,7 +4,7 @@
 use genkai_model::event::Directive;
 use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{Because, BisectionEnd, Cause, Caveat, ClientLimit, Confidence, Outcome, Verdict};
-use genkai_model::limit::{Law, Origin};
+use genkai_model::limit::{Law, Limit, Origin};
 use genkai_model::units::Range;
 
 use crate::cases::{Case, DIED, Expect, QUOTA, REFUSED, ROOMS};
@@ -119,7 +119,7 @@ fn of_tune(case: &Case, text: &str) -> serde_json::Result<Said> {
     let back = |caveat: &Caveat| matches!(caveat, Caveat::ServerRefused { until: Some(_), .. });
     let refused = verdict.because() == Because::ServerRefused && verdict.caveats.iter().any(back);
     let refused = refused.then(|| (REFUSED.to_owned(), Confidence::Likely));
-    let named = verdict.causes.iter().map(|c| (c.limit.id.clone(), c.confidence));
+    let named = verdict.causes.iter().map(|c| (by_line(&c.limit), c.confidence));
     let left_out = verdict.bisection.iter().filter(|found| found.ended == BisectionEnd::Proved);
     let left_out = left_out.map(|found| (lines(case, &found.named), Confidence::Proved));
     let causes = named.chain(quota).chain(died).chain(refused).chain(left_out).collect();
@@ -131,6 +131,15 @@ fn of_tune(case: &Case, text: &str) -> serde_json::Result<Said> {
         _ => claimed().next().and_then(place),
     };
     Ok(Said { outcome: verdict.outcome(), causes, place })
+}
+
+/// What a limit is called; with the line of a server in place of its address, which is another each time.
+fn by_line(limit: &Limit) -> String {
+    let (rest, last) = limit.id.rsplit_once(".127.0.0.1:").unwrap_or((&limit.id, ""));
+    match limit.origin {
+        Origin::File { line, .. } if !last.is_empty() => format!("{rest}.{line}"),
+        _ => limit.id.clone(),
+    }
 }
 
 /// What stands on the lines of these directives in the case's configuration, joined by ` + `.

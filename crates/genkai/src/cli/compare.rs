@@ -78,7 +78,7 @@ pub(crate) struct Compare {
     /// Change a setting of the base, e.g. worker_connections=512 (repeatable)
     #[arg(long = "set", value_name = "NAME=VALUE", requires = "base", help_heading = "Changes")]
     pub(crate) set: Vec<String>,
-    /// Backend of every contender: embedded, wordpress, keep, or http://127.0.0.1:PORT
+    /// Backend of every contender: embedded, wordpress, keep, or http(s)://127.0.0.1:PORT
     ///
     /// keep uses the backends that the configuration files name. It is the default if all contenders are files; otherwise the
     /// default is embedded.

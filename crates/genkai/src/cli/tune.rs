@@ -264,9 +264,10 @@ pub(crate) struct TuneFlags {
     /// Main file of your configuration; includes are followed, a private copy runs [default: a plain reverse proxy]
     #[arg(long, value_name = "FILE", help_heading = "System")]
     pub(crate) config: Option<PathBuf>,
-    /// Backend: embedded, wordpress, keep (the one that the file names), or http://127.0.0.1:PORT
+    /// Backend: embedded, wordpress, keep (the one that the file names), or http(s)://127.0.0.1:PORT
     ///
-    /// The default is keep with --config, otherwise embedded.
+    /// The default is keep with --config, otherwise embedded. A backend with https:// is asked over TLS: its certificate is verified as the
+    /// configuration says that of its servers is, and not at all where it says nothing of TLS.
     #[arg(long, value_name = "WHAT", help_heading = "System")]
     pub(crate) backend: Option<String>,
     #[command(flatten)]

@@ -140,7 +140,6 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
         Named::Product(product) => (product, ConfigSource::Generated),
         Named::File(path) => (catalog::guess(&path).map_err(LabError::from)?.to_owned(), ConfigSource::File(path)),
     };
-    flags.streams.must_fit(&product)?;
     let system = System {
         product,
         program: None,

@@ -53,6 +53,10 @@ fn plan(flags: &Compare, pin: &Pin) -> Result<Plan, Failure> {
     };
     load.tick = compare::tick(hold);
     let who = contenders::read(flags, &load)?;
+    who.contenders.iter().try_for_each(|one| match &one.runs {
+        Runs::Server { system, .. } => http2::must_fit(&load, &system.product),
+        Runs::Url(_) => Ok(()),
+    })?;
     let comparison = Comparison {
         base: who.base,
         contenders: who.contenders,

@@ -102,8 +102,15 @@ impl Product for Apache {
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
         let modules = modules(&self.program).ok_or_else(|| no_modules(self.program.path()))?;
         let (websocket, tls) = (what.websocket.then_some(what.upgrade), what.tls.as_ref());
-        let rendering =
-            Rendering { backend, websocket, http2: what.streams.is_some(), tls, modules: &modules, user: user() };
+        let rendering = Rendering {
+            backend,
+            secured: what.secured,
+            websocket,
+            http2: what.streams.is_some(),
+            tls,
+            modules: &modules,
+            user: user(),
+        };
         Ok(render(&rendering, self.reading())?)
     }
 

@@ -215,6 +215,7 @@ impl Whole {
             source: ConfigSource::File(main.to_owned()),
             settings: &Default::default(),
             backend: None,
+            secured: None,
             dir: dir.to_owned(),
             path: asked.path,
             host: asked.host,

@@ -79,7 +79,7 @@ impl Product for Caddy {
     }
 
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
-        Ok(render(backend, what.tls.as_ref(), what.streams.is_some())?)
+        Ok(render((backend, what.secured), what.tls.as_ref(), what.streams.is_some())?)
     }
 
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {

@@ -89,6 +89,14 @@ pub fn prepare(name: &str, what: Prepare<'_>) -> Result<Box<dyn Prepared>, Targe
         let text = format!("{name}: genkai speaks plain HTTP to caches\n  hint: leave --tls out");
         return Err(TargetError::usage("", text));
     }
+    if what.secured.is_some() && http2(name).is_none() {
+        let with: Vec<&str> = proxies().filter(|name| http2(name).is_some()).collect();
+        let text = format!(
+            "{name} before a backend that takes TLS: genkai passes requests on by TLS with {} only",
+            with.join(", ")
+        );
+        return Err(TargetError::usage("", format!("{text}\n  hint: give a backend with http://")));
+    }
     let generated = what.source == ConfigSource::Generated;
     // A cache of this name is one with a configuration of the user's.
     let known = entry.filter(|entry| entry.proxy().is_some() || !generated).and_then(|entry| entry.prepare);

@@ -41,6 +41,9 @@ pub struct CopyOptions<'a> {
     pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
     /// What to pass requests to instead of the user's servers; none: those.
     pub backend: Option<SocketAddr>,
+    /// That takes TLS: the name that it is told in the handshake, empty where it is told none. None: it is spoken to in clear. What the user's
+    /// directives of TLS say of it stays; without any, no certificate is verified.
+    pub secured: Option<&'a str>,
     /// What of the user's servers has another in its place; where there is no `backend`.
     pub moves: &'a [Move],
     /// Hosts that requests may reach though they are not this machine.

@@ -86,7 +86,7 @@ impl Product for Haproxy {
     }
 
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
-        Ok(render(backend, what.tls.as_ref(), what.streams.is_some(), self.reading())?)
+        Ok(render((backend, what.secured), what.tls.as_ref(), what.streams.is_some(), self.reading())?)
     }
 
     fn copy(of: &Variant<Self>) -> Result<Private, TargetError> {

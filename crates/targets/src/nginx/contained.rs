@@ -44,7 +44,7 @@ const LOG: &str = "error.log";
 
 /// A plain reverse proxy.
 fn plain(backend: SocketAddr) -> String {
-    let config = render(backend, false, None, None);
+    let config = render((backend, None), false, None, None);
     String::from_utf8_lossy(&config.file(FileId::MAIN).text).into_owned()
 }
 

@@ -18,7 +18,7 @@ use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{LogLine, Sample};
 
 pub use answers::Answers;
-pub(super) use answers::of_server;
+pub(super) use answers::{of_server, time_of};
 pub(super) use contained::{MASTER, Within, is_master, is_worker};
 #[cfg(test)]
 pub(super) use log::known;
@@ -55,6 +55,8 @@ pub mod metrics {
     pub const STUB_UNREACHABLE: &str = "nginx.stub_unreachable_total";
     /// Answers of servers behind with a status of 400 or more that were passed on; absent where these are not several.
     pub const FAILED_ANSWERS: &str = "nginx.failed_answers_total";
+    /// The mean time of the fastest of several servers to the head of its answer, of the last requests of a share, seconds.
+    pub const FASTEST: &str = "nginx.fastest_response_time";
     /// CPU of master, workers and helpers, cores.
     pub const CPU: &str = "nginx.cpu";
     /// CPU of the busiest worker, fraction of a core.

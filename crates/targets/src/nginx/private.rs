@@ -86,7 +86,7 @@ pub fn build(config: &Config, options: CopyOptions<'_>, configure: &str, status:
     let mut changes = Changes::new(config, &dir);
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, (options.listen, &mut ports), options.root)?;
-    backend::redirect(config, &mut changes, &moved, options.backend, options.moves)?;
+    backend::redirect(config, &mut changes, &moved, (options.backend, options.secured), options.moves)?;
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);
     }

@@ -106,7 +106,7 @@ impl Product for Nginx {
 
     fn plain(&self, what: &Prepare<'_>, backend: SocketAddr) -> Result<Config, TargetError> {
         let http2 = what.streams.map(|_| self.program.numbers() >= HTTP2_ON);
-        Ok(render(backend, what.websocket, http2, what.tls.as_ref()))
+        Ok(render((backend, what.secured), what.websocket, http2, what.tls.as_ref()))
     }
 
     fn copy(of: &Variant<Self>) -> Result<Copied, TargetError> {

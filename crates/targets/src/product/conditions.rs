@@ -14,6 +14,8 @@ use crate::files::{CopyOptions, Move};
 pub struct Conditions {
     /// What to pass requests to; none: where the configuration says.
     pub backend: Option<SocketAddr>,
+    /// That takes TLS: the name that it is told in the handshake, empty where it is told none. None: it is spoken to in clear.
+    pub secured: Option<String>,
     /// Hosts that the load may reach though they are not this machine.
     pub allowed: Vec<String>,
     /// What its TLS was made with: that of a generated configuration, or what stands in for the user's certificates.
@@ -27,6 +29,12 @@ pub struct Conditions {
 }
 
 impl Conditions {
+    /// The name told in the handshake with what stands behind: what was put in place of the user's servers takes what it is said to take; those,
+    /// what the configuration says. None: no TLS.
+    pub(super) fn name(&self, configured: impl FnOnce() -> Option<String>) -> Option<String> {
+        if self.backend.is_some() { self.secured.clone() } else { configured() }
+    }
+
     /// What a private copy in `dir` should be like, which leads elsewhere as `moves` say.
     pub(super) fn copy_options<'a>(
         &'a self,
@@ -34,8 +42,9 @@ impl Conditions {
         moves: &'a [Move],
         ports: &'a mut dyn FnMut() -> io::Result<u16>,
     ) -> CopyOptions<'a> {
-        let Conditions { backend, allowed, tls, listen, .. } = self;
+        let Conditions { backend, secured, allowed, tls, listen, .. } = self;
         let root = nix::unistd::geteuid().is_root();
-        CopyOptions { dir, ports, backend: *backend, moves, allowed, papers: tls.as_ref(), root, listen: *listen }
+        let (backend, secured) = (*backend, secured.as_deref());
+        CopyOptions { dir, ports, backend, secured, moves, allowed, papers: tls.as_ref(), root, listen: *listen }
     }
 }

@@ -290,10 +290,11 @@ impl<P: Product> Deployment<P> {
         let applied = Applied::new(what.source, config, requests, what.settings)?;
         let users = P::certificate(applied.config(), applied.requests());
         let (tls, unlike) = shown(what.tls, users.as_ref(), &scratch, P::ENTRY.called)?;
-        let (backend, allowed) = (what.backend, what.allow_remote.to_vec());
-        let conditions = Conditions { backend, allowed, tls, unlike, nofile: caps::descriptors(), listen: what.listen };
-        let shared = Arc::new(Shared { product, conditions });
-        Deployment::made(Variant { shared, applied, scratch, moves: Vec::new(), moved: Mutex::default() })
+        let (backend, secured) = (what.backend, what.secured.map(str::to_owned));
+        let (allowed, nofile, listen) = (what.allow_remote.to_vec(), caps::descriptors(), what.listen);
+        let conditions = Conditions { backend, secured, allowed, tls, unlike, nofile, listen };
+        let (shared, moves) = (Arc::new(Shared { product, conditions }), Vec::new());
+        Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })
     }
 
     /// The same of a configuration of genkai's own before nodes of rooms, written into `dir` as if it were its user's.
@@ -308,6 +309,7 @@ impl<P: Product> Deployment<P> {
             source: ConfigSource::File(file),
             settings: &BTreeMap::new(),
             backend: None,
+            secured: None,
             dir: dir.join(P::ENTRY.name),
             path: "/rooms",
             host: "localhost",
@@ -453,7 +455,7 @@ impl<P: Product> Prepared for Deployment<P> {
     }
 
     fn onward(&self) -> Transport {
-        P::encrypts(&self.variant).map_or(Transport::Tcp, |name| streams::onward(&name))
+        streams::onward(self.variant.conditions().name(|| P::encrypts(&self.variant)))
     }
 
     fn transport(&self) -> Transport {

@@ -63,6 +63,8 @@ pub struct Prepare<'a> {
     pub settings: &'a BTreeMap<String, String>,
     /// What to pass requests to; none: where the configuration says.
     pub backend: Option<SocketAddr>,
+    /// That takes TLS: the name that it is told in the handshake, empty where it is told none. None: it is spoken to in clear.
+    pub secured: Option<&'a str>,
     /// Folder for the private copy.
     pub dir: PathBuf,
     /// Path of the requests that will be made.

@@ -53,7 +53,15 @@ impl OwnAnswer {
     pub fn limit(&self, product: &str, all: bool) -> Option<Limit> {
         let kinds: Vec<ErrorKind> = match &self.statuses[..] {
             [] if self.silent => vec![ErrorKind::Timeout, ErrorKind::EofNew, ErrorKind::Reset],
-            [] => vec![ErrorKind::EofNew, ErrorKind::EofReused, ErrorKind::Reset, ErrorKind::ResetReused],
+            // Of TLS, an alert may say what is missing: `certificate_required`, before TLS 1.3 `handshake_failure`.
+            [] => vec![
+                ErrorKind::EofNew,
+                ErrorKind::EofReused,
+                ErrorKind::Reset,
+                ErrorKind::ResetReused,
+                ErrorKind::TlsClientWanted,
+                ErrorKind::TlsHandshakeFailure,
+            ],
             statuses => statuses.iter().filter_map(|status| ErrorKind::of_status(*status)).collect(),
         };
         let line = if let Origin::File { line, .. } = self.origin { format!(".{line}") } else { String::new() };

@@ -6,10 +6,11 @@ use genkai_model::limit::{Law, Limit};
 use genkai_model::transport::Transport;
 use genkai_place::authority;
 
-/// TLS with this name, whatever certificate is shown; an empty one is not sent, as an address is not.
-pub(super) fn onward(name: &str) -> Transport {
+/// TLS with this name, whatever certificate is shown; an empty one is not sent, as an address is not. None: no TLS.
+pub(super) fn onward(name: Option<String>) -> Transport {
+    let Some(name) = name else { return Transport::Tcp };
     let address = Ipv4Addr::LOCALHOST.to_string();
-    authority::transport(None, if name.is_empty() { &address } else { name }, true)
+    authority::transport(None, if name.is_empty() { &address } else { &name }, true)
 }
 
 /// `limit` where so many requests share a connection. What counts connections of clients lets as many times more of them in; what a request

@@ -52,6 +52,7 @@ impl Place {
             dir: &dir,
             ports: &mut free_port,
             backend,
+            secured: None,
             moves: &[],
             allowed: &[],
             papers: None,

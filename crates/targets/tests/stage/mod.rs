@@ -274,6 +274,7 @@ impl Stage {
             source,
             settings: &settings,
             backend,
+            secured: None,
             dir,
             path: "/",
             host: "localhost",

@@ -36,6 +36,31 @@ fn nginx() -> Vec<Case> {
             "nginx.answers.large_client_header_buffers.6",
         )
         .flags(format!("--path /{}", "x".repeat(3_000))),
+        one(
+            "nginx-header-field",
+            "a header field of 3 kB, for buffers of 2 kB",
+            "} large_client_header_buffers 4 2k; location /b {",
+            "nginx.answers.large_client_header_buffers.6",
+        )
+        .words(["-H", &format!("X-Long: {}", "x".repeat(3_000))]),
+        one(
+            "nginx-auth-request",
+            "auth_request to a location that answers 401",
+            "auth_request /ask; } location = /ask { internal; return 401; } location /b {",
+            "nginx.answers.auth_request.6",
+        ),
+        one(
+            "nginx-limit-except",
+            "limit_except for GET, which nobody may",
+            "limit_except POST { deny all; }",
+            "nginx.answers.deny.6",
+        ),
+        one(
+            "nginx-error-page",
+            "deny, told as 404 by an error_page",
+            "deny all; error_page 403 =404 @gone; } location @gone { return 404; } location /b {",
+            "nginx.answers.deny.6",
+        ),
     ]
 }
 
@@ -79,6 +104,13 @@ fn apache() -> Vec<Case> {
             "apache.answers.Require.11",
         ),
         one(
+            "apache-field-size",
+            "LimitRequestFieldSize 200 for a field of 300 bytes",
+            "LimitRequestFieldSize 200",
+            "apache.answers.LimitRequestFieldSize.10",
+        )
+        .words(["-H", &format!("X-Long: {}", "x".repeat(300))]),
+        one(
             "apache-forbidden",
             "a RewriteRule that forbids",
             "RewriteEngine on\nRewriteRule ^/ - [F]",
@@ -113,6 +145,23 @@ fn haproxy() -> Vec<Case> {
             "http-request return status 503",
             "haproxy.answers.http-request-return.8",
         )
+        .off(AT_ONCE),
+        one(
+            "haproxy-tarpit",
+            "http-request tarpit of all",
+            ALL,
+            "timeout tarpit 200ms\n  http-request tarpit",
+            "haproxy.answers.http-request-tarpit.9",
+        )
+        .off(AT_ONCE),
+        one(
+            "haproxy-large-field",
+            "a header field of 17 kB, for tune.bufsize 16384",
+            ALL,
+            "option dontlognull",
+            "haproxy.answers.tune.bufsize",
+        )
+        .words(["-H", &format!("X-Long: {}", "x".repeat(17_000))])
         .off(AT_ONCE),
         one(
             "haproxy-many",

@@ -16,6 +16,7 @@ mod ladder;
 mod nginx;
 mod rooms;
 mod stacks;
+mod tls;
 mod websocket;
 
 use std::sync::LazyLock;
@@ -261,7 +262,7 @@ pub(crate) fn all() -> &'static [Case] {
         let proxies = [nginx::cases(), apache::cases(), haproxy::cases(), caddy::cases(), websocket::cases()];
         let others =
             [caches::cases(), backend::cases(), behind::cases(), stacks::cases(), rooms::cases(), kernel::cases()];
-        let proxies = proxies.into_iter().chain([answers::cases()]).chain(others);
+        let proxies = proxies.into_iter().chain([answers::cases(), tls::cases()]).chain(others);
         proxies.chain([innocent::cases(), command::cases(), bisect::cases(), ladder::cases()]).flatten().collect()
     });
     &ALL

@@ -271,6 +271,34 @@ fn others() -> Vec<Case> {
             ))
             .cause("nginx.server.answers")
             .off(NO_NUMBER),
+        case("nginx-slow-server", "one of two servers takes 400 ms, the other 5 ms")
+            .flags("--users 20 --spawn-rate 20")
+            .objective("p99 < 300ms")
+            .config(
+                "events { }\nhttp { upstream u {\nserver {backend};\nserver {second};\n} server { listen 80; location / { proxy_pass \
+                 http://u; } } }\n",
+            )
+            .behind(Two("--service-time 5ms", Some("--service-time 400ms")))
+            .cause("nginx.server.slow.4")
+            .off(SLOW),
+        case("nginx-failing-server", "the second of two servers answers 500 to 30 % of requests at random")
+            .flags("--users 30 --spawn-rate 10")
+            .config(
+                "events { }\nhttp { upstream u {\nserver {backend};\nserver {second};\n} server { listen 80; access_log off; location / { \
+                 proxy_pass http://u; } } }\n",
+            )
+            .behind(Pair("fixed --time 0.02", "errors --share 0.3 --status 500 --time 0.02 --seed 3"))
+            .cause("nginx.server.answers.4")
+            .off(NO_NUMBER),
+        case("nginx-refusing-server", "nobody listens where the second of two servers should be, and no other is asked instead")
+            .flags("--users 20 --spawn-rate 20")
+            .config(
+                "events { }\nhttp { upstream u {\nserver {backend} max_fails=0;\nserver {second} max_fails=0;\n} server { listen 80; location / { \
+                 proxy_next_upstream off; proxy_pass http://u; } } }\n",
+            )
+            .behind(Two("--service-time 5ms", None))
+            .cause("nginx.upstream")
+            .off(NO_NUMBER),
         case("nginx-header-buffer", "a response head of 6 kB, larger than proxy_buffer_size 4k takes")
             .flags("--users 10 --spawn-rate 10")
             .config(

@@ -8,6 +8,7 @@ use genkai_model::limit::{Law, Origin};
 
 use super::{cause, client, directives};
 use crate::context::Context;
+use crate::unit::Unit;
 use crate::{clean, figure, words};
 
 /// The answer in one sentence, without the need to read on: the decision in words.
@@ -93,6 +94,7 @@ fn held(context: Context<'_>, v: &Verdict) -> String {
 fn unanswered(context: Context<'_>, v: &Verdict) -> String {
     let few = match v.trials.first() {
         Some(trial) if trial.finished > 0 => "fewer requests were answered than still waited at the end",
+        _ if context.counted() == Unit::Openings.many() => "no WebSocket was opened",
         _ => "no request was answered",
     };
     let (objective, at) = (quoted(&context.objective()), at_asked(context));

@@ -29,6 +29,8 @@ pub mod signature {
     pub const BACKEND_UNREACHABLE: &str = "apache.backend.unreachable";
     /// The handshake of TLS with the backend failed.
     pub const BACKEND_TLS: &str = "apache.backend.tls";
+    /// The backend asks for a certificate, and there is none for it. It may do without.
+    pub const BACKEND_CERTIFICATE: &str = "apache.backend.certificate";
     /// The head or the body of a request did not come in time: 408.
     pub const REQUEST_SLOW: &str = "apache.request_slow";
     /// The backend was silent longer than it may.
@@ -72,6 +74,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("AH00957", signature::BACKEND_REFUSED),     // proxy_util.c: ap_proxy_connect_backend
     ("AH02454", signature::BACKEND_UNREACHABLE), // proxy_util.c: ap_proxy_connect_backend, a Unix socket
     ("AH00898", signature::BACKEND_TLS),         // proxy_util.c: ap_proxyerror, of one of its words
+    ("AH02268", signature::BACKEND_CERTIFICATE), // modules/ssl/ssl_engine_kernel.c: ssl_callback_proxy_cert (warn)
     ("AH01102", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading status line
     ("AH01110", signature::BACKEND_SILENT),      // mod_proxy_http.c: error reading response
     ("AH01382", signature::REQUEST_SLOW),        // modules/filters/mod_reqtimeout.c: reqtimeout_filter (info)

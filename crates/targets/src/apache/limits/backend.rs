@@ -68,9 +68,14 @@ fn unsecured(upstream: &Upstream) -> Option<Limit> {
     let place = upstream.lone.as_ref().filter(|_| upstream.encrypted && upstream.unencrypted.is_none())?;
     Some(Limit {
         formula: "a handshake that fails is answered with 500 or 502".to_owned(),
-        source: "httpd modules/ssl/ssl_engine_io.c: ssl_io_filter_handshake; modules/proxy/proxy_util.c: ap_proxyerror (AH00898)"
+        source: "httpd modules/ssl/ssl_engine_io.c: ssl_io_filter_handshake; modules/proxy/proxy_util.c: ap_proxyerror (AH00898); \
+                 modules/ssl/ssl_engine_kernel.c: ssl_callback_proxy_cert (AH02268)"
             .to_owned(),
-        signatures: vec![logged_unserved(signature::BACKEND_TLS, Strength::Decisive)],
+        // A certificate that is wanted is missed after the handshake with TLS 1.3: then the connection only ends.
+        signatures: vec![
+            logged_unserved(signature::BACKEND_TLS, Strength::Decisive),
+            logged_unserved(signature::BACKEND_CERTIFICATE, Strength::Decisive),
+        ],
         symptom: errors(&[ErrorKind::Status500, ErrorKind::Status502]),
         ..backend::unsecured("apache.backend.tls", "apache", "backend", place)
     })

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use super::changes::Changes;
 use super::listen::{Moved, own};
 use crate::apache::config::{Config, Found};
+use crate::apache::settings::named;
 use crate::files::{CopyError, Move};
 use genkai_place::remote;
 
@@ -73,29 +74,31 @@ pub(super) fn redirect(
     config: &Config,
     changes: &mut Changes<'_>,
     moved: &[Moved],
-    backend: Option<SocketAddr>,
+    (backend, secured): (Option<SocketAddr>, Option<&str>),
     moves: &[Move],
     allowed: &[String],
 ) -> Result<(), CopyError> {
+    let end = if secured.is_some() { "s" } else { "" };
+    let backend = backend.map(|at| named(at, secured));
     for place in places(config) {
         let Some(url) = place.found.arg(place.index).and_then(|a| a.strip_prefix(place.before)) else { continue };
         let socket = url.starts_with("unix:");
-        if let (None, Some(new)) = (backend, elsewhere(moves, url)) {
+        if let (None, Some(new)) = (&backend, elsewhere(moves, url)) {
             changes.set_one(place.found, place.index, format!("{}{new}", place.before));
             continue;
         }
         let Some((scheme, authority, rest)) = parts(url) else {
-            if let (true, Some(backend)) = (socket, backend) {
-                changes.set_one(place.found, place.index, format!("{}http://{backend}/", place.before));
+            if let (true, Some(backend)) = (socket, &backend) {
+                changes.set_one(place.found, place.index, format!("{}http{end}://{backend}/", place.before));
             }
             continue;
         };
         let (host, port) = host_and_port(scheme, authority);
-        let new = match (own(moved, host, port), backend) {
+        let new = match (own(moved, host, port), &backend) {
             (Some(own), _) => format!("{}{scheme}://{own}{rest}", place.before),
             (None, Some(backend)) => {
                 let scheme = if scheme.starts_with("ws") { "ws" } else { "http" };
-                format!("{}{scheme}://{backend}{rest}", place.before)
+                format!("{}{scheme}{end}://{backend}{rest}", place.before)
             }
             (None, None) if place.found.name == "proxypassreverse" => continue,
             (None, None) => {

@@ -20,7 +20,7 @@ pub use listen::Moved;
 
 use super::config::{Config, Edit, lexer::quote};
 use super::route::{Route, answers_are_told};
-use super::settings::Mpm;
+use super::settings::{Mpm, UNVERIFIED};
 use crate::files::{CopyError, CopyOptions, folders, numbered, renamed, save};
 use changes::Changes;
 use genkai_place::port;
@@ -78,7 +78,8 @@ pub fn build(
     let mut changes = Changes::new(config, &dir);
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, (options.listen, &mut ports))?;
-    backend::redirect(config, &mut changes, &moved, options.backend, options.moves, options.allowed)?;
+    let to = (options.backend, options.secured);
+    backend::redirect(config, &mut changes, &moved, to, options.moves, options.allowed)?;
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);
     }
@@ -95,7 +96,7 @@ pub fn build(
     }
     let main = dir.join("httpd.conf");
     let answers = (options.backend.is_none() && answers_are_told(config)).then(|| dir.join(ANSWERS));
-    let mut text = frame(config, &dir, &files[0].0, status, modules);
+    let mut text = frame(config, &dir, &files[0].0, status, modules) + &secured(config, options.secured, modules);
     if let Some(log) = &answers {
         text += &format!("GlobalLog {} {ANSWERED}\n", quote(&log.to_string_lossy()));
     }
@@ -131,6 +132,22 @@ fn includes(config: &Config, changes: &mut Changes<'_>, files: &[(PathBuf, PathB
         }
     }
     Ok(())
+}
+
+/// What it takes to pass requests on by TLS, where the configuration does not say so itself: no certificate is verified then.
+fn secured(config: &Config, name: Option<&str>, modules: &Path) -> String {
+    let on = |f: &&crate::apache::config::Found| {
+        f.name == "sslproxyengine" && f.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on"))
+    };
+    if name.is_none() || config.found().iter().any(|found| on(&found)) {
+        return String::new();
+    }
+    let file = modules.join("mod_ssl.so");
+    let load = match config.has_module("ssl_module") {
+        true => String::new(),
+        false => format!("LoadModule ssl_module {}\n", quote(&file.to_string_lossy())),
+    };
+    load + UNVERIFIED
 }
 
 /// What stands around the copies.

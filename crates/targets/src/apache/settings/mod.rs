@@ -9,6 +9,7 @@ pub(crate) use apply::in_force;
 use registry::directives;
 pub use registry::*;
 pub use render::{Rendering, render};
+pub(crate) use render::{UNVERIFIED, named};
 
 pub use crate::files::SettingError;
 

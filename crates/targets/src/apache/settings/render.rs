@@ -10,11 +10,25 @@ use crate::apache::config::{Config, Reading, lexer::quote};
 use crate::files::ConfigError;
 use genkai_place::authority::TlsMaterial;
 
+/// Speaks TLS to what stands behind, whatever certificate that shows.
+pub(crate) const UNVERIFIED: &str = "SSLProxyEngine On\nSSLProxyVerify none\nSSLProxyCheckPeerName Off\nSSLProxyCheckPeerCN Off\nSSLProxyCheckPeerExpire Off\n";
+
+/// The place of a server: by its name where it is told that in the handshake of TLS, which httpd takes from here.
+pub(crate) fn named(at: SocketAddr, secured: Option<&str>) -> String {
+    match secured.filter(|name| !name.is_empty()) {
+        Some(name) => format!("{name}:{}", at.port()),
+        None => at.to_string(),
+    }
+}
+
 /// What to render.
 #[derive(Clone, Debug)]
 pub struct Rendering<'a> {
     /// Address of the backend.
     pub backend: SocketAddr,
+    /// That takes TLS: its name, empty where it has none. Its certificate is not verified; it is told the name that clients asked for
+    /// (`ProxyPreserveHost`). None: it is spoken to in clear.
+    pub secured: Option<&'a str>,
     /// What passes WebSocket connections through; none: nothing does.
     pub websocket: Option<Upgrade>,
     /// Whether it speaks HTTP/2, too.
@@ -41,13 +55,16 @@ fn text(rendering: &Rendering<'_>) -> String {
         Some(Upgrade::Wstunnel) => (Some("proxy_wstunnel"), "ProxyWebsocketFallbackToProxyHttp Off\n", "ws", ""),
     };
     let modules = ["mpm_worker", "authz_core", "status", "proxy", "proxy_http"].into_iter().chain(more);
-    let modules: String =
-        modules.chain(rendering.tls.map(|_| "ssl")).chain(rendering.http2.then_some("http2")).map(module).collect();
+    let modules: String = modules
+        .chain((rendering.tls.is_some() || rendering.secured.is_some()).then_some("ssl"))
+        .chain(rendering.http2.then_some("http2"))
+        .map(module)
+        .collect();
     let user = rendering.user.map(|(user, group)| format!("User {user}\nGroup {group}\n")).unwrap_or_default();
     format!(
         "# A plain reverse proxy, written by genkai.\n{modules}{user}ServerName localhost\nListen 80{tls}\n{protocols}\n\
          MaxRequestWorkers {workers}\nListenBacklog {backlog}\nTimeout {timeout}\nKeepAlive On\nKeepAliveTimeout {idle}\n{lines}\n\
-         ProxyPreserveHost On\nProxyPass / {scheme}://{backend}/ retry=0{parameter}\n",
+         ProxyPreserveHost On\nProxyPass / {scheme}{end}://{backend}/ retry=0{parameter}\n{unverified}",
         workers = MAX_REQUEST_WORKERS.default,
         backlog = LISTEN_BACKLOG.default,
         timeout = TIMEOUT.default,
@@ -58,7 +75,9 @@ fn text(rendering: &Rendering<'_>) -> String {
             (true, None) => "Protocols h2c http/1.1\n",
         },
         tls = rendering.tls.map(tls).unwrap_or_default(),
-        backend = rendering.backend,
+        backend = named(rendering.backend, rendering.secured),
+        end = if rendering.secured.is_some() { "s" } else { "" },
+        unverified = if rendering.secured.is_some() { UNVERIFIED } else { "" },
     )
 }
 

@@ -81,8 +81,14 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
     let sockets = Scratch::short("genkai-caddy-").map_err(CopyError::write(std::env::temp_dir()))?;
     let mut ports = port::distinct(options.ports);
     let moved = listen::moved(config, (options.listen, &mut ports))?;
-    let mut copy =
-        Copy { config, moved: &moved, backend: options.backend, allowed: options.allowed, rewrites: Vec::new() };
+    let mut copy = Copy {
+        config,
+        moved: &moved,
+        backend: options.backend,
+        secured: options.secured,
+        allowed: options.allowed,
+        rewrites: Vec::new(),
+    };
     let mut out = text::Text::default();
     let storage = options.dir.join("storage");
     copy.options(&mut out, &sockets.path().join("admin"), &storage);
@@ -111,6 +117,8 @@ struct Copy<'a> {
     config: &'a Config,
     moved: &'a Moved,
     backend: Option<SocketAddr>,
+    /// That takes TLS, and is told this name.
+    secured: Option<&'a str>,
     allowed: &'a [String],
     rewrites: Vec<Rewrite>,
 }

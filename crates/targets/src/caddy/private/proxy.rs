@@ -1,8 +1,10 @@
 //! What is behind: kept, or replaced by one backend. What leads back into the same Caddy follows its listeners in any case.
 
-use super::{Copy, allowed, texts};
-use crate::caddy::config::{Line, Word};
+use super::{Copy, allowed, head, texts};
+use crate::caddy::config::{Block, Line, Word};
+use crate::caddy::limits::is_encrypted;
 use crate::caddy::route::{Upstream, matcher, upstreams};
+use crate::caddy::settings::secured_by;
 use crate::files::{CopyError, masked};
 use genkai_place::remote::Remote;
 
@@ -48,11 +50,37 @@ impl Copy<'_> {
                 _ => self.drop(inner),
             }
         }
+        if let Some(name) = self.secured.filter(|_| !is_encrypted(line)) {
+            self.encrypt(line, name, &mut lines);
+        }
         let mut copy = if texts(line) == words { line.clone() } else { self.with(line, &words) };
-        if let Some(block) = &mut copy.block {
-            block.lines = lines;
+        match &mut copy.block {
+            Some(block) => block.lines = lines,
+            None if lines.is_empty() => {}
+            None => copy.block = Some(Block { lines, file: line.file, open: 0..0, close: 0..0 }),
         }
         Ok(copy)
+    }
+
+    /// What it takes to speak TLS to what stands behind, where the line says nothing of it.
+    fn encrypt(&mut self, line: &Line, name: &str, lines: &mut Vec<Line>) {
+        let word = |value: &str| Word { value: value.to_owned(), quoted: false, file: line.file, span: 0..0 };
+        let of = |text: String| {
+            let words = text.splitn(2, ' ').map(|text| word(text.trim_matches('"'))).collect();
+            Line { words, block: None, ..head(line) }
+        };
+        let told: Vec<String> = secured_by(name).collect();
+        self.tell(line, format!("transport http {{ {} }}", told.join("; ")));
+        let inner: Vec<Line> = told.into_iter().map(of).collect();
+        let transport = lines.iter_mut().find(|line| line.is("transport http"));
+        match transport.and_then(|line| line.block.as_mut()) {
+            Some(block) => block.lines.extend(inner),
+            None => {
+                lines.retain(|line| !line.is("transport http"));
+                let block = Block { lines: inner, file: line.file, open: 0..0, close: 0..0 };
+                lines.push(Line { words: ["transport", "http"].map(word).to_vec(), block: Some(block), ..head(line) });
+            }
+        }
     }
 
     /// `php_fastcgi` and `forward_auth`: what they pass requests to must be this machine.
@@ -71,6 +99,9 @@ impl Copy<'_> {
     fn upstream(&mut self, line: &Line, word: &Word) -> Result<String, CopyError> {
         match (self.moved.own(&Upstream::parse(&word.value)), self.backend) {
             (Some(own), _) => Ok(own),
+            (None, Some(backend)) if self.secured.is_some() && word.value.starts_with("https://") => {
+                Ok(format!("https://{backend}"))
+            }
             (None, Some(backend)) => Ok(backend.to_string()),
             (None, None) => self.local(line, word).map(|()| word.value.clone()),
         }
@@ -95,7 +126,7 @@ impl Copy<'_> {
             return None;
         }
         let is_http = line.is("transport http");
-        let own = self.backend.is_none();
+        let own = self.backend.is_none() || self.secured.is_some();
         let keep = |inner: &Line| {
             let name = inner.name();
             !is_http || allowed::TRANSPORT.contains(&name) || own && allowed::SPEECH.contains(&name)

@@ -8,6 +8,7 @@ pub mod value;
 pub(crate) use apply::in_force;
 pub use registry::*;
 pub use render::render;
+pub(crate) use render::secured_by;
 
 /// A setting that genkai knows.
 pub type Setting = crate::settings::Setting<Place>;

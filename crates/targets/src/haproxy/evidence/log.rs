@@ -277,6 +277,8 @@ fn of_session(session: Session<'_>) -> Option<String> {
         ('s' | 'c', 'D', "101" | "-") => signature::TUNNEL_SILENT,
         ('s', 'H', _) => signature::SERVER_SILENT,
         ('c', 'R', _) => signature::CLIENT_SILENT,
+        // With TLS 1.3 a certificate is refused after the handshake (RFC 8446, 4.4.2.4), when a request has been sent. Who only closes leaves no error of TLS.
+        ('S', 'H', _) if session.error.contains("SSL") => signature::SERVER_TLS,
         ('S', 'H', _) => signature::SERVER_CLOSED,
         ('P', 'H', _) => signature::RESPONSE_REFUSED,
         ('s', 'Q', _) => signature::QUEUE_TIMEOUT,
@@ -369,6 +371,10 @@ mod tests {
             ("session SC status=503 queue=0 node=s1 rule=-:- error=- target=/", Some(signature::SERVER_REFUSED)),
             (
                 "session SC status=503 queue=0 node=s1 rule=-:- error=SSL%20handshake%20failure target=/",
+                Some(signature::SERVER_TLS),
+            ),
+            (
+                "session SH status=502 queue=0 node=s1 rule=-:- error=SSL_fatal_error target=/",
                 Some(signature::SERVER_TLS),
             ),
             ("session SC status=503 queue=0 node=<NOSRV> target=/", Some(signature::NO_SERVER)),

@@ -226,12 +226,12 @@ fn unreachable(facts: &Facts) -> Option<Limit> {
 fn unsecured(facts: &Facts) -> Option<Limit> {
     let place = facts.server.as_ref().filter(|_| facts.encrypted)?;
     Some(Limit {
-        formula: "a handshake that fails is answered with 503 after the retries".to_owned(),
+        formula: "a handshake that fails is answered with 503 after the retries, one whose certificate is refused afterwards (TLS 1.3) with 502".to_owned(),
         source:
-            "HAProxy configuration manual 8.5: termination state SC with a server; src/connection.c: conn_err_code_str"
+            "HAProxy configuration manual 8.5: termination states SC and SH with a server; src/connection.c: conn_err_code_str"
                 .to_owned(),
         signatures: vec![logged_unserved(signature::SERVER_TLS, Strength::Decisive)],
-        symptom: errors(&[answer(facts, ErrorKind::Status503)]),
+        symptom: errors(&[answer(facts, ErrorKind::Status503), answer(facts, ErrorKind::Status502)]),
         ..backend::unsecured("haproxy.server.tls", "haproxy", "server", place)
     })
 }

@@ -11,25 +11,9 @@ use crate::haproxy::proxy::first_parameter;
 use crate::haproxy::route::Address;
 use genkai_place::remote;
 
-/// Parameters of a server that another backend does not have (TLS, the PROXY protocol, names that are resolved while it runs,
+/// Parameters of a server that another backend does not have (the PROXY protocol, names that are resolved while it runs,
 /// checks at another place), each with its number of values.
 const DROPPED: &[(&str, usize)] = &[
-    ("ssl", 0),
-    ("check-ssl", 0),
-    ("verify", 1),
-    ("verifyhost", 1),
-    ("ca-file", 1),
-    ("crl-file", 1),
-    ("crt", 1),
-    ("sni", 1),
-    ("alpn", 1),
-    ("npn", 1),
-    ("ciphers", 1),
-    ("ciphersuites", 1),
-    ("ssl-min-ver", 1),
-    ("ssl-max-ver", 1),
-    ("check-sni", 1),
-    ("check-alpn", 1),
     ("check-proto", 1),
     ("send-proxy", 0),
     ("send-proxy-v2", 0),
@@ -55,6 +39,26 @@ const DROPPED: &[(&str, usize)] = &[
     ("agent-addr", 1),
     ("agent-inter", 1),
     ("agent-send", 1),
+];
+
+/// Those of TLS.
+const TLS: &[(&str, usize)] = &[
+    ("ssl", 0),
+    ("check-ssl", 0),
+    ("verify", 1),
+    ("verifyhost", 1),
+    ("ca-file", 1),
+    ("crl-file", 1),
+    ("crt", 1),
+    ("sni", 1),
+    ("alpn", 1),
+    ("npn", 1),
+    ("ciphers", 1),
+    ("ciphersuites", 1),
+    ("ssl-min-ver", 1),
+    ("ssl-max-ver", 1),
+    ("check-sni", 1),
+    ("check-alpn", 1),
     ("no-ssl", 0),
     ("no-verifyhost", 0),
 ];
@@ -82,16 +86,24 @@ pub(super) fn redirect(
     config: &Config,
     changes: &mut Changes<'_>,
     moved: &[Moved],
-    backend: Option<SocketAddr>,
+    (backend, secured): (Option<SocketAddr>, Option<&str>),
     allowed: &[String],
 ) -> Result<(), CopyError> {
+    let to = backend.map(|at| {
+        let all = config.sections().iter().flat_map(|section| config.inside(section));
+        let says =
+            |found: &Found| found.name() == "default-server" && found.words.iter().any(|word| word.value == "ssl");
+        Replacing { at, secured, is_said: all.into_iter().any(says) }
+    });
     for section in config.sections().iter().filter(|s| s.is_back() || s.kind == "defaults") {
         for found in config.inside(section) {
             match found.name() {
-                "server" | "server-template" | "dispatch" => server(config, changes, found, (moved, backend), allowed)?,
-                "default-server" if backend.is_some() => {
+                "server" | "server-template" | "dispatch" => {
+                    server(config, changes, found, (moved, to.as_ref()), allowed)?
+                }
+                "default-server" if to.is_some() => {
                     let words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
-                    match without(&words, 1, DROPPED) {
+                    match kept(&words, 1, secured.is_some()) {
                         kept if kept.len() > 1 => changes.set(found, &kept),
                         _ => changes.drop(found),
                     }
@@ -107,12 +119,44 @@ pub(super) fn redirect(
     Ok(())
 }
 
+/// What stands in place of the user's servers.
+struct Replacing<'a> {
+    at: SocketAddr,
+    /// It takes TLS: the name that it is told.
+    secured: Option<&'a str>,
+    /// Whether the servers take TLS by a `default-server`.
+    is_said: bool,
+}
+
+/// Words of a server, from one on without parameters that another backend does not have; those of TLS stay where that takes it.
+fn kept(words: &[String], from: usize, secured: bool) -> Vec<String> {
+    let words = without(words, from, DROPPED);
+    if secured { words } else { without(&words, from, TLS) }
+}
+
+impl Replacing<'_> {
+    /// The words of a server with the address at `at`.
+    fn put(&self, words: &[String], at: usize) -> Vec<String> {
+        let mut words = kept(words, at + 1, self.secured.is_some());
+        words[at] = self.at.to_string();
+        let is_said = self.is_said || words.iter().any(|word| word == "ssl");
+        if let Some(name) = self.secured.filter(|_| !is_said) {
+            words.extend(["ssl", "verify", "none"].map(str::to_owned));
+            if !name.is_empty() {
+                // What checks ask is told the name of its own (configuration manual 5.2, `check-sni`).
+                words.extend(["sni".to_owned(), format!("str({name})"), "check-sni".to_owned(), name.to_owned()]);
+            }
+        }
+        words
+    }
+}
+
 /// One server.
 fn server(
     config: &Config,
     changes: &mut Changes<'_>,
     found: &Found,
-    (moved, backend): (&[Moved], Option<SocketAddr>),
+    (moved, backend): (&[Moved], Option<&Replacing<'_>>),
     allowed: &[String],
 ) -> Result<(), CopyError> {
     // `dispatch ADDRESS` has nothing before it.
@@ -122,10 +166,7 @@ fn server(
     let mut words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
     match (own(moved, &address), backend) {
         (Some(own), _) => words[at] = own,
-        (None, Some(backend)) => {
-            words[at] = backend.to_string();
-            words = without(&words, at + 1, DROPPED);
-        }
+        (None, Some(backend)) => words = backend.put(&words, at),
         (None, None) => {
             let Address::Inet { host, .. } = &address else { return Ok(()) };
             let written = || masked(&config.text(found, &found.span));
@@ -168,7 +209,7 @@ backend c
     fn redirected(backend: Option<SocketAddr>) -> (String, Vec<String>) {
         let config = Config::of_texts(vec![("/x".into(), CONFIG.into())], Reading::default()).unwrap();
         let mut changes = Changes::new(&config, std::path::Path::new("/"));
-        redirect(&config, &mut changes, &[], backend, &[]).unwrap();
+        redirect(&config, &mut changes, &[], (backend, None), &[]).unwrap();
         let text = config.edited_text(FileId::MAIN, &changes.edits).unwrap();
         let text = text.map_or_else(|| CONFIG.to_owned(), |text| String::from_utf8(text).unwrap());
         (text, changes.rewrites.into_iter().map(|r| r.from).collect())

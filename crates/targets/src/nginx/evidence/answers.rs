@@ -1,9 +1,15 @@
-//! The log of what servers behind answered with an error, as a private copy writes it.
+//! The log of what servers behind answered with an error, and how long they took for a share of all requests, as a private copy writes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use genkai_model::evidence::metric;
 use genkai_place::tail::Tail;
+
+/// How many times of a server are kept, the last ones, and how many it takes to tell how long it takes.
+const KEPT: usize = 64;
+const FEWEST: usize = 5;
+/// What nginx's times are counted in, seconds: less is told as none.
+const STEP: f64 = 1e-3;
 
 /// Counts them, server by server.
 #[derive(Debug)]
@@ -12,12 +18,15 @@ pub struct Answers {
     failed: BTreeMap<String, u64>,
     /// Answers that were sent as good ones in the place of an error.
     hidden: u64,
+    /// Times, seconds.
+    took: BTreeMap<String, VecDeque<f64>>,
 }
 
 impl Answers {
     /// Of these servers, as nginx names them (`address:port`, `unix:/path`).
     pub(in crate::nginx) fn of(log: Tail, servers: impl IntoIterator<Item = String>) -> Answers {
-        Answers { log, failed: servers.into_iter().map(|server| (server, 0)).collect(), hidden: 0 }
+        let failed = servers.into_iter().map(|server| (server, 0)).collect();
+        Answers { log, failed, took: BTreeMap::new(), hidden: 0 }
     }
 
     /// Adds how many there were until now.
@@ -27,10 +36,24 @@ impl Answers {
                 *self.failed.entry(server.to_owned()).or_default() += 1;
             }
             self.hidden += u64::from(is_hidden(&line));
+            if let Some((server, took)) = timed(&line) {
+                let all = self.took.entry(server.to_owned()).or_default();
+                if all.len() == KEPT {
+                    all.pop_front();
+                }
+                all.push_back(took);
+            }
         }
         metrics.extend(self.failed.iter().map(|(server, failed)| (of_server(server), *failed as f64)));
         metrics.insert(metric::HIDDEN_ERRORS.to_owned(), self.hidden as f64);
         metrics.insert(super::metrics::FAILED_ANSWERS.to_owned(), self.failed.values().sum::<u64>() as f64);
+        let known = self.took.iter().filter(|(_, took)| took.len() >= FEWEST);
+        let means: Vec<(&String, f64)> =
+            known.map(|(server, took)| (server, (took.iter().sum::<f64>() / took.len() as f64).max(STEP))).collect();
+        if let (true, Some(fastest)) = (means.len() > 1, means.iter().map(|(_, mean)| *mean).min_by(f64::total_cmp)) {
+            metrics.extend(means.iter().map(|(server, mean)| (time_of(server), *mean)));
+            metrics.insert(super::metrics::FASTEST.to_owned(), fastest);
+        }
     }
 }
 
@@ -39,7 +62,21 @@ pub(in crate::nginx) fn of_server(server: &str) -> String {
     format!("nginx.server.{server}.failed_answers_total")
 }
 
-/// The server whose answer the client got (`STATUS|STATUSES|TIMES|SERVERS`, of each server that was asked, separated by commas, and by colons after
+/// What the mean time of a server is called, seconds.
+pub(in crate::nginx) fn time_of(server: &str) -> String {
+    format!("nginx.server.{server}.response_time")
+}
+
+/// The server whose head the client got, and how long that took, seconds; none where the line is there for something else.
+fn timed(line: &str) -> Option<(&str, f64)> {
+    let (rest, share) = line.rsplit_once('|')?;
+    let mut fields = rest.split('|').skip(2).map(|field| field.rsplit([',', ' ']).next().unwrap_or(field));
+    let (time, server) = (fields.next()?, fields.next()?);
+    let took = time.parse().ok().filter(|_| share == "t")?;
+    Some((server, took))
+}
+
+/// The server whose answer the client got (`STATUS|STATUSES|TIMES|SERVERS|SHARE`, of each server that was asked, separated by commas, and by colons after
 /// an internal redirect). None where nginx answered itself: no head had come, or the status is another one.
 fn server(line: &str) -> Option<&str> {
     let mut fields = line.split('|').map(|field| field.rsplit([',', ' ']).next().unwrap_or(field));
@@ -77,5 +114,14 @@ mod tests {
         assert_eq!(server("200|500 : 200|0.050 : 0.001|127.0.0.1:9 : 127.0.0.1:8"), None, "another page was sent");
         assert_eq!(server("404|404|0.010|127.0.0.1:9"), Some("127.0.0.1:9"));
         assert_eq!(server("garbage"), None);
+        assert_eq!(server("404|404|0.010|127.0.0.1:9|t"), Some("127.0.0.1:9"));
+    }
+
+    #[test]
+    fn times_are_those_of_the_share() {
+        assert_eq!(timed("200|200|0.050|127.0.0.1:9|t"), Some(("127.0.0.1:9", 0.05)));
+        assert_eq!(timed("200|502, 200|-, 0.001|127.0.0.1:8, unix:/a.sock|t"), Some(("unix:/a.sock", 0.001)));
+        assert_eq!(timed("500|500|0.050|127.0.0.1:9|"), None, "there as it failed: it would count twice");
+        assert_eq!((timed("504|504|-|127.0.0.1:9|t"), timed("200|-|-|-|t"), timed("garbage")), (None, None, None));
     }
 }

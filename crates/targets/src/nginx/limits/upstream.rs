@@ -1,12 +1,12 @@
 //! Limits that show in nginx but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Answers, Law, Limit, Remedy, RemedyUnit, Signature, Strength};
+use genkai_model::limit::{Answers, Law, Limit, Remedy, RemedyUnit, Signature, Strength, Symptom};
 
 use super::{Facts, Upstream, read};
-use crate::limits::{backend, counted, errors, log, logged_unserved, raised, raised_onward, valued};
+use crate::limits::{backend, counted, errors, log, logged_unserved, raised, raised_onward, reached_of, valued};
 use crate::nginx::config::Refusal;
-use crate::nginx::evidence::{metrics, of_server, signature};
+use crate::nginx::evidence::{metrics, of_server, signature, time_of};
 use crate::nginx::settings::{
     PROXY_BUFFER_SIZE, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS,
     UPSTREAM_MAX_FAILS,
@@ -23,7 +23,27 @@ pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     all.extend(max_conns(facts, upstream));
     all.extend(max_fails(upstream));
     all.extend(answering(upstream));
+    all.extend(slow(upstream));
     all
+}
+
+/// From how many times the time of the fastest server on one of several is called slow.
+const SLOWER: f64 = 3.0;
+
+/// One of several servers that is far slower than the others: which it is.
+fn slow(upstream: &Upstream) -> Vec<Limit> {
+    let one = |(name, held): &(String, SourcedValue<()>)| {
+        Limit {
+        caps: format!("this one of several servers takes {SLOWER} times as long as the fastest, or longer"),
+        formula: "no number says when".to_owned(),
+        source: "nginx src/http/ngx_http_upstream.c: $upstream_header_time, $upstream_addr, in a log of genkai's own of a fifth of all requests"
+            .to_owned(),
+        signatures: vec![reached_of(&time_of(name), metrics::FASTEST, SLOWER, Strength::Supports)],
+        symptom: Symptom { errors: vec![ErrorKind::Status504], slow: true },
+        ..valued(&format!("nginx.server.slow.{name}"), "backend", &format!("server {name} (slow)"), held)
+    }
+    };
+    upstream.each.iter().filter(|_| upstream.each.len() > 1).map(one).collect()
 }
 
 /// Several servers, of which some answer with errors.

@@ -1,4 +1,4 @@
-//! A log of what servers behind answered with an error: nginx writes nothing of that itself. Of requests that went well it has nothing.
+//! A log of what servers behind answered with an error, and of how long they took for a share of all requests: nginx writes nothing of that itself.
 
 use genkai_model::event::Rewrite;
 
@@ -12,11 +12,18 @@ use crate::nginx::config::{Config, Family, Found, lexer};
 pub(super) const LOG: &str = "answers.log";
 /// Its format, and the variable that says what goes into it.
 const NAME: &str = "genkai_failed";
+/// The variable of a request whose time is told, however it ends.
+const SHARE: &str = "genkai_timed";
 
 /// Whether there is something to be told apart (an `upstream` of several servers; errors that are sent with another status, `error_page 502
 /// =200`), and nginx was built with what that takes.
 pub(super) fn is_wanted(config: &Config, configure: &str) -> bool {
-    let without = ["--without-http_map_module", "--without-pcre", "--without-http_rewrite_module"];
+    let without = [
+        "--without-http_split_clients_module",
+        "--without-http_map_module",
+        "--without-pcre",
+        "--without-http_rewrite_module",
+    ];
     let several = |group: &crate::nginx::config::Upstream<'_>| group.family == Family::Http && group.servers.len() > 1;
     !configure.split_whitespace().any(|word| without.contains(&word))
         && (config.upstreams().iter().any(several) || hides(config))
@@ -33,13 +40,17 @@ pub(super) fn add(config: &Config, changes: &mut Changes<'_>) -> Result<(), Copy
     let Some(http) = http(config) else { return Ok(()) };
     let path = lexer::quote(joined(&changes.dir, LOG).as_bytes());
     let log = format!("access_log {} {NAME} if=${NAME};", String::from_utf8_lossy(&path));
-    let mut text = format!("log_format {NAME} \"$status|$upstream_status|$upstream_header_time|$upstream_addr\";");
+    let mut text =
+        format!("log_format {NAME} \"$status|$upstream_status|$upstream_header_time|$upstream_addr|${SHARE}\";");
     if logs(&http).is_empty() {
         text = format!("{text} {log}");
     }
     put(config, changes, &http, &text, true)?;
     // Last: `map_hash_max_size` and `map_hash_bucket_size` are refused after the first `map` (ngx_http_map_module.c: ngx_http_map_block).
-    let which = format!("map $upstream_status ${NAME} {{ default \"\"; \"~[45][0-9][0-9]($| :)\" 1; }}");
+    let share = format!("split_clients \"$connection.$connection_requests\" ${SHARE} {{ 20% t; * \"\"; }}");
+    let which =
+        format!("map $upstream_status|${SHARE} ${NAME} {{ default \"\"; \"~[45][0-9][0-9](\\|| :)\" 1; \"~t$\" 1; }}");
+    let which = format!("{share} {which}");
     put(config, changes, &http, &which, false)?;
     own(config, changes, &http, &log)
 }

@@ -8,7 +8,7 @@ use genkai_model::event::Rewrite;
 use super::changes::Changes;
 use super::listen::{Moved, Own};
 use crate::files::{CopyError, Move};
-use crate::nginx::config::{Address, Config, Family, Pass, Protocol, Target, UpstreamServer, authority, lexer};
+use crate::nginx::config::{Address, Config, Family, Found, Pass, Protocol, Target, UpstreamServer, authority, lexer};
 use crate::nginx::remote::values;
 
 /// Points every upstream server and `*_pass` to where its target is now.
@@ -16,9 +16,13 @@ pub(super) fn redirect(
     config: &Config,
     changes: &mut Changes<'_>,
     moved: &[Moved],
-    backend: Option<SocketAddr>,
+    (backend, secured): (Option<SocketAddr>, Option<&str>),
     moves: &[Move],
 ) -> Result<(), CopyError> {
+    if let Some(name) = secured.filter(|name| !name.is_empty()) {
+        named(config, changes, name)?;
+    }
+    let scheme = if secured.is_some() { "https://" } else { "http://" };
     let own = Own::new(moved);
     // Names of the groups of which every server is this nginx itself: they keep their protocol.
     let mut inner = Vec::new();
@@ -39,7 +43,7 @@ pub(super) fn redirect(
         match &pass.target {
             Target::Address(address) => match (own.at(address), backend) {
                 (Some(new), _) => to(changes, &pass, &pass.scheme, &new.to.to_string()),
-                (None, Some(backend)) => http(changes, &pass, &backend.to_string()),
+                (None, Some(backend)) => http(changes, &pass, scheme, &backend.to_string()),
                 (None, None) => {
                     if let Some(new) = Move::of(moves, &pass.authority) {
                         to(changes, &pass, &pass.scheme, &new);
@@ -47,12 +51,12 @@ pub(super) fn redirect(
                 }
             },
             Target::Upstream(name) if backend.is_some() && !inner.contains(&name.to_ascii_lowercase()) => {
-                http(changes, &pass, &pass.authority);
+                http(changes, &pass, scheme, &pass.authority);
             }
             // Without a resolver, variables can only name upstream groups (whose servers are replaced) and addresses.
             Target::Variable if resolver => {
                 if let Some(backend) = backend {
-                    http(changes, &pass, &backend.to_string());
+                    http(changes, &pass, scheme, &backend.to_string());
                 }
             }
             _ => {}
@@ -101,12 +105,23 @@ fn one_server(
     changes.set(&server.found, &args);
 }
 
+/// Tells what takes TLS its name in the handshake, where the configuration says nothing of names.
+fn named(config: &Config, changes: &mut Changes<'_>, name: &str) -> Result<(), CopyError> {
+    let says = |found: &Found<'_>| ["proxy_ssl_name", "proxy_ssl_server_name"].iter().any(|of| found.directive.is(of));
+    let Some(http) = super::http(config).filter(|_| !config.walk().iter().any(says)) else { return Ok(()) };
+    let name = String::from_utf8_lossy(&lexer::quote(name.as_bytes())).into_owned();
+    let text = format!("proxy_ssl_name {name}; proxy_ssl_server_name on;");
+    changes.list(Rewrite { from: String::new(), to: text.clone(), place: http.place() });
+    changes.keep(config.insert_at_start(&http, &text)?);
+    Ok(())
+}
+
 /// Passes by HTTP to `authority`, whatever the protocol was: directives of the other protocol have no effect then.
-fn http(changes: &mut Changes<'_>, pass: &Pass<'_>, authority: &str) {
+fn http(changes: &mut Changes<'_>, pass: &Pass<'_>, scheme: &str, authority: &str) {
     if pass.protocol == Protocol::Http {
-        return to(changes, pass, "http://", authority);
+        return to(changes, pass, scheme, authority);
     }
-    let argument = format!("http://{authority}");
+    let argument = format!("{scheme}{authority}");
     let found = &pass.found;
     let quoted = String::from_utf8_lossy(&lexer::quote(argument.as_bytes())).into_owned();
     let text = format!("proxy_pass {quoted};");
@@ -151,7 +166,7 @@ mod tests {
             merged: false,
         };
         let mut changes = Changes::new(&config, Path::new("/d"));
-        redirect(&config, &mut changes, &[moved], None, &[]).unwrap();
+        redirect(&config, &mut changes, &[moved], (None, None), &[]).unwrap();
         let to: Vec<String> = changes.rewrites.iter().map(|rewrite| rewrite.to.clone()).collect();
         assert_eq!(to, ["/x 127.0.0.1:4001", "set $to http://127.0.0.1:4001"]);
     }

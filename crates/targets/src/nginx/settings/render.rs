@@ -11,9 +11,14 @@ use crate::nginx::config::{Config, lexer::quote};
 
 /// A configuration of one file, `nginx.conf`: one backend that is always tried (a failure is shown, not hidden by `max_fails` or a
 /// second try), with kept connections, which need HTTP/1.1 and an empty Connection header; WebSockets need the client's
-/// (nginx.org/en/docs/http/websocket.html). With `tls` it listens with that; `http2`: whether a directive says that it speaks HTTP/2, or a word of `listen` (none: it does not). Nothing
-/// is written.
-pub fn render(backend: SocketAddr, websocket: bool, http2: Option<bool>, tls: Option<&TlsMaterial>) -> Config {
+/// (nginx.org/en/docs/http/websocket.html). With `tls` it listens with that; `http2`: whether a directive says that it speaks HTTP/2, or a word of `listen` (none: it does not). `secured`: the backend takes TLS, and is
+/// told this name; its certificate is not verified (`proxy_ssl_verify`, by default). Nothing is written.
+pub fn render(
+    (backend, secured): (SocketAddr, Option<&str>),
+    websocket: bool,
+    http2: Option<bool>,
+    tls: Option<&TlsMaterial>,
+) -> Config {
     let connection = match websocket {
         false => "proxy_set_header Connection \"\";",
         true => {
@@ -39,7 +44,7 @@ http {{
         listen 80{ssl}{word} backlog={backlog};{line}{papers}
 
         location / {{
-            proxy_pass http://backend;
+            proxy_pass {scheme}://backend;{named}
             proxy_http_version 1.1;
             {connection}
             proxy_set_header Host $host;
@@ -55,9 +60,17 @@ http {{
         word = if http2 == Some(false) { " http2" } else { "" },
         line = if http2 == Some(true) { "\n        http2 on;" } else { "" },
         papers = tls.map(papers).unwrap_or_default(),
+        scheme = if secured.is_some() { "https" } else { "http" },
+        named = secured.filter(|name| !name.is_empty()).map(named).unwrap_or_default(),
     );
     let parsed = Config::of_text(Path::new("nginx.conf"), text.into_bytes(), Path::new(""));
     parsed.unwrap_or_else(|e| unreachable!("the text above is nginx's syntax: {e}"))
+}
+
+/// The name that is told in the handshake.
+fn named(name: &str) -> String {
+    let name = String::from_utf8_lossy(&quote(name.as_bytes())).into_owned();
+    format!("\n            proxy_ssl_name {name};\n            proxy_ssl_server_name on;")
 }
 
 /// The certificate and its key.
