@@ -19,7 +19,7 @@ use genkai_model::event::Rewrite;
 
 use super::config::{Config, FileId, Line, Variables, Word, quote};
 use super::route::Route;
-use crate::files::{CopyError, CopyOptions, folders, save};
+use crate::files::{CopyError, CopyOptions, Move, folders, save};
 use genkai_place::port;
 use genkai_place::scratch::Scratch;
 use listen::Moved;
@@ -78,8 +78,14 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
     let sockets = Scratch::short("genkai-caddy-").map_err(CopyError::write(std::env::temp_dir()))?;
     let mut ports = port::distinct(options.ports);
     let moved = listen::moved(config, (options.listen, &mut ports))?;
-    let mut copy =
-        Copy { config, moved: &moved, backend: options.backend, allowed: options.allowed, rewrites: Vec::new() };
+    let mut copy = Copy {
+        config,
+        moved: &moved,
+        backend: options.backend,
+        moves: options.moves,
+        allowed: options.allowed,
+        rewrites: Vec::new(),
+    };
     let mut out = text::Text::default();
     let storage = options.dir.join("storage");
     copy.options(&mut out, &sockets.path().join("admin"), &storage);
@@ -105,6 +111,7 @@ struct Copy<'a> {
     config: &'a Config,
     moved: &'a Moved,
     backend: Option<SocketAddr>,
+    moves: &'a [Move],
     allowed: &'a [String],
     rewrites: Vec<Rewrite>,
 }

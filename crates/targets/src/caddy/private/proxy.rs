@@ -3,7 +3,7 @@
 use super::{Copy, allowed, texts};
 use crate::caddy::config::{Line, Word};
 use crate::caddy::route::{Upstream, matcher, upstreams};
-use crate::files::{CopyError, masked};
+use crate::files::{CopyError, Move, masked};
 use genkai_place::remote::Remote;
 
 impl Copy<'_> {
@@ -72,8 +72,22 @@ impl Copy<'_> {
         match (self.moved.own(&Upstream::parse(&word.value)), self.backend) {
             (Some(own), _) => Ok(own),
             (None, Some(backend)) => Ok(backend.to_string()),
-            (None, None) => self.local(line, word).map(|()| word.value.clone()),
+            (None, None) => match self.elsewhere(line, word) {
+                Some(new) => Ok(new),
+                None => self.local(line, word).map(|()| word.value.clone()),
+            },
         }
+    }
+
+    /// An upstream that has another in its place; none: it stays. (A copy of what stands there does not expect the header of the PROXY protocol.)
+    fn elsewhere(&self, line: &Line, word: &Word) -> Option<String> {
+        let tells = line.option("transport http").is_some_and(|way| way.option("proxy_protocol").is_some());
+        let to = Move::to(self.moves, &Upstream::parse(&word.value).dial()).filter(|_| !tells)?;
+        let place = to.socket().map_or_else(|| to.to_string(), |path| format!("unix/{path}"));
+        Some(match word.value.split_once("://") {
+            Some((scheme, _)) => format!("{scheme}://{place}"),
+            None => place,
+        })
     }
 
     fn local(&self, line: &Line, word: &Word) -> Result<(), CopyError> {

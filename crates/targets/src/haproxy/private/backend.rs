@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::changes::{Changes, without};
 use super::listen::Moved;
 use super::{CopyError, own};
-use crate::files::masked;
+use crate::files::{Move, masked};
 use crate::haproxy::config::{Config, Found};
 use crate::haproxy::proxy::first_parameter;
 use crate::haproxy::route::Address;
@@ -77,18 +77,31 @@ const CHECKS: &[&str] = &[
     "option spop-check",
 ];
 
+/// Where servers are in the copy.
+pub(super) struct Led<'a> {
+    /// Listeners of the same HAProxy.
+    pub(super) moved: &'a [Moved],
+    /// What all others are; none: the user's.
+    pub(super) backend: Option<SocketAddr>,
+    /// Those of the user's that have another in their place.
+    pub(super) moves: &'a [Move],
+    /// Hosts that may be reached though they are not this machine.
+    pub(super) allowed: &'a [String],
+}
+
 /// Points every server to where it is now, and refuses those that leave this machine.
-pub(super) fn redirect(
-    config: &Config,
-    changes: &mut Changes<'_>,
-    moved: &[Moved],
-    backend: Option<SocketAddr>,
-    allowed: &[String],
-) -> Result<(), CopyError> {
+pub(super) fn redirect(config: &Config, changes: &mut Changes<'_>, led: &Led<'_>) -> Result<(), CopyError> {
+    let backend = led.backend;
+    // A copy of what stands there does not expect the header of the PROXY protocol.
+    let told = |found: &Found| found.words.iter().any(|word| word.value.starts_with("send-proxy"));
+    let tells = config.found().iter().any(|found| found.is("default-server") && told(found));
     for section in config.sections().iter().filter(|s| s.is_back() || s.kind == "defaults") {
         for found in config.inside(section) {
             match found.name() {
-                "server" | "server-template" | "dispatch" => server(config, changes, found, (moved, backend), allowed)?,
+                "server" | "server-template" | "dispatch" => {
+                    let moves = if tells || told(found) { &[] } else { led.moves };
+                    server(config, changes, found, &Led { moves, ..*led })?;
+                }
                 "default-server" if backend.is_some() => {
                     let words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
                     match without(&words, 1, DROPPED) {
@@ -108,29 +121,28 @@ pub(super) fn redirect(
 }
 
 /// One server.
-fn server(
-    config: &Config,
-    changes: &mut Changes<'_>,
-    found: &Found,
-    (moved, backend): (&[Moved], Option<SocketAddr>),
-    allowed: &[String],
-) -> Result<(), CopyError> {
+fn server(config: &Config, changes: &mut Changes<'_>, found: &Found, led: &Led<'_>) -> Result<(), CopyError> {
     // `dispatch ADDRESS` has nothing before it.
     let at = first_parameter(found).max(1);
     let Some(written) = found.words.get(at).map(|w| w.value.clone()) else { return Ok(()) };
     let address = Address::parse(&written);
     let mut words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
-    match (own(moved, &address), backend) {
+    match (own(led.moved, &address), led.backend) {
         (Some(own), _) => words[at] = own,
         (None, Some(backend)) => {
             words[at] = backend.to_string();
             words = without(&words, at + 1, DROPPED);
         }
         (None, None) => {
+            if let Some(to) = Move::to(led.moves, &written) {
+                words[at] = to.socket().map_or_else(|| to.to_string(), |path| format!("unix@{path}"));
+                changes.set(found, &words);
+                return Ok(());
+            }
             let Address::Inet { host, .. } = &address else { return Ok(()) };
             let written = || masked(&config.text(found, &found.span));
             let place = || format!("{}: `{}`", config.place(found), written());
-            remote::check(host, allowed, place).map_err(CopyError::Remote)?;
+            remote::check(host, led.allowed, place).map_err(CopyError::Remote)?;
         }
     }
     changes.set(found, &words);
@@ -168,7 +180,7 @@ backend c
     fn redirected(backend: Option<SocketAddr>) -> (String, Vec<String>) {
         let config = Config::of_texts(vec![("/x".into(), CONFIG.into())], Reading::default()).unwrap();
         let mut changes = Changes::new(&config, std::path::Path::new("/"));
-        redirect(&config, &mut changes, &[], backend, &[]).unwrap();
+        redirect(&config, &mut changes, &Led { moved: &[], backend, moves: &[], allowed: &[] }).unwrap();
         let text = config.edited_text(FileId::MAIN, &changes.edits).unwrap();
         let text = text.map_or_else(|| CONFIG.to_owned(), |text| String::from_utf8(text).unwrap());
         (text, changes.rewrites.into_iter().map(|r| r.from).collect())
@@ -191,5 +203,28 @@ backend c
     #[test]
     fn the_users_own_backend_is_checked_as_ever() {
         assert_eq!(redirected(None), (CONFIG.to_owned(), Vec::new()));
+    }
+
+    #[test]
+    fn only_what_is_moved_goes_elsewhere() {
+        let at = |text: &str| genkai_place::endpoint::Endpoint::parse(text).unwrap();
+        let moves = [
+            Move { from: at("127.0.0.1:1"), to: at("127.0.0.1:40000") },
+            Move { from: at("unix:/run/a.sock"), to: at("unix:/x/pool.sock") },
+        ];
+        let led = |text: &str| {
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+            let mut changes = Changes::new(&config, std::path::Path::new("/"));
+            let led = Led { moved: &[], backend: None, moves: &moves, allowed: &[] };
+            redirect(&config, &mut changes, &led).unwrap();
+            changes.rewrites.into_iter().map(|r| r.to).collect::<Vec<_>>()
+        };
+        let backend =
+            "backend b\n  server s localhost:1 check maxconn 4\n  server t 127.0.0.1:2\n  server u unix@/run/a.sock\n";
+        assert_eq!(led(backend), ["server s 127.0.0.1:40000 check maxconn 4", "server u unix@/x/pool.sock"]);
+        let header = "backend b\n  server s 127.0.0.1:1 send-proxy-v2\n";
+        assert_eq!(led(header), [""; 0], "a copy of what is there does not expect the header");
+        let everywhere = "defaults\n  default-server send-proxy\nbackend b\n  server s 127.0.0.1:1\n";
+        assert_eq!(led(everywhere), [""; 0]);
     }
 }
