@@ -52,14 +52,24 @@ fn before_haproxy() -> Vec<Case> {
     ]
 }
 
-/// The event MPM, whose children each keep the connections that they accepted.
+/// The event MPM: an idle client holds no thread, so all take turns, and an objective that hardly lets wait shows it.
 fn event() -> Vec<Case> {
-    let [places, threads, workers] = ["apache.ServerLimit", "apache.ThreadsPerChild", "apache.MaxRequestWorkers"];
-    let fault = "ServerLimit 1 of 20 threads, MaxRequestWorkers 60 of the event MPM".to_owned();
-    let lines = "ServerLimit 1\nThreadsPerChild 20\nMaxRequestWorkers 60";
+    let [places, workers, behind] = ["apache.ServerLimit", "apache.MaxRequestWorkers", "haproxy.server.maxconn"];
+    let one = |name: &str, of: [u32; 2], server: Between, ids: &[&'static str]| {
+        let [children, all] = of;
+        let fault =
+            format!("ServerLimit {children} of 20 threads, MaxRequestWorkers {all} of the event MPM, before a HAProxy");
+        let lines = format!("ServerLimit {children}\nThreadsPerChild 20\nMaxRequestWorkers {all}");
+        let case = Case::of("apache", format!("ladder-apache-event-{name}"), fault)
+            .flags("--users 80 --spawn-rate 4 --max-limits 5")
+            .objective("errors < 0.1%, p99 < 1620ms")
+            .config(conf("event", &lines, ""))
+            .behind(Server(server, "--service-time 1500ms"));
+        Case { expect: Expect::Ladder { ids: ids.to_vec() }, ..case }
+    };
     vec![
-        case("event-places-threads-workers", fault, conf("event", lines, ""), &[places, threads, workers])
-            .behind(super::super::Behind::Origin("--service-time 200ms")),
+        one("places-workers-behind", [1, 40], HAPROXY_OF_60, &[places, workers, behind]),
+        one("behind-places-workers", [2, 60], HAPROXY_OF_20, &[behind, places, workers]),
     ]
 }
 

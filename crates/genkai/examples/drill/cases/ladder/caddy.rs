@@ -11,13 +11,13 @@ pub(super) fn cases() -> Vec<Case> {
         let [at_once, kept] = of;
         let fault = format!("unhealthy_request_count {at_once}, max_conns_per_host {kept}, before a HAProxy");
         let case = Case::of("caddy", format!("ladder-caddy-{name}"), fault)
-            .flags("--users 100 --spawn-rate 8 --max-limits 5")
-            .objective("errors < 0.1%, p99 < 240ms")
+            .flags("--users 100 --spawn-rate 6 --max-limits 5")
+            .objective("errors < 0.1%, p99 < 700ms")
             .config(format!(
                 "http://:80 {{\n\treverse_proxy {{backend}} {{\n\t\tunhealthy_request_count {at_once}\n\t\tmax_fails 1\n\t\ttransport \
                  http {{\n\t\t\tmax_conns_per_host {kept}\n\t\t}}\n\t}}\n}}\n"
             ))
-            .behind(Server(server, "--service-time 200ms"));
+            .behind(Server(server, "--service-time 600ms"));
         Case { expect: Expect::Ladder { ids: ids.to_vec() }, ..case }
     };
     vec![

@@ -1,62 +1,82 @@
-//! Ladders over two servers: nginx or HAProxy before an Apache, whose workers are tried on a copy of it.
+//! Ladders over two servers: nginx or HAProxy before an Apache, whose workers are tried on a copy of it, and nginx before a HAProxy.
 
 use super::super::Behind::Server;
-use super::super::{Between, Case, Expect, HANGS};
+use super::super::{Between, Case, Expect};
+use super::apache::{HAPROXY_OF_20, HAPROXY_OF_40, HAPROXY_OF_60};
 
 pub(super) fn cases() -> Vec<Case> {
-    [nginx(), haproxy()].into_iter().flatten().collect()
+    [nginx_apache(), haproxy_apache(), nginx_haproxy()].into_iter().flatten().collect()
 }
 
-/// Users who come slowly and wait for a second: who finds no worker is seen to fail soon.
-const USERS: &str = "--users 100 --spawn-rate 5 --timeout 1s --max-limits 5";
+/// Pages that take long, and an objective that hardly lets wait: an Apache that is full makes wait.
+const PAGE: &str = "--service-time 1500ms";
+const HARDLY_LATER: &str = "errors < 0.1%, p99 < 1620ms";
+const USERS: &str = "--users 80 --spawn-rate 4 --max-limits 5";
+
+fn case(product: &'static str, name: &str, fault: String, config: String, ids: &[&'static str]) -> Case {
+    let case = Case::of(product, format!("ladder-{name}"), fault).flags(USERS).config(config);
+    Case { expect: Expect::Ladder { ids: ids.to_vec() }, ..case }
+}
+
+/// nginx with so many connections of a worker and of an address.
+fn nginx(of_worker: u32, of_address: u32) -> String {
+    format!(
+        "worker_processes 1;\nevents {{ worker_connections {of_worker}; }}\nhttp {{\n  limit_conn_zone $binary_remote_addr zone=a:1m;\n  \
+         server {{\n    listen 8080;\n    location / {{ limit_conn a {of_address}; proxy_pass http://{{backend}}; }}\n  }}\n}}\n"
+    )
+}
 
 /// Connections of a worker and of an address, before workers.
-fn nginx() -> Vec<Case> {
+fn nginx_apache() -> Vec<Case> {
     let [worker, address, behind] = ["nginx.worker_connections", "nginx.limit_conn", "apache.MaxRequestWorkers"];
-    let case = |name: &str, of: [u32; 2], server: Between, ids: &[&'static str]| {
+    let one = |name: &str, of: [u32; 2], server: Between, ids: &[&'static str]| {
         let [of_worker, of_address] = of;
         let fault = format!("worker_connections {of_worker}, limit_conn {of_address}, before an Apache");
-        Case {
-            expect: Expect::Ladder { ids: ids.to_vec() },
-            ..Case::of("nginx", format!("ladder-nginx-apache-{name}"), fault)
-                .flags(USERS)
-                .config(format!(
-                    "worker_processes 1;\nevents {{ worker_connections {of_worker}; }}\nhttp {{\n  \
-                     limit_conn_zone $binary_remote_addr zone=a:1m;\n  server {{\n    listen 8080;\n    \
-                     location / {{ limit_conn a {of_address}; proxy_pass http://{{backend}}; }}\n  }}\n}}\n"
-                ))
-                .behind(Server(server, "--service-time 200ms"))
-                .off(HANGS)
-        }
+        case("nginx", &format!("nginx-apache-{name}"), fault, nginx(of_worker, of_address), ids)
+            .objective(HARDLY_LATER)
+            .behind(Server(server, PAGE))
     };
     vec![
-        case("worker-address-behind", [60, 45], APACHE_OF_60, &[worker, address, behind]),
-        case("address-behind-worker", [160, 25], APACHE_OF_40, &[address, behind, worker]),
-        case("behind-address-worker", [160, 50], APACHE_OF_20, &[behind, address, worker]),
+        one("worker-address-behind", [60, 45], APACHE_OF_60, &[worker, address, behind]),
+        one("address-behind-worker", [126, 20], APACHE_OF_40, &[address, behind, worker]),
+        one("behind-address-worker", [126, 40], APACHE_OF_20, &[behind, address, worker]),
     ]
 }
 
 /// All connections and those to a server, before workers.
-fn haproxy() -> Vec<Case> {
+fn haproxy_apache() -> Vec<Case> {
     let [all, server, behind] = ["haproxy.maxconn", "haproxy.server.maxconn", "apache.MaxRequestWorkers"];
-    let case = |name: &str, of: [u32; 2], between: Between, ids: &[&'static str]| {
+    let one = |name: &str, of: [u32; 2], between: Between, ids: &[&'static str]| {
         let [of_all, of_server] = of;
         let fault = format!("maxconn {of_all} of global, {of_server} of the server, before an Apache");
-        Case {
-            expect: Expect::Ladder { ids: ids.to_vec() },
-            ..Case::of("haproxy", format!("ladder-haproxy-apache-{name}"), fault)
-                .flags(USERS)
-                .config(format!(
-                    "global\n  maxconn {of_all}\ndefaults\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\n  \
-                     timeout queue 50ms\nfrontend f\n  bind :80\n  default_backend b\nbackend b\n  server s {{backend}} maxconn {of_server}\n"
-                ))
-                .behind(Server(between, "--service-time 200ms"))
-                .off(HANGS)
-        }
+        let config = format!(
+            "global\n  maxconn {of_all}\ndefaults\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\n  \
+             timeout queue 50ms\nfrontend f\n  bind :80\n  default_backend b\nbackend b\n  server s {{backend}} maxconn {of_server}\n"
+        );
+        case("haproxy", &format!("haproxy-apache-{name}"), fault, config, ids)
+            .objective(HARDLY_LATER)
+            .behind(Server(between, PAGE))
     };
     vec![
-        case("all-server-behind", [25, 40], APACHE_OF_60, &[all, server, behind]),
-        case("server-behind-all", [60, 25], APACHE_OF_40, &[server, behind, all]),
+        one("all-server-behind", [20, 40], APACHE_OF_60, &[all, server, behind]),
+        one("server-behind-all", [60, 20], APACHE_OF_40, &[server, behind, all]),
+        one("behind-all-server", [40, 60], APACHE_OF_20, &[behind, all, server]),
+    ]
+}
+
+/// Connections of a worker and of an address, before a server that refuses who waits.
+fn nginx_haproxy() -> Vec<Case> {
+    let [worker, address, behind] = ["nginx.worker_connections", "nginx.limit_conn", "haproxy.server.maxconn"];
+    let one = |name: &str, of: [u32; 2], server: Between, ids: &[&'static str]| {
+        let [of_worker, of_address] = of;
+        let fault = format!("worker_connections {of_worker}, limit_conn {of_address}, before a HAProxy");
+        case("nginx", &format!("nginx-haproxy-{name}"), fault, nginx(of_worker, of_address), ids)
+            .behind(Server(server, "--service-time 300ms"))
+    };
+    vec![
+        one("worker-address-behind", [60, 45], HAPROXY_OF_60, &[worker, address, behind]),
+        one("address-behind-worker", [126, 20], HAPROXY_OF_40, &[address, behind, worker]),
+        one("behind-address-worker", [126, 40], HAPROXY_OF_20, &[behind, address, worker]),
     ]
 }
 
