@@ -52,43 +52,49 @@ fn before_haproxy() -> Vec<Case> {
     ]
 }
 
-/// The event MPM: an idle client holds no thread, so all take turns, and an objective that hardly lets wait shows it.
+/// The event MPM with a pool, before a HAProxy whose frontend takes so many connections.
 fn event() -> Vec<Case> {
-    let [places, workers, behind] = ["apache.ServerLimit", "apache.MaxRequestWorkers", "haproxy.server.maxconn"];
-    let one = |name: &str, of: [u32; 2], server: Between, ids: &[&'static str]| {
-        let [children, all] = of;
-        let fault =
-            format!("ServerLimit {children} of 20 threads, MaxRequestWorkers {all} of the event MPM, before a HAProxy");
-        let lines = format!("ServerLimit {children}\nThreadsPerChild 20\nMaxRequestWorkers {all}");
-        let case = Case::of("apache", format!("ladder-apache-event-{name}"), fault)
-            .flags("--users 80 --spawn-rate 4 --max-limits 5")
-            .objective("errors < 0.1%, p99 < 1620ms")
-            .config(conf("event", &lines, ""))
-            .behind(Server(server, "--service-time 1500ms"));
-        Case { expect: Expect::Ladder { ids: ids.to_vec() }, ..case }
+    let [pool, front, behind] = ["apache.ProxyPass.max", "haproxy.frontend.maxconn", "haproxy.server.maxconn"];
+    let one = |name: &str, max: u32, server: Between, ids: &[&'static str]| {
+        let fault = format!("a pool of {max} of the event MPM's one child, before a HAProxy");
+        let lines = "ServerLimit 1\nThreadLimit 120\nThreadsPerChild 120\nMaxRequestWorkers 120";
+        let pass = format!("max={max} acquire=50");
+        case(&format!("event-{name}"), fault, conf("event", lines, &pass), ids)
+            .behind(Server(server, "--service-time 200ms"))
     };
     vec![
-        one("places-workers-behind", [1, 40], HAPROXY_OF_60, &[places, workers, behind]),
-        one("behind-places-workers", [2, 60], HAPROXY_OF_20, &[behind, places, workers]),
+        one("pool-behind-front", 20, HAPROXY_OF_60_40, &[pool, behind, front]),
+        one("pool-front-behind", 20, HAPROXY_OF_40_60, &[pool, front, behind]),
+        one("front-pool-behind", 40, HAPROXY_OF_20_60, &[front, pool, behind]),
+        one("behind-pool-front", 40, HAPROXY_OF_60_20, &[behind, pool, front]),
     ]
 }
 
-/// A HAProxy whose server takes so many requests at once, and which refuses who has waited for 50 ms.
+/// A HAProxy whose server takes so many requests at once, and which refuses who has waited for 50 ms; and so many connections of its frontend.
 macro_rules! haproxy {
-    ($at_once:literal) => {
+    ($front:literal, $server:literal) => {
         Between {
             command: &["haproxy", "-db", "-f", "{dir}/behind.conf"],
             file: concat!(
                 "defaults\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\n  timeout queue 50ms\n\
-                 frontend f\n  bind 127.0.0.1:{port}\n  default_backend b\nbackend b\n  server s {origin} maxconn ",
-                $at_once,
+                 frontend f\n  bind 127.0.0.1:{port}\n  maxconn ",
+                $front,
+                "\n  default_backend b\nbackend b\n  server s {origin} maxconn ",
+                $server,
                 "\n"
             ),
         }
+    };
+    ($server:literal) => {
+        haproxy!(2000, $server)
     };
 }
 
 pub(super) const HAPROXY_OF_20: Between = haproxy!(20);
 pub(super) const HAPROXY_OF_40: Between = haproxy!(40);
 pub(super) const HAPROXY_OF_60: Between = haproxy!(60);
-pub(super) const HAPROXY_OF_80: Between = haproxy!(80);
+const HAPROXY_OF_80: Between = haproxy!(80);
+const HAPROXY_OF_60_40: Between = haproxy!(60, 40);
+const HAPROXY_OF_60_20: Between = haproxy!(60, 20);
+const HAPROXY_OF_40_60: Between = haproxy!(40, 60);
+const HAPROXY_OF_20_60: Between = haproxy!(20, 60);

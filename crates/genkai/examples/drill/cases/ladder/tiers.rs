@@ -1,4 +1,4 @@
-//! Ladders over two servers: nginx or HAProxy before an Apache, whose workers are tried on a copy of it, and nginx before a HAProxy.
+//! Ladders over two servers: nginx or HAProxy before an Apache, whose pool is tried on a copy of it, and nginx before a HAProxy.
 
 use super::super::Behind::Server;
 use super::super::{Between, Case, Expect};
@@ -8,10 +8,8 @@ pub(super) fn cases() -> Vec<Case> {
     [nginx_apache(), haproxy_apache(), nginx_haproxy()].into_iter().flatten().collect()
 }
 
-/// Pages that take long, and an objective that hardly lets wait: an Apache that is full makes wait.
-const PAGE: &str = "--service-time 1500ms";
-const HARDLY_LATER: &str = "errors < 0.1%, p99 < 1620ms";
-const USERS: &str = "--users 80 --spawn-rate 4 --max-limits 5";
+const PAGE: &str = "--service-time 300ms";
+const USERS: &str = "--users 80 --spawn-rate 6 --max-limits 5";
 
 fn case(product: &'static str, name: &str, fault: String, config: String, ids: &[&'static str]) -> Case {
     let case = Case::of(product, format!("ladder-{name}"), fault).flags(USERS).config(config);
@@ -26,14 +24,13 @@ fn nginx(of_worker: u32, of_address: u32) -> String {
     )
 }
 
-/// Connections of a worker and of an address, before workers.
+/// Connections of a worker and of an address, before a pool.
 fn nginx_apache() -> Vec<Case> {
-    let [worker, address, behind] = ["nginx.worker_connections", "nginx.limit_conn", "apache.MaxRequestWorkers"];
+    let [worker, address, behind] = ["nginx.worker_connections", "nginx.limit_conn", "apache.ProxyPass.max"];
     let one = |name: &str, of: [u32; 2], server: Between, ids: &[&'static str]| {
         let [of_worker, of_address] = of;
         let fault = format!("worker_connections {of_worker}, limit_conn {of_address}, before an Apache");
         case("nginx", &format!("nginx-apache-{name}"), fault, nginx(of_worker, of_address), ids)
-            .objective(HARDLY_LATER)
             .behind(Server(server, PAGE))
     };
     vec![
@@ -43,9 +40,9 @@ fn nginx_apache() -> Vec<Case> {
     ]
 }
 
-/// All connections and those to a server, before workers.
+/// All connections and those to a server, before a pool.
 fn haproxy_apache() -> Vec<Case> {
-    let [all, server, behind] = ["haproxy.maxconn", "haproxy.server.maxconn", "apache.MaxRequestWorkers"];
+    let [all, server, behind] = ["haproxy.maxconn", "haproxy.server.maxconn", "apache.ProxyPass.max"];
     let one = |name: &str, of: [u32; 2], between: Between, ids: &[&'static str]| {
         let [of_all, of_server] = of;
         let fault = format!("maxconn {of_all} of global, {of_server} of the server, before an Apache");
@@ -53,9 +50,7 @@ fn haproxy_apache() -> Vec<Case> {
             "global\n  maxconn {of_all}\ndefaults\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\n  \
              timeout queue 50ms\nfrontend f\n  bind :80\n  default_backend b\nbackend b\n  server s {{backend}} maxconn {of_server}\n"
         );
-        case("haproxy", &format!("haproxy-apache-{name}"), fault, config, ids)
-            .objective(HARDLY_LATER)
-            .behind(Server(between, PAGE))
+        case("haproxy", &format!("haproxy-apache-{name}"), fault, config, ids).behind(Server(between, PAGE))
     };
     vec![
         one("all-server-behind", [20, 40], APACHE_OF_60, &[all, server, behind]),
@@ -71,7 +66,7 @@ fn nginx_haproxy() -> Vec<Case> {
         let [of_worker, of_address] = of;
         let fault = format!("worker_connections {of_worker}, limit_conn {of_address}, before a HAProxy");
         case("nginx", &format!("nginx-haproxy-{name}"), fault, nginx(of_worker, of_address), ids)
-            .behind(Server(server, "--service-time 300ms"))
+            .behind(Server(server, PAGE))
     };
     vec![
         one("worker-address-behind", [60, 45], HAPROXY_OF_60, &[worker, address, behind]),
@@ -80,9 +75,9 @@ fn nginx_haproxy() -> Vec<Case> {
     ]
 }
 
-/// One child of the worker MPM with so many threads.
+/// An Apache of one child, with so many connections to its application: who has waited for one for 50 ms is refused.
 macro_rules! apache {
-    ($workers:literal) => {
+    ($connections:literal) => {
         Between {
             command: &["apache2", "-DFOREGROUND", "-f", "{dir}/behind.conf"],
             file: concat!(
@@ -91,11 +86,10 @@ macro_rules! apache {
                  LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n\
                  LoadModule proxy_module /usr/lib/apache2/modules/mod_proxy.so\n\
                  LoadModule proxy_http_module /usr/lib/apache2/modules/mod_proxy_http.so\nUser www-data\nGroup www-data\n\
-                 StartServers 1\nServerLimit 1\nThreadsPerChild ",
-                $workers,
-                "\nMaxRequestWorkers ",
-                $workers,
-                "\nProxyPass / http://{origin}/\n"
+                 StartServers 1\nServerLimit 1\nThreadLimit 120\nThreadsPerChild 120\nMaxRequestWorkers 120\n\
+                 ProxyPass / http://{origin}/ acquire=50 max=",
+                $connections,
+                "\n"
             ),
         }
     };
