@@ -117,3 +117,44 @@ impl Copy<'_> {
         Some(self.keeping(line, keep))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use genkai_place::endpoint::Endpoint;
+
+    use super::super::listen;
+    use super::*;
+    use crate::caddy::config::{Config, Variables};
+
+    /// The words of the `reverse_proxy` of this site in a copy that leads elsewhere.
+    fn led(proxy: &str) -> Vec<String> {
+        let at = |text: &str| Endpoint::parse(text).unwrap();
+        let moves = [
+            Move { from: at("127.0.0.1:9000"), to: at("127.0.0.1:40000") },
+            Move { from: at("127.0.0.1:80"), to: at("127.0.0.1:40001") },
+            Move { from: at("unix:/run/a.sock"), to: at("unix:/x/pool.sock") },
+        ];
+        let text = format!("http://:8080 {{\n\t{proxy}\n}}\n");
+        let config = Config::of_texts(vec![("/x".into(), text.into_bytes())], Variables::new()).unwrap();
+        let moved = listen::moved(&config, (Ipv4Addr::LOCALHOST, &mut || Ok(40_002))).unwrap();
+        let (moves, rewrites) = (&moves[..], Vec::new());
+        let mut copy = Copy { config: &config, moved: &moved, backend: None, moves, allowed: &[], rewrites };
+        let line = config.sites()[0].lines.iter().find(|line| line.name() == "reverse_proxy").unwrap();
+        let new = copy.proxy(line).unwrap();
+        assert_eq!(copy.rewrites.is_empty(), texts(&new) == texts(line), "what is led elsewhere is told");
+        texts(&new)
+    }
+
+    #[test]
+    fn only_what_is_moved_goes_elsewhere() {
+        let two = led("reverse_proxy localhost:9000 127.0.0.1:9001");
+        assert_eq!(two, ["reverse_proxy", "127.0.0.1:40000", "127.0.0.1:9001"]);
+        assert_eq!(led("reverse_proxy /a/* http://127.0.0.1:9000")[2], "http://127.0.0.1:40000");
+        assert_eq!(led("reverse_proxy http://localhost")[1], "http://127.0.0.1:40001", "the port of its scheme");
+        assert_eq!(led("reverse_proxy unix//run/a.sock")[1], "unix//x/pool.sock");
+        let header = "reverse_proxy 127.0.0.1:9000 {\n\t\ttransport http {\n\t\t\tproxy_protocol v2\n\t\t}\n\t}";
+        assert_eq!(led(header)[1], "127.0.0.1:9000", "a copy of what is there does not expect the header");
+    }
+}

@@ -1,7 +1,7 @@
 //! Ladders of Apache: places for children, workers, the pool of connections to what stands behind, and what that allows.
 
 use super::super::Behind::Server;
-use super::super::{Between, Case, Expect, HANGS};
+use super::super::{Between, Case, Expect};
 
 pub(super) fn cases() -> Vec<Case> {
     [before_haproxy(), event()].into_iter().flatten().collect()
@@ -22,7 +22,7 @@ fn conf(mpm: &str, lines: &str, pass: &str) -> String {
 }
 
 fn case(name: &str, fault: String, config: String, ids: &[&'static str]) -> Case {
-    let case = Case::of("apache", format!("ladder-apache-{name}"), fault).flags(USERS).config(config).off(HANGS);
+    let case = Case::of("apache", format!("ladder-apache-{name}"), fault).flags(USERS).config(config);
     Case { expect: Expect::Ladder { ids: ids.to_vec() }, ..case }
 }
 
