@@ -9,7 +9,7 @@ use crate::expected::Expected;
 use crate::generator::STEEP;
 use crate::laws::{Met, predicted};
 use crate::predictions::met;
-use crate::price::Priced;
+use crate::price::{self, Priced};
 use crate::search::{Search, Step, Test, size};
 use crate::weigh::{self, TOLERANCE, Weighed};
 
@@ -92,6 +92,8 @@ impl<'e> Search<'_, 'e> {
     fn proved(&self, address: &str, step: &Step<'e>, test: &Test<'e>, expected: &mut Expected) {
         let limit = &test.candidate.limit;
         crate::answer::changed(&format!("{address}/change"), step, test, expected);
+        let seen = matches!(limit.law, Law::Tried { .. }).then_some((&step.at, &test.after));
+        price::measured(&format!("{address}/measured"), &limit.subject, seen, expected);
         let to = test.after.trial.start.items("/changes").iter().find(|change| {
             change.get("setting").and_then(Json::as_str) == limit.remedy.as_ref().map(|remedy| remedy.setting.as_str())
         });

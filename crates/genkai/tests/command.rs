@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use genkai_model::event::Purpose;
-use genkai_model::finding::{Answer, Because, Confidence, Outcome};
+use genkai_model::finding::{Answer, Because, Confidence, Outcome, Rung};
 use harness::judged::told;
 use harness::{Run, finish, genkai, machine};
 
@@ -52,6 +52,16 @@ fn the_workers_of_a_node_cluster_are_named_and_proved() {
         "{price:?}"
     );
     assert!(run.says().join(" ").contains("measured: with it "), "{}", run.story());
+    // So does the ladder, of each rung what was seen.
+    let ladder = run.verdict().ladder.unwrap_or_else(|| panic!("no ladder: {}", run.story()));
+    for rung in &ladder.rungs {
+        let Rung::Proved(rung) = rung else { panic!("{rung:?}") };
+        let seen = rung.measured.unwrap_or_else(|| panic!("no memory: {rung:?}"));
+        assert!(
+            (rung.met.trial, rung.tested) == (seen.before.trial, seen.after.trial) && seen.before.memory > 0.0,
+            "{rung:?}"
+        );
+    }
     assert!(run.verdict().proof.is_some_and(|proof| proof.baseline_fails && proof.proposal_holds), "{}", run.story());
 }
 

@@ -4,8 +4,8 @@ mod fixture;
 
 use genkai_model::event::Change;
 use genkai_model::finding::{
-    Answered, Confidence, Decision, Ladder, MeasuredRung, MetAt, Pairing, PredictedRung, ProvedRung, Rung, RungLimit,
-    Together,
+    Answered, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt, Pairing, PredictedRung, ProvedRung,
+    Rung, RungLimit, Taken, Together,
 };
 use genkai_model::limit::Origin;
 use genkai_model::load::{Arrivals, Spacing};
@@ -71,6 +71,7 @@ fn changed(setting: &str, [from, to]: [&str; 2], level: f64) -> Rung {
         place: None,
         tested: 2,
         price: None,
+        measured: None,
     }))
 }
 
@@ -106,6 +107,16 @@ fn a_ladder_counts_settings_and_says_what_nobody_tried() {
         s.findings.verdict.trials[at].broke = s.findings.verdict.trials[0].broke.clone();
     });
     assert!(text.contains("All 2 changes together broke at 300 users in trial 2"), "{text}");
+}
+
+#[test]
+fn a_ladder_says_what_was_seen_of_memory_where_no_formula_tells() {
+    let Rung::Proved(mut rung) = changed("workers", ["2", "8"], 20.0) else { panic!("it is proved") };
+    let taken = |trial, memory| Taken { trial, clients: 20.0, memory, descriptors: 40.0 };
+    let (before, after) = (taken(1, 64.0 * 1_048_576.0), taken(2, 160.0 * 1_048_576.0));
+    rung.measured = Some(MeasuredPrice { before, after, left: 4e9 });
+    let text = with(vec![Rung::Proved(rung)], |_| {});
+    assert!(text.contains("memory: 64 MiB → 160 MiB (seen)"), "{text}");
 }
 
 #[test]

@@ -4,15 +4,15 @@
 
 use genkai_model::event::{Change, Purpose};
 use genkai_model::finding::{
-    Confidence, Decision, Ladder, MeasuredRung, MetAt, Outcome, Pairing, PredictedRung, ProvedRung, Rung, RungLimit,
-    Together,
+    Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt, Outcome, Pairing, PredictedRung, ProvedRung,
+    Rung, RungLimit, Together,
 };
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::Study;
 
 use super::answer;
 use super::cause;
-use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
+use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand, price};
 use crate::diagnosis::attribute::{self, Weighed};
 use crate::proof::Trials;
 use crate::tuning::attempt;
@@ -55,7 +55,15 @@ fn lifted(state: &SearchState<'_>, step: &BreakStep<'_>, confirmed: bool) -> Opt
         change,
         tested: test.after.trial.number,
         price: test.attempt.price(&step.at, &test.after),
+        measured: measured_price(step, test),
     })))
+}
+
+/// What was taken before and with a change of which no formula tells.
+fn measured_price(step: &BreakStep<'_>, test: &Test<'_>) -> Option<MeasuredPrice> {
+    let limit = test.attempt.limit;
+    let price = || price::measured(&limit.subject, step.at.trial, test.after.trial);
+    limit.law.is_tried().then(price).flatten()
 }
 
 /// Where the setting of a change is written: as the system was, or else as the limit was met.

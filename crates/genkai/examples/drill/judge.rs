@@ -3,7 +3,7 @@
 
 use genkai_model::event::Directive;
 use genkai_model::finding::rooms::RoomsFinding;
-use genkai_model::finding::{Because, BisectionEnd, Cause, Caveat, ClientLimit, Confidence, Outcome, Verdict};
+use genkai_model::finding::{Because, BisectionEnd, Cause, Caveat, ClientLimit, Confidence, Outcome, Rung, Verdict};
 use genkai_model::limit::{Law, Limit, Origin};
 use genkai_model::units::Range;
 
@@ -68,8 +68,8 @@ pub(crate) struct Judged {
     pub(crate) outcome: Outcome,
     /// The limits it named, the first first.
     pub(crate) causes: Vec<Named>,
-    /// Break and formula, where the law counts clients or requests.
-    pub(crate) place: Option<Place>,
+    /// Break and formula, where the law counts clients or requests; of a ladder, of each rung that it claims, the first first.
+    pub(crate) places: Vec<Place>,
 }
 
 impl Judged {
@@ -96,7 +96,7 @@ impl Judged {
 struct Said {
     outcome: Outcome,
     causes: Vec<(String, Confidence)>,
-    place: Option<Place>,
+    places: Vec<Place>,
 }
 
 /// Judges a verdict, as it was written.
@@ -107,7 +107,7 @@ pub(crate) fn judge(case: &Case, text: &str) -> Result<Judged, String> {
     let said = if case.product == ROOMS { of_rooms(text) } else { of_tune(case, text) }.map_err(|e| e.to_string())?;
     let named = |(id, confidence): (String, Confidence)| Named { is_true: is_true(case, &id), id, confidence };
     let causes: Vec<Named> = said.causes.into_iter().map(named).collect();
-    Ok(Judged { mark: mark(&case.expect, said.outcome, &causes), outcome: said.outcome, causes, place: said.place })
+    Ok(Judged { mark: mark(&case.expect, said.outcome, &causes), outcome: said.outcome, causes, places: said.places })
 }
 
 fn of_tune(case: &Case, text: &str) -> serde_json::Result<Said> {
@@ -123,14 +123,22 @@ fn of_tune(case: &Case, text: &str) -> serde_json::Result<Said> {
     let left_out = verdict.bisection.iter().filter(|found| found.ended == BisectionEnd::Proved);
     let left_out = left_out.map(|found| (lines(case, &found.named), Confidence::Proved));
     let causes = named.chain(quota).chain(died).chain(refused).chain(left_out).collect();
-    let claimed = || verdict.causes.iter().filter(|cause| claims(cause.confidence));
-    // Of a ladder the rung that is farthest from where it was foreseen.
-    let off = |place: &Place| (place.ratio() - 1.0).abs();
-    let place = match case.expect {
-        Expect::Ladder { .. } => claimed().filter_map(place).max_by(|a, b| off(a).total_cmp(&off(b))),
-        _ => claimed().next().and_then(place),
+    let mut claimed = verdict.causes.iter().filter(|cause| claims(cause.confidence));
+    let places = match case.expect {
+        Expect::Ladder { .. } => verdict.ladder.iter().flat_map(|ladder| &ladder.rungs).filter_map(met).collect(),
+        _ => claimed.next().and_then(place).into_iter().collect(),
     };
-    Ok(Said { outcome: verdict.outcome(), causes, place })
+    Ok(Said { outcome: verdict.outcome(), causes, places })
+}
+
+/// Where a rung came, and where its law puts it; none of one that was not met, or is not claimed.
+fn met(rung: &Rung) -> Option<Place> {
+    let (limit, met) = match rung {
+        Rung::Proved(rung) => (&rung.limit, rung.met),
+        Rung::Measured(rung) if rung.confidence.is_some_and(claims) => (rung.limit.as_ref()?, rung.met),
+        Rung::Measured(_) | Rung::Predicted(_) => return None,
+    };
+    Some(Place { predicted: limit.predicted.filter(|range| range.high > 0.0)?, observed: met.level? })
 }
 
 /// What a limit is called; with the line of a server in place of its address, which is another each time.
@@ -156,7 +164,7 @@ fn of_rooms(text: &str) -> serde_json::Result<Said> {
     let finding: RoomsFinding = serde_json::from_str(text)?;
     let causes =
         finding.runs.iter().flat_map(|run| &run.causes).map(|cause| (cause.limit.id.clone(), Confidence::Likely));
-    Ok(Said { outcome: finding.outcome, causes: causes.collect(), place: None })
+    Ok(Said { outcome: finding.outcome, causes: causes.collect(), places: Vec::new() })
 }
 
 /// Whether that is more than a possibility, and not one that was tried in vain.

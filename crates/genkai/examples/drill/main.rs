@@ -1,8 +1,8 @@
 //! `make drill`: is the diagnosis right? Faults that are put in on purpose, and look-alikes that are none, go through the whole
 //! pipeline; what it names is compared with what was done.
 //!
-//! `drill GENKAI [--list] [--markdown FILE] [NAME...]`: with this program, all cases or those whose name contains one of the words;
-//! `--list` only says which there are. Exit code 1 when something was named wrong.
+//! `drill GENKAI [--list] [--markdown FILE] [--keep DIR] [NAME...]`: with this program, all cases or those whose name contains one of the
+//! words; `--list` only says which there are, `--keep` leaves what each case wrote in folders of DIR. Exit code 1 when something was named wrong.
 
 mod cases;
 mod inside;
@@ -19,13 +19,17 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let Some(genkai) = words.next().map(PathBuf::from).filter(|program| program.is_file()) else {
         eprintln!(
-            "usage: drill GENKAI [--markdown FILE] [NAME...]: the first is the program genkai, and it is missing"
+            "usage: drill GENKAI [--list] [--markdown FILE] [--keep DIR] [NAME...]: the first is the program genkai, and it is missing"
         );
         return ExitCode::from(2);
     };
     let mut words: Vec<String> = words.collect();
-    let markdown =
-        words.iter().position(|w| w == "--markdown").map(|at| words.drain(at..(at + 2).min(words.len())).nth(1));
+    let mut flag = |name: &str| {
+        let at = words.iter().position(|word| word == name)?;
+        words.drain(at..(at + 2).min(words.len())).nth(1)
+    };
+    let [markdown, keep] = ["--markdown", "--keep"].map(&mut flag);
+    let keep = keep.map(PathBuf::from);
     if words.iter().any(|word| word == "--list") {
         cases::all().iter().for_each(|case| println!("{:<32} {}", case.name, case.fault));
         return ExitCode::SUCCESS;
@@ -33,8 +37,12 @@ fn main() -> ExitCode {
     let wanted = |name: &str| words.is_empty() || words.iter().any(|w| name.contains(w.as_str()));
     let mut all = Vec::new();
     for case in cases::all().iter().filter(|case| wanted(&case.name)) {
-        let (Ok(dir), Ok(other)) = (tempfile::tempdir(), tempfile::tempdir()) else {
-            eprintln!("error: no folder for temporary files");
+        let folder = |name: String| match &keep {
+            Some(keep) => tempfile::Builder::new().prefix(&name).disable_cleanup(true).tempdir_in(keep),
+            None => tempfile::tempdir(),
+        };
+        let (Ok(dir), Ok(other)) = (folder(format!("{}.", case.name)), folder(format!("{}.again.", case.name))) else {
+            eprintln!("error: no folder for files of a case");
             return ExitCode::from(3);
         };
         let done = run::run(case, &genkai, dir.path()).repeated(&genkai, other.path());
@@ -44,7 +52,7 @@ fn main() -> ExitCode {
     let sum = table::sum(&all);
     println!("\n{}", table::conclusion(&sum));
     table::misses(&all).iter().for_each(|miss| println!("  {miss}"));
-    if let Some(file) = markdown.flatten()
+    if let Some(file) = markdown
         && let Err(e) = std::fs::write(Path::new(&file), table::markdown(&all, &machine()))
     {
         eprintln!("error: cannot write {file}: {e}");

@@ -46,25 +46,32 @@ fn named(done: &Done<'_>) -> String {
     }
 }
 
-fn right_place(done: &Done<'_>) -> Option<Place> {
-    done.judged.as_ref().ok().filter(|j| j.mark == Mark::Right)?.place
+/// Predictions and breaks of what was named right: of a ladder, of each rung.
+fn right_places<'d>(done: &'d Done<'_>) -> &'d [Place] {
+    let right = done.judged.as_ref().ok().filter(|j| j.mark == Mark::Right);
+    match done.case.expect {
+        Expect::Cause { .. } | Expect::Ladder { .. } => right.map_or(&[], |judged| &judged.places),
+        Expect::Holds | Expect::Client | Expect::Crowded => &[],
+    }
 }
 
-/// Prediction, break, and whether they agree, or why they need not.
+/// Predictions, breaks, and whether they agree, or why they need not.
 fn place(done: &Done<'_>) -> String {
-    let (Some(place), true) =
-        (right_place(done), matches!(done.case.expect, Expect::Cause { .. } | Expect::Ladder { .. }))
-    else {
+    let places = right_places(done);
+    if places.is_empty() {
         return done.case.off.to_owned();
+    }
+    let one = |place: &Place| {
+        let (low, high) = (place.predicted.low, place.predicted.high);
+        let predicted = if low == high { format!("{high:.0}") } else { format!("{low:.0}-{high:.0}") };
+        format!("{predicted} predicted, {:.0} seen ({:.2})", place.observed, place.ratio())
     };
-    let (low, high) = (place.predicted.low, place.predicted.high);
-    let predicted = if low == high { format!("{high:.0}") } else { format!("{low:.0}-{high:.0}") };
-    let why = match (place.is_near(), done.case.off) {
-        (true, _) => String::new(),
-        (false, "") => "; NOT WITHIN 10 %".to_owned(),
-        (false, why) => format!("; {why}"),
-    };
-    format!("{predicted} predicted, {:.0} seen ({:.2}){why}", place.observed, place.ratio())
+    let all = places.iter().map(one).collect::<Vec<_>>().join(", then ");
+    match (places.iter().all(Place::is_near), done.case.off) {
+        (true, _) => all,
+        (false, "") => format!("{all}; NOT WITHIN 10 %"),
+        (false, why) => format!("{all}; {why}"),
+    }
 }
 
 /// Why a case could not be made here.
@@ -115,13 +122,12 @@ pub(crate) struct Places {
 
 impl Places {
     fn add(&mut self, done: &Done<'_>) {
-        let counted =
-            right_place(done).filter(|_| matches!(done.case.expect, Expect::Cause { .. } | Expect::Ladder { .. }));
-        match counted.map(|place| place.is_near()) {
-            Some(true) => self.near += 1,
-            Some(false) if !done.case.off.is_empty() => self.excused += 1,
-            Some(false) => self.off += 1,
-            None => {}
+        for place in right_places(done) {
+            match (place.is_near(), done.case.off.is_empty()) {
+                (true, _) => self.near += 1,
+                (false, false) => self.excused += 1,
+                (false, true) => self.off += 1,
+            }
         }
     }
 
@@ -129,7 +135,7 @@ impl Places {
     fn said(&self) -> String {
         let all = self.near + self.excused + self.off;
         format!(
-            "{all} causes have a formula that counts clients or requests: {} broke within 10 % of it, {} elsewhere for the reason \
+            "{all} causes (of a ladder each rung) have a formula that counts clients or requests: {} broke within 10 % of it, {} elsewhere for the reason \
              given, {} elsewhere without one",
             self.near, self.excused, self.off
         )

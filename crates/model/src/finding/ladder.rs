@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Confidence, Price};
+use super::{Confidence, MeasuredPrice, Price};
 use crate::event::Change;
 use crate::limit::Origin;
 use crate::units::Range;
@@ -58,6 +58,9 @@ pub struct ProvedRung {
     pub tested: u32,
     /// What it takes; none where nobody looked, or it takes nothing that is counted.
     pub price: Option<Price>,
+    /// What was taken as it was met and with the change, of a setting of which no formula tells; none where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredPrice>,
 }
 
 /// A limit that was met and not lifted.

@@ -70,7 +70,8 @@ fn stacked(front: &dyn Prepared, twin: Second, named: &[Endpoint], dir: &Path) -
     }
     let (from, to) = twin.places();
     let others = named.iter().filter(|at| *at != from).cloned().collect();
-    let (place, moves) = (to.to_string(), [Move { from: from.clone(), to: to.clone() }]);
+    let place = to.socket().unwrap_or_else(|| to.to_string());
+    let moves = [Move { from: from.clone(), to: to.clone() }];
     let moved = front.moved(&moves, &dir.join("front")).map_err(|e| e.to_string())?;
     if !moved.rewrites().iter().any(|rewrite| rewrite.to.contains(&place)) {
         return Err(format!("a private copy of {} cannot be led to it", front.product()));

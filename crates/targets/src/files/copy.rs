@@ -24,10 +24,15 @@ pub struct Move {
 }
 
 impl Move {
-    /// Where the copy goes instead of `written`; none: there.
+    /// Where the copy goes instead of `written`, as nginx and Apache write a place; none: there.
     pub(crate) fn of(all: &[Move], written: &str) -> Option<String> {
+        Move::to(all, written).map(Endpoint::to_string)
+    }
+
+    /// Where the copy goes instead of `written`; none: there.
+    pub(crate) fn to<'m>(all: &'m [Move], written: &str) -> Option<&'m Endpoint> {
         let place = Endpoint::parse(written)?;
-        all.iter().find(|one| one.from == place).map(|one| one.to.to_string())
+        all.iter().find(|one| one.from == place).map(|one| &one.to)
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use genkai_model::event::Purpose;
 use genkai_model::finding::{
-    Because, BisectionEnd, Confidence, Findings, Ladder, MeasuredRung, MetAt, Rung, RungLimit, Together, Verdict,
+    Because, BisectionEnd, Confidence, Findings, Ladder, MeasuredRung, MetAt, ProvedRung, Rung, RungLimit, Together,
+    Verdict,
 };
 use genkai_model::limit::Origin;
 use genkai_model::units::Range;
@@ -40,12 +41,7 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
                 true => format!("{from} → {to}"),
                 false => format!("{} {from} → {to}", clean::line(&rung.change.setting)),
             };
-            let memory = rung.price.map_or("not measured".to_owned(), |price| {
-                match price.tested.is_none_or(|tested| tested.holds()) {
-                    true => format!("+{}", figure::bytes(price.memory.more)),
-                    false => "not told".to_owned(),
-                }
-            });
+            let memory = memory(rung);
             let change = format!("{change}{place} (proved)");
             [
                 number,
@@ -83,6 +79,21 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
             let place = predicted(rung.limit.predicted, context);
             [number, name(&rung.limit), place, "not seen".to_owned(), change, "-".to_owned()]
         }
+    }
+}
+
+/// What a change takes of memory: as it was told beforehand, or as it was seen.
+fn memory(rung: &ProvedRung) -> String {
+    match (rung.price, rung.measured) {
+        (Some(price), _) if price.tested.is_none_or(|tested| tested.holds()) => {
+            format!("+{}", figure::bytes(price.memory.more))
+        }
+        (Some(_), _) => "not told".to_owned(),
+        (None, Some(seen)) => {
+            let [before, after] = [seen.before.memory, seen.after.memory].map(figure::bytes);
+            format!("{before} → {after} (seen)")
+        }
+        (None, None) => "not measured".to_owned(),
     }
 }
 

@@ -20,7 +20,7 @@ use genkai_model::event::Rewrite;
 
 use super::config::{Config, FileId, Line, Variables, Word, quote};
 use super::route::{Route, answers_are_told};
-use crate::files::{CopyError, CopyOptions, folders, save};
+use crate::files::{CopyError, CopyOptions, Move, folders, save};
 use genkai_place::port;
 use genkai_place::scratch::Scratch;
 use listen::Moved;
@@ -86,6 +86,7 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
         moved: &moved,
         backend: options.backend,
         secured: options.secured,
+        moves: options.moves,
         allowed: options.allowed,
         rewrites: Vec::new(),
     };
@@ -119,6 +120,7 @@ struct Copy<'a> {
     backend: Option<SocketAddr>,
     /// That takes TLS, and is told this name.
     secured: Option<&'a str>,
+    moves: &'a [Move],
     allowed: &'a [String],
     rewrites: Vec<Rewrite>,
 }

@@ -5,7 +5,7 @@ use crate::caddy::config::{Block, Line, Word};
 use crate::caddy::limits::is_encrypted;
 use crate::caddy::route::{Upstream, matcher, upstreams};
 use crate::caddy::settings::secured_by;
-use crate::files::{CopyError, masked};
+use crate::files::{CopyError, Move, masked};
 use genkai_place::remote::Remote;
 
 impl Copy<'_> {
@@ -103,8 +103,22 @@ impl Copy<'_> {
                 Ok(format!("https://{backend}"))
             }
             (None, Some(backend)) => Ok(backend.to_string()),
-            (None, None) => self.local(line, word).map(|()| word.value.clone()),
+            (None, None) => match self.elsewhere(line, word) {
+                Some(new) => Ok(new),
+                None => self.local(line, word).map(|()| word.value.clone()),
+            },
         }
+    }
+
+    /// An upstream that has another in its place; none: it stays. (A copy of what stands there does not expect the header of the PROXY protocol.)
+    fn elsewhere(&self, line: &Line, word: &Word) -> Option<String> {
+        let tells = line.option("transport http").is_some_and(|way| way.option("proxy_protocol").is_some());
+        let to = Move::to(self.moves, &Upstream::parse(&word.value).dial()).filter(|_| !tells)?;
+        let place = to.socket().map_or_else(|| to.to_string(), |path| format!("unix/{path}"));
+        Some(match word.value.split_once("://") {
+            Some((scheme, _)) => format!("{scheme}://{place}"),
+            None => place,
+        })
     }
 
     fn local(&self, line: &Line, word: &Word) -> Result<(), CopyError> {
@@ -132,5 +146,46 @@ impl Copy<'_> {
             !is_http || allowed::TRANSPORT.contains(&name) || own && allowed::SPEECH.contains(&name)
         };
         Some(self.keeping(line, keep))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use genkai_place::endpoint::Endpoint;
+
+    use super::super::listen;
+    use super::*;
+    use crate::caddy::config::{Config, Variables};
+
+    /// The words of the `reverse_proxy` of this site in a copy that leads elsewhere.
+    fn led(proxy: &str) -> Vec<String> {
+        let at = |text: &str| Endpoint::parse(text).unwrap();
+        let moves = [
+            Move { from: at("127.0.0.1:9000"), to: at("127.0.0.1:40000") },
+            Move { from: at("127.0.0.1:80"), to: at("127.0.0.1:40001") },
+            Move { from: at("unix:/run/a.sock"), to: at("unix:/x/pool.sock") },
+        ];
+        let text = format!("http://:8080 {{\n\t{proxy}\n}}\n");
+        let config = Config::of_texts(vec![("/x".into(), text.into_bytes())], Variables::new()).unwrap();
+        let moved = listen::moved(&config, (Ipv4Addr::LOCALHOST, &mut || Ok(40_002))).unwrap();
+        let (moves, rewrites) = (&moves[..], Vec::new());
+        let mut copy = Copy { config: &config, moved: &moved, backend: None, moves, allowed: &[], rewrites };
+        let line = config.sites()[0].lines.iter().find(|line| line.name() == "reverse_proxy").unwrap();
+        let new = copy.proxy(line).unwrap();
+        assert_eq!(copy.rewrites.is_empty(), texts(&new) == texts(line), "what is led elsewhere is told");
+        texts(&new)
+    }
+
+    #[test]
+    fn only_what_is_moved_goes_elsewhere() {
+        let two = led("reverse_proxy localhost:9000 127.0.0.1:9001");
+        assert_eq!(two, ["reverse_proxy", "127.0.0.1:40000", "127.0.0.1:9001"]);
+        assert_eq!(led("reverse_proxy /a/* http://127.0.0.1:9000")[2], "http://127.0.0.1:40000");
+        assert_eq!(led("reverse_proxy http://localhost")[1], "http://127.0.0.1:40001", "the port of its scheme");
+        assert_eq!(led("reverse_proxy unix//run/a.sock")[1], "unix//x/pool.sock");
+        let header = "reverse_proxy 127.0.0.1:9000 {\n\t\ttransport http {\n\t\t\tproxy_protocol v2\n\t\t}\n\t}";
+        assert_eq!(led(header)[1], "127.0.0.1:9000", "a copy of what is there does not expect the header");
     }
 }

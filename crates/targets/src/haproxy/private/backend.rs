@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::changes::{Changes, without};
 use super::listen::Moved;
 use super::{CopyError, own};
-use crate::files::masked;
+use crate::files::{Move, masked};
 use crate::haproxy::config::{Config, Found};
 use crate::haproxy::proxy::first_parameter;
 use crate::haproxy::route::Address;
@@ -81,25 +81,38 @@ const CHECKS: &[&str] = &[
     "option spop-check",
 ];
 
+/// Where servers are in the copy.
+pub(super) struct Led<'a> {
+    /// Listeners of the same HAProxy.
+    pub(super) moved: &'a [Moved],
+    /// What all others are; none: the user's.
+    pub(super) backend: Option<SocketAddr>,
+    /// That takes TLS: the name that it is told.
+    pub(super) secured: Option<&'a str>,
+    /// Those of the user's that have another in their place.
+    pub(super) moves: &'a [Move],
+    /// Hosts that may be reached though they are not this machine.
+    pub(super) allowed: &'a [String],
+}
+
 /// Points every server to where it is now, and refuses those that leave this machine.
-pub(super) fn redirect(
-    config: &Config,
-    changes: &mut Changes<'_>,
-    moved: &[Moved],
-    (backend, secured): (Option<SocketAddr>, Option<&str>),
-    allowed: &[String],
-) -> Result<(), CopyError> {
-    let to = backend.map(|at| {
+pub(super) fn redirect(config: &Config, changes: &mut Changes<'_>, led: &Led<'_>) -> Result<(), CopyError> {
+    let secured = led.secured;
+    let to = led.backend.map(|at| {
         let all = config.sections().iter().flat_map(|section| config.inside(section));
         let says =
             |found: &Found| found.name() == "default-server" && found.words.iter().any(|word| word.value == "ssl");
         Replacing { at, secured, is_said: all.into_iter().any(says) }
     });
+    // A copy of what stands there does not expect the header of the PROXY protocol.
+    let told = |found: &Found| found.words.iter().any(|word| word.value.starts_with("send-proxy"));
+    let tells = config.found().iter().any(|found| found.is("default-server") && told(found));
     for section in config.sections().iter().filter(|s| s.is_back() || s.kind == "defaults") {
         for found in config.inside(section) {
             match found.name() {
                 "server" | "server-template" | "dispatch" => {
-                    server(config, changes, found, (moved, to.as_ref()), allowed)?
+                    let moves = if tells || told(found) { &[] } else { led.moves };
+                    server(config, changes, found, &Led { moves, ..*led }, to.as_ref())?;
                 }
                 "default-server" if to.is_some() => {
                     let words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
@@ -109,9 +122,9 @@ pub(super) fn redirect(
                     }
                 }
                 "source" => changes.drop(found),
-                "use-fcgi-app" if backend.is_some() => changes.drop(found),
-                _ if backend.is_some() && CHECKS.iter().any(|key| found.is(key)) => changes.drop(found),
-                "filter" if backend.is_some() && found.arg(0) == Some("spoe") => changes.drop(found),
+                "use-fcgi-app" if to.is_some() => changes.drop(found),
+                _ if to.is_some() && CHECKS.iter().any(|key| found.is(key)) => changes.drop(found),
+                "filter" if to.is_some() && found.arg(0) == Some("spoe") => changes.drop(found),
                 _ => {}
             }
         }
@@ -156,22 +169,27 @@ fn server(
     config: &Config,
     changes: &mut Changes<'_>,
     found: &Found,
-    (moved, backend): (&[Moved], Option<&Replacing<'_>>),
-    allowed: &[String],
+    led: &Led<'_>,
+    to: Option<&Replacing<'_>>,
 ) -> Result<(), CopyError> {
     // `dispatch ADDRESS` has nothing before it.
     let at = first_parameter(found).max(1);
     let Some(written) = found.words.get(at).map(|w| w.value.clone()) else { return Ok(()) };
     let address = Address::parse(&written);
     let mut words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
-    match (own(moved, &address), backend) {
+    match (own(led.moved, &address), to) {
         (Some(own), _) => words[at] = own,
         (None, Some(backend)) => words = backend.put(&words, at),
         (None, None) => {
+            if let Some(to) = Move::to(led.moves, &written) {
+                words[at] = to.socket().map_or_else(|| to.to_string(), |path| format!("unix@{path}"));
+                changes.set(found, &words);
+                return Ok(());
+            }
             let Address::Inet { host, .. } = &address else { return Ok(()) };
             let written = || masked(&config.text(found, &found.span));
             let place = || format!("{}: `{}`", config.place(found), written());
-            remote::check(host, allowed, place).map_err(CopyError::Remote)?;
+            remote::check(host, led.allowed, place).map_err(CopyError::Remote)?;
         }
     }
     changes.set(found, &words);
@@ -209,7 +227,8 @@ backend c
     fn redirected(backend: Option<SocketAddr>) -> (String, Vec<String>) {
         let config = Config::of_texts(vec![("/x".into(), CONFIG.into())], Reading::default()).unwrap();
         let mut changes = Changes::new(&config, std::path::Path::new("/"));
-        redirect(&config, &mut changes, &[], (backend, None), &[]).unwrap();
+        let led = Led { moved: &[], backend, secured: None, moves: &[], allowed: &[] };
+        redirect(&config, &mut changes, &led).unwrap();
         let text = config.edited_text(FileId::MAIN, &changes.edits).unwrap();
         let text = text.map_or_else(|| CONFIG.to_owned(), |text| String::from_utf8(text).unwrap());
         (text, changes.rewrites.into_iter().map(|r| r.from).collect())
@@ -232,5 +251,28 @@ backend c
     #[test]
     fn the_users_own_backend_is_checked_as_ever() {
         assert_eq!(redirected(None), (CONFIG.to_owned(), Vec::new()));
+    }
+
+    #[test]
+    fn only_what_is_moved_goes_elsewhere() {
+        let at = |text: &str| genkai_place::endpoint::Endpoint::parse(text).unwrap();
+        let moves = [
+            Move { from: at("127.0.0.1:1"), to: at("127.0.0.1:40000") },
+            Move { from: at("unix:/run/a.sock"), to: at("unix:/x/pool.sock") },
+        ];
+        let led = |text: &str| {
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+            let mut changes = Changes::new(&config, std::path::Path::new("/"));
+            let led = Led { moved: &[], backend: None, moves: &moves, allowed: &[] };
+            redirect(&config, &mut changes, &led).unwrap();
+            changes.rewrites.into_iter().map(|r| r.to).collect::<Vec<_>>()
+        };
+        let backend =
+            "backend b\n  server s localhost:1 check maxconn 4\n  server t 127.0.0.1:2\n  server u unix@/run/a.sock\n";
+        assert_eq!(led(backend), ["server s 127.0.0.1:40000 check maxconn 4", "server u unix@/x/pool.sock"]);
+        let header = "backend b\n  server s 127.0.0.1:1 send-proxy-v2\n";
+        assert_eq!(led(header), [""; 0], "a copy of what is there does not expect the header");
+        let everywhere = "defaults\n  default-server send-proxy\nbackend b\n  server s 127.0.0.1:1\n";
+        assert_eq!(led(everywhere), [""; 0]);
     }
 }

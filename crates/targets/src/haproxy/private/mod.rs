@@ -79,7 +79,8 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
     let mut changes = Changes::new(config, options.dir);
     let mut ports = port::distinct(options.ports);
     let moved = listen::move_all(config, &mut changes, (options.listen, &mut ports), sockets.path(), options.papers)?;
-    backend::redirect(config, &mut changes, &moved, (options.backend, options.secured), options.allowed)?;
+    let (backend, secured, moves, allowed) = (options.backend, options.secured, options.moves, options.allowed);
+    backend::redirect(config, &mut changes, &backend::Led { moved: &moved, backend, secured, moves, allowed })?;
     output::redirect(config, &mut changes, options.root, &sockets.path().join("stats"));
     let folder = options.dir.join("conf");
     folders(options.dir, &["conf"])?;
