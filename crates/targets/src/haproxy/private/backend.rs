@@ -263,7 +263,7 @@ backend c
         let led = |text: &str| {
             let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
             let mut changes = Changes::new(&config, std::path::Path::new("/"));
-            let led = Led { moved: &[], backend: None, moves: &moves, allowed: &[] };
+            let led = Led { moved: &[], backend: None, secured: None, moves: &moves, allowed: &[] };
             redirect(&config, &mut changes, &led).unwrap();
             changes.rewrites.into_iter().map(|r| r.to).collect::<Vec<_>>()
         };
