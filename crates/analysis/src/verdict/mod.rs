@@ -27,7 +27,7 @@ use crate::summary;
 use crate::tuning::break_step::{BreakStep, Test};
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
-use crate::tuning::smaller::Between;
+use crate::tuning::smaller;
 
 pub use open::{Open, leaves_open};
 
@@ -65,7 +65,8 @@ fn verdict(record: &Record) -> Verdict {
         smaller: state
             .as_ref()
             .filter(|s| matches!(s.phase, Phase::Prove))
-            .and_then(|s| Between::of(record, s)?.finding()),
+            .map(|s| smaller::findings(record, s))
+            .unwrap_or_default(),
     }
 }
 
