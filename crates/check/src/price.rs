@@ -119,7 +119,9 @@ impl Told {
         let high = last_highest(&looks)?;
         let unused = looks.first().copied().filter(|first| first.clients < 1.0);
         let half = looks.iter().find(|look| look.clients >= 1.0 && look.clients <= high.clients / 2.0).copied();
-        let low = half.or(unused)?;
+        let forks = limit.remedy.as_ref().is_some_and(|remedy| remedy.processes > 0.0);
+        // Each process has first requests of its own, so that what they make it keep comes with it.
+        let low = if forks { unused.or(half) } else { half.or(unused) }?;
         let between = high.clients - low.clients;
         if between <= 0.0 {
             return None;

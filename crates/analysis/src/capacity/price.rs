@@ -111,12 +111,13 @@ impl Cost {
         let looks = looks(trial, &limit.subject, full(&limit.law, demand)?);
         let high = *highest(&looks)?;
         let idle = looks.first().filter(|look| look.clients < 1.0);
-        // The first requests make a server take what it keeps: the difference is taken between two levels beyond them, where there are such.
+        let brings = limit.remedy.as_ref().is_some_and(|remedy| remedy.processes > 0.0);
+        // The first requests make a server take what it keeps: the difference is taken between two levels beyond them, where there are such. A
+        // process more has first requests of its own.
         let served = looks.iter().find(|look| look.clients >= 1.0 && look.clients * 2.0 <= high.clients);
-        let low = served.or(idle).filter(|low| low.clients < high.clients)?;
+        let low = if brings { idle.or(served) } else { served.or(idle) }.filter(|low| low.clients < high.clients)?;
         let (process, clients) = (looks.first().and_then(|look| look.private), high.clients - low.clients);
         let started = (high.workers - low.workers) * process.unwrap_or(0.0);
-        let brings = limit.remedy.as_ref().is_some_and(|remedy| remedy.processes > 0.0);
         Some(Cost {
             trial: trial.number,
             high,
