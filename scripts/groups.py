@@ -228,9 +228,9 @@ def apache(what, mpm, rest, users, flags):
 
 
 PASS = "ProxyPass / http://127.0.0.1:9/\n"
-MOD_PHP = (f"LoadModule mime_module {MODULES}/mod_mime.so\nLoadModule php_module {MODULES}/libphp8.2.so\nDocumentRoot {{dir}}/web\n"
-           "DirectoryIndex index.php\nAddHandler application/x-httpd-php .php\n<Directory {dir}/web>\nRequire all granted\n</Directory>\n")
-PREFORK = "StartServers 5\nMinSpareServers 5\nMaxSpareServers 200\nServerLimit 400\nMaxRequestWorkers 10\n"
+MOD_PHP = (f"LoadModule php_module {MODULES}/libphp8.2.so\nDocumentRoot {{dir}}/web\n"
+           "DirectoryIndex index.php\n<Directory {dir}/web>\nRequire all granted\nSetHandler application/x-httpd-php\n</Directory>\n")
+PREFORK = "StartServers 10\nMinSpareServers 50\nMaxSpareServers 200\nServerLimit 400\nMaxRequestWorkers 10\n"
 EVENT = "StartServers 1\nThreadsPerChild 25\nMinSpareThreads 25\nMaxSpareThreads 400\nServerLimit 16\nMaxRequestWorkers 25\n"
 EMBEDDED = "--backend embedded --backend-time 400ms"
 

@@ -1,6 +1,6 @@
 //! What a larger value of a setting takes: memory and descriptors, told from a trial at two of its levels.
 //!
-//! Memory is PSS without pages of files, so that what processes share counts once. What one client more takes is the difference between two levels of the load
+//! Memory is PSS without pages of files, so that what processes share counts once, and what the kernel takes for them. What one client more takes is the difference between two levels of the load
 //! by that of the clients; what one process more takes is what one had written by the first look and no other shared, before it served or just when it began to.
 
 use genkai_model::evidence::{Sample, metric};
@@ -37,6 +37,8 @@ pub(crate) struct Cost {
 struct Look {
     clients: f64,
     pss: f64,
+    /// The kernel's beside it; none where it was not reckoned.
+    kernel: Option<f64>,
     workers: f64,
     private: Option<f64>,
     descriptors: f64,
@@ -76,12 +78,18 @@ impl Look {
         Some(Look {
             clients,
             pss: get(metric::PSS)?,
+            kernel: get(metric::KERNEL_MEMORY),
             workers: get(metric::WORKER_PROCESSES).unwrap_or(0.0),
-            private: get(metric::WORKER_PRIVATE),
+            private: get(metric::WORKER_PRIVATE).map(|own| own + get(metric::WORKER_KERNEL).unwrap_or(0.0)),
             descriptors: get(metric::DESCRIPTORS).unwrap_or(0.0),
             left: group.unwrap_or(machine),
             group: group.and(get(metric::GROUP_LIMIT)),
         })
+    }
+
+    /// What its processes take, the kernel's for them with it.
+    fn taken(&self) -> f64 {
+        self.pss + self.kernel.unwrap_or(0.0)
     }
 }
 
@@ -121,7 +129,7 @@ impl Cost {
         Some(Cost {
             trial: trial.number,
             high,
-            client: ((high.pss - low.pss - started) / clients).max(0.0),
+            client: ((high.taken() - low.taken() - started) / clients).max(0.0),
             descriptors: ((high.descriptors - low.descriptors) / clients).max(0.0),
             process: process.filter(|_| brings),
             behind: limit.subject == product && is_passed_on(&trial.limits.limits, product),
@@ -175,15 +183,16 @@ impl Cost {
         let seen = looks(after, &limit.subject, full);
         let tested = highest(&seen).filter(|look| look.clients > 0.0).map(|look| {
             let part = if clients > 0.0 { ((look.clients - high.clients) / clients).clamp(0.0, 1.0) } else { 1.0 };
-            let predicted = high.pss + bytes * part;
-            TestedPrice { trial: after.number, clients: look.clients, taken: look.pss, predicted }
+            let predicted = high.taken() + bytes * part;
+            TestedPrice { trial: after.number, clients: look.clients, taken: look.taken(), predicted }
         });
         Some(Price {
             trial: self.trial,
             clients: high.clients,
             full,
             memory: MemoryPrice {
-                taken: high.pss,
+                taken: high.taken(),
+                kernel: high.kernel,
                 client: self.client,
                 process: self.process,
                 more: bytes,
@@ -208,7 +217,13 @@ pub(crate) fn measured(subject: &str, before: &Trial, after: &Trial) -> Option<M
         descriptors: look.descriptors,
     };
     let (first, last) = (look(before)?, look(after)?);
-    Some(MeasuredPrice { before: taken(before, first), after: taken(after, last), left: last.left })
+    Some(MeasuredPrice { before: taken(before, first), after: taken(after, last), left: last.left, behind: None })
+}
+
+/// Requests that go on to what stands behind at once, at most, where the setting of `limit` counts those and is `number`.
+pub(crate) fn onward(limit: &Limit, number: f64) -> Option<f64> {
+    let remedy = limit.remedy.as_ref().filter(|remedy| remedy.onward && remedy.unit == RemedyUnit::Count)?;
+    Some(number * remedy.parts.max(1.0))
 }
 
 /// Whether a limit counts what goes on to the servers behind.

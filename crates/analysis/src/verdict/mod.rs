@@ -97,13 +97,14 @@ fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
     for (step, test) in state.steps.iter().filter_map(|step| Some((step, step.proved()?))) {
         let attempt = &test.attempt;
         let ran = test.after.trial.started.changes.iter().find(|c| c.setting == attempt.change.setting);
+        let price = attempt.price(&step.at, &test.after);
         let proposed = ProposedChange {
             change: ran.unwrap_or(&attempt.change).clone(),
             limit: attempt.limit.id.clone(),
             minimum: attempt.lift.minimum.clone(),
             holds_for: attempt.lift.holds_for,
-            price: attempt.price(&step.at, &test.after),
-            measured: attempt.limit.law.is_tried().then(|| measured(state, test)).flatten(),
+            price,
+            measured: price.is_none().then(|| measured(state, test)).flatten(),
         };
         match all.iter_mut().find(|p| p.change.setting == proposed.change.setting) {
             Some(earlier) => *earlier = proposed,
@@ -119,7 +120,10 @@ fn measured(state: &SearchState<'_>, test: &Test<'_>) -> Option<MeasuredPrice> {
     let setting = &test.attempt.change.setting;
     let changed = |step: &&BreakStep<'_>| step.proved().is_some_and(|one| one.attempt.change.setting == *setting);
     let first = state.steps.iter().find(changed)?;
-    price::measured(&limit.subject, first.at.trial, test.after.trial)
+    let subjects = [limit.subject.as_str(), state.plan.system.product.as_str()];
+    let seen = subjects.iter().find_map(|subject| price::measured(subject, first.at.trial, test.after.trial))?;
+    let number = test.attempt.lift.value.parse::<f64>().ok();
+    Some(MeasuredPrice { behind: number.and_then(|number| price::onward(limit, number)), ..seen })
 }
 
 /// Whether a proof trial is the proposal.
