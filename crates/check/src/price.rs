@@ -238,8 +238,8 @@ impl Priced<'_, '_> {
     }
 }
 
-/// What a server took before a change and with it, at the last of the looks with most clients of each trial: that of which the limit is, or else
-/// the product.
+/// What a server took before a change and with it, at the last of the looks with most clients of each trial: that of which the limit is, of
+/// limits of the machine the product.
 pub(crate) fn measured(
     address: &str,
     (limit, number, product): (&Limit, Option<f64>, &str),
@@ -253,7 +253,8 @@ pub(crate) fn measured(
         let (before, after) = trials?;
         Some(((before, look(before, subject)?), (after, look(after, subject)?)))
     };
-    let Some((before, after)) = of(&limit.subject).or_else(|| of(product)) else {
+    let own = !["kernel", "machine"].contains(&limit.subject.as_str());
+    let Some((before, after)) = of(if own { &limit.subject } else { product }) else {
         return expected.there(address, false, "a price tells of it, or nobody looked at memory", None);
     };
     let counts = limit.remedy.as_ref().filter(|remedy| remedy.onward && remedy.unit == RemedyUnit::Count);

@@ -120,8 +120,12 @@ fn measured(state: &SearchState<'_>, test: &Test<'_>) -> Option<MeasuredPrice> {
     let setting = &test.attempt.change.setting;
     let changed = |step: &&BreakStep<'_>| step.proved().is_some_and(|one| one.attempt.change.setting == *setting);
     let first = state.steps.iter().find(changed)?;
-    let subjects = [limit.subject.as_str(), state.plan.system.product.as_str()];
-    let seen = subjects.iter().find_map(|subject| price::measured(subject, first.at.trial, test.after.trial))?;
+    // A setting of the product's may lift a limit of the machine's. What another server takes, it does not tell.
+    let subject = match limit.subject.as_str() {
+        "kernel" | "machine" => &state.plan.system.product,
+        _ => &limit.subject,
+    };
+    let seen = price::measured(subject, first.at.trial, test.after.trial)?;
     let number = test.attempt.lift.value.parse::<f64>().ok();
     Some(MeasuredPrice { behind: number.and_then(|number| price::onward(limit, number)), ..seen })
 }
