@@ -175,8 +175,7 @@ class Fpm:
         nginx = Server(["nginx", "-c", str(folder / "nginx.conf"), "-g", f"daemon off; pid {folder}/pid; error_log {folder}/e;"],
                        ("127.0.0.1", self.port))
         with self.pool(folder, finished(folder, "fpm.conf"), group), nginx:
-            # Children wait for who connects first: a few more clients keep all at work.
-            genkai(program, ["load", f"http://127.0.0.1:{self.port}/", "--users", str(full + 2), "--duration", "5s"], folder / "filled")
+            genkai(program, ["load", f"http://127.0.0.1:{self.port}/", "--users", str(more_than(full)), "--duration", "5s"], folder / "filled")
 
 
 class Product:
@@ -215,7 +214,7 @@ class Product:
         if self.name == "apache":
             words += ["-D", "FOREGROUND", "-c", f"PidFile {folder}/pid", "-c", f"ErrorLog {folder}/log"]
         scheme = "https" if self.https else "http"
-        ask = ["load", f"{scheme}://127.0.0.1:{self.port}{self.path}", "--users", str(full), "--spawn-rate", "20",
+        ask = ["load", f"{scheme}://127.0.0.1:{self.port}{self.path}", "--users", str(more_than(full)), "--spawn-rate", "20",
                "--duration", f"{full // 20 + 12}s"]
         ask += ["--insecure"] if self.https else []
         with self.backend(program), Server(words, ("127.0.0.1", self.port)):
@@ -261,6 +260,11 @@ CASES = {
     "apache-php": apache("prefork with mod_php, pages of 4096 KiB", "prefork", PREFORK + MOD_PHP, 30, "/index.php"),
     "apache-event": apache("event", "event", EVENT + PASS, 120),
 }
+
+
+def more_than(full):
+    """Clients that keep all at work: some wait."""
+    return full + full // 10 + 2
 
 
 def mib(number):
