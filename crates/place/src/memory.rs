@@ -9,13 +9,15 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use genkai_model::evidence::metric;
+use nix::time::{ClockId, clock_gettime};
 use procfs::process::Process;
 
 use crate::group::{self, Group};
 use crate::machine;
 use crate::usage;
 
-/// A look walks the page tables of every process. Looks may take this part of the time at most...
+/// A look walks the page tables of every process. Looks may take this part of a core's time at most (that they wait for a core on a busy machine
+/// is no load on the server)...
 const SHARE: u32 = 50;
 /// ... and so much at once, so that the first moments of a load are seen.
 const FREE: Duration = Duration::from_millis(100);
@@ -35,7 +37,7 @@ pub struct Memory {
     /// Control groups that limit it, the nearest first.
     groups: Vec<Group>,
     since: Instant,
-    /// What looks have taken since then.
+    /// Processor time that looks have taken since then.
     spent: Duration,
 }
 
@@ -66,13 +68,13 @@ impl Memory {
     /// Its metrics, without the server's name before them; none where it is too early for another look, or where a process does not let
     /// itself be looked at.
     pub fn look(&mut self) -> BTreeMap<&'static str, f64> {
-        let began = Instant::now();
+        let began = own_time();
         if self.spent > self.since.elapsed() / SHARE + FREE {
             return BTreeMap::new();
         }
         let taken = (0..TRIES).find_map(|_| Taken::by(self.first));
         let seen = taken.map(|taken| self.told(&taken)).unwrap_or_default();
-        self.spent += began.elapsed();
+        self.spent += own_time().saturating_sub(began);
         seen
     }
 
@@ -132,6 +134,11 @@ impl Taken {
         let written = maps.get("Pss_Anon").map(|anonymous| anonymous + of("Pss_Shmem"));
         Some((written.or_else(|| maps.get("Pss").copied())?, of("Private_Dirty") + of("Private_Hugetlb")))
     }
+}
+
+/// Processor time of this thread so far.
+fn own_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 /// What the kernel takes for a process: page tables (`VmPTE`) as it counts them, and by numbers what it tells no bytes of.
