@@ -107,7 +107,9 @@ class Server:
         self.words, self.where = words, where
 
     def __enter__(self):
-        self.child = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        # httpd ends its whole process group.
+        nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        self.child = subprocess.Popen(self.words, **nothing, start_new_session=True)
         listening(self.where)
 
     def __exit__(self, *_):
@@ -136,7 +138,7 @@ def script(folder, weight, wait):
     (folder / "index.php").write_text(text)
 
 
-SEARCH = "--quick --pairs 0 --max-limits 3 --spawn-rate 10 --hold 3s".split()
+SEARCH = "--quick --pairs 0 --max-limits 3 --hold 3s --bisect 0 --spawn-rate".split()
 
 
 class Fpm:
@@ -167,7 +169,7 @@ class Fpm:
 
     def tune(self, program, folder, group):
         limit = f"p99 < {self.wait * 5 // 2}ms, errors < 1%"
-        words = ["tune", "nginx", "--config", str(folder / "nginx.conf"), "--users", str(self.users), "--objective", limit, *SEARCH]
+        words = ["tune", "nginx", "--config", str(folder / "nginx.conf"), "--users", str(self.users), "--objective", limit, *SEARCH, "10"]
         with self.pool(folder, folder / "fpm.conf", group):
             return genkai(group.into(program, folder), words, folder / "tuned")
 
@@ -181,9 +183,11 @@ class Fpm:
 class Product:
     """A product that genkai starts itself, or that runs by its own with the proposed file, before a backend that answers after a while."""
 
-    def __init__(self, name, what, text, setting, users, path="/", https=False):
+    def __init__(self, name, what, text, setting, users, path="/", https=False, slow=False):
         self.name, self.what, self.text, self.setting = name, what, text, setting
         self.users, self.path, self.https = users, path, https
+        # httpd starts its children second by second.
+        self.slow = slow
         self.real = shutil.which({"apache": "apache2"}.get(name, name), path="/usr/sbin:/usr/bin")
 
     def lay(self, folder):
@@ -204,7 +208,8 @@ class Product:
     def tune(self, program, folder, group):
         limit = f"p99 < {WAIT * 5 // 2}ms, errors < 1%"
         words = ["tune", self.name, f"--{self.name}", group.into(self.real, folder), "--config", str(folder / "server.conf"),
-                 "--users", str(self.users), "--path", self.path, "--objective", limit, *SEARCH]
+                 "--users", str(self.users), "--path", self.path, "--objective", limit, *SEARCH,
+                 "4" if self.slow else "10"]
         with self.backend(program):
             return genkai(program, words, folder / "tuned")
 
@@ -239,7 +244,7 @@ def apache(what, mpm, rest, users, path="/"):
     modules = {"mpm_" + mpm: "mpm_" + mpm, "authz_core": "authz_core", "proxy": "proxy", "proxy_http": "proxy_http", "dir": "dir"}
     load = "".join(f"LoadModule {one}_module {MODULES}/mod_{file}.so\n" for one, file in modules.items())
     text = f"ServerName localhost\nListen 127.0.0.1:{{port}}\nUser www-data\nGroup www-data\nKeepAlive On\n{load}{rest}"
-    return Product("apache", f"Apache, {what}", text, "MaxRequestWorkers", users, path)
+    return Product("apache", f"Apache, {what}", text, "MaxRequestWorkers", users, path, slow=mpm == "prefork")
 
 
 PASS = "ProxyPass / http://127.0.0.1:{behind}/\n"
@@ -256,7 +261,7 @@ CASES = {
     "haproxy-plain": haproxy("plain", "", "", 300),
     "haproxy-tls": haproxy("TLS", "", "ssl crt {dir}/both.pem", 200),
     "haproxy-bufsize": haproxy("tune.bufsize 131072", "    tune.bufsize 131072\n", "", 300),
-    "apache-prefork": apache("prefork", "prefork", PREFORK + PASS, 80),
+    "apache-prefork": apache("prefork", "prefork", PREFORK + PASS, 40),
     "apache-php": apache("prefork with mod_php, pages of 4096 KiB", "prefork", PREFORK + MOD_PHP, 30, "/index.php"),
     "apache-event": apache("event", "event", EVENT + PASS, 120),
 }
