@@ -257,7 +257,7 @@ CASES = {
     "fpm-small": Fpm(256, 100, 40),
     "fpm-middle": Fpm(4096, 200, 30),
     "fpm-large": Fpm(12288, 500, 20),
-    "fpm-huge": Fpm(24576, 800, 16),
+    "fpm-huge": Fpm(24576, 500, 20),
     "haproxy-plain": haproxy("plain", "", "", 300),
     "haproxy-tls": haproxy("TLS", "", "ssl crt {dir}/both.pem", 200),
     "haproxy-bufsize": haproxy("tune.bufsize 131072", "    tune.bufsize 131072\n", "", 300),
