@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench differential drill examine truth c100k c1m autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench differential drill groups examine truth c100k c1m autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -48,6 +48,9 @@ truth: packages-bench build ## What load generators report beside what the serve
 	  { echo "building k6 from its Go module into target/tools (some minutes)"; GOBIN=$(CURDIR)/target/tools/bin go install go.k6.io/k6@latest; }
 	cargo run --release --locked --quiet --package genkai-analysis --example truth
 	scripts/truth.py $(GENKAI)
+
+groups: packages-test build ## Ten proposals in a memory group of 256 MiB: what was predicted, what is used (a quarter of an hour; root)
+	@python3 scripts/groups.py $(GENKAI)
 
 drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (three quarters of an hour)
 	@cargo run --quiet --release --locked -p genkai --example drill -- $(GENKAI) --markdown docs/drill.md

@@ -230,13 +230,16 @@ impl<'a, 'e> Search<'a, 'e> {
             let of = |cause: &Json| cause.pointer("/counterfactual/change/setting").cloned();
             let before = self.causes.iter().find(|one| lifted(one) && of(one) == of(cause));
             let before = before.and_then(|one| self.judged(one.get("trial")));
-            let looked_at = before.zip(after).filter(|_| matches!(limit.law, Law::Tried { .. }));
-            price::measured(&format!("/proposal/{i}/measured"), &limit.subject, looked_at, expected);
             let to = change.pointer("/change/to").and_then(Json::as_str).and_then(|to| to.parse::<f64>().ok());
-            let Some(to) = to else { continue };
             let product = self.events.head().text("/plan/system/product");
-            Priced { limit, at: judged, met: met(judged), number: to, after, product }
-                .expect(&format!("/proposal/{i}/price"), expected);
+            let priced = |number| Priced { limit, at: judged, met: met(judged), number, after, product };
+            let is_priced = to.is_some_and(|to| priced(to).is_told());
+            let looked_at = before.zip(after).filter(|_| !is_priced);
+            let machines = ["kernel", "machine"].contains(&limit.subject.as_str());
+            let subject = if machines { product } else { &limit.subject };
+            price::measured(&format!("/proposal/{i}/measured"), subject, looked_at, expected);
+            let Some(to) = to else { continue };
+            priced(to).expect(&format!("/proposal/{i}/price"), expected);
             let law = match limit.law {
                 Law::Slots { reserved, idle_cost, busy_cost, pools, soft, .. } => {
                     Law::Slots { value: to, reserved, idle_cost, busy_cost, pools, soft }

@@ -21,6 +21,7 @@ fn counts_onward(limit: &Limit) -> bool {
 struct Look {
     clients: f64,
     pss: f64,
+    kernel: Option<f64>,
     workers: f64,
     private: Option<f64>,
     descriptors: f64,
@@ -29,6 +30,11 @@ struct Look {
 }
 
 impl Look {
+    /// Processes and kernel.
+    fn both(&self) -> f64 {
+        self.pss + self.kernel.unwrap_or(0.0)
+    }
+
     /// What could be had.
     fn left(&self) -> f64 {
         self.group.map_or(self.machine, |(left, _)| left.min(self.machine))
@@ -94,8 +100,9 @@ fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
         Some(Look {
             clients: connected.min(most),
             pss: value("pss")?,
+            kernel: value("kernel_memory"),
             workers: value("worker_processes").unwrap_or(0.0),
-            private: value("worker_private"),
+            private: value("worker_private").map(|own| own + value("worker_kernel_memory").unwrap_or(0.0)),
             descriptors: value("descriptors").unwrap_or(0.0),
             machine: value("memory_available")?,
             group: value("memory_group_left").zip(value("memory_group_limit")),
@@ -119,13 +126,15 @@ impl Told {
         let high = last_highest(&looks)?;
         let unused = looks.first().copied().filter(|first| first.clients < 1.0);
         let half = looks.iter().find(|look| look.clients >= 1.0 && look.clients <= high.clients / 2.0).copied();
-        let low = half.or(unused)?;
+        let forks = limit.remedy.as_ref().is_some_and(|remedy| remedy.processes > 0.0);
+        // Each process has first requests of its own, so that what they make it keep comes with it.
+        let low = if forks { unused.or(half) } else { half.or(unused) }?;
         let between = high.clients - low.clients;
         if between <= 0.0 {
             return None;
         }
         let process = looks.first().and_then(|look| look.private);
-        let grown = high.pss - low.pss - process.unwrap_or(0.0) * (high.workers - low.workers);
+        let grown = high.both() - low.both() - process.unwrap_or(0.0) * (high.workers - low.workers);
         let descriptors = (high.descriptors - low.descriptors) / between;
         Some(Told { high, client: (grown / between).max(0.0), process, descriptors: descriptors.max(0.0) })
     }
@@ -160,6 +169,12 @@ pub(crate) struct Priced<'a, 'e> {
 }
 
 impl Priced<'_, '_> {
+    /// Whether there is a price: somebody looked, and clients can be counted.
+    pub(crate) fn is_told(&self) -> bool {
+        let told = Told::of(self.limit, self.at, &self.met);
+        told.is_some_and(|told| told.beyond(self.limit, &self.met, self.number).is_some())
+    }
+
     /// What the events say of the price at `address`.
     pub(crate) fn expect(&self, address: &str, expected: &mut Expected) {
         let line = Some(self.at.trial.start.number);
@@ -176,7 +191,8 @@ impl Priced<'_, '_> {
             ("trial", Some(f64::from(self.at.trial.number))),
             ("clients", Some(high.clients)),
             ("full", Some(whole)),
-            ("memory/taken", Some(high.pss)),
+            ("memory/taken", Some(high.both())),
+            ("memory/kernel", high.kernel),
             ("memory/client", Some(told.client)),
             ("memory/process", told.process.filter(|_| brings)),
             ("memory/more", Some(more)),
@@ -214,8 +230,8 @@ impl Priced<'_, '_> {
         for (name, value) in [
             ("trial", seen.map(|_| f64::from(after.trial.number))),
             ("clients", seen.map(|look| look.clients)),
-            ("taken", seen.map(|look| look.pss)),
-            ("predicted", seen.map(|look| high.pss + part(look) * more)),
+            ("taken", seen.map(|look| look.both())),
+            ("predicted", seen.map(|look| high.both() + part(look) * more)),
         ] {
             expected.is(format!("{address}/tested/{name}"), value, line);
         }
@@ -232,7 +248,7 @@ pub(crate) fn measured(
     let look = |one: &Judged<'_>| last_highest(&looks(one, subject, f64::INFINITY)).filter(|look| look.clients > 0.0);
     let both = trials.and_then(|(before, after)| Some(((before, look(before)?), (after, look(after)?))));
     let Some((before, after)) = both else {
-        return expected.there(address, false, "a formula tells of it, or nobody looked at memory", None);
+        return expected.there(address, false, "a price tells of it, or nobody looked at memory", None);
     };
     for (side, (judged, look)) in [("before", before), ("after", after)] {
         let line = Some(judged.trial.start.number);

@@ -1,6 +1,6 @@
 //! Smaller values than the proposed one once more: the smallest that held the load asked for, and the largest that did not.
 
-use genkai_model::limit::Law;
+use genkai_model::limit::{Law, RemedyUnit};
 use serde_json::{Value as Json, json};
 
 use crate::broken::Judged;
@@ -11,37 +11,53 @@ impl<'e> Search<'_, 'e> {
     /// What the verdict must say of smaller values.
     pub(crate) fn smaller(&self, expected: &mut Expected) {
         let tried: Vec<&Judged<'e>> = self.tried("smaller").collect();
-        match self.between(&tried).filter(|_| !tried.is_empty() && self.end == End::Prove) {
-            None => expected.there("/smaller", false, "no smaller value was tried", None),
-            Some(all) => {
-                let line = tried.last().map(|one| one.trial.start.number);
-                expected.same(
-                    "/smaller",
-                    &all,
-                    "what held and what failed at the load asked for, trial by trial",
-                    line,
-                );
-            }
+        let all = if self.end == End::Prove { self.all_smaller(&tried) } else { Vec::new() };
+        if all.is_empty() {
+            return expected.there("/smaller", false, "no smaller value was tried", None);
         }
+        let line = tried.last().map(|one| one.trial.start.number);
+        expected.same("/smaller", &all.into(), "what held and what failed at the load asked for, trial by trial", line);
     }
 
-    fn between(&self, tried: &[&Judged<'e>]) -> Option<Json> {
+    /// Of each setting that was changed, the last one first.
+    fn all_smaller(&self, tried: &[&Judged<'e>]) -> Vec<Json> {
         let lifted: Vec<(&Step<'e>, &Test<'e>)> =
             self.steps.iter().filter_map(|step| Some((step, step.proved()?))).collect();
-        let (_, last) = lifted.last()?;
-        let setting = of(last)?;
-        let number = |judged: &Judged<'_>| value(judged, &setting);
-        let mut holds = (number(&last.after).filter(|_| present(last).is_some())?, last.after.trial.number);
+        let mut told: Vec<String> = Vec::new();
+        let mut all = Vec::new();
+        for (_, test) in lifted.iter().rev() {
+            let Some(setting) = of(test).filter(|setting| !told.contains(setting)) else { continue };
+            all.extend(self.between(&setting, &lifted, tried));
+            told.push(setting);
+        }
+        all
+    }
+
+    fn between(&self, setting: &str, lifted: &[(&Step<'e>, &Test<'e>)], tried: &[&Judged<'e>]) -> Option<Json> {
+        let mine: Vec<_> = lifted.iter().filter(|(_, test)| of(test).as_deref() == Some(setting)).collect();
+        let (_, end) = lifted.last()?;
+        let number = |judged: &Judged<'_>| value(judged, setting);
+        let mut holds = (
+            number(&end.after).filter(|_| mine.last().is_some_and(|(_, test)| is_number(test)))?,
+            end.after.trial.number,
+        );
         let early = |at: &Judged<'_>| at.level().is_some_and(|level| level <= self.load_asked());
-        let failed = lifted.iter().filter(|(step, test)| of(test).as_ref() == Some(&setting) && early(&step.at));
-        let failed = failed.filter_map(|(step, test)| Some((present(test)?, step.at.trial.number)));
-        let mut fails = failed.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let beside = |judged: &Judged<'_>| -> Vec<Json> {
+        let failed = mine.iter().filter(|(step, _)| early(&step.at));
+        let failed = failed.filter_map(|(step, test)| Some((had(&step.at, test, setting)?, step.at.trial.number)));
+        let mut fails = failed.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|fails| fails.0 < holds.0)?;
+        let proposed = holds.0;
+        let beside = |judged: &Judged<'_>| -> Vec<String> {
             let all = judged.trial.start.items("/changes").iter();
-            all.filter(|one| one.get("setting").and_then(Json::as_str) != Some(&setting)).cloned().collect()
+            let others = all.filter(|one| one.get("setting").and_then(Json::as_str) != Some(setting));
+            let mut others: Vec<String> = others.map(Json::to_string).collect();
+            others.sort();
+            others
         };
-        for one in tried.iter().filter(|one| one.generator.is_valid() && one.is_whole()) {
-            let Some(value) = number(one).filter(|_| beside(one) == beside(&last.after)) else { continue };
+        let differs = |one: &Judged<'_>| number(one).is_some_and(|value| value < proposed || value > proposed);
+        let mut seen = false;
+        for one in tried.iter().filter(|one| differs(one) && beside(one) == beside(&end.after)) {
+            seen = true;
+            let Some(value) = number(one).filter(|_| one.generator.is_valid() && one.is_whole()) else { continue };
             let at = (value, one.trial.number);
             if one.onset.is_some() && value > fails.0 {
                 fails = at;
@@ -50,7 +66,7 @@ impl<'e> Search<'_, 'e> {
             }
         }
         let told = |(value, trial): (f64, u32)| json!({ "value": value.to_string(), "trial": trial });
-        Some(json!({ "setting": setting, "holds": told(holds), "fails": told(fails) }))
+        seen.then(|| json!({ "setting": setting, "holds": told(holds), "fails": told(fails) }))
     }
 }
 
@@ -59,11 +75,31 @@ fn of(test: &Test<'_>) -> Option<String> {
     test.candidate.limit.remedy.as_ref().map(|remedy| remedy.setting.clone())
 }
 
-/// The number before it was changed, where only trials tell of it.
-fn present(test: &Test<'_>) -> Option<f64> {
-    match test.candidate.limit.law {
-        Law::Tried { value, word: None } => Some(value),
-        _ => None,
+/// Whether it changes a plain number that counts what the limit does.
+fn is_number(test: &Test<'_>) -> bool {
+    let limit = &test.candidate.limit;
+    let plain = limit.remedy.as_ref().is_some_and(|one| matches!(one.unit, RemedyUnit::Count | RemedyUnit::Seconds));
+    plain
+        && !matches!(
+            limit.law,
+            Law::Tried { word: Some(_), .. } | Law::Rate { .. } | Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown
+        )
+}
+
+/// The number of a setting where it failed: what that trial gave it, else what the limit says that it was.
+fn had(at: &Judged<'_>, test: &Test<'_>, setting: &str) -> Option<f64> {
+    let limit = &test.candidate.limit;
+    if !is_number(test) {
+        return None;
+    }
+    let all = at.trial.start.items("/changes").iter();
+    let given = all
+        .filter(|one| one.get("setting").and_then(Json::as_str) == Some(setting))
+        .find_map(|one| one.get("to")?.as_str());
+    match given {
+        Some(text) => text.parse().ok(),
+        None if limit.setting == setting => limit.value.parse().ok(),
+        None => None,
     }
 }
 

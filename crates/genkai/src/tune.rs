@@ -32,6 +32,11 @@ const RATE_RAMP: Span = Span::from_secs(15);
 /// Default time for leaving out directives of the user's file.
 const BISECT: Span = Span::from_secs(60);
 
+/// Most values that are tried below those that a formula proposes: one where what it says is enough holds.
+const SMALLER: u32 = 2;
+/// The same where no formula is known.
+const SMALLER_UNKNOWN: u32 = 3;
+
 /// `genkai tune ...`.
 pub(crate) fn any(what: &What) -> Result<Exit, Failure> {
     match what {
@@ -62,7 +67,8 @@ fn command(flags: &CommandFlags) -> Result<Exit, Failure> {
     let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
     locust::reaches(&users, None)?;
     let load = http(&flags.load, &told, &users, generators(&pin))?;
-    let procedure = Procedure { smaller: flags.smaller, ..procedure(&flags.search, &load.arrivals)? };
+    let smaller = flags.search.smaller.unwrap_or(SMALLER_UNKNOWN);
+    let procedure = Procedure { smaller, ..procedure(&flags.search, &load.arrivals)? };
     let procedure = locust::procedure(procedure, &load, flags.search.hold)?;
     let objective = flags.search.objective.clone().or(scenario::objective(&told)).unwrap_or_default();
     if let Some(condition) = objective.of_websockets() {
@@ -178,7 +184,10 @@ fn plan(
         ..System::generated(product)
     };
     let bisect = flags.bisect.unwrap_or(if flags.config.is_some() { BISECT } else { Span(0) });
-    let procedure = Procedure { bisect, ..procedure(&flags.search, &load.arrivals)? };
+    // What is quick, or starts a server in a cluster for each trial, tries none unless asked to.
+    let short = flags.search.quick || matches!(system.config, ConfigSource::Cluster(_));
+    let smaller = flags.search.smaller.unwrap_or(if short { 0 } else { SMALLER });
+    let procedure = Procedure { bisect, smaller, ..procedure(&flags.search, &load.arrivals)? };
     let procedure = locust::procedure(procedure, &load, flags.search.hold)?;
     let objective = objective(flags, scenario::objective(&told))?;
     Ok(Plan::of(locust::title(format!("tune {product}"), &users, &told), system, load, objective, procedure))

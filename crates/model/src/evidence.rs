@@ -45,8 +45,12 @@ pub mod metric {
     /// Resident memory of the process tree, bytes.
     pub const RSS: &str = "rss";
     /// Memory that the processes of a server take together, bytes: pages that several share count for each in part (PSS, proc(5)), and
-    /// pages of files, which can be given up, do not; after its name and a dot, as the six that follow. Rarely looked at: a look is dear.
+    /// pages of files, which can be given up, do not; after its name and a dot, as the eight that follow. Rarely looked at: a look is dear.
     pub const PSS: &str = "pss";
+    /// What the kernel takes for these processes beside that, bytes, reckoned: page tables, threads, mappings, descriptors.
+    pub const KERNEL_MEMORY: &str = "kernel_memory";
+    /// The same for one of its processes but the first, the mean of all.
+    pub const WORKER_KERNEL: &str = "worker_kernel_memory";
     /// Its processes but the first.
     pub const WORKER_PROCESSES: &str = "worker_processes";
     /// What one of these has written and no other process shares, bytes, the mean of all: what another one would take, too.

@@ -174,7 +174,7 @@ pub struct Procedure {
     /// How long directives of the user's file may be left out, to see which make it fail where nothing else is named; 0: not at all.
     #[serde(default)]
     pub bisect: Span,
-    /// At most so many values below a proposed one, of which no formula is known, are tried; 0: none.
+    /// At most so many values below the proposed ones are tried; 0: none.
     #[serde(default)]
     pub smaller: u32,
 }

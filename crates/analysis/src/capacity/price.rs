@@ -1,6 +1,6 @@
 //! What a larger value of a setting takes: memory and descriptors, told from a trial at two of its levels.
 //!
-//! Memory is PSS without pages of files, so that what processes share counts once. What one client more takes is the difference between two levels of the load
+//! Memory is PSS without pages of files, so that what processes share counts once, and what the kernel takes for them. What one client more takes is the difference between two levels of the load
 //! by that of the clients; what one process more takes is what one had written by the first look and no other shared, before it served or just when it began to.
 
 use genkai_model::evidence::{Sample, metric};
@@ -37,6 +37,8 @@ pub(crate) struct Cost {
 struct Look {
     clients: f64,
     pss: f64,
+    /// The kernel's beside it; none where it was not reckoned.
+    kernel: Option<f64>,
     workers: f64,
     private: Option<f64>,
     descriptors: f64,
@@ -76,12 +78,18 @@ impl Look {
         Some(Look {
             clients,
             pss: get(metric::PSS)?,
+            kernel: get(metric::KERNEL_MEMORY),
             workers: get(metric::WORKER_PROCESSES).unwrap_or(0.0),
-            private: get(metric::WORKER_PRIVATE),
+            private: get(metric::WORKER_PRIVATE).map(|own| own + get(metric::WORKER_KERNEL).unwrap_or(0.0)),
             descriptors: get(metric::DESCRIPTORS).unwrap_or(0.0),
             left: group.unwrap_or(machine),
             group: group.and(get(metric::GROUP_LIMIT)),
         })
+    }
+
+    /// What its processes take, the kernel's for them with it.
+    fn taken(&self) -> f64 {
+        self.pss + self.kernel.unwrap_or(0.0)
     }
 }
 
@@ -111,16 +119,17 @@ impl Cost {
         let looks = looks(trial, &limit.subject, full(&limit.law, demand)?);
         let high = *highest(&looks)?;
         let idle = looks.first().filter(|look| look.clients < 1.0);
-        // The first requests make a server take what it keeps: the difference is taken between two levels beyond them, where there are such.
+        let brings = limit.remedy.as_ref().is_some_and(|remedy| remedy.processes > 0.0);
+        // The first requests make a server take what it keeps: the difference is taken between two levels beyond them, where there are such. A
+        // process more has first requests of its own.
         let served = looks.iter().find(|look| look.clients >= 1.0 && look.clients * 2.0 <= high.clients);
-        let low = served.or(idle).filter(|low| low.clients < high.clients)?;
+        let low = if brings { idle.or(served) } else { served.or(idle) }.filter(|low| low.clients < high.clients)?;
         let (process, clients) = (looks.first().and_then(|look| look.private), high.clients - low.clients);
         let started = (high.workers - low.workers) * process.unwrap_or(0.0);
-        let brings = limit.remedy.as_ref().is_some_and(|remedy| remedy.processes > 0.0);
         Some(Cost {
             trial: trial.number,
             high,
-            client: ((high.pss - low.pss - started) / clients).max(0.0),
+            client: ((high.taken() - low.taken() - started) / clients).max(0.0),
             descriptors: ((high.descriptors - low.descriptors) / clients).max(0.0),
             process: process.filter(|_| brings),
             behind: limit.subject == product && is_passed_on(&trial.limits.limits, product),
@@ -174,15 +183,16 @@ impl Cost {
         let seen = looks(after, &limit.subject, full);
         let tested = highest(&seen).filter(|look| look.clients > 0.0).map(|look| {
             let part = if clients > 0.0 { ((look.clients - high.clients) / clients).clamp(0.0, 1.0) } else { 1.0 };
-            let predicted = high.pss + bytes * part;
-            TestedPrice { trial: after.number, clients: look.clients, taken: look.pss, predicted }
+            let predicted = high.taken() + bytes * part;
+            TestedPrice { trial: after.number, clients: look.clients, taken: look.taken(), predicted }
         });
         Some(Price {
             trial: self.trial,
             clients: high.clients,
             full,
             memory: MemoryPrice {
-                taken: high.pss,
+                taken: high.taken(),
+                kernel: high.kernel,
                 client: self.client,
                 process: self.process,
                 more: bytes,

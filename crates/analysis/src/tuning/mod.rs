@@ -28,7 +28,6 @@ use crate::effect;
 use crate::proof::{self, Trials};
 use crate::spending;
 use search_state::{Phase, SearchState};
-use smaller::Between;
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,10 +73,7 @@ pub fn next(record: &Record) -> Next {
             limit: Some(BACKEND_BY_ITSELF.to_owned()),
             ..first(plan)
         }),
-        Phase::Prove => {
-            let smaller = Between::of(record, &state).and_then(|between| between.next(record, &state));
-            smaller.or_else(|| prove(record, &state)).map_or(Next::Done, Next::Trial)
-        }
+        Phase::Prove => smaller::next(record, &state).or_else(|| prove(record, &state)).map_or(Next::Done, Next::Trial),
         _ => Next::Done,
     }
 }

@@ -27,7 +27,7 @@ use crate::summary;
 use crate::tuning::break_step::{BreakStep, Test};
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
-use crate::tuning::smaller::Between;
+use crate::tuning::smaller;
 
 pub use open::{Open, leaves_open};
 
@@ -65,7 +65,8 @@ fn verdict(record: &Record) -> Verdict {
         smaller: state
             .as_ref()
             .filter(|s| matches!(s.phase, Phase::Prove))
-            .and_then(|s| Between::of(record, s)?.finding()),
+            .map(|s| smaller::findings(record, s))
+            .unwrap_or_default(),
     }
 }
 
@@ -96,13 +97,14 @@ fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
     for (step, test) in state.steps.iter().filter_map(|step| Some((step, step.proved()?))) {
         let attempt = &test.attempt;
         let ran = test.after.trial.started.changes.iter().find(|c| c.setting == attempt.change.setting);
+        let price = attempt.price(&step.at, &test.after);
         let proposed = ProposedChange {
             change: ran.unwrap_or(&attempt.change).clone(),
             limit: attempt.limit.id.clone(),
             minimum: attempt.lift.minimum.clone(),
             holds_for: attempt.lift.holds_for,
-            price: attempt.price(&step.at, &test.after),
-            measured: attempt.limit.law.is_tried().then(|| measured(state, test)).flatten(),
+            price,
+            measured: price.is_none().then(|| measured(state, test)).flatten(),
         };
         match all.iter_mut().find(|p| p.change.setting == proposed.change.setting) {
             Some(earlier) => *earlier = proposed,
@@ -118,7 +120,12 @@ fn measured(state: &SearchState<'_>, test: &Test<'_>) -> Option<MeasuredPrice> {
     let setting = &test.attempt.change.setting;
     let changed = |step: &&BreakStep<'_>| step.proved().is_some_and(|one| one.attempt.change.setting == *setting);
     let first = state.steps.iter().find(changed)?;
-    price::measured(&limit.subject, first.at.trial, test.after.trial)
+    // A setting of the product's may lift a limit of the machine's. What another server takes, it does not tell.
+    let subject = match limit.subject.as_str() {
+        "kernel" | "machine" => &state.plan.system.product,
+        _ => &limit.subject,
+    };
+    price::measured(subject, first.at.trial, test.after.trial)
 }
 
 /// Whether a proof trial is the proposal.

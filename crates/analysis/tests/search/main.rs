@@ -8,6 +8,7 @@ mod causes;
 mod failures;
 mod invalid;
 mod price;
+mod smaller;
 mod steps;
 mod tried;
 mod waits;
@@ -21,8 +22,12 @@ use world::parts::*;
 use world::{Moment, Run, Seen, World};
 
 /// Slots as they really are: from 15/16 on, clients beyond lose their connections.
-fn full_slots(m: &Moment<'_>, mut seen: Seen) -> Seen {
-    let fits = ((m.value("slots") * 15.0 / 16.0 - 2.0) / 2.0).floor();
+fn full_slots(m: &Moment<'_>, seen: Seen) -> Seen {
+    full_of(m.value("slots"), m, seen)
+}
+
+fn full_of(slots: f64, m: &Moment<'_>, mut seen: Seen) -> Seen {
+    let fits = ((slots * 15.0 / 16.0 - 2.0) / 2.0).floor();
     if m.level > fits {
         seen.errors.push((ErrorKind::EofReused, (m.level - fits) * 5.0));
         seen.from_level = fits;

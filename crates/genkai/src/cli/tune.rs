@@ -164,9 +164,6 @@ pub(crate) struct CommandFlags {
     /// names like password or token are recorded as "(hidden)"
     #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "System")]
     pub(crate) set: Vec<String>,
-    /// Most values to try below a proposed one, in short trials, to see which is the smallest that holds; 0: none
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=20), hide_short_help = true)]
-    pub(crate) smaller: u32,
     /// File with parameters in braces; a filled copy of it is {template} in the command
     #[arg(long, value_name = "FILE", help_heading = "System")]
     pub(crate) template: Option<PathBuf>,
@@ -324,6 +321,12 @@ pub(crate) struct SearchFlags {
     /// The test of a cause sends this much; or up to twice the requested load, where the next limit is predicted within that.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.2, hide_short_help = true)]
     pub(crate) headroom: f64,
+    /// Most values to try below the proposed ones, a short trial each; 0: none [default: 2; 3 of a command]
+    ///
+    /// First what the formula says is enough, then halves: the smallest value that held is told with its users and requests/s. With --quick or
+    /// --server the default is 0 (not for a command).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=20), hide_short_help = true)]
+    pub(crate) smaller: Option<u32>,
     /// Most limits to raise, one after another
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100), hide_short_help = true)]
     pub(crate) max_limits: u32,

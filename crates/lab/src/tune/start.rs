@@ -56,13 +56,15 @@ impl Run<'_, '_, '_> {
         Ok(None)
     }
 
-    /// Whether a trial tries a value of which nothing is known but, in a proof, that it was tried before.
+    /// Whether a trial tries a value of which nothing is known but, in a proof, that it was tried before. A smaller one than is proposed is
+    /// only looked at: nothing else rests on it.
     fn is_tried(&self, what: &TrialPlan) -> bool {
         let trials = &self.recorder.record().trials;
         let mut limits = trials.iter().flat_map(|trial| &trial.limits.limits).filter(|limit| limit.law.is_tried());
         match what.purpose {
             Purpose::Counterfactual => limits.any(|limit| Some(&limit.id) == what.limit.as_ref()),
-            Purpose::Proposal | Purpose::Smaller => limits.any(|limit| {
+            Purpose::Smaller => true,
+            Purpose::Proposal => limits.any(|limit| {
                 let setting = limit.remedy.as_ref().map(|remedy| &remedy.setting);
                 what.changes.iter().any(|change| Some(&change.setting) == setting)
             }),

@@ -30,6 +30,10 @@ pub struct Price {
 pub struct MemoryPrice {
     /// Taken then.
     pub taken: f64,
+    /// What of `taken` the kernel took for the processes (page tables, threads, mappings, descriptors), reckoned; where it was, the figures
+    /// below have it too. None in records from before it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<f64>,
     /// What one client more takes: the difference between two levels of the load, by that of the clients.
     pub client: f64,
     /// What one process more takes before it serves: what one had written by the first look and no other shared. None where the change brings none.
@@ -60,7 +64,7 @@ pub struct TestedPrice {
     pub trial: u32,
     /// Clients that were served in it at most.
     pub clients: f64,
-    /// Memory that its processes took then, bytes (PSS).
+    /// Memory that its processes took then, bytes, counted as [`MemoryPrice::taken`] is.
     pub taken: f64,
     /// What was predicted for so many clients, bytes.
     pub predicted: f64,

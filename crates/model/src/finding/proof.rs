@@ -18,10 +18,10 @@ pub struct ProposedChange {
     pub minimum: String,
     /// Clients the proposed value holds for (soft onset to hard limit).
     pub holds_for: Option<Range>,
-    /// What it takes; none where that was not measured, or the setting has no number of clients.
+    /// What it takes; none where that was not measured, or no number of clients follows from the setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// What the server took before and with it, where no formula says what it takes; none where nobody looked.
+    /// What the server took before and with it, where `price` is none; none where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredPrice>,
 }

@@ -46,9 +46,9 @@ pub struct Verdict {
     /// All limits up to the load asked for, in the order in which they bite; none where nothing broke, or nothing was searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<Ladder>,
-    /// What smaller values than the proposed one did; none where none were tried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub smaller: Option<Smaller>,
+    /// What smaller values than the proposed ones did, each tried with the other changes in place; a setting of which none were tried is not there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub smaller: Vec<Smaller>,
 }
 
 /// Of one setting the smallest value that held the load asked for when it was tried, and the largest that did not.

@@ -209,14 +209,21 @@ fn request(load: &Load) -> String {
 
 fn procedure(plan: &Plan) -> String {
     let p = &plan.procedure;
+    let smaller = match p.smaller {
+        0 => String::new(),
+        most => {
+            format!("try at most {} than proposed; ", figure::plural(most.into(), "smaller value", "smaller values"))
+        }
+    };
     format!(
         "raise the load until the objective is violated for {} (then held for {}); name the limit; change only that setting and \
-         look again, with up to {} times the load, so that the next limit can be seen, for at most {}; then {}-{} pairs of baseline and proposal in an order drawn for each, until they decide ({} ramp, {} hold each); the \
+         look again, with up to {} times the load, so that the next limit can be seen, for at most {}; {}then {}-{} pairs of baseline and proposal in an order drawn for each, until they decide ({} ramp, {} hold each); the \
          proposal must hold for {} times the load",
         p.sustained,
         p.hold,
         figure::number(p.headroom.max(FARTHEST)),
         figure::plural(p.max_limits.into(), "limit", "limits"),
+        smaller,
         p.min_pairs,
         p.max_pairs,
         p.proof_ramp,

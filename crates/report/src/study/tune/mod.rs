@@ -107,7 +107,9 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
         say(About::Test, cause::counterfactual(context, c));
     }
     say(About::Test, directives::told(context, v));
-    say(About::Test, smaller::told(context, v));
+    for text in smaller::told(context, v) {
+        say(About::Test, Some(text));
+    }
     for text in proof::proof(context, v) {
         say(About::Proof, Some(text));
     }

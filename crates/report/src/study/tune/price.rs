@@ -1,32 +1,26 @@
 //! What a proposal takes, in words.
 
-use genkai_model::finding::{Cause, MeasuredPrice, Price, ProposedChange, Taken, TestedPrice, Verdict};
-use genkai_model::limit::Law;
+use genkai_model::finding::{MeasuredPrice, Price, ProposedChange, Taken, TestedPrice, Verdict};
 
 use crate::{clean, figure, words};
 
-/// What each proposed change takes; of one that lets more clients in, that nobody measured it.
+/// What each proposed change takes, or that nobody measured it.
 pub(super) fn said(v: &Verdict) -> Vec<String> {
-    v.proposal.iter().filter_map(|proposed| of(proposed, v)).collect()
+    v.proposal.iter().map(of).collect()
 }
 
-fn of(proposed: &ProposedChange, v: &Verdict) -> Option<String> {
+fn of(proposed: &ProposedChange) -> String {
     let name = words::change(&proposed.change);
     if let Some(price) = &proposed.price {
-        return Some(match price.tested {
+        return match price.tested {
             Some(tested) if !tested.holds() => format!("{name}: {}.", refuted(price, &tested)),
             _ => format!("{name}: {}.{}", taken(price), tested_too(price)),
-        });
+        };
     }
     if let Some(measured) = &proposed.measured {
-        return Some(format!("{name}: {}.", seen(measured)));
+        return format!("{name}: {}.", seen(measured));
     }
-    let clients = |cause: &Cause| {
-        let counts = matches!(cause.limit.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. });
-        cause.limit.id == proposed.limit && counts
-    };
-    let unknown = || format!("{name}: what that takes of memory was not measured, so memory bounds nothing here.");
-    v.causes.iter().any(clients).then(unknown)
+    format!("{name}: what that takes of memory was not measured, so memory bounds nothing here.")
 }
 
 /// What was taken before and with it, as it was seen.
@@ -48,6 +42,21 @@ fn seen(measured: &MeasuredPrice) -> String {
     )
 }
 
+/// What the next tier must bear.
+fn behind(most: Option<f64>) -> Option<String> {
+    most.map(|most| {
+        format!("; what stands behind it is then asked for at most {} requests at once", figure::whole(most))
+    })
+}
+
+/// What the figures of memory count.
+fn counted(price: &Price) -> &'static str {
+    match price.memory.kernel {
+        Some(_) => "PSS without pages of files, and what the kernel takes for that, reckoned",
+        None => "PSS without pages of files",
+    }
+}
+
 fn taken(price: &Price) -> String {
     let memory = &price.memory;
     let each = format!("{} a client", figure::bytes(memory.client));
@@ -56,21 +65,19 @@ fn taken(price: &Price) -> String {
         || "of this machine".to_owned(),
         |limit| format!("of the {} of its control group", figure::bytes(limit)),
     );
-    let behind = price.behind.map(|most| {
-        format!("; what stands behind it is then asked for at most {} requests at once", figure::whole(most))
-    });
     let descriptors = descriptors(price).map(|more| format!("; {} descriptors more", figure::whole(more)));
     format!(
-        "computed: {} of memory more with all of it used by {} clients ({each}; PSS without pages of files, beyond the {} of {} clients in trial {}), of {} left \
+        "computed: {} of memory more with all of it used by {} clients ({each}; {}, beyond the {} of {} clients in trial {}), of {} left \
          {whose}{}{}",
         figure::bytes(memory.more),
         figure::whole(price.full),
+        counted(price),
         figure::bytes(memory.taken),
         figure::whole(price.clients),
         price.trial,
         figure::bytes(memory.left),
         descriptors.unwrap_or_default(),
-        behind.unwrap_or_default(),
+        behind(price.behind).unwrap_or_default(),
     )
 }
 
@@ -86,7 +93,7 @@ fn descriptors(price: &Price) -> Option<f64> {
 /// What was measured, where the computation does not hold.
 fn refuted(price: &Price, tested: &TestedPrice) -> String {
     format!(
-        "with it in place, {} clients took {} of memory in trial {}, where {} clients had taken {} in trial {} (PSS without pages of files); {} had been computed, \
+        "with it in place, {} clients took {} of memory in trial {}, where {} clients had taken {} in trial {} ({}); {} had been computed, \
          so what it takes with all of it used is not told",
         figure::whole(tested.clients),
         figure::bytes(tested.taken),
@@ -94,6 +101,7 @@ fn refuted(price: &Price, tested: &TestedPrice) -> String {
         figure::whole(price.clients),
         figure::bytes(price.memory.taken),
         price.trial,
+        counted(price),
         figure::bytes(tested.predicted),
     )
 }

@@ -1,26 +1,36 @@
-//! What smaller values than the proposed one did, in words.
+//! What smaller values than the proposed ones did, in words.
 
-use genkai_model::finding::{TriedValue, Verdict};
+use genkai_model::finding::{Smaller, TriedValue, Verdict};
 
 use crate::context::Context;
 use crate::{clean, figure};
 
-/// The smallest value that held, in users and requests a second, and the largest that did not; nothing where none were tried.
-pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
-    let found = v.smaller.as_ref()?;
+/// Of each setting the smallest value that held, in users and requests a second, and the largest that did not.
+pub(super) fn told(context: Context<'_>, v: &Verdict) -> Vec<String> {
+    v.smaller.iter().filter_map(|found| of(found, context, v)).collect()
+}
+
+fn of(found: &Smaller, context: Context<'_>, v: &Verdict) -> Option<String> {
     let at = |tried: &TriedValue| v.trials.iter().find(|one| one.trial == tried.trial);
     let held = at(&found.holds)?;
     let number = |tried: &TriedValue| tried.value.parse::<f64>().unwrap_or_default();
     let next = number(&found.holds) - number(&found.fails) <= 1.0;
-    let between = if next { "" } else { "; what lies between was not tried" };
+    let proposed = v.proposal.iter().find(|one| one.change.setting == found.setting);
+    let computed = proposed.is_some_and(|one| one.minimum == found.holds.value && one.minimum != one.change.to);
+    let between = match (next, computed) {
+        (true, _) => "",
+        (false, true) => "; by the formula nothing between is enough, which was not tried",
+        (false, false) => "; what lies between was not tried",
+    };
+    let beside = if v.proposal.len() > 1 { ", with the other changes in place" } else { "" };
     let asked = context.asked()?;
     // A trial that went beyond the load asked for has another rate.
     let rate = match held.asked <= asked {
-        true => format!(": {} requests/s, its ramp included", figure::number(held.rate)),
+        true => format!(": {} {}/s, its ramp included", figure::number(held.rate), context.counted()),
         false => format!(", which went on to {}", context.level(held.asked)),
     };
     Some(format!(
-        "{} = {} is the smallest value tried that held {} (trial {}{rate}); {} failed (trial {}){between}.",
+        "{} = {} is the smallest value tried that held {}{beside} (trial {}{rate}); {} failed (trial {}){between}.",
         clean::line(&found.setting),
         clean::line(&found.holds.value),
         context.level(asked),

@@ -36,7 +36,8 @@ impl Answers {
                 *self.failed.entry(server.to_owned()).or_default() += 1;
             }
             self.hidden += u64::from(is_hidden(&line));
-            if let Some((server, took)) = timed(&line) {
+            // Those of other groups are none of several that the same requests go to.
+            if let Some((server, took)) = timed(&line).filter(|(server, _)| self.failed.contains_key(*server)) {
                 let all = self.took.entry(server.to_owned()).or_default();
                 if all.len() == KEPT {
                     all.pop_front();
