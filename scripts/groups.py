@@ -283,10 +283,11 @@ def one(program, case):
         folder.chmod(0o755)
         case.lay(folder)
         # On a machine that others use, too, "cannot tell" is a true answer: it is asked again.
+        kills = 0
         for _ in range(4):
             with Group() as group:
                 verdict = case.tune(program, folder, group)
-                kills = group.kills()
+                kills += group.kills()
             proposed = [p for p in verdict["proposal"] if p["change"]["setting"] == case.setting and "price" in p]
             if proposed:
                 break

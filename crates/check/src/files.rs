@@ -71,10 +71,19 @@ impl Held {
                 self.differs(PAGE, Some(address), stated, record);
             });
         }
-        self.not(PAGE, UnheldWhy::AnotherBuild);
         if here.get("build") != verdict.get("build") {
-            return;
+            // Both are written together.
+            if verdict.get("build").is_some() && verdict.get("build") == there.get("build") {
+                return self.differs(
+                    PAGE,
+                    Some("/build".to_owned()),
+                    shown(here.get("build")),
+                    shown(there.get("build")),
+                );
+            }
+            return self.not(PAGE, UnheldWhy::OtherBuilds);
         }
+        self.not(PAGE, UnheldWhy::AnotherBuild);
         let says: Vec<&Json> = verdict.get("says").and_then(Json::as_array).into_iter().flatten().collect();
         let (headline, outcome) = (here.pointer("/document/headline"), here.pointer("/document/outcome"));
         if !headline.is_some_and(|headline| says.contains(&headline)) {

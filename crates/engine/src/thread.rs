@@ -56,7 +56,7 @@ pub(crate) fn work(reactor: &Reactor, load: &Load, job: Job, clock: Clock) -> io
         let protocol = spec.start(&core, share);
         let stopped = supervise(&core, load.stop.after.0, [&stop, &abort]).await;
         // Who asked to stop does not wait for echoes: those that have not come are not lost, but in flight.
-        close_gracefully(&core, &abort, if stopped { 0 } else { core.patience }).await;
+        close_gracefully(&core, [&stop, &abort], if stopped { 0 } else { core.patience }).await;
         let abandoned = core.ledger.borrow_mut().close(core.clock.now());
         Ok(ThreadResult { abandoned, stopped, began, attendees: protocol.attendees() })
     });
@@ -91,12 +91,15 @@ const MOST_CLOSING: Moment = 60_000_000_000;
 
 /// Closes WebSockets and HTTP/2 connections the way they are to be closed, as far as servers answer in time; before, for `grace` at most,
 /// echoes of messages that are on their way may come.
-async fn close_gracefully(core: &Core, abort: &StopFlag, grace: Moment) {
+async fn close_gracefully(core: &Core, [stop, abort]: [&StopFlag; 2], grace: Moment) {
     let now = core.clock.now();
     core.end(grace);
     let (mut open, mut limit) = (core.sessions(), now + CLOSING);
     while open > 0 && core.clock.now() < limit.min(now + grace + MOST_CLOSING) && !abort.is_stopped() {
         core.alarm.until(core.clock.now() + CLOSING / 200).await;
+        if core.draining() > 0 && stop.is_stopped() {
+            core.end(0);
+        }
         if core.sessions() < open || core.draining() > 0 {
             (open, limit) = (core.sessions(), core.clock.now() + CLOSING);
         }

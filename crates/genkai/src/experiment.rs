@@ -51,13 +51,18 @@ fn list() -> String {
 /// Makes a run of servers in a cluster, and its outputs; what was made there is removed.
 fn in_cluster(mut plan: Plan, images: &Images, on: &[OnFlag], flags: &RunFlags) -> Result<Exit, Failure> {
     plan.load.scale = workplace::scale(on, Programs { ssh: "ssh", podman: "podman" }, 1, Vec::new())?;
-    let (site, plan) = site::open(plan, images, &interrupt::flag())?;
+    let interrupt = interrupt::flag();
+    let (site, plan) = site::open(plan, images, &interrupt)?;
     // They take none of this machine's cores.
     let how = How { pin: Pin::Free, ..How::default() };
-    let exit = study::run(plan, study::place(None)?, how, &flags.output);
-    match site.end() {
-        Ok(()) => exit,
-        Err(e) => exit.and_then(|_| Err(Failure::environment(e.to_string()))),
+    let exit = study::place(None).and_then(|place| study::run_until(plan, place, how, &flags.output, &interrupt));
+    match (site.end(), exit) {
+        (Ok(()), exit) => exit,
+        (Err(e), Ok(_)) => Err(Failure::environment(e.to_string())),
+        (Err(e), Err(failure)) => {
+            eprintln!("genkai: {e}");
+            Err(failure)
+        }
     }
 }
 

@@ -44,11 +44,24 @@ pub(crate) fn run(plan: Plan, place: Place, how: How, output: &OutputFlags) -> R
         }
         return Ok(Exit::Holds);
     }
+    run_until(plan, place, how, output, &interrupt::flag())
+}
+
+/// Makes a run and its outputs, until it is told to stop.
+///
+/// # Errors
+/// When the run could not be made to its end, or its outputs cannot be written.
+pub(crate) fn run_until(
+    plan: Plan,
+    place: Place,
+    how: How,
+    output: &OutputFlags,
+    interrupt: &StopFlag,
+) -> Result<Exit, Failure> {
     let out = output.out.clone().unwrap_or_else(|| default_folder(&plan.title));
-    let interrupt = interrupt::flag();
-    let job = job(plan, place, how.pin, Some(out.clone()), &interrupt);
+    let job = job(plan, place, how.pin, Some(out.clone()), interrupt);
     let job = Job { keep: output.keep, write: how.write, ..job };
-    let outcome = make(&job, View::of(&job.plan.study, output.quiet, output.color, &interrupt))?;
+    let outcome = make(&job, View::of(&job.plan.study, output.quiet, output.color, interrupt))?;
     let shown = show(&job.plan.study, &outcome, &out, output, how.markdown);
     match outcome.failure {
         Some(failure) => Err(failure.into()),

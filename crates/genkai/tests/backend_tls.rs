@@ -140,7 +140,7 @@ fn a_handshake_that_is_refused_is_told_before_any_load() {
             let (code, said) =
                 refused(&format!("tune {product} --backend {backend} {}", FITS.trim_end_matches(" --bisect 0")));
             assert_eq!(code, Some(3), "{said}");
-            assert!(said.contains("refuses the TLS handshake") && said.contains(why), "{said}");
+            assert!(said.contains("the TLS handshake with the backend at") && said.contains(why), "{said}");
             assert_eq!(said.matches("error:").count(), 1, "{said}");
         }
     }

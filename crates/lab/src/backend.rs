@@ -213,7 +213,7 @@ fn handshake(address: SocketAddr, name: &str) -> Result<(), LabError> {
     let Transport::Tls(tls) = authority::transport(None, &host, true) else { return Ok(()) };
     genkai_engine::handshake(&tls, address, REACHABLE_WITHIN).map_err(|why| {
         LabError::Environment(format!(
-            "the backend at {address} refuses the TLS handshake: {why}\n  hint: give it with http:// if it takes no TLS; a backend that \
+            "the TLS handshake with the backend at {address} fails: {why}\n  hint: give it with http:// if it takes no TLS; a backend that \
              wants a certificate of its clients is had with --config and --backend keep"
         ))
     })

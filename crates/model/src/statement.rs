@@ -212,6 +212,8 @@ pub struct Unheld {
 pub enum UnheldWhy {
     /// Another build of genkai wrote it, which may word and order things otherwise: only its outcome and headline were compared.
     AnotherBuild,
+    /// Another build of genkai wrote it, and yet another the verdict beside it, or there is none: nothing of it was compared.
+    OtherBuilds,
     /// The record has no checksum of it: an earlier build wrote it.
     NoChecksum,
     /// The record tells of it, and it is not there (any more).

@@ -100,10 +100,17 @@ impl Between {
             Some(At { value, trial: step.at.trial.number })
         });
         let fails = failed.max_by(|a, b| a.value.total_cmp(&b.value)).filter(|at| at.value < holds.value)?;
+        // Where the whole of it is one process, values between are those of another number of processes.
+        let remedy = last.attempt.limit.remedy.as_ref();
+        if remedy.is_some_and(|remedy| remedy.step > 1.0 && remedy.step >= holds.value) {
+            return None;
+        }
         let processes = last.attempt.limit.remedy.as_ref().map_or(0.0, |remedy| remedy.processes);
         // Where several share a process, only whole processes come.
         let step = if processes > 0.0 && processes < 1.0 { (1.0 / processes).round() } else { 1.0 };
-        let computed = number(&last.attempt.lift.minimum).filter(|_| !last.attempt.limit.law.is_tried());
+        // One more than what failed is said where no formula says how much is enough.
+        let says = |enough: &f64| !last.attempt.limit.law.is_tried() && *enough > fails.value + 1.0;
+        let computed = number(&last.attempt.lift.minimum).filter(says);
         Some(Between { change: change.clone(), holds, fails, tried: 0, computed, step })
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use genkai_check::Held;
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
-use genkai_model::statement::{Checked, Statement, Unheld, UnheldWhy};
+use genkai_model::statement::{Checked, FileDiffers, Statement, Unheld, UnheldWhy};
 use genkai_report::{json, markdown, study};
 use serde_json::Value;
 
@@ -75,7 +75,19 @@ fn one(dir: &Path, file: &Path) -> Result<Checked, Failure> {
     let checked = checked.map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
     let mut checked = if this_build { checked } else { genkai_check::of_another_build(checked, &verdict) };
     let mut held = Held::default();
-    if unlisted {
+    let beside_of_this = || {
+        let verdict: Option<Value> = beside.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        verdict.is_none_or(|verdict| verdict["build"] == found::BUILD)
+    };
+    if unlisted && beside_of_this() {
+        // Every verdict of this build lists them.
+        held.differing.push(FileDiffers {
+            file: "verdict.json".to_owned(),
+            address: Some("/statements".to_owned()),
+            stated: "no list of statements".to_owned(),
+            record: "one for each figure".to_owned(),
+        });
+    } else if unlisted {
         held.unheld.push(Unheld { file: "verdict.json".to_owned(), why: UnheldWhy::NoStatements });
     }
     if let Some((record, found)) = &made {

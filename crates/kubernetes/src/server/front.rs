@@ -107,6 +107,17 @@ fn backends(one: &Ingress) -> Vec<(String, String)> {
     of_rules.chain(default).collect()
 }
 
+/// An annotation with its value, where that is one word and no secret by its name: pieces of configurations may hold anything.
+fn annotation(key: &str, value: &str) -> String {
+    let secret =
+        ["snippet", "auth", "secret", "token", "password", "header", "cookie"].iter().any(|word| key.contains(word));
+    let value = value.trim();
+    if secret || value.contains(char::is_whitespace) || value.chars().count() > TOLD {
+        return format!("{key} (not shown)");
+    }
+    format!("{key}: {}", clean(value))
+}
+
 fn ingress(one: &Ingress, services: &[&str]) -> String {
     let name = clean(one.metadata.name.as_deref().unwrap_or("?"));
     let annotations = one.metadata.annotations.clone().unwrap_or_default();
@@ -126,7 +137,7 @@ fn ingress(one: &Ingress, services: &[&str]) -> String {
     let set: Vec<String> = annotations
         .iter()
         .filter(|(key, _)| !key.starts_with(KUBECTL) && *key != CLASS)
-        .map(|(key, value)| format!("{}: {}", clean(key), clean(value).chars().take(TOLD).collect::<String>()))
+        .map(|(key, value)| annotation(&clean(key), value))
         .collect();
     let set = if set.is_empty() { String::new() } else { format!("; its annotations: {}", set.join(", ")) };
     format!("the Ingress {name} ({class}{tls}) leads {}{set}", led.join(", "))

@@ -88,6 +88,10 @@ fn unheld(one: &Unheld) -> Block {
             "written by another build of genkai: only its outcome and headline were held against the verdict beside it. `genkai report` on the \
              folder writes it anew."
         }
+        UnheldWhy::OtherBuilds => {
+            "not compared: another build of genkai wrote it, and not the one that wrote the verdict beside it. `genkai report` on the folder writes \
+             it anew."
+        }
         UnheldWhy::NoChecksum => "not compared: the record was made by an earlier build and has no checksum of it.",
         UnheldWhy::NotThere => "not compared: the record tells of it, and it is not there.",
         UnheldWhy::NoStatements => {

@@ -324,7 +324,8 @@ impl Session {
         let drained = poll_fn(|cx| {
             self.connection.slot().attend(cx.waker());
             loop {
-                if self.waiting() == 0 || alarm.as_mut().poll(cx).is_ready() {
+                let over = core.clock.now() >= core.drains_until();
+                if self.waiting() == 0 || over || alarm.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(Ok(()));
                 }
                 ready!(self.poll_step(cx))?;

@@ -307,7 +307,12 @@ fn tried(v: &Verdict) -> String {
 /// rises until a break is noticed.
 fn blurred(v: &Verdict) -> bool {
     const ALIKE: f64 = 1.25;
-    v.causes.iter().filter(|cause| cause.confidence == Confidence::Refuted).any(|cause| {
+    let refuted =
+        || v.causes.iter().filter(|cause| cause.confidence == Confidence::Refuted && cause.counterfactual.is_some());
+    let alone = refuted().filter(|cause| cause.limit.law.is_tried()).count() > 1;
+    // Those of which the sentence tells.
+    let mut told = refuted().rev().take(if alone { usize::MAX } else { 1 });
+    told.any(|cause| {
         let after = cause.counterfactual.as_ref().and_then(|tested| tested.observed.as_ref());
         after.is_some_and(|after| after.level > cause.broke.level * ALIKE)
     })

@@ -90,7 +90,8 @@ fn memory(rung: &ProvedRung) -> String {
         }
         (Some(_), _) => "not told".to_owned(),
         (None, Some(seen)) => {
-            let [before, after] = [seen.before.memory, seen.after.memory].map(figure::bytes);
+            let [before, after] = [seen.before, seen.after]
+                .map(|one| format!("{} with {} clients", figure::bytes(one.memory), figure::whole(one.clients)));
             format!("{before} → {after} (seen)")
         }
         (None, None) => "not measured".to_owned(),

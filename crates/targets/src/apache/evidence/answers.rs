@@ -29,9 +29,30 @@ impl Answers {
     }
 }
 
-/// What the failed answers of a member are called, by its URL as it is written or as httpd gives it: hosts have no case.
+/// What the failed answers of a member are called, by its URL as it is written or as httpd gives it.
 pub(in crate::apache) fn of_member(url: &str) -> String {
-    format!("apache.server.{}.failed_answers_total", url.trim_end_matches('/').to_ascii_lowercase())
+    format!("apache.server.{}.failed_answers_total", told(url))
+}
+
+/// The name that httpd gives a member in its log, as far as that tells it from others: hosts have no case, a scheme's usual port and the path of a
+/// Unix socket are left out (server/util_uri: apr_uri_unparse; modules/proxy/proxy_util.c: ap_proxy_define_worker); and, for nobody's eyes, user
+/// and password.
+pub(in crate::apache) fn told(url: &str) -> String {
+    const USUAL: [(&str, &str); 7] = [
+        ("http", ":80"),
+        ("https", ":443"),
+        ("ws", ":80"),
+        ("wss", ":443"),
+        ("ajp", ":8009"),
+        ("fcgi", ":8000"),
+        ("scgi", ":4000"),
+    ];
+    let url = url.rsplit('|').next().unwrap_or(url).trim_end_matches('/').to_ascii_lowercase();
+    let Some((scheme, rest)) = url.split_once("://") else { return url };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    let usual = USUAL.iter().find(|(of, _)| *of == scheme).and_then(|(_, port)| host.strip_suffix(port));
+    format!("{scheme}://{}{path}", usual.unwrap_or(host))
 }
 
 /// The member whose answer the client got (`STATUS|MEMBER|ID`). None where no member was asked, and where httpd's error log has anything of
@@ -59,5 +80,8 @@ mod tests {
         assert_eq!(member("200|http://127.0.0.1:9|-"), None);
         assert_eq!(member("garbage"), None);
         assert_eq!(of_member("http://Host:9/"), of_member("http://host:9"));
+        assert_eq!(told("http://me:hunter2@Host:80/a/"), "http://host/a");
+        assert_eq!(told("https://host:80"), "https://host:80", "not the usual port of that");
+        assert_eq!(told("unix:/a.sock|http://localhost"), told("http://localhost/"), "httpd tells no socket");
     }
 }

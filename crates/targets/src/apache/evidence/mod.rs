@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::Sample;
 
-pub(super) use answers::{Answers, of_member};
+pub(super) use answers::{Answers, of_member, told};
 #[cfg(test)]
 pub(super) use log::known;
 pub use log::{Entry, aggregate, classify, signature};

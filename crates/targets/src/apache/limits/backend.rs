@@ -74,7 +74,7 @@ fn unsecured(upstream: &Upstream) -> Option<Limit> {
         // A certificate that is wanted is missed after the handshake with TLS 1.3: then the connection only ends.
         signatures: vec![
             logged_unserved(signature::BACKEND_TLS, Strength::Decisive),
-            logged_unserved(signature::BACKEND_CERTIFICATE, Strength::Decisive),
+            logged_unserved(signature::BACKEND_CERTIFICATE, Strength::Supports),
         ],
         symptom: errors(&[ErrorKind::Status500, ErrorKind::Status502]),
         ..backend::unsecured("apache.backend.tls", "apache", "backend", place)

@@ -7,6 +7,7 @@ use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
 use crate::apache::config::{Config, Found};
+use crate::apache::evidence::told;
 use crate::apache::route::{Member, Pass, Route, authority, listens, members};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
@@ -346,10 +347,16 @@ impl Reading<'_> {
         Origin::File { path: self.config.file(found.file).path.clone(), line: found.line }
     }
 
-    /// A member by its URL.
+    /// Members that httpd's log tells apart; none where it does not.
+    fn told_apart(&self, each: Vec<(String, SourcedValue<()>)>) -> Vec<(String, SourcedValue<()>)> {
+        let names: std::collections::BTreeSet<&str> = each.iter().map(|(name, _)| name.as_str()).collect();
+        if names.len() == each.len() { each } else { Vec::new() }
+    }
+
+    /// A member by the name that httpd's log has of it.
     fn named(&self, member: &Member<'_>) -> (String, SourcedValue<()>) {
-        let name = SourcedValue { value: (), written: member.url.clone(), origin: self.origin(member.found) };
-        (member.url.clone(), name)
+        let name = told(&member.url);
+        (name.clone(), SourcedValue { value: (), written: name, origin: self.origin(member.found) })
     }
 
     /// Whether members get requests in turn: by the default method (or its name), with equal factors, and no session keeps to one.
@@ -398,7 +405,7 @@ impl Reading<'_> {
                 Some(all) => all.iter().map(own).collect(),
                 None => vec![self.raw(&PROXY_PASS_MAX).parsed(limit)],
             },
-            each: members.iter().flatten().map(|member| self.named(member)).collect(),
+            each: self.told_apart(members.iter().flatten().map(|member| self.named(member)).collect()),
             even: members.as_ref().is_some_and(|all| self.even(all)),
             balanced: members.is_some(),
             acquire: match &members {

@@ -1,7 +1,7 @@
 //! What is behind: kept, or replaced by one backend. What leads back into the same Caddy follows its listeners in any case.
 
 use super::{Copy, allowed, head, texts};
-use crate::caddy::config::{Block, Line, Word};
+use crate::caddy::config::{Block, Line, Word, quote};
 use crate::caddy::limits::is_encrypted;
 use crate::caddy::route::{Upstream, matcher, upstreams};
 use crate::caddy::settings::secured_by;
@@ -50,8 +50,14 @@ impl Copy<'_> {
                 _ => self.drop(inner),
             }
         }
-        if let Some(name) = self.secured.filter(|_| !is_encrypted(line)) {
-            self.encrypt(line, name, &mut lines);
+        let is_named = line.option("transport http").is_some_and(|way| way.option("tls_server_name").is_some());
+        match self.secured {
+            Some(name) if !is_encrypted(line) => self.encrypt(line, secured_by(name).collect(), &mut lines),
+            // Its certificate is that of a name, and what is told is else the address.
+            Some(name) if !name.is_empty() && !is_named => {
+                self.encrypt(line, vec![format!("tls_server_name {}", quote(name))], &mut lines);
+            }
+            _ => {}
         }
         let mut copy = if texts(line) == words { line.clone() } else { self.with(line, &words) };
         match &mut copy.block {
@@ -63,13 +69,12 @@ impl Copy<'_> {
     }
 
     /// What it takes to speak TLS to what stands behind, where the line says nothing of it.
-    fn encrypt(&mut self, line: &Line, name: &str, lines: &mut Vec<Line>) {
+    fn encrypt(&mut self, line: &Line, told: Vec<String>, lines: &mut Vec<Line>) {
         let word = |value: &str| Word { value: value.to_owned(), quoted: false, file: line.file, span: 0..0 };
         let of = |text: String| {
             let words = text.splitn(2, ' ').map(|text| word(text.trim_matches('"'))).collect();
             Line { words, block: None, ..head(line) }
         };
-        let told: Vec<String> = secured_by(name).collect();
         self.tell(line, format!("transport http {{ {} }}", told.join("; ")));
         let inner: Vec<Line> = told.into_iter().map(of).collect();
         let transport = lines.iter_mut().find(|line| line.is("transport http"));

@@ -98,16 +98,26 @@ pub(super) struct Led<'a> {
 /// Points every server to where it is now, and refuses those that leave this machine.
 pub(super) fn redirect(config: &Config, changes: &mut Changes<'_>, led: &Led<'_>) -> Result<(), CopyError> {
     let secured = led.secured;
-    let to = led.backend.map(|at| {
-        let all = config.sections().iter().flat_map(|section| config.inside(section));
-        let says =
-            |found: &Found| found.name() == "default-server" && found.words.iter().any(|word| word.value == "ssl");
-        Replacing { at, secured, is_said: all.into_iter().any(says) }
-    });
+    let says = |found: &Found, what: &str| {
+        found.name() == "default-server" && found.words.iter().any(|word| word.value == what)
+    };
+    // Those of a section hold there, those of `defaults` may hold anywhere.
+    let before = |what: &str| {
+        let defaults = config.sections().iter().filter(|section| section.kind == "defaults");
+        defaults.flat_map(|section| config.inside(section)).any(|found| says(found, what))
+    };
+    let (encrypted, named) = (before("ssl"), before("sni"));
     // A copy of what stands there does not expect the header of the PROXY protocol.
     let told = |found: &Found| found.words.iter().any(|word| word.value.starts_with("send-proxy"));
     let tells = config.found().iter().any(|found| found.is("default-server") && told(found));
     for section in config.sections().iter().filter(|s| s.is_back() || s.kind == "defaults") {
+        let here = |what: &str| config.inside(section).into_iter().any(|found| says(found, what));
+        let to = led.backend.map(|at| Replacing {
+            at,
+            secured,
+            is_said: encrypted || here("ssl"),
+            is_named: named || here("sni"),
+        });
         for found in config.inside(section) {
             match found.name() {
                 "server" | "server-template" | "dispatch" => {
@@ -139,6 +149,8 @@ struct Replacing<'a> {
     secured: Option<&'a str>,
     /// Whether the servers take TLS by a `default-server`.
     is_said: bool,
+    /// Whether one says what they are told as their name.
+    is_named: bool,
 }
 
 /// Words of a server, from one on without parameters that another backend does not have; those of TLS stay where that takes it.
@@ -153,12 +165,13 @@ impl Replacing<'_> {
         let mut words = kept(words, at + 1, self.secured.is_some());
         words[at] = self.at.to_string();
         let is_said = self.is_said || words.iter().any(|word| word == "ssl");
-        if let Some(name) = self.secured.filter(|_| !is_said) {
+        if self.secured.is_some() && !is_said {
             words.extend(["ssl", "verify", "none"].map(str::to_owned));
-            if !name.is_empty() {
-                // What checks ask is told the name of its own (configuration manual 5.2, `check-sni`).
-                words.extend(["sni".to_owned(), format!("str({name})"), "check-sni".to_owned(), name.to_owned()]);
-            }
+        }
+        let is_named = self.is_named || words.iter().any(|word| word == "sni");
+        if let Some(name) = self.secured.filter(|name| !name.is_empty() && !is_named) {
+            // What checks ask is told the name of its own (configuration manual 5.2, `check-sni`).
+            words.extend(["sni".to_owned(), format!("str({name})"), "check-sni".to_owned(), name.to_owned()]);
         }
         words
     }

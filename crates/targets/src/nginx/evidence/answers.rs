@@ -8,8 +8,8 @@ use genkai_place::tail::Tail;
 /// How many times of a server are kept, the last ones, and how many it takes to tell how long it takes.
 const KEPT: usize = 64;
 const FEWEST: usize = 5;
-/// What nginx's times are counted in, seconds: less is told as none.
-const STEP: f64 = 1e-3;
+/// Less than this is told as this, seconds: nobody calls a server slow that takes no longer.
+const STEP: f64 = 20e-3;
 
 /// Counts them, server by server.
 #[derive(Debug)]
@@ -90,8 +90,12 @@ fn server(line: &str) -> Option<&str> {
 fn is_hidden(line: &str) -> bool {
     let mut fields = line.split('|');
     let (Some(status), Some(all)) = (fields.next(), fields.next()) else { return false };
-    let ended = |asked: &str| asked.rsplit(", ").next().is_some_and(|last| last.starts_with(['4', '5']));
-    status.starts_with(['2', '3']) && all.split(" : ").any(ended)
+    let last = |asked: &str| asked.rsplit(", ").next().unwrap_or_default().to_owned();
+    let ended: Vec<String> = all.split(" : ").map(last).collect();
+    // Nothing found in one place, and found in another, is how such sites are made (`error_page 404 = @application`).
+    let found = ended.last().is_some_and(|last| last.starts_with(['2', '3']));
+    let is_error = |ended: &String| ended.starts_with('5') || ended.starts_with('4') && !found;
+    status.starts_with(['2', '3']) && ended.iter().any(is_error)
 }
 
 #[cfg(test)]
@@ -103,6 +107,8 @@ mod tests {
         assert!(is_hidden("200|502|-|127.0.0.1:9"), "a page of nginx's own");
         assert!(is_hidden("200|503, 500 : 200|0.1, 0.1 : 0.2|127.0.0.1:9, 127.0.0.1:8 : 127.0.0.1:7"));
         assert!(!is_hidden("200|502, 200|-, 0.1|127.0.0.1:9, 127.0.0.1:8"), "the next server answered");
+        assert!(!is_hidden("200|404 : 200|0.1 : 0.2|127.0.0.1:9 : 127.0.0.1:8"), "found elsewhere");
+        assert!(is_hidden("200|404|0.1|127.0.0.1:9"), "a page of nginx's own");
         assert!(!is_hidden("503|503|0.1|127.0.0.1:9") && !is_hidden("garbage"));
     }
 

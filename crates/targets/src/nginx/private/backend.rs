@@ -8,7 +8,7 @@ use genkai_model::event::Rewrite;
 use super::changes::Changes;
 use super::listen::{Moved, Own};
 use crate::files::{CopyError, Move};
-use crate::nginx::config::{Address, Config, Family, Found, Pass, Protocol, Target, UpstreamServer, authority, lexer};
+use crate::nginx::config::{Address, Config, Family, Pass, Protocol, Target, UpstreamServer, authority, lexer};
 use crate::nginx::remote::values;
 
 /// Points every upstream server and `*_pass` to where its target is now.
@@ -107,10 +107,11 @@ fn one_server(
 
 /// Tells what takes TLS its name in the handshake, where the configuration says nothing of names.
 fn named(config: &Config, changes: &mut Changes<'_>, name: &str) -> Result<(), CopyError> {
-    let says = |found: &Found<'_>| ["proxy_ssl_name", "proxy_ssl_server_name"].iter().any(|of| found.directive.is(of));
-    let Some(http) = super::http(config).filter(|_| !config.walk().iter().any(says)) else { return Ok(()) };
+    let says = |of: &str| config.walk().iter().any(|found| found.directive.is(of));
+    let Some(http) = super::http(config).filter(|_| !says("proxy_ssl_name")) else { return Ok(()) };
     let name = String::from_utf8_lossy(&lexer::quote(name.as_bytes())).into_owned();
-    let text = format!("proxy_ssl_name {name}; proxy_ssl_server_name on;");
+    let told = if says("proxy_ssl_server_name") { "" } else { " proxy_ssl_server_name on;" };
+    let text = format!("proxy_ssl_name {name};{told}");
     changes.list(Rewrite { from: String::new(), to: text.clone(), place: http.place() });
     changes.keep(config.insert_at_start(&http, &text)?);
     Ok(())
