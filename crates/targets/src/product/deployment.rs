@@ -22,7 +22,7 @@ use super::startup::Startup;
 use super::streams::{self, shared};
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
-use crate::files::{Applied, Backup, Configuration, CopyOptions, Finished, Move, Requests};
+use crate::files::{Applied, Backup, Configuration, CopyOptions, Finished, Move};
 use genkai_place::authority;
 use genkai_place::caps::{self, Machine};
 use genkai_place::endpoint::Endpoint;
@@ -284,10 +284,7 @@ impl<P: Product> Deployment<P> {
                 product.plain(&what, what.backend.ok_or_else(|| TargetError::no_backend(P::ENTRY.called))?)?
             }
         };
-        let headers = what.headers.map(<[_]>::to_vec);
-        let (streams, websocket) = (what.streams, what.websocket);
-        let requests = Requests { websocket, streams, headers, ..Requests::to(what.host, what.path) };
-        let applied = Applied::new(what.source, config, requests, what.settings)?;
+        let applied = Applied::new(what.source, config, what.requests(), what.settings)?;
         let users = P::certificate(applied.config(), applied.requests());
         let (tls, unlike) = shown(what.tls, users.as_ref(), &scratch, P::ENTRY.called)?;
         let (backend, secured) = (what.backend, what.secured.map(str::to_owned));

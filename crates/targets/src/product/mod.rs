@@ -47,7 +47,7 @@ pub(crate) use twin::alike;
 pub use twin::{Twin, TwinFn};
 
 use crate::error::TargetError;
-use crate::files::{Backup, Finished, Move};
+use crate::files::{Backup, Finished, Move, Requests};
 use genkai_place::authority::TlsMaterial;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
@@ -85,6 +85,14 @@ pub struct Prepare<'a> {
     pub allow_remote: &'a [String],
     /// This machine's address at which it listens.
     pub listen: Ipv4Addr,
+}
+
+impl Prepare<'_> {
+    /// The requests that it is asked for.
+    pub(crate) fn requests(&self) -> Requests {
+        let headers = self.headers.map(<[_]>::to_vec);
+        Requests { websocket: self.websocket, streams: self.streams, headers, ..Requests::to(self.host, self.path) }
+    }
 }
 
 /// A product that is ready to be started, any number of times, one at a time: its configuration read, settings applied, a
