@@ -22,7 +22,7 @@ use super::startup::Startup;
 use super::streams::{self, shared};
 use super::{Entry, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
-use crate::files::{Applied, Backup, Configuration, CopyOptions, Finished, Move};
+use crate::files::{Applied, Backup, Configuration, CopyOptions, Finished, Move, Requests};
 use genkai_place::authority;
 use genkai_place::caps::{self, Machine};
 use genkai_place::endpoint::Endpoint;
