@@ -284,7 +284,8 @@ impl<P: Product> Deployment<P> {
                 product.plain(&what, what.backend.ok_or_else(|| TargetError::no_backend(P::ENTRY.called))?)?
             }
         };
-        let applied = Applied::new(what.source, config, what.requests(), what.settings)?;
+        let requests = what.requests();
+        let applied = Applied::new(what.source, config, requests, what.settings)?;
         let users = P::certificate(applied.config(), applied.requests());
         let (tls, unlike) = shown(what.tls, users.as_ref(), &scratch, P::ENTRY.called)?;
         let (backend, secured) = (what.backend, what.secured.map(str::to_owned));
