@@ -69,7 +69,7 @@ struct PrivatePool {
 }
 
 /// The pool that listens at `endpoint`, of the master `pid`, to be run from `dir`.
-pub(super) fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<Box<dyn Twin>, String>> {
+pub(super) fn twin(pid: u32, endpoint: &Endpoint, dir: &Path, _: bool) -> Option<Result<Box<dyn Twin>, String>> {
     let main = serving::main(pid)?;
     let pool = PrivatePool::of(pid, &main, endpoint, dir);
     Some(pool.map(|pool| Box::new(pool) as Box<dyn Twin>))

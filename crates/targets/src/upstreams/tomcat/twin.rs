@@ -74,10 +74,21 @@ struct PrivateTomcat {
     cost: Option<Cost>,
 }
 
-/// The Tomcat that process `pid` is, to be run from `dir`.
-pub(in crate::upstreams) fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<Box<dyn Twin>, String>> {
+/// Why it is not run a second time unless it is asked for: who deploys applications starts them.
+const UNASKED: &str = "its applications would be started a second time, with all that they do at start; --start-applications has them started";
+
+/// The Tomcat that process `pid` is, to be run from `dir` where `applications` may be started a second time.
+pub(in crate::upstreams) fn twin(
+    pid: u32,
+    endpoint: &Endpoint,
+    dir: &Path,
+    applications: bool,
+) -> Option<Result<Box<dyn Twin>, String>> {
     let started = Started::of(pid);
     let base = super::base(&started)?;
+    if !applications {
+        return Some(Err(UNASKED.to_owned()));
+    }
     let tomcat = base.and_then(|base| PrivateTomcat::of(pid, started, base, endpoint, dir));
     Some(tomcat.map(|tomcat| Box::new(tomcat) as Box<dyn Twin>))
 }
@@ -229,7 +240,8 @@ impl Twin for PrivateTomcat {
     }
 
     fn told(&self, _: &Machine, _: u64) -> String {
-        self.known().map(|known| known.told()).unwrap_or_else(|_| "Tomcat".to_owned())
+        let told = self.known().map(|known| known.told()).unwrap_or_else(|_| "Tomcat".to_owned());
+        format!("{told}, whose applications are started a second time with all that they do at start")
     }
 
     fn rewrite(&self) -> Rewrite {
