@@ -3,19 +3,27 @@
 use std::path::Path;
 
 /// Beginnings of options of a JVM that open a port, or load what does as it likes.
-const SINGLE: [&str; 7] = [
+const SINGLE: [&str; 9] = [
     "-agentlib:",
     "-agentpath:",
     "-javaagent:",
     "-Xrun",
     "-Dcom.sun.management.jmxremote.port=",
     "-Dcom.sun.management.config.file=",
+    "-XX:Flags=",
+    "-XX:VMOptionsFile=",
     "@",
 ];
 /// Beginnings of those that write files or run programs, which the copy leaves out.
-const DROPPED: [&str; 6] = [
+const DROPPED: [&str; 12] = [
     "-Xlog",
-    "-XX:HeapDumpPath=",
+    "-XX:+HeapDump",
+    "-XX:HeapDump",
+    "-XX:ArchiveClassesAtExit=",
+    "-XX:+AutoCreateSharedArchive",
+    "-XX:LogFile=",
+    "-XX:+LogVMOutput",
+    "-XX:+PerfDataSaveToFile",
     "-XX:OnOutOfMemoryError=",
     "-XX:OnError=",
     "-XX:ErrorFile=",
@@ -89,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_copy_has_the_same_words_but_for_what_is_its_own() {
-        let line = "java -Xmx64m -Xlog:gc*:file=/var/gc.log -Dcatalina.home=/usr/share/t -Dcatalina.base=/var/t \
+        let line = "java -Xmx64m -XX:+HeapDumpOnOutOfMemoryError -XX:HeapDumpPath=/var/d -Xlog:gc*:file=/var/gc.log -Dcatalina.home=/usr/share/t -Dcatalina.base=/var/t \
                     -Djava.io.tmpdir=/tmp -cp a:b org.apache.catalina.startup.Bootstrap -config conf/x.xml start";
         let expected = "-XX:ErrorFile=/x/error.log -Xlog:gc:file=/x/gc.log -Xmx64m -Dcatalina.home=/usr/share/t \
                         -Dcatalina.base=/x -Djava.io.tmpdir=/x/temp -cp a:b org.apache.catalina.startup.Bootstrap -config \
@@ -105,6 +113,9 @@ mod tests {
         assert!(said.contains("-agentlib:jdwp,") && !said.contains("5005"), "{said}");
         let tools = |value: &str| alike(&[], &[("JAVA_TOOL_OPTIONS".to_owned(), value.to_owned())]);
         assert_eq!(tools("-Xmx1g"), Ok(()));
+        // It would write a heap into the folder that the user's runs in.
+        assert!(tools("-XX:+HeapDumpOnOutOfMemoryError").is_err());
+        assert!(none("java -XX:Flags=x Main").is_err());
         assert!(tools("-Xmx1g -javaagent:/x.jar=key").is_err_and(|why| why.contains("in JAVA_TOOL_OPTIONS")));
     }
 }
