@@ -54,7 +54,7 @@ pub(super) fn alike(words: &[String], variables: &[(String, String)]) -> Result<
     Ok(())
 }
 
-/// The words of the copy whose CATALINA_BASE is `base`, with its own `server.xml`. The last word is what Tomcat is to do.
+/// The words of the copy whose CATALINA_BASE is `base`, with its own `server.xml`.
 pub(super) fn copied(words: &[String], base: &Path) -> Vec<String> {
     let own = |name: &str, folder: &Path| format!("{name}{}", folder.display());
     let (mut all, mut rest) = (Vec::new(), words.iter().skip(1));
@@ -72,9 +72,12 @@ pub(super) fn copied(words: &[String], base: &Path) -> Vec<String> {
             all.push(word.clone());
         }
     }
-    let end = all.pop();
-    all.extend(["-config".to_owned(), super::folder::file(base).display().to_string()]);
-    all.extend(end);
+    // Words of Tomcat's own come after its class; who gives none has it start (Bootstrap.java), but the last of any is what it is to do.
+    let class = all.iter().position(|word| word.starts_with(super::CLASS)).map_or(all.len(), |at| at + 1);
+    if class == all.len() {
+        all.push("start".to_owned());
+    }
+    all.splice(class..class, ["-config".to_owned(), super::folder::file(base).display().to_string()]);
     let mut first = vec![own("-XX:ErrorFile=", &base.join("error.log"))];
     // Where the user's collector tells what it does, the copy's does.
     if collects {
@@ -103,6 +106,20 @@ mod tests {
                         -Dcatalina.base=/x -Djava.io.tmpdir=/x/temp -cp a:b org.apache.catalina.startup.Bootstrap -config \
                         /x/server.xml start";
         assert_eq!(copied(&words(line), Path::new("/x")), words(expected));
+    }
+
+    #[test]
+    fn words_of_tomcats_own_come_after_its_class() {
+        let ends = |line: &str, end: &str| {
+            let all = copied(&words(line), Path::new("/x")).join(" ");
+            assert!(all.ends_with(end), "{all}");
+        };
+        let class = "org.apache.catalina.startup.Bootstrap";
+        ends(&format!("java -cp a {class}"), &format!("-cp a {class} -config /x/server.xml start"));
+        ends(
+            &format!("java -cp a {class} -config c.xml -nonaming run"),
+            &format!("{class} -config /x/server.xml -nonaming run"),
+        );
     }
 
     #[test]
