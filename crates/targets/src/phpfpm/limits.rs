@@ -42,6 +42,12 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// The path of its status page and the socket of its own where that is asked for. None without one: on the pool's own it would take a child, or
+    /// wait for one with the pool's clients.
+    pub(super) fn page(&self) -> Option<(&str, &str)> {
+        self.status.as_ref().and_then(|(path, own)| Some((path.as_str(), own.as_deref()?)))
+    }
+
     /// The pool of that name.
     pub fn of(config: &Entries, name: &str, machine: &Machine) -> Pool {
         let held = |section: &str, key: &str, read: fn(&str) -> Option<u64>| {

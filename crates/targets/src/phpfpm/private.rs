@@ -117,11 +117,11 @@ impl PrivatePool {
         served
     }
 
-    /// Where the copy's status page is asked for.
-    fn page(&self) -> Endpoint {
+    /// Where the copy's status page is asked for, where it has a socket of its own.
+    fn page(&self) -> Option<Endpoint> {
         let PoolFiles { config, name } = self.applied.config();
         let own = config.value_in(name, "pm.status_listen").and_then(|_| status_socket(self.scratch.path()));
-        own.map_or_else(|| self.at.clone(), Endpoint::Unix)
+        own.map(Endpoint::Unix)
     }
 
     fn log(&self) -> PathBuf {
@@ -237,7 +237,7 @@ impl Twin for PrivatePool {
         let environment = genkai_place::machine::environment(BTreeMap::new());
         reached(&mut child, &self.at)?;
         let served = self.serving(&self.machine(&environment), environment.memory);
-        let served = served.watched(Some(self.page()), Some(self.scratch.path().join(SLOW_LOG)));
+        let served = served.watched(self.page(), Some(self.scratch.path().join(SLOW_LOG)));
         Ok((child, Box::new(served)))
     }
 }

@@ -84,10 +84,7 @@ impl Serving {
         })?;
         let pool = Pool::of(&config, &name, machine);
         let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
-        let page = pool.status.as_ref().and_then(|(_, own)| match own {
-            Some(listen) => placed_at(listen),
-            None => Some(endpoint.clone()),
-        });
+        let page = pool.page().and_then(|(_, listen)| placed_at(listen));
         let slow = pool.slow.as_ref().map(|(path, _)| path.clone()).filter(|path| path.is_absolute());
         let serving = Serving::of(&config, pool, endpoint, memory, machine).watched(page, slow);
         Ok(Serving { log: log.filter(|path| path.is_absolute()).map(Tail::open), ..serving })
@@ -112,7 +109,7 @@ impl Serving {
 
     /// The same with its status page, which is asked for there, and its slow log, as far as it has them.
     pub(super) fn watched(self, page: Option<Endpoint>, slow: Option<PathBuf>) -> Serving {
-        let status = self.pool.status.as_ref().zip(page).map(|((path, _), at)| Watched::of(at, path));
+        let status = self.pool.page().zip(page).map(|((path, _), at)| Watched::of(at, path));
         let slow = self.pool.slow.as_ref().and(slow).map(|path| SlowLog::open(path, &self.pool.name));
         Serving { status, slow, ..self }
     }
@@ -144,7 +141,7 @@ impl Serving {
             reached(&metric(behind::DISK), (*workers / 2.0).ceil(), Strength::Consistent),
         ];
         // Where its log cannot be read, or is the system's.
-        own.signatures.extend(self.pool.status.as_ref().map(|_| grew(&metric(EXHAUSTED), exhausted)));
+        own.signatures.extend(self.pool.page().map(|_| grew(&metric(EXHAUSTED), exhausted)));
         // What its children are busy with.
         own.signatures.extend(self.pool.slow.as_ref().map(|_| log(&self.slow_signature(), Strength::Consistent)));
         own
@@ -168,7 +165,10 @@ impl Serving {
 
     /// What of it is read besides, and what cannot be.
     fn read_besides(&self) -> String {
-        let page = self.pool.status.as_ref().map(|(path, _)| format!(", status page {path}"));
+        let page = self.pool.status.as_ref().map(|(path, own)| match own {
+            Some(_) => format!(", status page {path}"),
+            None => format!(", status page {path} (not asked, as that would take a child: no pm.status_listen)"),
+        });
         let slow = self.pool.slow.as_ref().map(|(path, after)| match File::open(path) {
             Err(why) if why.kind() != ErrorKind::NotFound => {
                 format!(", slow log {} (cannot be read: {why})", path.display())
@@ -369,6 +369,11 @@ mod tests {
         assert!(gone.contains("gone.conf") && !gone.contains('\n'), "{gone}");
         let other = told(u32::MAX, &pool.replace("9000", "9001")).unwrap_err();
         assert!(other.ends_with("has no pool that listens there"), "{other}");
+        // Only a page with a socket of its own takes no child of the pool's.
+        let page = |own: &str| told(u32::MAX, &format!("{pool}pm.status_path = /s\n{own}")).unwrap();
+        assert!(page("").contains("status page /s (not asked"), "{}", page(""));
+        let asked = page("pm.status_listen = 127.0.0.1:1\n");
+        assert!(asked.ends_with("status page /s"), "{asked}");
         // The first process of all began before this file was written.
         let changed = told(1, pool).unwrap_err();
         assert!(changed.contains("was changed after it began"), "{changed}");
