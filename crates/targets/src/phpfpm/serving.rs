@@ -1,7 +1,6 @@
 //! A pool of php-fpm's that somebody else started: its configuration, its children, its accept queue, its log.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use genkai_place::began::{began, changed_since};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::log_lines::{self, ParsedLine};
-use genkai_place::tail::Tail;
+use genkai_place::tail::{self, Tail};
 use genkai_place::usage::Usage;
 
 use super::config;
@@ -126,7 +125,8 @@ impl Serving {
         let Law::Workers { workers, service, .. } = &mut own.law else { return own };
         // Where processors cannot feed all children, the pool fills because each child waits for its processor: the same signs, another
         // cause, and more children would not help.
-        let (mut exhausted, mut waiting) = (Strength::Decisive, Strength::Supports);
+        let said = if self.pool.says_when_all_are_busy() { Strength::Decisive } else { Strength::Supports };
+        let (mut exhausted, mut waiting) = (said, Strength::Supports);
         if let Some(cost) = self.cost {
             *service = Some(cost.service.as_secs_f64().max(1e-6));
             own.formula = cost.in_words(*workers, &format!("{workers} children"));
@@ -169,7 +169,7 @@ impl Serving {
             Some(_) => format!(", status page {path}"),
             None => format!(", status page {path} (not asked, as that would take a child: no pm.status_listen)"),
         });
-        let slow = self.pool.slow.as_ref().map(|(path, after)| match File::open(path) {
+        let slow = self.pool.slow.as_ref().map(|(path, after)| match tail::open(path) {
             Err(why) if why.kind() != ErrorKind::NotFound => {
                 format!(", slow log {} (cannot be read: {why})", path.display())
             }
@@ -343,7 +343,34 @@ fn listens(config: &Entries, name: &str, endpoint: &Endpoint) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use genkai_model::limit::Sign;
+
     use super::*;
+
+    #[test]
+    fn that_all_children_are_there_is_certain_to_mean_that_all_are_busy_only_where_one_is_to_be_spare() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("php-fpm.conf");
+        let (at, machine) = (Endpoint::parse("127.0.0.1:9000").unwrap(), Machine::of(&Default::default()));
+        let strengths = |manager: &str| {
+            let text = format!(
+                "[www]\nlisten = 127.0.0.1:9000\npm = {manager}\npm.max_children = 10\npm.status_path = /s\npm.status_listen = 127.0.0.1:1\n"
+            );
+            std::fs::write(&main, text).unwrap();
+            let all = Serving::find(u32::MAX, &main, &at, &machine, 1 << 30).unwrap().limits("backend");
+            let children = all.into_iter().find(|limit| limit.id.ends_with("pm.max_children")).unwrap();
+            let said = |sign: &Sign| match sign {
+                Sign::Log(name) => name.ends_with("max_children.reached"),
+                Sign::Grew(name) => name.ends_with(EXHAUSTED),
+                _ => false,
+            };
+            children.signatures.into_iter().filter(|one| said(&one.sign)).map(|one| one.strength).collect::<Vec<_>>()
+        };
+        assert_eq!(strengths("dynamic\npm.min_spare_servers = 1"), [Strength::Decisive; 2]);
+        for pool in ["dynamic\npm.min_spare_servers = 5", "ondemand"] {
+            assert_eq!(strengths(pool), [Strength::Supports; 2], "{pool}");
+        }
+    }
 
     #[test]
     fn a_pool_file_that_cannot_be_read_whole_or_was_changed_since_is_told_in_a_sentence() {
