@@ -181,6 +181,7 @@ fn plan(
         backend,
         front,
         allow_remote: flags.origin.allow_remote.clone(),
+        start_applications: flags.start_applications,
         ..System::generated(product)
     };
     let bisect = flags.bisect.unwrap_or(if flags.config.is_some() { BISECT } else { Span(0) });

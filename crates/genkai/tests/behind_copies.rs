@@ -86,7 +86,7 @@ fn a_tomcat_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
         "events {{ }}\nhttp {{ server {{ listen 80; location / {{ proxy_pass http://127.0.0.1:{port}; }} }} }}\n"
     );
     std::fs::write(&nginx, text).unwrap();
-    let mut tune = genkai("tune nginx --users 60 --spawn-rate 8 --think 200ms --quick --pairs 0");
+    let mut tune = genkai("tune nginx --users 60 --spawn-rate 8 --think 200ms --quick --pairs 0 --start-applications");
     let run = told(tune.args(["--objective", "p99 < 500ms, errors < 1%", "--config"]).arg(&nginx));
     let verdict = run.verdict();
     let cause = verdict.causes.first().unwrap_or_else(|| panic!("no cause\n{}", run.story()));

@@ -307,7 +307,8 @@ impl System {
         let (mut baseline, stacked) = match backend {
             Backend::Kept(..) => {
                 let Request { path, host, .. } = &plan.load.request;
-                let asked = Asked { path, host, websocket: talks(&plan.load) };
+                let asked =
+                    Asked { path, host, websocket: talks(&plan.load), applications: plan.system.start_applications };
                 with_twin(baseline, asked, &machine, environment.memory, &folder.private("stack")?)
             }
             _ => (baseline, None),

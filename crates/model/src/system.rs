@@ -33,6 +33,9 @@ pub struct System {
     /// Hosts that the load may reach though they are not this machine, as the user named them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_remote: Vec<String>,
+    /// Whether a server behind it that starts applications of the user's (Tomcat) may be started a second time, with all that they do at start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub start_applications: bool,
 }
 
 impl System {
@@ -52,6 +55,7 @@ impl System {
             backend: Backend::Kept,
             front: Front::default(),
             allow_remote: Vec::new(),
+            start_applications: false,
         }
     }
 }

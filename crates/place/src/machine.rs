@@ -83,7 +83,7 @@ fn memory() -> u64 {
 }
 
 /// Memory that could be had now without swapping, bytes (`MemAvailable`, proc(5)).
-pub(crate) fn available() -> Option<u64> {
+pub fn available() -> Option<u64> {
     meminfo("MemAvailable")
 }
 

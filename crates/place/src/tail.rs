@@ -1,7 +1,8 @@
 //! Following a log file while a server writes it.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Read at most so much a call: at five calls a second 40 MB of log a second, beyond which a disk is the limit anyway.
@@ -22,7 +23,7 @@ impl Tail {
     /// Follows a log from its present end; one that does not exist is followed from its beginning once it does.
     pub fn open(path: impl Into<PathBuf>) -> Tail {
         let path = path.into();
-        let file = File::open(&path).ok().and_then(|mut file| file.seek(SeekFrom::End(0)).is_ok().then_some(file));
+        let file = open(&path).ok().and_then(|mut file| file.seek(SeekFrom::End(0)).is_ok().then_some(file));
         Tail { path, file, partial: Vec::new() }
     }
 
@@ -31,7 +32,7 @@ impl Tail {
     /// or the file cannot be read.
     pub fn lines(&mut self) -> Vec<String> {
         if self.file.is_none() {
-            self.file = File::open(&self.path).ok();
+            self.file = open(&self.path).ok();
         }
         let Some(file) = &mut self.file else { return Vec::new() };
         let mut bytes = std::mem::take(&mut self.partial);
@@ -44,6 +45,39 @@ impl Tail {
         self.partial.truncate(LINE);
         bytes.split(|&b| b == b'\n').filter(|line| !line.is_empty()).map(clean).collect()
     }
+}
+
+/// Opens a log that somebody else writes. Only a regular file is one: a terminal or a pipe would be waited for, and what is read from it is lost to
+/// others.
+///
+/// # Errors
+/// When it cannot be opened, is no regular file, or is a name that means another file for each process (`/dev/stderr`, `/proc/self/fd/2`).
+pub fn open(path: &Path) -> io::Result<File> {
+    if is_of_each_process(path) {
+        return Err(io::Error::other("it is another file for each process"));
+    }
+    let irregular = || io::Error::other("it is no regular file");
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(irregular());
+    }
+    // Should it be a named pipe by now, that is not waited for.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }
+}
+
+/// Whether it is, by itself or by a link that it leads to, a name of a descriptor of whoever opens it.
+fn is_of_each_process(path: &Path) -> bool {
+    let mut path = path.to_owned();
+    // As many as the kernel follows (path_resolution(7)).
+    for _ in 0..40 {
+        let own = ["/proc/self", "/proc/thread-self", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"];
+        if own.iter().any(|begin| path.starts_with(begin)) {
+            return true;
+        }
+        let Ok(to) = path.read_link() else { return false };
+        path = path.parent().unwrap_or(Path::new("/")).join(to);
+    }
+    true
 }
 
 /// The end of a file: its last lines within `bytes`, cleaned as [`Tail::lines`] does; empty when it cannot be read.
@@ -104,6 +138,22 @@ mod tests {
         let mut tail = Tail::open(&path);
         append(&path, b"new\n");
         assert_eq!(tail.lines(), ["new"]);
+    }
+
+    #[test]
+    fn only_regular_files_are_followed() {
+        let (_dir, path) = log();
+        // Waits for nobody: neither a pipe nor what is another file for each process is opened.
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(open(&path).is_err() && Tail::open(&path).lines().is_empty());
+        let link = path.with_extension("link");
+        std::os::unix::fs::symlink("/dev/stderr", &link).unwrap();
+        for own in [&*link, Path::new("/proc/self/fd/2"), Path::new("/dev/stdout"), Path::new("/dev/null")] {
+            assert!(open(own).is_err(), "{}", own.display());
+        }
+        std::fs::remove_file(&path).unwrap();
+        append(&path, b"one\n");
+        assert!(open(&path).is_ok());
     }
 
     #[test]

@@ -13,6 +13,8 @@ const OVER: Duration = Duration::from_secs(2);
 const OFTEN: Duration = Duration::from_millis(25);
 /// A look at one more thread costs some hundredths of this: of many threads the states are looked at more rarely.
 const EACH: Duration = Duration::from_millis(1);
+/// Of fewer looks (of more than some hundred threads) nothing is said.
+const FEWEST: usize = 16;
 /// Between two counts of waits: reading them costs more than a state.
 const RARELY: Duration = Duration::from_secs(1);
 
@@ -23,7 +25,8 @@ pub struct Waiting {
     pub voluntary: Option<f64>,
     /// Bytes a second that they had storage read, and written (proc(5), `/proc/PID/io`). None where that may not be read.
     pub disk: Option<(f64, f64)>,
-    /// Threads that waited without being interruptible (state `D`) while their process had storage read or written, on average over 2 s.
+    /// Threads that waited without being interruptible (state `D`) while their process had storage read or written, on average over 2 s. None of
+    /// so many threads that each is looked at too rarely.
     pub threads: Option<f64>,
     /// The part of these 2 s for which one thread did.
     pub longest: Option<f64>,
@@ -125,7 +128,9 @@ impl Shared {
         }
         let looks = self.looks.len().max(1) as f64;
         let most = each.values().copied().max().unwrap_or(0);
-        long.then(|| (f64::from(each.values().sum::<u32>()) / looks, f64::from(most) / looks))
+        // Of many threads there are few looks: who waited at one may have for a moment only.
+        (long && self.looks.len() >= FEWEST)
+            .then(|| (f64::from(each.values().sum::<u32>()) / looks, f64::from(most) / looks))
     }
 }
 
@@ -207,13 +212,15 @@ mod tests {
         shared.note(vec![(1, 1)]);
         assert!(shared.looks[0].1.is_empty(), "nothing was read or written");
         shared.moving.insert(1, Instant::now());
-        for waiting in [vec![(1, 1), (1, 2), (2, 2)], vec![(1, 1)], vec![]] {
-            shared.note(waiting);
-        }
+        let looks = [vec![(1, 1), (1, 2), (2, 2)], vec![(1, 1)], vec![]];
+        looks.iter().for_each(|waiting| shared.note(waiting.clone()));
+        assert_eq!(shared.waited(Instant::now() + OVER), None, "four looks are few");
+        looks.iter().cycle().take(12).for_each(|waiting| shared.note(waiting.clone()));
         let now = Instant::now();
         assert_eq!(shared.waited(now), None, "it is not over");
         let (threads, longest) = shared.waited(now + OVER).unwrap();
-        assert!((threads - 0.75).abs() < 1e-9 && (longest - 0.5).abs() < 1e-9, "{threads}, {longest}");
+        // Five times the three, after the one of which nothing is known.
+        assert!((threads - 15.0 / 16.0).abs() < 1e-9 && (longest - 10.0 / 16.0).abs() < 1e-9, "{threads}, {longest}");
     }
 
     #[test]

@@ -125,6 +125,7 @@ fn claim(root: &Node, file: &str, folder: &Path) -> Result<Claim, Fault> {
         backend: messages(root).or(backend(root.get("backend"))?).unwrap_or(usual),
         front: Front { tls: root.is("tls") == Some(true), ..Front::default() },
         allow_remote: Vec::new(),
+        start_applications: false,
     };
     let test = match (text("line"), root.get("change")) {
         (Some(_), Some(change)) => {

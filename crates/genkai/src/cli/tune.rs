@@ -272,6 +272,12 @@ pub(crate) struct TuneFlags {
     /// Write the proposed change into your files once it is proved (atomically, with a backup)
     #[arg(long, requires = "config", help_heading = "System")]
     pub(crate) write: bool,
+    /// Start applications behind (Tomcat) a second time, with all that they do at start, for a private copy
+    ///
+    /// Schedulers, consumers of queues, migrations of databases and whatever else an application begins then run twice, and files that it names by
+    /// absolute paths are written by both. Without it what stands there is only watched.
+    #[arg(long, requires = "config", help_heading = "System", hide_short_help = true)]
+    pub(crate) start_applications: bool,
     /// Where nothing is named: time for leaving out directives of your file in the private copy, to see which make it fail; 0 is off [default: 60s]
     #[arg(long, value_name = "TIME", requires = "config", help_heading = "Search", hide_short_help = true)]
     pub(crate) bisect: Option<Span>,

@@ -149,6 +149,7 @@ fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failur
         backend: backend.clone(),
         front: Front { tls: flags.tls, listen: tune::listen(flags.origin.listen)?, ..Front::default() },
         allow_remote: flags.origin.allow_remote.clone(),
+        start_applications: false,
     };
     Ok(Runs::Server { system: Box::new(system), changes: Vec::new() })
 }

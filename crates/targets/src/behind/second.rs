@@ -56,6 +56,8 @@ pub struct Asked<'a> {
     pub host: &'a str,
     /// Whether they open WebSocket connections.
     pub websocket: bool,
+    /// Whether applications of the user's may be started a second time for them, with all that they do at start.
+    pub applications: bool,
 }
 
 /// What runs: dropping it ends it.
@@ -70,7 +72,7 @@ impl Second {
     /// Whoever listens at `at`, run a second time from `dir`; none: nobody that can be. An error says why he is not.
     pub(super) fn find(at: &Endpoint, asked: Asked<'_>, dir: &Path) -> Option<Result<Second, String>> {
         let Listener::Process(pid) = at.listener() else { return None };
-        if let Some(twin) = catalog::twin(pid, at, dir) {
+        if let Some(twin) = catalog::twin(pid, at, dir, asked.applications) {
             return Some(twin.map(Second::Part));
         }
         let (entry, main) = catalog::standing(pid)?;

@@ -122,13 +122,13 @@ pub fn serves(
 }
 
 /// Process `pid`, which listens at `endpoint` behind a product, as one of those that genkai can run a second time, from `dir`. None: it is no one of
-/// them. An error says why it is not.
-pub fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<Box<dyn Twin>, String>> {
+/// them. An error says why it is not. `applications`: whether the user's may be started a second time, with all that they do at start.
+pub fn twin(pid: u32, endpoint: &Endpoint, dir: &Path, applications: bool) -> Option<Result<Box<dyn Twin>, String>> {
     let products = PRODUCTS.iter().filter_map(|entry| match entry.role {
         Role::Behind(Some((_, twin))) => twin,
         _ => None,
     });
-    products.chain(upstreams::TWINS.iter().copied()).find_map(|twin| twin(pid, endpoint, dir))
+    products.chain(upstreams::TWINS.iter().copied()).find_map(|twin| twin(pid, endpoint, dir, applications))
 }
 
 /// Process `pid` as the first of a product that can be put under test itself: the product, and the configuration that it was started with, or

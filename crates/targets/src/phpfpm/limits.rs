@@ -25,6 +25,8 @@ pub struct Pool {
     pub name: String,
     /// `static`, `dynamic`, `ondemand`; empty: it is missing.
     pub manager: String,
+    /// `pm.min_spare_servers`, where it is written.
+    pub spare: Option<u64>,
     /// `pm.max_children`; none: it is missing, and php-fpm does not start.
     pub children: Option<SourcedValue<u64>>,
     /// `listen.backlog`.
@@ -42,6 +44,18 @@ pub struct Pool {
 }
 
 impl Pool {
+    /// Whether all children were busy when it says that `pm.max_children` was reached: a dynamic one says so where all that may be are there and
+    /// fewer than `pm.min_spare_servers` are idle, another whenever somebody comes and all are there (fpm_process_ctl.c).
+    pub(super) fn says_when_all_are_busy(&self) -> bool {
+        self.manager == "dynamic" && self.spare.is_some_and(|spare| spare <= 1)
+    }
+
+    /// The path of its status page and the socket of its own where that is asked for. None without one: on the pool's own it would take a child, or
+    /// wait for one with the pool's clients.
+    pub(super) fn page(&self) -> Option<(&str, &str)> {
+        self.status.as_ref().and_then(|(path, own)| Some((path.as_str(), own.as_deref()?)))
+    }
+
     /// The pool of that name.
     pub fn of(config: &Entries, name: &str, machine: &Machine) -> Pool {
         let held = |section: &str, key: &str, read: fn(&str) -> Option<u64>| {
@@ -70,6 +84,7 @@ impl Pool {
         Pool {
             name: name.to_owned(),
             manager: config.value_in(name, "pm").map(|e| e.value().to_lowercase()).unwrap_or_default(),
+            spare: config.value_in(name, "pm.min_spare_servers").and_then(|entry| number(&entry.value())),
             children: own("pm.max_children", number).filter(|h| h.value > 0),
             backlog: backlog.unwrap_or_else(|| default(u64::MAX, BACKLOG, "php-fpm: sapi/fpm/fpm/fpm_sockets.h")),
             unix: listen.starts_with('/') || !listen.contains(':') && listen.parse::<u16>().is_err(),

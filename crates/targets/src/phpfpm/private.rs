@@ -69,7 +69,7 @@ struct PrivatePool {
 }
 
 /// The pool that listens at `endpoint`, of the master `pid`, to be run from `dir`.
-pub(super) fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<Box<dyn Twin>, String>> {
+pub(super) fn twin(pid: u32, endpoint: &Endpoint, dir: &Path, _: bool) -> Option<Result<Box<dyn Twin>, String>> {
     let main = serving::main(pid)?;
     let pool = PrivatePool::of(pid, &main, endpoint, dir);
     Some(pool.map(|pool| Box::new(pool) as Box<dyn Twin>))
@@ -117,11 +117,11 @@ impl PrivatePool {
         served
     }
 
-    /// Where the copy's status page is asked for.
-    fn page(&self) -> Endpoint {
+    /// Where the copy's status page is asked for, where it has a socket of its own.
+    fn page(&self) -> Option<Endpoint> {
         let PoolFiles { config, name } = self.applied.config();
         let own = config.value_in(name, "pm.status_listen").and_then(|_| status_socket(self.scratch.path()));
-        own.map_or_else(|| self.at.clone(), Endpoint::Unix)
+        own.map(Endpoint::Unix)
     }
 
     fn log(&self) -> PathBuf {
@@ -237,7 +237,7 @@ impl Twin for PrivatePool {
         let environment = genkai_place::machine::environment(BTreeMap::new());
         reached(&mut child, &self.at)?;
         let served = self.serving(&self.machine(&environment), environment.memory);
-        let served = served.watched(Some(self.page()), Some(self.scratch.path().join(SLOW_LOG)));
+        let served = served.watched(self.page(), Some(self.scratch.path().join(SLOW_LOG)));
         Ok((child, Box::new(served)))
     }
 }

@@ -1,7 +1,6 @@
 //! A pool of php-fpm's that somebody else started: its configuration, its children, its accept queue, its log.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use genkai_place::began::{began, changed_since};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::log_lines::{self, ParsedLine};
-use genkai_place::tail::Tail;
+use genkai_place::tail::{self, Tail};
 use genkai_place::usage::Usage;
 
 use super::config;
@@ -84,10 +83,7 @@ impl Serving {
         })?;
         let pool = Pool::of(&config, &name, machine);
         let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
-        let page = pool.status.as_ref().and_then(|(_, own)| match own {
-            Some(listen) => placed_at(listen),
-            None => Some(endpoint.clone()),
-        });
+        let page = pool.page().and_then(|(_, listen)| placed_at(listen));
         let slow = pool.slow.as_ref().map(|(path, _)| path.clone()).filter(|path| path.is_absolute());
         let serving = Serving::of(&config, pool, endpoint, memory, machine).watched(page, slow);
         Ok(Serving { log: log.filter(|path| path.is_absolute()).map(Tail::open), ..serving })
@@ -112,7 +108,7 @@ impl Serving {
 
     /// The same with its status page, which is asked for there, and its slow log, as far as it has them.
     pub(super) fn watched(self, page: Option<Endpoint>, slow: Option<PathBuf>) -> Serving {
-        let status = self.pool.status.as_ref().zip(page).map(|((path, _), at)| Watched::of(at, path));
+        let status = self.pool.page().zip(page).map(|((path, _), at)| Watched::of(at, path));
         let slow = self.pool.slow.as_ref().and(slow).map(|path| SlowLog::open(path, &self.pool.name));
         Serving { status, slow, ..self }
     }
@@ -129,7 +125,8 @@ impl Serving {
         let Law::Workers { workers, service, .. } = &mut own.law else { return own };
         // Where processors cannot feed all children, the pool fills because each child waits for its processor: the same signs, another
         // cause, and more children would not help.
-        let (mut exhausted, mut waiting) = (Strength::Decisive, Strength::Supports);
+        let said = if self.pool.says_when_all_are_busy() { Strength::Decisive } else { Strength::Supports };
+        let (mut exhausted, mut waiting) = (said, Strength::Supports);
         if let Some(cost) = self.cost {
             *service = Some(cost.service.as_secs_f64().max(1e-6));
             own.formula = cost.in_words(*workers, &format!("{workers} children"));
@@ -144,7 +141,7 @@ impl Serving {
             reached(&metric(behind::DISK), (*workers / 2.0).ceil(), Strength::Consistent),
         ];
         // Where its log cannot be read, or is the system's.
-        own.signatures.extend(self.pool.status.as_ref().map(|_| grew(&metric(EXHAUSTED), exhausted)));
+        own.signatures.extend(self.pool.page().map(|_| grew(&metric(EXHAUSTED), exhausted)));
         // What its children are busy with.
         own.signatures.extend(self.pool.slow.as_ref().map(|_| log(&self.slow_signature(), Strength::Consistent)));
         own
@@ -168,8 +165,11 @@ impl Serving {
 
     /// What of it is read besides, and what cannot be.
     fn read_besides(&self) -> String {
-        let page = self.pool.status.as_ref().map(|(path, _)| format!(", status page {path}"));
-        let slow = self.pool.slow.as_ref().map(|(path, after)| match File::open(path) {
+        let page = self.pool.status.as_ref().map(|(path, own)| match own {
+            Some(_) => format!(", status page {path}"),
+            None => format!(", status page {path} (not asked, as that would take a child: no pm.status_listen)"),
+        });
+        let slow = self.pool.slow.as_ref().map(|(path, after)| match tail::open(path) {
             Err(why) if why.kind() != ErrorKind::NotFound => {
                 format!(", slow log {} (cannot be read: {why})", path.display())
             }
@@ -343,7 +343,34 @@ fn listens(config: &Entries, name: &str, endpoint: &Endpoint) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use genkai_model::limit::Sign;
+
     use super::*;
+
+    #[test]
+    fn that_all_children_are_there_is_certain_to_mean_that_all_are_busy_only_where_one_is_to_be_spare() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("php-fpm.conf");
+        let (at, machine) = (Endpoint::parse("127.0.0.1:9000").unwrap(), Machine::of(&Default::default()));
+        let strengths = |manager: &str| {
+            let text = format!(
+                "[www]\nlisten = 127.0.0.1:9000\npm = {manager}\npm.max_children = 10\npm.status_path = /s\npm.status_listen = 127.0.0.1:1\n"
+            );
+            std::fs::write(&main, text).unwrap();
+            let all = Serving::find(u32::MAX, &main, &at, &machine, 1 << 30).unwrap().limits("backend");
+            let children = all.into_iter().find(|limit| limit.id.ends_with("pm.max_children")).unwrap();
+            let said = |sign: &Sign| match sign {
+                Sign::Log(name) => name.ends_with("max_children.reached"),
+                Sign::Grew(name) => name.ends_with(EXHAUSTED),
+                _ => false,
+            };
+            children.signatures.into_iter().filter(|one| said(&one.sign)).map(|one| one.strength).collect::<Vec<_>>()
+        };
+        assert_eq!(strengths("dynamic\npm.min_spare_servers = 1"), [Strength::Decisive; 2]);
+        for pool in ["dynamic\npm.min_spare_servers = 5", "ondemand"] {
+            assert_eq!(strengths(pool), [Strength::Supports; 2], "{pool}");
+        }
+    }
 
     #[test]
     fn a_pool_file_that_cannot_be_read_whole_or_was_changed_since_is_told_in_a_sentence() {
@@ -369,6 +396,11 @@ mod tests {
         assert!(gone.contains("gone.conf") && !gone.contains('\n'), "{gone}");
         let other = told(u32::MAX, &pool.replace("9000", "9001")).unwrap_err();
         assert!(other.ends_with("has no pool that listens there"), "{other}");
+        // Only a page with a socket of its own takes no child of the pool's.
+        let page = |own: &str| told(u32::MAX, &format!("{pool}pm.status_path = /s\n{own}")).unwrap();
+        assert!(page("").contains("status page /s (not asked"), "{}", page(""));
+        let asked = page("pm.status_listen = 127.0.0.1:1\n");
+        assert!(asked.ends_with("status page /s"), "{asked}");
         // The first process of all began before this file was written.
         let changed = told(1, pool).unwrap_err();
         assert!(changed.contains("was changed after it began"), "{changed}");

@@ -45,8 +45,9 @@ impl SlowLog {
     }
 
     fn line(&mut self, line: &str) -> Option<String> {
-        if line.contains(&self.pool) {
-            self.entry = Entry::Begun;
+        // A head ends the entry before, whose trace may never have come.
+        if line.contains(" [pool ") && !line.starts_with("[0x") {
+            self.entry = if line.contains(&self.pool) { Entry::Begun } else { Entry::None };
             return None;
         }
         if let Some(script) = line.strip_prefix("script_filename = ") {
@@ -82,6 +83,10 @@ mod tests {
         };
         write!(file, "{}{}", entry("www", "usleep() /srv/lib.php:2"), entry("other", "sleep() /srv/x.php:1")).unwrap();
         assert_eq!(slow.places(), ["usleep() at /srv/lib.php:2 of /srv/a.php"]);
+        // One whose trace failed, and one of another pool's after it.
+        let (failed, _) = entry("www", "").split_once("[0x").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        write!(file, "{failed}{}", entry("other", "sleep() /srv/x.php:1")).unwrap();
+        assert!(slow.places().is_empty());
         // In the middle of an entry.
         let text = entry("www", "curl_exec() /srv/b.php:3");
         let (head, rest) = text.split_at(text.find("[0x").unwrap());

@@ -1,5 +1,4 @@
-//! php-fpm's status page, asked over FastCGI: on a socket of its own (`pm.status_listen`), where it answers however busy the pool is, or on the
-//! pool's.
+//! php-fpm's status page, asked over FastCGI on a socket of its own (`pm.status_listen`), where it answers however busy the pool is.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -57,7 +56,7 @@ impl StatusPage {
         StatusPage { at, request: request(path, "full", true), keep: true, stream: None }
     }
 
-    /// The same without those lines. A connection that is kept would hold a child of a pool that serves others, too.
+    /// The same without those lines. No connection is kept to a pool that serves others, too.
     pub(crate) fn short(at: Endpoint, path: &str) -> StatusPage {
         StatusPage { at, request: request(path, "", false), keep: false, stream: None }
     }

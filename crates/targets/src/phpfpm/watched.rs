@@ -1,5 +1,4 @@
-//! The status page of a pool that serves others, asked rarely and beside everything else: where it is served by the pool itself, a page takes a
-//! child for a moment, and waits with all others where there is none.
+//! The status page of a pool that serves others, asked rarely and beside everything else, on a socket of its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;

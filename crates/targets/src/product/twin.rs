@@ -18,7 +18,9 @@ use crate::files::{Backup, Finished};
 
 /// Process `pid`, which listens at a place, as this product, to be run a second time from a folder. None: it is another product's. An error
 /// says, in words, why it is not run a second time.
-pub type TwinFn = fn(u32, &Endpoint, &Path) -> Option<Result<Box<dyn Twin>, String>>;
+///
+/// The last one: whether applications of the user's may be started a second time, with all that they do at start.
+pub type TwinFn = fn(u32, &Endpoint, &Path, bool) -> Option<Result<Box<dyn Twin>, String>>;
 
 /// A server of the user's, as genkai runs it again.
 pub trait Twin: Debug {

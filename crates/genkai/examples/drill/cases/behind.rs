@@ -31,6 +31,7 @@ pub(super) fn cases() -> Vec<Case> {
             .cause("backend.uwsgi.processes"),
         case("nginx", "tomcat-nginx", "Tomcat with maxThreads 4 and pages of 100 ms behind nginx", TOMCAT)
             .config(nginx)
+            .flags("--start-applications")
             .beside("www/index.jsp", "<% Thread.sleep(100); %>here\n")
             .beside("www/WEB-INF/web.xml", JSP)
             .cause("tomcat.maxThreads"),

@@ -62,6 +62,7 @@ fn tomcats() -> Vec<Case> {
     let tomcat = |name: &str, fault: &str, server: Between, page: &'static str| {
         Case::of("nginx", name, fault)
             .config(NGINX)
+            .flags("--start-applications")
             .beside("www/index.jsp", page)
             .beside("www/WEB-INF/web.xml", JSP)
             .behind(Alone(server))

@@ -10,8 +10,8 @@ use super::copied::Copied;
 use crate::error::TargetError;
 use crate::files::save;
 
-/// What a Tomcat writes, and what is mirrored by itself.
-const OWN: [&str; 4] = ["conf", "logs", "temp", "work"];
+/// What a Tomcat writes, what is mirrored by itself, and files of the copy's own: a link there would have them written into the user's.
+const OWN: [&str; 8] = ["conf", "logs", "temp", "work", "server.xml", "gc.log", "out.log", "error.log"];
 
 /// `server.xml` of the copy.
 pub(super) fn file(base: &Path) -> PathBuf {
@@ -36,8 +36,10 @@ pub(super) fn make(
 ) -> Result<(), TargetError> {
     let made = || -> io::Result<()> {
         for entry in fs::read_dir(user)?.flatten() {
-            if !OWN.iter().any(|name| entry.file_name() == *name) {
-                link(&entry.path(), &base.join(entry.file_name()))?;
+            let at = base.join(entry.file_name());
+            let own = OWN.iter().any(|name| entry.file_name() == *name) || copied.apps.iter().any(|(_, to)| *to == at);
+            if !own {
+                link(&entry.path(), &at)?;
             }
         }
         mirror(&user.join("conf"), &base.join("conf"))?;
@@ -55,7 +57,11 @@ pub(super) fn make(
         link(work, &base.join("work"))
     };
     made().map_err(TargetError::files(base))?;
-    save(&file(base), &copied.text)?;
+    // Never through a link of the user's.
+    match fs::remove_file(file(base)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(TargetError::files(base)(e)),
+        _ => save(&file(base), &copied.text)?,
+    }
     let given = owner.map_or(Ok(()), |owner| [base, work].into_iter().try_for_each(|folder| give(folder, owner)));
     given.map_err(TargetError::files(base))
 }
@@ -118,5 +124,28 @@ mod tests {
         apps.sort();
         assert_eq!(apps, ["a", "b.war", "c"]);
         assert!(!base.join("logs/x.log").exists());
+    }
+
+    #[test]
+    fn what_has_the_name_of_a_file_of_the_copys_is_not_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let (user, base) = (dir.path().join("user"), dir.path().join("base"));
+        for folder in ["conf", "apps0", "webapps/a"] {
+            fs::create_dir_all(user.join(folder)).unwrap();
+        }
+        let files = ["server.xml", "gc.log", "out.log", "error.log"];
+        for file in files {
+            fs::write(user.join(file), "the user's").unwrap();
+        }
+        fs::create_dir(&base).unwrap();
+        let copied = Copied { text: b"<Server/>".to_vec(), apps: vec![(user.join("webapps"), base.join("apps0"))] };
+        make(&user, &base, &dir.path().join("work"), &copied, None).unwrap();
+        for file in files {
+            assert_eq!(fs::read_to_string(user.join(file)).unwrap(), "the user's", "{file}");
+            assert!(fs::read_link(base.join(file)).is_err(), "{file}");
+        }
+        assert_eq!(fs::read_to_string(base.join("server.xml")).unwrap(), "<Server/>");
+        assert_eq!(fs::read_dir(user.join("apps0")).unwrap().count(), 0);
+        assert_eq!(fs::read_link(base.join("apps0/a")).unwrap(), user.join("webapps/a"));
     }
 }

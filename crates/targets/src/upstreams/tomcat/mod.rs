@@ -23,6 +23,8 @@ use crate::product::Served;
 use crate::settings::SourcedValue;
 
 const PRODUCT: &str = "tomcat";
+/// What the class begins with that it is started by.
+const CLASS: &str = "org.apache.catalina.startup.";
 /// Requests at once; of its executor, where it has one.
 const THREADS: (&str, u64) = ("maxThreads", 200);
 /// Connections at once.
@@ -50,7 +52,7 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
 
 /// Its CATALINA_BASE; none of another program.
 fn base(started: &Started) -> Option<Result<PathBuf, String>> {
-    let runs = started.words.iter().any(|word| word.starts_with("org.apache.catalina.startup."));
+    let runs = started.words.iter().any(|word| word.starts_with(CLASS));
     let found = ["-Dcatalina.base=", "-Dcatalina.home="].iter().find_map(|name| {
         started.words.iter().rev().find_map(|word| word.strip_prefix(name)).map(|folder| started.path(folder))
     });

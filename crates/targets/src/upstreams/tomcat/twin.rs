@@ -18,6 +18,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit};
 use genkai_model::plan::ConfigSource;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
+use genkai_place::machine;
 use genkai_place::port;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
@@ -29,7 +30,7 @@ use crate::error::TargetError;
 use crate::files::{Applied, Backup, Configuration, Finished, Requests};
 use crate::limits::raised;
 use crate::product::{Cost, Served, Twin, alike};
-use crate::upstreams::heap::{Managed, of_java};
+use crate::upstreams::heap::{Heap, Managed, of_java};
 use crate::upstreams::known::Known;
 
 /// A Tomcat deploys its applications before it answers: as long as a large one takes on a busy machine.
@@ -38,6 +39,11 @@ const READY_WITHIN: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Tomcat answers it by itself, without an application (CoyoteAdapter.java: postParseRequest).
 const QUESTION: &[u8] = b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+/// The part of what could be had that a second heap may take.
+const SPARED: f64 = 0.8;
+/// Percent of the memory that a JVM gives its heap where nothing says (-XX:MaxRAMPercentage).
+const USUAL: f64 = 25.0;
 
 /// How the user's was started.
 struct Theirs {
@@ -74,11 +80,23 @@ struct PrivateTomcat {
     cost: Option<Cost>,
 }
 
-/// The Tomcat that process `pid` is, to be run from `dir`.
-pub(in crate::upstreams) fn twin(pid: u32, endpoint: &Endpoint, dir: &Path) -> Option<Result<Box<dyn Twin>, String>> {
+/// Why it is not run a second time unless it is asked for: who deploys applications starts them.
+const UNASKED: &str = "its applications would be started a second time, with all that they do at start; --start-applications has them started";
+
+/// The Tomcat that process `pid` is, to be run from `dir` where `applications` may be started a second time.
+pub(in crate::upstreams) fn twin(
+    pid: u32,
+    endpoint: &Endpoint,
+    dir: &Path,
+    applications: bool,
+) -> Option<Result<Box<dyn Twin>, String>> {
     let started = Started::of(pid);
     let base = super::base(&started)?;
+    if !applications {
+        return Some(Err(UNASKED.to_owned()));
+    }
     let tomcat = base.and_then(|base| PrivateTomcat::of(pid, started, base, endpoint, dir));
+    let tomcat = tomcat.and_then(|tomcat| tomcat.tried_once().map(|()| tomcat));
     Some(tomcat.map(|tomcat| Box::new(tomcat) as Box<dyn Twin>))
 }
 
@@ -119,6 +137,7 @@ impl PrivateTomcat {
         let conf = fs::read_dir(base.join("conf")).into_iter().flatten().flatten().map(|entry| entry.path());
         let read: Vec<PathBuf> = conf.filter(|path| path.is_file()).chain([path.clone()]).collect();
         started.has_read(read.iter().map(PathBuf::as_path))?;
+        fits(&of_java(&started, Vec::new()))?;
         let theirs = Theirs::of(pid, started, base)?;
         let xml = ServerXml::read(&path, endpoint)?;
         let applied = Applied::new(ConfigSource::File(path), xml, Requests::default(), &BTreeMap::new())
@@ -131,6 +150,15 @@ impl PrivateTomcat {
         let tomcat = PrivateTomcat { theirs: Arc::new(theirs), applied, from, at, address, work, scratch, cost: None };
         tomcat.written().map_err(|e| e.to_string())?;
         Ok(tomcat)
+    }
+
+    /// That it can be started beside the user's: not every application can be.
+    ///
+    /// # Errors
+    /// What it says, in one line.
+    fn tried_once(&self) -> Result<(), String> {
+        let one_line = |text: String| text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        self.start(None).map(drop).map_err(|e| format!("it does not start beside it: {}", one_line(e.to_string())))
     }
 
     /// Writes its folder.
@@ -229,7 +257,8 @@ impl Twin for PrivateTomcat {
     }
 
     fn told(&self, _: &Machine, _: u64) -> String {
-        self.known().map(|known| known.told()).unwrap_or_else(|_| "Tomcat".to_owned())
+        let told = self.known().map(|known| known.told()).unwrap_or_else(|_| "Tomcat".to_owned());
+        format!("{told}, whose applications are started a second time with all that they do at start")
     }
 
     fn rewrite(&self) -> Rewrite {
@@ -285,6 +314,32 @@ impl Twin for PrivateTomcat {
     }
 }
 
+/// That there is memory for a second heap of this size: another of the user's processes would be ended for it.
+///
+/// # Errors
+/// What it may take, and what there is.
+fn fits(heap: &Heap) -> Result<(), String> {
+    let now = machine::environment(BTreeMap::new());
+    within(heap, now.memory, machine::available().unwrap_or(u64::MAX))
+}
+
+fn within(heap: &Heap, memory: u64, available: u64) -> Result<(), String> {
+    let part = || {
+        let percent = heap.held.written.strip_suffix(" %").and_then(|text| text.parse().ok());
+        memory as f64 * percent.unwrap_or(USUAL) / 100.0
+    };
+    let most = if heap.held.value > 0 { heap.held.value as f64 } else { part() };
+    if most <= available as f64 * SPARED {
+        return Ok(());
+    }
+    let mebibytes = |bytes: f64| (bytes / f64::from(1 << 20)).round();
+    Err(format!(
+        "its heap may take {} MiB a second time, and {} MiB of memory could be had",
+        mebibytes(most),
+        mebibytes(available as f64)
+    ))
+}
+
 fn scratch(dir: &Path) -> Result<Scratch, TargetError> {
     Ok(Scratch::make(dir, nix::unistd::geteuid().is_root(), "genkai-tomcat-")?)
 }
@@ -309,4 +364,22 @@ fn answers(child: &mut Child, at: SocketAddr) -> Result<(), TargetError> {
         thread::sleep(PAUSE);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_heap_must_have_room() {
+        let room = |line: &str, available: u64| {
+            within(&of_java(&Started::of_line(line), Vec::new()), 16 << 30, available << 30)
+        };
+        assert_eq!(room("java -Xmx4g Main", 6), Ok(()));
+        let none = room("java -Xmx10g Main", 6).unwrap_err();
+        assert!(none.contains("10240 MiB") && none.contains("6144 MiB"), "{none}");
+        assert!(room("java -XX:MaxRAMPercentage=75 Main", 14).is_err());
+        // A quarter of the machine's.
+        assert_eq!((room("java Main", 6), room("java Main", 4).is_err()), (Ok(()), true));
+    }
 }

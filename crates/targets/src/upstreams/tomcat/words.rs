@@ -3,19 +3,27 @@
 use std::path::Path;
 
 /// Beginnings of options of a JVM that open a port, or load what does as it likes.
-const SINGLE: [&str; 7] = [
+const SINGLE: [&str; 9] = [
     "-agentlib:",
     "-agentpath:",
     "-javaagent:",
     "-Xrun",
     "-Dcom.sun.management.jmxremote.port=",
     "-Dcom.sun.management.config.file=",
+    "-XX:Flags=",
+    "-XX:VMOptionsFile=",
     "@",
 ];
 /// Beginnings of those that write files or run programs, which the copy leaves out.
-const DROPPED: [&str; 6] = [
+const DROPPED: [&str; 12] = [
     "-Xlog",
-    "-XX:HeapDumpPath=",
+    "-XX:+HeapDump",
+    "-XX:HeapDump",
+    "-XX:ArchiveClassesAtExit=",
+    "-XX:+AutoCreateSharedArchive",
+    "-XX:LogFile=",
+    "-XX:+LogVMOutput",
+    "-XX:+PerfDataSaveToFile",
     "-XX:OnOutOfMemoryError=",
     "-XX:OnError=",
     "-XX:ErrorFile=",
@@ -46,7 +54,7 @@ pub(super) fn alike(words: &[String], variables: &[(String, String)]) -> Result<
     Ok(())
 }
 
-/// The words of the copy whose CATALINA_BASE is `base`, with its own `server.xml`. The last word is what Tomcat is to do.
+/// The words of the copy whose CATALINA_BASE is `base`, with its own `server.xml`.
 pub(super) fn copied(words: &[String], base: &Path) -> Vec<String> {
     let own = |name: &str, folder: &Path| format!("{name}{}", folder.display());
     let (mut all, mut rest) = (Vec::new(), words.iter().skip(1));
@@ -64,9 +72,12 @@ pub(super) fn copied(words: &[String], base: &Path) -> Vec<String> {
             all.push(word.clone());
         }
     }
-    let end = all.pop();
-    all.extend(["-config".to_owned(), super::folder::file(base).display().to_string()]);
-    all.extend(end);
+    // Words of Tomcat's own come after its class; who gives none has it start (Bootstrap.java), but the last of any is what it is to do.
+    let class = all.iter().position(|word| word.starts_with(super::CLASS)).map_or(all.len(), |at| at + 1);
+    if class == all.len() {
+        all.push("start".to_owned());
+    }
+    all.splice(class..class, ["-config".to_owned(), super::folder::file(base).display().to_string()]);
     let mut first = vec![own("-XX:ErrorFile=", &base.join("error.log"))];
     // Where the user's collector tells what it does, the copy's does.
     if collects {
@@ -89,12 +100,26 @@ mod tests {
 
     #[test]
     fn the_copy_has_the_same_words_but_for_what_is_its_own() {
-        let line = "java -Xmx64m -Xlog:gc*:file=/var/gc.log -Dcatalina.home=/usr/share/t -Dcatalina.base=/var/t \
+        let line = "java -Xmx64m -XX:+HeapDumpOnOutOfMemoryError -XX:HeapDumpPath=/var/d -Xlog:gc*:file=/var/gc.log -Dcatalina.home=/usr/share/t -Dcatalina.base=/var/t \
                     -Djava.io.tmpdir=/tmp -cp a:b org.apache.catalina.startup.Bootstrap -config conf/x.xml start";
         let expected = "-XX:ErrorFile=/x/error.log -Xlog:gc:file=/x/gc.log -Xmx64m -Dcatalina.home=/usr/share/t \
                         -Dcatalina.base=/x -Djava.io.tmpdir=/x/temp -cp a:b org.apache.catalina.startup.Bootstrap -config \
                         /x/server.xml start";
         assert_eq!(copied(&words(line), Path::new("/x")), words(expected));
+    }
+
+    #[test]
+    fn words_of_tomcats_own_come_after_its_class() {
+        let ends = |line: &str, end: &str| {
+            let all = copied(&words(line), Path::new("/x")).join(" ");
+            assert!(all.ends_with(end), "{all}");
+        };
+        let class = "org.apache.catalina.startup.Bootstrap";
+        ends(&format!("java -cp a {class}"), &format!("-cp a {class} -config /x/server.xml start"));
+        ends(
+            &format!("java -cp a {class} -config c.xml -nonaming run"),
+            &format!("{class} -config /x/server.xml -nonaming run"),
+        );
     }
 
     #[test]
@@ -105,6 +130,9 @@ mod tests {
         assert!(said.contains("-agentlib:jdwp,") && !said.contains("5005"), "{said}");
         let tools = |value: &str| alike(&[], &[("JAVA_TOOL_OPTIONS".to_owned(), value.to_owned())]);
         assert_eq!(tools("-Xmx1g"), Ok(()));
+        // It would write a heap into the folder that the user's runs in.
+        assert!(tools("-XX:+HeapDumpOnOutOfMemoryError").is_err());
+        assert!(none("java -XX:Flags=x Main").is_err());
         assert!(tools("-Xmx1g -javaagent:/x.jar=key").is_err_and(|why| why.contains("in JAVA_TOOL_OPTIONS")));
     }
 }
