@@ -84,7 +84,7 @@ struct PrivateTomcat {
 }
 
 /// Why it is not run a second time unless it is asked for: who deploys applications starts them.
-const UNASKED: &str = "its applications would be started a second time, with all that they do at start; --start-applications has them started";
+const UNASKED: &str = "its applications would be started a second time, with all that they do at start; `genkai tune --start-applications` starts them";
 
 /// The Tomcat that process `pid` is, to be run from `dir` where `applications` may be started a second time.
 pub(in crate::upstreams) fn twin(
