@@ -74,6 +74,27 @@ fn asked(port: u16) -> Option<String> {
 }
 
 #[test]
+fn unless_it_is_asked_for_a_tomcats_applications_are_not_started_a_second_time() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let [port] = free();
+    let _tomcat = tomcat(dir.path(), port);
+    let nginx = dir.path().join("nginx.conf");
+    let text = format!(
+        "events {{ }}\nhttp {{ server {{ listen 80; location / {{ proxy_pass http://127.0.0.1:{port}; }} }} }}\n"
+    );
+    std::fs::write(&nginx, text).unwrap();
+    let mut tune = genkai("tune nginx --users 60 --spawn-rate 8 --think 200ms --quick --pairs 0");
+    let run = told(tune.args(["--objective", "p99 < 500ms, errors < 1%", "--config"]).arg(&nginx));
+    assert!(run.stderr.contains("`genkai tune --start-applications` starts them"), "{}", run.story());
+    // What it shows is evidence nevertheless.
+    let verdict = run.verdict();
+    let cause = verdict.causes.first().unwrap_or_else(|| panic!("no cause\n{}", run.story()));
+    assert!(cause.limit.id.ends_with("tomcat.maxThreads"), "{}", run.story());
+    assert_eq!((cause.confidence, verdict.proposal.len()), (Confidence::Likely, 0), "{}", run.story());
+}
+
+#[test]
 fn a_tomcat_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();

@@ -22,6 +22,7 @@ use genkai_place::machine;
 use genkai_place::port;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
+use genkai_place::tail;
 use genkai_place::usage::alone;
 
 use super::xml::{ServerXml, is_setting};
@@ -40,6 +41,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Tomcat answers it by itself, without an application (CoyoteAdapter.java: postParseRequest).
 const QUESTION: &[u8] = b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
+/// So much of what a copy says at start is read, bytes.
+const SAID: u64 = 1 << 20;
 /// The part of what could be had that a second heap may take.
 const SPARED: f64 = 0.8;
 /// Percent of the memory that a JVM gives its heap where nothing says (-XX:MaxRAMPercentage).
@@ -81,7 +84,7 @@ struct PrivateTomcat {
 }
 
 /// Why it is not run a second time unless it is asked for: who deploys applications starts them.
-const UNASKED: &str = "its applications would be started a second time, with all that they do at start; --start-applications has them started";
+const UNASKED: &str = "its applications would be started a second time, with all that they do at start; `genkai tune --start-applications` starts them";
 
 /// The Tomcat that process `pid` is, to be run from `dir` where `applications` may be started a second time.
 pub(in crate::upstreams) fn twin(
@@ -158,7 +161,16 @@ impl PrivateTomcat {
     /// What it says, in one line.
     fn tried_once(&self) -> Result<(), String> {
         let one_line = |text: String| text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-        self.start(None).map(drop).map_err(|e| format!("it does not start beside it: {}", one_line(e.to_string())))
+        let running =
+            self.start(None).map_err(|e| format!("it does not start beside it: {}", one_line(e.to_string())))?;
+        // Tomcat itself goes on without an application that it could not start, and answers 404 for it.
+        let said = [self.log()].into_iter().chain(logs(self.scratch.path())).map(|log| tail::last(&log, SAID));
+        let failed = said.collect::<Vec<_>>();
+        drop(running);
+        match failed.iter().find_map(|text| unstarted(text)) {
+            Some(line) => Err(format!("one of its applications does not start beside it: {}", line.trim())),
+            None => Ok(()),
+        }
     }
 
     /// Writes its folder.
@@ -314,6 +326,14 @@ impl Twin for PrivateTomcat {
     }
 }
 
+/// The first line of a log by which an application was not started (Tomcat's LocalStrings.properties: standardContext.startFailed,
+/// standardContext.loadOnStartup.loadException, hostConfig.deploy*.error). One of Tomcat's that speaks another language, or of a logging of the
+/// user's own, is not known.
+fn unstarted(log: &str) -> Option<&str> {
+    let says = ["startup failed due to previous errors", "threw load() exception", "Error deploying "];
+    log.lines().find(|line| says.iter().any(|part| line.contains(part)))
+}
+
 /// That there is memory for a second heap of this size: another of the user's processes would be ended for it.
 ///
 /// # Errors
@@ -369,6 +389,16 @@ fn answers(child: &mut Child, at: SocketAddr) -> Result<(), TargetError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_application_that_was_not_started_is_found_in_what_tomcat_says() {
+        // Tomcat 10.1.60, an application with a listener that there is not.
+        let text = "Nov 25, 2026 10:13:21 PM org.apache.catalina.core.StandardContext startInternal\nSEVERE: Context [] startup failed due to \
+                    previous errors\nNov 25, 2026 10:13:21 PM org.apache.catalina.startup.Catalina start\nINFO: Server startup in [1716] \
+                    milliseconds";
+        assert_eq!(unstarted(text), Some("SEVERE: Context [] startup failed due to previous errors"));
+        assert_eq!(unstarted("INFO: Deploying web application directory [/srv/t/webapps/ROOT]"), None);
+    }
 
     #[test]
     fn a_second_heap_must_have_room() {
