@@ -123,7 +123,7 @@ impl Held {
             }
             told.insert(copy);
         }
-        let tops: BTreeSet<PathBuf> = told.iter().filter_map(|copy| Some(copy.components().next()?)).map(top).collect();
+        let tops: BTreeSet<PathBuf> = told.iter().filter_map(|copy| copy.components().next()).map(top).collect();
         for file in tops.iter().flat_map(|folder| list(folder)).filter(|file| !told.contains(file)) {
             self.differs(&file.display().to_string(), None, "a file", "no such file in the proposal");
         }

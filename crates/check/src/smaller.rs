@@ -53,7 +53,7 @@ impl<'e> Search<'_, 'e> {
             others.sort();
             others
         };
-        let differs = |one: &Judged<'_>| number(one).is_some_and(|value| value < proposed || value > proposed);
+        let differs = |one: &Judged<'_>| number(one).is_some_and(|value| value.total_cmp(&proposed).is_ne());
         let mut seen = false;
         for one in tried.iter().filter(|one| differs(one) && beside(one) == beside(&end.after)) {
             seen = true;

@@ -90,7 +90,7 @@ impl Between {
             let proved = state.steps.iter().filter_map(|step| Some((step, step.proved()?)));
             proved.filter(|(_, test)| test.attempt.change.setting == change.setting)
         };
-        let (_, last) = mine().last()?;
+        let (_, last) = mine().next_back()?;
         let all = state.lifted().last()?;
         let holds =
             At { value: number(&change.to).filter(|_| is_number(last.attempt.limit))?, trial: all.after.trial.number };

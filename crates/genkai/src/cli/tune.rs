@@ -36,7 +36,7 @@ pub(crate) struct Product {
     pub(crate) program: Option<PathBuf>,
     pub(crate) tls: bool,
     pub(crate) upgrade: Option<UpgradeFlag>,
-    pub(crate) server: Option<ServerFlag>,
+    pub(crate) server: Option<Box<ServerFlag>>,
     pub(crate) flags: Box<TuneFlags>,
 }
 
@@ -129,7 +129,7 @@ impl Product {
             name: entry.name,
             program: flags.get_one(entry.name).cloned(),
             tls: is(|proxy| proxy.tls) && TlsFlags::from_arg_matches(flags)?.tls,
-            server: if is_inside(entry) { ServerFlags::from_arg_matches(flags)?.server } else { None },
+            server: if is_inside(entry) { ServerFlags::from_arg_matches(flags)?.server.map(Box::new) } else { None },
             upgrade: if is(|proxy| proxy.upgrades) { UpgradeFlags::from_arg_matches(flags)?.upgrade } else { None },
             flags: Box::new(TuneFlags::from_arg_matches(flags)?),
         })

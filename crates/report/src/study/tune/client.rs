@@ -172,6 +172,19 @@ pub(super) fn retried(v: &Verdict) -> Option<String> {
     (all > 0).then(|| format!("In all trials, {}.", words::retried(all)))
 }
 
+/// That the backend alone bore more: the trial, and whether it broke there, the level, where it broke behind the product.
+fn bore(context: Context<'_>, (trial, broke): (u32, bool), level: f64, through: f64, shared: bool) -> String {
+    let product = context.product();
+    format!(
+        "The backend alone {} {} (trial {trial}); with {product} in front of it, it broke at {}: not this backend by itself is the bottleneck, but \
+         what is in front of it, or another server that {product} asks{}.",
+        if broke { "broke only at" } else { "held up to" },
+        context.level(level),
+        figure::whole(through),
+        if shared { ", or processor time that both share" } else { "" }
+    )
+}
+
 /// A fact that contradicts the verdict or limits what it says.
 pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> String {
     match caveat {
@@ -197,20 +210,10 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
             figure::whole(*asked),
             context.unit()
         ),
-        Caveat::BackendBore { trial, level, through, longer: true, shared } => format!(
-            "The backend alone {} {} (trial {trial}); with {} in front of it, it broke at {}: not this backend by \
-             itself is the bottleneck, but what is in front of it, or another server that {} asks{}.",
-            if v.trials.iter().any(|one| one.trial == *trial && one.broke.is_some()) {
-                "broke only at"
-            } else {
-                "held up to"
-            },
-            context.level(*level),
-            context.product(),
-            figure::whole(*through),
-            context.product(),
-            if *shared { ", or processor time that both share" } else { "" }
-        ),
+        Caveat::BackendBore { trial, level, through, longer: true, shared } => {
+            let broke = v.trials.iter().any(|one| one.trial == *trial && one.broke.is_some());
+            bore(context, (*trial, broke), *level, *through, *shared)
+        }
         Caveat::BackendBore { trial, level, through, longer: false, .. } => {
             let product = context.product();
             format!(

@@ -111,7 +111,7 @@ pub(super) fn redirect(config: &Config, changes: &mut Changes<'_>, led: &Led<'_>
     let told = |found: &Found| found.words.iter().any(|word| word.value.starts_with("send-proxy"));
     let tells = config.found().iter().any(|found| found.is("default-server") && told(found));
     for section in config.sections().iter().filter(|s| s.is_back() || s.kind == "defaults") {
-        let here = |what: &str| config.inside(section).into_iter().any(|found| says(found, what));
+        let here = |what: &str| config.inside(section).iter().any(|found| says(found, what));
         let to = led.backend.map(|at| Replacing {
             at,
             secured,
