@@ -216,16 +216,21 @@ mod tests {
     #[test]
     fn a_page_of_another_build_says_what_the_verdict_beside_it_says() {
         let made = page(&built("b", "Yes, so it is"));
-        let verdict = json!({ "build": "a", "outcome": "fails", "says": ["Yes"] });
-        let on = |stored: &Json| {
+        let verdict = |build: &str| json!({ "build": build, "outcome": "fails", "says": ["Yes"] });
+        let on = |stored: &Json, verdict: &Json| {
             let mut held = Held::default();
-            held.page(&page(stored), &made, &verdict);
-            assert_eq!(held.unheld, [Unheld { file: PAGE.to_owned(), why: UnheldWhy::AnotherBuild }]);
-            places(&held)
+            held.page(&page(stored), &made, verdict);
+            (places(&held), held.unheld.iter().map(|one| one.why).collect::<Vec<_>>())
         };
-        assert!(on(&built("a", "Yes")).is_empty());
-        assert_eq!(on(&built("a", "No")), ["/document/headline"]);
-        assert!(on(&built("c", "No")).is_empty(), "nothing that was written with it is here");
+        let of_another =
+            |places: &[&str], why: UnheldWhy| (places.iter().map(ToString::to_string).collect(), vec![why]);
+        assert_eq!(on(&built("a", "Yes"), &verdict("a")), of_another(&[], UnheldWhy::AnotherBuild));
+        assert_eq!(on(&built("a", "No"), &verdict("a")), of_another(&["/document/headline"], UnheldWhy::AnotherBuild));
+        // Nothing that was written with it is here.
+        assert_eq!(on(&built("c", "No"), &verdict("a")), of_another(&[], UnheldWhy::OtherBuilds));
+        assert_eq!(on(&built("c", "No"), &Json::Null), of_another(&[], UnheldWhy::OtherBuilds));
+        // A verdict of this build was written with a page of this build.
+        assert_eq!(on(&built("c", "No"), &verdict("b")), (vec!["/build".to_owned()], vec![]));
     }
 
     #[test]
