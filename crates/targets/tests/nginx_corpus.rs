@@ -82,6 +82,7 @@ fn placed(case: &Case, limit: &Limit) {
         "nginx.upstream.max_fails" => text.contains("server"),
         id if id.starts_with("nginx.limit_req") => text.contains("limit_req_zone"),
         "nginx.proxy_timeouts" => text.contains("_read_timeout"),
+        id if id.starts_with("nginx.server.") => text.contains("server"),
         _ => text.contains(directive),
     };
     assert!(named, "{}: {} is not on {}:{line}: {text}", case.name, limit.id, path.display());
