@@ -347,7 +347,7 @@ fn the_member_of_a_balancer_that_answers_with_errors_is_named() {
     let ((_well, well), (_ill, ill)) = (scripted(WELL), scripted(ILL));
     let text = TWO_OF_APACHE.replace("{modules}", "/usr/lib/apache2/modules");
     let (run, file) = two_servers("apache", &text, [&well, &ill]);
-    answered_by(&run, &format!("apache.server.answers.http://{ill}/"), (&file, 13));
+    answered_by(&run, &format!("apache.server.answers.http://{ill}"), (&file, 13));
 }
 
 #[test]

@@ -347,12 +347,6 @@ impl Reading<'_> {
         Origin::File { path: self.config.file(found.file).path.clone(), line: found.line }
     }
 
-    /// Members that httpd's log tells apart; none where it does not.
-    fn told_apart(&self, each: Vec<(String, SourcedValue<()>)>) -> Vec<(String, SourcedValue<()>)> {
-        let names: std::collections::BTreeSet<&str> = each.iter().map(|(name, _)| name.as_str()).collect();
-        if names.len() == each.len() { each } else { Vec::new() }
-    }
-
     /// A member by the name that httpd's log has of it.
     fn named(&self, member: &Member<'_>) -> (String, SourcedValue<()>) {
         let name = told(&member.url);
@@ -405,7 +399,7 @@ impl Reading<'_> {
                 Some(all) => all.iter().map(own).collect(),
                 None => vec![self.raw(&PROXY_PASS_MAX).parsed(limit)],
             },
-            each: self.told_apart(members.iter().flatten().map(|member| self.named(member)).collect()),
+            each: members.iter().flatten().map(|member| self.named(member)).collect(),
             even: members.as_ref().is_some_and(|all| self.even(all)),
             balanced: members.is_some(),
             acquire: match &members {
