@@ -16,8 +16,7 @@ pub(super) const INGRESSES: Permission = Permission::new("list", "networking.k8s
 const WHOLE: [Permission; 2] =
     [Permission::new("create", "", "namespaces"), Permission::new("delete", "", "namespaces")];
 /// What is done in the namespace for copies.
-const OWN: [Permission; 10] = [
-    Permission::new("get", "", "configmaps"),
+const OWN: [Permission; 9] = [
     Permission::new("create", "apps", "deployments"),
     Permission::new("get", "apps", "deployments"),
     Permission::new("delete", "apps", "deployments"),
