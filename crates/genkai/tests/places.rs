@@ -57,9 +57,12 @@ fn requests(address: &str) -> u64 {
 }
 
 /// `genkai load` with these words through an ssh of its own.
+/// Tells workers on this machine, in their environment, to which server's test they belong.
+const OF: &str = "GENKAI_TEST_OF";
+
 fn load(sshd: &Sshd, words: &str) -> Command {
     let mut command = genkai(&format!("load {words}"));
-    command.arg("--ssh").arg(sshd.ssh());
+    command.arg("--ssh").arg(sshd.ssh()).env(OF, sshd.sent());
     command
 }
 
@@ -280,17 +283,16 @@ fn long(sshd: &Sshd, nginx: &Nginx) -> (Guard, Vec<u32>) {
     (load, workers)
 }
 
-/// Worker processes of this build, or of what was sent to a server, whoever started them.
+/// Worker processes of loads that a test made with this server, here and in its sessions, whose files are in its folder. Other tests make
+/// loads meanwhile.
 fn all_workers(sshd: &Sshd) -> Vec<u32> {
-    let (mine, sent) = (env!("CARGO_BIN_EXE_genkai"), sshd.sent());
+    let sent = sshd.sent().display().to_string();
+    let marks = [format!("{OF}={sent}"), format!("TMPDIR={sent}")];
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let worker = |pid: &u32| {
-        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let ours = line.starts_with(mine) || Path::new(&line).starts_with(&sent);
-        ours && line.ends_with("/genkai\0worker\0")
-    };
-    pids.filter(worker).collect()
+    let read = |pid: u32, file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let ours = |pid: u32| read(pid, "environ").split('\0').any(|one| marks.iter().any(|mark| mark == one));
+    pids.filter(|pid| read(*pid, "cmdline").ends_with("/genkai\0worker\0") && ours(*pid)).collect()
 }
 
 fn ended(mut guard: Guard) -> (Option<i32>, String, String) {
