@@ -65,6 +65,7 @@ pub use preflight::{Headroom, Limiter, TooLarge, automatic_sources, preflight, p
 pub use probe::{
     Asked, Fetched, NotOffered, ask, ask_page, ask_upgrade, ask_whole, connect, fetch, handshake, http2_offered,
 };
-pub use run::{End, run, run_following, run_held, run_part};
+pub use protocol::attendance::Books;
+pub use run::{End, hurried, run, run_following, run_held, run_part};
 pub use schedule::share::{Part, processes};
 pub use stop::StopFlag;

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use genkai_model::event::{ClientUse, Tick};
-use genkai_model::load::{Arrivals, Load, Protocol};
-use genkai_model::rooms::Attendance;
+use genkai_model::load::Load;
+use genkai_model::rooms::{Attendance, Attended};
 use genkai_model::units::Span;
-use genkai_model::websocket::WebSocket;
 
 use crate::clock::{Clock, Start};
 use crate::error::EngineError;
@@ -20,7 +19,7 @@ use crate::measure::merge::Merge;
 use crate::measure::open::OpenCount;
 use crate::measure::report::{Handover, Report};
 use crate::measure::tally::Tally;
-use crate::protocol::attendance::{Attendee, settle};
+use crate::protocol::attendance::{Attendee, rooms_of, settle, told};
 use crate::protocol::spec::LoadSpec;
 use crate::schedule::pacer::Level;
 use crate::schedule::share::{Part, Share};
@@ -87,7 +86,8 @@ pub fn run_held(
         started(Instant::now());
         Some(start)
     };
-    make((load, LoadSpec::read(load)?), Part::WHOLE, cpus, (stop, hold), begin, tick)
+    let made = make((load, LoadSpec::read(load)?), Part::WHOLE, cpus, (stop, hold), begin, tick)?;
+    Ok(settled(load, made, stop))
 }
 
 /// As [`run`], of a scenario whose users are those that `live` asks for; their number in the load means nothing.
@@ -108,11 +108,13 @@ pub fn run_following(
         Some(start)
     };
     let spec = LoadSpec::read(load)?.following(live.clone())?;
-    make((load, spec), Part::WHOLE, None, (stop, &Hold::new()), begin, tick)
+    let made = make((load, spec), Part::WHOLE, None, (stop, &Hold::new()), begin, tick)?;
+    Ok(settled(load, made, stop))
 }
 
 /// As [`run`], but makes only a part of `load`: the rest is other processes'. `begin` is called when every thread is ready and
-/// says when the load begins, which may be a little later; `None`: not at all.
+/// says when the load begins, which may be a little later; `None`: not at all. What became of the messages of chat rooms is known
+/// where the members of all parts are: those of this part are told beside its end.
 ///
 /// # Errors
 /// As [`run`].
@@ -123,8 +125,9 @@ pub fn run_part(
     stop: &StopFlag,
     begin: impl FnOnce() -> Option<Start>,
     tick: impl FnMut(Tick),
-) -> Result<End, EngineError> {
-    make((load, LoadSpec::read(load)?), part, cpus, (stop, &Hold::new()), begin, tick)
+) -> Result<(End, Box<dyn Iterator<Item = Attended>>), EngineError> {
+    let (end, attendees) = make((load, LoadSpec::read(load)?), part, cpus, (stop, &Hold::new()), begin, tick)?;
+    Ok((end, Box::new(attendees.into_iter().map(told))))
 }
 
 fn make(
@@ -134,7 +137,7 @@ fn make(
     (stop, hold): (&StopFlag, &Hold),
     begin: impl FnOnce() -> Option<Start>,
     mut tick: impl FnMut(Tick),
-) -> Result<End, EngineError> {
+) -> Result<(End, Vec<Attendee>), EngineError> {
     let shares = part.shares(load)?;
     let level = spec.level(load);
     let mut pool = ThreadPool::start(load, shares, &spec, cpus, (stop, hold))?;
@@ -160,31 +163,31 @@ fn make(
     }
     let mut results = pool.join()?;
     let attendees = results.iter_mut().flat_map(|result| std::mem::take(&mut result.attendees)).collect();
-    Ok(End {
+    let end = End {
         lasted: lasted?,
         began: Span(results.iter().map(|result| result.began).max().unwrap_or_default()),
         abandoned: results.iter().map(|result| result.abandoned).sum(),
         client_rss: host::peak_rss(),
         stopped: results.iter().any(|result| result.stopped),
         client: meter.read(),
-        rooms: attendance(load, attendees, stop),
-    })
+        rooms: None,
+    };
+    Ok((end, attendees))
 }
 
 /// How long the account of a load that was stopped may take before it is cut short: as long as somebody who waits does not wonder.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// What became of the messages of chat rooms.
-fn attendance(load: &Load, attendees: Vec<Attendee>, stop: &StopFlag) -> Option<Box<Attendance>> {
-    // Who stops a load gets its account, as long as that takes no time to speak of.
-    let began = Instant::now();
-    let hurry = || stop.is_stopped() && began.elapsed() > SETTLED;
-    match (&load.protocol, load.arrivals) {
-        (Protocol::WebSocket(WebSocket { rooms: Some(rooms), .. }), Arrivals::Users { count, .. }) => {
-            Some(Box::new(settle(rooms, count, attendees, hurry)))
-        }
-        _ => None,
-    }
+/// Whether the account of a load must be cut short: who stops a load gets it, as long as that takes no time to speak of.
+pub fn hurried(stop: &StopFlag) -> impl Fn() -> bool + use<> {
+    let (began, stop) = (Instant::now(), stop.clone());
+    move || stop.is_stopped() && began.elapsed() > SETTLED
+}
+
+/// The end of a load that this process made, with what became of the messages of chat rooms.
+fn settled(load: &Load, (end, attendees): (End, Vec<Attendee>), stop: &StopFlag) -> End {
+    let rooms = rooms_of(load).map(|(rooms, members)| Box::new(settle(rooms, members, attendees, hurried(stop))));
+    End { rooms, ..end }
 }
 
 /// What this process uses of the machine while it makes a load.

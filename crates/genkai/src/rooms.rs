@@ -6,8 +6,9 @@ use genkai_model::plan::{Backplane, Plan, Router};
 use genkai_model::units::{Bytes, Span};
 use genkai_model::websocket::SMALLEST_MESSAGE;
 
-use crate::cli::{BackplaneFlag, HeldFlags, RoomsFlags, RouterFlag, RouterFlags};
+use crate::cli::{BackplaneFlag, HeldFlags, PlaceFlags, RoomsFlags, RouterFlag, RouterFlags};
 use crate::tune::settings;
+use crate::workplace::{self, Programs};
 use crate::{Failure, websocket};
 
 /// The plan that flags describe.
@@ -52,7 +53,14 @@ pub(crate) fn plan(flags: &RoomsFlags) -> Result<Plan, Failure> {
             .collect(),
         faults: flags.fault.clone(),
     };
-    Ok(experiment::plan(size, &shape, site))
+    spread(experiment::plan(size, &shape, site), &flags.places)
+}
+
+/// The plan with its load spread over processes and machines.
+fn spread(mut plan: Plan, flags: &PlaceFlags) -> Result<Plan, Failure> {
+    let programs = Programs { ssh: &flags.ssh, podman: "podman" };
+    plan.load.scale = workplace::scale(&flags.on, programs, flags.processes, Vec::new())?;
+    Ok(plan)
 }
 
 /// A size of messages that can carry who sent them.
@@ -78,7 +86,7 @@ pub(crate) fn held(flags: &HeldFlags) -> Result<Plan, Failure> {
     }
     // Who waits as long as requests are held gets the place of one that is done, and is not refused.
     let wait = Span(QUEUE_TIMEOUT.0.min(shape.time.0 / 5));
-    Ok(idle_requests::plan(size, shape, router(&flags.router, wait)))
+    spread(idle_requests::plan(size, shape, router(&flags.router, wait)), &flags.places)
 }
 
 /// How long a request waits for a node with room.

@@ -20,6 +20,9 @@ pub const ROUTERS: &[&str] = &["haproxy", "nginx"];
 /// Descriptors that a router has of its own: listeners, logs, pollers.
 const OWN: u64 = 100;
 
+/// Processes of a router, at most.
+const MOST_PROCESSES: u64 = 64;
+
 /// Whether a router can hold so many clients on this machine, and, if it is to be reset on purpose, whether it can be.
 ///
 /// # Errors
@@ -31,14 +34,40 @@ pub fn check(plan: &plan::Router, clients: u32, resets: bool) -> Result<(), Targ
     if resets && plan.product != "haproxy" {
         return Err(no_reset());
     }
-    let (needed, most) = (2 * u64::from(clients) + OWN, machine::hard_descriptors());
-    if needed <= most {
+    let (most, processes) = (machine::hard_descriptors(), processes(clients));
+    // One that counts connections of nodes, or is killed on purpose, is one process.
+    let alone = if plan.node_connections.is_some() {
+        Some("--node-connections is counted")
+    } else {
+        resets.then_some("what is reset is")
+    };
+    let fit = match alone {
+        Some(_) => most.saturating_sub(OWN) / 2,
+        None => most.saturating_sub(OWN + 2 * MOST_PROCESSES) / 2 * MOST_PROCESSES,
+    };
+    if u64::from(clients) <= fit {
         return Ok(());
     }
-    let what = format!("the router needs {needed} descriptors for {clients} clients (two each), and may have {most}");
-    let fit = most.saturating_sub(OWN) / 2;
+    let needed = 2 * u64::from(clients) + OWN * processes;
+    let who = alone.map_or_else(
+        || format!(" (in {MOST_PROCESSES} processes at most)"),
+        |why| format!(", and {why} in one process"),
+    );
+    let what = format!(
+        "the router needs {needed} descriptors for {clients} clients (two each), and a process may have {most}{who}"
+    );
     let hint = "fewer --rooms or --members (rooms-http: --most), or --router none";
     Err(TargetError::machine("", format!("{what}\n  hint: at most {fit} clients fit; {hint}")))
+}
+
+/// Processes that a router for so many clients needs: each may have only so many descriptors.
+fn processes(clients: u32) -> u64 {
+    // Clients are spread over processes as over nodes: evenly, but for one each.
+    let each = (machine::hard_descriptors().saturating_sub(OWN + 2 * MOST_PROCESSES) / 2).max(1);
+    if u64::from(clients) <= machine::hard_descriptors().saturating_sub(OWN) / 2 {
+        return 1;
+    }
+    u64::from(clients).div_ceil(each).max(1)
 }
 
 /// There is no such product.
@@ -54,10 +83,17 @@ fn no_reset() -> TargetError {
 /// Every limit of the router that `plan` describes, before so many nodes and with room for so many clients.
 pub fn limits(plan: &plan::Router, clients: u32, nodes: u32, machine: &Machine) -> Vec<Limit> {
     match plan.product.as_str() {
-        "haproxy" => haproxy::router::limits(plan, clients, nodes, machine),
+        "haproxy" => haproxy::router::limits(plan, part(clients), processes(clients), nodes, machine),
         "nginx" => nginx::router::limits(plan, nodes),
         _ => Vec::new(),
     }
+}
+
+/// Clients of one of its processes, at most.
+fn part(clients: u32) -> u32 {
+    let processes = u32::try_from(processes(clients)).unwrap_or(u32::MAX);
+    // Evenly, but for one or another.
+    if processes == 1 { clients } else { clients.div_ceil(processes) + processes }
 }
 
 /// A running router. Dropping it ends it.
@@ -66,7 +102,8 @@ pub struct Router(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Haproxy(Box<haproxy::router::Router>),
+    /// Its processes.
+    Haproxy(Vec<haproxy::router::Router>),
     /// With its version.
     Nginx(Box<nginx::Running>, String),
 }
@@ -85,27 +122,37 @@ impl Router {
     ) -> Result<Router, TargetError> {
         let kind = match plan.product.as_str() {
             "nginx" => {
-                let nginx = nginx::router::prepare(plan, clients, nodes, dir)?;
+                let nginx = nginx::router::prepare(plan, processes(clients), clients, nodes, dir)?;
                 Kind::Nginx(Box::new(nginx.start(cpus)?), nginx.version().to_owned())
             }
-            "haproxy" => Kind::Haproxy(Box::new(haproxy::router::Router::start(plan, clients, nodes, cpus, dir)?)),
+            "haproxy" => {
+                let one = |number: u64| {
+                    let dir = if number == 1 { dir.to_owned() } else { dir.join(format!("router-{number}")) };
+                    std::fs::create_dir_all(&dir).map_err(TargetError::files(&dir))?;
+                    haproxy::router::Router::start(plan, number, part(clients), nodes, cpus, &dir)
+                };
+                Kind::Haproxy((1..=processes(clients)).map(one).collect::<Result<_, _>>()?)
+            }
             name => return Err(unknown(name)),
         };
         Ok(Router(kind))
     }
 
-    /// The listener that the load goes to.
-    pub fn address(&self) -> SocketAddr {
+    /// The listeners that the load goes to, one as much as the other.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
         match &self.0 {
-            Kind::Haproxy(haproxy) => haproxy.address(),
-            Kind::Nginx(nginx, _) => nginx.address(),
+            Kind::Haproxy(all) => all.iter().map(haproxy::router::Router::address).collect(),
+            Kind::Nginx(nginx, _) => vec![nginx.address()],
         }
     }
 
     /// Looks at it.
     pub fn observe(&mut self) -> Observation {
         match &mut self.0 {
-            Kind::Haproxy(haproxy) => haproxy.observe(),
+            Kind::Haproxy(all) => all.iter_mut().fold(Observation::default(), |mut seen, one| {
+                seen.merge(one.observe());
+                seen
+            }),
             Kind::Nginx(nginx, _) => nginx.observe(),
         }
     }
@@ -113,7 +160,10 @@ impl Router {
     /// What it tells after a load. (nginx tells of refusals in its log alone.)
     pub fn report(&mut self) -> RouterReport {
         match &mut self.0 {
-            Kind::Haproxy(haproxy) => haproxy.report(),
+            Kind::Haproxy(all) => {
+                let reports = all.iter_mut().map(haproxy::router::Router::report);
+                reports.reduce(RouterReport::and).unwrap_or_default()
+            }
             Kind::Nginx(_, version) => {
                 RouterReport { product: "nginx".to_owned(), version: version.clone(), ..RouterReport::default() }
             }
@@ -125,7 +175,7 @@ impl Router {
     /// # Errors
     /// When the product cannot be reset afterwards.
     pub fn freeze(&mut self) -> Result<(), TargetError> {
-        self.resettable().map(haproxy::router::Router::freeze)
+        self.resettable().map(|all| all.iter_mut().for_each(haproxy::router::Router::freeze))
     }
 
     /// Kills it and starts it anew at the same address: what was on its way through it is lost.
@@ -133,12 +183,12 @@ impl Router {
     /// # Errors
     /// When it does not start again.
     pub fn reset(&mut self) -> Result<(), TargetError> {
-        self.resettable()?.reset()
+        self.resettable()?.iter_mut().try_for_each(haproxy::router::Router::reset)
     }
 
-    fn resettable(&mut self) -> Result<&mut haproxy::router::Router, TargetError> {
+    fn resettable(&mut self) -> Result<&mut [haproxy::router::Router], TargetError> {
         match &mut self.0 {
-            Kind::Haproxy(haproxy) => Ok(haproxy),
+            Kind::Haproxy(all) => Ok(all),
             Kind::Nginx(..) => Err(no_reset()),
         }
     }

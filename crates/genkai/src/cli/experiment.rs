@@ -172,9 +172,27 @@ pub(crate) struct RoomsFlags {
     #[arg(long, value_name = "FAULT", value_parser = fault, hide_short_help = true)]
     pub(crate) fault: Vec<Fault>,
     #[command(flatten)]
+    pub(crate) places: PlaceFlags,
+    #[command(flatten)]
     pub(crate) apps: AppsFlag,
     #[command(flatten)]
     pub(crate) run: RunFlags,
+}
+
+/// Which processes make the load, and where.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceFlags {
+    /// Spread the clients over this many processes, each with its own descriptors
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256), hide_short_help = true)]
+    pub(crate) processes: u16,
+    /// Make the load on these machines, as `genkai load --on` does: here:PROCESSES, ssh:HOST,HOST:PROCESSES (repeatable)
+    ///
+    /// The servers listen on 127.0.0.1, so the processes must run in the same network: machines that do not reach it are refused.
+    #[arg(long, value_name = "PLACE", conflicts_with = "processes", hide_short_help = true)]
+    pub(crate) on: Vec<OnFlag>,
+    /// The program that --on ssh: uses, with options of its own: "ssh -F FILE"
+    #[arg(long, value_name = "COMMAND", default_value = "ssh", requires = "on", hide_short_help = true)]
+    pub(crate) ssh: String,
 }
 
 /// Where applications of other ecosystems are.
@@ -198,6 +216,8 @@ pub(crate) struct HeldFlags {
     /// Largest number of requests at once that is tried [default: 2000, with --full 10000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) most: Option<u32>,
+    #[command(flatten)]
+    pub(crate) places: PlaceFlags,
     #[command(flatten)]
     pub(crate) run: RunFlags,
 }

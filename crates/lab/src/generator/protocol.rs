@@ -9,6 +9,7 @@
 //! to a worker:    {"clock":123456700}    at any time until its input ends, answered {"said":"clock","asked":123456700,...}
 //! to a worker:    {"start":123456789}    then end of input: stop
 //! from a worker:  {"said":"tick",...} an interval each    then    {"said":"ended",...}
+//!                 before that {"said":"member",...} for each member of chat rooms, where it made such
 //! ```
 //!
 //! Instants are of the worker's CLOCK_MONOTONIC, which is one clock for all processes of a machine (clock_gettime(2)).
@@ -20,6 +21,7 @@ use genkai_engine::End;
 use genkai_model::event::{ClientUse, Tick, WorkerEnd};
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS};
 use genkai_model::load::Load;
+use genkai_model::rooms::Attended;
 use genkai_model::units::Span;
 use genkai_place::tail;
 use serde::de::DeserializeOwned;
@@ -77,6 +79,8 @@ pub(super) enum Said {
     Clock(Stamps),
     /// An interval of its part ended.
     Tick(Box<Tick>),
+    /// A member of chat rooms, at the end of its part.
+    Member(Box<Attended>),
     /// Its part is over.
     Ended(Box<Ended>),
     /// It could not make its part.
@@ -150,7 +154,7 @@ pub(super) struct Ended {
 impl Ended {
     /// The end of a part; `busiest` and `lateness` as in [`WorkerEnd`].
     pub(super) fn new(end: End, own: WorkerEnd) -> Ended {
-        // Chat rooms are made by one process: who heard what is not told in parts.
+        // Who heard what in chat rooms is told member by member.
         let End { lasted, abandoned, client_rss: rss, stopped, client, began: _, rooms: _ } = end;
         Ended { lasted, abandoned, rss, stopped, client, own }
     }

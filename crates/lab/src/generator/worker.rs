@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use genkai_engine::{End, EngineError, Part, Start, StopFlag, run_part};
+use genkai_model::rooms::Attended;
 use genkai_model::units::Span;
 
 use super::own::Own;
@@ -63,7 +64,8 @@ pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send
     let listening = thread::spawn(move || ear.listen(input));
     let mut own = Own::default();
     let said = match make(&order, &start, &voice, &mut own) {
-        Ok(end) => {
+        Ok((end, members)) => {
+            members.for_each(|member| voice.say(&Said::Member(Box::new(member))));
             let own = own.end(end.began);
             Said::Ended(Box::new(Ended::new(end, own)))
         }
@@ -98,7 +100,12 @@ fn order<W: Write>(input: &mut impl BufRead, voice: &Voice<W>) -> io::Result<Hea
     }
 }
 
-fn make<W: Write>(order: &Order, start: &Receiver<Start>, voice: &Voice<W>, own: &mut Own) -> Result<End, EngineError> {
+fn make<W: Write>(
+    order: &Order,
+    start: &Receiver<Start>,
+    voice: &Voice<W>,
+    own: &mut Own,
+) -> Result<(End, Box<dyn Iterator<Item = Attended>>), EngineError> {
     let begin = || {
         voice.say(&Said::Ready);
         start.recv().ok()

@@ -6,9 +6,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use genkai_engine::{End, Join, Start, StopFlag};
+use genkai_engine::{Books, End, Join, Start, StopFlag, hurried};
 use genkai_model::event::{Tick, WorkerClock, WorkerEnd, WorkerUse};
 use genkai_model::load::{Load, Way};
+use genkai_model::rooms::Attended;
 use genkai_model::units::Span;
 
 use super::clock::{self, Exchange};
@@ -62,6 +63,8 @@ struct Workers<'a> {
     /// What was heard while something else was waited for.
     early: VecDeque<(usize, Heard)>,
     end: End,
+    /// Members of chat rooms, where the load has such.
+    books: Option<Books>,
     failure: Option<LabError>,
     /// When those that are not over are given up.
     deadline: Instant,
@@ -81,6 +84,7 @@ pub(super) fn run(
     generator.places.check(load)?;
     let ways: Vec<Way> = load.scale.ways().cloned().chain(std::iter::repeat(Way::Here)).take(many.into()).collect();
     let (mut workers, listener) = Workers::new(generator.places);
+    workers.books = Books::of(load);
     if workers.start(&ways, listener, stop)?
         && workers.wait_ready(generator, load, stop)?
         && workers.set_clocks(stop)?
@@ -90,6 +94,7 @@ pub(super) fn run(
         workers.collect(load, stop, tick);
         workers.set_clocks_again();
     }
+    workers.settle(stop);
     let Workers { all, end, failure, .. } = workers;
     let used = if load.scale.is_spread() { all.iter().map(Worker::used).collect() } else { Vec::new() };
     for mut worker in all {
@@ -137,7 +142,20 @@ impl<'a> Workers<'a> {
         let (listener, inbox) = mpsc::channel();
         let (all, early) = (Vec::new(), VecDeque::new());
         let deadline = Instant::now() + READY_WITHIN;
-        (Workers { all, inbox, early, end: nothing(), failure: None, deadline, stopping: false, places }, listener)
+        (
+            Workers {
+                all,
+                inbox,
+                early,
+                end: nothing(),
+                books: None,
+                failure: None,
+                deadline,
+                stopping: false,
+                places,
+            },
+            listener,
+        )
     }
 
     /// Starts a worker for each of the ways and waits until all are there; false when the user wants to stop before. Those of one machine are
@@ -372,6 +390,10 @@ impl<'a> Workers<'a> {
                 Err(e) => Some(self.died(n, Some(e.to_string()))),
             },
             Heard::Said(Said::Hello(_) | Said::Room(_) | Said::Ready | Said::Clock(_), _) => return,
+            Heard::Said(Said::Member(one), _) => match self.enter(n, *one) {
+                Ok(()) => return,
+                Err(why) => Some(self.died(n, Some(why))),
+            },
             Heard::Said(Said::Ended(ended), _) => {
                 ended.add_to(&mut self.end);
                 self.all[n].ended = Some(ended.own);
@@ -385,6 +407,25 @@ impl<'a> Workers<'a> {
         if self.failure.is_none() {
             self.failure = lost;
         }
+    }
+
+    /// Takes what worker `n` tells of a member of chat rooms.
+    fn enter(&mut self, n: usize, one: Attended) -> Result<(), String> {
+        let process = u16::try_from(n).unwrap_or(u16::MAX);
+        self.books.as_mut().map_or_else(
+            || Err("it told of members, and the load has none".to_owned()),
+            |books| books.take(process, one),
+        )
+    }
+
+    /// What became of the messages of chat rooms: not known where a worker was lost, with what its members received.
+    fn settle(&mut self, stop: &StopFlag) {
+        let within = |worker: &Worker| {
+            worker.clock.map_or(0, |clock| clock.uncertainty_ns + clock.drift_ns.unwrap_or_default().unsigned_abs())
+        };
+        let within: Vec<u64> = self.all.iter().map(within).collect();
+        let books = self.books.take().filter(|_| self.failure.is_none());
+        self.end.rooms = books.map(|books| Box::new(books.settle(&within, hurried(stop))));
     }
 
     /// Has all end their parts.

@@ -7,23 +7,26 @@ mod node;
 mod servers;
 mod size;
 
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use genkai_engine::End;
 use genkai_model::event::{Change, EndReason, Environment, Limits, Purpose, Step, TrialStarted, What};
 use genkai_model::load::Load;
 use genkai_model::plan::{Backplane, Cluster, Fault, Plan};
+use genkai_model::transport::Transport;
 use genkai_targets::application::{self, Place};
 use genkai_targets::rooms::SERVERS;
 use genkai_targets::{redis, router};
 
 use crate::error::LabError;
 use crate::folder::Folder;
-use crate::generator::{Generator, Recorded, Workplaces};
+use crate::generator::{Generator, MANY_LOADS, Recorded, Workplaces};
 use crate::job::{Job, Outcome};
 use crate::latencies;
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
+use crate::scenario;
 use crate::system::{self, Pin};
 use drill::Drill;
 use servers::Servers;
@@ -58,6 +61,7 @@ pub(crate) fn check(plan: &Plan, cluster: &Cluster, place: &Place, pin: &Pin) ->
     let environment = system::environment(pin, None);
     size::bounded(&plan.load)?;
     size::fitted(&plan.load, &environment)?;
+    size::housed(cluster, &plan.load)?;
     routed(cluster, clients(&plan.load))?;
     Ok(environment)
 }
@@ -81,11 +85,18 @@ fn routed(cluster: &Cluster, clients: u32) -> Result<(), LabError> {
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub(crate) fn run(job: &Job<'_>, cluster: &Cluster, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
     let environment = check(&job.plan, cluster, &job.place, &job.pin)?;
-    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| Run { job, folder, environment, recorder }.whole(cluster))
+    let places = &Workplaces::open(&job.place.program, &job.plan.load.scale, &[], MANY_LOADS, job.interrupt)?;
+    // The servers are not up yet; they will listen there.
+    places.check(&scenario::aimed(&job.plan.load, (Ipv4Addr::LOCALHOST, 80).into(), Transport::Tcp))?;
+    let start = |_: &Folder| Ok(());
+    job.recorded(watcher, start, |(), folder, recorder| {
+        Run { job, places, folder, environment, recorder }.whole(cluster)
+    })
 }
 
 struct Run<'r, 'j, 'w> {
     job: &'j Job<'j>,
+    places: &'r Workplaces,
     folder: &'r Folder,
     environment: Environment,
     recorder: &'r mut Recorder<'w>,
@@ -174,8 +185,7 @@ impl Run<'_, '_, '_> {
         faults: &[Fault],
     ) -> Result<End, LabError> {
         let cpus = self.environment.pinning.as_ref().map(|p| p.client.clone());
-        let places = Workplaces::here(&self.job.place.program, &load.scale)?;
-        let generator = Generator { places: &places, cpus: cpus.as_deref() };
+        let generator = Generator { places: self.places, cpus: cpus.as_deref() };
         let (mut drill, mut next) = (Drill::new(faults), Instant::now());
         let made = Recorded { number, load, started, generator, interrupt: self.job.interrupt };
         let made = made.make(self.recorder, |recorder, began| {

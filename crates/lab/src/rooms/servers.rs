@@ -76,7 +76,7 @@ impl Servers {
     /// Where clients go.
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
         match &self.router {
-            Some(router) => vec![router.address()],
+            Some(router) => router.addresses(),
             None => self.nodes.iter().map(Node::address).collect(),
         }
     }
@@ -93,7 +93,7 @@ impl Servers {
             seen.merge(router.observe());
         }
         let listeners: Vec<_> =
-            self.nodes.iter().map(Node::address).chain(self.router.as_ref().map(Router::address)).collect();
+            self.nodes.iter().map(Node::address).chain(self.router.iter().flat_map(Router::addresses)).collect();
         seen.samples.push(self.kernel.sample(&listeners));
         seen
     }

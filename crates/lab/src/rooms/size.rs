@@ -3,6 +3,8 @@
 
 use genkai_model::event::Environment;
 use genkai_model::load::{Arrivals, Load, Protocol};
+use genkai_model::plan::Cluster;
+use genkai_place::machine;
 
 use crate::error::LabError;
 use crate::headroom;
@@ -10,6 +12,8 @@ use crate::headroom;
 /// Most deliveries that may be due. The generator keeps a bit for each (512 MiB for so many), and looks at those of members that
 /// missed something when the load is over.
 const MOST_DELIVERIES: u64 = 1 << 32;
+/// Descriptors that a node has of its own: listener, backplane, logs, pollers, files of a runtime.
+const NODE_OWN: u64 = 200;
 
 /// Clients at once.
 pub(super) fn clients(load: &Load) -> u32 {
@@ -44,9 +48,35 @@ pub(super) fn bounded(load: &Load) -> Result<(), LabError> {
 /// # Errors
 /// When it does not fit this machine.
 pub(super) fn fitted(load: &Load, environment: &Environment) -> Result<Load, LabError> {
-    let hint = "fewer clients (--rooms, --members; for `rooms-http` --most), or raise the limit where root may: `ulimit -n` for \
+    let hint = "more --processes (or machines: --on), fewer clients (--rooms, --members; for `rooms-http` --most), or raise the limit where root may: `ulimit -n` for \
                 descriptors, net.ipv4.ip_local_port_range for ports";
     headroom::advised(load, &headroom::look(&load.addresses, environment), Some(hint))
+}
+
+/// Whether the processes of nodes can hold all clients.
+///
+/// # Errors
+/// When they may not have descriptors enough, with the largest number of clients that fits.
+pub(super) fn housed(cluster: &Cluster, load: &Load) -> Result<(), LabError> {
+    cluster.nodes.iter().try_for_each(|nodes| held(cluster, *nodes, clients(load), machine::hard_descriptors()))
+}
+
+/// Whether so many nodes, each of which may have `most` descriptors, can hold `clients`.
+fn held(cluster: &Cluster, nodes: u32, clients: u32, most: u64) -> Result<(), LabError> {
+    let cap = cluster.router.as_ref().and_then(|router| router.node_connections);
+    // Clients are spread evenly, by a router too; it passes no more on than its cap.
+    let each = u64::from(clients.div_ceil(nodes.max(1)).min(cap.unwrap_or(u32::MAX)));
+    if each + NODE_OWN <= most {
+        return Ok(());
+    }
+    let who = if nodes == 1 { "the node needs".to_owned() } else { format!("each of {nodes} nodes needs") };
+    let fit = most.saturating_sub(NODE_OWN) * u64::from(nodes);
+    Err(LabError::Environment(format!(
+        "{who} {} descriptors for {each} clients, and may have {most}\n  hint: at most {fit} clients fit {nodes} node{}; more --nodes, or fewer \
+         --rooms or --members (rooms-http: --most)",
+        each + NODE_OWN,
+        if nodes == 1 { "" } else { "s" }
+    )))
 }
 
 #[cfg(test)]
@@ -54,7 +84,8 @@ mod tests {
     use super::*;
     use crate::experiment::{self, Size, rooms};
     use crate::system::{self, Pin};
-    use genkai_model::plan::Backplane;
+    use genkai_model::plan::{Backplane, Router, Study};
+    use genkai_model::units::Span;
 
     fn load(rooms: u32, members: u32, messages: u32) -> Load {
         let shape = rooms::Shape { rooms, members, messages, ..rooms::Shape::of(Size::Full) };
@@ -80,6 +111,34 @@ mod tests {
     }
 
     #[test]
+    fn nodes_hold_as_many_as_they_have_descriptors_for() {
+        let plan = |router: Option<Router>| {
+            let site = rooms::Site {
+                nodes: vec![1],
+                server: "embedded".to_owned(),
+                router,
+                backplane: Backplane::None,
+                redis: Vec::new(),
+                faults: vec![],
+            };
+            let plan = rooms::plan(Size::Full, &rooms::Shape::of(Size::Full), site);
+            let Study::Rooms(cluster) = plan.study else { panic!("rooms") };
+            cluster
+        };
+        let free = plan(None);
+        assert!(held(&free, 1, 19_800, 20_000).is_ok() && held(&free, 2, 39_600, 20_000).is_ok());
+        let text = held(&free, 2, 39_601, 20_000).unwrap_err().to_string();
+        assert!(
+            text.contains("each of 2 nodes needs 20001 descriptors")
+                && text.contains("at most 39600 clients fit 2 nodes"),
+            "{text}"
+        );
+        let product = "haproxy".to_owned();
+        let capped = Router { product, node_connections: Some(70), queue_timeout: Span::from_secs(1) };
+        assert!(held(&plan(Some(capped)), 1, 60_000, 20_000).is_ok());
+    }
+
+    #[test]
     fn clients_come_from_as_many_addresses_as_they_need() {
         let environment = Environment { ports: (40_000, 40_099), ..system::environment(&Pin::Free, None) };
         let mut load = load(3, 50, 1);
@@ -93,6 +152,6 @@ mod tests {
     fn what_does_not_fit_names_flags_that_there_are() {
         let environment = Environment { descriptors: 1, ..system::environment(&Pin::Free, None) };
         let text = fitted(&load(u32::MAX / 16, 16, 1), &environment).unwrap_err().to_string();
-        assert!(text.contains("--members") && !text.contains("--processes") && !text.contains("--source"), "{text}");
+        assert!(text.contains("--members") && text.contains("--processes") && !text.contains("--source"), "{text}");
     }
 }

@@ -42,6 +42,32 @@ impl Rooms {
     }
 }
 
+/// What one member of a load did and received, as the process that made it tells. Small where everything came: of each sender how far it was
+/// received, and what is missing below that.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Attended {
+    /// Its number in the load.
+    pub number: u32,
+    /// When it had entered, nanoseconds since the load began, by the clock of its process; none: it did not.
+    pub entered: Option<u64>,
+    /// When its connection ended before the load did, and how.
+    pub cut: Option<(u64, ErrorKind)>,
+    /// Why attempts to enter failed.
+    pub refused: Vec<ErrorKind>,
+    /// When each of its messages was sent, of those that were.
+    pub sent: Vec<u64>,
+    /// Of each member of its room, by place: number after the highest of its messages that was received.
+    pub reached: Vec<u32>,
+    /// Messages below those that were not received, in runs: place of the sender, first, last.
+    pub missing: Vec<(u32, u32, u32)>,
+    /// Messages that came again.
+    pub duplicated: u64,
+    /// Messages that came after a later one of the same sender.
+    pub reordered: u64,
+    /// Messages that it received and should not have.
+    pub foreign: u64,
+}
+
 /// Losses that are named, one by one, in an [`Attendance`].
 pub const MOST_LOSSES: usize = 20_000;
 

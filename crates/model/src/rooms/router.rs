@@ -13,7 +13,7 @@ pub struct RouterReport {
     /// Each node as the router saw it. Empty where the router does not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<RouterNode>,
-    /// Requests that waited for a node at once, at most, where the router tells.
+    /// Requests that waited for a node at once, at most, where the router tells; of several processes the sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_peak: Option<u64>,
     /// Requests to enter that the router answered itself, by why.
@@ -27,12 +27,39 @@ pub struct RouterReport {
     pub resets_us: Vec<u64>,
 }
 
+impl RouterReport {
+    /// What two processes of one router tell together.
+    pub fn and(mut self, other: RouterReport) -> RouterReport {
+        for node in other.nodes {
+            match self.nodes.iter_mut().find(|one| one.node == node.node) {
+                Some(one) => {
+                    one.peak += node.peak;
+                    one.connect_errors += node.connect_errors;
+                    one.limit = one.limit.zip(node.limit).map(|(one, other)| one + other);
+                }
+                None => self.nodes.push(node),
+            }
+        }
+        for refused in other.refused {
+            match self.refused.iter_mut().find(|one| one.why == refused.why) {
+                Some(one) => one.count += refused.count,
+                None => self.refused.push(refused),
+            }
+        }
+        let queued = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
+        self.queue_peak = queued(self.queue_peak, other.queue_peak);
+        self.ended.extend(other.ended);
+        self.resets_us.extend(other.resets_us);
+        self
+    }
+}
+
 /// A node as the router saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RouterNode {
     /// Which one, from 1.
     pub node: u32,
-    /// Connections at once, at most.
+    /// Connections at once, at most; of a router of several processes the sum of what each had at most.
     pub peak: u64,
     /// Connections it may have at once; none: no cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,34 +13,39 @@ use super::evidence::signature;
 use crate::error::TargetError;
 use crate::limits::{connections, errors, log};
 use crate::product::Deployment;
+use genkai_place::machine::hard_descriptors;
 
 /// Slots of a worker beside those of clients: listeners, the channel to the master, the status page.
 const OWN: u32 = 64;
 
-/// Prepares it before `nodes`, with room for so many clients.
+/// Prepares it before `nodes`, with room for so many clients in so many workers.
 pub(crate) fn prepare(
     plan: &plan::Router,
+    workers: u64,
     clients: u32,
     nodes: &[SocketAddr],
     dir: &Path,
 ) -> Result<Deployment<Nginx>, TargetError> {
-    Deployment::rendered(&render(plan, clients, nodes), dir)
+    Deployment::rendered(&render(plan, workers, clients, nodes), dir)
 }
 
-/// A client takes two slots (one to the node). `max_conns` without a shared zone counts for a worker, of which there is one; a
+/// A client takes two slots (one to the node). `max_conns` without a shared zone counts for a worker, of which there is one where it is given; a
 /// full node is passed over, and where all are full nginx answers 502 at once (ngx_http_upstream_module, `max_conns`).
-fn render(plan: &plan::Router, clients: u32, nodes: &[SocketAddr]) -> String {
+fn render(plan: &plan::Router, workers: u64, clients: u32, nodes: &[SocketAddr]) -> String {
     let cap = plan.node_connections.map(|n| format!(" max_conns={n}")).unwrap_or_default();
     let mut servers = String::new();
     for node in nodes {
         // Writing to a string cannot fail.
         let _ = writeln!(servers, "        server {node} max_fails=0{cap};");
     }
-    let slots = clients.saturating_mul(2).saturating_add(OWN);
+    // Whichever worker is awake takes new connections: of several each has all the room that a process may have.
+    let all = clients.saturating_mul(2).saturating_add(OWN);
+    let apart = if workers > 1 { " reuseport" } else { "" };
+    let slots = if workers > 1 { all.min(u32::try_from(hard_descriptors()).unwrap_or(u32::MAX)) } else { all };
     format!(
         "\
 # A router before nodes, written by genkai.
-worker_processes 1;
+worker_processes {workers};
 worker_rlimit_nofile {slots};
 events {{
     worker_connections {slots};
@@ -50,7 +55,7 @@ http {{
         least_conn;
 {servers}    }}
     server {{
-        listen 80 backlog=4096;
+        listen 80 backlog=4096{apart};
         location / {{
             proxy_pass http://nodes;
             proxy_http_version 1.1;
@@ -95,7 +100,7 @@ mod tests {
     fn nodes_are_capped_and_clients_have_room() {
         let product = "nginx".to_owned();
         let plan = plan::Router { product, node_connections: Some(7), queue_timeout: Span::from_secs(1) };
-        let text = render(&plan, 100, &["127.0.0.1:2".parse().unwrap()]);
+        let text = render(&plan, 1, 100, &["127.0.0.1:2".parse().unwrap()]);
         assert!(text.contains("server 127.0.0.1:2 max_fails=0 max_conns=7;\n"), "{text}");
         assert!(text.contains("worker_connections 264;"));
     }

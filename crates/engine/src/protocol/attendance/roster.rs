@@ -26,6 +26,24 @@ pub(crate) struct Attendee {
     pub(crate) sent: Vec<Moment>,
     /// What it received.
     pub(crate) seen: Seen,
+    /// Whose clock tells its moments: those of members of another process may be off by the other's uncertainty.
+    pub(crate) clock: Watch,
+}
+
+/// The clock of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Watch {
+    /// Number of the process.
+    pub(crate) process: u16,
+    /// The most by which it may be wrong.
+    pub(crate) within: Moment,
+}
+
+impl Watch {
+    /// By how much a moment of one and a moment of the other may be in the wrong order.
+    pub(crate) fn apart(self, other: Watch) -> Moment {
+        if self.process == other.process { 0 } else { self.within.saturating_add(other.within) }
+    }
 }
 
 impl Attendee {

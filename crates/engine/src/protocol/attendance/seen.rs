@@ -60,6 +60,12 @@ impl Seen {
         RoomMessage::New { reordered }
     }
 
+    fn all_came(&mut self, seat: u32, sequences: std::ops::Range<u32>) {
+        for sequence in sequences {
+            self.came(seat, sequence.into());
+        }
+    }
+
     /// A message came that nobody was to send here.
     pub(crate) fn foreign(&mut self) -> RoomMessage {
         self.foreign += 1;
@@ -76,6 +82,49 @@ impl Seen {
     /// How many of the first `sent` messages of the member in `seat` were not received, without a look at each.
     pub(crate) fn missing(&self, seat: u32, sent: usize) -> u64 {
         (sent as u64).saturating_sub(self.received_of.get(seat as usize).copied().unwrap_or(0).into())
+    }
+
+    /// Of each sender, by seat: number after the highest received.
+    pub(crate) fn reached(&self) -> &[u32] {
+        &self.reached
+    }
+
+    /// Messages below those that were not received, in runs: seat of the sender, first, last.
+    pub(crate) fn gaps(&self) -> Vec<(u32, u32, u32)> {
+        let mut gaps: Vec<(u32, u32, u32)> = Vec::new();
+        for (seat, (reached, received)) in (0..).zip(self.reached.iter().zip(&self.received_of)) {
+            // Mostly, nothing is missing.
+            let numbers = if reached == received { 0..0 } else { 0..*reached };
+            for sequence in numbers.filter(|sequence| !self.has(seat, *sequence)) {
+                match gaps.last_mut() {
+                    Some((of, _, last)) if *of == seat && *last + 1 == sequence => *last = sequence,
+                    _ => gaps.push((seat, sequence, sequence)),
+                }
+            }
+        }
+        gaps
+    }
+
+    /// The same again, from what [`reached`](Seen::reached) and [`gaps`](Seen::gaps) told; none where no room of so many seats can have told that.
+    pub(crate) fn again(seats: u32, messages: u32, reached: &[u32], gaps: &[(u32, u32, u32)]) -> Option<Seen> {
+        let mut seen = Seen::new(seats, messages);
+        if reached.len() != seats as usize || reached.iter().any(|one| *one > messages) {
+            return None;
+        }
+        let mut gaps = gaps.iter().copied().peekable();
+        for (seat, reached) in (0..seats).zip(reached.iter().copied()) {
+            let mut next = 0;
+            while let Some((_, first, last)) = gaps.next_if(|(of, _, _)| *of == seat) {
+                // In order, and below the highest that was received.
+                if first < next || last < first || last.checked_add(1)? >= reached {
+                    return None;
+                }
+                seen.all_came(seat, next..first);
+                next = last + 1;
+            }
+            seen.all_came(seat, next..reached);
+        }
+        gaps.next().is_none().then_some(seen)
     }
 
     /// Whether it was received.
@@ -112,11 +161,31 @@ mod tests {
             for (seat, sequence) in (0..5).flat_map(|seat| (0..33).map(move |n| (seat, n))) {
                 prop_assert_eq!(seen.has(seat, sequence), set.contains(&(seat, u64::from(sequence))));
             }
+            let again = Seen::again(5, 33, seen.reached(), &seen.gaps()).unwrap();
+            prop_assert_eq!((&again.bits, &again.reached, &again.received_of), (&seen.bits, &seen.reached, &seen.received_of));
             for (seat, sent) in (0..5).flat_map(|seat| (0..=33).map(move |n| (seat, n))) {
                 let all = (0..sent).all(|sequence| set.contains(&(seat, sequence)));
                 // It may not know, but it is never wrong.
                 prop_assert!(all || !seen.has_all(seat, sent as usize));
             }
+        }
+    }
+
+    #[test]
+    fn what_no_room_can_have_told_is_not_taken() {
+        assert!(Seen::again(2, 3, &[3, 0], &[(0, 0, 1)]).is_some_and(|seen| seen.received == 1 && seen.has(0, 2)));
+        type Gaps = &'static [(u32, u32, u32)];
+        let wrong: [(&[u32], Gaps); 7] = [
+            (&[3], &[]),
+            (&[3, 4], &[]),
+            (&[3, 3], &[(0, 1, 2)]),
+            (&[3, 3], &[(0, 1, 0)]),
+            (&[3, 3], &[(2, 0, 0)]),
+            (&[3, 3], &[(1, 0, 0), (0, 0, 0)]),
+            (&[3, 3], &[(0, 1, u32::MAX)]),
+        ];
+        for (reached, gaps) in wrong {
+            assert!(Seen::again(2, 3, reached, gaps).is_none(), "{reached:?} {gaps:?}");
         }
     }
 

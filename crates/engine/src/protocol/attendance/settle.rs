@@ -94,9 +94,10 @@ fn compare(receiver: &Attendee, sender: &Attendee, count: &mut RoomCount, attend
         return;
     }
     let mut run: Option<Loss> = None;
+    let apart = receiver.clock.apart(sender.clock);
     for (sequence, at) in (0..).zip(&sender.sent) {
         let missed = !receiver.seen.has(sender.seat(), sequence);
-        match (missed, due(receiver, *at)) {
+        match (missed, due(receiver, *at, apart)) {
             (true, Due::Present) => {
                 count.lost += 1;
                 let at_us = at / 1_000;
@@ -130,11 +131,11 @@ enum Due {
 }
 
 /// Whether a message sent at `at` was due. A member that has entered is known to its server, so everything sent from then on
-/// is; what was sent before may come or not.
-fn due(receiver: &Attendee, at: Moment) -> Due {
+/// is; what was sent before may come or not. Where the clocks of both may be so far apart, what they cannot tell is not due.
+fn due(receiver: &Attendee, at: Moment, apart: Moment) -> Due {
     match (receiver.entered, receiver.cut) {
-        (Some(entered), _) if at < entered => Due::Early,
-        (_, Some((cut, _))) if at >= cut => Due::Away,
+        (Some(entered), _) if at < entered.saturating_add(apart) => Due::Early,
+        (_, Some((cut, _))) if at >= cut.saturating_sub(apart) => Due::Away,
         _ => Due::Present,
     }
 }

@@ -10,7 +10,7 @@ mod limits;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use genkai_model::evidence::LogLine;
+use genkai_model::evidence::{LogLine, Sample};
 use genkai_model::plan;
 use genkai_model::rooms::RouterReport;
 
@@ -28,6 +28,8 @@ pub(crate) use limits::of as limits;
 /// It, running. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Router {
+    /// Which of its processes this is, from 1.
+    number: u64,
     /// None only while it is killed and started anew. It ends before its files go.
     running: Option<Running<Watch>>,
     haproxy: Deployment<Haproxy>,
@@ -44,12 +46,13 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    /// Starts it before `nodes` with room for so many clients at once, its files in `dir`.
+    /// Starts its process `number` before `nodes` with room for so many clients at once, its files in `dir`.
     ///
     /// # Errors
     /// When it is not installed, refuses its configuration or does not start.
     pub(crate) fn start(
         plan: &plan::Router,
+        number: u64,
         clients: u32,
         nodes: &[SocketAddr],
         cpus: Option<&[usize]>,
@@ -61,6 +64,7 @@ impl Router {
         let running = haproxy.start(cpus)?;
         let (address, log) = (running.address(), Tail::open(haproxy.variant().dir().join(LOG)));
         Ok(Router {
+            number,
             haproxy,
             running: Some(running),
             cpus: cpus.map(<[usize]>::to_vec),
@@ -83,7 +87,8 @@ impl Router {
         let running = self.running.as_mut().filter(|_| !self.frozen);
         let seen = running.map(Running::observe).unwrap_or_default();
         let logs = std::mem::take(&mut self.untold).into_iter().chain(self.sessions.take(&self.log.lines()));
-        Observation { logs: logs.collect(), ..seen }
+        let samples = seen.samples.into_iter().map(|sample| own(self.number, sample)).collect();
+        Observation { samples, logs: logs.collect(), ..seen }
     }
 
     /// What it tells after a load.
@@ -138,5 +143,35 @@ impl Router {
     fn stat(&self) -> Stat {
         let running = self.running.as_ref().filter(|_| !self.frozen);
         running.map(|running| running.watch().stat()).unwrap_or_default().after(&self.before)
+    }
+}
+
+/// What was seen of process `number`: of all but the first under a name of its own, for each has figures of its own.
+fn own(number: u64, sample: Sample) -> Sample {
+    if number == 1 || sample.subject != SUBJECT {
+        return sample;
+    }
+    let name = format!("{SUBJECT}-{number}");
+    let renamed = |metric: String| match metric.strip_prefix(SUBJECT) {
+        Some(rest) if rest.starts_with('.') => format!("{name}{rest}"),
+        _ => metric,
+    };
+    let metrics = sample.metrics.into_iter().map(|(metric, value)| (renamed(metric), value)).collect();
+    Sample { subject: name, metrics }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_process_has_figures_of_its_own() {
+        let sample = |subject: &str, metric: &str| Sample {
+            subject: subject.to_owned(),
+            metrics: [(metric.to_owned(), 1.0), ("tcp.overflow".to_owned(), 2.0)].into(),
+        };
+        assert_eq!(own(1, sample("haproxy", "haproxy.cpu")), sample("haproxy", "haproxy.cpu"));
+        assert_eq!(own(2, sample("haproxy", "haproxy.cpu")), sample("haproxy-2", "haproxy-2.cpu"));
+        assert_eq!(own(2, sample("kernel", "haproxy.cpu")), sample("kernel", "haproxy.cpu"));
     }
 }
