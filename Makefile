@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench differential drill groups examine truth c100k c1m autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench differential drill groups examine truth c100k c100k-ssh c1m autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -69,6 +69,9 @@ examine: packages-examine build ## Whatever genkai states beside independent cou
 
 c100k: build ## 100,000 idle WebSocket connections on this machine: opened, pinged, closed (two minutes, 2 GiB; not in `make test`)
 	scripts/c100k.sh $(GENKAI)
+
+c100k-ssh: build ## 100,000 idle WebSocket connections held from four network namespaces through ssh (two minutes, 2 GiB, root)
+	scripts/c100k-ssh.sh $(GENKAI)
 
 c1m: build ## 1,000,000 idle WebSocket connections on this machine, pinged once a minute (ten minutes, 12 GiB)
 	scripts/c100k.sh $(GENKAI) 1000000 60 60

@@ -7,7 +7,7 @@ use genkai_model::units::{Bytes, Span};
 use genkai_model::websocket::SMALLEST_MESSAGE;
 
 use crate::cli::{BackplaneFlag, HeldFlags, PlaceFlags, RoomsFlags, RouterFlag, RouterFlags};
-use crate::tune::settings;
+use crate::tune::{self, settings};
 use crate::workplace::{self, Programs};
 use crate::{Failure, websocket};
 
@@ -45,7 +45,7 @@ pub(crate) fn plan(flags: &RoomsFlags) -> Result<Plan, Failure> {
     let site = Site {
         nodes,
         server,
-        router: router(&flags.router, QUEUE_TIMEOUT),
+        router: router(&flags.router, QUEUE_TIMEOUT)?,
         backplane,
         redis: settings("--redis-set", "maxclients=20", &flags.redis_set)?
             .into_iter()
@@ -86,18 +86,19 @@ pub(crate) fn held(flags: &HeldFlags) -> Result<Plan, Failure> {
     }
     // Who waits as long as requests are held gets the place of one that is done, and is not refused.
     let wait = Span(QUEUE_TIMEOUT.0.min(shape.time.0 / 5));
-    spread(idle_requests::plan(size, shape, router(&flags.router, wait)), &flags.places)
+    spread(idle_requests::plan(size, shape, router(&flags.router, wait)?), &flags.places)
 }
 
 /// How long a request waits for a node with room.
 const QUEUE_TIMEOUT: Span = Span::from_secs(5);
 
-fn router(flags: &RouterFlags, wait: Span) -> Option<Router> {
-    let product = match flags.router? {
-        RouterFlag::None => return None,
-        RouterFlag::Haproxy => "haproxy",
-        RouterFlag::Nginx => "nginx",
+fn router(flags: &RouterFlags, wait: Span) -> Result<Option<Router>, Failure> {
+    let product = match flags.router {
+        None | Some(RouterFlag::None) => return Ok(None),
+        Some(RouterFlag::Haproxy) => "haproxy",
+        Some(RouterFlag::Nginx) => "nginx",
     };
+    let listen = tune::listen(flags.listen)?;
     let queue_timeout = flags.queue_timeout.unwrap_or(wait);
-    Some(Router { product: product.to_owned(), node_connections: flags.node_connections, queue_timeout })
+    Ok(Some(Router { product: product.to_owned(), node_connections: flags.node_connections, queue_timeout, listen }))
 }

@@ -154,9 +154,9 @@ fn plan(
     let told = scenario::read(&flags.scenario, flags.output.quiet, true)?;
     let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
     let is_http2 = flags.streams.each().is_some() || told.as_ref().is_some_and(scenario::Told::shares);
-    if users.is_some() && (flags.websocket || front.tls || is_http2) {
+    if users.is_some() && (flags.websocket || is_http2) {
         return Err(Failure::usage(
-            "--load locust: users of a locustfile ask by HTTP/1.1; leave out --websocket, --tls and --http2",
+            "--load locust: users of a locustfile ask by HTTP/1.1; leave out --websocket and --http2",
         ));
     }
     if matches!(config, ConfigSource::Cluster(_)) && (users.is_some() || is_http2) {

@@ -177,6 +177,39 @@ fn a_server_that_bears_the_users_needs_no_change() {
     assert_eq!(site.workers(), [0u32; 0], "none is left");
 }
 
+/// Users ask by https, and trust the certificate of the run where it stands in for the one of the file; a redirect of the plain listener is
+/// followed before any load.
+#[test]
+fn users_of_a_locustfile_trust_a_listener_with_tls() {
+    let _machine = machine();
+    let site = Site::new();
+    let root = site.dir.path().display().to_string();
+    let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=shop.example -keyout";
+    let made = Command::new("openssl")
+        .args(words.split_whitespace())
+        .arg(site.file("own.key"))
+        .arg("-out")
+        .arg(site.file("own.pem"))
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let config = format!(
+        "events {{ worker_connections 512; }}\nhttp {{\n server {{ listen 80; return 301 https://$host$request_uri; }}\n \
+         server {{ listen 443 ssl; ssl_certificate {root}/own.pem; ssl_certificate_key {root}/own.key; \
+         location / {{ return 200 hello; }} }}\n}}\n"
+    );
+    fs::write(site.file("nginx.conf"), config).unwrap();
+    for words in ["--tls", &format!("--config {root}/nginx.conf")] {
+        let output = finish(&mut site.tune("shop.py", &format!("{words} --users 12 --spawn-rate 10")), LONGEST);
+        let story = format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let trials = site.verdict().trials;
+        assert!(trials.iter().all(|trial| trial.finished > 0 && trial.failed == 0), "{words}: {story}");
+        assert_eq!(output.status.code(), Some(0), "{words}: {story}");
+        assert_eq!(site.workers(), [0u32; 0], "{words}: none is left");
+    }
+}
+
 #[test]
 fn what_cannot_be_done_is_said_before_any_load() {
     let site = Site::new();
@@ -209,7 +242,8 @@ fn what_cannot_be_done_is_said_before_any_load() {
         ("shop.py", "--rate 5", 2, "--rate: has no effect on users of a locustfile"),
         ("shop.py", "--hold 4s", 2, "--hold 4s: too short for what Locust tells every 3s"),
         ("shop.py", "--locust-bind 5557", 2, "--locust-bind 5557: is not HOST:PORT"),
-        ("shop.py", "--tls", 2, "users of a locustfile ask by HTTP"),
+        ("shop.py", "--tls --http2", 2, "users of a locustfile ask by HTTP"),
+        ("shop.py", "--tls --locust-bind 127.0.0.1:5557", 2, "which workers that others start do not trust"),
         ("shop.py", "--locust /no/such/locust", 3, "--locust /no/such/locust: there is no such program"),
         ("shop.py", &old, 3, "is Locust 1.6.0, whose workers speak another protocol"),
         ("shop.py", &other, 3, "is no Locust: `--version` says `grasshopper 3`"),

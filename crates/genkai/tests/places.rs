@@ -8,8 +8,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{TrialFinding, Verdict};
 use genkai_model::machine::PlacesCheckup;
+use genkai_model::record::Record;
 use harness::loads::show;
 use harness::servers::{Guard, free, nginx};
 use harness::ssh::{self, Sessions, Sshd};
@@ -496,6 +498,30 @@ fn machines_whose_clocks_differ_begin_together() {
         let made = [0, 1].map(|n| trial["workers"][n]["place"].as_str());
         assert_eq!(made, [Some("m1"), Some("m2")], "{trial}");
     }
+    // Members of chat rooms on other machines come to a router that they reach; without one, they are refused.
+    let rooms = "experiment run rooms --rooms 4 --members 5 --messages 8 --enter-every 50ms --message-every 250ms --on ssh:m1,m2,m3";
+    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
+    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
+    command.args(rooms.split_whitespace()).env("PATH", &path).args(["--router", "haproxy", "--listen", "10.97.0.1"]);
+    let out = lan.dir.path().join("rooms");
+    let shown = show(command.arg("--ssh").arg(format!("ssh -F {}", config.display())).arg("--out").arg(&out));
+    let verdict =
+        std::fs::read_to_string(out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}: {}", shown.story()));
+    let finding: RoomsFinding = serde_json::from_str(&verdict).unwrap();
+    let one = &finding.runs[0];
+    assert_eq!((one.score, one.entered, one.lost, one.foreign), (160, 20, 0, 0), "{}", shown.story());
+    let record = Record::read(std::fs::read_to_string(out.join("run.jsonl")).unwrap().lines()).unwrap();
+    let made: Vec<_> =
+        record.trials[0].ended.iter().flat_map(|ended| &ended.workers).map(|one| one.place.as_str()).collect();
+    assert_eq!(made, ["m1", "m2", "m3"]);
+    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
+    command.args(rooms.split_whitespace()).env("PATH", &path).arg("--ssh").arg(format!("ssh -F {}", config.display()));
+    let shown = show(command.arg("--out").arg(lan.dir.path().join("refused")));
+    assert!(
+        shown.code == Some(2) && shown.story().contains("--on m1: 127.0.0.1:80 leads to another server"),
+        "{}",
+        shown.story()
+    );
     let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
     let refused = show(command.args("tune nginx --listen 10.97.0.9 --users 4".split_whitespace()));
     assert!(refused.code == Some(2) && refused.story().contains("nothing can listen there"), "{}", refused.story());

@@ -2,11 +2,14 @@
 
 mod harness;
 
+use std::process::Command;
+
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::Evidence;
 use genkai_model::finding::idle_requests::IdleFinding;
 use genkai_model::finding::rooms::{Place, Placed, RoomsFinding, RoomsRun};
 use genkai_model::rooms::Why;
+use harness::ssh::Sshd;
 use harness::{Run, genkai, machine, run};
 
 /// Four rooms of five who say eight things each, in about three seconds.
@@ -16,8 +19,14 @@ const PACE: &str = "--message-every 250ms";
 const PLANNED: u64 = 4 * 5 * 8;
 
 fn rooms(flags: &str) -> (Run, RoomsRun) {
+    rooms_with(flags, |_| ())
+}
+
+fn rooms_with(flags: &str, more: impl FnOnce(&mut Command)) -> (Run, RoomsRun) {
     let pace = if flags.contains("--message-every") { "" } else { PACE };
-    let run = run(&genkai(&format!("{SMALL} {pace} {flags}")));
+    let mut command = genkai(&format!("{SMALL} {pace} {flags}"));
+    more(&mut command);
+    let run = run(&command);
     let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}\n{}", run.story()));
     let finding: RoomsFinding = serde_json::from_str(&text).unwrap();
     let [one] = &finding.runs[..] else { panic!("one run\n{}", run.story()) };
@@ -104,6 +113,71 @@ fn what_a_node_loses_is_found_in_that_node() {
     assert_eq!(places(&rooms.missing), [(Place::InNode, Some(1))], "{}", run.story());
     assert_eq!(places(&rooms.losses), [(Place::InNode, Some(1))], "{}", run.story());
     assert!(rooms.score < PLANNED && run.code != Some(0), "{}", run.story());
+}
+
+/// Several processes make one load: each member is of one of them, and what they tell is put together as if one had heard it all.
+#[test]
+fn clients_of_several_processes_and_machines_are_one_load() {
+    let _machine = machine();
+    let sshd = Sshd::start(true);
+    let through = |command: &mut Command| {
+        command.arg("--ssh").arg(sshd.ssh());
+    };
+    for (flags, from) in [("--on here:3", &[][..]), ("--on ssh:load1:2 --on here", &["load1", "load1", "here"])] {
+        let (run, rooms) = rooms_with(&format!("--nodes 2 {flags}"), through);
+        let found = (rooms.score, rooms.lost, rooms.duplicated, rooms.reordered, rooms.foreign, rooms.never_entered);
+        assert_eq!(found, (PLANNED, 0, 0, 0, 0, 0), "{flags}\n{}", run.story());
+        assert_eq!((rooms.entered, rooms.entered_after[0], rooms.cuts.len()), (20, 20, 0), "{flags}\n{}", run.story());
+        let record = run.record();
+        let trial = &record.trials[0];
+        let mut members: Vec<u32> = trial.nodes.iter().flat_map(|node| node.members.clone()).collect();
+        members.sort_unstable();
+        assert_eq!(members, (0..20).collect::<Vec<_>>(), "each entered once: {flags}");
+        let ended = trial.ended.as_ref().unwrap();
+        assert_eq!(ended.client.unwrap().processes, 3, "{flags}");
+        assert_eq!(ended.workers.iter().map(|one| one.place.as_str()).collect::<Vec<_>>(), from, "{flags}");
+        let (run, rooms) = rooms_with(&format!("--nodes 2 --fault lose-every=5 {flags}"), through);
+        assert_eq!(places(&rooms.missing), [(Place::InNode, Some(1))], "{flags}\n{}", run.story());
+        assert_eq!(places(&rooms.losses), [(Place::InNode, Some(1))], "{flags}\n{}", run.story());
+    }
+}
+
+/// What may open so few descriptors in a process.
+fn narrow(words: &str) -> Command {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -n 400 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_genkai")])
+        .args(words.split_whitespace());
+    command
+}
+
+#[test]
+fn a_router_has_as_many_processes_as_its_clients_need_descriptors() {
+    let _machine = machine();
+    let many = "experiment run rooms --rooms 40 --members 5 --messages 3 --enter-every 200ms --message-every 300ms";
+    for router in ["haproxy", "nginx"] {
+        let run = run(&narrow(&format!("{many} --router {router}")));
+        let finding: RoomsFinding =
+            serde_json::from_str(&std::fs::read_to_string(run.out.join("verdict.json")).unwrap()).unwrap();
+        let [one] = &finding.runs[..] else { panic!("one run\n{}", run.story()) };
+        assert_eq!((one.score, one.entered, one.never_entered), (600, 200, 0), "{router}\n{}", run.story());
+        let told = one.router.as_ref().expect("it told");
+        if router == "haproxy" {
+            assert_eq!(told.nodes.iter().map(|node| node.peak).sum::<u64>(), 200, "of both processes\n{}", run.story());
+            let limit = &run.record().trials[0].limits.limits[0];
+            assert!(limit.formula.contains("2 processes x maxconn 103"), "{}", limit.formula);
+        }
+    }
+    for (flags, words) in [
+        ("--router haproxy --node-connections 150", "at most 150 clients fit"),
+        ("--router haproxy --fault reset-router=1s", "what is reset is in one process"),
+        ("--members 6 --router haproxy", "the node needs 440 descriptors for 240 clients, and may have 400"),
+    ] {
+        let many = if flags.contains("--members") { many.replace("--members 5", "") } else { many.to_owned() };
+        let refused = run(&narrow(&format!("{many} {flags}")));
+        assert!(refused.code == Some(3) && refused.stderr.contains(words), "{flags}\n{}", refused.story());
+        assert!(!refused.out.exists(), "{flags}");
+    }
 }
 
 #[test]

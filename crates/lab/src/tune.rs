@@ -3,7 +3,7 @@
 mod bisect;
 mod start;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use genkai_model::event::{Change, EndReason, FinishedFile, Limits, Purpose, Serv
 use genkai_model::finding::Because;
 use genkai_model::limit::BACKEND_BY_ITSELF;
 use genkai_model::load::{Arrivals, Load};
+use genkai_model::locust::Locust;
 use genkai_model::plan::{ConfigSource, Plan};
 use genkai_model::seal::checksum;
 use genkai_model::transport::Transport;
@@ -76,10 +77,8 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     let dir =
         tempfile::Builder::new().prefix("genkai-check-").tempdir().map_err(LabError::folder(std::env::temp_dir()))?;
     let product = system::check(plan, dir.path())?;
-    if plan.load.locust.is_some() && !product.transport().is_tcp() {
-        let text = "--load locust: the server under test listens with TLS, whose certificate is the run's own and no user's of a locustfile to trust\n  \
-                    hint: use a listener without TLS, or another load";
-        return Err(LabError::Plan(text.to_owned()));
+    if let Some(locust) = &plan.load.locust {
+        trusted(locust, &product.transport(), plan.system.front.listen)?;
     }
     let environment = system::environment(pin, Some(&*product));
     let load = headroom::listened(&plan.load, plan.system.front.listen);
@@ -87,6 +86,25 @@ pub(crate) fn preview(plan: &Plan, pin: &Pin) -> Result<Preview, LabError> {
     let limits = system::limits_of(&*product, plan, &environment);
     let predictions = capacity::predict_under(&limits, &plan.load, &plan.objective, None);
     Ok(Preview { predictions, ..Preview::of(environment) })
+}
+
+/// Whether users of a locustfile can trust a server that is reached so: its certificate is of the run's own authority, for 127.0.0.1.
+///
+/// # Errors
+/// When they cannot.
+fn trusted(locust: &Locust, transport: &Transport, listen: Option<Ipv4Addr>) -> Result<(), LabError> {
+    let Transport::Tls(tls) = transport else { return Ok(()) };
+    let why = if locust.bind.is_some() {
+        "its certificate is of the run's own authority, which workers that others start do not trust\n  hint: leave --locust-bind out"
+    } else if listen.is_some_and(|ip| !ip.is_loopback()) {
+        "its certificate is for 127.0.0.1, and not for the address of --listen\n  hint: leave --listen out"
+    } else if tls.ca.is_none() {
+        "none of the run's own authority stands in for its certificate, which is for another name than users ask\n  hint: use a listener \
+         without TLS, or another load"
+    } else {
+        return Ok(());
+    };
+    Err(LabError::Plan(format!("--load locust: the server under test listens with TLS: {why}")))
 }
 
 /// Makes the run.

@@ -1,5 +1,7 @@
 //! Nodes with what stands before and between them: the servers of chat rooms and of requests held open.
 
+use std::net::Ipv4Addr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +46,9 @@ pub struct Router {
     pub node_connections: Option<u32>,
     /// How long a request waits for a node with room before it is refused. (nginx has no such queue: it refuses at once.)
     pub queue_timeout: Span,
+    /// This machine's address at which it listens; none: 127.0.0.1. Nodes stay at that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<Ipv4Addr>,
 }
 
 /// How nodes share rooms.

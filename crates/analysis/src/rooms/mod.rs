@@ -11,7 +11,7 @@ use genkai_model::objective::Objective;
 use genkai_model::record::{Record, Trial};
 use genkai_model::rooms::{Attendance, Hops, RoomCount};
 
-use crate::{client, window};
+use crate::{client, window, workers};
 
 /// What the trials with rooms of a record showed; none when there was not one.
 pub fn findings(record: &Record) -> Option<RoomsFinding> {
@@ -75,6 +75,7 @@ fn run(trial: &Trial, attendance: &Attendance, objective: &Objective, backplane:
         latency: window::quantiles(&latency),
         lasted: trial.ended.as_ref().map_or(0.0, |ended| ended.lasted.as_secs_f64()),
         client: client::check(trial, objective, None).finding,
+        workers: workers::findings(trial),
     }
 }
 

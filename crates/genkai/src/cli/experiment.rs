@@ -121,6 +121,11 @@ pub(crate) struct RouterFlags {
     /// Time that a request waits in HAProxy for a free node [default: 5s; rooms-http: at most a fifth of --hold]
     #[arg(long, value_name = "TIME", requires = "router", hide_short_help = true)]
     pub(crate) queue_timeout: Option<Span>,
+    /// This machine's IPv4 address at which the router listens, so that other machines of --on reach it [default: 127.0.0.1]
+    ///
+    /// Whoever reaches that address reaches the router for as long as it runs. Nodes, and what is behind them, stay at 127.0.0.1.
+    #[arg(long, value_name = "ADDRESS", requires = "router", hide_short_help = true)]
+    pub(crate) listen: Option<std::net::Ipv4Addr>,
 }
 
 #[derive(Debug, Args)]
@@ -187,7 +192,7 @@ pub(crate) struct PlaceFlags {
     pub(crate) processes: u16,
     /// Make the load on these machines, as `genkai load --on` does: here:PROCESSES, ssh:HOST,HOST:PROCESSES (repeatable)
     ///
-    /// The servers listen on 127.0.0.1, so the processes must run in the same network: machines that do not reach it are refused.
+    /// The servers listen on 127.0.0.1, which other machines do not reach: with those, use --router with --listen.
     #[arg(long, value_name = "PLACE", conflicts_with = "processes", hide_short_help = true)]
     pub(crate) on: Vec<OnFlag>,
     /// The program that --on ssh: uses, with options of its own: "ssh -F FILE"

@@ -87,7 +87,8 @@ pub(crate) fn run(job: &Job<'_>, cluster: &Cluster, watcher: &mut Watcher<'_>) -
     let environment = check(&job.plan, cluster, &job.place, &job.pin)?;
     let places = &Workplaces::open(&job.place.program, &job.plan.load.scale, &[], MANY_LOADS, job.interrupt)?;
     // The servers are not up yet; they will listen there.
-    places.check(&scenario::aimed(&job.plan.load, (Ipv4Addr::LOCALHOST, 80).into(), Transport::Tcp))?;
+    let front = cluster.router.as_ref().and_then(|router| router.listen).unwrap_or(Ipv4Addr::LOCALHOST);
+    places.check(&scenario::aimed(&job.plan.load, (front, 80).into(), Transport::Tcp))?;
     let start = |_: &Folder| Ok(());
     job.recorded(watcher, start, |(), folder, recorder| {
         Run { job, places, folder, environment, recorder }.whole(cluster)

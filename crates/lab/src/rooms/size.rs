@@ -134,7 +134,7 @@ mod tests {
             "{text}"
         );
         let product = "haproxy".to_owned();
-        let capped = Router { product, node_connections: Some(70), queue_timeout: Span::from_secs(1) };
+        let capped = Router { product, node_connections: Some(70), queue_timeout: Span::from_secs(1), listen: None };
         assert!(held(&plan(Some(capped)), 1, 60_000, 20_000).is_ok());
     }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClientCheck, Evidence, Outcome, Quantiles};
+use super::{ClientCheck, Evidence, Outcome, Quantiles, WorkerFinding};
 use crate::error::ErrorCount;
 use crate::limit::Limit;
 use crate::rooms::{Cut, Hops, RouterReport};
@@ -83,6 +83,9 @@ pub struct RoomsRun {
     pub lasted: f64,
     /// The generator's check of itself.
     pub client: ClientCheck,
+    /// The processes that made the load, where several machines did: times between members of two of them are as good as their clocks are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerFinding>,
 }
 
 /// A limit of the backplane at work while messages went missing in it or on the way to it.

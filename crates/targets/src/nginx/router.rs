@@ -26,7 +26,7 @@ pub(crate) fn prepare(
     nodes: &[SocketAddr],
     dir: &Path,
 ) -> Result<Deployment<Nginx>, TargetError> {
-    Deployment::rendered(&render(plan, workers, clients, nodes), dir)
+    Deployment::rendered(&render(plan, workers, clients, nodes), plan.listen, dir)
 }
 
 /// A client takes two slots (one to the node). `max_conns` without a shared zone counts for a worker, of which there is one where it is given; a
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn nodes_are_capped_and_clients_have_room() {
         let product = "nginx".to_owned();
-        let plan = plan::Router { product, node_connections: Some(7), queue_timeout: Span::from_secs(1) };
+        let plan = plan::Router { product, node_connections: Some(7), queue_timeout: Span::from_secs(1), listen: None };
         let text = render(&plan, 1, 100, &["127.0.0.1:2".parse().unwrap()]);
         assert!(text.contains("server 127.0.0.1:2 max_fails=0 max_conns=7;\n"), "{text}");
         assert!(text.contains("worker_connections 264;"));

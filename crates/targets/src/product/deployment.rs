@@ -295,11 +295,11 @@ impl<P: Product> Deployment<P> {
         Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })
     }
 
-    /// The same of a configuration of genkai's own before nodes of rooms, written into `dir` as if it were its user's.
+    /// The same of a configuration of genkai's own before nodes of rooms, written into `dir` as if it were its user's, at this address (none: 127.0.0.1).
     ///
     /// # Errors
     /// As [`Deployment::prepare`].
-    pub(crate) fn rendered(config: &str, dir: &Path) -> Result<Deployment<P>, TargetError> {
+    pub(crate) fn rendered(config: &str, listen: Option<Ipv4Addr>, dir: &Path) -> Result<Deployment<P>, TargetError> {
         let file = dir.join("router.conf");
         std::fs::write(&file, config).map_err(TargetError::files(&file))?;
         Deployment::prepare(Prepare {
@@ -317,7 +317,7 @@ impl<P: Product> Deployment<P> {
             headers: None,
             tls: None,
             allow_remote: &[],
-            listen: Ipv4Addr::LOCALHOST,
+            listen: listen.unwrap_or(Ipv4Addr::LOCALHOST),
         })
         .map_err(|error| match error.kind {
             // The user wrote none of it.

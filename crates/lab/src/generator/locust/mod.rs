@@ -15,6 +15,7 @@ use genkai_engine::{End, StopFlag};
 use genkai_model::event::Tick;
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::locust::Locust;
+use genkai_model::transport::Transport;
 use genkai_model::units::Span;
 
 pub use file::{Locustfile, read};
@@ -58,6 +59,10 @@ impl Master {
     ) -> Result<LoadEnd, LabError> {
         let mut team = self.team.lock().unwrap_or_else(PoisonError::into_inner);
         team.ready()?;
+        team.trust(match &load.transport {
+            Transport::Tls(tls) => tls.ca.as_deref(),
+            _ => None,
+        })?;
         let began = Instant::now();
         let ours = self.locust.bind.is_none().then(now);
         started(began);
@@ -108,7 +113,8 @@ impl Made<'_> {
         };
         let address =
             self.load.addresses.first().ok_or_else(|| LabError::Plan("a load without an address".to_owned()))?;
-        let host = format!("http://{address}");
+        let scheme = if matches!(self.load.transport, Transport::Tls(_)) { "https" } else { "http" };
+        let host = format!("{scheme}://{address}");
         let mut crowd = Crowd::new(&self.locust.classes, self.team.size());
         while !stop.is_stopped() && self.began.elapsed() < self.load.stop.after.duration() {
             let due = ramp::due(self.began.elapsed().as_secs_f64(), spawn_rate, count);

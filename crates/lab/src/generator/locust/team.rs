@@ -1,7 +1,9 @@
 //! Locust's workers, from the first to the last load of a run: started, known, told what to do, heard, missed.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,11 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How long users may take to stop, and a worker to report what they did last.
 const STOPPED: Duration = Duration::from_secs(30);
 
+/// Loaded by workers that genkai starts, after the user's file: has them trust [`AUTHORITY`].
+const TRUST: &str = include_str!("trust.py");
+/// The variable in which they are told where that is.
+const AUTHORITY: &str = "GENKAI_AUTHORITY";
+
 /// The workers.
 #[derive(Debug)]
 pub(super) struct Team {
@@ -43,7 +50,7 @@ pub(super) struct Team {
     file: PathBuf,
     exception: Option<String>,
     rests: Option<Instant>,
-    _logs: Scratch,
+    logs: Scratch,
 }
 
 /// A process that genkai started.
@@ -102,7 +109,7 @@ impl Team {
             file: locust.file.clone(),
             exception: None,
             rests: None,
-            _logs: logs,
+            logs,
         };
         let patience = if locust.bind.is_none() { STARTED } else { JOINED };
         let until = Instant::now() + patience;
@@ -163,6 +170,19 @@ impl Team {
         }
         self.used(Duration::ZERO);
         Ok(())
+    }
+
+    /// Has the workers trust the authority of this certificate (PEM) from the next connection on, or nobody but whom they trust themselves.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(super) fn trust(&self, authority: Option<&Path>) -> Result<(), LabError> {
+        let file = authority_file(&self.logs);
+        match authority {
+            Some(of) => fs::copy(of, &file).map(drop).map_err(LabError::folder(&file)),
+            None if file.exists() => fs::remove_file(&file).map_err(LabError::folder(&file)),
+            None => Ok(()),
+        }
     }
 
     /// Tells each worker the users that it is to have, at `now` (seconds of the epoch).
@@ -343,10 +363,20 @@ fn before(e: LabError) -> LabError {
     }
 }
 
+fn authority_file(logs: &Scratch) -> PathBuf {
+    logs.path().join("authority.pem")
+}
+
 /// Starts worker `n`.
 fn start(locust: &Locust, n: u16, port: u16, cpus: Option<&[usize]>, logs: &Scratch) -> Result<Started, LabError> {
+    let trust = logs.path().join("genkai_trust.py");
+    fs::write(&trust, TRUST).map_err(LabError::folder(&trust))?;
+    let mut files = OsString::from(&locust.file);
+    files.push(",");
+    files.push(&trust);
     let mut command = Command::new(&locust.program);
-    command.arg("-f").arg(&locust.file).args(["--worker", "--master-host", "127.0.0.1", "--master-port"]);
+    command.env(AUTHORITY, authority_file(logs));
+    command.arg("-f").arg(files).args(["--worker", "--master-host", "127.0.0.1", "--master-port"]);
     command.arg(port.to_string());
     let child = Child::spawn(
         command,

@@ -12,6 +12,7 @@ use crate::document::{
 };
 use crate::study::environment::{self, Asked};
 use crate::study::over_time;
+use crate::study::tune::client;
 use crate::{clean, figure};
 
 /// The report.
@@ -432,5 +433,6 @@ fn in_short(run: &RoomsRun) -> Section {
     facts.extend(run.losses.iter().map(|one| ("lost", format!("{} deliveries {}", count(one.count), place(one)))));
     facts.extend(run.router.as_ref().map(|one| ("router", router(one))));
     facts.push(("generator", generator(run)));
+    facts.extend(client::workers(&run.workers).into_iter().map(|text| ("on", text)));
     Section::terminal(&format!("With {}", clean::line(&nodes(run.nodes)))).and_markdown().with([Block::facts(facts)])
 }

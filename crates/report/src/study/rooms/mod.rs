@@ -227,6 +227,7 @@ mod tests {
             latency: Quantiles::default(),
             lasted: 800.0,
             client,
+            workers: vec![],
         }
     }
 

@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_cap_is_written_for_each_node_and_told_in_the_refusal() {
         let product = "haproxy".to_owned();
-        let free = plan::Router { product, node_connections: None, queue_timeout: Span::from_secs(5) };
+        let free = plan::Router { product, node_connections: None, queue_timeout: Span::from_secs(5), listen: None };
         let capped = plan::Router { node_connections: Some(4), ..free.clone() };
         let nodes = ["127.0.0.1:2".parse().unwrap(), "127.0.0.1:3".parse().unwrap()];
         let text = render(&capped, 100, &nodes, Path::new("/x/503.http"));

@@ -60,7 +60,8 @@ impl Router {
     ) -> Result<Router, TargetError> {
         let refusal = dir.join("503.http");
         std::fs::write(&refusal, config::refusal(plan)).map_err(TargetError::files(&refusal))?;
-        let haproxy = Deployment::<Haproxy>::rendered(&config::render(plan, clients, nodes, &refusal), dir)?;
+        let haproxy =
+            Deployment::<Haproxy>::rendered(&config::render(plan, clients, nodes, &refusal), plan.listen, dir)?;
         let running = haproxy.start(cpus)?;
         let (address, log) = (running.address(), Tail::open(haproxy.variant().dir().join(LOG)));
         Ok(Router {
