@@ -13,7 +13,7 @@ use genkai_model::finding::{TrialFinding, Verdict};
 use genkai_model::machine::PlacesCheckup;
 use genkai_model::record::Record;
 use harness::loads::show;
-use harness::servers::{Guard, free, nginx};
+use harness::servers::{Guard, free, nginx, serve};
 use harness::ssh::{self, Sessions, Sshd};
 use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
 
@@ -96,6 +96,28 @@ fn machines_make_one_load_and_each_is_told() {
         }
     }
     assert!(is_empty(&sshd.sent()), "what is there already is not sent");
+}
+
+/// What a link with a delay leaves open of a clock is told, and bounds by how much it may be wrong: the machine's clock is the very same.
+#[test]
+fn a_machine_behind_a_slow_link_begins_as_well_as_its_clock_is_known() {
+    let _machine = machine();
+    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    let (_link, listening) = serve(&format!("link --listen 127.0.0.1:0 --to {} --delay 25ms", sshd.address()));
+    let (before, out) = (nginx.requests(), tempfile::tempdir().unwrap());
+    let words =
+        format!("load {} --rate 400 --connections 9 -n 800 -d 60s --on ssh:load1:2 --on here --json", nginx.url());
+    let mut command = genkai(&words);
+    command.arg("--ssh").arg(sshd.ssh_by(&listening)).arg("--out").arg(out.path().join("run"));
+    let made = show(&mut command).faultless();
+    assert_eq!((made.finished, nginx.requests() - before - 1), (800, 800));
+    let far: Vec<_> = made.workers.iter().filter(|one| one.place == "load1").collect();
+    assert_eq!(far.len(), 2);
+    assert!(far.iter().all(|one| one.began.is_some() && one.clock_uncertainty >= Some(0.025)), "{far:?}");
+    let record = Record::read(std::fs::read_to_string(out.path().join("run/run.jsonl")).unwrap().lines()).unwrap();
+    let ended = record.trials[0].ended.as_ref().unwrap();
+    let clocks: Vec<_> = ended.workers.iter().filter_map(|one| one.clock).collect();
+    assert!(clocks.iter().all(|one| one.offset_ns.unsigned_abs() <= one.uncertainty_ns), "{clocks:?}");
 }
 
 #[test]

@@ -147,6 +147,17 @@ impl Sshd {
         format!("ssh -F {}", self.dir.path().join("ssh_config").display())
     }
 
+    /// The same by way of another port, where something passes connections on to this server.
+    pub fn ssh_by(&self, listening: &str) -> String {
+        let port = listening.rsplit_once(':').unwrap().1;
+        format!("{} -o Port={port} -o HostKeyAlias=[127.0.0.1]:{}", self.ssh(), self.port)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     /// A program that leads to this server and lets no worker begin: the session is there and says nothing.
     pub fn stalling(&self) -> String {
         let file = self.dir.path().join("stalling");

@@ -32,7 +32,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// A master that does not know a worker by then is asked again (`CONNECT_TIMEOUT`).
 const ASK_AGAIN: Duration = Duration::from_secs(5);
 /// How often it is asked.
-const TIMES: u32 = 12;
+const TIMES: u32 = 6;
 /// Between two reports of what users did (`WORKER_REPORT_INTERVAL`).
 const REPORT: Duration = Duration::from_secs(3);
 
@@ -82,7 +82,11 @@ impl<'a> Worker<'a> {
                 }
                 match worker.link.next(POLL) {
                     Some(Event::Heard(Heard::Known)) => return Ok(Some(worker)),
-                    Some(Event::Lost(why)) => return Err(worker.lost(&why)),
+                    Some(Event::Lost(why)) => {
+                        return Err(LabError::Environment(format!(
+                            "no load was sent: the Locust master at {master} is gone: {why}"
+                        )));
+                    }
                     _ => {}
                 }
             }

@@ -1,8 +1,8 @@
 //! The report of chat rooms: the score, where messages went, the run over time, how many nodes it takes.
 
 use genkai_model::event::What;
-use genkai_model::finding::Outcome;
 use genkai_model::finding::rooms::{Moment, Placed, RoomsFinding, RoomsRun};
+use genkai_model::finding::{Outcome, WorkerFinding};
 use genkai_model::record::{Record, Trial};
 
 use super::{answer_first, entries, generator, nodes, place, router, score, sentences, way};
@@ -407,6 +407,17 @@ fn in_short_sweep(finding: &RoomsFinding) -> Option<Section> {
     (finding.runs.len() > 1).then(|| Section::terminal("Nodes and score").and_markdown().with(table.block()))
 }
 
+/// What the clocks of several machines leave open of the time from a member of one to a member of another.
+fn apart(run: &RoomsRun) -> String {
+    let within = |one: &WorkerFinding| one.clock_uncertainty.map(|within| within + one.clock_drift.unwrap_or(0.0));
+    let mut all: Vec<f64> = run.workers.iter().filter_map(within).collect();
+    all.sort_by(|a, b| b.total_cmp(a));
+    match all.iter().take(2).sum::<f64>() {
+        0.0 => String::new(),
+        both => format!(", between members on different machines to within {}", figure::seconds(both)),
+    }
+}
+
 /// A run in short.
 fn in_short(run: &RoomsRun) -> Section {
     let count = figure::count;
@@ -426,7 +437,7 @@ fn in_short(run: &RoomsRun) -> Section {
         ("entered", entries(run)),
         ("sent", format!("{} of {}", count(run.sent), count(run.planned))),
         ("heard", format!("{} deliveries, {fates}", count(run.delivered))),
-        ("delivery", format!("{p50} (p50), {p99} (p99), {max} (max), from the planned instant")),
+        ("delivery", format!("{p50} (p50), {p99} (p99), {max} (max), from the planned instant{}", apart(run))),
     ];
     let cuts = run.cuts.len() as u64;
     facts.extend((cuts > 0).then(|| ("cut off", format!("{} connections before the end", count(cuts)))));
