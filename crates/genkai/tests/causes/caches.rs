@@ -35,6 +35,28 @@ fn the_backend_of_varnish_that_answers_with_errors_is_named() {
     assert!(run.says().iter().any(|says| says.contains("server two gave")), "{}", run.story());
 }
 
+/// How many good answers stood for errors, of how many.
+fn hidden(run: &harness::Run) -> (u64, u64) {
+    let told = run.verdict().caveats.iter().find_map(|caveat| match caveat {
+        Caveat::HiddenErrors { responses, hidden, .. } => Some((*hidden, *responses)),
+        _ => None,
+    });
+    told.unwrap_or_else(|| panic!("{}", run.story()))
+}
+
+#[test]
+fn errors_of_caddy_that_a_route_answers_well_are_told() {
+    let _machine = machine();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("Caddyfile");
+    let text = format!(":80 {{\n\treverse_proxy {closed}\n\thandle_errors {{\n\t\trespond \"sorry\" 200\n\t}}\n}}\n");
+    std::fs::write(&file, text).unwrap();
+    let run = told(genkai("tune caddy --spawn-rate 20 --quick --quiet --users 20 --config").arg(&file));
+    let (hidden, responses) = hidden(&run);
+    assert!(hidden > responses / 2, "all of them: {}", run.story());
+}
+
 #[test]
 fn errors_that_a_vcl_makes_good_answers_of_are_told() {
     let _machine = machine();
@@ -48,10 +70,6 @@ fn errors_that_a_vcl_makes_good_answers_of_are_told() {
     );
     std::fs::write(&file, text).unwrap();
     let run = told(genkai("tune varnish --spawn-rate 20 --quick --quiet --users 20 --config").arg(&file));
-    let hidden = run.verdict().caveats.iter().find_map(|caveat| match caveat {
-        Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),
-        _ => None,
-    });
-    let (responses, hidden) = hidden.unwrap_or_else(|| panic!("{}", run.story()));
+    let (hidden, responses) = hidden(&run);
     assert!(hidden > responses / 5 && hidden < responses / 2, "3 in 10: {}", run.story());
 }
