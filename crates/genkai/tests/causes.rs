@@ -1,5 +1,7 @@
 //! Each cause on a real nginx: the right one is named, and none of the others.
 
+#[path = "causes/caches.rs"]
+mod caches;
 mod harness;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -137,7 +137,9 @@ impl World {
             let file = dir.join(case.file);
             let folder = file.parent().unwrap_or(dir);
             std::fs::create_dir_all(folder)?;
-            std::fs::write(&file, filled(text, &address, dir).replace("{second}", &second))?;
+            let ports = [("{backend_port}", port_of(&address)), ("{second_port}", port_of(&second))];
+            let text = filled(text, &address, dir).replace("{second}", &second);
+            std::fs::write(&file, ports.iter().fold(text, |text, (name, port)| text.replace(name, port)))?;
             flags.extend(["--config".to_owned(), file.display().to_string()]);
         }
         Ok(World { flags, _servers: servers, _hog: case.hog.then(Hog::start) })
@@ -165,6 +167,11 @@ fn origin(genkai: &Path, words: &str, servers: &mut Vec<Guard>) -> io::Result<St
 /// A configuration with the address of what stands behind, and the folder of the case.
 fn filled(text: &str, backend: &str, dir: &Path) -> String {
     text.replace("{backend}", backend).replace("{dir}", &dir.display().to_string())
+}
+
+/// The port of an address.
+fn port_of(address: &str) -> &str {
+    address.rsplit(':').next().unwrap_or_default()
 }
 
 /// An address where nobody listens: bound for a moment only.

@@ -12,6 +12,7 @@ use genkai_model::cache::{CacheEntry, OwnCounts};
 use genkai_model::evidence::metric;
 use tempfile::TempDir;
 
+use super::answers::AnswerLog;
 use super::counters::{Counters, at_rest};
 use super::sandbox::{Budget, OUTPUT, Sandbox, Setup, run};
 use crate::error::TargetError;
@@ -44,6 +45,9 @@ pub struct Cache {
     /// The folder of its store; none: it is in memory.
     store: Option<PathBuf>,
     counters: Counters,
+    answers: Option<AnswerLog>,
+    /// Whoever writes that log beside it.
+    _beside: Option<Child>,
     /// Times its counters were read.
     read: u64,
     tree: Tree,
@@ -134,7 +138,8 @@ impl Cache {
         let began = Instant::now();
         let place = start.place()?;
         let at = start.sandbox(&place);
-        let Setup { check, make, serve, settings, limits, store, counters, ready, shared, messages } = set_up(&at)?;
+        let Setup { check, make, serve, settings, limits, store, counters, ready, shared, messages, answers, beside } =
+            set_up(&at)?;
         let promised = |prefix: String| (prefix.clone(), CleanupGuard::new(Cleanup::Segments(prefix)));
         let segments = Segments(shared.map(promised));
         for command in iter::once(check).chain(make) {
@@ -145,6 +150,7 @@ impl Cache {
             }
         }
         let child = served(start, &at, serve, ready)?;
+        let beside = beside.map(|command| self::beside(start, &at, command)).transpose()?;
         let (contender, store_is, started) = (start.name.to_owned(), start.store.to_owned(), began.elapsed().into());
         let (tree, tail, address) = (Tree::new(child.pid()), Tail::open(at.dir.join(messages.0)), at.listen);
         Ok(Cache {
@@ -160,6 +166,8 @@ impl Cache {
             },
             store,
             counters,
+            answers,
+            _beside: beside,
             read: 0,
             tree,
             tail,
@@ -242,6 +250,9 @@ impl Running for Cache {
             sample.metrics.insert(format!("{subject}.{}", metric::ACCEPT_QUEUE), f64::from(queue.waiting));
         }
         sample.metrics.extend(self.counters.gauges(self.address));
+        if let Some(answers) = &mut self.answers {
+            answers.count(&mut sample.metrics);
+        }
         self.read += u64::from(self.counters.is_asked_as_clients_do());
         let death = process_tree::death(&mut self.child, subject, "first");
         self.dead = death.is_some();
@@ -320,6 +331,18 @@ fn served(
         written(&log, phrase, at.listen, &mut child)?;
     }
     Ok(child)
+}
+
+/// Starts what writes a log beside it, on its cores and as its user.
+fn beside(start: &Start<'_>, at: &Sandbox<'_>, command: Command) -> Result<Child, PlaceError> {
+    let spawn = Spawn {
+        name: command.get_program().to_string_lossy().into_owned(),
+        cpus: start.cpus.map(<[usize]>::to_vec),
+        log: Some(at.dir.join("beside.txt")),
+        user: account::unprivileged(),
+        ..Spawn::default()
+    };
+    Child::spawn(command, spawn)
 }
 
 /// Waits until `phrase` stands in `log`.

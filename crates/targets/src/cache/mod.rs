@@ -3,8 +3,9 @@
 //! A [`Preset`] is a cache as genkai writes it: data, and one function that writes its configuration; [`crate::catalog::caches`] lists
 //! them. A product writes a private copy of the user's configuration instead. Either way a [`Sandbox`] is what it
 //! gets and a [`Setup`] what comes of it: [`tested`] has the product check that, [`lifecycle`] starts, looks at and ends it, [`counters`]
-//! reads what each counts itself.
+//! reads what each counts itself, [`answers`] which server behind answered what.
 
+pub(crate) mod answers;
 pub(crate) mod counters;
 mod lifecycle;
 mod preset;

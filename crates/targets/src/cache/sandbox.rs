@@ -10,6 +10,7 @@ use genkai_model::limit::Limit;
 use genkai_model::setting::Setting;
 use genkai_model::units::Bytes;
 
+use super::answers::AnswerLog;
 use super::counters::Counters;
 use crate::error::TargetError;
 use crate::product::Program;
@@ -76,6 +77,10 @@ pub(crate) struct Setup {
     pub(crate) shared: Option<String>,
     /// The log that its messages are in, and the known message that a line of it is.
     pub(crate) messages: (&'static str, fn(&str) -> Option<&'static str>),
+    /// Its log of who answered what; none: it writes none.
+    pub(crate) answers: Option<AnswerLog>,
+    /// A program that writes that log beside it, once it is ready; none: it writes it itself.
+    pub(crate) beside: Option<Command>,
 }
 
 impl Setup {
@@ -92,6 +97,8 @@ impl Setup {
             ready: None,
             shared: None,
             messages: (OUTPUT, |_| None),
+            answers: None,
+            beside: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::CALLED;
 use super::config::{Config, variables};
-use super::evidence::{Answers, Watch};
+use super::evidence::{Answers, Hidden, Watch};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command};
 use super::limits::{self, Facts};
@@ -150,7 +150,9 @@ impl Product for Caddy {
             let ready = |child: &mut Child| ready::connectable(copy.address, READY_WITHIN, child);
             let each = limits::each(of.config(), of.requests()).into_keys();
             let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), each));
-            let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), log).answered(answers);
+            let route = Route::find(of.config(), of.requests());
+            let hidden = route.map(|route| Hidden::of(route.site)).unwrap_or_default();
+            let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), log).answered(answers).hiding(hidden);
             of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("bind: address already in use"))

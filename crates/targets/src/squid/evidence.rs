@@ -2,7 +2,11 @@
 
 use genkai_model::cache::OwnCounts;
 
+use crate::cache::answers::{Outcome, Told};
 use crate::cache::counters::number;
+
+/// Who it is in a record.
+pub(super) const SUBJECT: &str = "squid";
 
 /// Signature of the message that it has no descriptors left for clients (src/comm/TcpAcceptor.cc).
 pub(super) const OUT_OF_DESCRIPTORS: &str = "squid-out-of-descriptors";
@@ -10,6 +14,27 @@ pub(super) const OUT_OF_DESCRIPTORS: &str = "squid-out-of-descriptors";
 /// The known message that a line of its log is.
 pub(super) fn signature(line: &str) -> Option<&'static str> {
     line.contains("Your cache is running out of filedescriptors").then_some(OUT_OF_DESCRIPTORS)
+}
+
+/// What its log has of each request: the status that the client got, that of the peer, how the request ended, why it failed, and the peer (src/cf.data.pre, logformat).
+pub(super) const ANSWER: &str = "%>Hs|%<Hs|%Ss|%err_code|%<A";
+
+/// Errors of Squid's own that say that the peer did not answer (src/err_type.h).
+const NO_ANSWER: [&str; 4] = ["ERR_CONNECT_FAIL", "ERR_ZERO_SIZE_OBJECT", "ERR_READ_ERROR", "ERR_READ_TIMEOUT"];
+
+/// A line of that log. An old copy that is given because the peer failed is told as such (`TCP_REFRESH_FAIL_OLD`, src/LogTags.cc).
+pub(super) fn answer(line: &str) -> Option<Told<'_>> {
+    let [sent, gave, ended, why, peer] = line.splitn(5, '|').collect::<Vec<_>>().try_into().ok()?;
+    let (sent, gave) = (sent.parse::<u16>().ok()?, gave.parse::<u16>().unwrap_or(0));
+    let outcome = match gave {
+        400.. => Some(Outcome::Failed),
+        100.. => Some(Outcome::Answered),
+        _ if sent >= 500 && NO_ANSWER.contains(&why) => Some(Outcome::Unanswered),
+        _ => None,
+    };
+    let failed = gave >= 500 || ended.contains("REFRESH_FAIL_OLD");
+    let of = outcome.filter(|_| peer != "-").map(|outcome| (peer, outcome));
+    Some(Told { of, hidden: failed && (200..400).contains(&sent) })
 }
 
 /// Metrics of a running Squid.
@@ -62,6 +87,21 @@ mod tests {
         let workers = format!("{head}by kid1 {{\n{}}} by kid1\n\nby kid2 {{\n{}}} by kid2\n\n", peer(5), peer(7));
         assert_eq!(gauges(&workers), [(metrics::PEER_CONNECTIONS.to_owned(), 7.0)]);
         assert!(gauges("HTTP/1.1 403 Forbidden\r\n\r\n").is_empty());
+    }
+
+    #[test]
+    fn peers_are_told_by_what_they_gave() {
+        // Written by 5.7.
+        let of = |line| answer(line).unwrap();
+        let by = |peer, outcome, hidden| Told { of: Some((peer, outcome)), hidden };
+        assert_eq!(of("503|503|TCP_MISS|-|b"), by("b", Outcome::Failed, false));
+        assert_eq!(of("200|200|TCP_MISS|-|a"), by("a", Outcome::Answered, false));
+        assert_eq!(of("502|-|TCP_MISS|ERR_ZERO_SIZE_OBJECT|127.0.0.1"), by("127.0.0.1", Outcome::Unanswered, false));
+        assert_eq!(of("503|-|TCP_MISS|ERR_CONNECT_FAIL|c"), by("c", Outcome::Unanswered, false));
+        assert_eq!(of("502|-|TCP_MISS|ERR_READ_ERROR|-").of, None, "nobody is named");
+        assert_eq!(of("200|-|TCP_MEM_HIT|-|-"), Told { of: None, hidden: false });
+        assert_eq!(of("200|503|TCP_REFRESH_FAIL_OLD|-|a"), by("a", Outcome::Failed, true));
+        assert_eq!(answer("garbage"), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::config::Config;
 use super::private::{self, Private};
 use super::{evidence, limits, peers};
+use crate::cache::answers::AnswerLog;
 use crate::cache::counters::{Counters, Gauges};
 use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
@@ -93,6 +94,9 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
         store: private.stores.first().map(|store| at.dir.join(store)),
         messages: ("cache.log", evidence::signature),
         counters: counters(peers::are_watched(config)),
+        answers: private::is_told(config, at).then(|| {
+            AnswerLog::of(evidence::SUBJECT, private::answers_file(at), evidence::answer, peers::names(config))
+        }),
         ..served(at, &file, !private.stores.is_empty(), workers)?
     };
     Ok((private, setup))

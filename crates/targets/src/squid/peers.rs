@@ -5,7 +5,8 @@ use genkai_model::limit::{Law, Limit, Remedy, Strength};
 use genkai_place::endpoint::Endpoint;
 
 use super::config::{Config, MAX_CONN, cap};
-use super::evidence::metrics;
+use super::evidence::{SUBJECT, metrics};
+use crate::cache::answers::{self, logged};
 use crate::files::entry::Entry;
 use crate::limits::{counted, errors, raised_onward, reached, valued};
 use crate::settings::SourcedValue;
@@ -27,6 +28,30 @@ fn caps(config: &Config) -> Option<SourcedValue<Vec<u64>>> {
 pub(super) fn places(config: &Config) -> Vec<Endpoint> {
     let place = |entry: &&Entry| Endpoint::parse(&format!("{}:{}", entry.values.first()?, entry.values.get(2)?));
     config.parents().iter().filter_map(place).collect()
+}
+
+/// What the log calls a peer: its `name=`, else its host (src/cache_cf.cc: parse_peer).
+fn name(entry: &Entry) -> Option<&str> {
+    let named = entry.values.iter().rev().find_map(|word| word.strip_prefix("name="));
+    named.or(entry.values.first().map(String::as_str))
+}
+
+/// The same of all peers.
+pub(super) fn names(config: &Config) -> Vec<String> {
+    config.parents().into_iter().filter_map(name).map(str::to_owned).collect()
+}
+
+/// Several peers, of which some answer with errors or not at all. A request is sent to another peer where it may be (src/FwdState.cc): the log has the last.
+pub(super) fn answering(config: &Config) -> Vec<Limit> {
+    let held = |entry: &&Entry| {
+        let written = format!("{}:{}", entry.values.first()?, entry.values.get(2)?);
+        Some((name(entry)?.to_owned(), SourcedValue { value: (), written, origin: config.entries.origin(entry) }))
+    };
+    let each: Vec<_> = config.parents().iter().filter_map(held).collect();
+    let asked = |name: &str| Some(logged(SUBJECT, name));
+    let source = "squid 5.7 src/cf.data.pre, logformat: %<Hs and %<A, in a log of genkai's own";
+    // Several workers have no such log.
+    if config.workers().value > 1 { Vec::new() } else { answers::limits(SUBJECT, &each, source, (&asked, false)) }
 }
 
 /// Whether Squid is asked how many connections to its peers are open while a load runs: not where they have no cap, and not where who asks

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use genkai_model::event::Rewrite;
 
 use super::config::Config;
+use super::evidence;
 use super::peers;
 use crate::cache::{Sandbox, unseen};
 use crate::error::TargetError;
@@ -68,6 +69,23 @@ const PORT_OPTIONS: &[&str] = &["tproxy", "intercept", "transparent", "require-p
 const PEER_OPTIONS: &[&str] =
     &["ssl", "tls", "ssl=", "sslcert", "sslkey", "sslcafile", "sslcapath", "sslflags", "ssldomain", "tls-"];
 
+/// The name of the format and of the log of who answered what.
+const ANSWERS: &str = "genkai_answers";
+
+/// Whether the copy writes down which peer answered what: not where all peers are one server of another's. Several workers would write one file.
+pub(super) fn is_told(config: &Config, at: &Sandbox<'_>) -> bool {
+    at.backend.is_none() && config.workers().value <= 1
+}
+
+/// Where it writes that.
+pub(super) fn answers_file(at: &Sandbox<'_>) -> PathBuf {
+    at.dir.join("answers.log")
+}
+
+fn answers_log(at: &Sandbox<'_>) -> String {
+    format!("access_log stdio:{} {ANSWERS}", answers_file(at).display())
+}
+
 /// The name of the copy.
 pub(super) const NAME: &str = "squid.conf";
 
@@ -110,6 +128,13 @@ pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, Target
         let line = "http_access allow localhost manager";
         private.push(line, None);
         private.rewrites.push(Rewrite { place: main.clone(), from: String::new(), to: line.to_owned() });
+    }
+    if is_told(config, at) {
+        // Before the user's: one with `none` would end the search (src/log/access_log.cc: accessLogLogTo).
+        for line in [format!("logformat {ANSWERS} {}", evidence::ANSWER), answers_log(at)] {
+            private.push(&line, None);
+            private.rewrites.push(Rewrite { place: main.clone(), from: String::new(), to: line });
+        }
     }
     for entry in config.entries.all() {
         let written = config.written(entry);

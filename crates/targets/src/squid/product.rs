@@ -88,7 +88,12 @@ impl Product for Squid {
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
         // The copy sends everything to its peers.
         let all = limits::of(of.config(), machine::hard_descriptors(), machine, false);
-        all.into_iter().chain(limits::upgrade(of.config()).filter(|_| of.requests().websocket)).collect()
+        let answering = match of.conditions().backend {
+            Some(_) => Vec::new(),
+            None => peers::answering(of.config()),
+        };
+        let upgrade = limits::upgrade(of.config()).filter(|_| of.requests().websocket);
+        all.into_iter().chain(upgrade).chain(answering).collect()
     }
 
     fn behind(of: &Variant<Self>, _: &Tested<Private>) -> Vec<Endpoint> {

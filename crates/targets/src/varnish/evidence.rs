@@ -3,6 +3,11 @@
 use genkai_model::cache::OwnCounts;
 use serde_json::Value;
 
+use crate::cache::answers::{Outcome, Told};
+
+/// Who it is in a record.
+pub(super) const SUBJECT: &str = "varnish";
+
 /// The counters that are asked for (varnish-counters(7)).
 pub(super) const ASKED: [&str; 6] = [
     "MAIN.client_req",
@@ -13,8 +18,8 @@ pub(super) const ASKED: [&str; 6] = [
     "MAIN.backend_busy",
 ];
 
-/// What is asked for of every backend: how often it was busy.
-pub(super) const OF_BACKENDS: &str = "VBE.*.busy";
+/// What is asked for of every backend: how often it was busy, and how many requests it was sent.
+pub(super) const OF_BACKENDS: [&str; 2] = ["VBE.*.busy", "VBE.*.req"];
 
 /// Metrics of a running Varnish.
 pub(super) mod metrics {
@@ -30,6 +35,11 @@ pub(super) mod metrics {
     /// The same of one backend (bin/varnishd/VSC_vbe.vsc: busy).
     pub(in crate::varnish) fn busy(backend: &str) -> String {
         format!("varnish.backend.{backend}.busy_total")
+    }
+
+    /// Requests that one backend was sent (req).
+    pub(in crate::varnish) fn asked(backend: &str) -> String {
+        format!("varnish.backend.{backend}.requests_total")
     }
 }
 
@@ -48,15 +58,57 @@ pub(super) fn gauges(text: &str) -> Vec<(String, f64)> {
     all.chain(backends(text)).collect()
 }
 
-/// How often each backend was busy: `VBE.` with the VCL's name, the backend's, and `.busy`.
+/// How often each backend was busy, and how many requests it was sent: `VBE.` with the VCL's name, the backend's, and `.busy` or `.req`.
 fn backends(text: &str) -> Vec<(String, f64)> {
     let all: Value = serde_json::from_str(text).unwrap_or_default();
     let Some(counters) = all.get("counters").and_then(Value::as_object) else { return Vec::new() };
     let one = |(name, counter): (&String, &Value)| {
-        let (_, backend) = name.strip_prefix("VBE.")?.strip_suffix(".busy")?.rsplit_once('.')?;
-        Some((metrics::busy(backend), counter.get("value")?.as_u64()? as f64))
+        let (backend, what) = name.strip_prefix("VBE.")?.rsplit_once('.')?;
+        let (_, backend) = backend.rsplit_once('.')?;
+        let metric = match what {
+            "busy" => metrics::busy(backend),
+            "req" => metrics::asked(backend),
+            _ => return None,
+        };
+        Some((metric, counter.get("value")?.as_u64()? as f64))
     };
     counters.iter().filter_map(one).collect()
+}
+
+/// Which requests `varnishncsa` writes down: those that failed, at a backend or before clients (vsl-query(7)).
+pub(super) const FAILED: &str = "BerespStatus >= 400 or FetchError or RespStatus >= 500";
+
+/// What it writes of each: of which side it is, the status in the end, the first one of either side, why it is asked, the backend whose connection it had, and why nothing
+/// could be fetched (varnishncsa(1)). A status that the VCL sets comes after the first.
+pub(super) const ANSWER: &str = "%{Varnish:side}x|%s|%{VSL:BerespStatus}x|%{VSL:RespStatus}x|%{VSL:Begin[3]}x|%{VSL:BackendOpen[2]}x|%{VSL:FetchError}x";
+
+/// What a fetch error begins with where the backend had the request and did not answer it (bin/varnishd/http1/cache_http1_fetch.c: V1F_FetchRespHdr).
+const SILENT: [&str; 3] = ["first byte timeout", "HTC eof", "HTC timeout"];
+/// The same where it took no connection (cache_backend.c: vbe_dir_getfd): refused, timed out, unreachable, reset, or held down after one of these (0). Others are this
+/// machine's own: no ports, no descriptors.
+const REFUSED: [&str; 6] = ["111 ", "110 ", "101 ", "113 ", "104 ", "0 "];
+
+/// A line of that log.
+pub(super) fn answer(line: &str) -> Option<Told<'_>> {
+    let [side, ended, gave, sent, why, opened, error] = line.splitn(7, '|').collect::<Vec<_>>().try_into().ok()?;
+    let status = |text: &str| text.parse::<u16>().unwrap_or(0);
+    let is_good = (200..400).contains(&status(ended));
+    if side != "b" {
+        return Some(Told { of: None, hidden: (500..600).contains(&status(sent)) && is_good });
+    }
+    let refused = || {
+        let (name, reason) = error.strip_prefix("backend ")?.split_once(": fail errno ")?;
+        REFUSED.iter().any(|number| reason.starts_with(number)).then_some((name, Outcome::Unanswered))
+    };
+    let of = match (opened, error) {
+        ("-", _) => refused(),
+        (name, "-") if status(gave) >= 400 => Some((name, Outcome::Failed)),
+        (name, _) if SILENT.iter().any(|words| error.starts_with(words)) => Some((name, Outcome::Unanswered)),
+        _ => None,
+    };
+    // What is fetched while an old copy is given: that was sent before its time would have been over.
+    let stale = why == "bgfetch" && (status(gave) >= 500);
+    Some(Told { of, hidden: stale || status(gave) >= 400 && is_good })
 }
 
 fn asked(text: &str) -> [Option<u64>; ASKED.len()] {
@@ -78,6 +130,26 @@ mod tests {
         let all = [(metrics::THREADS, 20.0), (metrics::LIMITED, 3.0), (metrics::BUSY, 4.0)];
         assert_eq!(gauges(threads), all.map(|(name, value)| (name.to_owned(), value)));
         let busy = r#"{"counters":{"VBE.boot.a.busy":{"value":0},"VBE.boot.b.busy":{"value":6},"VBE.boot.b.req":{"value":9}}}"#;
-        assert_eq!(gauges(busy), [(metrics::busy("a"), 0.0), (metrics::busy("b"), 6.0)]);
+        assert_eq!(gauges(busy), [(metrics::busy("a"), 0.0), (metrics::busy("b"), 6.0), (metrics::asked("b"), 9.0)]);
+    }
+
+    #[test]
+    fn backends_are_told_by_what_they_gave() {
+        // Written by 7.1.
+        let of = |line| answer(line).unwrap();
+        let by = |backend, outcome, hidden| Told { of: Some((backend, outcome)), hidden };
+        assert_eq!(of("b|503|503|-|fetch|b|-"), by("b", Outcome::Failed, false));
+        assert_eq!(of("b|200|503|-|pass|b|-"), by("b", Outcome::Failed, true), "the VCL made it 200");
+        let line = "b|503|503|-|fetch|-|backend c: fail errno 111 (Connection refused)";
+        assert_eq!(of(line), by("c", Outcome::Unanswered, false));
+        assert_eq!(of("b|200|503|-|fetch|-|backend c: fail errno 0 (Success)"), by("c", Outcome::Unanswered, true));
+        assert_eq!(of("b|503|503|-|fetch|a|first byte timeout"), by("a", Outcome::Unanswered, false));
+        assert_eq!(of("b|503|503|-|fetch|-|backend c: fail errno 99 (Cannot assign requested address)").of, None);
+        assert_eq!(of("b|503|503|-|fetch|-|backend c: busy").of, None, "it is full, which is another limit");
+        assert_eq!(of("b|503|200|-|fetch|a|Could not get storage").of, None, "Varnish's own");
+        assert!(of("b|500|500|-|bgfetch|a|-").hidden, "an old copy was given");
+        let client = Told { of: None, hidden: true };
+        assert_eq!(of("c|200|-|503|rxreq|-|-"), client);
+        assert!(!of("c|503|-|503|rxreq|-|-").hidden && !of("c|301|-|750|rxreq|-|-").hidden, "a redirect by synth");
     }
 }

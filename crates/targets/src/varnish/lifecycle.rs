@@ -1,12 +1,13 @@
 //! Set up: check, serve in the foreground.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::private::{self, Private};
 use super::settings::Config;
 use super::{evidence, limits};
+use crate::cache::answers::AnswerLog;
 use crate::cache::counters::{Counters, Gauges};
 use crate::cache::{Sandbox, Setup, listed};
 use crate::error::TargetError;
@@ -55,26 +56,53 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
         std::fs::write(path, text).map_err(TargetError::files(path))?;
     }
     let main = private.files.first().map_or(at.dir, |(path, ..)| path);
-    let setup = served(at, main, &config.arguments(), Some(evidence::gauges))?;
+    let mut setup = served(at, main, &config.arguments(), Some(evidence::gauges))?;
+    if let Some(program) = at.backend.is_none().then(|| beside(at, "varnishncsa")).flatten().filter(|_| is_told(config))
+    {
+        let log = at.dir.join("answers.log");
+        let mut command = Command::new(program);
+        command.args(["-b", "-c", "-q", evidence::FAILED, "-F", evidence::ANSWER, "-w"]).arg(&log);
+        command.arg("-n").arg(work(at));
+        let names = config.vcl.backends().map(|(.., backend)| backend.name.clone()).collect();
+        setup.answers = Some(AnswerLog::of(evidence::SUBJECT, log, evidence::answer, names));
+        setup.beside = Some(command);
+    }
     Ok((private, setup))
+}
+
+/// Whether there is anything to be told of who answered what: several backends, or a VCL that sets statuses or gives old copies.
+fn is_told(config: &Config) -> bool {
+    let names = ["status", "grace"];
+    config.vcl.backends().filter(|(.., backend)| !backend.is_none).count() > 1
+        || names.iter().any(|name| config.vcl.mentions(name) > 0)
+}
+
+/// Its working folder.
+fn work(at: &Sandbox<'_>) -> PathBuf {
+    at.dir.join("work")
+}
+
+/// A program of Varnish's: beside the server, else where systems have it.
+fn beside(at: &Sandbox<'_>, name: &str) -> Option<PathBuf> {
+    let near = at.program.path().with_file_name(name);
+    [near, Path::new("/usr/bin").join(name)].into_iter().find(|path| path.is_file())
 }
 
 /// How a VCL is checked and served, with more arguments. A comparison of caches asks for no `gauges`: that takes time of the machine's.
 fn served(at: &Sandbox<'_>, vcl: &Path, more: &[String], gauges: Option<Gauges>) -> Result<Setup, TargetError> {
-    let work = at.dir.join("work");
+    let work = work(at);
     let mut serve = Command::new(at.program.path());
     // -j none: it runs as nobody of importance already.
     serve.args(["-F", "-j", "none", "-a", &at.listen.to_string()]).args(more);
     serve.arg("-n").arg(&work).arg("-f").arg(vcl);
     let mut check = Command::new(at.program.path());
     check.arg("-C").arg("-n").arg(at.dir.join("check")).arg("-f").arg(vcl);
-    let statistics = at.program.path().with_file_name("varnishstat");
-    let statistics = if statistics.is_file() { statistics } else { "/usr/bin/varnishstat".into() };
+    let statistics = beside(at, "varnishstat").unwrap_or_else(|| "/usr/bin/varnishstat".into());
     let mut command = vec![statistics.display().to_string(), "-1".to_owned(), "-j".to_owned()];
     command.extend(["-n".to_owned(), work.display().to_string()]);
     command.extend(evidence::ASKED.iter().flat_map(|name| ["-f".to_owned(), (*name).to_owned()]));
     if gauges.is_some() {
-        command.extend(["-f", evidence::OF_BACKENDS].map(str::to_owned));
+        command.extend(evidence::OF_BACKENDS.iter().flat_map(|name| ["-f".to_owned(), (*name).to_owned()]));
     }
     let (read, output) = (evidence::counts, at.dir.join("statistics.json"));
     let counters = Counters::Program { command, read, gauges, output };

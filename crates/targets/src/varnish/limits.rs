@@ -3,12 +3,14 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
-use super::evidence::metrics;
+use super::evidence::{SUBJECT, metrics};
 use super::recv::Handling;
 use super::settings::THREADS;
-use super::vcl::{Backend, Vcl};
-use crate::files::{Requests, masked};
+use super::vcl::{Backend, Item, Vcl};
+use crate::cache::answers;
+use crate::files::{File, Requests, masked};
 use crate::limits::{accept_queue, at_once, grew, raised, reached};
+use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
 /// Where Varnish has its defaults.
@@ -54,6 +56,24 @@ pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine, requests:
         Some(Limit { origin, signatures, ..limit })
     });
     [threads(value), backlog(value, machine)].into_iter().chain(backends).collect()
+}
+
+/// Several backends, of which some answer with errors or not at all. A VCL may have a request made again (`return (retry)`, `return (restart)`).
+pub(super) fn answering(vcl: &Vcl) -> Vec<Limit> {
+    let held = |(_, file, backend): (_, &File<Item>, &Backend)| {
+        let of = |name: &str| backend.attributes.iter().find(|one| one.name == name).map(|one| one.value.as_str());
+        let written = match (of("path"), of("host"), of("port")) {
+            (Some(path), ..) => path.to_owned(),
+            (None, host, port) => format!("{}:{}", host?, port.unwrap_or("80")),
+        };
+        let origin = Origin::File { path: file.path.clone(), line: file.line(backend.inside) };
+        Some((backend.name.clone(), SourcedValue { value: (), written, origin }))
+    };
+    let each: Vec<_> = vcl.backends().filter_map(held).collect();
+    let repeats = ["retry", "restart"].iter().any(|word| vcl.mentions(word) > 0);
+    let asked = |name: &str| Some(metrics::asked(name));
+    let source = "varnish 7.1 vsl(7): BerespStatus, BackendOpen, FetchError, in a log of genkai's own; varnish-counters(7): VBE req";
+    answers::limits(SUBJECT, &each, source, (&asked, repeats))
 }
 
 /// A request holds a thread, and one that goes to a backend a second one, which fetches (bin/varnishd/cache/cache_fetch.c: VBF_Fetch, a

@@ -85,7 +85,12 @@ impl Product for Varnish {
 
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
         let value = |name: &str| of.config().value_of(name, of.requests()).unwrap_or_else(|_| limits::defaults(name));
-        limits::all(&of.config().vcl, &value, machine, of.requests())
+        let all = limits::all(&of.config().vcl, &value, machine, of.requests());
+        let answering = match of.conditions().backend {
+            Some(_) => Vec::new(),
+            None => limits::answering(&of.config().vcl),
+        };
+        all.into_iter().chain(answering).collect()
     }
 
     fn start(of: &Variant<Self>, _: &Tested<Private>, cpus: Option<&[usize]>) -> Result<Cache, TargetError> {

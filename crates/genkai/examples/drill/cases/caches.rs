@@ -1,5 +1,6 @@
 //! Faults of caches: Squid, Varnish, Traffic Server, each with a configuration of the user's.
 
+use super::Behind::{Pair, Two};
 use super::{Case, NO_NUMBER, PATIENCE};
 
 pub(super) fn cases() -> Vec<Case> {
@@ -11,6 +12,18 @@ fn accelerator(lines: &str) -> String {
     format!(
         "http_port 80 accel defaultsite=localhost no-vhost\ncache_peer 127.0.0.1 parent 9 0 no-query no-digest originserver name=o\n\
          http_access allow all\n{lines}\n"
+    )
+}
+
+/// The same before two, in turn.
+fn peers(lines: &str) -> String {
+    let peer = |port: &str, name: &str| {
+        format!("cache_peer 127.0.0.1 parent {port} 0 no-query no-digest originserver round-robin name={name}\n")
+    };
+    format!(
+        "http_port 80 accel defaultsite=localhost no-vhost\n{}{}http_access allow all\n{lines}\n",
+        peer("{backend_port}", "one"),
+        peer("{second_port}", "two")
     )
 }
 
@@ -38,6 +51,12 @@ fn squid() -> Vec<Case> {
             "cache_peer max-conn=12, none kept",
             "cache deny all\nserver_persistent_connections off",
         ),
+        Case::of("squid", "squid-failing-peer", "the second of two peers answers 500 to 30 % of requests at random")
+            .config(peers("cache deny all"))
+            .flags("--users 30 --spawn-rate 10")
+            .behind(Pair("fixed --time 0.02", "errors --share 0.3 --status 500 --time 0.02 --seed 3"))
+            .cause("squid.server.answers.two")
+            .off(NO_NUMBER),
         case("squid-healthy", "nothing: 60 users through Squid", "")
             .flags("--users 60 --spawn-rate 30 --backend-time 100ms"),
         case(
@@ -64,6 +83,17 @@ fn squid() -> Vec<Case> {
     ]
 }
 
+/// A director that asks two backends in turn.
+fn directed() -> String {
+    let backend = |name: &str, port: &str| format!("backend {name} {{ .host = \"127.0.0.1\"; .port = \"{port}\"; }}\n");
+    format!(
+        "vcl 4.1;\nimport directors;\n{}{}sub vcl_init {{ new d = directors.round_robin(); d.add_backend(one); d.add_backend(two); }}\nsub vcl_recv \
+         {{ set req.backend_hint = d.backend(); return (pass); }}\n",
+        backend("one", "{backend_port}"),
+        backend("two", "{second_port}")
+    )
+}
+
 fn varnish() -> Vec<Case> {
     let case = |name: String, fault: String| {
         Case::of("varnish", name, fault).flags("--backend embedded").config(
@@ -83,6 +113,22 @@ fn varnish() -> Vec<Case> {
     vec![
         threads(1, 20),
         threads(2, 20),
+        Case::of(
+            "varnish",
+            "varnish-failing-backend",
+            "the second of two backends answers 500 to 30 % of requests at random",
+        )
+        .config(directed())
+        .flags("--users 30 --spawn-rate 10")
+        .behind(Pair("fixed --time 0.02", "errors --share 0.3 --status 500 --time 0.02 --seed 3"))
+        .cause("varnish.server.answers.two")
+        .off(NO_NUMBER),
+        Case::of("varnish", "varnish-refusing-backend", "nobody listens where the second of two backends should be")
+            .config(directed())
+            .flags("--users 20 --spawn-rate 20")
+            .behind(Two("--service-time 5ms", None))
+            .cause("varnish.server.refuses.two")
+            .off(NO_NUMBER),
         case("varnish-healthy".to_owned(), "nothing: 60 users through Varnish".to_owned())
             .flags("--users 60 --spawn-rate 30 --backend-time 100ms"),
     ]

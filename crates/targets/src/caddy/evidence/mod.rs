@@ -2,12 +2,14 @@
 
 mod admin;
 mod answers;
+mod hidden;
 mod log;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(super) use answers::{Answers, of_upstream};
+pub(super) use hidden::Hidden;
 pub(crate) use log::aggregate;
 pub use log::signature;
 
@@ -56,17 +58,23 @@ pub struct Watch {
     tail: Tail,
     /// What upstreams answered with an error; none where nobody writes it down.
     answers: Option<Answers>,
+    hidden: Hidden,
 }
 
 impl Watch {
     /// Watches the Caddy of this process.
     pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, log: Tail) -> Watch {
-        Watch { address, socket, tree: Tree::new(pid), tail: log, answers: None }
+        Watch { address, socket, tree: Tree::new(pid), tail: log, answers: None, hidden: Hidden::default() }
     }
 
     /// The same, with the log of what upstreams answered with an error.
     pub(super) fn answered(self, answers: Option<Answers>) -> Watch {
         Watch { answers, ..self }
+    }
+
+    /// The same, which counts the errors that clients get as good answers.
+    pub(super) fn hiding(self, hidden: Hidden) -> Watch {
+        Watch { hidden, ..self }
     }
 }
 
@@ -82,6 +90,7 @@ impl running::Watch for Watch {
         if let Some(answers) = &mut self.answers {
             answers.count(&mut sample.metrics);
         }
+        self.hidden.count(&mut sample.metrics);
         let mut put = |name: &str, value: Option<f64>| {
             sample.metrics.extend(value.map(|value| (name.to_owned(), value)));
         };
@@ -95,6 +104,7 @@ impl running::Watch for Watch {
 
     fn last_words(&mut self) -> Observation {
         let lines = self.tail.lines();
+        self.hidden.read(&lines);
         Observation { logs: aggregate(lines.iter().map(String::as_str)), ..Observation::default() }
     }
 }

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use genkai_model::event::Rewrite;
 
 use super::config::{Config, FileId, Line, Variables, Word, quote};
+use super::evidence::Hidden;
 use super::route::{Route, answers_are_told};
 use crate::files::{CopyError, CopyOptions, Move, folders, save};
 use genkai_place::port;
@@ -92,7 +93,7 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
     };
     let mut out = text::Text::default();
     let storage = options.dir.join("storage");
-    copy.options(&mut out, &sockets.path().join("admin"), &storage);
+    copy.options(&mut out, &sockets.path().join("admin"), &storage, Hidden::of(route.site).may_be());
     let answers = (options.backend.is_none() && answers_are_told(config)).then(|| options.dir.join("answers.log"));
     let own = answers.as_deref().map(answers::lines).unwrap_or_default();
     copy.sites(&mut out, &own)?;

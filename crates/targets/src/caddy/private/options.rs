@@ -27,9 +27,25 @@ log stdlib {
 	format json
 }";
 
+/// The errors that routes of the user's answer, which Caddy 2.6 writes for debugging only: in a log of their own, so that each is written once.
+const HANDLED: &str = "\
+log handled {
+	output stderr
+	include http.log.error
+	level DEBUG
+	format filter {
+		wrap json
+		fields {
+			request delete
+			err_id delete
+			err_trace delete
+		}
+	}
+}";
+
 impl Copy<'_> {
-    /// Writes the block. `ocsp_stapling off`: with certificates of the user's Caddy would ask who issued them.
-    pub(super) fn options(&mut self, out: &mut Text, socket: &Path, storage: &Path) {
+    /// Writes the block; `handled`: with the errors that routes of the user's answer. `ocsp_stapling off`: with certificates of the user's Caddy would ask who issued them.
+    pub(super) fn options(&mut self, out: &mut Text, socket: &Path, storage: &Path, handled: bool) {
         let path = |path: &Path| quote(&path.to_string_lossy());
         out.own(0, "{");
         out.own(1, &format!("admin unix/{}", path(socket)));
@@ -37,7 +53,11 @@ impl Copy<'_> {
         out.own(1, &format!("default_bind {}", self.moved.ip));
         out.own(1, if self.moved.ports.automatic { "auto_https disable_redirects" } else { "auto_https off" });
         let own = ["local_certs", "skip_install_trust", "ocsp_stapling off"];
-        own.into_iter().chain(LOGS.lines()).for_each(|line| out.own(1, line));
+        let logs = match handled {
+            true => LOGS.replacen("\tlevel ERROR", "\tlevel ERROR\n\texclude http.log.error", 1) + "\n" + HANDLED,
+            false => LOGS.to_owned(),
+        };
+        own.into_iter().chain(logs.lines()).for_each(|line| out.own(1, line));
         for line in self.config.global().map(Line::inside).unwrap_or_default() {
             match line.name() {
                 "servers" => {
