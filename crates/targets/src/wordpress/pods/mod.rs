@@ -114,7 +114,7 @@ fn defines(site: &Site) -> String {
 fn pool(site: &Site) -> String {
     let spare = site.children.saturating_sub(1).max(1);
     format!(
-        "[global]\ndaemonize = no\nerror_log = /proc/self/fd/2\nlog_level = notice\n\n[wordpress]\nlisten = {POOL}\n\
+        "[global]\ndaemonize = no\nerror_log = @WORK@/php-fpm.log\nlog_level = notice\n\n[wordpress]\nlisten = {POOL}\n\
          listen.backlog = {LISTEN_BACKLOG}\npm = dynamic\npm.max_children = {}\npm.start_servers = {spare}\n\
          pm.min_spare_servers = 1\npm.max_spare_servers = {spare}\npm.max_requests = 0\nrequest_terminate_timeout = 0\n\
          pm.status_path = {STATUS_PATH}\nclear_env = yes\nphp_admin_value[auto_prepend_file] = @WORK@/prepend.php\n\

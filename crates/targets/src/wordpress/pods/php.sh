@@ -37,7 +37,7 @@ $(cat "$files/defines")
 END
 chmod 600 "$work/prepend.php"
 php -d auto_prepend_file="$work/prepend.php" "$files/install.php"
-sed "s|@WORK@|$work|" "$files/php-fpm.conf" >"$work/php-fpm.conf"
+sed "s|@WORK@|$work|g" "$files/php-fpm.conf" >"$work/php-fpm.conf"
 for fpm in php-fpm /usr/sbin/php-fpm*; do
     command -v "$fpm" >/dev/null && break
 done
