@@ -23,8 +23,8 @@ use crate::workplace::OnFlag;
 pub(crate) use claims::Claims;
 pub(crate) use compare::Compare;
 pub(crate) use experiment::{
-    BackplaneFlag, CacheFlags, Experiment, ExperimentAction, ExperimentName, HeldFlags, PlaceFlags, RoomsFlags,
-    RouterFlag, RouterFlags, RunFlags, ServersFlags,
+    BackplaneFlag, CacheFlags, Experiment, ExperimentAction, ExperimentName, HeldFlags, NginxWorkerConnections,
+    PlaceFlags, RoomsFlags, RouterFlag, RouterFlags, RunFlags, ServersFlags,
 };
 pub(crate) use flags::{
     BackendFlags, Colour, DeflateFlag, Http2Flags, LoadFlags, OriginFlags, OutputFlags, ScenarioFlags, StreamFlags,

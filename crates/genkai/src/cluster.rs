@@ -108,18 +108,45 @@ impl FromStr for SiteFlag {
             context: None,
             product: None,
             application: format!("genkai:{}", env!("CARGO_PKG_VERSION")),
+            wordpress: None,
+            database: None,
             wait: WAIT,
         };
         for (key, value) in pairs(options)? {
             match key {
                 "product" => images.product = Some(image(value.to_owned())?),
                 "image" => images.application = image(value.to_owned())?,
+                "wordpress" => images.wordpress = Some(image(value.to_owned())?),
+                "database" => images.database = Some(image(value.to_owned())?),
                 "context" if !value.is_empty() => images.context = Some(value.to_owned()),
                 "wait" => images.wait = value.parse().map_err(|e| format!("wait={value}: {e}"))?,
-                _ => return Err(format!("`{key}`: behind kubernetes, product=, image=, context= and wait= are known")),
+                _ => {
+                    let known = "product=, image=, wordpress=, database=, context= and wait=";
+                    return Err(format!("`{key}`: behind kubernetes, {known} are known"));
+                }
             }
         }
         Ok(SiteFlag(images))
+    }
+}
+
+/// What `kubernetes manifest` takes: a server, or the site of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AnyServer {
+    /// A server of the user's.
+    Named(Box<ClusterServer>),
+    /// Servers that an experiment makes.
+    Site(Box<Images>),
+}
+
+impl FromStr for AnyServer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AnyServer, String> {
+        if text == "kubernetes" || text.starts_with("kubernetes,") {
+            return text.parse::<SiteFlag>().map(|flag| AnyServer::Site(Box::new(flag.0)));
+        }
+        text.parse::<ServerFlag>().map(|flag| AnyServer::Named(Box::new(flag.0)))
     }
 }
 
@@ -170,11 +197,12 @@ mod tests {
         let read = |text: &str| text.parse::<SiteFlag>().map(|flag| flag.0);
         let plain = read("kubernetes").unwrap();
         assert_eq!((plain.product, plain.context, plain.wait), (None, None, WAIT));
+        assert!(!plain.names_site() && read("kubernetes,database=r/db:1").unwrap().names_site());
         let full = read("kubernetes,product=r/web:1,image=r/genkai:1,context=c,wait=5s").unwrap();
         assert_eq!((full.product.as_deref(), full.application.as_str()), (Some("r/web:1"), "r/genkai:1"));
         for (text, words) in [
             ("kubernetes:web/deployment/shop", "write kubernetes"),
-            ("kubernetes,pods=2", "product=, image=, context= and wait="),
+            ("kubernetes,pods=2", "product=, image=, wordpress=, database=, context= and wait="),
             ("kubernetes,product=a,product=b", "stands twice"),
         ] {
             let error = read(text).unwrap_err();

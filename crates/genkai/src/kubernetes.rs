@@ -1,15 +1,17 @@
 //! `genkai kubernetes`: what `--on kubernetes:` creates, and what `--on` and `--server` must be allowed.
 
-use genkai_kubernetes::server::{Roles, roles};
+use genkai_kubernetes::server::{self, Roles, roles, site_roles};
 use genkai_kubernetes::{JobPlan, access, deadline, job, yaml};
+use genkai_lab::experiment::site::{self, Images};
 use genkai_lab::generator::one_load;
 use genkai_model::exit::Exit;
 use genkai_model::plan::ClusterServer;
 use serde::Serialize;
 
 use crate::cli::{Kubernetes, KubernetesAction, Manifest};
+use crate::cluster::AnyServer;
 use crate::workplace::OnFlag;
-use crate::{Failure, view};
+use crate::{Failure, experiment, view};
 
 /// `genkai kubernetes`.
 pub(crate) fn run(flags: &Kubernetes) -> Result<Exit, Failure> {
@@ -18,8 +20,13 @@ pub(crate) fn run(flags: &Kubernetes) -> Result<Exit, Failure> {
     if flags.on.is_some() || flags.server.is_none() {
         parts.extend(workers(flags)?);
     }
-    if let Some(server) = &flags.server {
-        parts.extend(copies(&server.0, &flags.user)?);
+    match &flags.server {
+        Some(AnyServer::Named(_)) if flags.full => {
+            return Err(Failure::usage("--full: only the site of an experiment has sizes: --server kubernetes"));
+        }
+        Some(AnyServer::Named(server)) => parts.extend(copies(server, &flags.user)?),
+        Some(AnyServer::Site(images)) => parts.extend(site(images, flags)?),
+        None => {}
     }
     view::print(&parts.join("---\n"));
     Ok(Exit::Holds)
@@ -51,18 +58,44 @@ fn workers(flags: &Manifest) -> Result<[String; 3], Failure> {
 
 /// The roles for a server in a cluster.
 fn copies(server: &ClusterServer, user: &str) -> Result<Vec<String>, Failure> {
-    let Roles { local, whole } = roles(server, user);
+    allowed(&roles(server, user), "# With copies=NAMESPACE none of this is needed.\n")
+}
+
+/// What an experiment creates in its namespace, and the role for it.
+fn site(images: &Images, flags: &Manifest) -> Result<Vec<String>, Failure> {
+    const NAME: &str = "genkai-00000000";
+    let plan = experiment::in_cluster_plan(flags.full, None, images);
+    let (pods, before) = site::preview(&plan, images)?;
+    let heading = "# What --server kubernetes creates. The digits of the namespace, passwords (drawn-anew-for-each-run) and the addresses of pods\n\
+                   # (here 192.0.2.1) are known only when it runs. Copies of the last Deployment are what is loaded.\n";
+    let mut all = vec![heading.to_owned() + &document(&server::namespace(NAME))?];
+    for pod in &pods {
+        let (secret, files, deployment) = server::pod(NAME, pod);
+        all.extend(secret.map(|one| document(&one)).transpose()?);
+        all.extend(files.map(|one| document(&one)).transpose()?);
+        all.push(document(&deployment)?);
+    }
+    let (file, deployment) = server::server(NAME, &before);
+    all.extend([document(&file)?, document(&deployment)?]);
+    all.extend(allowed(&site_roles(site::has_secret(&plan), &flags.user), "")?);
+    Ok(all)
+}
+
+/// Roles with their bindings. `without` is how to do without those in the whole cluster.
+fn allowed(roles: &Roles, without: &str) -> Result<Vec<String>, Failure> {
+    let Roles { local, whole } = roles;
     let mut all = Vec::new();
-    for (role, binding) in &local {
+    for (role, binding) in local {
         let of = role.metadata.namespace.as_deref().unwrap_or_default();
         let heading =
             format!("# What whoever runs genkai with --server must be allowed to do in the namespace {of}.\n");
         all.extend([heading + &document(role)?, document(binding)?]);
     }
-    if let Some((role, binding)) = &whole {
-        let heading = "# What it must be allowed in the whole cluster, as the namespace for copies has a name that is drawn anew for each run.\n\
-                       # With copies=NAMESPACE none of this is needed.\n";
-        all.extend([heading.to_owned() + &document(role)?, document(binding)?]);
+    if let Some((role, binding)) = whole {
+        let heading = format!(
+            "# What it must be allowed in the whole cluster, as the namespace for copies has a name that is drawn anew for each run.\n{without}"
+        );
+        all.extend([heading + &document(role)?, document(binding)?]);
     }
     Ok(all)
 }

@@ -20,6 +20,7 @@ mod kubernetes;
 mod load;
 mod locust;
 mod outputs;
+mod platforms;
 mod report;
 mod rooms;
 mod scenario;

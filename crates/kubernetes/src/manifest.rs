@@ -28,7 +28,7 @@ pub(crate) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Where the image has genkai; the `Containerfile` puts it there.
 pub(crate) const PROGRAM: &str = "/genkai";
 /// Any but root: "nonroot" of distroless images.
-const USER: i64 = 65_532;
+pub(crate) const USER: i64 = 65_532;
 /// How long a pod has between the word to end and its end. Its worker ends when its input does.
 const ENDS_WITHIN: i64 = 2;
 /// How much longer than until the last pod runs it may take until the first word.

@@ -30,6 +30,7 @@ pub mod locust;
 pub mod machine;
 pub mod objective;
 pub mod plan;
+pub mod platforms;
 pub mod record;
 pub mod rooms;
 pub mod scenario;

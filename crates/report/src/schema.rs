@@ -7,6 +7,7 @@ use genkai_model::finding::idle_requests::IdleFinding;
 use genkai_model::finding::latencies::LatencyFinding;
 use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{self, Verdict};
+use genkai_model::platforms::{self, PlatformsFinding};
 use genkai_model::suite::{self, SuiteFinding};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
@@ -15,7 +16,7 @@ use crate::json::Said;
 
 /// The name of each schema and its text, which ends with a newline: `run` is a line of `run.jsonl`, `page` the data inside
 /// `report.html`, all others are `verdict.json` of a kind of run.
-pub fn all() -> [(&'static str, String); 9] {
+pub fn all() -> [(&'static str, String); 10] {
     let format = |schema: &str| Some(format!("format {schema}"));
     [
         ("run", text(sealed(schema::<Event>()), "genkai run: one line of run.jsonl", format(event::SCHEMA))),
@@ -26,6 +27,7 @@ pub fn all() -> [(&'static str, String); 9] {
         ("comparison", verdict::<ComparisonFinding>("genkai comparison", None)),
         ("reverse-proxy-cache", verdict::<CacheFinding>("genkai reverse-proxy-cache", None)),
         ("apache-websocket", verdict::<SuiteFinding>("genkai apache-websocket", format(suite::SCHEMA))),
+        ("platforms", verdict::<PlatformsFinding>("genkai platforms", format(platforms::SCHEMA))),
         ("page", text(schema::<PageData>(), "PageData", format(crate::html::SCHEMA))),
     ]
 }

@@ -84,15 +84,19 @@ pub(crate) struct NginxWorkerConnections {
     /// Value of worker_connections to start from
     #[arg(long, value_name = "N", default_value = DEFAULT_CONNECTIONS)]
     pub(crate) worker_connections: String,
-    /// Run it in a Kubernetes cluster: kubernetes[,product=IMAGE][,image=IMAGE][,context=NAME][,wait=TIME]
+    /// Run it in a Kubernetes cluster: kubernetes[,product=IMAGE][,wordpress=IMAGE][,database=IMAGE][,image=IMAGE][,...]
     ///
-    /// A namespace is made, and removed at the end. In it, genkai's embedded application (of image=IMAGE, which holds the same genkai) stands behind
-    /// nginx (of product=IMAGE, else of the image called nginx), in both sizes: there is no WordPress in it. See docs/kubernetes.md.
+    /// A namespace is made, and removed at the end. In it stands nginx (of product=IMAGE, else of the image called nginx) before the application: with
+    /// --full, or where wordpress= or database= is given, WordPress with php-fpm (of wordpress=) and MariaDB (of database=), else genkai's embedded
+    /// application (of image=IMAGE, which holds the same genkai). context=NAME and wait=TIME are known, too. See docs/kubernetes.md.
     #[arg(long, value_name = "PLACE", conflicts_with = "dry_run")]
     pub(crate) server: Option<SiteFlag>,
     /// Make the load on these machines, as `genkai load --on` does: kubernetes:PODS, ssh:HOST,HOST:PROCESSES (repeatable)
     #[arg(long, value_name = "PLACE", requires = "server")]
     pub(crate) on: Vec<OnFlag>,
+    /// Run it on this machine first, or take the run in DIR, and show both platforms in one report
+    #[arg(long, value_name = "DIR", requires = "server", num_args = 0..=1, require_equals = true)]
+    pub(crate) beside: Option<Option<PathBuf>>,
     #[command(flatten)]
     pub(crate) run: RunFlags,
 }

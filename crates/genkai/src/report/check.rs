@@ -1,6 +1,7 @@
 //! `genkai report --check`: every statement of a verdict again, from the raw events, by code that does not know how it was made; and
 //! the files beside it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use crate::cli::Report;
 use crate::found::{self, Found};
-use crate::{Failure, outputs, view};
+use crate::{Failure, outputs, platforms, view};
 
 /// How deep below a folder the runs of an experiment are.
 const DEPTH: u32 = 3;
@@ -26,7 +27,10 @@ pub(super) fn run(dir: &Path, file: &Path, flags: &Report) -> Result<Exit, Failu
     let mut runs = Vec::new();
     match file.exists() {
         true => runs.push((dir.display().to_string(), one(dir, file)?)),
-        false => below(dir, DEPTH, &mut runs)?,
+        false => {
+            below(dir, DEPTH, &mut runs)?;
+            runs.extend(platforms(dir)?);
+        }
     }
     if runs.is_empty() {
         return Err(Failure::usage(format!("no record in {}\n  hint: give the folder of a run", dir.display())));
@@ -38,6 +42,38 @@ pub(super) fn run(dir: &Path, file: &Path, flags: &Report) -> Result<Exit, Failu
         view::show(form(), &document, flags.color);
     }
     Ok(if runs.iter().all(|(_, checked)| checked.holds()) { Exit::Holds } else { Exit::Fails })
+}
+
+/// The check of the report of several platforms in `dir`: every statement against the record of its platform, and the files against what all records give.
+fn platforms(dir: &Path) -> Result<Vec<(String, Checked)>, Failure> {
+    let stored = fs::read_to_string(dir.join("verdict.json")).ok();
+    let (Some(both), Some((verdict, statements))) = (platforms::again(dir), stored.as_deref().and_then(listed)) else {
+        return Ok(Vec::new());
+    };
+    let mut all = Vec::new();
+    for (number, platform) in both.finding().platforms.iter().enumerate() {
+        let (before, file) = (platforms::address(number), dir.join(&platform.name).join("run.jsonl"));
+        let own = statements.iter().filter_map(|one| {
+            let address = one.address.strip_prefix(&before)?.to_owned();
+            Some(Statement { address, ..one.clone() })
+        });
+        let own: Vec<Statement> = own.collect();
+        let lines =
+            fs::read_to_string(&file).map_err(|e| Failure::usage(format!("cannot read {}: {e}", file.display())))?;
+        let told = verdict.pointer(&before).cloned().unwrap_or_default();
+        let checked = genkai_check::check(&lines, &told, &own);
+        let mut checked = checked.map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
+        if number == 0 && verdict["build"] == found::BUILD {
+            let mut held = Held::default();
+            held.verdict(&verdict, &serde_json::from_str(&both.json()).unwrap_or_default(), &BTreeSet::new());
+            if let Ok(page) = fs::read_to_string(dir.join("report.html")) {
+                held.page(&page, &both.page(), &verdict);
+            }
+            (checked.files, checked.unheld) = (held.differing, held.unheld);
+        }
+        all.push((format!("{} ({} in both)", dir.display(), platform.name), checked));
+    }
+    Ok(all)
 }
 
 /// A folder's name with what was found.

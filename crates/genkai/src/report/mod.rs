@@ -7,7 +7,7 @@ use std::path::Path;
 use genkai_model::exit::Exit;
 
 use crate::cli::Report;
-use crate::{Failure, found, outputs, suite, view};
+use crate::{Failure, found, outputs, platforms, suite, view};
 
 /// `genkai report DIR`.
 pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
@@ -24,6 +24,11 @@ pub(crate) fn run(flags: &Report) -> Result<Exit, Failure> {
     {
         one_run_only(flags, &dir)?;
         return joined.show(&dir, flags.quiet, flags.json, flags.color);
+    }
+    if !file.exists()
+        && let Some(both) = platforms::again(&dir)
+    {
+        return both.show(&dir, flags.quiet, flags.json, flags.markdown, flags.color);
     }
     let record = outputs::record(&file)?;
     let found = found::found(&record).unwrap_or_else(|| found::tuned(&record, flags.svg));

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, EphemeralContainer, Namespace, Pod, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, EphemeralContainer, Namespace, Pod, Secret, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::Api;
 use kube::api::{AttachParams, AttachedProcess, DeleteParams, ListParams, LogParams, Patch, PatchParams, PostParams};
@@ -61,6 +61,10 @@ impl Server {
     }
 
     pub(super) fn config_maps(&self, namespace: &str) -> Api<ConfigMap> {
+        Api::namespaced(self.client(), namespace)
+    }
+
+    pub(super) fn secrets(&self, namespace: &str) -> Api<Secret> {
         Api::namespaced(self.client(), namespace)
     }
 

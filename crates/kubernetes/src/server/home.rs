@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::copy::{FOLDER, labels, unlike};
 use super::front::{Front, told};
 use super::original::{Original, referenced, template};
-use super::roles::{INGRESSES, Place, SERVICES, needs};
+use super::roles::{INGRESSES, Need, Place, SERVICES, needs};
 use super::{NoCopy, Said, Unlike};
 use crate::ClusterError;
 use crate::api::Server;
@@ -62,7 +62,12 @@ impl Home {
         let server = Server::at(of.context.as_deref(), Some(&of.namespace))?;
         let name = format!("genkai-{:08x}", rand::random::<u32>());
         let namespace = of.copies.clone().unwrap_or_else(|| name.clone());
-        allowed(&server, of, &namespace)?;
+        let hint = if of.copies.is_none() {
+            "name a namespace that is there and in which you may do this: copies=NAME; "
+        } else {
+            ""
+        };
+        allowed(&server, &needs(of), &namespace, hint)?;
         let original = read(&server, of)?;
         let front = seen(&server, &of.namespace)?;
         let beside = of.ingress.as_deref().map(|namespace| beside(&server, namespace, controller)).transpose()?;
@@ -205,10 +210,10 @@ impl Drop for Home {
     }
 }
 
-/// Whether all that is to be done is allowed.
-fn allowed(server: &Server, of: &ClusterServer, copies: &str) -> Result<(), ClusterError> {
+/// Whether all of `needs` is allowed, where `copies` is the namespace that genkai makes. `elsewhere` is how to do without one, where that is possible.
+pub(super) fn allowed(server: &Server, needs: &[Need], copies: &str, elsewhere: &str) -> Result<(), ClusterError> {
     let mut missing = Vec::new();
-    for need in needs(of) {
+    for need in needs {
         let namespace = match &need.place {
             Place::Of(name) => Some(name.as_str()),
             Place::Copies => Some(copies),
@@ -232,13 +237,9 @@ fn allowed(server: &Server, of: &ClusterServer, copies: &str) -> Result<(), Clus
     if missing.is_empty() {
         return Ok(());
     }
-    let hint = if of.copies.is_none() && missing.iter().any(|one| one.contains("namespaces")) {
-        "name a namespace that is there and in which you may do this: copies=NAME; \
-         `genkai kubernetes manifest --server PLACE` prints the role that is needed"
-    } else {
-        "`genkai kubernetes manifest --server PLACE` prints the role that is needed"
-    };
-    Err(server.error(&format!("you are not allowed to do this: {}", missing.join("; ")), hint))
+    let other = if missing.iter().any(|one| one.contains("namespaces")) { elsewhere } else { "" };
+    let hint = format!("{other}`genkai kubernetes manifest --server PLACE` prints the role that is needed");
+    Err(server.error(&format!("you are not allowed to do this: {}", missing.join("; ")), &hint))
 }
 
 /// The user's server.

@@ -18,9 +18,9 @@ mod site;
 pub use calls::Said;
 pub use home::{Beside, Home};
 pub use original::{Mounted, Original, Unlike};
-pub use roles::{Roles, roles};
+pub use roles::{Roles, roles, site_roles};
 pub use running::Copy;
-pub use site::{ApplicationPlan, ServerPlan, Site};
+pub use site::{ContainerPlan, FILES, PodPlan, ServerPlan, Site, WORK, embedded, namespace, password, pod, server};
 
 use crate::ClusterError;
 

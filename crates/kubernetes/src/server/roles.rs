@@ -27,6 +27,8 @@ const OWN: [Permission; 9] = [
     Permission::pods("get", "exec"),
     Permission::pods("get", "log"),
 ];
+/// What is done beside it where a site has a secret.
+const SECRET: Permission = Permission::new("create", "", "secrets");
 /// What is done beside it where an image without a shell is looked into.
 const LOOK: Permission = Permission::pods("patch", "ephemeralcontainers");
 /// What is done where ingress-nginx runs.
@@ -67,6 +69,22 @@ pub(super) fn needs(of: &ClusterServer) -> Vec<Need> {
     all
 }
 
+/// All that is needed to make a site, and copies of the server in it: it is read there as anybody's, and what of it is made is made there too.
+pub(super) fn site_needs(secrets: bool) -> Vec<Need> {
+    let mut own = OWN.to_vec();
+    own.extend(READ.iter().filter(|one| !OWN.contains(one)));
+    own.extend(secrets.then_some(SECRET));
+    vec![
+        Need { place: Place::Cluster, must: WHOLE.to_vec(), may: Vec::new() },
+        Need { place: Place::Copies, must: own, may: vec![SERVICES, INGRESSES] },
+    ]
+}
+
+/// The role that whoever runs an experiment on a site needs, bound to a user of this name; with `secrets`, where the site has a secret.
+pub fn site_roles(secrets: bool, name: &str) -> Roles {
+    allow(site_needs(secrets), name)
+}
+
 /// The roles that allow all that is done to a server, each with its binding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Roles {
@@ -78,11 +96,15 @@ pub struct Roles {
 
 /// The roles that whoever runs `tune --server` of this needs, bound to a user of this name.
 pub fn roles(of: &ClusterServer, name: &str) -> Roles {
+    allow(needs(of), name)
+}
+
+fn allow(needs: Vec<Need>, name: &str) -> Roles {
     let mut all = Roles { local: Vec::new(), whole: None };
     let mut whole = Vec::new();
     // Who copies into the server's own namespace, or has its ingress-nginx there, gets one role for both.
     let mut local: Vec<(String, Vec<Permission>)> = Vec::new();
-    for need in needs(of) {
+    for need in needs {
         let permissions = need.must.into_iter().chain(need.may);
         match need.place {
             Place::Of(namespace) => match local.iter_mut().find(|(name, _)| *name == namespace) {
@@ -149,6 +171,14 @@ mod tests {
             assert!(whole.iter().any(|one| one == wanted), "{wanted}: {whole:?}");
         }
         assert!(!whole.iter().any(|one| one.contains("ephemeral")), "{whole:?}");
+
+        // A site is read in the namespace in which it is made, and only one with a secret makes any.
+        let site = |secrets| verbs(site_roles(secrets, "me").whole.unwrap().0.rules.as_ref().unwrap());
+        for wanted in ["create namespaces", "get configmaps", "get deployments", "create pods/exec"] {
+            assert_eq!(site(false).iter().filter(|one| *one == wanted).count(), 1, "{wanted}");
+        }
+        assert!(!site(false).contains(&"create secrets".to_owned()));
+        assert!(site(true).contains(&"create secrets".to_owned()));
 
         // With names for everything, nothing is needed in the whole cluster.
         let named = ClusterServer {

@@ -29,7 +29,7 @@ const SPAWN_RATE: f64 = 10.0;
 pub fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
     let (spawn_rate, backend) = match size {
         Size::Quick => (60.0, Backend::Embedded(slow_application())),
-        Size::Full => (SPAWN_RATE, Backend::WordPress(Site::new(DEBIAN_MAX_CHILDREN))),
+        Size::Full => (SPAWN_RATE, wordpress()),
     };
     let system = System {
         settings: BTreeMap::from([("worker_connections".to_owned(), worker_connections.to_owned())]),
@@ -42,6 +42,11 @@ pub fn nginx_worker_connections(size: Size, worker_connections: &str) -> Plan {
 
 /// `pm.max_children` of Debian's php-fpm pool (`/etc/php/8.2/fpm/pool.d/www.conf`).
 pub const DEBIAN_MAX_CHILDREN: u32 = 5;
+
+/// The application of the original.
+pub fn wordpress() -> Backend {
+    Backend::WordPress(Site::new(DEBIAN_MAX_CHILDREN))
+}
 
 /// An application as slow as a small WordPress host under load, without its appetite for processor time.
 pub fn slow_application() -> OriginSpec {

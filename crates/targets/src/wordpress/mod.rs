@@ -12,6 +12,7 @@ mod evidence;
 mod lifecycle;
 mod limits;
 mod places;
+pub mod pods;
 mod programs;
 mod settings;
 mod statistics;

@@ -147,24 +147,25 @@ fn version(suffix: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
+/// WordPress's own themes, the newest first: in the order in which they appeared (WP_Theme::get_core_default_theme).
+pub(super) const THEMES: &[&str] = &[
+    "twentytwentyfive",
+    "twentytwentyfour",
+    "twentytwentythree",
+    "twentytwentytwo",
+    "twentytwentyone",
+    "twentytwenty",
+];
+
 /// The newest of WordPress's own themes that is installed, else any.
 fn theme(wordpress: &Path) -> Option<String> {
-    // In the order WordPress appeared with them (WP_Theme::get_core_default_theme).
-    const OWN: &[&str] = &[
-        "twentytwentyfive",
-        "twentytwentyfour",
-        "twentytwentythree",
-        "twentytwentytwo",
-        "twentytwentyone",
-        "twentytwenty",
-    ];
     let installed: Vec<String> = std::fs::read_dir(wordpress.join("wp-content/themes"))
         .ok()?
         .flatten()
         .filter(|entry| entry.path().join("style.css").is_file())
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
-    let own = OWN.iter().find(|name| installed.iter().any(|i| i == *name));
+    let own = THEMES.iter().find(|name| installed.iter().any(|i| i == *name));
     own.map(|name| (*name).to_owned()).or_else(|| installed.into_iter().min())
 }
 

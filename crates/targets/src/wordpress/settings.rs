@@ -178,19 +178,26 @@ pub(crate) fn web(settings: &Settings, places: &Places, listen: SocketAddr, pool
         .iter()
         .map(|kind| format!("    {kind}_temp_path \"{}/{kind}\";\n", places.temporary().display()))
         .collect();
+    let head = format!(
+        "daemon off;\n{user}worker_processes {};\npid \"{}\";\nerror_log stderr warn;\n\
+         events {{\n    worker_connections {connections};\n}}\nhttp {{\n{temporary}",
+        settings.cores.max(1),
+        places.file("web.pid").display(),
+    );
+    head + &server(&listen.to_string(), &format!("\"{}\"", places.site().display()), &pool.to_string()) + "}\n"
+}
+
+/// What the web server has in its block `http`: the site in the folder `root` at `listen`, whose scripts php-fpm runs at `pool`.
+pub(crate) fn server(listen: &str, root: &str, pool: &str) -> String {
     let parameters: String = PARAMETERS.iter().map(|(k, v)| format!("            fastcgi_param {k} {v};\n")).collect();
     format!(
-        "daemon off;\n{user}worker_processes {};\npid \"{}\";\nerror_log stderr warn;\n\
-         events {{\n    worker_connections {connections};\n}}\nhttp {{\n{temporary}{TYPES}    access_log off;\n    \
+        "{TYPES}    access_log off;\n    \
          keepalive_requests 1000000;\n    client_max_body_size 64m;\n    server_tokens off;\n    server {{\n        \
-         listen {listen} backlog={WEB_BACKLOG};\n        root \"{}\";\n        index index.php;\n        \
+         listen {listen} backlog={WEB_BACKLOG};\n        root {root};\n        index index.php;\n        \
          location / {{ try_files $uri $uri/ /index.php$is_args$args; }}\n        location ~ \\.php$ {{\n            \
          try_files $uri =404;\n{parameters}            fastcgi_pass {pool};\n            \
          fastcgi_buffers 64 8k;\n            fastcgi_connect_timeout 300s;\n            \
-         fastcgi_read_timeout 300s;\n        }}\n    }}\n}}\n",
-        settings.cores.max(1),
-        places.file("web.pid").display(),
-        places.site().display(),
+         fastcgi_read_timeout 300s;\n        }}\n    }}\n"
     )
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, EphemeralContainer, Namespace, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, EphemeralContainer, Namespace, Secret, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::DeleteOptions;
 use serde_json::{Value, json};
@@ -29,6 +29,7 @@ pub(super) struct Objects {
     /// Namespaces that were there.
     own: BTreeSet<String>,
     maps: BTreeMap<(String, String), ConfigMap>,
+    secrets: BTreeMap<(String, String), Secret>,
     deployments: BTreeMap<(String, String), (Deployment, Option<String>)>,
     pods: Vec<Served>,
     pub(super) services: Vec<Service>,
@@ -66,6 +67,8 @@ impl Objects {
     /// Everything that genkai made: namespaces, and what is in any.
     pub(super) fn left(&self, seeded: &BTreeSet<String>) -> Vec<String> {
         let maps = self.maps.keys().map(|(namespace, name)| format!("configmap {namespace}/{name}"));
+        let secrets = self.secrets.keys().map(|(namespace, name)| format!("secret {namespace}/{name}"));
+        let maps = maps.chain(secrets);
         let deployments = self.deployments.keys().map(|(namespace, name)| format!("deployment {namespace}/{name}"));
         let pods = self.pods.iter().map(|pod| format!("pod {}/{}", pod.namespace, pod.name));
         let namespaces = self.made.iter().map(|name| format!("namespace {name}"));
@@ -115,7 +118,8 @@ impl Objects {
             return true;
         }
         let map = |name: &str| self.maps.get(&(key.0.clone(), name.to_owned())).cloned();
-        let made = Served::start(&deployment, map, &self.dir, behaviour);
+        let secret = |name: &str| self.secrets.get(&(key.0.clone(), name.to_owned())).cloned();
+        let made = Served::start(&deployment, map, secret, &self.dir, behaviour);
         let failed = made.as_ref().err().cloned();
         self.pods.extend(made);
         self.deployments.insert(key, (deployment, failed));
@@ -131,6 +135,7 @@ impl Objects {
 
     fn delete_namespace(&mut self, namespace: &str) -> bool {
         self.maps.retain(|(of, _), _| of != namespace);
+        self.secrets.retain(|(of, _), _| of != namespace);
         self.deployments.retain(|(of, _), _| of != namespace);
         self.pods.iter_mut().filter(|pod| pod.namespace == namespace).for_each(Served::delete);
         self.made.remove(namespace)
@@ -171,6 +176,15 @@ pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, par
             let mut objects = shared.objects();
             objects.created.push(told.clone());
             objects.maps.insert(((*namespace).to_owned(), map.metadata.name.clone().unwrap()), map);
+            Ok(answered(StatusCode::CREATED, &told))
+        }
+        (Method::POST, ["api", "v1", "namespaces", namespace, "secrets"]) => {
+            let secret: Secret = strict(request).await?;
+            assert_eq!(secret.metadata.namespace.as_deref(), Some(*namespace));
+            let told = serde_json::to_value(&secret).unwrap();
+            let mut objects = shared.objects();
+            objects.created.push(told.clone());
+            objects.secrets.insert(((*namespace).to_owned(), secret.metadata.name.clone().unwrap()), secret);
             Ok(answered(StatusCode::CREATED, &told))
         }
         (Method::DELETE, ["api", "v1", "namespaces", namespace, "configmaps", name]) => {

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Container, EphemeralContainer, PodSpec, Probe, Volume};
+use k8s_openapi::api::core::v1::{ConfigMap, Container, EphemeralContainer, PodSpec, Probe, Secret, Volume};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
@@ -43,6 +43,10 @@ pub(super) struct Served {
     labels: BTreeMap<String, String>,
     /// The container that was added to it, as its status says.
     added: Option<Value>,
+    /// Its containers behind the first, each with how it ended. They are not started anew.
+    others: Vec<(Child, Option<Value>)>,
+    /// Variables from Secrets, of all its containers.
+    variables: Vec<(String, String)>,
 }
 
 impl Served {
@@ -50,6 +54,7 @@ impl Served {
     pub(super) fn start(
         deployment: &Deployment,
         map: impl Fn(&str) -> Option<ConfigMap>,
+        secret: impl Fn(&str) -> Option<Secret>,
         dir: &Path,
         behaviour: &Behaviour,
     ) -> Result<Served, String> {
@@ -70,7 +75,13 @@ impl Served {
         for volume in spec.volumes.iter().flatten() {
             fill(volume, &map, &dir);
         }
+        let of = spec.containers.iter().flat_map(|one| one.env_from.iter().flatten());
+        let secrets =
+            of.filter_map(|from| from.secret_ref.as_ref()).map(|from| secret(&from.name).expect("such a Secret"));
+        let variables = secrets.flat_map(|one| one.string_data.unwrap_or_default()).collect();
         let mut pod = Served {
+            others: Vec::new(),
+            variables,
             namespace,
             deployment: deployment_name,
             name,
@@ -92,6 +103,11 @@ impl Served {
         pod.waits = pod.hindered(behaviour);
         if pod.waits.is_none() {
             pod.run();
+            for number in 1..pod.spec.containers.len() {
+                let log = pod.dir.join(format!("log-of-{number}"));
+                let child = pod.spawn(&pod.spec.containers[number], &log);
+                pod.others.push((child, None));
+            }
         }
         Ok(pod)
     }
@@ -103,7 +119,7 @@ impl Served {
     /// Whether a container of this name is the one that serves; else it is one that was added.
     pub(super) fn serves(&self, name: &str) -> bool {
         let added = self.added.as_ref().is_some_and(|added| added["name"] == name);
-        assert!(added || self.container().name == name, "no container {name}");
+        assert!(added || self.spec.containers.iter().any(|one| one.name == name), "no container {name}");
         !added
     }
 
@@ -156,9 +172,14 @@ impl Served {
         Some(group)
     }
 
-    /// Starts the container: namespaces, mounts, then its program.
+    /// Starts the first container.
     fn run(&mut self) {
-        let container = self.container();
+        let child = self.spawn(self.container(), &self.log(self.restarts));
+        (self.child, self.began, self.ready, self.probed) = (Some(child), Instant::now(), false, None);
+    }
+
+    /// Starts a container: namespaces, mounts, then its program, as the user that its pod says.
+    fn spawn(&self, container: &Container, log: &Path) -> Child {
         let mut script = String::from(
             "set -e; mount --make-rprivate /; mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /var/log/nginx; ",
         );
@@ -176,7 +197,11 @@ impl Served {
             }
             script += &format!("mount --bind '{}' '{}'; ", from.display(), to.display());
         }
-        script += "exec \"$@\"";
+        let user = self.spec.security_context.as_ref().and_then(|context| context.run_as_user);
+        script += &user.map_or_else(
+            || "exec \"$@\"".to_owned(),
+            |user| format!("exec setpriv --reuid {user} --regid {user} --clear-groups --inh-caps=-all --bounding-set=-all -- \"$@\""),
+        );
         // The image's own entry point is that of nginx's.
         let own = ["nginx".to_owned(), "-g".to_owned(), "daemon off;".to_owned()];
         let command: Vec<String> = container.command.iter().chain(&container.args).flatten().cloned().collect();
@@ -185,13 +210,15 @@ impl Served {
             // As the image of the `Containerfile` has it.
             env!("CARGO_BIN_EXE_genkai").clone_into(&mut command[0]);
         }
-        let log = std::fs::File::create(self.log(self.restarts)).unwrap();
+        let log = std::fs::File::create(log).unwrap();
+        // As a container's streams are its user's.
+        std::os::unix::fs::fchown(&log, user.map(|user| user as u32), None).unwrap();
         let mut unshare = Command::new("unshare");
         unshare.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", &script, "sh"]);
         unshare.args(command).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").stdin(Stdio::null());
+        unshare.envs(self.variables.iter().cloned());
         unshare.stdout(log.try_clone().unwrap()).stderr(log).process_group(0);
-        (self.child, self.began, self.ready, self.probed) =
-            (Some(unshare.spawn().unwrap()), Instant::now(), false, None);
+        unshare.spawn().unwrap()
     }
 
     fn log(&self, start: u32) -> PathBuf {
@@ -206,9 +233,7 @@ impl Served {
 
     /// The first process of its container, as this machine knows it.
     pub(super) fn first(&self) -> Option<u32> {
-        let unshare = self.child.as_ref()?.id();
-        let children = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).ok()?;
-        children.split_whitespace().next()?.parse().ok()
+        self.child.as_ref().and_then(first_of)
     }
 
     /// What a kubelet does again and again.
@@ -218,6 +243,14 @@ impl Served {
             let reason = if code == 0 { "Completed" } else { "Error" };
             self.ended = Some((json!({"exitCode": code, "reason": reason}), Instant::now()));
             (self.child, self.ready) = (None, false);
+        }
+        for (child, ended) in &mut self.others {
+            if ended.is_none()
+                && let Ok(Some(status)) = child.try_wait()
+            {
+                let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
+                *ended = Some(json!({"terminated": {"exitCode": code, "reason": "Error"}}));
+            }
         }
         match self.deleted {
             Some(at) if Instant::now() >= at => self.kill(),
@@ -231,13 +264,14 @@ impl Served {
     }
 
     fn probe(&mut self) {
-        let Some(probe) = &self.container().readiness_probe else {
-            self.ready = self.child.is_some();
+        let runs = self.child.is_some() && self.others.iter().all(|(_, ended)| ended.is_none());
+        let probes: Vec<&Probe> = self.spec.containers.iter().filter_map(|one| one.readiness_probe.as_ref()).collect();
+        let Some(every) = probes.iter().map(|probe| probe.period_seconds.unwrap_or(10) as u64).min() else {
+            self.ready = runs;
             return;
         };
-        let every = Duration::from_secs(probe.period_seconds.unwrap_or(10) as u64);
-        if self.child.is_some() && self.probed.is_none_or(|at| at.elapsed() >= every) {
-            self.ready = answers(probe);
+        if runs && self.probed.is_none_or(|at| at.elapsed() >= Duration::from_secs(every)) {
+            self.ready = probes.into_iter().all(answers);
             self.probed = Some(Instant::now());
         }
     }
@@ -247,20 +281,26 @@ impl Served {
         if self.deleted.is_none() {
             let grace = self.spec.termination_grace_period_seconds.unwrap_or(30) as u64;
             self.deleted = Some(Instant::now() + Duration::from_secs(grace));
-            if let Some(first) = self.first() {
+            let others = self.others.iter().filter(|(_, ended)| ended.is_none());
+            let others: Vec<u32> = others.filter_map(|(child, _)| first_of(child)).collect();
+            for first in self.first().into_iter().chain(others) {
                 let _ = Command::new("kill").args(["-TERM", &first.to_string()]).status();
             }
         }
     }
 
     pub(super) fn kill(&mut self) {
-        if let Some(child) = &mut self.child {
+        for child in self.child.iter_mut().chain(self.others.iter_mut().map(|(child, _)| child)) {
+            // A program that became another user does not end with the one that started it.
+            if let Some(first) = first_of(child) {
+                let _ = Command::new("kill").args(["-KILL", &first.to_string()]).status();
+            }
             let _ = child.kill();
         }
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        self.deleted.is_some() && self.child.is_none()
+        self.deleted.is_some() && self.child.is_none() && self.others.iter().all(|(_, ended)| ended.is_some())
     }
 
     fn status(&self, state: &Value) -> Value {
@@ -281,8 +321,13 @@ impl Served {
             }
         };
         let ready = json!({"type": "Ready", "status": if self.ready { "True" } else { "False" }});
+        let others = self.spec.containers.iter().skip(1).zip(&self.others).map(|(one, (_, ended))| {
+            let state = ended.clone().unwrap_or_else(|| json!({"running": {}}));
+            json!({"name": one.name, "image": one.image, "imageID": "", "ready": ended.is_none(), "restartCount": 0, "state": state})
+        });
+        let statuses: Vec<Value> = std::iter::once(self.status(&state)).chain(others).collect();
         let mut running = json!({"phase": "Running", "podIP": "127.0.0.1", "conditions": [ready],
-            "containerStatuses": [self.status(&state)]});
+            "containerStatuses": statuses});
         if let Some(added) = &self.added {
             running["ephemeralContainerStatuses"] = json!([added]);
         }
@@ -299,7 +344,7 @@ impl Served {
 impl Drop for Served {
     fn drop(&mut self) {
         self.kill();
-        if let Some(child) = &mut self.child {
+        for child in self.child.iter_mut().chain(self.others.iter_mut().map(|(child, _)| child)) {
             let _ = child.wait();
         }
         let latest = Instant::now() + Duration::from_secs(5);
@@ -310,6 +355,13 @@ impl Drop for Served {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// The first process of a container.
+fn first_of(unshare: &Child) -> Option<u32> {
+    let unshare = unshare.id();
+    let children = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
 }
 
 fn answers(probe: &Probe) -> bool {

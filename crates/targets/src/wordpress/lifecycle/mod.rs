@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use site::TITLE;
-pub(super) use site::{Cost, warm};
+pub(super) use site::{Cost, POSTS, warm};
 
 use super::LAST_WORDS;
 use super::places::{PHP_FPM_LOG, Places};

@@ -17,7 +17,7 @@ use genkai_place::usage::Tree;
 pub const TITLE: &str = "A site under genkai";
 
 /// The posts on the front page: as many as WordPress shows there by default (`posts_per_page`, 10).
-const POSTS: u32 = 10;
+pub(in crate::wordpress) const POSTS: u32 = 10;
 
 /// Longest answer that is read: the front page has about 60 KB.
 const LARGEST: u64 = 8 << 20;
@@ -66,7 +66,8 @@ fn link(from: &Path, to: &Path) -> Result<(), TargetError> {
 /// What every script knows first. Paths hold neither quotes nor backslashes (`Places::make` sees to that).
 fn prepend(setup: &Setup) -> String {
     format!(
-        "<?php\ndefine('ABSPATH', '{}/');\ndefine('GENKAI_SOCKET', '{}');\ndefine('GENKAI_THEME', '{}');\n\
+        "<?php\ndefine('ABSPATH', '{}/');\ndefine('GENKAI_DATABASE', 'localhost:{}');\n\
+         define('GENKAI_PASSWORD', '');\ndefine('GENKAI_THEME', '{}');\n\
          define('GENKAI_TITLE', '{TITLE}');\ndefine('GENKAI_POSTS', {POSTS});\n\
          define('GENKAI_WAITS', {});\n",
         setup.places.site().display(),

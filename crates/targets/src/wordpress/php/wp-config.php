@@ -2,8 +2,8 @@
 // Configuration of a private WordPress that lives as long as one load test.
 define('DB_NAME', 'wordpress');
 define('DB_USER', 'wordpress');
-define('DB_PASSWORD', '');
-define('DB_HOST', 'localhost:' . GENKAI_SOCKET);
+define('DB_PASSWORD', GENKAI_PASSWORD);
+define('DB_HOST', GENKAI_DATABASE);
 define('DB_CHARSET', 'utf8mb4');
 define('DB_COLLATE', '');
 $table_prefix = 'wp_';
