@@ -300,15 +300,13 @@ fn long(sshd: &Sshd, nginx: &Nginx) -> (Guard, Vec<u32>) {
     let mut command = load(sshd, &format!("{} --users 20 -d 60s --on ssh:load1:2 --on here --json", nginx.url()));
     let load = Guard(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let before = nginx.requests();
-    // Far more than are made to look.
-    until("the load", LONGEST, || (nginx.requests() > before + 5_000).then_some(()));
+    until("far more requests than are made to look", LONGEST, || (nginx.requests() > before + 5_000).then_some(()));
     let workers = all_workers(sshd);
     assert_eq!(workers.len(), 3, "{workers:?}");
     (load, workers)
 }
 
-/// Worker processes of loads that a test made with this server, here and in its sessions, whose files are in its folder. Other tests make
-/// loads meanwhile.
+/// Worker processes of the loads of this test, here and in the server's sessions, whose files are in its folder.
 fn all_workers(sshd: &Sshd) -> Vec<u32> {
     let sent = sshd.sent().display().to_string();
     let marks = [format!("{OF}={sent}"), format!("TMPDIR={sent}")];
