@@ -174,6 +174,11 @@ fn plan(
         false => load.protocol.clone(),
     };
     let backend = backend(flags.backend.as_deref(), &flags.origin, &spoken, &config)?;
+    if let (true, Some(what)) = (flags.start_applications && backend != Backend::Kept, &flags.backend) {
+        return Err(Failure::usage(format!(
+            "--start-applications: --backend {what} takes the place of the applications behind, of which a copy would be started; leave one of the two out"
+        )));
+    }
     let system = System {
         program,
         config,

@@ -30,6 +30,21 @@ const DESCRIPTOR: u64 = 2560;
 /// Of processes that end just when they are looked at nothing can be read: so often is looked again.
 const TRIES: usize = 3;
 
+/// What this process and its children may have of memory, and what could be had now, bytes: the machine's, or of the control group that leaves
+/// them least.
+pub fn of_children() -> (u64, u64) {
+    let groups = group::limiting(std::process::id());
+    within(
+        (machine::environment(BTreeMap::new()).memory, machine::available().unwrap_or(u64::MAX)),
+        groups.iter().filter_map(|group| Some((group.memory_limit()?, group.memory_left()?))),
+    )
+}
+
+/// The least that is allowed and left, by a machine and by groups of a process in it.
+fn within(machine: (u64, u64), groups: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
+    groups.fold(machine, |(most, left), (limit, rest)| (most.min(limit), left.min(rest)))
+}
+
 /// Looks at the memory of a server's processes, rarely enough to be no load on it.
 #[derive(Debug)]
 pub struct Memory {

@@ -86,6 +86,46 @@ pub trait Configuration: Sized {
     }
 }
 
+/// What is asked of the user's files by whoever does not know what they are written in.
+pub trait Edited {
+    /// The value of a setting in force, and where it stands.
+    ///
+    /// # Errors
+    /// When there is no such setting, or nothing that it could be set on.
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError>;
+
+    /// Unified diff that changes make to the files.
+    fn diff(&self, changes: &[Change]) -> String;
+
+    /// The files that changes make another, finished.
+    fn finished(&self, changes: &[Change]) -> Vec<Finished>;
+
+    /// Writes changes into the files, all or none.
+    ///
+    /// # Errors
+    /// When a file was changed by somebody else, or cannot be replaced.
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError>;
+}
+
+impl<C: Configuration + Clone> Edited for Applied<C> {
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
+        let (value, origin) = self.config.value_of(setting, self.requests())?;
+        Ok((value, self.origin_of(setting, origin)))
+    }
+
+    fn diff(&self, changes: &[Change]) -> String {
+        Applied::diff(self, changes)
+    }
+
+    fn finished(&self, changes: &[Change]) -> Vec<Finished> {
+        Applied::finished(self, changes)
+    }
+
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
+        Applied::write_back(self, changes)
+    }
+}
+
 /// A configuration as the user wrote it, and as it is with settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Applied<C: Configuration> {

@@ -1,6 +1,7 @@
 //! php-fpm's configuration: INI sections (`[global]`, one a pool) of `key = value`, `include = PATTERN`
 //! (sapi/fpm/fpm/fpm_conf.c; the scanner is PHP's own, Zend/zend_ini_scanner.l).
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::files::entry::{Entries, Entry, Line, Syntax};
@@ -78,8 +79,27 @@ pub fn read(main: &Path) -> Result<Entries, ConfigError> {
     Entries::read(main, &Ini)
 }
 
-/// What is included and is not there, with its place: `include = /x/*.conf (path:line)`. php-fpm warns of it and goes on without.
-pub(super) fn missing(config: &Entries) -> Vec<String> {
+/// What is included and is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Missing {
+    /// As it is written.
+    pub(super) pattern: String,
+    /// `path:line`.
+    pub(super) place: String,
+    /// Whether php-fpm does not start with it: a pattern of files in a folder that is not there, which glob(3) cannot open; of what names no file
+    /// otherwise it warns, and goes on without (fpm_conf.c: fpm_conf_ini_parser_include; asked of `php-fpm -t`, 8.2).
+    pub(super) is_refused: bool,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "include = {} ({})", self.pattern, self.place)
+    }
+}
+
+/// What is included and is not there.
+pub(super) fn missing(config: &Entries) -> Vec<Missing> {
+    let is_pattern = |path: &Path| path.to_string_lossy().contains(['*', '?', '[', '{']);
     let mut all = Vec::new();
     for file in config.files() {
         let folder = file.path.parent().unwrap_or(Path::new("/"));
@@ -87,7 +107,10 @@ pub(super) fn missing(config: &Entries) -> Vec<String> {
             let Ok(Line::Entry(name, values)) = Ini.line(&file.text[span.clone()]) else { continue };
             let pattern = folder.join(values.join(" "));
             if name == "include" && read::glob(&pattern).is_none_or(|found| found.is_empty()) {
-                all.push(format!("include = {} ({})", values.join(" "), file.place(span.start)));
+                let within = pattern.parent().unwrap_or(Path::new("/"));
+                let names = pattern.file_name().map(Path::new).unwrap_or(Path::new(""));
+                let is_refused = is_pattern(names) && !is_pattern(within) && !within.is_dir();
+                all.push(Missing { pattern: values.join(" "), place: file.place(span.start), is_refused });
             }
         }
     }
@@ -124,7 +147,8 @@ mod tests {
         .unwrap();
         let config = super::read(&main).unwrap();
         assert_eq!(pools(&config), ["www"]);
-        assert_eq!(missing(&config), [format!("include = gone.conf ({}:5)", main.display())]);
+        let told: Vec<String> = missing(&config).iter().map(Missing::to_string).collect();
+        assert_eq!(told, [format!("include = gone.conf ({}:5)", main.display())]);
         let value = |section: &str, key: &str| config.value_in(section, key).map(Entry::value);
         assert_eq!(value("global", "pid").as_deref(), Some("/run/x.pid"));
         assert_eq!(value("www", "env[A]").as_deref(), Some("x ; y"));

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use genkai_model::event::{Change, Environment, Rewrite};
-use genkai_model::limit::{Limit, Origin};
+use genkai_model::limit::Limit;
 use genkai_model::plan::ConfigSource;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -24,7 +24,7 @@ use super::limits::Pool;
 use super::serving::{self, Serving};
 use super::settings::{PoolFiles, is_setting};
 use crate::error::TargetError;
-use crate::files::{Applied, Backup, Configuration, Finished, Requests, save};
+use crate::files::{Applied, Edited, Requests, save};
 use crate::product::{Cost, READY_WITHIN, Served, Twin, alike, tested};
 
 /// Longest path of a Unix socket (`sun_path` less its final zero, unix(7)).
@@ -197,9 +197,8 @@ impl Twin for PrivatePool {
         self.cost = Some(cost);
     }
 
-    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
-        let (value, origin) = self.applied.config().value_of(setting, self.applied.requests())?;
-        Ok((value, self.applied.origin_of(setting, origin)))
+    fn files(&self) -> &dyn Edited {
+        &self.applied
     }
 
     fn limits(&self, subject: &str, environment: &Environment) -> Vec<Limit> {
@@ -209,18 +208,6 @@ impl Twin for PrivatePool {
             limit.origin = self.applied.origin_of(&limit.setting, limit.origin.clone());
         }
         all
-    }
-
-    fn diff(&self, changes: &[Change]) -> String {
-        self.applied.diff(changes)
-    }
-
-    fn finished(&self, changes: &[Change]) -> Vec<Finished> {
-        self.applied.finished(changes)
-    }
-
-    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
-        self.applied.write_back(changes)
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<(Child, Box<dyn Served>), TargetError> {

@@ -2,6 +2,7 @@
 
 use genkai_model::explain::{Remark, RemarkKind};
 
+use super::config::{self, Missing};
 use super::limits::{self, Pool, number, seconds};
 use super::refused;
 use crate::explain::{about, place, remark};
@@ -30,6 +31,7 @@ const USELESS: &[(&str, &[&str])] = &[
 pub(super) fn of(config: &Entries, pools: &[Pool], machine: &Machine, memory: u64) -> Vec<Remark> {
     let mut all = names(config);
     all.extend(refused::of(config, pools));
+    all.extend(config::missing(config).into_iter().map(included));
     for pool in pools {
         all.extend(without_effect(config, pool));
         all.extend(clamps(pool, machine));
@@ -58,6 +60,16 @@ fn names(config: &Entries) -> Vec<Remark> {
         }
     }
     all
+}
+
+/// What is said of an include that names nothing.
+fn included(missing: Missing) -> Remark {
+    let Missing { pattern, place, is_refused } = missing;
+    let (kind, text) = match is_refused {
+        true => (RemarkKind::Unknown, "the folder does not exist: php-fpm does not start"),
+        false => (RemarkKind::Ignored, "names no file: php-fpm warns of it and starts without"),
+    };
+    remark(kind, Some(place), "include", format!("{pattern}: {text}"), None)
 }
 
 fn without_effect(config: &Entries, pool: &Pool) -> Vec<Remark> {

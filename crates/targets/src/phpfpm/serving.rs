@@ -56,7 +56,7 @@ pub(super) struct Serving {
     /// What a request costs when nothing else is asked, where that was tried.
     cost: Option<Cost>,
     /// What its configuration includes and is not there.
-    missing: Vec<String>,
+    missing: Vec<config::Missing>,
 }
 
 /// Process `pid` as php-fpm's master, whose title names its configuration.
@@ -384,7 +384,7 @@ mod tests {
         };
         let pool = "[www]\nlisten = 127.0.0.1:9000\npm = static\npm.max_children = 4\n";
         assert!(told(u32::MAX, pool).unwrap().contains("pm.max_children 4"));
-        // php-fpm warns and goes on (fpm_conf.c: "Nothing matches the include pattern").
+        // It may have been there when php-fpm began.
         let included = told(u32::MAX, &format!("include = {}/gone/*.conf\n{pool}", dir.path().display())).unwrap();
         let without = format!(
             "without include = {}/gone/*.conf ({}:1), which names no file",

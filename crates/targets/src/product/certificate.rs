@@ -1,6 +1,6 @@
 //! A certificate that stands in for the user's, whose key is neither needed nor read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
 use genkai_place::authority::{self, Key, TlsMaterial};
@@ -36,6 +36,16 @@ pub(super) fn shown(
     }
 }
 
+/// Whether a file can be read and no certificate is in it: it has no line that begins one (PEM_read_bio_X509_AUX).
+fn holds_none(file: &Path) -> bool {
+    let is_head = |line: &&str| {
+        let begins = line.strip_prefix("-----BEGIN ").and_then(|rest| rest.strip_suffix("CERTIFICATE-----"));
+        begins.is_some_and(|kind| ["", "X509 ", "TRUSTED "].contains(&kind))
+    };
+    let text = std::fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    text.is_ok_and(|text| !text.lines().map(str::trim_end).any(|line| is_head(&line)))
+}
+
 /// A certificate of the run's authority like the user's; what could not be alike.
 fn stand_in(
     scratch: &Scratch,
@@ -48,6 +58,16 @@ fn stand_in(
             product,
             format!(
                 "in {}: the certificate {} does not exist, and {product} does not start without it\n  hint: correct its path",
+                users.place,
+                file.display()
+            ),
+        ));
+    }
+    if let Some(file) = users.file.as_ref().filter(|file| holds_none(file)) {
+        return Err(TargetError::usage(
+            product,
+            format!(
+                "in {}: {} holds no certificate (PEM), and {product} does not start with it\n  hint: name the file of the certificate",
                 users.place,
                 file.display()
             ),

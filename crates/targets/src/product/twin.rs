@@ -14,7 +14,7 @@ use genkai_place::process::Child;
 
 use super::{Cost, Served};
 use crate::error::TargetError;
-use crate::files::{Backup, Finished};
+use crate::files::{Backup, Edited, Finished};
 
 /// Process `pid`, which listens at a place, as this product, to be run a second time from a folder. None: it is another product's. An error
 /// says, in words, why it is not run a second time.
@@ -48,26 +48,37 @@ pub trait Twin: Debug {
     /// Takes over what a request costs when nothing else is asked.
     fn costs(&mut self, cost: Cost);
 
+    /// The user's files.
+    fn files(&self) -> &dyn Edited;
+
     /// The value of a setting, and where it stands.
     ///
     /// # Errors
     /// When it is none of its own.
-    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError>;
+    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
+        self.files().value_of(setting)
+    }
 
     /// What caps it, with remedies. Metrics of its signs begin with `subject` and a dot.
     fn limits(&self, subject: &str, environment: &Environment) -> Vec<Limit>;
 
     /// Unified diff that changes make to the user's files.
-    fn diff(&self, changes: &[Change]) -> String;
+    fn diff(&self, changes: &[Change]) -> String {
+        self.files().diff(changes)
+    }
 
     /// The files that changes make another, finished.
-    fn finished(&self, changes: &[Change]) -> Vec<Finished>;
+    fn finished(&self, changes: &[Change]) -> Vec<Finished> {
+        self.files().finished(changes)
+    }
 
     /// Writes changes into the user's files, all or none.
     ///
     /// # Errors
     /// When a file was changed by somebody else, or cannot be replaced.
-    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError>;
+    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
+        self.files().write_back(changes)
+    }
 
     /// Starts it on the cores given and waits until it listens: its first process, and what is to be seen of it.
     /// Dropping the process ends it.

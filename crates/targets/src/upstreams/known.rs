@@ -78,6 +78,9 @@ pub(crate) enum Caps {
     Loops,
     /// Connections that wait to be accepted.
     Queue,
+    /// The same of a server that accepts no more than so many connections at once, by the setting of this name; under a kernel with this
+    /// `net.core.somaxconn`.
+    QueueAfter { open: (&'static str, u64), somaxconn: u32 },
     /// The same where the listener waits for data (tcp(7), TCP_DEFER_ACCEPT): every connection whose data is late counts as dropped, so only
     /// a queue that is seen full says something.
     DeferredQueue,
@@ -130,6 +133,7 @@ impl Known {
                 ..named
             },
             Caps::Queue => self.queue(held, false, &metric, named),
+            Caps::QueueAfter { open, somaxconn } => queue_after(held.value, open, somaxconn, self.queue(held, false, &metric, named)),
             Caps::DeferredQueue => self.queue(held, true, &metric, named),
         }
     }
@@ -257,7 +261,7 @@ impl Served for Known {
 
     fn told(&self) -> String {
         let of = |part: &Part| match part.caps {
-            Caps::Queue | Caps::DeferredQueue => None,
+            Caps::Queue | Caps::QueueAfter { .. } | Caps::DeferredQueue => None,
             _ => Some(format!("{} {}{}", part.setting, part.held.written, placed(&part.held.origin))),
         };
         let parts: Vec<String> = self.parts.iter().filter_map(of).collect();
@@ -293,6 +297,22 @@ impl Served for Known {
 
     fn logs(&mut self, _: &str) -> Vec<LogLine> {
         Vec::new()
+    }
+}
+
+/// The queue of a server that accepts no more than `most` connections, which is `open`'s: it fills once they are open, and holds one more than the
+/// kernel says (sk_acceptq_is_full, include/net/sock.h).
+fn queue_after(queue: u64, (open, most): (&str, u64), somaxconn: u32, limit: Limit) -> Limit {
+    let (held, before) = (queue.min(u64::from(somaxconn)) as f64, most as f64 + 1.0);
+    Limit {
+        caps: format!("connections that wait to be accepted by it once {open} {most} of them are open"),
+        law: Law::Slots { value: held, reserved: -before, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 },
+        formula: format!(
+            "{open} {most} + the smaller of {queue} and net.core.somaxconn {somaxconn} + 1 = {} requests at once; beyond them connections hang: what \
+             stands before it waits, and answers 504",
+            held + before
+        ),
+        ..limit
     }
 }
 

@@ -57,7 +57,10 @@ fn say(config: &Config, found: &Found, why: &str) -> Remark {
 /// Directives of the whole server in a virtual host, those of a host in a `Location` and its like.
 fn placed(found: &Found) -> Option<String> {
     let setting = TABLE.find(&found.name)?;
+    // It is of a `<Proxy>` too (modules/ssl/mod_ssl.c: SSL_CMD_PXY).
+    let proxied = |section: &str| found.name == "sslproxyengine" && ["proxy", "proxymatch"].contains(&section);
     let outside = |section: &&str| match setting.context {
+        _ if proxied(section) => false,
         Context::Server => true,
         Context::Host => *section != "virtualhost",
         _ => false,

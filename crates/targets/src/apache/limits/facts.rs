@@ -241,6 +241,13 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// Whether `SSLProxyEngine` is on in a `<Proxy>` or `<ProxyMatch>`, which may be the backend's.
+    fn has_engine_of_a_proxy(&self) -> bool {
+        let is_proxy = |found: &Found| found.context.iter().any(|s| s.name == "proxy" || s.name == "proxymatch");
+        let is_on = |found: &Found| found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on"));
+        self.config.named("sslproxyengine").any(|found| is_proxy(found) && is_on(found))
+    }
+
     fn raw(&self, setting: &Setting) -> SourcedValue<()> {
         in_force(self.config, setting, self.requests)
     }
@@ -411,7 +418,7 @@ impl Reading<'_> {
             encrypted: !urls.is_empty() && urls.iter().all(|url| is_encrypted(url)),
             unencrypted: Some(self.raw(&SSL_PROXY_ENGINE)).filter(|held| {
                 let tls = urls.iter().any(|url| is_encrypted(url));
-                tls && !held.written.eq_ignore_ascii_case("on")
+                tls && !held.written.eq_ignore_ascii_case("on") && !self.has_engine_of_a_proxy()
             }),
         })
     }

@@ -174,6 +174,10 @@ fn a_backend_that_takes_tls_is_not_reached_without_it() {
     );
     assert!(matches!(told(&encrypted("SSLProxyEngine off")).unwrap().origin, Origin::File { line: 3, .. }));
     assert!(told(&encrypted("SSLProxyEngine on")).is_none() && told(&facts("")).is_none());
+    // Another virtual host's is none of this one's; one of a `<Proxy>` may be.
+    let other = "<VirtualHost *:80>\nServerName x\n</VirtualHost>\n<VirtualHost *:80>\nServerName y\nSSLProxyEngine on\n</VirtualHost>\n";
+    assert!(told(&encrypted(other)).is_some());
+    assert!(told(&encrypted("<Proxy \"https://127.0.0.1:9\">\nSSLProxyEngine on\n</Proxy>\n")).is_none());
 }
 
 #[test]

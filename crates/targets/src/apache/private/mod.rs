@@ -80,6 +80,7 @@ pub fn build(
     let moved = listen::move_all(config, &mut changes, (options.listen, &mut ports))?;
     let to = (options.backend, options.secured);
     backend::redirect(config, &mut changes, &moved, to, options.moves, options.allowed)?;
+    let secured = secured(config, &mut changes, route, options.secured, modules);
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);
     }
@@ -96,7 +97,7 @@ pub fn build(
     }
     let main = dir.join("httpd.conf");
     let answers = (options.backend.is_none() && answers_are_told(config)).then(|| dir.join(ANSWERS));
-    let mut text = frame(config, &dir, &files[0].0, status, modules) + &secured(config, options.secured, modules);
+    let mut text = frame(config, &dir, &files[0].0, status, modules) + &secured;
     if let Some(log) = &answers {
         text += &format!("GlobalLog {} {ANSWERED}\n", quote(&log.to_string_lossy()));
     }
@@ -134,20 +135,33 @@ fn includes(config: &Config, changes: &mut Changes<'_>, files: &[(PathBuf, PathB
     Ok(())
 }
 
-/// What it takes to pass requests on by TLS, where the configuration does not say so itself: no certificate is verified then.
-fn secured(config: &Config, name: Option<&str>, modules: &Path) -> String {
-    let on = |f: &&crate::apache::config::Found| {
-        f.name == "sslproxyengine" && f.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on"))
-    };
-    if name.is_none() || config.found().iter().any(|found| on(&found)) {
+/// What it takes to pass requests on by TLS in the virtual host that they come to, where the configuration does not say so itself (another virtual
+/// host's does not count: `SSLProxyEngine` is of the server, a virtual host or a `<Proxy>`, whose URL is another one now). No certificate is verified
+/// then, unless this virtual host says which ones are.
+fn secured(
+    config: &Config,
+    changes: &mut Changes<'_>,
+    route: &Route<'_>,
+    name: Option<&str>,
+    modules: &Path,
+) -> String {
+    let engine = route.of_host(config, &["sslproxyengine"]);
+    let on = engine.is_some_and(|found| found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on")));
+    if name.is_none() || on {
         return String::new();
+    }
+    // What the virtual host says itself goes before what is said for the server.
+    if let Some(off) = engine.filter(|found| found.host().is_some()) {
+        changes.set_one(off, 0, "On".to_owned());
     }
     let file = modules.join("mod_ssl.so");
     let load = match config.has_module("ssl_module") {
         true => String::new(),
         false => format!("LoadModule ssl_module {}\n", quote(&file.to_string_lossy())),
     };
-    load + UNVERIFIED
+    let verifies = ["sslproxyverify", "sslproxycacertificatefile", "sslproxycacertificatepath"];
+    let is_verified = route.of_host(config, &verifies).is_some();
+    load + if is_verified { "SSLProxyEngine On\n" } else { UNVERIFIED }
 }
 
 /// What stands around the copies.

@@ -39,14 +39,14 @@ const NAME: usize = 15;
 const OTHERS: u64 = 2;
 
 /// Process `pid` as a JVM that runs Tomcat.
-pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
+pub(super) fn serves(pid: u32, at: &Endpoint, machine: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
     let started = Started::of(pid);
     let base = base(&started)?;
     Some(base.and_then(|base| {
         let path = base.join(file(&started));
         started.has_read([&*path].into_iter())?;
         let text = fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
-        Ok(Managed::of(of(&path, &text, at)?, of_java(&started, logs(&base))))
+        Ok(Managed::of(of(&path, &text, at, machine.somaxconn)?, of_java(&started, logs(&base))))
     }))
 }
 
@@ -95,8 +95,8 @@ fn executor<'d>(document: &'d Document<'d>, connector: Node<'d, 'd>) -> Option<N
     document.descendants().find(|node| node.has_tag_name("Executor") && node.attribute("name") == Some(name))
 }
 
-/// What serves at `at`, by the text of the file `path`.
-fn of(path: &Path, text: &str, at: &Endpoint) -> Result<Known, String> {
+/// What serves at `at`, by the text of the file `path`, under a kernel with this `net.core.somaxconn`.
+fn of(path: &Path, text: &str, at: &Endpoint, somaxconn: u32) -> Result<Known, String> {
     let document = Document::parse(text).map_err(|e| format!("{}: {e}", path.display()))?;
     let connector = connector(&document, at).ok_or_else(|| format!("{} has no connector there", path.display()))?;
     let executor = executor(&document, connector);
@@ -111,8 +111,8 @@ fn of(path: &Path, text: &str, at: &Endpoint) -> Result<Known, String> {
         told: format!("Tomcat ({})", attributes.place(connector)),
         parts: vec![
             part(THREADS.0, threads, Caps::Requests(Some(waits))),
-            part(CONNECTIONS.0, connections, Caps::Connections),
-            part(ACCEPTS.0, accepts, Caps::Queue),
+            part(CONNECTIONS.0, connections.clone(), Caps::Connections),
+            part(ACCEPTS.0, accepts, Caps::QueueAfter { open: (CONNECTIONS.0, connections.value), somaxconn }),
         ],
         keeps: true,
         threads: names(connector, executor, connectors(&document).count()),
@@ -172,7 +172,7 @@ mod tests {
         let text = "<?xml version='1.0'?>\n<Server>\n<Service>\n<Executor name='e'\n  maxThreads='7' namePrefix='work-'/>\n\
                     <Connector port='8080' maxThreads='5' acceptCount='9'/>\n<Connector port='8081' executor='e'/>\n\
                     <Connector port='8082' maxThreads='${t}'/>\n</Service>\n</Server>\n";
-        let known = |port: u16| of(&path, text, &Endpoint::parse(&format!("127.0.0.1:{port}")).unwrap());
+        let known = |port: u16| of(&path, text, &Endpoint::parse(&format!("127.0.0.1:{port}")).unwrap(), 4096);
         let first = known(8080).unwrap();
         let values: Vec<_> = first.parts.iter().map(|part| (part.setting, part.held.value)).collect();
         assert_eq!(values, [("maxThreads", 5), ("maxConnections", 8192), ("acceptCount", 9)]);

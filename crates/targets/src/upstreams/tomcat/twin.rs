@@ -14,11 +14,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use genkai_model::event::{Change, Environment, Rewrite};
-use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit};
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit};
 use genkai_model::plan::ConfigSource;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::machine;
+use genkai_place::memory;
 use genkai_place::port;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
@@ -28,7 +29,7 @@ use genkai_place::usage::alone;
 use super::xml::{ServerXml, is_setting};
 use super::{ACCEPTS, CONNECTIONS, PRODUCT, Started, THREADS, connector, copied, folder, logs, words};
 use crate::error::TargetError;
-use crate::files::{Applied, Backup, Configuration, Finished, Requests};
+use crate::files::{Applied, Edited, Requests};
 use crate::limits::raised;
 use crate::product::{Cost, Served, Twin, alike};
 use crate::upstreams::heap::{Heap, Managed, of_java};
@@ -185,23 +186,23 @@ impl PrivateTomcat {
     }
 
     /// What caps it; the threads are called by its own port.
-    fn known(&self) -> Result<Known, TargetError> {
+    fn known(&self, somaxconn: u32) -> Result<Known, TargetError> {
         let wrong = |why| TargetError::usage("Tomcat", why);
         let xml = self.applied.config();
-        let mut known = super::of(xml.path(), xml.text().map_err(wrong)?, xml.at()).map_err(wrong)?;
+        let mut known = super::of(xml.path(), xml.text().map_err(wrong)?, xml.at(), somaxconn).map_err(wrong)?;
         let copied = self.copied()?;
-        let own = super::of(xml.path(), &String::from_utf8_lossy(&copied.text), &self.at).map_err(wrong)?;
+        let own = super::of(xml.path(), &String::from_utf8_lossy(&copied.text), &self.at, somaxconn).map_err(wrong)?;
         known.threads = own.threads;
         known.cost = self.cost;
         Ok(known)
     }
 
-    fn served(&self) -> Result<Box<dyn Served>, TargetError> {
+    fn served(&self, somaxconn: u32) -> Result<Box<dyn Served>, TargetError> {
         // The user's own messages go elsewhere.
         let mut heap = of_java(&self.theirs.started, Vec::new());
         heap.logs = [self.log()].into_iter().chain(logs(self.scratch.path())).collect();
         heap.collector = heap.collector.map(|_| folder::collector(self.scratch.path()));
-        Ok(Managed::of(self.known()?, heap))
+        Ok(Managed::of(self.known(somaxconn)?, heap))
     }
 
     fn log(&self) -> PathBuf {
@@ -268,8 +269,8 @@ impl Twin for PrivateTomcat {
         (&self.from, &self.at)
     }
 
-    fn told(&self, _: &Machine, _: u64) -> String {
-        let told = self.known().map(|known| known.told()).unwrap_or_else(|_| "Tomcat".to_owned());
+    fn told(&self, machine: &Machine, _: u64) -> String {
+        let told = self.known(machine.somaxconn).map(|known| known.told()).unwrap_or_else(|_| "Tomcat".to_owned());
         format!("{told}, whose applications are started a second time with all that they do at start")
     }
 
@@ -288,27 +289,14 @@ impl Twin for PrivateTomcat {
         self.cost = Some(cost);
     }
 
-    fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
-        let (value, origin) = self.applied.config().value_of(setting, self.applied.requests())?;
-        Ok((value, self.applied.origin_of(setting, origin)))
+    fn files(&self) -> &dyn Edited {
+        &self.applied
     }
 
     fn limits(&self, subject: &str, environment: &Environment) -> Vec<Limit> {
         let machine = Machine::of(environment);
-        let all = self.served().map(|served| served.limits(subject)).unwrap_or_default();
+        let all = self.served(machine.somaxconn).map(|served| served.limits(subject)).unwrap_or_default();
         all.into_iter().map(|limit| self.tried(limit, subject, &machine)).collect()
-    }
-
-    fn diff(&self, changes: &[Change]) -> String {
-        self.applied.diff(changes)
-    }
-
-    fn finished(&self, changes: &[Change]) -> Vec<Finished> {
-        self.applied.finished(changes)
-    }
-
-    fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
-        self.applied.write_back(changes)
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<(Child, Box<dyn Served>), TargetError> {
@@ -322,7 +310,8 @@ impl Twin for PrivateTomcat {
         let _ = fs::remove_file(self.log());
         let mut child = Child::spawn(self.theirs.command(self.scratch.path()), spawn)?;
         answers(&mut child, self.address)?;
-        Ok((child, self.served()?))
+        let somaxconn = machine::environment(BTreeMap::new()).somaxconn;
+        Ok((child, self.served(somaxconn)?))
     }
 }
 
@@ -334,13 +323,14 @@ fn unstarted(log: &str) -> Option<&str> {
     log.lines().find(|line| says.iter().any(|part| line.contains(part)))
 }
 
-/// That there is memory for a second heap of this size: another of the user's processes would be ended for it.
+/// That there is memory for a second heap of this size, of the machine and of the control groups of this process, which a copy is in too: another of
+/// the user's processes would be ended for it.
 ///
 /// # Errors
 /// What it may take, and what there is.
 fn fits(heap: &Heap) -> Result<(), String> {
-    let now = machine::environment(BTreeMap::new());
-    within(heap, now.memory, machine::available().unwrap_or(u64::MAX))
+    let (most, left) = memory::of_children();
+    within(heap, most, left)
 }
 
 fn within(heap: &Heap, memory: u64, available: u64) -> Result<(), String> {
