@@ -7,9 +7,30 @@ use crate::cache::counters::number;
 /// Signature of the message that it has no descriptors left for clients (src/comm/TcpAcceptor.cc).
 pub(super) const OUT_OF_DESCRIPTORS: &str = "squid-out-of-descriptors";
 
+/// Signature of the message that a connection was closed, as its client has too many (`client_ip_max_connections`; src/comm/TcpAcceptor.cc).
+pub(super) const TOO_MANY_OF_ADDRESS: &str = "squid-too-many-of-an-address";
+
 /// The known message that a line of its log is.
 pub(super) fn signature(line: &str) -> Option<&'static str> {
-    line.contains("Your cache is running out of filedescriptors").then_some(OUT_OF_DESCRIPTORS)
+    let known = [
+        ("Your cache is running out of filedescriptors", OUT_OF_DESCRIPTORS),
+        (" attempting more than ", TOO_MANY_OF_ADDRESS),
+    ];
+    known.into_iter().find(|(words, _)| line.contains(words)).map(|(_, signature)| signature)
+}
+
+/// The log of failed answers that a private copy has beside the user's, and what marks a request there (a name of an ACL, of a note, of a format).
+pub(super) const FAILED_LOG: &str = "genkai-failed.log";
+pub(super) const MARK: &str = "genkai_refused";
+/// Signature of a line of it: Squid itself refused the request (src/LogTags.cc: `TCP_DENIED`).
+pub(super) const DENIED: &str = "squid-denied";
+/// The same where it was for too many connections of the client.
+pub(super) const DENIED_FOR_MAXCONN: &str = "squid-denied-for-maxconn";
+
+/// What a line of the log of failed answers says, if Squid refused the request.
+pub(super) fn refused(line: &str) -> Option<&'static str> {
+    let note = line.strip_prefix("TCP_DENIED")?.split(' ').nth(1)?;
+    Some(if note == "maxconn" { DENIED_FOR_MAXCONN } else { DENIED })
 }
 
 /// Metrics of a running Squid.
@@ -62,6 +83,16 @@ mod tests {
         let workers = format!("{head}by kid1 {{\n{}}} by kid1\n\nby kid2 {{\n{}}} by kid2\n\n", peer(5), peer(7));
         assert_eq!(gauges(&workers), [(metrics::PEER_CONNECTIONS.to_owned(), 7.0)]);
         assert!(gauges("HTTP/1.1 403 Forbidden\r\n\r\n").is_empty());
+    }
+
+    #[test]
+    fn refusals_are_told_from_failures_of_others() {
+        // Written by 5.7.
+        assert_eq!(refused("TCP_DENIED/403 maxconn"), Some(DENIED_FOR_MAXCONN));
+        assert_eq!(refused("TCP_DENIED/403 -"), Some(DENIED));
+        assert_eq!((refused("TCP_MISS/502 -"), refused("")), (None, None));
+        let closed = "2026/11/26 00:27:23| WARNING: 127.0.0.1:45826 attempting more than 12 connections.";
+        assert_eq!(signature(closed), Some(TOO_MANY_OF_ADDRESS));
     }
 
     #[test]
