@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::answers::AnswerLog;
 use super::counters::{Counters, at_rest};
-use super::sandbox::{Budget, OUTPUT, Sandbox, Setup, run};
+use super::sandbox::{Budget, Messages, OUTPUT, Sandbox, Setup, run};
 use crate::error::TargetError;
 use crate::product::{Product, Program, Running, Variant};
 use genkai_place::footprint::{self, Footprint};
@@ -51,9 +51,7 @@ pub struct Cache {
     /// Times its counters were read.
     read: u64,
     tree: Tree,
-    tail: Tail,
-    /// The known message that a line of its log is.
-    signature: fn(&str) -> Option<&'static str>,
+    logs: Vec<(Tail, Messages)>,
     /// Its death was told.
     dead: bool,
     _segments: Segments,
@@ -152,7 +150,8 @@ impl Cache {
         let child = served(start, &at, serve, ready)?;
         let beside = beside.map(|command| self::beside(start, &at, command)).transpose()?;
         let (contender, store_is, started) = (start.name.to_owned(), start.store.to_owned(), began.elapsed().into());
-        let (tree, tail, address) = (Tree::new(child.pid()), Tail::open(at.dir.join(messages.0)), at.listen);
+        let (tree, address) = (Tree::new(child.pid()), at.listen);
+        let logs = messages.into_iter().map(|log| (Tail::open(at.dir.join(log.file)), log)).collect();
         Ok(Cache {
             child,
             address,
@@ -170,8 +169,7 @@ impl Cache {
             _beside: beside,
             read: 0,
             tree,
-            tail,
-            signature: messages.1,
+            logs,
             dead: false,
             _segments: segments,
             _place: place,
@@ -224,9 +222,13 @@ impl Cache {
 
     /// What was logged since the last look.
     fn words(&mut self) -> Observation {
-        let (lines, signature) = (self.tail.lines(), self.signature);
-        let told = |line| ParsedLine { level: "", gist: line, signature: signature(line).map(Into::into) };
-        let logs = aggregate(&self.entry.contender, lines.iter().map(String::as_str), told);
+        let mut logs = Vec::new();
+        for (tail, Messages { signature, only_known, .. }) in &mut self.logs {
+            let lines = tail.lines();
+            let lines = lines.iter().map(String::as_str).filter(|line| !*only_known || signature(line).is_some());
+            let told = |line| ParsedLine { level: "", gist: line, signature: signature(line).map(Into::into) };
+            logs.extend(aggregate(&self.entry.contender, lines, told));
+        }
         Observation { logs, ..Observation::default() }
     }
 }

@@ -16,5 +16,5 @@ pub(crate) use lifecycle::Start;
 pub use lifecycle::{Cache, counts};
 pub use preset::Preset;
 pub use sandbox::Budget;
-pub(crate) use sandbox::{Sandbox, Setup, largest, listed, run, unseen};
+pub(crate) use sandbox::{Messages, Sandbox, Setup, largest, listed, run, unseen};
 pub(crate) use tested::Tested;

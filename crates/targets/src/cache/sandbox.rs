@@ -75,12 +75,30 @@ pub(crate) struct Setup {
     /// How the names of its segments of shared memory begin, which outlive a process that is killed (shm_overview(7)); none: it has no
     /// named ones.
     pub(crate) shared: Option<String>,
-    /// The log that its messages are in, and the known message that a line of it is.
-    pub(crate) messages: (&'static str, fn(&str) -> Option<&'static str>),
+    /// The logs of its folder that are read while it runs.
+    pub(crate) messages: Vec<Messages>,
     /// Its log of who answered what; none: it writes none.
     pub(crate) answers: Option<AnswerLog>,
     /// A program that writes that log beside it, once it is ready; none: it writes it itself.
     pub(crate) beside: Option<Command>,
+}
+
+/// A log of a cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Messages {
+    /// Its file.
+    pub(crate) file: &'static str,
+    /// The known message that a line of it is.
+    pub(crate) signature: fn(&str) -> Option<&'static str>,
+    /// Whether only known messages are told of it: the others are no messages.
+    pub(crate) only_known: bool,
+}
+
+impl Messages {
+    /// A log all lines of which are told.
+    pub(crate) fn of(file: &'static str, signature: fn(&str) -> Option<&'static str>) -> Messages {
+        Messages { file, signature, only_known: false }
+    }
 }
 
 impl Setup {
@@ -96,7 +114,7 @@ impl Setup {
             counters,
             ready: None,
             shared: None,
-            messages: (OUTPUT, |_| None),
+            messages: vec![Messages::of(OUTPUT, |_| None)],
             answers: None,
             beside: None,
         }

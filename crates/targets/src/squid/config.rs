@@ -1,6 +1,7 @@
 //! Squid's configuration: a directive and its words a line, `#` begins a comment, `\` at the end goes on in the next line, `include
 //! PATTERN` (src/cache_cf.cc: `parseOneConfigFile`; src/ConfigParser.cc). Of most directives the last one counts.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::error::TargetError;
@@ -180,8 +181,61 @@ impl Config {
     }
 }
 
+/// How settings call the number of `acl NAME maxconn N`.
+pub(super) fn acl_setting(name: &str) -> String {
+    format!("acl.{name}.maxconn")
+}
+
+/// The name of the ACL whose number a setting is.
+fn acl_of(setting: &str) -> Option<&str> {
+    setting.strip_prefix("acl.")?.strip_suffix(".maxconn")
+}
+
+/// Where the word with this number is in a line.
+fn word(line: &str, number: usize) -> Option<Range<usize>> {
+    let mut words = line[..comment(line)].split_ascii_whitespace().filter(|word| *word != "\\");
+    let word = words.nth(number)?;
+    let start = word.as_ptr() as usize - line.as_ptr() as usize;
+    Some(start..start + word.len())
+}
+
+impl Config {
+    /// The lines of an ACL.
+    pub(super) fn acl<'c>(&'c self, name: &str) -> impl Iterator<Item = &'c Entry> {
+        self.each("acl").filter(move |line| line.values.first().is_some_and(|first| first == name))
+    }
+
+    /// The line of an `acl NAME maxconn`: the last one counts.
+    pub(super) fn cap_of(&self, name: &str) -> Option<&Entry> {
+        self.acl(name).last().filter(|line| line.values.get(1).is_some_and(|kind| kind == "maxconn"))
+    }
+
+    /// The same, as it must be there.
+    fn maxconn(&self, name: &str) -> Result<&Entry, TargetError> {
+        self.cap_of(name).ok_or_else(|| TargetError::usage("Squid", format!("there is no `acl {name} maxconn N`")))
+    }
+
+    /// The configuration with another number in an `acl NAME maxconn`; no other byte differs.
+    fn with_maxconn(&self, name: &str, value: &str) -> Result<Config, TargetError> {
+        let entry = self.maxconn(name)?;
+        if value.parse::<i32>().ok().filter(|most| *most > 0).is_none() {
+            let what = format!("`acl {name} maxconn {value}` is not valid: it takes a number, at least 1");
+            return Err(TargetError::usage("Squid", what));
+        }
+        let file = &self.entries.files()[entry.file.0].text;
+        let line = String::from_utf8_lossy(&file[entry.span.clone()]).into_owned();
+        let line = line[..comment(&line)].trim_end();
+        let at = word(line, 3).unwrap_or(line.len()..line.len());
+        let text = format!("{}{value}{}", &line[..at.start], &line[at.end..]);
+        Ok(Config { entries: self.entries.with_line(Some(entry), text, &Lines)? })
+    }
+}
+
 impl Configuration for Config {
     fn set(&self, setting: &str, value: &str, _: &Requests) -> Result<Config, TargetError> {
+        if let Some(name) = acl_of(setting) {
+            return self.with_maxconn(name, value);
+        }
         if setting == MAX_CONN {
             return self.with_max_conn(value);
         }
@@ -191,6 +245,10 @@ impl Configuration for Config {
     }
 
     fn value_of(&self, setting: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
+        if let Some(name) = acl_of(setting) {
+            let entry = self.maxconn(name)?;
+            return Ok((entry.values.get(2).cloned().unwrap_or_default(), self.entries.origin(entry)));
+        }
         if setting == MAX_CONN {
             return Ok(self.max_conn().ok_or_else(no_cap)?.in_words());
         }

@@ -11,9 +11,30 @@ pub(super) const SUBJECT: &str = "squid";
 /// Signature of the message that it has no descriptors left for clients (src/comm/TcpAcceptor.cc).
 pub(super) const OUT_OF_DESCRIPTORS: &str = "squid-out-of-descriptors";
 
+/// Signature of the message that a connection was closed, as its client has too many (`client_ip_max_connections`; src/comm/TcpAcceptor.cc).
+pub(super) const TOO_MANY_OF_ADDRESS: &str = "squid-too-many-of-an-address";
+
 /// The known message that a line of its log is.
 pub(super) fn signature(line: &str) -> Option<&'static str> {
-    line.contains("Your cache is running out of filedescriptors").then_some(OUT_OF_DESCRIPTORS)
+    let known = [
+        ("Your cache is running out of filedescriptors", OUT_OF_DESCRIPTORS),
+        (" attempting more than ", TOO_MANY_OF_ADDRESS),
+    ];
+    known.into_iter().find(|(words, _)| line.contains(words)).map(|(_, signature)| signature)
+}
+
+/// The log of failed answers that a private copy has beside the user's, and what marks a request there (a name of an ACL, of a note, of a format).
+pub(super) const FAILED_LOG: &str = "genkai-failed.log";
+pub(super) const MARK: &str = "genkai_refused";
+/// Signature of a line of it: Squid itself refused the request (src/LogTags.cc: `TCP_DENIED`).
+pub(super) const DENIED: &str = "squid-denied";
+/// The same where it was for too many connections of the client.
+pub(super) const DENIED_FOR_MAXCONN: &str = "squid-denied-for-maxconn";
+
+/// What a line of the log of failed answers says, if Squid refused the request.
+pub(super) fn refused(line: &str) -> Option<&'static str> {
+    let note = line.strip_prefix("TCP_DENIED")?.split(' ').nth(1)?;
+    Some(if note == "maxconn" { DENIED_FOR_MAXCONN } else { DENIED })
 }
 
 /// What its log has of each request: the status that the client got, that of the peer, how the request ended, why it failed, and the peer (src/cf.data.pre, logformat).
@@ -102,6 +123,16 @@ mod tests {
         assert_eq!(of("200|-|TCP_MEM_HIT|-|-"), Told { of: None, hidden: false });
         assert_eq!(of("200|503|TCP_REFRESH_FAIL_OLD|-|a"), by("a", Outcome::Failed, true));
         assert_eq!(answer("garbage"), None);
+    }
+
+    #[test]
+    fn refusals_are_told_from_failures_of_others() {
+        // Written by 5.7.
+        assert_eq!(refused("TCP_DENIED/403 maxconn"), Some(DENIED_FOR_MAXCONN));
+        assert_eq!(refused("TCP_DENIED/403 -"), Some(DENIED));
+        assert_eq!((refused("TCP_MISS/502 -"), refused("")), (None, None));
+        let closed = "2026/11/26 00:27:23| WARNING: 127.0.0.1:45826 attempting more than 12 connections.";
+        assert_eq!(signature(closed), Some(TOO_MANY_OF_ADDRESS));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::private::{self, Private};
 use super::{evidence, limits, peers};
 use crate::cache::answers::AnswerLog;
 use crate::cache::counters::{Counters, Gauges};
-use crate::cache::{Sandbox, Setup, listed};
+use crate::cache::{Messages, Sandbox, Setup, listed};
 use crate::error::TargetError;
 use genkai_place::machine;
 
@@ -92,7 +92,10 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
     let workers = config.workers().value > 1;
     let setup = Setup {
         store: private.stores.first().map(|store| at.dir.join(store)),
-        messages: ("cache.log", evidence::signature),
+        messages: vec![
+            Messages::of("cache.log", evidence::signature),
+            Messages { file: evidence::FAILED_LOG, signature: evidence::refused, only_known: true },
+        ],
         counters: counters(peers::are_watched(config)),
         answers: private::is_told(config, at).then(|| {
             AnswerLog::of(evidence::SUBJECT, private::answers_file(at), evidence::answer, peers::names(config))

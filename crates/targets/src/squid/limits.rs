@@ -1,14 +1,15 @@
 //! What caps connections and objects, as data.
 
+use std::net::IpAddr;
+
 use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
-use super::access;
 use super::config::Config;
-use super::evidence::OUT_OF_DESCRIPTORS;
-use super::peers;
+use super::evidence::{OUT_OF_DESCRIPTORS, TOO_MANY_OF_ADDRESS};
 use super::settings::{UNLIMITED, bytes, integer, number};
+use super::{peers, too_many};
 use crate::cache::largest;
 use crate::files::entry::Entry;
 use crate::limits::{accept_queue, connections, counted, errors, log, raised, reached, valued};
@@ -34,12 +35,19 @@ pub(super) fn goes_direct(config: &Config) -> bool {
     (around && !never) || config.value("always_direct").is_some()
 }
 
-/// Every limit of a configuration on a machine, which lets it have so many descriptors. `direct`: whether requests may go past the peers.
-pub(super) fn of(config: &Config, available: u64, machine: &Machine, direct: bool) -> Vec<Limit> {
+/// Every limit of a configuration on a machine, which lets it have so many descriptors. `direct`: whether requests may go past the peers;
+/// `client`: the address of the clients, where it is known.
+pub(super) fn of(
+    config: &Config,
+    available: u64,
+    machine: &Machine,
+    direct: bool,
+    client: Option<IpAddr>,
+) -> Vec<Limit> {
     let first = [max_filedescriptors(config, available), backlog(config, available, machine), cpu(config, machine)];
     let peers = peers::limit(config).filter(|_| !direct);
     let more = [Some(object(config)), rock(config), per_client(config), body(config), peers];
-    first.into_iter().chain(more.into_iter().flatten()).chain(access::limits(config)).collect()
+    first.into_iter().chain(more.into_iter().flatten()).chain(too_many::limits(config, client)).collect()
 }
 
 /// Those that decide what a cache of genkai's own making can hold: all else of it is Squid's default.
@@ -165,7 +173,12 @@ fn per_client(config: &Config) -> Option<Limit> {
             most.value
         ),
         source: "squid 5.7 src/comm/TcpAcceptor.cc: acceptOne".to_owned(),
+        signatures: vec![log(TOO_MANY_OF_ADDRESS, Strength::Decisive)],
         symptom: errors(&[ErrorKind::Reset, ErrorKind::EofNew]),
+        remedy: Some(Remedy {
+            note: Some("all connections of this load come from one address; real visitors have one each".to_owned()),
+            ..raised("client_ip_max_connections", RemedyUnit::Count, 1.0)
+        }),
         ..valued("squid.client_ip_max_connections", "squid", "client_ip_max_connections", &most)
     })
 }

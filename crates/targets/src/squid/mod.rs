@@ -13,6 +13,7 @@ mod peers;
 mod private;
 mod product;
 mod settings;
+mod too_many;
 
 pub(crate) use lifecycle::{Store, setup};
 pub(crate) use product::{ENTRY, LOOKUP};

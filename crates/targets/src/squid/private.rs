@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use genkai_model::event::Rewrite;
 
+use super::access::client;
 use super::config::Config;
 use super::evidence;
 use super::peers;
+use super::too_many::Marks;
 use crate::cache::{Sandbox, unseen};
 use crate::error::TargetError;
 use crate::files::entry::Entry;
@@ -123,6 +125,8 @@ pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, Target
         ));
     }
     let mut private = Private { file: at.dir.join(NAME), ..Private::default() };
+    let marks = Marks::of(config, client(at.listen.ip()));
+    marks.before().iter().for_each(|line| private.push(line, None));
     if peers::are_watched(config) {
         // genkai asks from this machine; the user's rules for everybody else stay as they are.
         let line = "http_access allow localhost manager";
@@ -138,7 +142,10 @@ pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, Target
     }
     for entry in config.entries.all() {
         let written = config.written(entry);
-        let line = private.line(entry, &written, std::ptr::eq(entry, port), config, at)?;
+        let line = match marks.marked(entry, &written) {
+            Some(marked) => marked,
+            None => private.line(entry, &written, std::ptr::eq(entry, port), config, at)?,
+        };
         private.push(&line, Some(config.entries.place(entry)));
         if line != written {
             let (place, from) = (config.entries.place(entry), masked(&written));
@@ -146,6 +153,7 @@ pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, Target
         }
     }
     private.add(config, at, origins == 0);
+    marks.behind(&at.dir.display().to_string()).iter().for_each(|line| private.push(line, None));
     Ok(private)
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use genkai_model::event::{Environment, Rewrite};
 use genkai_model::limit::Limit;
 
+use super::access::client;
 use super::config::Config;
 use super::explain::explain;
 use super::lifecycle::copied;
@@ -87,7 +88,8 @@ impl Product for Squid {
 
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
         // The copy sends everything to its peers.
-        let all = limits::of(of.config(), machine::hard_descriptors(), machine, false);
+        let client = client(of.conditions().listen.into());
+        let all = limits::of(of.config(), machine::hard_descriptors(), machine, false, client);
         let answering = match of.conditions().backend {
             Some(_) => Vec::new(),
             None => peers::answering(of.config()),

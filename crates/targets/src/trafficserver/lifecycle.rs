@@ -7,7 +7,7 @@ use super::private::{self, Private};
 use super::records::Records;
 use super::{evidence, limits, render};
 use crate::cache::counters::Counters;
-use crate::cache::{Sandbox, Setup, listed};
+use crate::cache::{Messages, Sandbox, Setup, listed};
 use crate::error::TargetError;
 use genkai_place::machine;
 
@@ -35,7 +35,7 @@ pub(crate) fn setup(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
 pub(super) fn copied(at: &Sandbox<'_>, records: &Records) -> Result<(Private, Setup), TargetError> {
     let setup = served(at)?;
     let private = private::build(records, at)?;
-    Ok((private, Setup { messages: ("log/diags.log", limits::signature), ..setup }))
+    Ok((private, Setup { messages: vec![Messages::of("log/diags.log", limits::signature)], ..setup }))
 }
 
 /// A run root whose configuration is in its `etc`: how it is checked and served.
