@@ -163,9 +163,9 @@ fn a_router_has_as_many_processes_as_its_clients_need_descriptors() {
         assert_eq!((one.score, one.entered, one.never_entered), (600, 200, 0), "{router}\n{}", run.story());
         let told = one.router.as_ref().expect("it told");
         if router == "haproxy" {
-            assert_eq!(told.nodes.iter().map(|node| node.peak).sum::<u64>(), 200, "of both processes\n{}", run.story());
+            assert_eq!(told.nodes.iter().map(|node| node.peak).sum::<u64>(), 200, "of all processes\n{}", run.story());
             let limit = &run.record().trials[0].limits.limits[0];
-            assert!(limit.formula.contains("2 processes x maxconn 103"), "{}", limit.formula);
+            assert!(limit.formula.contains("3 processes x maxconn 71"), "{}", limit.formula);
         }
     }
     for (flags, words) in [

@@ -5,6 +5,7 @@ mod clock;
 mod keeper;
 mod listener;
 pub mod locust;
+mod one_worker;
 mod open;
 mod own;
 mod process;

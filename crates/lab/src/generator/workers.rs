@@ -7,14 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use genkai_engine::{Books, End, Join, Start, StopFlag, hurried};
-use genkai_model::event::{Tick, WorkerClock, WorkerEnd, WorkerUse};
+use genkai_model::event::Tick;
 use genkai_model::load::{Load, Way};
 use genkai_model::rooms::Attended;
 use genkai_model::units::Span;
 
 use super::clock::{self, Exchange};
 use super::listener::{Heard, Listener};
-use super::process::{Orders, Process};
+use super::one_worker::{END_WITHIN, Worker};
 use super::protocol::{Hello, Order, Request, Said, Word, write};
 use super::room::Room;
 use super::workplace::Workplaces;
@@ -32,8 +32,6 @@ const TRIPS_AHEAD: u64 = 10;
 /// How long after its planned end, or a wish to stop, a worker may say nothing of its end. Closing handshakes take a minute
 /// at most (engine, `thread`).
 const GRACE: Duration = Duration::from_secs(75);
-/// How long a worker has to end once it has said its last.
-const END_WITHIN: Duration = Duration::from_secs(2);
 /// Exchanges of stamps before a load, and after it.
 const EXCHANGES: usize = 8;
 /// How long an answer to one may take.
@@ -43,19 +41,6 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// How often a worker far away hears of us while the load lasts, and after what silence it stops by itself.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const LEASH: Span = Span::from_secs(5);
-
-struct Worker {
-    way: Way,
-    process: Process,
-    /// Its end is the word to stop.
-    orders: Option<Orders>,
-    /// When it was heard last.
-    heard: Instant,
-    clock: Option<WorkerClock>,
-    ended: Option<WorkerEnd>,
-    /// Whether its part is over, or given up.
-    over: bool,
-}
 
 struct Workers<'a> {
     all: Vec<Worker>,
@@ -483,36 +468,6 @@ impl<'a> Workers<'a> {
         let words = if words.is_empty() { words } else { format!("; its last words:\n{words}") };
         let place = if worker.way == Way::Here { String::new() } else { format!(" on {}", worker.way.name()) };
         format!("worker process {} of {all}{place} was lost ({}){words}", n + 1, why.join(", "))
-    }
-}
-
-impl Worker {
-    /// What the record says of it.
-    fn used(&self) -> WorkerUse {
-        WorkerUse { place: self.way.name().to_owned(), clock: self.clock, ended: self.ended.clone() }
-    }
-
-    /// Why there is no container, in the words of the program that was to start it, where it is that which failed: then its status is 125,
-    /// or 126 or 127 where the program in the image cannot be run or is not there (podman-run(1): "Exit Status").
-    fn refused(&mut self) -> Option<String> {
-        let Way::Container { name, .. } = &self.way else { return None };
-        let deadline = Instant::now() + END_WITHIN;
-        while self.process.try_exited().is_none() && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(5));
-        }
-        let failed = self
-            .process
-            .try_exited()
-            .is_some_and(|status| [" 125", " 126", " 127"].iter().any(|end| status.ends_with(end)));
-        let words = self.process.last_words();
-        let last = words.lines().rev().find(|line| !line.trim().is_empty())?.trim().trim_start_matches("Error: ");
-        let hint = "`podman run --rm --entrypoint=/genkai IMAGE --version` must work; pull the image before";
-        failed.then(|| format!("{name}: it could not be started: {last}\n  hint: {hint}"))
-    }
-
-    /// A message of its own, with the place where that is not here.
-    fn named(&self, message: String) -> String {
-        if self.way == Way::Here { message } else { format!("{}: {message}", self.way.name()) }
     }
 }
 

@@ -11,11 +11,12 @@ except ImportError:
 _AUTHORITY = os.environ.get("GENKAI_AUTHORITY", "")
 
 if HTTPAdapter is not None and _AUTHORITY:
-    _verify = HTTPAdapter.cert_verify
+    _send = HTTPAdapter.send
 
-    def _trusting(self, conn, url, verify, cert):
-        if verify is True and urlsplit(url).hostname == "127.0.0.1" and os.path.exists(_AUTHORITY):
+    def _trusting(self, request, stream=False, timeout=None, verify=True, *more, **named):
+        # The pool of connections is chosen by what is trusted, so this must be said before.
+        if verify is True and urlsplit(request.url).hostname == "127.0.0.1" and os.path.exists(_AUTHORITY):
             verify = _AUTHORITY
-        return _verify(self, conn, url, verify, cert)
+        return _send(self, request, stream, timeout, verify, *more, **named)
 
-    HTTPAdapter.cert_verify = _trusting
+    HTTPAdapter.send = _trusting
