@@ -332,6 +332,9 @@ fn ends(record: &Record, v: &Verdict, said: &str) -> Vec<String> {
 
 fn caveat(record: &Record, v: &Verdict, c: &Caveat) -> Option<String> {
     match c {
+        Caveat::HiddenErrors { responses, hidden, .. } => {
+            if_(hidden > responses, || format!("{hidden} of {responses} good answers: a part larger than the whole"))
+        }
         Caveat::CeilingReached { setting, value, .. } => {
             let proposed = v.proposal.iter().find(|p| p.change.setting == *setting)?;
             let number: f64 = proposed.change.to.parse().ok()?;
