@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use crate::broken::{self, Judged};
 use crate::directives::Removals;
-use crate::events::failed;
+use crate::events::{Line, failed};
 use crate::expected::Expected;
 use crate::load::Threshold;
 use crate::search::{End, Search, Step, Test};
@@ -73,7 +73,7 @@ impl<'e> Search<'_, 'e> {
             End::Untried => json!({ "decided": "unfinished" }),
             End::Cut if !broken => json!({ "decided": "unfinished" }),
             End::Invalid if invalid => json!({ "decided": "invalid" }),
-            End::Holds if over == Over::Unjudged => json!({ "decided": "unfinished" }),
+            End::Holds if over == Over::Unjudged => self.unjudged(),
             End::Holds if over == Over::Fails => json!({ "decided": "unmoved", "by": { "stop": "unknown" } }),
             End::Holds if !self.is_load() && self.first.is_some_and(is_unanswered) => {
                 json!({ "decided": "unanswered" })
@@ -83,6 +83,18 @@ impl<'e> Search<'_, 'e> {
             _ if self.is_moved() => json!({ "decided": "moved", "then": self.stop() }),
             _ if self.removals.as_ref().is_some_and(Removals::is_proved) => json!({ "decided": "bisected" }),
             _ => json!({ "decided": "unmoved", "by": self.stop() }),
+        }
+    }
+
+    /// A plain load of which a condition has nothing to be judged by: of none that succeeded, those that failed say that it was not carried, or
+    /// those that waited.
+    fn unjudged(&self) -> Json {
+        let ticks = self.first.map(|first| first.trial.ticks()).unwrap_or_default();
+        let total = |of: &dyn Fn(&Line) -> f64| ticks.iter().map(|tick| of(tick)).sum::<f64>();
+        match (total(&|tick| tick.number("/ok")), total(&failed), total(&|tick| tick.number("/sent"))) {
+            (0.0, bad, _) if bad > 0.0 => json!({ "decided": "unmoved", "by": { "stop": "unknown" } }),
+            (0.0, _, sent) if sent > 0.0 => json!({ "decided": "unanswered" }),
+            _ => json!({ "decided": "unfinished" }),
         }
     }
 
@@ -185,7 +197,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
     match text("/decided") {
         "holds" => ("holds", "no", "objective_holds"),
         "invalid" => ("invalid", "cannot_tell", "client_is_limit"),
-        "unanswered" => ("invalid", "cannot_tell", "unanswered"),
+        "unanswered" => ("fails", "cannot_tell", "unanswered"),
         "unmoved" => {
             let outcome = if text("/by/stop") == "other_programs" { "invalid" } else { "fails" };
             let no = text("/by/stop") == "backend" && decision.pointer("/by/likely") == Some(&true.into());

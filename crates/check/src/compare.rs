@@ -24,7 +24,6 @@ const LESS: f64 = 0.1;
 const AGING: [&str; 2] = ["cpu", "memory"];
 /// Subjects of samples that are no servers.
 const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
-
 /// Where the plan has the claim that a comparison tests.
 const CLAIM: &str = "/plan/comparison/claim";
 
@@ -111,6 +110,12 @@ impl<'e> Turn<'e> {
             after,
             judged,
         })
+    }
+
+    /// Whether it held, by anything that came: a request that ended, a WebSocket that was opened.
+    fn is_held(&self) -> bool {
+        let came = self.finished + sum(&self.judged.trial.ticks(), "/handshakes/upgraded");
+        self.judged.onset.is_none() && came > 0.0
     }
 
     fn expect(&self, address: &str, events: &Events, expected: &mut Expected) {
@@ -455,8 +460,7 @@ impl<'a> Comparison<'a> {
         expected.is(format!("{address}/turns"), own.len() as f64, line);
         let out = if self.playing.contains(name) { Json::Null } else { true.into() };
         expected.word(format!("{address}/out"), out, "whether it started again each time", line);
-        let held = own.iter().filter(|turn| turn.judged.onset.is_none()).count();
-        expected.is(format!("{address}/held"), held as f64, line);
+        expected.is(format!("{address}/held"), own.iter().filter(|turn| turn.is_held()).count() as f64, line);
         let mut after: Vec<f64> = own.iter().filter_map(|turn| turn.after).collect();
         after.sort_by(f64::total_cmp);
         expected.is(format!("{address}/warm_up"), after.get(after.len() / 2).copied(), line);

@@ -25,7 +25,7 @@ fn named(limit: &Limit, met: &Met) -> Json {
 
 /// Where a trial broke.
 fn came(at: &Judged<'_>) -> Json {
-    let level = if at.asked.ramp < STEEP { None } else { size(at) };
+    let level = if at.asked.ramp < STEEP { None } else { at.level() };
     json!({ "trial": at.trial.number, "level": level, "rate": broken::rate_at(at) })
 }
 

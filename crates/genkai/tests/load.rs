@@ -274,20 +274,24 @@ fn thresholds_decide_the_exit_code() {
 }
 
 #[test]
-fn what_nothing_was_answered_to_has_neither_held_nor_failed() {
+fn where_no_answer_comes_the_load_is_not_carried() {
     let _machine = machine();
     // It takes connections and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let shown = load(&format!("http://{address}/ --users 3 -d 1s --timeout 60s"));
-    assert_eq!(shown.code, Some(3), "{}", shown.story());
-    assert!(shown.stdout.starts_with("Cannot tell: nothing came by which"), "{}", shown.story());
+    assert_eq!(shown.code, Some(1), "the load was made, and no part of the set-up is wrong: {}", shown.story());
+    let said = "Cannot tell: no answer came: 3 requests waited when the load ended, after ";
+    assert!(shown.stdout.starts_with(said), "{}", shown.story());
     assert!(shown.stdout.contains("none succeeded"), "no latency of 0 s: {}", shown.story());
     let each = format!("{} B each", format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n").len());
     assert!(shown.stdout.contains(&each), "of those sent, whether or not they were answered: {}", shown.story());
     let verdict: serde_json::Value =
         serde_json::from_str(&load(&format!("http://{address}/ --users 3 -d 1s --timeout 60s --json")).stdout).unwrap();
-    assert_eq!(verdict["outcome"], "unfinished");
+    assert_eq!((&verdict["outcome"], &verdict["because"]), (&"fails".into(), &"unanswered".into()));
+    let shown = load(&format!("http://{address}/ --users 3 -d 1s --timeout 300ms --objective p99<1s"));
+    assert!(shown.code == Some(1) && shown.stdout.contains("No answer came: "), "{}", shown.story());
+    assert!(shown.stdout.contains("nothing to judge by"), "no latency was seen: {}", shown.story());
 }
 
 #[test]

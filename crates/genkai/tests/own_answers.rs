@@ -53,6 +53,33 @@ fn bodies_that_do_not_come_in_time_are_apaches_request_read_timeout() {
     assert!(run.says().iter().any(|says| says.contains("Request body read timeout")), "{}", run.story());
 }
 
+/// That the only cause is this setting of Squid's, which moved the break as its law says: to the value that was tried, or one beyond.
+fn squid_moved(lines: &str, id: &str) {
+    let origin = "http_port 80 accel defaultsite=localhost\ncache_peer 127.0.0.1 parent 9 0 no-query no-digest originserver\ncache deny all\n";
+    let load = "--users 24 --spawn-rate 8 --backend-time 50ms";
+    let (run, at) = tuned("squid", &format!("{origin}{lines}"), load, "errors < 0.1%");
+    let verdict = named(&run, id, &at);
+    assert_eq!(verdict.causes[0].confidence, Confidence::Proved, "{}", run.story());
+    let predicted = verdict.causes[0].predicted.clients.unwrap();
+    let broke = verdict.causes[0].broke.level;
+    assert!(predicted.high <= broke && broke <= predicted.high + 2.0, "{predicted:?} {broke}: {}", run.story());
+}
+
+#[test]
+fn a_client_of_squid_with_too_many_connections_is_refused_by_its_acl() {
+    let _machine = machine();
+    let acls = "acl toomany maxconn 8#1\nacl ports port 80 1025-65535\n";
+    let rules =
+        "http_access deny !ports\nhttp_access deny toomany\nhttp_access allow localhost\nhttp_access deny all\n";
+    squid_moved(&format!("{acls}{rules}"), "squid.maxconn");
+}
+
+#[test]
+fn connections_beyond_those_of_an_address_are_closed_by_squid() {
+    let _machine = machine();
+    squid_moved("client_ip_max_connections 8#1\nhttp_access allow all\n", "squid.client_ip_max_connections");
+}
+
 #[test]
 fn responses_that_are_held_back_are_mod_ratelimits_and_come_at_once_without() {
     let _machine = machine();

@@ -72,6 +72,7 @@ impl<'r> Seen<'r> {
         let part = Part::of(trial);
         let client = client::check_timed(trial, &plan.objective).finding;
         let (failed, finished) = counted(trial);
+        let opened = trial.ticks.iter().any(|tick| tick.handshakes.as_ref().is_some_and(|made| made.upgraded > 0));
         let busy = part.busy(environment);
         let ended = trial.ended.as_ref().map(|ended| ended.reason);
         let died =
@@ -91,7 +92,8 @@ impl<'r> Seen<'r> {
                 busy,
                 values: part.values(failed, finished),
             },
-            held: diagnosis::broke(trial, &plan.objective, &plan.procedure).is_none(),
+            // Where nothing came to an end, and no WebSocket was opened, there is nothing by which it could have held.
+            held: (finished > 0 || opened) && diagnosis::broke(trial, &plan.objective, &plan.procedure).is_none(),
             stressed: part.stressed(busy, failed, finished, &plan.objective),
             client,
             died,

@@ -14,14 +14,18 @@ use crate::tuning::search_state::{Phase, SearchState};
 use crate::window::Tally;
 
 /// The same for a plain load: what does not hold over the whole of it has failed, even if nothing broke for long. What nothing came to be
-/// judged by has neither held nor failed.
+/// judged by has neither held nor failed; where no request succeeded at all, the load was not carried.
 pub(crate) fn over(decision: Decision, load: Option<&Summary>) -> Decision {
     let thresholds = load.map(|load| load.thresholds.as_slice()).unwrap_or_default();
     match decision {
         Decision::Holds if thresholds.iter().any(|t| t.seen.is_some() && !t.holds) => {
             Decision::Unmoved { by: Stop::Unknown }
         }
-        Decision::Holds if thresholds.iter().any(|t| !t.holds) => Decision::Unfinished,
+        Decision::Holds if thresholds.iter().any(|t| !t.holds) => match load {
+            Some(load) if load.ok == 0 && load.failed > 0 => Decision::Unmoved { by: Stop::Unknown },
+            Some(load) if load.ok == 0 && load.sent > 0 => Decision::Unanswered,
+            _ => Decision::Unfinished,
+        },
         _ => decision,
     }
 }

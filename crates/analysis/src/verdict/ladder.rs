@@ -104,7 +104,8 @@ fn measured(at: &JudgedTrial<'_>, found: Option<&Weighed<'_>>) -> Option<Rung> {
 
 fn met(at: &JudgedTrial<'_>) -> Option<MetAt> {
     let broke = at.broke.as_ref()?;
-    let level = (!at.is_steep()).then(|| moved::size(at, broke));
+    // As everywhere else it is told: the load with which it broke. (Of WebSockets, so many were begun; fewer may be open.)
+    let level = (!at.is_steep()).then_some(broke.level);
     Some(MetAt { trial: at.trial.number, level, rate: broke.rate })
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn contradictions(record: &Record, findings: &Findings, document: &Do
     all.extend(v.caveats.iter().flat_map(|c| caveat(record, v, c)));
     all.extend(next_above(record, v));
     all.extend(held(record, v));
+    all.extend(met(v));
     all.extend(seen_elsewhere(record, v));
     all.extend(tables(v, document));
     all
@@ -56,6 +57,21 @@ fn held(record: &Record, v: &Verdict) -> Vec<String> {
     };
     let all = told.flat_map(|trial| conditions.iter().filter_map(move |c| Some((trial.number, *c, fails(trial, c)?))));
     all.map(|(trial, condition, seen)| format!("trial {trial} is told as held: {condition}, {seen} was seen")).collect()
+}
+
+/// Breaks of which two figures are told: where a trial broke is one.
+fn met(v: &Verdict) -> Vec<String> {
+    let rungs = v.ladder.iter().flat_map(|ladder| &ladder.rungs);
+    let met = rungs.filter_map(|rung| match rung {
+        Rung::Proved(rung) => Some(rung.met),
+        Rung::Measured(rung) => Some(rung.met),
+        Rung::Predicted(_) => None,
+    });
+    let broke = |trial: u32| v.trials.iter().find(|one| one.trial == trial)?.broke.as_ref().map(|broke| broke.level);
+    let told = met.filter_map(|met| Some((met.trial, met.level?, broke(met.trial)?)));
+    told.filter(|(_, met, broke)| (met - broke).abs() > 1e-9)
+        .map(|(trial, met, broke)| format!("trial {trial} broke at {broke}, and its limit was met at {met}"))
+        .collect()
 }
 
 fn headline(v: &Verdict, headline: &str) -> Vec<String> {
@@ -316,6 +332,9 @@ fn ends(record: &Record, v: &Verdict, said: &str) -> Vec<String> {
 
 fn caveat(record: &Record, v: &Verdict, c: &Caveat) -> Option<String> {
     match c {
+        Caveat::HiddenErrors { responses, hidden, .. } => {
+            if_(hidden > responses, || format!("{hidden} of {responses} good answers: a part larger than the whole"))
+        }
         Caveat::CeilingReached { setting, value, .. } => {
             let proposed = v.proposal.iter().find(|p| p.change.setting == *setting)?;
             let number: f64 = proposed.change.to.parse().ok()?;

@@ -105,8 +105,7 @@ pub struct RungLimit {
 pub struct MetAt {
     /// The trial.
     pub trial: u32,
-    /// The load at the break, in the unit of [`Ladder::asked`] (of WebSockets that stay open, how many were); none of a load that came all
-    /// at once.
+    /// The load at the break, in the unit of [`Ladder::asked`], as [`Break::level`](super::Break::level) has it; none of a load that came all at once.
     pub level: Option<f64>,
     /// Requests that were completed a second around it.
     pub rate: f64,

@@ -95,10 +95,24 @@ fn unanswered(context: Context<'_>, v: &Verdict) -> String {
     let few = match v.trials.first() {
         Some(trial) if trial.finished > 0 => "fewer requests were answered than still waited at the end",
         _ if context.counted() == Unit::Openings.many() => "no WebSocket was opened",
-        _ => "no request was answered",
+        _ => &no_answer(v),
     };
     let (objective, at) = (quoted(&context.objective()), at_asked(context));
     format!("Cannot tell: {few}, so there is nothing by which {objective} could be judged{at}.")
+}
+
+/// That no answer came, with how many waited for one where that was counted.
+fn no_answer(v: &Verdict) -> String {
+    let waited =
+        v.load.as_ref().map(|load| (load.in_flight - load.unsent.unwrap_or(0).min(load.in_flight), load.lasted));
+    let Some((waiting, lasted)) = waited.filter(|(waiting, _)| *waiting > 0) else {
+        return "no request was answered".to_owned();
+    };
+    format!(
+        "no answer came: {} waited when the load ended, after {}",
+        figure::plural(waiting, "request", "requests"),
+        figure::seconds(lasted)
+    )
 }
 
 /// That the run ended before an answer.

@@ -408,6 +408,10 @@ fn held(context: Context<'_>, cause: &Cause, c: &Counterfactual, change: &str) -
         (Some(next), Moved::Elsewhere) => {
             format!(" That is beyond where the formula puts the next limit ({next}).")
         }
+        // What was not met although the load went beyond it is no next limit.
+        (Some(next), _) if c.scale == Scale::Level && c.predicted.is_some_and(|range| c.held_to > range.high) => {
+            format!(" By its formula a limit is predicted at {next}: it was not met in this test.")
+        }
         (Some(next), _) => format!(" The next limit is predicted at {next}."),
     };
     format!(

@@ -8,6 +8,7 @@ use genkai_model::finding::{
     Verdict,
 };
 use genkai_model::limit::Origin;
+use genkai_model::setting::Change;
 use genkai_model::units::Range;
 
 use crate::context::Context;
@@ -41,7 +42,7 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
                 true => format!("{from} → {to}"),
                 false => format!("{} {from} → {to}", clean::line(&rung.change.setting)),
             };
-            let memory = memory(rung);
+            let memory = memory(rung, verdict);
             let change = format!("{change}{place} (proved)");
             [
                 number,
@@ -83,8 +84,13 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
 }
 
 /// What a change takes of memory: as it was told beforehand, or as it was seen.
-fn memory(rung: &ProvedRung) -> String {
-    match (rung.price, rung.measured) {
+fn memory(rung: &ProvedRung, verdict: &Verdict) -> String {
+    // As it is told of the same change where it is proposed.
+    let same = |change: &Change| (&change.setting, &change.to) == (&rung.change.setting, &rung.change.to);
+    let proposed = verdict.proposal.iter().find(|proposed| same(&proposed.change));
+    let price = rung.price.or(proposed.and_then(|proposed| proposed.price));
+    let measured = rung.measured.or(proposed.and_then(|proposed| proposed.measured));
+    match (price, measured) {
         (Some(price), _) if price.tested.is_none_or(|tested| tested.holds()) => {
             format!("+{}", figure::bytes(price.memory.more))
         }

@@ -1,7 +1,7 @@
 //! The figures of a plain load, in the words that users of other load testers know: counts, rates, transfer, the latency
 //! distribution from the planned instant and from the write, statuses, failures with their side, thresholds.
 
-use genkai_model::finding::{Findings, Outcome, TrialFinding};
+use genkai_model::finding::{Because, Findings, Outcome, TrialFinding};
 use genkai_model::objective::Condition;
 use genkai_model::record::Record;
 use genkai_model::summary::{Counted, Distribution, Known, Summary, Threshold};
@@ -10,7 +10,7 @@ use genkai_model::websocket::Messages;
 use super::{client, condition, flows, sentences};
 use crate::document::{Block, Section, Table, Tone};
 use crate::figure::{bytes, count, number, percent, seconds};
-use crate::{clean, words};
+use crate::{clean, figure, words};
 
 /// Labels with a text beside each.
 type Facts = Vec<(&'static str, String)>;
@@ -24,14 +24,29 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     };
     let facts = counts(load).into_iter().chain(connections(load, trial));
     let unfinished = verdict.outcome() == Outcome::Unfinished;
-    let ended = if unfinished { sentences(findings, record) } else { Vec::new() };
-    let ended = ended.into_iter().take(1).map(|said| Block::toned(Tone::Doubtful, said));
+    let silent = unfinished || verdict.because() == Because::Unanswered;
+    let ended = if silent { sentences(findings, record) } else { Vec::new() };
+    let ended = ended.into_iter().take(1).chain(unserved(load)).map(|said| Block::toned(Tone::Doubtful, said));
     let figures = [short("").with(ended.chain([Block::facts(facts)])), latency(load)];
     let came = [messages(trial), flows::section(trial), statuses(load), failures(load, trial), thresholds(load, trial)];
     let mut generator = generator(load, findings, record);
     generator.extend(trial.used.as_ref().map(|used| Block::fact("took", client::used(used))));
     generator.extend(client::workers(&trial.workers).into_iter().map(|text| Block::fact("on", text)));
     figures.into_iter().chain(came.into_iter().flatten()).chain([short("").with(generator)]).collect()
+}
+
+/// That not one request succeeded, where some failed; that no answer came, where none of the failures is one.
+fn unserved(load: &Summary) -> Option<String> {
+    let nothing = load.counted == Counted::Requests && load.ok == 0 && load.failed > 0;
+    let waiting = load.in_flight - load.unsent.unwrap_or(0).min(load.in_flight);
+    nothing.then(|| {
+        let what = if load.statuses.is_empty() { "No answer came" } else { "No request succeeded" };
+        let waits = match waiting {
+            0 => String::new(),
+            waiting => format!(", {} still waited when the load ended", count(waiting)),
+        };
+        format!("{what}: {} failed{waits}.", figure::plural(load.failed, "request", "requests"))
+    })
 }
 
 /// A section of terminal and Markdown.
