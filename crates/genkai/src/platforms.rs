@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use genkai_analysis::statements;
 use genkai_engine::StopFlag;
-use genkai_lab::experiment::site::Images;
+use genkai_lab::experiment::site::{self, Images};
 use genkai_lab::job::{Job, Outcome as Made};
 use genkai_lab::system::Pin;
 use genkai_model::event::RunStarted;
@@ -36,6 +36,8 @@ pub(crate) fn run(flags: &NginxWorkerConnections, images: &Images, beside: Optio
     let output = &flags.run.output;
     let plan = in_cluster_plan(flags.run.full, Some(&flags.worker_connections), images);
     let out = output.out.clone().unwrap_or_else(|| study::default_folder(TITLE));
+    // What the cluster does not let be is said before minutes are spent here.
+    site::check(&plan, images)?;
     let interrupt = interrupt::flag();
     let [machine, cluster] = PLATFORMS.map(|name| out.join(name));
     let made = here(&plan, beside, &machine, output, &interrupt).and_then(|()| {
