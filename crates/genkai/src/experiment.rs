@@ -3,17 +3,14 @@
 use std::path::Path;
 
 use clap::CommandFactory;
-use genkai_engine::StopFlag;
-use genkai_lab::experiment::site::{self, Images};
-use genkai_lab::experiment::{DEFAULT_CONNECTIONS, Size, nginx_worker_connections, wordpress};
+use genkai_lab::experiment::nginx_worker_connections;
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 
 use crate::cli::{Cli, Experiment, ExperimentAction, ExperimentName, RunFlags};
 use crate::study::{self, How};
-use crate::workplace::{self, OnFlag, Programs};
-use crate::{Failure, caches, interrupt, platforms, rooms, servers, suite, view};
+use crate::{Failure, caches, interrupt, platforms, rooms, servers, site, suite, view};
 
 /// `genkai experiment list` and `run`.
 pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
@@ -29,9 +26,9 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
             let connections = &flags.worker_connections;
             match (&flags.server, &flags.beside) {
                 (Some(server), None) => {
-                    let plan = in_cluster_plan(flags.run.full, Some(connections), &server.0);
+                    let plan = site::plan(flags.run.full, Some(connections), &server.0);
                     let (interrupt, output) = (interrupt::flag(), &flags.run.output);
-                    in_cluster(plan, &server.0, &flags.on, &interrupt, |plan| {
+                    site::made(plan, &server.0, &flags.on, &interrupt, |plan| {
                         // They take none of this machine's cores.
                         let how = How { pin: Pin::Free, ..How::default() };
                         study::run_until(plan, study::place(None)?, how, output, &interrupt)
@@ -56,37 +53,6 @@ fn list() -> String {
     let about = |one: &clap::Command| one.get_about().map(ToString::to_string).unwrap_or_default();
     let lines = run.into_iter().flat_map(clap::Command::get_subcommands);
     lines.map(|one| format!("{}\n    {}", one.get_name(), about(one))).collect::<Vec<_>>().join("\n")
-}
-
-/// The plan of experiment 1 for a cluster, whose application is that of its size, unless images of another are named.
-pub(crate) fn in_cluster_plan(full: bool, connections: Option<&str>, images: &Images) -> Plan {
-    let size = if full { Size::Full } else { Size::Quick };
-    let mut plan = nginx_worker_connections(size, connections.unwrap_or(DEFAULT_CONNECTIONS));
-    if images.names_site() {
-        plan.system.backend = wordpress();
-    }
-    plan
-}
-
-/// Makes servers in a cluster, and a run of them by `made`; what was made there is removed.
-pub(crate) fn in_cluster<T>(
-    mut plan: Plan,
-    images: &Images,
-    on: &[OnFlag],
-    interrupt: &StopFlag,
-    made: impl FnOnce(Plan) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    plan.load.scale = workplace::scale(on, Programs { ssh: "ssh", podman: "podman" }, 1, Vec::new())?;
-    let (site, plan) = site::open(plan, images, interrupt)?;
-    let exit = made(plan);
-    match (site.end(), exit) {
-        (Ok(()), exit) => exit,
-        (Err(e), Ok(_)) => Err(Failure::environment(e.to_string())),
-        (Err(e), Err(failure)) => {
-            eprintln!("genkai: {e}");
-            Err(failure)
-        }
-    }
 }
 
 /// Makes a run, and its outputs.

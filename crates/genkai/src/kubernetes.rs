@@ -2,7 +2,7 @@
 
 use genkai_kubernetes::server::{self, Roles, roles, site_roles};
 use genkai_kubernetes::{JobPlan, access, deadline, job, yaml};
-use genkai_lab::experiment::site::{self, Images};
+use genkai_lab::experiment::site::{Images, has_secret, preview};
 use genkai_lab::generator::one_load;
 use genkai_model::exit::Exit;
 use genkai_model::plan::ClusterServer;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::{Kubernetes, KubernetesAction, Manifest};
 use crate::cluster::AnyServer;
 use crate::workplace::OnFlag;
-use crate::{Failure, experiment, view};
+use crate::{Failure, site, view};
 
 /// `genkai kubernetes`.
 pub(crate) fn run(flags: &Kubernetes) -> Result<Exit, Failure> {
@@ -25,7 +25,7 @@ pub(crate) fn run(flags: &Kubernetes) -> Result<Exit, Failure> {
             return Err(Failure::usage("--full: only the site of an experiment has sizes: --server kubernetes"));
         }
         Some(AnyServer::Named(server)) => parts.extend(copies(server, &flags.user)?),
-        Some(AnyServer::Site(images)) => parts.extend(site(images, flags)?),
+        Some(AnyServer::Site(images)) => parts.extend(created(images, flags)?),
         None => {}
     }
     view::print(&parts.join("---\n"));
@@ -62,10 +62,10 @@ fn copies(server: &ClusterServer, user: &str) -> Result<Vec<String>, Failure> {
 }
 
 /// What an experiment creates in its namespace, and the role for it.
-fn site(images: &Images, flags: &Manifest) -> Result<Vec<String>, Failure> {
+fn created(images: &Images, flags: &Manifest) -> Result<Vec<String>, Failure> {
     const NAME: &str = "genkai-00000000";
-    let plan = experiment::in_cluster_plan(flags.full, None, images);
-    let (pods, before) = site::preview(&plan, images)?;
+    let plan = site::plan(flags.full, None, images);
+    let (pods, before) = preview(&plan, images)?;
     let heading = "# What --server kubernetes creates. The digits of the namespace, passwords (drawn-anew-for-each-run) and the addresses of pods\n\
                    # (here 192.0.2.1) are known only when it runs. Copies of the last Deployment are what is loaded.\n";
     let mut all = vec![heading.to_owned() + &document(&server::namespace(NAME))?];
@@ -77,7 +77,7 @@ fn site(images: &Images, flags: &Manifest) -> Result<Vec<String>, Failure> {
     }
     let (file, deployment) = server::server(NAME, &before);
     all.extend([document(&file)?, document(&deployment)?]);
-    all.extend(allowed(&site_roles(site::has_secret(&plan), &flags.user), "")?);
+    all.extend(allowed(&site_roles(has_secret(&plan), &flags.user), "")?);
     Ok(all)
 }
 

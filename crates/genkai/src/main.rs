@@ -26,6 +26,7 @@ mod rooms;
 mod scenario;
 mod serve;
 mod servers;
+mod site;
 mod source;
 mod study;
 mod suite;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use genkai_analysis::statements;
 use genkai_engine::StopFlag;
-use genkai_lab::experiment::site::Images;
+use genkai_lab::experiment::site::{Images, check};
 use genkai_lab::job::{Job, Outcome as Made};
 use genkai_lab::system::Pin;
 use genkai_model::event::RunStarted;
@@ -19,9 +19,8 @@ use genkai_report::document::Document;
 use genkai_report::{html, json, study as report};
 
 use crate::cli::{Colour, NginxWorkerConnections, OutputFlags};
-use crate::experiment::{in_cluster, in_cluster_plan};
 use crate::view::{self, View};
-use crate::{Failure, found, interrupt, outputs, study};
+use crate::{Failure, found, interrupt, outputs, site, study};
 
 /// The platforms: names of their folders, in the order in which they run.
 const PLATFORMS: [&str; 2] = ["machine", "cluster"];
@@ -34,15 +33,17 @@ const TITLE: &str = "nginx-worker-connections";
 /// When a run could not be made, or that folder holds another experiment.
 pub(crate) fn run(flags: &NginxWorkerConnections, images: &Images, beside: Option<&Path>) -> Result<Exit, Failure> {
     let output = &flags.run.output;
-    let plan = in_cluster_plan(flags.run.full, Some(&flags.worker_connections), images);
+    let plan = site::plan(flags.run.full, Some(&flags.worker_connections), images);
     let out = output.out.clone().unwrap_or_else(|| study::default_folder(TITLE));
+    // What the cluster does not let be is said before minutes are spent here.
+    check(&plan, images)?;
     let interrupt = interrupt::flag();
     let [machine, cluster] = PLATFORMS.map(|name| out.join(name));
     let made = here(&plan, beside, &machine, output, &interrupt).and_then(|()| {
         if interrupt.is_stopped() {
             return Ok(());
         }
-        in_cluster(plan, images, &flags.on, &interrupt, |plan| one(plan, &cluster, Pin::Free, output, &interrupt))
+        site::made(plan, images, &flags.on, &interrupt, |plan| one(plan, &cluster, Pin::Free, output, &interrupt))
     });
     // What was seen until then is told whatever came between.
     let shown = again(&out).map(|both| both.show(&out, output.quiet, output.json, false, output.color)).transpose()?;

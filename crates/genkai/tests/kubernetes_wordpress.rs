@@ -82,6 +82,8 @@ fn experiment_1_runs_before_wordpress_in_pods() {
     };
     let with = refused(place);
     assert!(with.contains("in a namespace of genkai's own: get configmaps, create secrets"), "{with}");
+    let both = refused(&format!("{place} --beside"));
+    assert!(both.contains("create secrets"), "before anything is run here: {both}");
     let without = refused("kubernetes");
     assert!(without.contains("in a namespace of genkai's own: get configmaps"), "{without}");
     assert!(!without.contains("create secrets"), "{without}");

@@ -116,6 +116,14 @@ pub fn preview(plan: &Plan, images: &Images) -> Result<(Vec<PodPlan>, ServerPlan
     Ok((all, application.server(NOBODY)?))
 }
 
+/// Asks a cluster whether a site for `plan` could be made there.
+///
+/// # Errors
+/// When the cluster cannot be reached, or does not let it be.
+pub fn check(plan: &Plan, images: &Images) -> Result<(), LabError> {
+    Site::check(images.context.as_deref(), has_secret(plan)).map_err(|e| LabError::from(told(e)))
+}
+
 /// Makes a site for `plan` in a cluster, and the plan of the same experiment there. The site is gone once it is dropped.
 ///
 /// # Errors

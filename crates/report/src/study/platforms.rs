@@ -98,10 +98,10 @@ fn beside(finding: &PlatformsFinding) -> Table {
         row("with this alone, broke at", &moved),
         row("proof: failed before", &|v| failed(v, false)),
         row("proof: failed after", &|v| failed(v, true)),
-        row("latency p50 as it is", &|v| latency(first(v), |l| l.p50)),
-        row("latency p99 as it is", &|v| latency(first(v), |l| l.p99)),
-        row("latency p50 as proposed", &|v| latency(last(v), |l| l.p50)),
-        row("latency p99 as proposed", &|v| latency(last(v), |l| l.p99)),
+        row("latency p50 as it is (first load)", &|v| latency(first(v), |l| l.p50)),
+        row("latency p99 as it is (first load)", &|v| latency(first(v), |l| l.p99)),
+        row("latency p50 as proposed (last load)", &|v| latency(last(v), |l| l.p50)),
+        row("latency p99 as proposed (last load)", &|v| latency(last(v), |l| l.p99)),
     ];
     let head: Vec<String> =
         std::iter::once(String::new()).chain(finding.platforms.iter().map(|one| clean::line(&one.name))).collect();

@@ -59,6 +59,16 @@ pub fn password() -> String {
 }
 
 impl Site {
+    /// Asks whether a site could be made: nothing is.
+    ///
+    /// # Errors
+    /// As [`Site::open`].
+    pub fn check(context: Option<&str>, secrets: bool) -> Result<(), ClusterError> {
+        let name = format!("genkai-{:08x}", rand::random::<u32>());
+        let server = Server::at(context, Some(&name))?;
+        allowed(&server, &roles::site_needs(secrets), &name, "")
+    }
+
     /// Asks whether all that will be done is allowed (with `secrets`, to make Secrets too), and makes a namespace.
     ///
     /// # Errors
