@@ -78,6 +78,25 @@ fn a_backend_is_asked_over_tls_by_its_name_before_every_product_and_every_file()
 }
 
 #[test]
+fn tls_is_spoken_to_a_backend_in_the_virtual_host_in_force_whatever_another_one_says() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let (_origin, origin) = serve("origin --service-time 20ms");
+    let (_strict, port) = strict(dir.path(), &origin);
+    let text = std::fs::read_to_string(clear("apache", dir.path())).unwrap();
+    let text = text.replacen("<VirtualHost *:8080>", "<VirtualHost *:8080>\nSSLProxyEngine off", 1);
+    let ssl = "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\n";
+    let other =
+        "<VirtualHost *:8080>\nServerName other\nSSLProxyEngine on\nProxyPass / https://127.0.0.1:9/\n</VirtualHost>\n";
+    let file = dir.path().join("two.conf");
+    for own in [text.replace("SSLProxyEngine off\n", ""), text] {
+        std::fs::write(&file, format!("{ssl}{own}{other}")).unwrap();
+        let run = run(genkai(&format!("tune apache --backend https://localhost:{port} {FITS} --config")).arg(&file));
+        answered(&run, &own);
+    }
+}
+
+#[test]
 fn the_workers_of_a_backend_that_takes_tls_are_named() {
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();

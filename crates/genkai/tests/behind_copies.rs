@@ -25,15 +25,18 @@ const WEB: &str = "<web-app xmlns=\"https://jakarta.ee/xml/ns/jakartaee\" versio
                    <url-pattern>*.jsp</url-pattern></servlet-mapping><welcome-file-list><welcome-file>index.jsp</welcome-file>\
                    </welcome-file-list></web-app>";
 
-/// Tomcat as `nobody`, with an application in its folder, four threads, and a log of who came; it ends with the test.
-fn tomcat(base: &Path, port: u16) -> Guard {
+/// Attributes of its connector: four threads.
+const FOUR: &str = "maxThreads=\"4\" minSpareThreads=\"1\"";
+
+/// Tomcat as `nobody`, with an application in its folder, a connector with `attributes` (line 5), and a log of who came; it ends with the test.
+fn tomcat(base: &Path, port: u16, attributes: &str) -> Guard {
     let page = base.join("webapps/ROOT");
     for folder in ["conf", "logs", "temp", "work", "webapps/ROOT/WEB-INF"] {
         std::fs::create_dir_all(base.join(folder)).unwrap();
     }
     let server = format!(
         "<?xml version=\"1.0\"?>\n<Server port=\"-1\">\n  <Service name=\"Catalina\">\n    <Connector port=\"{port}\" address=\"127.0.0.1\"\n               \
-         maxThreads=\"4\" minSpareThreads=\"1\"/>\n    <Engine name=\"Catalina\" defaultHost=\"localhost\">\n      <Host name=\"localhost\">\n        \
+         {attributes}/>\n    <Engine name=\"Catalina\" defaultHost=\"localhost\">\n      <Host name=\"localhost\">\n        \
          <Valve className=\"org.apache.catalina.valves.AccessLogValve\" directory=\"logs\" prefix=\"came\" fileDateFormat=\"\" \
          suffix=\".txt\" buffered=\"false\"/>\n      </Host>\n    </Engine>\n  </Service>\n</Server>\n"
     );
@@ -78,7 +81,7 @@ fn unless_it_is_asked_for_a_tomcats_applications_are_not_started_a_second_time()
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();
     let [port] = free();
-    let _tomcat = tomcat(dir.path(), port);
+    let _tomcat = tomcat(dir.path(), port, FOUR);
     let nginx = dir.path().join("nginx.conf");
     let text = format!(
         "events {{ }}\nhttp {{ server {{ listen 80; location / {{ proxy_pass http://127.0.0.1:{port}; }} }} }}\n"
@@ -99,7 +102,7 @@ fn a_tomcat_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();
     let [port] = free();
-    let _tomcat = tomcat(dir.path(), port);
+    let _tomcat = tomcat(dir.path(), port, FOUR);
     let came = || std::fs::read_to_string(dir.path().join("logs/came.txt")).unwrap().lines().count();
     let before = came();
     let nginx = dir.path().join("nginx.conf");
@@ -133,4 +136,29 @@ fn a_tomcat_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
     // Not one request of all this has come to the user's own, and nothing was written beside its files.
     assert_eq!(came(), before);
     assert!(std::fs::read_to_string(&path).unwrap().contains("maxThreads=\"4\""));
+}
+
+#[test]
+fn a_tomcat_whose_accept_queue_is_full_is_named_with_the_number_that_it_and_the_connections_before_it_make() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let [port] = free();
+    let attributes = "maxThreads=\"40\" maxConnections=\"6\" acceptCount=\"3\"";
+    let _tomcat = tomcat(dir.path(), port, attributes);
+    let nginx = dir.path().join("nginx.conf");
+    let text = format!(
+        "events {{ }}\nhttp {{ server {{ listen 80; location / {{ proxy_pass http://127.0.0.1:{port}; }} }} }}\n"
+    );
+    std::fs::write(&nginx, text).unwrap();
+    let mut tune = genkai("tune nginx --users 40 --spawn-rate 4 --quick --pairs 0 --bisect 0 --objective p99<800ms");
+    let run = told(tune.arg("--config").arg(&nginx));
+    let verdict = run.verdict();
+    let cause = verdict.causes.first().unwrap_or_else(|| panic!("no cause\n{}", run.story()));
+    assert!(cause.limit.id.ends_with("tomcat.acceptCount"), "{}", run.story());
+    let path = dir.path().join("conf/server.xml");
+    assert_eq!(cause.limit.origin, Origin::File { path, line: 5 }, "{}", run.story());
+    // Six that are open, three that wait, and one more that the kernel lets in.
+    assert_eq!(cause.predicted.clients.map(|clients| (clients.low, clients.high)), Some((10.0, 10.0)));
+    let dropped = |evidence: &genkai_model::finding::Evidence| format!("{evidence:?}").contains("drop");
+    assert!(cause.evidence.iter().any(dropped), "{:?}\n{}", cause.evidence, run.story());
 }

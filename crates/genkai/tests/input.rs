@@ -35,6 +35,12 @@ fn flags_that_make_no_sense() {
     refused_with("tune nginx --backend apache", 2, &["embedded", "wordpress"]);
     refused_with("tune nginx --backend keep", 2, &["--config"]);
     refused_with("tune nginx --write", 2, &["--config"]);
+    let applications = "tune nginx --config nginx.conf --start-applications --backend http://127.0.0.1:8080";
+    refused_with(
+        applications,
+        2,
+        &["--start-applications", "--backend http://127.0.0.1:8080", "leave one of the two out"],
+    );
     refused_with("tune nginx --pin servers=0", 2, &["client="]);
     refused_with("tune nginx --pin servers=0,client=0", 2, &["core 0", "none"]);
     refused_with("tune nginx --hold 0s", 2, &["--hold"]);

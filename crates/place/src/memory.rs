@@ -172,6 +172,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_may_be_had_is_the_least_of_the_machines_and_the_groups() {
+        let (machine, groups) = ((16 << 30, 9 << 30), [(4 << 30, 3 << 30), (8 << 30, 1 << 30)]);
+        assert_eq!(within(machine, groups.into_iter()), (4 << 30, 1 << 30));
+        assert_eq!(within(machine, std::iter::empty()), machine);
+    }
+
+    #[test]
     fn a_process_takes_memory_and_looks_are_rare() {
         let mut memory = Memory::of(std::process::id());
         let seen = memory.look();

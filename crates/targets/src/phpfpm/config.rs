@@ -2,7 +2,7 @@
 //! (sapi/fpm/fpm/fpm_conf.c; the scanner is PHP's own, Zend/zend_ini_scanner.l).
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::files::entry::{Entries, Entry, Line, Syntax};
 use crate::files::{ConfigError, read};
@@ -99,7 +99,7 @@ impl fmt::Display for Missing {
 
 /// What is included and is not there.
 pub(super) fn missing(config: &Entries) -> Vec<Missing> {
-    let is_pattern = |path: &Path| path.to_string_lossy().contains(['*', '?', '[', '{']);
+    let is_pattern = |part: &Component<'_>| part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
     let mut all = Vec::new();
     for file in config.files() {
         let folder = file.path.parent().unwrap_or(Path::new("/"));
@@ -107,9 +107,9 @@ pub(super) fn missing(config: &Entries) -> Vec<Missing> {
             let Ok(Line::Entry(name, values)) = Ini.line(&file.text[span.clone()]) else { continue };
             let pattern = folder.join(values.join(" "));
             if name == "include" && read::glob(&pattern).is_none_or(|found| found.is_empty()) {
-                let within = pattern.parent().unwrap_or(Path::new("/"));
-                let names = pattern.file_name().map(Path::new).unwrap_or(Path::new(""));
-                let is_refused = is_pattern(names) && !is_pattern(within) && !within.is_dir();
+                // The folder in which glob(3) looks first.
+                let literal: PathBuf = pattern.components().take_while(|one| !is_pattern(one)).collect();
+                let is_refused = literal != pattern && !literal.exists();
                 all.push(Missing { pattern: values.join(" "), place: file.place(span.start), is_refused });
             }
         }
@@ -155,5 +155,19 @@ mod tests {
         assert_eq!(config.value_in("www", "pm.max_children").map(|e| e.line), Some(4));
         std::fs::write(&main, "include = php-fpm.conf\n").unwrap();
         assert!(super::read(&main).unwrap_err().to_string().contains("without end"));
+    }
+
+    #[test]
+    fn a_pattern_in_a_folder_that_is_not_there_is_refused_and_what_names_nothing_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().display();
+        let main = dir.path().join("php-fpm.conf");
+        // As `php-fpm -t` answers (8.2): "Unable to globalize", else "Nothing matches the include pattern".
+        let asked = [("gone/*.conf", true), ("gone/x.conf", false), ("*.gone", false), ("gone/*/x.conf", true)];
+        for (pattern, is_refused) in asked {
+            std::fs::write(&main, format!("include = {root}/{pattern}\n[www]\npm = static\n")).unwrap();
+            let found = missing(&read(&main).unwrap());
+            assert_eq!(found.iter().map(|one| one.is_refused).collect::<Vec<_>>(), [is_refused], "{pattern}");
+        }
     }
 }

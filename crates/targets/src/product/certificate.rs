@@ -84,3 +84,22 @@ fn stand_in(
     };
     Ok((made.map_err(TargetError::files(&dir))?, known.err().map(unlike)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_certificate_is_told_from_one_with_a_key_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.pem");
+        let begun = |kind: &str| format!("-----BEGIN {kind}-----\nAA==\n-----END {kind}-----\r\n");
+        let holds = |text: String| {
+            std::fs::write(&file, text).unwrap();
+            !holds_none(&file)
+        };
+        assert!(holds(begun("PRIVATE KEY") + &begun("CERTIFICATE")) && holds(begun("TRUSTED CERTIFICATE")));
+        assert!(!holds(begun("PRIVATE KEY")) && !holds(begun("CERTIFICATE REQUEST")) && !holds("garbage\n".to_owned()));
+        assert!(!holds_none(dir.path()), "what cannot be read is not judged");
+    }
+}

@@ -1,7 +1,7 @@
 //! Limits that show in Apache but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Answers, Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
+use genkai_model::limit::{Answers, Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 use genkai_model::units::Span;
 
 use super::{Facts, Upstream};
@@ -84,13 +84,19 @@ fn unsecured(upstream: &Upstream) -> Option<Limit> {
 /// An encrypted backend, of which Apache is not told to speak TLS to it (`SSLProxyEngine`, off by default): every request is answered 500.
 fn unencrypted(upstream: &Upstream) -> Option<Limit> {
     let held = upstream.unencrypted.as_ref()?;
+    let place = match &held.origin {
+        Origin::File { path, line } => format!(" ({}:{line})", path.display()),
+        _ => String::new(),
+    };
+    let name = SSL_PROXY_ENGINE.name;
     Some(Limit {
-        caps: format!("TLS to the backend {} is off: no request reaches it", upstream.name.written),
+        caps: format!("{name} is {} in this virtual host{place}, so that no TLS is spoken to it", held.written),
+        fault: true,
         formula: "an https:// or wss:// backend takes SSLProxyEngine on (mod_ssl): else Apache answers 500".to_owned(),
         source: "httpd modules/proxy/proxy_util.c: ap_proxy_connection_create_ex (AH01961)".to_owned(),
         signatures: vec![log(signature::NO_SSL_PROXY, Strength::Decisive)],
         symptom: errors(&[ErrorKind::Status500]),
-        ..valued("apache.SSLProxyEngine", "apache", SSL_PROXY_ENGINE.name, held)
+        ..valued("apache.SSLProxyEngine", "apache", "backend", &upstream.name)
     })
 }
 

@@ -170,9 +170,12 @@ fn a_backend_that_takes_tls_is_not_reached_without_it() {
     let off = told(&encrypted("")).unwrap();
     assert_eq!(
         (off.value.as_str(), off.symptom.errors.as_slice()),
-        ("Off", &[genkai_model::error::ErrorKind::Status500][..])
+        ("127.0.0.1:9", &[genkai_model::error::ErrorKind::Status500][..])
     );
-    assert!(matches!(told(&encrypted("SSLProxyEngine off")).unwrap().origin, Origin::File { line: 3, .. }));
+    assert!(off.fault && matches!(off.origin, Origin::File { line: 2, .. }), "{off:?}");
+    assert!(off.caps.contains("SSLProxyEngine is Off in this virtual host, "), "{}", off.caps);
+    let said = told(&encrypted("SSLProxyEngine off")).unwrap().caps;
+    assert!(said.contains("SSLProxyEngine is off in this virtual host (/x/httpd.conf:3), "), "{said}");
     assert!(told(&encrypted("SSLProxyEngine on")).is_none() && told(&facts("")).is_none());
     // Another virtual host's is none of this one's; one of a `<Proxy>` may be.
     let other = "<VirtualHost *:80>\nServerName x\n</VirtualHost>\n<VirtualHost *:80>\nServerName y\nSSLProxyEngine on\n</VirtualHost>\n";
