@@ -145,10 +145,22 @@ impl Second {
         }
     }
 
-    pub(super) fn limits(&self, environment: &Environment) -> Vec<Limit> {
+    /// Its limits for what stands before it. `anew`: as [`Prepared::anew`] of that.
+    pub(super) fn limits(&self, environment: &Environment, anew: Option<f64>) -> Vec<Limit> {
         match self {
             Second::Part(twin) => twin.limits(SUBJECT, environment),
-            Second::Whole(whole) => whole.prepared.limits(environment).into_iter().filter_map(passed_to).collect(),
+            Second::Whole(whole) => {
+                let all = whole.prepared.limits(environment);
+                let queue = all.iter().find_map(|limit| match limit.law {
+                    Law::Backlog { value } => Some(value),
+                    _ => None,
+                });
+                let lined_up = |limit: Limit| match queue {
+                    Some(queue) => in_line(limit, queue, anew),
+                    None => limit,
+                };
+                all.into_iter().map(lined_up).filter_map(passed_to).collect()
+            }
         }
     }
 
@@ -279,6 +291,30 @@ fn has_read(pid: u32, entry: &Entry, main: &Path) -> Result<(), String> {
     };
     let changed = |began| files.iter().find(|path| changed_since(path, began));
     began(pid).and_then(changed).map_or(Ok(()), |path| Err(newer(path)))
+}
+
+/// Part of the slots that are certainly had, from which on it does not matter which: as near as a break must come to where a law puts it.
+const SURE: f64 = 0.9;
+
+/// A limit that makes wait, where all wait alike: who finds no slot is served in the order in which he came (the accept queue, which has room for
+/// `queue`: Linux, `reqsk_queue_remove`), and is given up after `wait` (seconds; none: by the client alone). So it is for requests of which each
+/// has a connection of its own, and where a kept connection takes no slot while nothing is asked on it. Elsewhere one who has a slot keeps it, and one who
+/// has none waits for as long as that one asks.
+fn in_line(limit: Limit, queue: f64, wait: Option<f64>) -> Limit {
+    match limit.law {
+        Law::Slots { value, reserved, idle_cost, busy_cost, pools, soft }
+            if limit.symptom.slow
+                && reserved == 0.0
+                && (busy_cost, pools) == (1.0, 1.0)
+                && soft >= SURE
+                && (wait.is_some() || idle_cost < busy_cost) =>
+        {
+            let law = Law::Workers { workers: value, queue: Some(queue), service: None, wait };
+            let formula = format!("{}; further ones wait, {queue} at most, and are served in order", limit.formula);
+            Limit { law, formula, ..limit }
+        }
+        _ => limit,
+    }
 }
 
 /// A limit of a server as it is for clients of what stands before it: these hold none of its connections while they ask nothing, what it refuses is

@@ -130,7 +130,11 @@ impl Prepared for Stack {
     fn limits(&self, environment: &Environment) -> Vec<Limit> {
         // What stands before it was led to the copy: the user's files say another place.
         let mut all: Vec<Limit> = self.front.limits(environment).into_iter().map(|one| self.led_back(one)).collect();
-        let own = self.twin.limits(environment).into_iter().filter(|one| !all.iter().any(|other| other.id == one.id));
+        let own = self
+            .twin
+            .limits(environment, self.front.anew())
+            .into_iter()
+            .filter(|one| !all.iter().any(|other| other.id == one.id));
         let own: Vec<Limit> = own.collect();
         all.extend(own);
         all

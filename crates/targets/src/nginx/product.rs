@@ -179,6 +179,12 @@ impl Product for Nginx {
         all
     }
 
+    fn anew(of: &Variant<Self>, copy: &Copied) -> Option<f64> {
+        let facts = facts(of, copy, &of.machine(&Environment::default()));
+        let upstream = facts.upstream.filter(|upstream| upstream.keepalive.is_none() && facts.asides.is_empty())?;
+        (upstream.servers == 1).then_some(facts.read_timeout.value.as_secs_f64())
+    }
+
     fn forwarded(of: &Variant<Self>, target: &str) -> Option<String> {
         let route = of.config().route_of(of.requests())?;
         let again = of.config().through(&route).routes;

@@ -8,6 +8,7 @@ mod conditions;
 mod contained;
 mod deployment;
 mod entry;
+mod kind;
 pub mod looks;
 mod own;
 mod program;
@@ -32,9 +33,10 @@ use genkai_model::transport::Transport;
 pub use certificate::Certificate;
 pub use conditions::Conditions;
 pub use contained::{Contained, Inside, Printed, WatchInside};
-pub(crate) use deployment::READY_WITHIN;
-pub use deployment::{Deployment, Product, Variant};
+pub use deployment::Deployment;
 pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role, StartedFn};
+pub(crate) use kind::READY_WITHIN;
+pub use kind::{Product, Variant};
 pub use own::OwnAnswer;
 pub(crate) use own::{carries, followed, head, on_line};
 pub use program::Program;
@@ -164,6 +166,12 @@ pub trait Prepared {
     /// Where the requests of the load go from it, as its configuration says; names that must be resolved are not among them.
     fn behind(&self) -> Vec<Endpoint> {
         Vec::new()
+    }
+
+    /// How long a request may be without an answer from what stands behind it, where each has a connection of its own there, in seconds, as its
+    /// configuration says. None: connections are kept there for further requests, or that is not known.
+    fn anew(&self) -> Option<f64> {
+        None
     }
 
     /// The target by which what stands behind it is asked where it is asked for this one, as its configuration says. None where that is

@@ -9,7 +9,7 @@ use super::settings::THREADS;
 use super::vcl::{Backend, Item, Vcl};
 use crate::cache::answers;
 use crate::files::{File, Requests, masked};
-use crate::limits::{accept_queue, at_once, grew, raised, reached};
+use crate::limits::{accept_queue, at_once, grew, raised, raised_onward, reached};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
@@ -151,17 +151,26 @@ fn connections(backend: &Backend, usual: Option<Handling>, chooses: bool) -> Opt
         (Some(_), false) => ", every request",
         (Some(_), true) => ", every request for this path and host",
     };
+    let law = match usual {
+        Some(Handling::Passed | Handling::Piped) => at_once(f64::from(most), 1.0),
+        Some(Handling::Looked) | None => Law::Unknown,
+    };
+    let setting = format!("backend.{}.max_connections", backend.name);
+    // Without a law nothing says what another number does.
+    let remedy = (law != Law::Unknown && name == backend.name).then(|| raised_onward(&setting));
     Some(Limit {
         value: written.clone(),
         caps: format!("requests at the backend at once; a further one is {beyond}"),
-        law: match usual {
-            Some(Handling::Passed | Handling::Piped) => at_once(f64::from(most), 1.0),
-            Some(Handling::Looked) | None => Law::Unknown,
-        },
+        law,
         formula: format!("backend {name}: .max_connections {most}{which}"),
         source: "vcl-backend(7); varnish 7.1 bin/varnishd/cache/cache_backend.c: VBE_Healthy, vbe_dir_getfd".to_owned(),
         symptom: Symptom { errors: vec![error], slow: false },
-        ..Limit::named(&format!("varnish.backend.{name}.max_connections"), "varnish", "max_connections")
+        remedy,
+        ..Limit::named(
+            &format!("varnish.backend.{name}.max_connections"),
+            "varnish",
+            &format!("backend.{name}.max_connections"),
+        )
     })
 }
 

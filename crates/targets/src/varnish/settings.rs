@@ -1,4 +1,4 @@
-//! What can be set, by Varnish's own words: parameters (`-p`), and where objects are (`-s`).
+//! What can be set, by Varnish's own words: parameters (`-p`), where objects are (`-s`), and how many connections a backend of the VCL takes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use genkai_model::limit::Origin;
 
-use super::vcl::Vcl;
+use super::vcl::{CAP, Vcl};
 use crate::cache::run;
 use crate::error::TargetError;
-use crate::files::{Configuration, Pair, Requests};
+use crate::files::{Configuration, Pair, Requests, diff};
 
 /// The setting that is `-s`; all others are parameters.
 const STORAGE: &str = "storage";
@@ -41,6 +41,15 @@ impl Config {
         Ok(Config { vcl: Vcl::read(main)?, given: BTreeMap::new(), parameters: parameters(program)? })
     }
 
+    /// The connections that a backend takes, of a setting `backend.NAME.max_connections`; none: it is no such setting, or there is none there.
+    fn cap(&self, setting: &str) -> Option<(String, Origin)> {
+        let name = capped(setting)?;
+        let (_, file, backend) = self.vcl.backends().find(|(_, _, one)| one.name == name)?;
+        let attribute = backend.attributes.iter().find(|one| one.name == CAP)?;
+        let origin = Origin::File { path: file.path.clone(), line: file.line(attribute.span.start) };
+        Some((attribute.value.clone(), origin))
+    }
+
     /// Arguments of varnishd that make the settings.
     pub(super) fn arguments(&self) -> Vec<String> {
         let one = |(name, value): (&String, &String)| match name.as_str() {
@@ -60,6 +69,14 @@ impl Configuration for Config {
             let hint = "malloc,SIZE; varnish-file among the contenders keeps objects in a file";
             return Err(TargetError::usage("Varnish", format!("storage `{value}` is not in memory\n  hint: {hint}")));
         }
+        if let Some(backend) = capped(name) {
+            if value.parse::<u32>().ok().filter(|most| *most > 0).is_none() {
+                let what = format!("`{name} {value}` is not valid: it takes a number, at least 1");
+                return Err(TargetError::usage("Varnish", what));
+            }
+            let vcl = self.vcl.with_cap(backend, value).unwrap_or_else(|| self.vcl.clone());
+            return Ok(Config { vcl, ..self.clone() });
+        }
         let mut set = self.clone();
         set.given.insert(name.to_owned(), value.to_owned());
         Ok(set)
@@ -69,12 +86,16 @@ impl Configuration for Config {
         if let Some(value) = self.given.get(name) {
             return Ok((value.clone(), Origin::Given));
         }
+        if let Some(cap) = self.cap(name) {
+            return Ok(cap);
+        }
         let default = || Origin::Default(SOURCE.to_owned());
         match self.parameters.get(name) {
             _ if name == STORAGE => Ok((DEFAULT_STORAGE.to_owned(), default())),
             Some(value) => Ok((value.clone(), default())),
             None => {
-                let hint = "`storage`, or a parameter of varnishd (varnishd -x parameter lists them)";
+                let hint = "`storage`, `backend.NAME.max_connections` of a backend that has it, or a parameter of varnishd (varnishd -x \
+                            parameter lists them)";
                 Err(TargetError::usage("Varnish", format!("Varnish has no parameter `{name}`\n  hint: {hint}")))
             }
         }
@@ -84,16 +105,23 @@ impl Configuration for Config {
         one == other
     }
 
-    fn pairs<'a>(&'a self, _: &'a Config) -> impl Iterator<Item = Pair<'a>> {
-        std::iter::empty()
+    fn pairs<'a>(&'a self, edited: &'a Config) -> impl Iterator<Item = Pair<'a>> {
+        self.vcl.pairs(&edited.vcl)
     }
 
-    /// Of the arguments.
+    /// Of the files and of the arguments.
     fn diff(&self, edited: &Config) -> String {
         let was = |name: &String| self.value_of(name, &Requests::default()).map(|(value, _)| value).unwrap_or_default();
         let changed = edited.given.iter().filter(|(name, value)| self.given.get(*name) != Some(value));
-        changed.map(|(name, to)| format!("-varnishd -p {name}={}\n+varnishd -p {name}={to}\n", was(name))).collect()
+        let arguments =
+            changed.map(|(name, to)| format!("-varnishd -p {name}={}\n+varnishd -p {name}={to}\n", was(name)));
+        diff(self.pairs(edited)) + &arguments.collect::<String>()
     }
+}
+
+/// The backend whose connections a setting is.
+fn capped(setting: &str) -> Option<&str> {
+    setting.strip_prefix("backend.")?.strip_suffix(CAP)?.strip_suffix('.')
 }
 
 /// Whether a storage is in memory: others write where the user says.
@@ -137,6 +165,23 @@ mod tests {
         let printed = "\n.. _ref_param_a:\n\naccept_filter\n~~~~~~~~~~~~~\n\n\t* Units: bool\n\t* Default: on (if it can)\n\nb\n~\n\t* Default: 5000\n";
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         assert_eq!(read(printed).into_iter().collect::<Vec<_>>(), [pair("accept_filter", "on"), pair("b", "5000")]);
+    }
+
+    #[test]
+    fn the_connections_of_a_backend_are_changed_in_its_file_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("default.vcl");
+        let text = "vcl 4.1;\nbackend a { .host = \"h\"; .max_connections = 7; }\nbackend b { .host = \"h\"; }\n";
+        std::fs::write(&main, text).unwrap();
+        let config = Config { vcl: Vcl::read(&main).unwrap(), given: BTreeMap::new(), parameters: BTreeMap::new() };
+        let (all, setting) = (Requests::default(), "backend.a.max_connections");
+        let set = config.set(setting, "20", &all).unwrap();
+        assert_eq!(set.value_of(setting, &all).unwrap().0, "20");
+        let after: Vec<_> = config.pairs(&set).map(|pair| String::from_utf8_lossy(pair.after).into_owned()).collect();
+        assert_eq!(after, [text.replace("= 7", "= 20")]);
+        assert!(config.diff(&set).contains("+backend a { .host = \"h\"; .max_connections = 20; }"));
+        let refused = [("backend.b.max_connections", "20"), ("backend.c.max_connections", "20"), (setting, "0")];
+        assert!(refused.iter().all(|(name, value)| config.set(name, value, &all).is_err()));
     }
 
     #[test]

@@ -9,8 +9,10 @@ use super::recv::{self, Handling, Step, Walk};
 use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::ENDLESS;
-use crate::files::{File, FileId, Requests, read};
+use crate::files::{File, FileId, Pair, Requests, pairs, read};
 
+/// How many connections a backend takes at once.
+pub(super) const CAP: &str = "max_connections";
 /// Files that include files, at most so many.
 const MAX_FILES: usize = 200;
 /// Where varnishd looks for what is included without a path (parameter vcl_path).
@@ -90,6 +92,24 @@ impl Vcl {
                 _ => None,
             })
         })
+    }
+
+    /// The same with another `.max_connections` of a backend that has one; no other byte differs. None: it has none.
+    pub(super) fn with_cap(&self, name: &str, value: &str) -> Option<Vcl> {
+        let (id, file, backend) = self.backends().find(|(_, _, one)| one.name == name)?;
+        let span = &backend.attributes.iter().find(|one| one.name == CAP)?.span;
+        let mut text = file.text[..span.start].to_vec();
+        text.extend_from_slice(format!(".{CAP} = {value};").as_bytes());
+        text.extend_from_slice(&file.text[span.end..]);
+        let tree = items(&text, &file.path);
+        let mut changed = self.clone();
+        changed.files[id.0] = File::new(file.path.clone(), file.real.clone(), text, tree);
+        Some(changed)
+    }
+
+    /// Each file with what it is in another one, made from this one.
+    pub(super) fn pairs<'a>(&'a self, edited: &'a Vcl) -> impl Iterator<Item = Pair<'a>> {
+        pairs(&self.files, &edited.files)
     }
 
     /// The backend of these requests, and how they are given to it. None where a director chooses, or where what chooses is not evaluated; and of a part of a VCL, since

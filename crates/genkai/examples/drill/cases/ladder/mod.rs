@@ -1,15 +1,22 @@
 //! Several limits, one behind the other: told in order, each where it is met once the one before it is lifted.
 
 mod apache;
+mod caches;
 mod caddy;
 mod tiers;
+mod waits;
 
 use super::Behind::{Alone, Origin};
 use super::{Between, Case, Expect};
 
 pub(super) fn cases() -> Vec<Case> {
     let own = [haproxy(), nginx(), nginx_twice(), php_fpm()].into_iter().flatten();
-    own.chain(apache::cases()).chain(caddy::cases()).chain(tiers::cases()).collect()
+    own.chain(apache::cases())
+        .chain(caddy::cases())
+        .chain(tiers::cases())
+        .chain(waits::cases())
+        .chain(caches::cases())
+        .collect()
 }
 
 fn ladder(product: &'static str, name: &str, fault: String, ids: &[&'static str]) -> Case {
