@@ -165,7 +165,9 @@ fn hidden_errors(judged: &JudgedTrial<'_>) -> Option<Caveat> {
     let (at, last) = counted.last().filter(|(us, _)| *us > 0)?;
     let by_then = judged.trial.ticks.partition_point(|tick| tick.to_us as i64 <= *at);
     let before = counted.iter().rev().find(|(us, _)| *us <= 0).map_or(0.0, |(_, before)| *before);
-    let (responses, hidden) = (Tally::of(&judged.trial.ticks[..by_then]).ok, (last - before).max(0.0) as u64);
+    let responses = Tally::of(&judged.trial.ticks[..by_then]).ok;
+    // The look is later than the last of these intervals: what was counted since then is none of theirs.
+    let hidden = ((last - before).max(0.0) as u64).min(responses);
     (hidden > 0).then_some(Caveat::HiddenErrors { trial: judged.trial.number, responses, hidden })
 }
 
