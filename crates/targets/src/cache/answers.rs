@@ -96,18 +96,18 @@ pub(crate) fn limits(
     product: &str,
     each: &[(String, SourcedValue<()>)],
     source: &str,
-    (asked, repeats): (&dyn Fn(&str) -> Option<String>, bool),
+    asked: fn(&str) -> String,
+    repeats: bool,
 ) -> Vec<Limit> {
     if each.len() < 2 {
         return Vec::new();
     }
     let counted = |(name, held): &(String, SourcedValue<()>)| {
-        let own = Answers { failed: of_server(product, name, FAILED), all: asked(name) };
+        let own = Answers { failed: of_server(product, name, FAILED), all: Some(asked(name)) };
         (name.clone(), held.clone(), own)
     };
     let answers: Vec<_> = each.iter().map(counted).collect();
-    let alone = answers.iter().all(|(.., own)| own.all.is_some());
-    let answering = backend::answering(product, &answers, (&all_failed(product), source), alone);
+    let answering = backend::answering(product, &answers, (&all_failed(product), source), true);
     let strength = if repeats { Strength::Supports } else { Strength::Decisive };
     let refusing = each.iter().map(|(name, held)| Limit {
         caps: format!(

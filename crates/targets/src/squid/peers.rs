@@ -48,10 +48,13 @@ pub(super) fn answering(config: &Config) -> Vec<Limit> {
         Some((name(entry)?.to_owned(), SourcedValue { value: (), written, origin: config.entries.origin(entry) }))
     };
     let each: Vec<_> = config.parents().iter().filter_map(held).collect();
-    let asked = |name: &str| Some(logged(SUBJECT, name));
     let source = "squid 5.7 src/cf.data.pre, logformat: %<Hs and %<A, in a log of genkai's own";
     // Several workers have no such log.
-    if config.workers().value > 1 { Vec::new() } else { answers::limits(SUBJECT, &each, source, (&asked, false)) }
+    if config.workers().value > 1 {
+        Vec::new()
+    } else {
+        answers::limits(SUBJECT, &each, source, |name| logged(SUBJECT, name), false)
+    }
 }
 
 /// Whether Squid is asked how many connections to its peers are open while a load runs: not where they have no cap, and not where who asks

@@ -72,7 +72,7 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
 
 /// Whether there is anything to be told of who answered what: several backends, or a VCL that sets statuses or gives old copies.
 fn is_told(config: &Config) -> bool {
-    let names = ["status", "grace"];
+    let names = ["beresp.status", "resp.status", "beresp.grace"];
     config.vcl.backends().filter(|(.., backend)| !backend.is_none).count() > 1
         || names.iter().any(|name| config.vcl.mentions(name) > 0)
 }

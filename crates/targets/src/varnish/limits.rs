@@ -71,9 +71,8 @@ pub(super) fn answering(vcl: &Vcl) -> Vec<Limit> {
     };
     let each: Vec<_> = vcl.backends().filter_map(held).collect();
     let repeats = ["retry", "restart"].iter().any(|word| vcl.mentions(word) > 0);
-    let asked = |name: &str| Some(metrics::asked(name));
     let source = "varnish 7.1 vsl(7): BerespStatus, BackendOpen, FetchError, in a log of genkai's own; varnish-counters(7): VBE req";
-    answers::limits(SUBJECT, &each, source, (&asked, repeats))
+    answers::limits(SUBJECT, &each, source, metrics::asked, repeats)
 }
 
 /// A request holds a thread, and one that goes to a backend a second one, which fetches (bin/varnishd/cache/cache_fetch.c: VBF_Fetch, a
