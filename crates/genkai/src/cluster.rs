@@ -196,8 +196,8 @@ mod tests {
     fn places_of_experiments_are_read() {
         let read = |text: &str| text.parse::<SiteFlag>().map(|flag| flag.0);
         let plain = read("kubernetes").unwrap();
-        assert!(plain.product.is_none() && plain.context.is_none() && plain.wait == WAIT);
         assert!(!plain.names_site() && read("kubernetes,database=r/db:1").unwrap().names_site());
+        assert_eq!((plain.product, plain.context, plain.wait), (None, None, WAIT));
         let full = read("kubernetes,product=r/web:1,image=r/genkai:1,context=c,wait=5s").unwrap();
         assert_eq!((full.product.as_deref(), full.application.as_str()), (Some("r/web:1"), "r/genkai:1"));
         for (text, words) in [

@@ -96,7 +96,7 @@ const MAY_NAME: [&str; 13] = [
 ];
 
 /// What is about some products by its purpose: a path's beginning, the folders of those that it may name, and why.
-const ABOUT: [(&str, &[&str], &str); 24] = [
+const ABOUT: [(&str, &[&str], &str); 25] = [
     ("crates/targets/src/wordpress/", &["nginx", "phpfpm"], "the site is made of them"),
     ("crates/targets/src/application/rooms.rs", &["redis"], "rooms of several nodes share a backplane"),
     ("crates/origin/src/rooms/", &["redis"], "rooms of several nodes share a backplane"),
@@ -113,6 +113,7 @@ const ABOUT: [(&str, &[&str], &str); 24] = [
     ("crates/lab/src/experiment/site.rs", &["wordpress"], "the application of the experiment in a cluster"),
     ("crates/genkai/src/cluster.rs", &["wordpress"], "the flag of that application's images"),
     ("crates/genkai/src/platforms.rs", &["nginx"], "the name of the experiment"),
+    ("crates/genkai/src/site.rs", &["nginx", "wordpress"], "the experiment in a cluster"),
     ("crates/genkai/src/suite/", &["apache"], "the experiment on it"),
     ("crates/report/src/schema.rs", &["apache"], "the name of the experiment on it"),
     ("crates/model/src/system.rs", &["wordpress"], "a kind of backend"),

@@ -26,7 +26,7 @@ pub(crate) enum ExperimentAction {
     /// List the experiments
     List,
     /// Run an experiment
-    Run(ExperimentRun),
+    Run(Box<ExperimentRun>),
 }
 
 #[derive(Debug, Args)]

@@ -179,13 +179,7 @@ pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, par
             Ok(answered(StatusCode::CREATED, &told))
         }
         (Method::POST, ["api", "v1", "namespaces", namespace, "secrets"]) => {
-            let secret: Secret = strict(request).await?;
-            assert_eq!(secret.metadata.namespace.as_deref(), Some(*namespace));
-            let told = serde_json::to_value(&secret).unwrap();
-            let mut objects = shared.objects();
-            objects.created.push(told.clone());
-            objects.secrets.insert(((*namespace).to_owned(), secret.metadata.name.clone().unwrap()), secret);
-            Ok(answered(StatusCode::CREATED, &told))
+            make_secret(request, shared, namespace).await
         }
         (Method::DELETE, ["api", "v1", "namespaces", namespace, "configmaps", name]) => {
             let _: DeleteOptions = strict(request).await?;
@@ -254,6 +248,16 @@ pub(super) async fn answer(request: Request<Incoming>, shared: &Arc<Shared>, par
         (Method::GET, ["api", "v1", "namespaces", _, "pods", name, "exec"]) => Ok(exec(request, shared, name)),
         (method, _) => panic!("the stand-in does not know {method} {}", request.uri()),
     }
+}
+
+async fn make_secret(request: Request<Incoming>, shared: &Arc<Shared>, namespace: &str) -> Result<Answer, Answer> {
+    let secret: Secret = strict(request).await?;
+    assert_eq!(secret.metadata.namespace.as_deref(), Some(namespace));
+    let told = serde_json::to_value(&secret).unwrap();
+    let mut objects = shared.objects();
+    objects.created.push(told.clone());
+    objects.secrets.insert((namespace.to_owned(), secret.metadata.name.clone().unwrap()), secret);
+    Ok(answered(StatusCode::CREATED, &told))
 }
 
 /// A value of a query as it was before it was put there.
