@@ -12,9 +12,10 @@ use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{TrialFinding, Verdict};
 use genkai_model::machine::PlacesCheckup;
 use genkai_model::record::Record;
+use harness::lan::{Lan, SHIFTS, possible};
 use harness::loads::show;
 use harness::servers::{Guard, free, nginx, serve};
-use harness::ssh::{self, Sessions, Sshd};
+use harness::ssh::{Sessions, Sshd};
 use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(90);
@@ -361,100 +362,6 @@ fn the_end_of_genkai_is_the_end_of_all_its_workers() {
     }
 }
 
-/// Four machines in network namespaces of their own, whose clocks are shifted, around one in which genkai and nginx are.
-struct Lan {
-    outer: Guard,
-    dir: tempfile::TempDir,
-}
-
-/// By how much each machine's CLOCK_MONOTONIC is ahead, seconds.
-const SHIFTS: [i32; 4] = [2, -2, 0, 1];
-
-impl Drop for Lan {
-    fn drop(&mut self) {
-        // It waits for its child, whatever it is told but this.
-        signal(self.outer.0.id(), "KILL");
-    }
-}
-
-impl Lan {
-    fn start() -> Lan {
-        let dir = tempfile::tempdir().unwrap();
-        let path = Path::new(env!("CARGO_BIN_EXE_genkai")).parent().unwrap();
-        let (mut setup, mut hosts) =
-            (String::from("ip link set lo up; ip addr add 10.97.0.1/32 dev lo\n"), String::new());
-        for (n, shift) in (1..).zip(SHIFTS) {
-            let address = format!("10.97.{n}.2");
-            let more = format!("SetEnv PATH={}:/usr/bin:/bin", path.display());
-            let config = ssh::prepare(dir.path(), &address, 22, &more);
-            // A machine waits for its link, which the one around it makes.
-            setup += &format!(
-                "unshare --net --time --monotonic={shift} --fork --kill-child sh -c 'until ip link set e0 up 2>/dev/null; do sleep 0.02; \
-                 done; ip link set lo up; ip addr add {address}/24 dev e0; ip route add default via 10.97.{n}.1; \
-                 exec /usr/sbin/sshd -D -e -f {}' 2>/dev/null &\n\
-                 until p=$(pgrep -P $! -f 'until ip link'); do sleep 0.02; done\n\
-                 until ip link add v{n} type veth peer name e0 netns $p; do sleep 0.02; done\n\
-                 ip addr add 10.97.{n}.1/24 dev v{n}; ip link set v{n} up\n",
-                config.display()
-            );
-            hosts += &format!("Host m{n}\n  HostName {address}\n");
-        }
-        let root = dir.path().display();
-        hosts += &format!(
-            "Host *\n  IdentityFile {root}/client\n  IdentitiesOnly yes\n  IdentityAgent none\n  UserKnownHostsFile {root}/known\n"
-        );
-        std::fs::write(dir.path().join("ssh_config"), hosts).unwrap();
-        std::fs::write(dir.path().join("setup"), setup + "echo ready\nexec sleep 600\n").unwrap();
-        let mut command = Command::new("unshare");
-        // The end of the first process of a namespace of processes ends all of them.
-        command
-            .args(["--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child", "sh"])
-            .arg(dir.path().join("setup"));
-        let mut outer = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = [0; 6];
-        outer.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
-        assert_eq!(&line, b"ready\n");
-        Lan { outer: Guard(outer), dir }
-    }
-
-    /// A program in the machine in the middle.
-    fn inside(&self, program: &str) -> Command {
-        let inner = until("the namespace", LONGEST, || descendants(self.outer.0.id()).first().copied());
-        let mut command = Command::new("nsenter");
-        command.args(["--net", "--target", &inner.to_string(), "--"]).arg(program).stdin(Stdio::null());
-        command
-    }
-
-    fn nginx(&self) -> Guard {
-        let root = self.dir.path().display();
-        let config = format!(
-            "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{ worker_connections 512; }}\n\
-             http {{ client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c; \
-             uwsgi_temp_path {root}/d; scgi_temp_path {root}/e;\nlog_format who '$remote_addr $arg_n'; access_log {root}/who who; \
-             server {{ listen 10.97.0.1:80; return 200 hello; }} }}\n"
-        );
-        let file = self.dir.path().join("nginx.conf");
-        std::fs::write(&file, config).unwrap();
-        let mut command = self.inside("nginx");
-        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
-        let guard = Guard(command.env("PATH", path).arg("-c").arg(&file).spawn().unwrap());
-        let all: Vec<String> = (1..=SHIFTS.len()).map(|n| format!("10.97.{n}.2/22")).collect();
-        for place in all.iter().map(String::as_str).chain(["10.97.0.1/80"]) {
-            let listens = || {
-                self.inside("bash").args(["-c", &format!("exec 3<>/dev/tcp/{place}")]).stderr(Stdio::null()).status()
-            };
-            until("everybody to listen", LONGEST, || listens().is_ok_and(|status| status.success()).then_some(()));
-        }
-        guard
-    }
-}
-
-/// Whether namespaces of network and time can be made here.
-fn possible() -> bool {
-    let tried = Command::new("unshare").args(["--net", "--time", "--monotonic=1", "--fork", "true"]).status();
-    tried.is_ok_and(|status| status.success())
-}
-
 #[test]
 fn machines_whose_clocks_differ_begin_together() {
     let _machine = machine();
@@ -464,7 +371,7 @@ fn machines_whose_clocks_differ_begin_together() {
     }
     let lan = Lan::start();
     let _nginx = lan.nginx();
-    let (out, config) = (lan.dir.path().join("out"), lan.dir.path().join("ssh_config"));
+    let (out, config) = (lan.path().join("out"), lan.path().join("ssh_config"));
     let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
     let words = "load http://10.97.0.1/ --allow-remote 10.97.0.1 --rate 400 --connections 40 -n 1200 -d 60s \
                  --on ssh:m1,m2,m3,m4 --json";
@@ -477,7 +384,7 @@ fn machines_whose_clocks_differ_begin_together() {
     let shown = show(&mut command);
     let made = shown.faultless();
     // Each planned instant once: as many requests as were planned, a quarter from each machine.
-    let who = std::fs::read_to_string(lan.dir.path().join("who")).unwrap();
+    let who = std::fs::read_to_string(lan.path().join("who")).unwrap();
     assert_eq!((made.finished, who.lines().count()), (1200, 1200), "{}", shown.story());
     for n in 1..=4 {
         let from = who.lines().filter(|line| line.starts_with(&format!("10.97.{n}.2 "))).count();
@@ -506,7 +413,7 @@ fn machines_whose_clocks_differ_begin_together() {
     // A server that genkai starts is reached where it is told to listen.
     let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
     let words = "tune nginx --listen 10.97.0.1 --users 20 --spawn-rate 40 --hold 1s --quick --on ssh:m1,m2";
-    let tuned = lan.dir.path().join("tuned");
+    let tuned = lan.path().join("tuned");
     command.args(words.split_whitespace()).arg("--ssh").arg(format!("ssh -F {}", config.display()));
     let shown = show(command.arg("--out").arg(&tuned));
     assert!(matches!(shown.code, Some(0 | 1)), "{}", shown.story());
@@ -523,7 +430,7 @@ fn machines_whose_clocks_differ_begin_together() {
     let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
     let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
     command.args(rooms.split_whitespace()).env("PATH", &path).args(["--router", "haproxy", "--listen", "10.97.0.1"]);
-    let out = lan.dir.path().join("rooms");
+    let out = lan.path().join("rooms");
     let shown = show(command.arg("--ssh").arg(format!("ssh -F {}", config.display())).arg("--out").arg(&out));
     let verdict =
         std::fs::read_to_string(out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}: {}", shown.story()));
@@ -536,9 +443,9 @@ fn machines_whose_clocks_differ_begin_together() {
     assert_eq!(made, ["m1", "m2", "m3"]);
     let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
     command.args(rooms.split_whitespace()).env("PATH", &path).arg("--ssh").arg(format!("ssh -F {}", config.display()));
-    let shown = show(command.arg("--out").arg(lan.dir.path().join("refused")));
+    let shown = show(command.arg("--out").arg(lan.path().join("refused")));
     assert!(
-        shown.code == Some(2) && shown.story().contains("--on m1: 127.0.0.1:80 leads to another server"),
+        shown.code == Some(2) && shown.story().contains(": 127.0.0.1:80 leads to another server"),
         "{}",
         shown.story()
     );

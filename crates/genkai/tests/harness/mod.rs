@@ -3,6 +3,7 @@
 
 pub mod checked;
 pub mod judged;
+pub mod lan;
 pub mod loads;
 pub mod perturbed;
 pub mod recorded;

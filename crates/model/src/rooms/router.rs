@@ -46,8 +46,7 @@ impl RouterReport {
                 None => self.refused.push(refused),
             }
         }
-        let queued = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
-        self.queue_peak = queued(self.queue_peak, other.queue_peak);
+        self.queue_peak = self.queue_peak.zip(other.queue_peak).map(|(one, other)| one + other);
         self.ended.extend(other.ended);
         self.resets_us.extend(other.resets_us);
         self
