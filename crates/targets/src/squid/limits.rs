@@ -166,7 +166,6 @@ fn per_client(config: &Config) -> Option<Limit> {
         ),
         source: "squid 5.7 src/comm/TcpAcceptor.cc: acceptOne".to_owned(),
         symptom: errors(&[ErrorKind::Reset, ErrorKind::EofNew]),
-        remedy: Some(raised("client_ip_max_connections", RemedyUnit::Count, 1.0)),
         ..valued("squid.client_ip_max_connections", "squid", "client_ip_max_connections", &most)
     })
 }
