@@ -388,4 +388,19 @@ mod tests {
         assert_eq!(passed.symptom.errors, errors);
         assert_eq!(passed_to(Limit { law: Law::Idle { after: 5.0 }, ..named() }), None);
     }
+
+    #[test]
+    fn who_finds_no_slot_waits_in_line_where_slots_are_given_back() {
+        let held = |idle_cost: f64, slow: bool| {
+            let law = Law::Slots { value: 10.0, reserved: 0.0, idle_cost, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+            let symptom = genkai_model::limit::Symptom { errors: Vec::new(), slow };
+            Limit { law, symptom, ..Limit::named("a.b", "a", "b") }
+        };
+        let line = |wait| Law::Workers { workers: 10.0, queue: Some(512.0), service: None, wait };
+        assert_eq!(in_line(held(1.0, true), 512.0, Some(60.0)).law, line(Some(60.0)), "a connection for each request");
+        assert_eq!(in_line(held(0.25, true), 512.0, None).law, line(None), "kept ones take no slot");
+        for other in [held(1.0, true), held(0.0, false)] {
+            assert_eq!(in_line(other.clone(), 512.0, None).law, other.law, "kept with its slot, or refused");
+        }
+    }
 }
