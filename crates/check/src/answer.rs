@@ -197,7 +197,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
     match text("/decided") {
         "holds" => ("holds", "no", "objective_holds"),
         "invalid" => ("invalid", "cannot_tell", "client_is_limit"),
-        "unanswered" => ("fails", "cannot_tell", "unanswered"),
+        "unanswered" => ("invalid", "cannot_tell", "unanswered"),
         "unmoved" => {
             let outcome = if text("/by/stop") == "other_programs" { "invalid" } else { "fails" };
             let no = text("/by/stop") == "backend" && decision.pointer("/by/likely") == Some(&true.into());

@@ -78,6 +78,31 @@ fn each_way_to_an_upstream_has_the_timers_and_buffers_of_its_own_directives() {
 }
 
 #[test]
+fn what_clients_get_in_the_place_of_an_error_is_said_where_the_error_is() {
+    let dir = tempfile::tempdir().unwrap();
+    for (pages, instead) in [
+        ("", None),
+        ("error_page 502 504 /m;", None),
+        ("error_page 502 504 =200 /m;", Some("what /m (error_page at ")),
+        ("error_page 502 504 =503 @m;", Some("503")),
+    ] {
+        let text = format!(
+            "events {{ }}\nhttp {{\n server {{\n  listen 8080;\n  {pages}\n  location = /m {{ return 200 sorry; }}\n  \
+             location @m {{ root /srv; try_files /m.html =503; }}\n  location / {{ proxy_pass http://127.0.0.1:9; }}\n }}\n}}\n"
+        );
+        let (explanation, _) = explained(&file(&dir, "nginx.conf", &text), &[]);
+        let timer = explanation.timers.iter().find(|timer| timer.setting == "proxy_read_timeout").unwrap();
+        let limit = explanation.limits.iter().find(|limit| limit.id == "nginx.upstream").unwrap();
+        for said in [&timer.ends, &limit.formula] {
+            match instead {
+                None => assert!(!said.contains("in whose place"), "{pages}: {said}"),
+                Some(what) => assert!(said.contains(&format!(", in whose place clients get {what}")), "{pages}: {said}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn what_apache_silently_makes_of_a_configuration() {
     let dir = tempfile::tempdir().unwrap();
     let path = file(&dir, "httpd.conf", APACHE);

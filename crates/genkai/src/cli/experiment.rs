@@ -84,7 +84,7 @@ pub(crate) struct NginxWorkerConnections {
     /// Value of worker_connections to start from
     #[arg(long, value_name = "N", default_value = DEFAULT_CONNECTIONS)]
     pub(crate) worker_connections: String,
-    /// Run it in a Kubernetes cluster: kubernetes[,product=IMAGE][,wordpress=IMAGE][,database=IMAGE][,image=IMAGE][,...]
+    /// Run it in a Kubernetes cluster: kubernetes[,product=IMAGE][,wordpress=IMAGE][,...]
     ///
     /// A namespace is made, and removed at the end. In it stands nginx (of product=IMAGE, else of the image called nginx) before the application: with
     /// --full, or where wordpress= or database= is given, WordPress with php-fpm (of wordpress=) and MariaDB (of database=), else genkai's embedded

@@ -28,10 +28,10 @@ A user whose request failed makes the next one no sooner than 100 ms after the f
 
 pub(super) const EXIT_CODES: &[(Exit, &str)] = &[
     (Exit::Holds, "every objective holds"),
-    (Exit::Fails, "an objective fails, or no answer came"),
+    (Exit::Fails, "an objective fails"),
     (Exit::Usage, "wrong flags or files; nothing was sent"),
     (Exit::Environment, "the machine cannot do it: nothing listens there, limits too small, disk full"),
-    (Exit::Invalid, "invalid: this machine could not make the load"),
+    (Exit::Invalid, "invalid: this machine could not make the load, or no answer came"),
     (Exit::Interrupted, "interrupted; what was measured is kept"),
 ];
 

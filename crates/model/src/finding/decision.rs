@@ -16,7 +16,7 @@ pub enum Decision {
     /// The objective held at the load asked for.
     Holds,
     /// Nothing broke, but fewer requests were answered than still waited for an answer at the end: that is too little to say that anything
-    /// held. The load was made and was not carried: to a script it has failed, as no part of the set-up is wrong.
+    /// held. What waits has not failed: to a script it is a measurement that says nothing.
     Unanswered,
     /// The generator was the limit before anything broke: nothing is known of the server.
     Invalid,
@@ -121,14 +121,12 @@ impl Decision {
     pub fn outcome(self) -> Outcome {
         match self {
             Decision::Holds => Outcome::Holds,
-            Decision::Invalid => Outcome::Invalid,
+            Decision::Invalid | Decision::Unanswered => Outcome::Invalid,
             Decision::Unfinished => Outcome::Unfinished,
             Decision::Unmoved { by: Stop::OtherPrograms } => Outcome::Invalid,
-            Decision::Unanswered
-            | Decision::Unmoved { .. }
-            | Decision::Moved { .. }
-            | Decision::Bisected
-            | Decision::Carried { .. } => Outcome::Fails,
+            Decision::Unmoved { .. } | Decision::Moved { .. } | Decision::Bisected | Decision::Carried { .. } => {
+                Outcome::Fails
+            }
         }
     }
 

@@ -11,6 +11,17 @@ pub enum Refusal {
     Elsewhere(String),
 }
 
+impl Refusal {
+    /// What is to be added where it is said that nginx answers `status`: what clients get in its place; nothing where they get that.
+    pub fn in_place_of(&self, status: u16) -> String {
+        match self {
+            Refusal::Status(same) if *same == status => String::new(),
+            Refusal::Status(other) => format!(", in whose place clients get {other}"),
+            Refusal::Elsewhere(to) => format!(", in whose place clients get what {to} answers"),
+        }
+    }
+}
+
 /// An `error_page` that holds for a status.
 pub(super) struct Page {
     /// Where it leads.

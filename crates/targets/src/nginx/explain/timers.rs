@@ -32,6 +32,8 @@ pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
     let route = config.route_of(requests);
     let upstream = route.as_ref().and_then(|route| Some((route, route.pass()?)));
     let upstreams = upstream.into_iter().flat_map(|(route, pass)| {
+        let instead = route.ways.iter().find(|way| way.pass().is_some()).map(|way| way.refused(504).in_place_of(504));
+        let instead = instead.unwrap_or_default();
         OF_UPSTREAMS.iter().map(move |(setting, ends)| {
             let name = named(setting, prefix(Some(&pass)));
             let found = route.inherited(&name).into_iter().next();
@@ -45,7 +47,7 @@ pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
             } else {
                 ""
             };
-            timer(written, origin, &name, &format!("{ends}{closed}"))
+            timer(written, origin, &name, &format!("{ends}{instead}{closed}"))
         })
     });
     clients.chain(upstreams).collect()

@@ -57,7 +57,7 @@ fn answering(upstream: &Upstream) -> Vec<Limit> {
 /// The upstream does not take connections, or closes them unanswered: nothing in nginx lifts that.
 fn refusing(upstream: &Upstream) -> Limit {
     Limit {
-        formula: "the upstream refuses, or closes before it answers: nginx answers 502".to_owned(),
+        formula: format!("the upstream refuses, or closes before it answers: nginx answers 502{}", upstream.refusal.in_place_of(502)),
         source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_next, ngx_http_upstream_connect".to_owned(),
         signatures: vec![
             log(signature::UPSTREAM_REFUSED, Strength::Decisive),
@@ -85,7 +85,7 @@ fn unreachable(upstream: &Upstream) -> Limit {
             Some(_) => limit.caps.clone(),
             None => "there is no such socket, nginx may not open it, or no route leads there".to_owned(),
         },
-        formula: "a connect that fails at once is answered with 502".to_owned(),
+        formula: format!("a connect that fails at once is answered with 502{}", upstream.refusal.in_place_of(502)),
         source: "unix(7), connect(2): ECONNREFUSED, ENOENT, EACCES, ENETUNREACH, EHOSTUNREACH; nginx \
                  src/event/ngx_event_connect.c"
             .to_owned(),
@@ -99,7 +99,7 @@ fn unreachable(upstream: &Upstream) -> Limit {
 fn unsecured(upstream: &Upstream) -> Option<Limit> {
     let place = backend::Place { name: upstream.name.clone(), address: upstream.name.written.clone() };
     upstream.encrypted.then(|| Limit {
-        formula: "a handshake that fails is answered with 502".to_owned(),
+        formula: format!("a handshake that fails is answered with 502{}", upstream.refusal.in_place_of(502)),
         source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_ssl_handshake".to_owned(),
         signatures: vec![logged_unserved(signature::UPSTREAM_TLS, Strength::Decisive)],
         symptom: super::refusal(&upstream.refusal),
