@@ -97,6 +97,10 @@ fn copied(from: &Path, to: &Path) -> Result<(), Failure> {
     let failed =
         |e: std::io::Error| Failure::environment(format!("cannot copy {} to {}: {e}", from.display(), to.display()));
     fs::create_dir_all(to).map_err(failed)?;
+    // A copy of a file over itself empties it (std::fs::copy).
+    if fs::canonicalize(from).map_err(failed)? == fs::canonicalize(to).map_err(failed)? {
+        return Ok(());
+    }
     fs::copy(from.join("run.jsonl"), to.join("run.jsonl")).map_err(failed)?;
     let mut folders = vec![PathBuf::from("proposal")];
     while let Some(folder) = folders.pop() {
@@ -234,5 +238,24 @@ impl Both {
             Outcome::Fails => Exit::Fails,
             Outcome::Unfinished => Exit::Environment,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_where_it_is_wanted_is_left_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("machine"), dir.path().join("other"));
+        fs::create_dir_all(from.join("proposal")).unwrap();
+        fs::write(from.join("run.jsonl"), "measured").unwrap();
+        fs::write(from.join("proposal/nginx.conf"), "proposed").unwrap();
+        for to in [&from, &to] {
+            copied(&from.join("../machine"), to).unwrap();
+            assert_eq!(fs::read_to_string(to.join("run.jsonl")).unwrap(), "measured");
+            assert_eq!(fs::read_to_string(to.join("proposal/nginx.conf")).unwrap(), "proposed");
+        }
     }
 }
