@@ -34,7 +34,7 @@ pub fn check(plan: &plan::Router, clients: u32, resets: bool) -> Result<(), Targ
     if resets && plan.product != "haproxy" {
         return Err(no_reset());
     }
-    let (most, processes) = (machine::hard_descriptors(), processes(clients));
+    let (most, processes) = (machine::hard_descriptors(), processes(&plan.product, clients));
     // One that counts connections of nodes, or is killed on purpose, is one process.
     let alone = if plan.node_connections.is_some() {
         Some("--node-connections is counted")
@@ -43,7 +43,7 @@ pub fn check(plan: &plan::Router, clients: u32, resets: bool) -> Result<(), Targ
     };
     let fit = match alone {
         Some(_) => most.saturating_sub(OWN) / 2,
-        None => most.saturating_sub(OWN + 2 * MOST_PROCESSES) / 2 * MOST_PROCESSES,
+        None => each(&plan.product) * MOST_PROCESSES,
     };
     if u64::from(clients) <= fit {
         return Ok(());
@@ -61,13 +61,30 @@ pub fn check(plan: &plan::Router, clients: u32, resets: bool) -> Result<(), Targ
 }
 
 /// Processes that a router for so many clients needs: each may have only so many descriptors.
-fn processes(clients: u32) -> u64 {
-    // Clients are spread over processes as over nodes: evenly, but for one each.
-    let each = (machine::hard_descriptors().saturating_sub(OWN + 2 * MOST_PROCESSES) / 2).max(1);
+fn processes(product: &str, clients: u32) -> u64 {
     if u64::from(clients) <= machine::hard_descriptors().saturating_sub(OWN) / 2 {
         return 1;
     }
-    u64::from(clients).div_ceil(each).max(1)
+    u64::from(clients).div_ceil(each(product)).max(1)
+}
+
+/// Clients that one of several processes may be meant to get: at least 1.
+fn each(product: &str) -> u64 {
+    let room = machine::hard_descriptors().saturating_sub(OWN + 2 * MOST_PROCESSES) / 2;
+    let meant = match product {
+        // The kernel chooses a worker by a hash of both addresses (socket(7), SO_REUSEPORT): one gets more than its share by chance.
+        "nginx" => by_chance(room),
+        // Clients are spread over processes as over nodes: evenly, but for one each.
+        _ => room,
+    };
+    meant.max(1)
+}
+
+/// The largest mean number of clients, of which each comes here by chance, that exceeds `room` in less than one of a million routers: it stays five
+/// standard deviations below it, of which one is at most the root of the mean (binomial distribution).
+fn by_chance(room: u64) -> u64 {
+    let root = ((25.0 + 4.0 * room as f64).sqrt() - 5.0) / 2.0;
+    (root * root) as u64
 }
 
 /// There is no such product.
@@ -83,15 +100,15 @@ fn no_reset() -> TargetError {
 /// Every limit of the router that `plan` describes, before so many nodes and with room for so many clients.
 pub fn limits(plan: &plan::Router, clients: u32, nodes: u32, machine: &Machine) -> Vec<Limit> {
     match plan.product.as_str() {
-        "haproxy" => haproxy::router::limits(plan, part(clients), processes(clients), nodes, machine),
+        "haproxy" => haproxy::router::limits(plan, part(&plan.product, clients), processes(&plan.product, clients), nodes, machine),
         "nginx" => nginx::router::limits(plan, nodes),
         _ => Vec::new(),
     }
 }
 
 /// Clients of one of its processes, at most.
-fn part(clients: u32) -> u32 {
-    let processes = u32::try_from(processes(clients)).unwrap_or(u32::MAX);
+fn part(product: &str, clients: u32) -> u32 {
+    let processes = u32::try_from(processes(product, clients)).unwrap_or(u32::MAX);
     // Evenly, but for one or another.
     if processes == 1 { clients } else { clients.div_ceil(processes) + processes }
 }
@@ -122,16 +139,16 @@ impl Router {
     ) -> Result<Router, TargetError> {
         let kind = match plan.product.as_str() {
             "nginx" => {
-                let nginx = nginx::router::prepare(plan, processes(clients), clients, nodes, dir)?;
+                let nginx = nginx::router::prepare(plan, processes(&plan.product, clients), clients, nodes, dir)?;
                 Kind::Nginx(Box::new(nginx.start(cpus)?), nginx.version().to_owned())
             }
             "haproxy" => {
                 let one = |number: u64| {
                     let dir = if number == 1 { dir.to_owned() } else { dir.join(format!("router-{number}")) };
                     std::fs::create_dir_all(&dir).map_err(TargetError::files(&dir))?;
-                    haproxy::router::Router::start(plan, number, part(clients), nodes, cpus, &dir)
+                    haproxy::router::Router::start(plan, number, part(&plan.product, clients), nodes, cpus, &dir)
                 };
-                Kind::Haproxy((1..=processes(clients)).map(one).collect::<Result<_, _>>()?)
+                Kind::Haproxy((1..=processes(&plan.product, clients)).map(one).collect::<Result<_, _>>()?)
             }
             name => return Err(unknown(name)),
         };
@@ -191,5 +208,21 @@ impl Router {
             Kind::Haproxy(all) => Ok(all),
             Kind::Nginx(..) => Err(no_reset()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_by_chance_has_room_for_five_standard_deviations() {
+        for room in [0, 1, 400, 9_886, 500_000] {
+            let meant = by_chance(room);
+            assert!(meant as f64 + 5.0 * (meant as f64).sqrt() <= room as f64, "{room}: {meant}");
+            let more = (meant + 1) as f64;
+            assert!(more + 5.0 * more.sqrt() > room as f64, "{room}: {meant} is the largest");
+        }
+        assert!(each("nginx") < each("haproxy"));
     }
 }

@@ -410,7 +410,7 @@ impl<'a> Workers<'a> {
         };
         let within: Vec<u64> = self.all.iter().map(within).collect();
         let books = self.books.take().filter(|_| self.failure.is_none());
-        self.end.rooms = books.map(|books| Box::new(books.settle(&within, hurried(stop))));
+        self.end.rooms = books.map(|books| Box::new(books.settle(&within, stop.is_stopped(), hurried(stop))));
     }
 
     /// Has all end their parts.

@@ -8,6 +8,7 @@ use genkai_model::rooms::{Attendance, Attended, Rooms};
 use super::roster::{Attendee, Watch};
 use super::seen::Seen;
 use super::settle::settle;
+use crate::clock::Moment;
 
 /// What a process tells of a member.
 pub(crate) fn told(attendee: Attendee) -> Attended {
@@ -52,7 +53,7 @@ impl Books {
         let seen = seen.ok_or_else(|| format!("what it told of member {number} cannot be"))?;
         let mut attendee = Attendee::new(number, self.members, &self.rooms);
         attendee.seen = seen;
-        attendee.clock = Watch { process, within: 0 };
+        attendee.clock = Watch { process, ..Watch::default() };
         (attendee.entered, attendee.cut, attendee.refused, attendee.sent) =
             (one.entered, one.cut, one.refused, one.sent);
         let seen = &mut attendee.seen;
@@ -62,12 +63,26 @@ impl Books {
     }
 
     /// What became of all messages. The clock of process number `n` may be wrong by `within[n]` nanoseconds at most: a message that was sent
-    /// by a member of another process so near to when a member entered, or was cut off, counts as not due. `hurry` as for one process.
-    pub fn settle(mut self, within: &[u64], hurry: impl Fn() -> bool) -> Attendance {
+    /// by a member of another process so near to when a member entered, or was cut off, counts as not due. `stopped`: somebody ended the load
+    /// early, which processes hear one after the other; what was sent since the first of them sent nothing more is not due either. `hurry` as
+    /// for one process.
+    pub fn settle(mut self, within: &[u64], stopped: bool, hurry: impl Fn() -> bool) -> Attendance {
+        let until = self.first_silence().filter(|_| stopped);
         for one in self.all.values_mut() {
             one.clock.within = within.get(usize::from(one.clock.process)).copied().unwrap_or(0);
+            one.clock.until = until;
         }
         settle(&self.rooms, self.members, self.all.into_values().collect(), hurry)
+    }
+
+    /// When the first of several processes had sent its last message; none of one alone, whose members all end at once.
+    fn first_silence(&self) -> Option<Moment> {
+        let mut last: BTreeMap<u16, Moment> = BTreeMap::new();
+        for one in self.all.values() {
+            let sent = last.entry(one.clock.process).or_default();
+            *sent = one.sent.iter().copied().fold(*sent, Moment::max);
+        }
+        last.values().copied().min().filter(|_| last.len() > 1)
     }
 }
 
@@ -124,7 +139,7 @@ mod tests {
             let line = serde_json::to_string(&told(attendee)).unwrap();
             parts.take(process, serde_json::from_str(&line).unwrap()).unwrap();
         }
-        assert_eq!(parts.settle(&[0, 0], || false), alone);
+        assert_eq!(parts.settle(&[0, 0], false, || false), alone);
     }
 
     #[test]
@@ -137,10 +152,23 @@ mod tests {
             let mut books = books();
             books.take(0, told(member(0, 0, &sent, &[(0, 0), (0, 1), (0, 2)]))).unwrap();
             books.take(process, told(two)).unwrap();
-            let found = books.settle(&[0, within * MS], || false);
+            let found = books.settle(&[0, within * MS], false, || false);
             (found.rooms[0].lost, found.rooms[0].away)
         };
         assert_eq!((lost(1, 0), lost(1, 2), lost(0, 2)), ((3, 0), (1, 1), (3, 0)));
+    }
+
+    #[test]
+    fn what_was_sent_while_processes_were_stopped_one_by_one_is_not_lost() {
+        // The members of process 1 were stopped after 15 ms, those of process 0 went on until 29 ms; the message of 11 ms did not come.
+        let lost = |stopped: bool| {
+            let mut books = books();
+            books.take(0, told(member(0, 0, &[11, 15, 29], &[(0, 0), (0, 1), (0, 2), (2, 0), (2, 1)]))).unwrap();
+            books.take(1, told(member(2, 0, &[12, 14], &[(2, 0), (2, 1)]))).unwrap();
+            let found = books.settle(&[0, 0], stopped, || false);
+            (found.rooms[0].lost, found.rooms[0].away)
+        };
+        assert_eq!((lost(false), lost(true)), ((3, 0), (1, 2)));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(crate) struct Watch {
     pub(crate) process: u16,
     /// The most by which it may be wrong.
     pub(crate) within: Moment,
+    /// From when on its members may have been told to stop, before those of other processes; none: all stayed to the end.
+    pub(crate) until: Option<Moment>,
 }
 
 impl Watch {

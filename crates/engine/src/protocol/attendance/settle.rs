@@ -136,6 +136,7 @@ fn due(receiver: &Attendee, at: Moment, apart: Moment) -> Due {
     match (receiver.entered, receiver.cut) {
         (Some(entered), _) if at < entered.saturating_add(apart) => Due::Early,
         (_, Some((cut, _))) if at >= cut.saturating_sub(apart) => Due::Away,
+        _ if receiver.clock.until.is_some_and(|until| at >= until.saturating_sub(apart)) => Due::Away,
         _ => Due::Present,
     }
 }

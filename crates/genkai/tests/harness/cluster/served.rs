@@ -197,19 +197,22 @@ impl Served {
             }
             script += &format!("mount --bind '{}' '{}'; ", from.display(), to.display());
         }
-        let user = self.spec.security_context.as_ref().and_then(|context| context.run_as_user);
-        script += &user.map_or_else(
-            || "exec \"$@\"".to_owned(),
-            |user| format!("exec setpriv --reuid {user} --regid {user} --clear-groups --inh-caps=-all --bounding-set=-all -- \"$@\""),
-        );
         // The image's own entry point is that of nginx's.
         let own = ["nginx".to_owned(), "-g".to_owned(), "daemon off;".to_owned()];
         let command: Vec<String> = container.command.iter().chain(&container.args).flatten().cloned().collect();
         let mut command = if command.is_empty() { own.to_vec() } else { command };
         if command[0] == "/genkai" {
-            // As the image of the `Containerfile` has it.
-            env!("CARGO_BIN_EXE_genkai").clone_into(&mut command[0]);
+            // As the image of the `Containerfile` has it: where every user may run it, whoever may look into the folder of this build.
+            const GENKAI: &str = "/run/image/genkai";
+            let built = env!("CARGO_BIN_EXE_genkai");
+            script += &format!("mkdir /run/image; touch {GENKAI}; mount --bind '{built}' {GENKAI}; ");
+            GENKAI.clone_into(&mut command[0]);
         }
+        let user = self.spec.security_context.as_ref().and_then(|context| context.run_as_user);
+        script += &user.map_or_else(
+            || "exec \"$@\"".to_owned(),
+            |user| format!("exec setpriv --reuid {user} --regid {user} --clear-groups --inh-caps=-all --bounding-set=-all -- \"$@\""),
+        );
         let log = std::fs::File::create(log).unwrap();
         // As a container's streams are its user's.
         std::os::unix::fs::fchown(&log, user.map(|user| user as u32), None).unwrap();
