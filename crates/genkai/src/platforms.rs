@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use genkai_analysis::statements;
 use genkai_engine::StopFlag;
 use genkai_lab::experiment::site::{Images, check};
+use genkai_lab::folder::OUTPUTS;
 use genkai_lab::job::{Job, Outcome as Made};
 use genkai_lab::system::Pin;
 use genkai_model::event::RunStarted;
@@ -37,6 +38,7 @@ pub(crate) fn run(flags: &NginxWorkerConnections, images: &Images, beside: Optio
     let out = output.out.clone().unwrap_or_else(|| study::default_folder(TITLE));
     // What the cluster does not let be is said before minutes are spent here.
     check(&plan, images)?;
+    set_aside(&out, beside)?;
     let interrupt = interrupt::flag();
     let [machine, cluster] = PLATFORMS.map(|name| out.join(name));
     let made = here(&plan, beside, &machine, output, &interrupt).and_then(|()| {
@@ -52,6 +54,21 @@ pub(crate) fn run(flags: &NginxWorkerConnections, images: &Images, beside: Optio
         Ok(()) if interrupt.is_stopped() => Ok(Exit::Interrupted),
         Ok(()) => Ok(shown.unwrap_or(Exit::Environment)),
     }
+}
+
+/// Moves the runs of an earlier call in `out` to `previous-N/`, so that nothing is lost and no run is shown beside one of another call; but for the
+/// run that is to be taken as it is.
+fn set_aside(out: &Path, beside: Option<&Path>) -> Result<(), Failure> {
+    let taken = beside.and_then(|dir| fs::canonicalize(dir).ok());
+    let names = PLATFORMS.iter().copied().chain([OUTPUTS[1], OUTPUTS[2]]);
+    let is_taken = |name: &str| taken.is_some() && fs::canonicalize(out.join(name)).ok() == taken;
+    let old: Vec<&str> = names.filter(|name| out.join(name).exists() && !is_taken(name)).collect();
+    let mut numbers = (1..).map(|n| out.join(format!("previous-{n}"))).filter(|path| !path.exists());
+    let Some(aside) = numbers.next().filter(|_| !old.is_empty()) else { return Ok(()) };
+    let failed =
+        |e: std::io::Error| Failure::environment(format!("cannot move earlier runs to {}: {e}", aside.display()));
+    fs::create_dir(&aside).map_err(failed)?;
+    old.into_iter().try_for_each(|name| fs::rename(out.join(name), aside.join(name))).map_err(failed)
 }
 
 /// The run on this machine, or that which was made.
@@ -244,6 +261,23 @@ impl Both {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn earlier_runs_are_moved_aside_but_for_the_one_that_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path();
+        for name in PLATFORMS {
+            fs::create_dir(out.join(name)).unwrap();
+        }
+        fs::write(out.join("verdict.json"), "{}").unwrap();
+        set_aside(out, Some(&out.join("machine"))).unwrap();
+        assert!(out.join("machine").exists() && !out.join("cluster").exists() && !out.join("verdict.json").exists());
+        assert!(out.join("previous-1/cluster").exists() && out.join("previous-1/verdict.json").exists());
+        set_aside(out, None).unwrap();
+        assert!(out.join("previous-2/machine").exists() && !out.join("machine").exists());
+        set_aside(out, None).unwrap();
+        assert!(!out.join("previous-3").exists(), "there is nothing to move");
+    }
 
     #[test]
     fn a_run_that_is_where_it_is_wanted_is_left_as_it_is() {

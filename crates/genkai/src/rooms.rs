@@ -94,6 +94,11 @@ const QUEUE_TIMEOUT: Span = Span::from_secs(5);
 
 fn router(flags: &RouterFlags, wait: Span) -> Result<Option<Router>, Failure> {
     let product = match flags.router {
+        None | Some(RouterFlag::None) if flags.listen.is_some() => {
+            return Err(Failure::usage(
+                "--listen is the address of a router\n  hint: add --router haproxy, or leave it out",
+            ));
+        }
         None | Some(RouterFlag::None) => return Ok(None),
         Some(RouterFlag::Haproxy) => "haproxy",
         Some(RouterFlag::Nginx) => "nginx",

@@ -96,7 +96,9 @@ fn what_clients_get_in_the_place_of_an_error_is_said_where_the_error_is() {
         for said in [&timer.ends, &limit.formula] {
             match instead {
                 None => assert!(!said.contains("in whose place"), "{pages}: {said}"),
-                Some(what) => assert!(said.contains(&format!(", in whose place clients get {what}")), "{pages}: {said}"),
+                Some(what) => {
+                    assert!(said.contains(&format!(", in whose place clients get {what}")), "{pages}: {said}")
+                }
             }
         }
     }

@@ -96,7 +96,7 @@ fn trusted(locust: &Locust, transport: &Transport, listen: Option<Ipv4Addr>) -> 
     let Transport::Tls(tls) = transport else { return Ok(()) };
     let why = if locust.bind.is_some() {
         "its certificate is of the run's own authority, which workers that others start do not trust\n  hint: leave --locust-bind out"
-    } else if listen.is_some_and(|ip| !ip.is_loopback()) {
+    } else if listen.is_some_and(|ip| ip != Ipv4Addr::LOCALHOST) {
         "its certificate is for 127.0.0.1, and not for the address of --listen\n  hint: leave --listen out"
     } else if tls.ca.is_none() {
         "none of the run's own authority stands in for its certificate, which is for another name than users ask\n  hint: use a listener \

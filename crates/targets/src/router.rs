@@ -100,7 +100,13 @@ fn no_reset() -> TargetError {
 /// Every limit of the router that `plan` describes, before so many nodes and with room for so many clients.
 pub fn limits(plan: &plan::Router, clients: u32, nodes: u32, machine: &Machine) -> Vec<Limit> {
     match plan.product.as_str() {
-        "haproxy" => haproxy::router::limits(plan, part(&plan.product, clients), processes(&plan.product, clients), nodes, machine),
+        "haproxy" => haproxy::router::limits(
+            plan,
+            part(&plan.product, clients),
+            processes(&plan.product, clients),
+            nodes,
+            machine,
+        ),
         "nginx" => nginx::router::limits(plan, nodes),
         _ => Vec::new(),
     }

@@ -47,7 +47,8 @@ fn hidden(run: &harness::Run) -> (u64, u64) {
 #[test]
 fn errors_of_caddy_that_a_route_answers_well_are_told() {
     let _machine = machine();
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Below the ports that listeners of other tests get.
+    let closed = "127.0.0.1:9";
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("Caddyfile");
     let text = format!(":80 {{\n\treverse_proxy {closed}\n\thandle_errors {{\n\t\trespond \"sorry\" 200\n\t}}\n}}\n");

@@ -141,7 +141,7 @@ pub fn open(plan: Plan, images: &Images, stop: &StopFlag) -> Result<(Site, Plan)
     let start = |pod: &PodPlan| {
         let hint = if secret {
             format!(
-                "name images that the nodes have or can pull: wordpress= and database= (now {}); wait longer with wait=300s",
+                "name images that the nodes have or can pull: database=, wordpress= and product= (of this pod: {}); wait longer with wait=300s",
                 pod.containers.iter().map(|one| one.image.as_str()).collect::<Vec<_>>().join(", ")
             )
         } else {

@@ -42,6 +42,9 @@ const SILENCE: Duration = Duration::from_secs(2);
 const HEARTBEAT: Duration = Duration::from_secs(1);
 const LEASH: Span = Span::from_secs(5);
 
+/// The most by which a clock that is kept moves against another, parts in a million (adjtimex(2): MAXFREQ).
+const MOST_DRIFT_PPM: u64 = 500;
+
 struct Workers<'a> {
     all: Vec<Worker>,
     inbox: Receiver<(usize, Heard)>,
@@ -405,8 +408,10 @@ impl<'a> Workers<'a> {
 
     /// What became of the messages of chat rooms: not known where a worker was lost, with what its members received.
     fn settle(&mut self, stop: &StopFlag) {
+        // How far a clock moved is not known of who did not answer at the end (nobody is asked where the load was stopped).
+        let unknown = self.end.lasted.0 / 1_000_000 * MOST_DRIFT_PPM;
         let within = |worker: &Worker| {
-            worker.clock.map_or(0, |clock| clock.uncertainty_ns + clock.drift_ns.unwrap_or_default().unsigned_abs())
+            worker.clock.map_or(0, |clock| clock.uncertainty_ns + clock.drift_ns.map_or(unknown, i64::unsigned_abs))
         };
         let within: Vec<u64> = self.all.iter().map(within).collect();
         let books = self.books.take().filter(|_| self.failure.is_none());

@@ -57,7 +57,10 @@ fn answering(upstream: &Upstream) -> Vec<Limit> {
 /// The upstream does not take connections, or closes them unanswered: nothing in nginx lifts that.
 fn refusing(upstream: &Upstream) -> Limit {
     Limit {
-        formula: format!("the upstream refuses, or closes before it answers: nginx answers 502{}", upstream.refusal.in_place_of(502)),
+        formula: format!(
+            "the upstream refuses, or closes before it answers: nginx answers 502{}",
+            upstream.refusal.in_place_of(502)
+        ),
         source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_next, ngx_http_upstream_connect".to_owned(),
         signatures: vec![
             log(signature::UPSTREAM_REFUSED, Strength::Decisive),

@@ -3,10 +3,14 @@
 set -eu
 work=/run/genkai/work
 umask 077
-mkdir "$work/tmp"
+# A container that is started again finds what the one before it left.
+mkdir -p "$work/tmp"
+rm -f "$work/mariadb.sock" "$work/mariadb.pid"
 export TMPDIR="$work/tmp"
-mariadb-install-db --no-defaults --datadir="$work/data" --auth-root-authentication-method=socket --skip-test-db \
+[ -e "$work/made" ] || rm -rf "$work/data"
+[ -e "$work/made" ] || mariadb-install-db --no-defaults --datadir="$work/data" --auth-root-authentication-method=socket --skip-test-db \
     --innodb-log-file-size=16M --innodb-use-native-aio=0 >"$work/install.log" 2>&1 || { cat "$work/install.log" >&2; exit 1; }
+: >"$work/made"
 cat >"$work/accounts.sql" <<END
 CREATE DATABASE IF NOT EXISTS wordpress CHARACTER SET utf8mb4;
 CREATE USER IF NOT EXISTS wordpress@'%' IDENTIFIED BY '$PASSWORD';

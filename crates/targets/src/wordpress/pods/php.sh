@@ -11,6 +11,9 @@ if [ -z "$root" ]; then
     echo "there is no WordPress in this image (in /usr/src/wordpress, /usr/share/wordpress, /var/www/html)" >&2
     exit 1
 fi
+# A container that is started again finds what the one before it left.
+if [ ! -e "$work/installed" ]; then
+rm -rf "$site"
 mkdir "$site"
 # Links of a package lead to what other packages have; what is not there is not needed.
 cp -RL "$root/." "$site/" 2>/dev/null || [ -e "$site/wp-settings.php" ]
@@ -37,6 +40,7 @@ $(cat "$files/defines")
 END
 chmod 600 "$work/prepend.php"
 php -d auto_prepend_file="$work/prepend.php" "$files/install.php"
+fi
 sed "s|@WORK@|$work|g" "$files/php-fpm.conf" >"$work/php-fpm.conf"
 for fpm in php-fpm /usr/sbin/php-fpm*; do
     command -v "$fpm" >/dev/null && break
