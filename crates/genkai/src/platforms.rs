@@ -263,6 +263,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_of_the_same_values_is_taken_and_no_other() {
+        let images = "kubernetes".parse::<crate::cluster::SiteFlag>().unwrap().0;
+        let of = |full: bool, connections: &str| site::plan(full, Some(connections), &images);
+        for full in [false, true] {
+            // As it stands in a record.
+            let run = serde_json::to_string(&of(full, "64")).unwrap();
+            let run: Plan = serde_json::from_str(&run).unwrap();
+            assert!(same(&run, &of(full, "64")));
+            assert!(!same(&run, &of(full, "128")) && !same(&run, &of(!full, "64")));
+        }
+    }
+
+    #[test]
     fn earlier_runs_are_moved_aside_but_for_the_one_that_is_taken() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path();
