@@ -112,9 +112,13 @@ impl<'c> Access<'c> {
         let lines: Vec<&Entry> = self.config.acl(name).collect();
         let kind = lines.first().and_then(|line| line.values.get(1)).map(String::as_str);
         match kind {
-            Some("src") => self.is_from(lines.iter().flat_map(|line| &line.values[2..]).map(String::as_str)),
+            Some("src") => {
+                self.is_from(lines.iter().flat_map(|line| line.values.get(2..).unwrap_or_default()).map(String::as_str))
+            }
             // Requests of a load are for what stands behind.
-            Some("method") if lines.iter().all(|line| line.values[2..] == ["CONNECT"]) => Some(false),
+            Some("method") if lines.iter().all(|line| line.values.get(2..).is_some_and(|all| all == ["CONNECT"])) => {
+                Some(false)
+            }
             Some(_) => None,
             // Those that are there without a line (src/cf.data.pre: acl, DEFAULT).
             None => match name {

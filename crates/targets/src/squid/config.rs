@@ -202,7 +202,7 @@ fn word(line: &str, number: usize) -> Option<Range<usize>> {
 impl Config {
     /// The lines of an ACL.
     pub(super) fn acl<'c>(&'c self, name: &str) -> impl Iterator<Item = &'c Entry> {
-        self.each("acl").filter(move |line| line.values.first().is_some_and(|first| first == name))
+        self.each("acl").filter(move |line| line.values.first().is_some_and(|first| first.eq_ignore_ascii_case(name)))
     }
 
     /// The line of an `acl NAME maxconn`: the last one counts.

@@ -126,7 +126,9 @@ pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, Target
     }
     let mut private = Private { file: at.dir.join(NAME), ..Private::default() };
     let marks = Marks::of(config, client(at.listen.ip()));
-    marks.before().iter().for_each(|line| private.push(line, None));
+    // Before the user's: an `access_log none` would end the search (src/log/access_log.cc: accessLogLogTo).
+    let lines = marks.before().into_iter().chain(marks.log(&at.dir.display().to_string()));
+    lines.for_each(|line| private.push(&line, None));
     if peers::are_watched(config) {
         // genkai asks from this machine; the user's rules for everybody else stay as they are.
         let line = "http_access allow localhost manager";
@@ -153,7 +155,6 @@ pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, Target
         }
     }
     private.add(config, at, origins == 0);
-    marks.behind(&at.dir.display().to_string()).iter().for_each(|line| private.push(line, None));
     Ok(private)
 }
 

@@ -6,11 +6,11 @@
 use std::net::IpAddr;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Signature, Strength};
+use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Strength};
 
 use super::access::{Access, Admission, Cap, LISTS};
 use super::config::{Config, acl_setting};
-use super::evidence::{DENIED, DENIED_FOR_MAXCONN, FAILED_LOG, MARK};
+use super::evidence::{DENIED_FOR_MAXCONN, FAILED_LOG, MARK};
 use crate::files::entry::Entry;
 use crate::limits::{connections, errors, log, raised};
 
@@ -70,9 +70,6 @@ fn nobody(access: Access<'_>, list: &'static str) -> Limit {
 fn too_many(access: Access<'_>, rule: &Entry, cap: Cap<'_>, formula: Option<String>) -> Limit {
     let Cap { name, most, line } = cap;
     let refusal = refusal(access.config, rule);
-    // Where only the number of connections decides, every refusal of Squid's is for it.
-    let signs = [DENIED_FOR_MAXCONN, DENIED].into_iter().take(if formula.is_some() { 2 } else { 1 });
-    let signatures: Vec<Signature> = signs.map(|signature| log(signature, Strength::Decisive)).collect();
     let known = formula.is_some() && !refusal.kinds.is_empty();
     Limit {
         value: most.to_string(),
@@ -84,7 +81,8 @@ fn too_many(access: Access<'_>, rule: &Entry, cap: Cap<'_>, formula: Option<Stri
         }),
         source: "squid 5.7 src/acl/MaxConnection.cc: true while a client address has more than N connections; src/acl/Checklist.cc"
             .to_owned(),
-        signatures,
+        // Another refusal of Squid's is for something else.
+        signatures: vec![log(DENIED_FOR_MAXCONN, Strength::Decisive)],
         symptom: errors(&refusal.kinds),
         remedy: known.then(|| Remedy {
             note: Some("all connections of this load come from one address; real visitors have one each".to_owned()),
@@ -154,8 +152,8 @@ impl<'c> Marks<'c> {
         if self.is_empty() { Vec::new() } else { vec![format!("acl {MARK} annotate_transaction {MARK}=maxconn")] }
     }
 
-    /// Lines behind them: a log of failed answers, in the folder of the copy.
-    pub(super) fn behind(&self, dir: &str) -> Vec<String> {
+    /// A log of failed answers, in the folder of the copy.
+    pub(super) fn log(&self, dir: &str) -> Vec<String> {
         if self.is_empty() {
             return Vec::new();
         }
@@ -216,6 +214,6 @@ mod tests {
         let expected = format!("http_access deny m !a {MARK} !a");
         assert_eq!(marked, [Some(expected), None, None]);
         let plain = "http_access allow all\n";
-        assert!(Marks::of(&super::tests::config(plain), None).behind("/d").is_empty());
+        assert!(Marks::of(&super::tests::config(plain), None).log("/d").is_empty());
     }
 }

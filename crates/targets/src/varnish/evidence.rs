@@ -84,9 +84,9 @@ pub(super) const ANSWER: &str = "%{Varnish:side}x|%s|%{VSL:BerespStatus}x|%{VSL:
 
 /// What a fetch error begins with where the backend had the request and did not answer it (bin/varnishd/http1/cache_http1_fetch.c: V1F_FetchRespHdr).
 const SILENT: [&str; 3] = ["first byte timeout", "HTC eof", "HTC timeout"];
-/// The same where it took no connection (cache_backend.c: vbe_dir_getfd): refused, timed out, unreachable, reset, or held down after one of these (0). Others are this
-/// machine's own: no ports, no descriptors.
-const REFUSED: [&str; 6] = ["111 ", "110 ", "101 ", "113 ", "104 ", "0 "];
+/// The same where it took no connection (cache_backend.c: vbe_dir_getfd): refused, timed out, unreachable, reset. Others are this
+/// machine's own: no ports, no descriptors; and 0 (held down after one that failed) does not say whose it was.
+const REFUSED: [&str; 5] = ["111 ", "110 ", "101 ", "113 ", "104 "];
 
 /// A line of that log.
 pub(super) fn answer(line: &str) -> Option<Told<'_>> {
@@ -142,7 +142,11 @@ mod tests {
         assert_eq!(of("b|200|503|-|pass|b|-"), by("b", Outcome::Failed, true), "the VCL made it 200");
         let line = "b|503|503|-|fetch|-|backend c: fail errno 111 (Connection refused)";
         assert_eq!(of(line), by("c", Outcome::Unanswered, false));
-        assert_eq!(of("b|200|503|-|fetch|-|backend c: fail errno 0 (Success)"), by("c", Outcome::Unanswered, true));
+        assert_eq!(
+            of("b|200|503|-|fetch|-|backend c: fail errno 0 (Success)").of,
+            None,
+            "held down, for whatever reason"
+        );
         assert_eq!(of("b|503|503|-|fetch|a|first byte timeout"), by("a", Outcome::Unanswered, false));
         assert_eq!(of("b|503|503|-|fetch|-|backend c: fail errno 99 (Cannot assign requested address)").of, None);
         assert_eq!(of("b|503|503|-|fetch|-|backend c: busy").of, None, "it is full, which is another limit");
