@@ -102,6 +102,6 @@ impl Found {
 
     /// The code that tells a script the answer.
     pub(crate) fn exit(&self, record: &Record) -> Exit {
-        outputs::exit(record, self.document.outcome)
+        outputs::exit(self.document.outcome, record.end.as_ref().is_some_and(|end| end.interrupted))
     }
 }

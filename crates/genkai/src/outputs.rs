@@ -11,8 +11,7 @@ use genkai_model::record::Record;
 use crate::Failure;
 
 /// The code that tells a script how a run ended.
-pub(crate) fn exit(record: &Record, outcome: Outcome) -> Exit {
-    let interrupted = record.end.as_ref().is_some_and(|e| e.interrupted);
+pub(crate) fn exit(outcome: Outcome, interrupted: bool) -> Exit {
     match outcome {
         _ if interrupted => Exit::Interrupted,
         Outcome::Holds => Exit::Holds,

@@ -11,7 +11,6 @@ use genkai_lab::job::{Job, Outcome as Made};
 use genkai_lab::system::Pin;
 use genkai_model::event::RunStarted;
 use genkai_model::exit::Exit;
-use genkai_model::finding::Outcome;
 use genkai_model::plan::Plan;
 use genkai_model::platforms::{PlatformFinding, PlatformsFinding, SCHEMA};
 use genkai_model::record::Record;
@@ -38,10 +37,12 @@ pub(crate) fn run(flags: &NginxWorkerConnections, images: &Images, beside: Optio
     let out = output.out.clone().unwrap_or_else(|| study::default_folder(TITLE));
     // What the cluster does not let be is said before minutes are spent here.
     check(&plan, images)?;
-    set_aside(&out, beside)?;
+    let given = beside.filter(|dir| !dir.as_os_str().is_empty());
+    let taken = given.map(|dir| taken(&plan, dir, &out).map(|record| (dir, record))).transpose()?;
+    set_aside(&out, given)?;
     let interrupt = interrupt::flag();
     let [machine, cluster] = PLATFORMS.map(|name| out.join(name));
-    let made = here(&plan, beside, &machine, output, &interrupt).and_then(|()| {
+    let made = here(&plan, taken, &machine, output, &interrupt).and_then(|()| {
         if interrupt.is_stopped() {
             return Ok(());
         }
@@ -71,28 +72,42 @@ fn set_aside(out: &Path, beside: Option<&Path>) -> Result<(), Failure> {
     old.into_iter().try_for_each(|name| fs::rename(out.join(name), aside.join(name))).map_err(failed)
 }
 
-/// The run on this machine, or that which was made.
+/// The record of the run in `dir`, which is to be taken as it is into `out`.
+///
+/// # Errors
+/// When there is none, it is of another plan, or new runs go to where it is.
+fn taken(plan: &Plan, dir: &Path, out: &Path) -> Result<Record, Failure> {
+    let own = fs::canonicalize(dir).ok();
+    if own.is_some() && [out.to_owned(), out.join(PLATFORMS[1])].iter().any(|to| fs::canonicalize(to).ok() == own) {
+        return Err(Failure::usage(format!(
+            "--beside {}: that is where --out {} has new outputs\n  hint: another --out",
+            dir.display(),
+            out.display()
+        )));
+    }
+    let record = outputs::record(&dir.join("run.jsonl"))?;
+    let head = record.head.as_ref().map(|head| &head.plan);
+    if head.is_some_and(|of| same(of, plan)) {
+        return Ok(record);
+    }
+    let name = head.map_or("nothing", |of| of.title.as_str());
+    Err(Failure::usage(format!(
+        "--beside {}: this is a run of {name} with other values than {} is to have in the cluster\n  hint: leave out =DIR, and it is \
+         run here first",
+        dir.display(),
+        plan.title
+    )))
+}
+
+/// The run on this machine, or that which was made, with its folder.
 fn here(
     plan: &Plan,
-    beside: Option<&Path>,
+    taken: Option<(&Path, Record)>,
     out: &Path,
     output: &OutputFlags,
     interrupt: &StopFlag,
 ) -> Result<(), Failure> {
-    let Some(dir) = beside.filter(|dir| !dir.as_os_str().is_empty()) else {
-        return one(plan.clone(), out, Pin::Apart, output, interrupt);
-    };
-    let record = outputs::record(&dir.join("run.jsonl"))?;
-    let head = record.head.as_ref().map(|head| &head.plan);
-    if !head.is_some_and(|of| same(of, plan)) {
-        let name = head.map_or("nothing", |of| of.title.as_str());
-        return Err(Failure::usage(format!(
-            "--beside {}: this is a run of {name} with other values than {} is to have in the cluster\n  hint: leave out =DIR, \
-             and it is run here first",
-            dir.display(),
-            plan.title
-        )));
-    }
+    let Some((dir, record)) = taken else { return one(plan.clone(), out, Pin::Apart, output, interrupt) };
     copied(dir, out)?;
     found::tuned(&record, output.svg).write(&record, out).map(drop)
 }
@@ -248,13 +263,7 @@ impl Both {
                 out.display()
             ));
         }
-        Ok(match self.finding.outcome() {
-            _ if self.finding.interrupted => Exit::Interrupted,
-            Outcome::Holds => Exit::Holds,
-            Outcome::Invalid => Exit::Invalid,
-            Outcome::Fails => Exit::Fails,
-            Outcome::Unfinished => Exit::Environment,
-        })
+        Ok(outputs::exit(self.finding.outcome(), self.finding.interrupted))
     }
 }
 
@@ -272,6 +281,12 @@ mod tests {
             let run: Plan = serde_json::from_str(&run).unwrap();
             assert!(same(&run, &of(full, "64")));
             assert!(!same(&run, &of(full, "128")) && !same(&run, &of(!full, "64")));
+        }
+        let out = tempfile::tempdir().unwrap();
+        for dir in [out.path().to_owned(), out.path().join("cluster")] {
+            fs::create_dir_all(&dir).unwrap();
+            let refused = taken(&of(false, "64"), &dir, out.path()).err().unwrap();
+            assert!(format!("{refused:?}").contains("that is where --out"), "{refused:?}");
         }
     }
 

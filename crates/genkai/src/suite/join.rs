@@ -7,7 +7,7 @@ use genkai_lab::experiment::Size;
 use genkai_lab::experiment::apache::{NAME, PROCESSOR, Part, Search, Task, is_of, parts};
 use genkai_model::event::RunStarted;
 use genkai_model::exit::Exit;
-use genkai_model::finding::{Findings, Outcome};
+use genkai_model::finding::Findings;
 use genkai_model::record::Record;
 use genkai_model::suite::{AdviceFinding, ChangesFinding, PartFinding, SCHEMA, SuiteFinding, Untested};
 use genkai_report::{html, json, study};
@@ -121,13 +121,7 @@ impl Joined {
             view::show(as_json.then_some(json), &document, color);
             view::say(&format!("report: {}; each part's: {}/PART/report.html", page.display(), out.display()));
         }
-        Ok(match self.finding.outcome() {
-            _ if self.finding.interrupted => Exit::Interrupted,
-            Outcome::Holds => Exit::Holds,
-            Outcome::Invalid => Exit::Invalid,
-            Outcome::Fails => Exit::Fails,
-            Outcome::Unfinished => Exit::Environment,
-        })
+        Ok(outputs::exit(self.finding.outcome(), self.finding.interrupted))
     }
 }
 
@@ -187,6 +181,7 @@ mod tests {
     use genkai_model::finding::{Answered, Decision};
 
     use super::*;
+    use genkai_model::finding::Outcome;
 
     /// How a record ends.
     enum Ends {

@@ -34,9 +34,13 @@ fn users(level: f64) -> String {
     format!("{} users", figure::level(level))
 }
 
-fn broke(trial: Option<&TrialFinding>) -> String {
-    let Some(trial) = trial else { return "-".to_owned() };
-    trial.broke.as_ref().map_or_else(|| format!("held {}", users(trial.asked)), |broke| users(broke.level))
+/// Where the system as it is broke, or what it held: only where that was decided (a run may be cut off, or say nothing of the server).
+fn broke(v: &Verdict) -> String {
+    match first(v) {
+        Some(TrialFinding { broke: Some(broke), .. }) => users(broke.level),
+        Some(trial) if v.outcome() == Outcome::Holds => format!("held {}", users(trial.asked)),
+        _ => "-".to_owned(),
+    }
 }
 
 fn latency(trial: Option<&TrialFinding>, pick: fn(&Quantiles) -> f64) -> String {
@@ -92,7 +96,7 @@ fn beside(finding: &PlatformsFinding) -> Table {
         )
     };
     let rows = vec![
-        row("broke at", &|v| broke(first(v))),
+        row("broke at", &broke),
         row("limit", &named),
         row("proposed", &proposed),
         row("with this alone, broke at", &moved),

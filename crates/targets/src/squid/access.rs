@@ -70,9 +70,11 @@ impl<'c> Access<'c> {
             || self.admission(list, otherwise) == Admission::Open
     }
 
-    /// Lines of a list that allow or deny.
+    /// Lines of a list that allow or deny. Squid passes over those that name no ACL (src/acl/Gadgets.cc: aclParseAccessLine).
     pub(super) fn rules(self, list: &'c str) -> impl Iterator<Item = &'c Entry> {
-        let acts = |rule: &&Entry| matches!(rule.values.first().map(String::as_str), Some("allow" | "deny"));
+        let acts = |rule: &&Entry| {
+            matches!(rule.values.first().map(String::as_str), Some("allow" | "deny")) && rule.values.len() > 1
+        };
         self.config.each(list).filter(acts)
     }
 

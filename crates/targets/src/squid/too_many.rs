@@ -207,6 +207,24 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_read_as_squid_reads_them() {
+        let all = |rules: &str| {
+            limits(&config(&format!("acl TooMany maxconn 3\nacl here src 10.0.0.1\nacl here\n{rules}")), None)
+        };
+        let [one] = &all("http_access deny toomany\nhttp_access allow all\n")[..] else { panic!("names have no case") };
+        assert_eq!(
+            (one.value.as_str(), one.signatures.len()),
+            ("3", 1),
+            "another refusal of Squid's is for something else"
+        );
+        assert!(all("http_access deny\nhttp_access allow all\n").is_empty(), "a line without an ACL is passed over");
+        assert!(
+            all("http_access deny here\nhttp_access allow all\n").is_empty(),
+            "a line without a value adds nothing"
+        );
+    }
+
+    #[test]
     fn refusals_are_marked_where_they_are_made() {
         let config = config("acl m maxconn 3\nhttp_access deny m !a\nhttp_access allow !m\nhttp_access allow all\n");
         let marks = Marks::of(&config, None);

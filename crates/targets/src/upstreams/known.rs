@@ -133,7 +133,10 @@ impl Known {
                 ..named
             },
             Caps::Queue => self.queue(held, false, &metric, named),
-            Caps::QueueAfter { open, somaxconn } => queue_after(held.value, open, somaxconn, self.queue(held, false, &metric, named)),
+            Caps::QueueAfter { open, somaxconn } => {
+                let limit = self.queue(held, false, &metric, named);
+                queue_after(held.value, open, somaxconn, self.beyond(), limit)
+            }
             Caps::DeferredQueue => self.queue(held, true, &metric, named),
         }
     }
@@ -217,28 +220,31 @@ impl Known {
         }
     }
 
+    /// What becomes of connections for which its queue has no room: a Unix socket refuses them (unix(7)).
+    fn beyond(&self) -> &'static str {
+        match self.socket {
+            Some(_) => "connect(2) fails at once (EAGAIN): the proxy answers 502",
+            None => "connections hang: the proxy answers 504",
+        }
+    }
+
     fn queue(&self, held: &SourcedValue<u64>, deferred: bool, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
-        // A Unix socket counts no drops: it refuses (unix(7)).
-        let (signatures, beyond, first) = if let Some(socket) = &self.socket {
+        // A Unix socket counts no drops.
+        let (signatures, first) = if let Some(socket) = &self.socket {
             let held = reached(&metric(QUEUED), held.value as f64, Strength::Decisive);
-            (
-                vec![held, log(&queue_full(socket), Strength::Decisive)],
-                "connect(2) fails at once (EAGAIN): the proxy answers 502",
-                ErrorKind::Status502,
-            )
+            (vec![held, log(&queue_full(socket), Strength::Decisive)], ErrorKind::Status502)
         } else {
             (
                 vec![match deferred {
                     true => reached(&metric(QUEUED), held.value as f64, Strength::Decisive),
                     false => grew(&metric(behind::DROPS), Strength::Decisive),
                 }],
-                "connections hang: the proxy answers 504",
                 ErrorKind::Status504,
             )
         };
         Limit {
             caps: "connections that wait to be accepted by it".to_owned(),
-            formula: format!("the smaller of {} and net.core.somaxconn, + 1; beyond it {beyond}", held.value),
+            formula: format!("the smaller of {} and net.core.somaxconn, + 1; beyond it {}", held.value, self.beyond()),
             signatures,
             symptom: Symptom { errors: vec![first, ErrorKind::Status502, ErrorKind::Timeout], ..SLOW },
             ..named
@@ -302,14 +308,15 @@ impl Served for Known {
 
 /// The queue of a server that accepts no more than `most` connections, which is `open`'s: it fills once they are open, and holds one more than the
 /// kernel says (sk_acceptq_is_full, include/net/sock.h).
-fn queue_after(queue: u64, (open, most): (&str, u64), somaxconn: u32, limit: Limit) -> Limit {
+fn queue_after(queue: u64, (open, most): (&str, u64), somaxconn: u32, beyond: &str, limit: Limit) -> Limit {
     let (held, before) = (queue.min(u64::from(somaxconn)) as f64, most as f64 + 1.0);
     Limit {
-        caps: format!("connections that wait to be accepted by it once {open} {most} of them are open"),
+        caps: format!(
+            "connections that wait to be accepted by it: once {open} {most} of them are open, or while it accepts none"
+        ),
         law: Law::Slots { value: held, reserved: -before, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 },
         formula: format!(
-            "{open} {most} + the smaller of {queue} and net.core.somaxconn {somaxconn} + 1 = {} requests at once; beyond them connections hang: what \
-             stands before it waits, and answers 504",
+            "{open} {most} + the smaller of {queue} and net.core.somaxconn {somaxconn} + 1 = {} requests at once; beyond it {beyond}",
             held + before
         ),
         ..limit

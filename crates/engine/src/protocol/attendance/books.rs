@@ -88,23 +88,16 @@ impl Books {
 
 #[cfg(test)]
 mod tests {
+    use super::super::settle::tests::rooms;
     use super::*;
     use genkai_model::error::ErrorKind;
-    use genkai_model::units::Span;
     use genkai_model::websocket::WebSocket;
 
     const MS: u64 = 1_000_000;
 
     /// Two rooms, four members, three messages each.
     fn books() -> Books {
-        let rooms = Rooms {
-            rooms: 2,
-            messages: 3,
-            every: Span::from_secs(1),
-            retries: 2,
-            pause: Span::from_secs(1),
-            socketio: false,
-        };
+        let rooms = rooms();
         let protocol = Protocol::WebSocket(WebSocket { rooms: Some(rooms), ..WebSocket::default() });
         Books::of(&Load { protocol, ..Load::users(4, 1.0) }).unwrap()
     }

@@ -151,13 +151,14 @@ fn name(loss: Option<Loss>, attendance: &mut Attendance) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use genkai_model::units::Span;
 
     const MS: Moment = 1_000_000;
 
-    fn rooms() -> Rooms {
+    /// Two rooms of which each member says three things.
+    pub(in super::super) fn rooms() -> Rooms {
         Rooms {
             rooms: 2,
             messages: 3,

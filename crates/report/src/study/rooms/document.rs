@@ -409,8 +409,12 @@ fn in_short_sweep(finding: &RoomsFinding) -> Option<Section> {
 
 /// What the clocks of several machines leave open of the time from a member of one to a member of another.
 fn apart(run: &RoomsRun) -> String {
-    let within = |one: &WorkerFinding| one.clock_uncertainty.map(|within| within + one.clock_drift.unwrap_or(0.0));
-    let mut all: Vec<f64> = run.workers.iter().filter_map(within).collect();
+    // Our own clock has no uncertainty; of another it may not be known how far it moved.
+    let within = |one: &WorkerFinding| one.clock_uncertainty.map(|own| Some(own + one.clock_drift?.abs()));
+    let Some(mut all) = run.workers.iter().filter_map(within).collect::<Option<Vec<f64>>>() else {
+        return ", between members on different machines by clocks of which it is not known how far they moved"
+            .to_owned();
+    };
     all.sort_by(|a, b| b.total_cmp(a));
     match all.iter().take(2).sum::<f64>() {
         0.0 => String::new(),

@@ -6,42 +6,30 @@ use super::text::Text;
 use super::{Copy, allowed, texts};
 use crate::caddy::config::{Line, quote};
 
-/// Logs of our own: errors without what clients sent, and what Go's HTTP server says (that it cannot accept, for example).
-const LOGS: &str = "\
-log {
-	output stderr
-	level ERROR
-	format filter {
-		wrap json
-		fields {
-			request delete
-			err_id delete
-			err_trace delete
-		}
-	}
+/// A log of errors of our own, without what clients sent.
+fn errors(name: &str, lines: &[&str]) -> String {
+    let lines: String = lines.iter().map(|line| format!("\t{line}\n")).collect();
+    format!(
+        "log{name} {{\n\toutput stderr\n{lines}\tformat filter {{\n\t\twrap json\n\t\tfields {{\n\t\t\trequest delete\n\t\t\terr_id delete\n\t\t\t\
+         err_trace delete\n\t\t}}\n\t}}\n}}\n"
+    )
 }
-log stdlib {
-	output stderr
-	include http.stdlib
-	level DEBUG
-	format json
-}";
 
-/// The errors that routes of the user's answer, which Caddy 2.6 writes for debugging only: in a log of their own, so that each is written once.
-const HANDLED: &str = "\
-log handled {
-	output stderr
-	include http.log.error
-	level DEBUG
-	format filter {
-		wrap json
-		fields {
-			request delete
-			err_id delete
-			err_trace delete
-		}
-	}
-}";
+/// What Go's HTTP server says: that it cannot accept, for example.
+const STDLIB: &str = "log stdlib {\n\toutput stderr\n\tinclude http.stdlib\n\tlevel DEBUG\n\tformat json\n}\n";
+
+/// The logs of a copy. Where a route of the user's answers errors (`handled`), Caddy 2.6 writes those for debugging only: they are in a log of
+/// their own, so that each is written once.
+fn logs(handled: bool) -> String {
+    match handled {
+        true => {
+            errors("", &["level ERROR", "exclude http.log.error"])
+                + STDLIB
+                + &errors(" handled", &["include http.log.error", "level DEBUG"])
+        }
+        false => errors("", &["level ERROR"]) + STDLIB,
+    }
+}
 
 impl Copy<'_> {
     /// Writes the block; `handled`: with the errors that routes of the user's answer. `ocsp_stapling off`: with certificates of the user's Caddy would ask who issued them.
@@ -53,10 +41,7 @@ impl Copy<'_> {
         out.own(1, &format!("default_bind {}", self.moved.ip));
         out.own(1, if self.moved.ports.automatic { "auto_https disable_redirects" } else { "auto_https off" });
         let own = ["local_certs", "skip_install_trust", "ocsp_stapling off"];
-        let logs = match handled {
-            true => LOGS.replacen("\tlevel ERROR", "\tlevel ERROR\n\texclude http.log.error", 1) + "\n" + HANDLED,
-            false => LOGS.to_owned(),
-        };
+        let logs = logs(handled);
         own.into_iter().chain(logs.lines()).for_each(|line| out.own(1, line));
         for line in self.config.global().map(Line::inside).unwrap_or_default() {
             match line.name() {
