@@ -16,6 +16,7 @@ use crate::Failure;
 use crate::cli::CacheFlags;
 use crate::study::{self, How};
 use crate::view;
+use crate::workplace::placement;
 
 /// Smallest budgets: Traffic Server's smallest store is 128 MiB, shared memory needs some room.
 const LEAST: (u64, u64) = (4 << 20, 128 << 20);
@@ -61,7 +62,8 @@ fn plan(flags: &CacheFlags) -> Result<Plan, Failure> {
     }
     caching.contenders = experiment::contenders(&contenders(size, &flags.contenders));
     let objective = flags.must_hold.clone().unwrap_or_else(experiment::objective);
-    Ok(experiment::plan(size, caching, objective))
+    let placement = placement(&flags.places, flags.listen.listen)?;
+    Ok(placement.of(experiment::plan(size, caching, objective)))
 }
 
 fn mixed(text: &str) -> Result<Mix, Failure> {

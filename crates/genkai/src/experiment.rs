@@ -10,6 +10,7 @@ use genkai_model::plan::Plan;
 
 use crate::cli::{Cli, Experiment, ExperimentAction, ExperimentName, RunFlags};
 use crate::study::{self, How};
+use crate::workplace::placement;
 use crate::{Failure, caches, interrupt, platforms, rooms, servers, site, suite, view};
 
 /// `genkai experiment list` and `run`.
@@ -24,21 +25,33 @@ pub(crate) fn run(command: &Experiment) -> Result<Exit, Failure> {
     match experiment {
         ExperimentName::NginxWorkerConnections(flags) => {
             let connections = &flags.worker_connections;
+            let placement = placement(&flags.places, flags.listen.listen)?;
+            if flags.server.is_some() && (flags.places.processes > 1 || flags.listen.listen.is_some()) {
+                let text =
+                    "--processes, --listen: are for a server on this machine; with --server, name machines by --on";
+                return Err(Failure::usage(text));
+            }
             match (&flags.server, &flags.beside) {
                 (Some(server), None) => {
                     let plan = site::plan(flags.run.full, Some(connections), &server.0);
                     let (interrupt, output) = (interrupt::flag(), &flags.run.output);
-                    site::made(plan, &server.0, &flags.on, &interrupt, |plan| {
+                    site::made(plan, &server.0, &placement.scale, &interrupt, |plan| {
                         // They take none of this machine's cores.
                         let how = How { pin: Pin::Free, ..How::default() };
                         study::run_until(plan, study::place(None)?, how, output, &interrupt)
                     })
                 }
                 (Some(server), Some(beside)) => platforms::run(flags, &server.0, beside.as_deref()),
-                (None, _) => run_plan(nginx_worker_connections(flags.run.size(), connections), None, &flags.run),
+                (None, _) => {
+                    let plan = placement.of(nginx_worker_connections(flags.run.size(), connections));
+                    run_plan(plan, None, &flags.run)
+                }
             }
         }
-        ExperimentName::ApacheWebsocket(flags) => suite::apache(flags.run.size(), &flags.part, &flags.run.output),
+        ExperimentName::ApacheWebsocket(flags) => {
+            let placement = placement(&flags.places, flags.listen.listen)?;
+            suite::apache(flags.run.size(), &flags.part, &placement, &flags.run.output)
+        }
         ExperimentName::Rooms(flags) => run_plan(rooms::plan(flags)?, flags.apps.apps.as_deref(), &flags.run),
         ExperimentName::WebsocketServers(flags) => servers::run(flags),
         ExperimentName::RoomsHttp(flags) => run_plan(rooms::held(flags)?, None, &flags.run),

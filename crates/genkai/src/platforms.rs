@@ -20,6 +20,7 @@ use genkai_report::{html, json, study as report};
 
 use crate::cli::{Colour, NginxWorkerConnections, OutputFlags};
 use crate::view::{self, View};
+use crate::workplace::placement;
 use crate::{Failure, found, interrupt, outputs, site, study};
 
 /// The platforms: names of their folders, in the order in which they run.
@@ -46,7 +47,8 @@ pub(crate) fn run(flags: &NginxWorkerConnections, images: &Images, beside: Optio
         if interrupt.is_stopped() {
             return Ok(());
         }
-        site::made(plan, images, &flags.on, &interrupt, |plan| one(plan, &cluster, Pin::Free, output, &interrupt))
+        let scale = placement(&flags.places, None)?.scale;
+        site::made(plan, images, &scale, &interrupt, |plan| one(plan, &cluster, Pin::Free, output, &interrupt))
     });
     // What was seen until then is told whatever came between.
     let shown = again(&out).map(|both| both.show(&out, output.quiet, output.json, false, output.color)).transpose()?;

@@ -8,7 +8,7 @@ use genkai_model::websocket::SMALLEST_MESSAGE;
 
 use crate::cli::{BackplaneFlag, HeldFlags, PlaceFlags, RoomsFlags, RouterFlag, RouterFlags};
 use crate::tune::{self, settings};
-use crate::workplace::{self, Programs};
+use crate::workplace::placement;
 use crate::{Failure, websocket};
 
 /// The plan that flags describe.
@@ -56,11 +56,9 @@ pub(crate) fn plan(flags: &RoomsFlags) -> Result<Plan, Failure> {
     spread(experiment::plan(size, &shape, site), &flags.places)
 }
 
-/// The plan with its load spread over processes and machines.
-fn spread(mut plan: Plan, flags: &PlaceFlags) -> Result<Plan, Failure> {
-    let programs = Programs { ssh: &flags.ssh, podman: "podman" };
-    plan.load.scale = workplace::scale(&flags.on, programs, flags.processes, Vec::new())?;
-    Ok(plan)
+/// The plan with its load spread over processes and machines. Which router listens where, its cluster says.
+fn spread(plan: Plan, flags: &PlaceFlags) -> Result<Plan, Failure> {
+    Ok(placement(flags, None)?.of(plan))
 }
 
 /// A size of messages that can carry who sent them.

@@ -3,10 +3,10 @@
 use genkai_engine::StopFlag;
 use genkai_lab::experiment::site::{self, Images};
 use genkai_lab::experiment::{self, Size};
+use genkai_model::load::Scale;
 use genkai_model::plan::Plan;
 
 use crate::Failure;
-use crate::workplace::{self, OnFlag, Programs};
 
 /// The plan of experiment 1 for a cluster, whose application is that of its size, unless images of another are named.
 pub(crate) fn plan(full: bool, connections: Option<&str>, images: &Images) -> Plan {
@@ -22,11 +22,11 @@ pub(crate) fn plan(full: bool, connections: Option<&str>, images: &Images) -> Pl
 pub(crate) fn made<T>(
     mut plan: Plan,
     images: &Images,
-    on: &[OnFlag],
+    scale: &Scale,
     interrupt: &StopFlag,
     run: impl FnOnce(Plan) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    plan.load.scale = workplace::scale(on, Programs { ssh: "ssh", podman: "podman" }, 1, Vec::new())?;
+    plan.load.scale = scale.clone();
     let (site, plan) = site::open(plan, images, interrupt)?;
     let exit = run(plan);
     match (site.end(), exit) {

@@ -4,9 +4,10 @@ mod harness;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{TrialFinding, Verdict};
@@ -184,6 +185,29 @@ fn a_machine_that_does_not_take_genkai_says_why() {
     assert_eq!(nginx.requests() - before, 1, "only the look at the count");
 }
 
+/// What counts in another layout cannot be added up.
+#[test]
+fn a_machine_whose_genkai_counts_otherwise_is_refused() {
+    let _machine = machine();
+    let nginx = Nginx::start();
+    let before = nginx.requests();
+    let own = std::fs::metadata(env!("CARGO_BIN_EXE_genkai")).unwrap();
+    // It passes for the same program.
+    let stat = format!("#!/bin/sh\necho '{} {}'\n", own.len(), own.mtime());
+    let other =
+        "#!/bin/sh\necho '{\"said\":\"hello\",\"version\":\"0.1.0\",\"layout\":\"two digits\"}'\nexec cat >/dev/null\n";
+    let programs: &[(&str, &str)] = &[("stat", &stat), ("genkai", other)];
+    let sshd = Sshd::with(&Sessions { programs, ..Sessions::default() });
+    let output = show(&mut load(&sshd, &format!("{} --users 4 -n 100 --on ssh:load1", nginx.url())));
+    let story = output.story();
+    assert_eq!(output.code, Some(3), "{story}");
+    assert!(
+        story.contains("load1: the genkai there is 0.1.0 (two digits), this one is") && story.contains("hint: "),
+        "{story}"
+    );
+    assert_eq!(nginx.requests() - before, 1, "only the look at the count");
+}
+
 #[test]
 fn odd_folders_and_login_scripts_are_no_matter() {
     let _machine = machine();
@@ -325,6 +349,24 @@ fn ended(mut guard: Guard) -> (Option<i32>, String, String) {
     (wait(&mut guard.0, LONGEST).code(), out, err)
 }
 
+/// A lost worker ends the load within this time.
+const ENDED: Duration = Duration::from_secs(3);
+
+/// How long it took until a server was asked for nothing more: three looks, in each of which it saw nobody but whoever looks.
+fn quiet(nginx: &Nginx) -> Duration {
+    let (began, mut last, mut before) = (Instant::now(), Duration::ZERO, nginx.requests());
+    while began.elapsed() - last < Duration::from_millis(900) {
+        std::thread::sleep(Duration::from_millis(300));
+        let now = nginx.requests();
+        if now > before + 1 {
+            last = began.elapsed();
+            assert!(last < LONGEST, "the load goes on");
+        }
+        before = now;
+    }
+    last
+}
+
 #[test]
 fn a_worker_that_is_lost_ends_the_load_as_invalid() {
     let _machine = machine();
@@ -333,6 +375,8 @@ fn a_worker_that_is_lost_ends_the_load_as_invalid() {
     let own = descendants(load.0.id());
     let far = workers.iter().find(|pid| !own.contains(pid)).unwrap();
     signal(*far, "KILL");
+    let took = quiet(&nginx);
+    assert!(took <= ENDED, "{took:?}");
     let (code, out, err) = ended(load);
     assert_eq!(code, Some(4), "{err}");
     assert!(err.contains("of 3 on load1 was lost"), "{err}");

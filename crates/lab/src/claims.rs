@@ -16,6 +16,7 @@ use crate::compare::{self, BASELINE, Usual};
 use crate::error::LabError;
 use crate::folder::Folder;
 use crate::job::{Job, Outcome};
+use crate::placement::Placement;
 use crate::recorder::Watcher;
 use crate::size::{Size, procedure};
 use crate::system;
@@ -32,6 +33,8 @@ pub struct Effort {
     pub threads: u16,
     /// Seed of the orders.
     pub seed: u64,
+    /// Where loads are made.
+    pub placement: Placement,
 }
 
 /// The plan of a claim's test.
@@ -70,7 +73,7 @@ pub fn plan(claim: &Claim, effort: &Effort) -> Result<Plan, LabError> {
     };
     let load = Load { tick: compare::tick(hold), ..load };
     let plan = Plan::of(format!("claim {}", claim.name), first, load, objective, procedure(Size::Quick));
-    Ok(Plan { study: Study::Compare(comparison), ..plan })
+    Ok(effort.placement.of(Plan { study: Study::Compare(comparison), ..plan }))
 }
 
 fn contenders(claim: &Claim, test: &LoadTest, load: &Load) -> Result<Vec<Contender>, LabError> {

@@ -27,6 +27,7 @@ mod locust_wire;
 mod measure;
 pub mod observer;
 pub mod pinning;
+pub mod placement;
 mod pod;
 pub mod reach;
 pub mod recorder;

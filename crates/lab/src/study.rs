@@ -24,7 +24,7 @@ pub fn preview(plan: &Plan, place: &Place, pin: &Pin) -> Result<Preview, LabErro
         Study::Latencies(comparison) => latencies::check(comparison, place, pin).map(Preview::of),
         Study::Compare(_) if claims::line(plan).is_some() => Ok(Preview::of(system::environment(pin, None))),
         Study::Compare(comparison) => compare::preview(plan, comparison, pin),
-        Study::Cache(caching) => cache::check(caching, pin).map(Preview::of),
+        Study::Cache(caching) => cache::check(plan, caching, pin).map(Preview::of),
     }
 }
 

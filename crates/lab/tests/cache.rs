@@ -140,7 +140,7 @@ fn a_cache_that_swaps_two_bodies_is_found_out() {
         true
     };
     let files = Files::write(&dir.path().join("origin"), content::FOLDER, plan.content.objects, fill).unwrap().unwrap();
-    let origin = Origin::start(files, None).unwrap();
+    let origin = Origin::start(files, std::net::Ipv4Addr::LOCALHOST, None).unwrap();
     let whole = experiment::plan(Size::Quick, plan.clone(), experiment::objective());
     let pages = Pages { content: plan.content.clone(), mix: Mix::Sweep, distinct: 12, requests: 12, seed: 1 };
     let load = Load {

@@ -34,7 +34,7 @@ fn get(address: SocketAddr, path: &str) -> Vec<u8> {
 fn a_cold_cache_asks_the_origin_for_each_object_and_a_warm_one_for_none() {
     let dir = tempfile::tempdir().unwrap();
     let files = Files::write(&dir.path().join("origin"), "/o/", OBJECTS, body).unwrap().unwrap();
-    let mut origin = Origin::start(files, None).unwrap();
+    let mut origin = Origin::start(files, std::net::Ipv4Addr::LOCALHOST, None).unwrap();
     // A run's folder may be deep; the path of a Unix socket has at most 107 bytes.
     let deep = dir.path().join("genkai-runs/2026-11-23-03-20-00-reverse-proxy-cache/work-x7Qk2p/caches/turn-2-of-3");
     let budget = Budget { memory: Bytes(32 << 20), disk: Bytes(128 << 20) };

@@ -20,6 +20,7 @@ use super::request::{Channel, Done, RequestClient, ScheduledRequest};
 use crate::content::{fill, order, path};
 use crate::error::EngineError;
 use crate::measure::attempt::Attempt;
+use crate::schedule::turns::Turns;
 
 /// Most objects, and most requests before the order begins again: some hundred bytes are kept for each object.
 const MOST: u32 = 1_000_000;
@@ -54,7 +55,7 @@ impl Plan {
         let within = |n: u32| (1..=MOST).contains(&n);
         let fault = match () {
             () if load.protocol != Protocol::Http1 => "objects are asked for in HTTP/1.1",
-            () if load.threads != 1 || load.scale.processes != 1 => "objects are asked for by one thread",
+            () if load.threads != 1 => "objects are asked for by one thread of a process",
             () if load.request.method != "GET" => "objects are asked for by GET",
             () if load.scenario.is_some() => "a scenario says itself what it asks for",
             () if !within(pages.content.objects) || !within(pages.requests) => {
@@ -98,23 +99,24 @@ impl Sum {
     }
 }
 
-/// Where a thread is in the order.
+/// Where a thread is in the order, which begins again when it is through.
 #[derive(Debug)]
 pub(crate) struct Sequence {
     plan: Arc<Plan>,
-    next: Cell<usize>,
+    turns: Turns,
+    next: Cell<u64>,
 }
 
 impl Sequence {
-    pub(crate) fn new(plan: Arc<Plan>) -> Sequence {
-        Sequence { plan, next: Cell::new(0) }
+    pub(crate) fn new(plan: Arc<Plan>, turns: Turns) -> Sequence {
+        Sequence { plan, turns, next: Cell::new(0) }
     }
 
     /// The number of the next object.
     fn next(&self) -> u32 {
-        let at = self.next.get();
-        self.next.set(if at + 1 < self.plan.order.len() { at + 1 } else { 0 });
-        self.plan.order[at]
+        let n = self.next.replace(self.next.get() + 1);
+        let order = &self.plan.order;
+        order[(self.turns.number(n) % order.len() as u64) as usize]
     }
 }
 

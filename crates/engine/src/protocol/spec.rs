@@ -100,7 +100,7 @@ impl LoadSpec {
                 start(core, share.pacer.clone(), Requests::new(core, &share, plan.streams, client))
             }
             ClientKind::Objects(plan) => {
-                let sequence = Rc::new(objects::Sequence::new(plan));
+                let sequence = Rc::new(objects::Sequence::new(plan, share.turns));
                 let client = move || objects::Client::new(&shared, &sequence);
                 start(core, share.pacer.clone(), Requests::new(core, &share, 1, client))
             }

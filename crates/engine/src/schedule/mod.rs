@@ -3,3 +3,4 @@
 pub(crate) mod pacer;
 pub(crate) mod profile;
 pub(crate) mod share;
+pub(crate) mod turns;

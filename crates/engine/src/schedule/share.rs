@@ -11,6 +11,7 @@ use genkai_wire::identity::CONNECTIONS;
 
 use super::pacer::Pacer;
 use super::profile::Profile;
+use super::turns::Turns;
 use crate::error::EngineError;
 
 /// The part of one thread.
@@ -28,6 +29,8 @@ pub(crate) struct Share {
     pub(crate) openings: Pacer,
     /// Requests this thread may make; none for no bound. Each thread has its own, so that nothing is shared.
     pub(crate) quota: Option<u64>,
+    /// Which requests of an order that all threads go through are its own.
+    pub(crate) turns: Turns,
 }
 
 /// What arrives.
@@ -117,7 +120,13 @@ fn split(load: &Load, processes: u16) -> Result<Vec<Share>, EngineError> {
     let mut before = 0;
     let share = |thread: u32| {
         let size = part(thread);
+        let turns = match load.arrivals {
+            Arrivals::Users { .. } => Turns { of: total, from: before, size },
+            // As the pacer shares out arrivals.
+            Arrivals::Rate { .. } => Turns { of: threads, from: thread, size: 1 },
+        };
         let quota = load.stop.requests.map(|all| match load.arrivals {
+            _ if load.pages.is_some() => turns.below(all),
             Arrivals::Users { .. } => portion(all, before + size, total) - portion(all, before, total),
             // As the pacer shares out arrivals, however many connections the thread has.
             Arrivals::Rate { .. } => all / u64::from(threads) + u64::from(u64::from(thread) < all % u64::from(threads)),
@@ -132,7 +141,7 @@ fn split(load: &Load, processes: u16) -> Result<Vec<Share>, EngineError> {
             }
         };
         let openings = Pacer::rate(opening.clone(), Spacing::Uniform, load.seed, place, u64::from(size));
-        Share { thread, threads, pacer, openings, model, quota }
+        Share { thread, threads, pacer, openings, model, quota, turns }
     };
     Ok((0..threads).map(share).collect())
 }

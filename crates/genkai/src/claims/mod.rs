@@ -11,6 +11,7 @@ use genkai_lab::LabError;
 use genkai_lab::claims::{self, Effort};
 use genkai_lab::compare::{self, Usual};
 use genkai_lab::experiment::Size;
+use genkai_lab::placement::Placement;
 use genkai_lab::study::preview;
 use genkai_lab::system::Pin;
 use genkai_model::claim::Claim;
@@ -175,7 +176,7 @@ fn effort(flags: &Claims, pin: &Pin) -> Effort {
         _ => Usual::default(),
     };
     let looks = flags.blocks.map_or_else(|| usual.looks.clone(), compare::looks);
-    Effort { usual: Usual { looks, ..usual }, threads: threads(pin), seed: flags.seed }
+    Effort { usual: Usual { looks, ..usual }, threads: threads(pin), seed: flags.seed, placement: Placement::default() }
 }
 
 /// Threads of the generator: one for each of its cores.
@@ -299,7 +300,7 @@ mod tests {
         let out = dir.path().join("claims");
         let interrupt = StopFlag::new();
         interrupt.stop();
-        let effort = Effort { usual: Usual::default(), threads: 1, seed: 1 };
+        let effort = Effort { usual: Usual::default(), threads: 1, seed: 1, placement: Placement::default() };
         let tests = Tests { effort, pin: Pin::Apart, quiet: true, out: &out, interrupt: &interrupt };
         let all = shipped::all(Some("apache")).unwrap();
         let tested = tests.all(&all);

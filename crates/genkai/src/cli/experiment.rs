@@ -91,12 +91,13 @@ pub(crate) struct NginxWorkerConnections {
     /// application (of image=IMAGE, which holds the same genkai). context=NAME and wait=TIME are known, too. See docs/kubernetes.md.
     #[arg(long, value_name = "PLACE", conflicts_with = "dry_run")]
     pub(crate) server: Option<SiteFlag>,
-    /// Make the load on these machines, as `genkai load --on` does: kubernetes:PODS, ssh:HOST,HOST:PROCESSES (repeatable)
-    #[arg(long, value_name = "PLACE", requires = "server")]
-    pub(crate) on: Vec<OnFlag>,
     /// Run it on this machine first, or take the run in DIR, and show both platforms in one report
     #[arg(long, value_name = "DIR", requires = "server", num_args = 0..=1, require_equals = true)]
     pub(crate) beside: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    pub(crate) places: PlaceFlags,
+    #[command(flatten)]
+    pub(crate) listen: ListenFlag,
     #[command(flatten)]
     pub(crate) run: RunFlags,
 }
@@ -109,6 +110,10 @@ pub(crate) struct ApacheWebSocket {
     /// changes-1000. The parts changes and claims take minutes; without --full they run only if they are named.
     #[arg(long, value_name = "NAME")]
     pub(crate) part: Vec<String>,
+    #[command(flatten)]
+    pub(crate) places: PlaceFlags,
+    #[command(flatten)]
+    pub(crate) listen: ListenFlag,
     #[command(flatten)]
     pub(crate) run: RunFlags,
 }
@@ -194,14 +199,25 @@ pub(crate) struct PlaceFlags {
     /// Spread the clients over this many processes, each with its own descriptors
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256), hide_short_help = true)]
     pub(crate) processes: u16,
-    /// Make the load on these machines, as `genkai load --on` does: here:PROCESSES, ssh:HOST,HOST:PROCESSES (repeatable)
+    /// Make the load on these machines, as `genkai load --on` does: here:PROCESSES, ssh:HOST,HOST:PROCESSES, kubernetes:PODS (repeatable)
     ///
-    /// The servers listen on 127.0.0.1, which other machines do not reach: with those, use --router with --listen.
+    /// Servers listen on 127.0.0.1, which other machines do not reach: for those, name this machine's address by --listen (rooms: of the
+    /// --router).
     #[arg(long, value_name = "PLACE", conflicts_with = "processes", hide_short_help = true)]
     pub(crate) on: Vec<OnFlag>,
     /// The program that --on ssh: uses, with options of its own: "ssh -F FILE"
     #[arg(long, value_name = "COMMAND", default_value = "ssh", requires = "on", hide_short_help = true)]
     pub(crate) ssh: String,
+}
+
+/// Where servers listen that clients reach.
+#[derive(Debug, Args)]
+pub(crate) struct ListenFlag {
+    /// This machine's IPv4 address at which servers listen, so that other machines of --on reach them [default: 127.0.0.1]
+    ///
+    /// Whoever reaches that address reaches the servers for as long as they run.
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
+    pub(crate) listen: Option<std::net::Ipv4Addr>,
 }
 
 /// Where applications of other ecosystems are.
@@ -321,6 +337,10 @@ pub(crate) struct CacheFlags {
     /// Print Markdown instead of text: tables for a paper or an issue
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
+    #[command(flatten)]
+    pub(crate) places: PlaceFlags,
+    #[command(flatten)]
+    pub(crate) listen: ListenFlag,
     #[command(flatten)]
     pub(crate) run: RunFlags,
 }

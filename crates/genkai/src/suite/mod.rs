@@ -11,6 +11,7 @@ use genkai_lab::compare::{self, Usual};
 use genkai_lab::experiment::Size;
 use genkai_lab::experiment::apache::{self, NAME, Part, Search, Task, parts};
 use genkai_lab::job::{Job, Outcome};
+use genkai_lab::placement::Placement;
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
@@ -26,18 +27,23 @@ pub(crate) use join::again;
 /// Whose settings the claims of the experiment are about.
 const PRODUCT: &str = "apache";
 
-/// Runs `apache-websocket` in a size; with `only`, the parts of these names.
+/// Runs `apache-websocket` in a size; with `only`, the parts of these names; their loads are made where `placement` says.
 ///
 /// # Errors
 /// When a part could not be made.
-pub(crate) fn apache(size: Size, only: &[String], output: &OutputFlags) -> Result<Exit, Failure> {
+pub(crate) fn apache(
+    size: Size,
+    only: &[String],
+    placement: &Placement,
+    output: &OutputFlags,
+) -> Result<Exit, Failure> {
     let chosen = chosen(parts(size), only)?;
     if output.dry_run {
-        return plan::show(&chosen, size, output);
+        return plan::show(&chosen, size, placement, output);
     }
     let out = output.out.clone().unwrap_or_else(|| study::default_folder(NAME));
     let interrupt = interrupt::flag();
-    let run = Run { size, out: &out, output, interrupt: &interrupt };
+    let run = Run { size, placement, out: &out, output, interrupt: &interrupt };
     let mut joined = Joined::new(NAME);
     let mut failure = None;
     for part in &chosen {
@@ -73,17 +79,18 @@ fn chosen(all: Vec<Part>, only: &[String]) -> Result<Vec<Part>, Failure> {
 
 /// How claims are tested in a size: in turns as `genkai claims` makes them, the quick ones short; the full ones are looked at twice, as
 /// what eight blocks do not decide twice as many seldom do.
-fn effort(size: Size, pin: &Pin) -> Effort {
+fn effort(size: Size, pin: &Pin, placement: &Placement) -> Effort {
     let usual = match size {
         Size::Quick => compare::usual(size),
         Size::Full => Usual { looks: vec![5, 8], ..Usual::default() },
     };
-    Effort { usual, threads: threads(pin), seed: 1 }
+    Effort { usual, threads: threads(pin), seed: 1, placement: placement.clone() }
 }
 
 /// A run of the experiment.
 struct Run<'a> {
     size: Size,
+    placement: &'a Placement,
     out: &'a Path,
     output: &'a OutputFlags,
     interrupt: &'a StopFlag,
@@ -101,7 +108,7 @@ impl Run<'_> {
             Task::Claims => {
                 let out = self.out.join(part.name);
                 let (quiet, interrupt) = (self.output.quiet, self.interrupt);
-                let effort = effort(self.size, &Pin::Apart);
+                let effort = effort(self.size, &Pin::Apart, self.placement);
                 let tests = Tests { effort, pin: Pin::Apart, quiet, out: &out, interrupt };
                 joined.claims(part, tests.all(&shipped::all(Some(PRODUCT))?));
                 Ok(())
@@ -111,7 +118,7 @@ impl Run<'_> {
 
     fn search(&self, part: &Part, search: &Search, joined: &mut Joined) -> Result<(), Failure> {
         let dir = self.out.join(part.name);
-        let Outcome { record, failure, .. } = self.made(search.plan.clone(), &dir)?;
+        let Outcome { record, failure, .. } = self.made(self.placement.of(search.plan.clone()), &dir)?;
         let findings = genkai_analysis::findings(&record);
         found::tuned(&record, self.output.svg).write(&record, &dir)?;
         joined.search(part, search, &record, findings);
@@ -120,7 +127,7 @@ impl Run<'_> {
 
     fn changes(&self, part: &Part, connections: u32, joined: &mut Joined) -> Result<(), Failure> {
         let dir = self.out.join(part.name);
-        let plan = apache::changes(part.name, connections, self.size)?;
+        let plan = self.placement.of(apache::changes(part.name, connections, self.size)?);
         let Outcome { record, failure, .. } = self.made(plan, &dir)?;
         if let Some(found) = found::found(&record) {
             found.write(&record, &dir)?;

@@ -3,6 +3,7 @@
 use genkai_lab::compare;
 use genkai_lab::experiment::Size;
 use genkai_lab::experiment::apache::{self, Part, Task};
+use genkai_lab::placement::Placement;
 use genkai_lab::study::preview;
 use genkai_lab::system::Pin;
 use genkai_model::exit::Exit;
@@ -26,12 +27,12 @@ struct Planned {
 ///
 /// # Errors
 /// Whatever would keep a part from being made.
-pub(super) fn show(parts: &[Part], size: Size, output: &OutputFlags) -> Result<Exit, Failure> {
+pub(super) fn show(parts: &[Part], size: Size, placement: &Placement, output: &OutputFlags) -> Result<Exit, Failure> {
     let style = view::stdout_style(output.color);
     let mut all = Range { low: 0.0, high: 0.0 };
     let mut told = Vec::new();
     for part in parts {
-        let planned = planned(part, size, style)?;
+        let planned = planned(part, size, placement, style)?;
         all = Range { low: all.low + planned.seconds.low, high: all.high + planned.seconds.high };
         if !output.quiet && !output.json {
             view::print(&planned.text);
@@ -50,22 +51,23 @@ pub(super) fn show(parts: &[Part], size: Size, output: &OutputFlags) -> Result<E
     Ok(Exit::Holds)
 }
 
-fn planned(part: &Part, size: Size, style: text::Style) -> Result<Planned, Failure> {
+fn planned(part: &Part, size: Size, placement: &Placement, style: text::Style) -> Result<Planned, Failure> {
     let pin = Pin::Apart;
     match &part.task {
         Task::Search(search) => {
-            let seen = preview(&search.plan, &study::place(None)?, &pin)?;
-            let text = text::document(&report::plan(&search.plan, &seen.predictions, &seen.environment), style);
-            Ok(Planned { text, json: json!([search.plan]), seconds: search.seconds() })
+            let plan = placement.of(search.plan.clone());
+            let seen = preview(&plan, &study::place(None)?, &pin)?;
+            let text = text::document(&report::plan(&plan, &seen.predictions, &seen.environment), style);
+            Ok(Planned { text, json: json!([plan]), seconds: search.seconds() })
         }
         Task::Changes(connections) => {
-            let plan = apache::changes(part.name, *connections, size)?;
+            let plan = placement.of(apache::changes(part.name, *connections, size)?);
             let seen = preview(&plan, &study::place(None)?, &pin)?;
             let text = text::document(&report::compare_plan(&plan, &seen.contenders, &seen.environment), style);
             Ok(Planned { text, json: json!([plan]), seconds: seconds(&plan) })
         }
         Task::Claims => {
-            let effort = super::effort(size, &pin);
+            let effort = super::effort(size, &pin, placement);
             let shipped = claims::shipped::all(Some(super::PRODUCT))?;
             let plans =
                 shipped.iter().map(|claim| claims::plan(claim, &effort, &pin)).collect::<Result<Vec<_>, _>>()?;

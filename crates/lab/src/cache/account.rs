@@ -89,7 +89,7 @@ mod tests {
             true
         };
         let files = Files::write(&dir.path().join("origin"), genkai_engine::content::FOLDER, 1, fill).unwrap().unwrap();
-        let mut origin = Origin::start(files, None).unwrap();
+        let mut origin = Origin::start(files, std::net::Ipv4Addr::LOCALHOST, None).unwrap();
         let last = Account::of(None, &mut origin, None, Counters::AtRest).unwrap();
         let (from, deadline) = (origin.footprint().cpu, Instant::now() + Duration::from_secs(30));
         while origin.footprint().cpu < from + 0.02 && Instant::now() < deadline {

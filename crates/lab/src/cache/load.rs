@@ -26,6 +26,12 @@ pub(super) fn pass(plan: &Caching, base: &Load) -> Load {
     Load { arrivals, stop, pages: Some(Box::new(pages(plan, plan.requests))), tick: TICK, ..base.clone() }
 }
 
+/// The loads that need most of whoever makes them: a pass, and a step of a search where there is one.
+pub(super) fn largest(plan: &Caching, base: &Load) -> Vec<Load> {
+    let step = plan.search.map(|search| warm(plan, base, 1.0, search.hold));
+    std::iter::once(pass(plan, base)).chain(step).collect()
+}
+
 /// A warm step of a search: the objects of a pass again and again, at a rate.
 pub(super) fn warm(plan: &Caching, base: &Load, per_second: f64, hold: Span) -> Load {
     let stop = Stop { after: hold, requests: None };

@@ -13,6 +13,8 @@ use genkai_analysis::cache as analysis;
 use genkai_engine::{StopFlag, content};
 use genkai_model::cache::{Aim, Caching, RateSearch, Warmth};
 use genkai_model::event::{Environment, What};
+use genkai_model::plan::Plan;
+use genkai_model::transport::Transport;
 use genkai_place::disk::Device;
 use genkai_targets::apache::origin::{Files, Origin};
 use genkai_targets::catalog::caches;
@@ -23,25 +25,38 @@ use turn::{Ask, Subject};
 use crate::compare::distinct;
 use crate::error::LabError;
 use crate::folder::Folder;
+use crate::generator::{MANY_LOADS, Workplaces};
+use crate::headroom;
 use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
+use crate::scenario;
 use crate::system::{self, Pin};
 use genkai_analysis::order;
+
+/// What makes a load that is too large fit.
+const HINT: &str = "more --processes (or machines: --on), fewer --clients, or raise the limit where root may: `ulimit -n` for descriptors, \
+                    net.ipv4.ip_local_port_range for ports";
 
 /// Makes the run.
 ///
 /// # Errors
 /// When the run could not begin. What goes wrong later is in [`Outcome::failure`].
 pub(crate) fn run(job: &Job<'_>, plan: &Caching, watcher: &mut Watcher<'_>) -> Result<Outcome, LabError> {
-    let environment = check(plan, &job.pin)?;
-    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| whole(job, plan, folder, environment, recorder))
+    let environment = check(&job.plan, plan, &job.pin)?;
+    let places = &Workplaces::open(&job.place.program, &job.plan.load.scale, &[], MANY_LOADS, job.interrupt)?;
+    // The servers are not up yet; they will listen there.
+    let front = (job.plan.system.front.address(), 80).into();
+    for load in load::largest(plan, &job.plan.load) {
+        places.check(&scenario::aimed(&load, front, Transport::Tcp))?;
+    }
+    job.recorded(watcher, |_| Ok(()), |(), folder, recorder| whole(job, plan, places, (folder, environment), recorder))
 }
 
 /// Checks a plan before anything is started.
 ///
 /// # Errors
-/// When it contradicts itself, or something that it needs is missing.
-pub(crate) fn check(caching: &Caching, pin: &Pin) -> Result<Environment, LabError> {
+/// When it contradicts itself, something that it needs is missing, or its loads do not fit this machine.
+pub(crate) fn check(plan: &Plan, caching: &Caching, pin: &Pin) -> Result<Environment, LabError> {
     if caching.contenders.is_empty() {
         return Err(LabError::Plan("there is no cache to measure".to_owned()));
     }
@@ -54,7 +69,12 @@ pub(crate) fn check(caching: &Caching, pin: &Pin) -> Result<Environment, LabErro
     if caching.requests == 0 || caching.clients == 0 || caching.rounds == 0 {
         return Err(LabError::Plan("there must be requests, clients and rounds".to_owned()));
     }
-    Ok(system::environment(pin, None))
+    let environment = system::environment(pin, None);
+    for load in load::largest(caching, &plan.load) {
+        let load = headroom::listened(&load, plan.system.front.listen);
+        headroom::advised(&load, &headroom::look(&load.addresses, &environment), Some(HINT))?;
+    }
+    Ok(environment)
 }
 
 /// Contenders that can run here, and why each of the others cannot.
@@ -72,8 +92,8 @@ pub fn available() -> (Vec<&'static str>, Vec<(&'static str, String)>) {
 fn whole(
     job: &Job<'_>,
     plan: &Caching,
-    folder: &Folder,
-    environment: Environment,
+    places: &Workplaces,
+    (folder, environment): (&Folder, Environment),
     recorder: &mut Recorder<'_>,
 ) -> Result<(), LabError> {
     let cpus = environment.pinning.clone();
@@ -87,8 +107,9 @@ fn whole(
                 .to_owned();
         recorder.note(None, "no-device", text)?;
     }
-    let origin = Origin::start(files, cpus.as_ref().map(|pinning| &*pinning.servers))?;
-    let mut run = Run { job, plan: plan.clone(), dir, cpus, device, origin, recorder, trials: 0 };
+    let listen = job.plan.system.front.address();
+    let origin = Origin::start(files, listen, cpus.as_ref().map(|pinning| &*pinning.servers))?;
+    let mut run = Run { job, places, plan: plan.clone(), dir, cpus, device, origin, recorder, trials: 0 };
     run.all()
 }
 
@@ -104,6 +125,7 @@ fn files(dir: &Path, plan: &Caching, interrupt: &StopFlag) -> Result<Option<File
 /// A run in the making.
 struct Run<'r, 'j, 'w> {
     job: &'j Job<'j>,
+    places: &'r Workplaces,
     plan: Caching,
     dir: std::path::PathBuf,
     cpus: Option<genkai_model::event::Pinning>,

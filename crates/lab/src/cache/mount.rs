@@ -36,7 +36,8 @@ impl Run<'_, '_, '_> {
             return self.none("the run's folder does not let the origin's account through");
         }
         let device = Device::under(files.root());
-        let origin = Origin::start(files, self.cpus.as_ref().map(|pinning| &*pinning.servers))?;
+        let listen = self.job.plan.system.front.address();
+        let origin = Origin::start(files, listen, self.cpus.as_ref().map(|pinning| &*pinning.servers))?;
         let (origin, device) =
             (std::mem::replace(&mut self.origin, origin), std::mem::replace(&mut self.device, device));
         let done = self.mounted(&image);

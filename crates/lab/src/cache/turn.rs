@@ -1,6 +1,5 @@
 //! One contender: started, asked, counted.
 
-use std::net::Ipv4Addr;
 use std::net::SocketAddr;
 
 use genkai_model::cache::{Aim, CacheEntry, CachePass, Warmth};
@@ -15,7 +14,7 @@ use genkai_targets::catalog::caches;
 use super::Run;
 use super::account::{Account, Counters};
 use crate::error::LabError;
-use crate::generator::{Generator, Recorded, Workplaces};
+use crate::generator::{Generator, Recorded};
 use crate::redact;
 
 /// A contender that runs.
@@ -61,10 +60,9 @@ impl Run<'_, '_, '_> {
         let budget = Budget { memory: self.plan.memory, disk: self.plan.disk };
         let dir = self.dir.join(format!("{}-{}", place + 1, self.trials + 1));
         let cpus = self.cpus.as_ref().map(|pinning| &*pinning.servers);
+        let listen = self.job.plan.system.front.address();
         let cache = match caches::find(&one.server)? {
-            Some(preset) => {
-                Some(preset.start(&one.name, self.origin.address(), Ipv4Addr::LOCALHOST, budget, cpus, &dir)?)
-            }
+            Some(preset) => Some(preset.start(&one.name, self.origin.address(), listen, budget, cpus, &dir)?),
             None => None,
         };
         let entry = cache.as_ref().map_or_else(|| alone(&one.name, &self.origin), |cache| cache.entry().clone());
@@ -84,8 +82,11 @@ impl Run<'_, '_, '_> {
         let counters = if rest { Counters::AtRest } else { Counters::Glance };
         let known = subject.last.take().unwrap_or(counters);
         let before = Account::of(subject.cache.as_mut(), &mut self.origin, self.device.as_ref(), known)?;
-        let ended = self.make(&load)?;
+        let (ended, failure) = self.make(&load)?;
         self.recorder.now(number, What::TrialEnded(ended))?;
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
         ask.flush.iter().for_each(|image| image.flush());
         let after = Account::of(subject.cache.as_mut(), &mut self.origin, self.device.as_ref(), counters)?;
         let store = subject.cache.as_ref().filter(|_| rest).and_then(Cache::store);
@@ -108,19 +109,18 @@ impl Run<'_, '_, '_> {
         self.recorder.now(number, What::CachePass(Box::new(pass)))
     }
 
-    /// Makes the load and writes down its intervals.
-    fn make(&mut self, load: &Load) -> Result<TrialEnded, LabError> {
+    /// Makes the load and writes down its intervals; with what cut it short, if anything did.
+    fn make(&mut self, load: &Load) -> Result<(TrialEnded, Option<LabError>), LabError> {
         // The plan says what is asked for; lists of it would fill the record.
         let started = TrialStarted::measure(Load { pages: None, ..redact::load(load) });
         let cpus = self.cpus.as_ref().map(|pinning| &*pinning.client);
-        let places = Workplaces::here(&self.job.place.program, &load.scale)?;
-        let generator = Generator { places: &places, cpus };
+        let generator = Generator { places: self.places, cpus };
         let interrupt = self.job.interrupt;
         let made = Recorded { number: self.trials, load, started, generator, interrupt };
         let made = made.make(self.recorder, |_, _| Ok(()))?;
         let stopped = interrupt.is_stopped();
         let reason = if stopped { EndReason::Interrupted } else { EndReason::Completed };
-        Ok(made.ended(reason))
+        Ok((made.ended(reason), made.failure))
     }
 }
 

@@ -99,11 +99,11 @@ impl Files {
 }
 
 impl Origin {
-    /// Starts httpd on the files.
+    /// Starts httpd on the files; it listens at `listen`.
     ///
     /// # Errors
     /// When it is missing or does not start.
-    pub fn start(files: Files, cpus: Option<&[usize]>) -> Result<Origin, TargetError> {
+    pub fn start(files: Files, listen: Ipv4Addr, cpus: Option<&[usize]>) -> Result<Origin, TargetError> {
         let (name, store, dir) = ("origin", "", files.scratch.path());
         let program = lifecycle::find(None, dir)?;
         let start = Start {
@@ -115,7 +115,7 @@ impl Origin {
             budget: Budget::USUAL,
             cpus,
             dir,
-            listen: Ipv4Addr::LOCALHOST,
+            listen,
         };
         let httpd = Cache::start(&start, &|at| setup(at, &files.root))?;
         Ok(Origin { httpd, served: 0, files })

@@ -13,7 +13,8 @@ pub(super) const APACHE: &str = "\
 Examples:
   genkai experiment run apache-websocket
   genkai experiment run apache-websocket --part baseline --part answer
-  genkai experiment run apache-websocket --full --out runs/apache";
+  genkai experiment run apache-websocket --full --out runs/apache
+  genkai experiment run apache-websocket --listen 10.0.0.1 --on ssh:load1,load2";
 
 pub(super) const ROOMS: &str = "\
 Examples:
@@ -37,7 +38,8 @@ pub(super) const CACHES: &str = "\
 Examples:
   genkai experiment run reverse-proxy-cache
   genkai experiment run reverse-proxy-cache --contenders origin,squid-memory --mix zipf
-  genkai experiment run reverse-proxy-cache --access-log access.log --rate 500 --markdown";
+  genkai experiment run reverse-proxy-cache --access-log access.log --rate 500 --markdown
+  genkai experiment run reverse-proxy-cache --listen 10.0.0.1 --on ssh:load1,load2";
 
 /// Examples and exit codes; the first two codes mean something else in each experiment.
 pub(super) fn below(examples: &str, holds: &str, fails: &str) -> String {

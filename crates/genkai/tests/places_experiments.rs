@@ -1,0 +1,175 @@
+//! Experiments whose load other machines make: each in a network namespace of its own with a clock of its own, reached through ssh.
+
+mod harness;
+
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use genkai_model::cache::{Aim, Warmth};
+use genkai_model::event::WorkerUse;
+use genkai_model::finding::cache::CacheFinding;
+use genkai_model::record::Record;
+use genkai_model::suite::SuiteFinding;
+use harness::lan::{Lan, possible};
+use harness::loads::show;
+use harness::servers::Guard;
+use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
+
+const LONGEST: Duration = Duration::from_secs(90);
+
+/// A few objects: what is tested is who asked for what.
+const CACHES: &str =
+    "experiment run reverse-proxy-cache --contenders origin,haproxy --objects 40 --requests 31 --clients 7 --rounds 2 --no-search";
+
+/// `genkai` in the middle, with servers' programs and the ssh of this network.
+fn inside(lan: &Lan, words: &str, out: &Path) -> std::process::Command {
+    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
+    let config = lan.path().join("ssh_config");
+    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
+    command.env("PATH", path).args(words.split_whitespace()).arg("--out").arg(out);
+    command.arg("--ssh").arg(format!("ssh -F {}", config.display()));
+    command
+}
+
+fn record(dir: &Path) -> Record {
+    Record::read(std::fs::read_to_string(dir.join("run.jsonl")).unwrap().lines()).unwrap()
+}
+
+/// Who made each load of a record.
+fn makers(record: &Record) -> Vec<Vec<String>> {
+    let made = |trial: &genkai_model::record::Trial| {
+        let workers = &trial.ended.as_ref().unwrap().workers;
+        assert!(workers.iter().all(|one| one.ended.is_some() && one.clock.is_some()), "{workers:?}");
+        workers.iter().map(|one| one.place.clone()).collect()
+    };
+    record.trials.iter().map(made).collect()
+}
+
+#[test]
+fn caches_are_asked_by_several_machines_for_each_object_once() {
+    let _machine = machine();
+    if !possible() {
+        eprintln!("skipped: no namespaces of network and time can be made here");
+        return;
+    }
+    let lan = Lan::start();
+    let _nginx = lan.nginx();
+    let out = lan.path().join("caches");
+    let shown = show(&mut inside(&lan, &format!("{CACHES} --listen 10.97.0.1 --on ssh:m1,m2,m3"), &out));
+    assert_eq!(shown.code, Some(0), "{}", shown.story());
+    let record = record(&out);
+    let all = makers(&record);
+    assert!(all.len() == 2 * 2 * 2 && all.iter().all(|made| *made == ["m1", "m2", "m3"]), "{all:?}");
+    // One that is empty has each object from the origin, once: an object that was asked for twice would be a hit.
+    let passes = record.trials.iter().filter_map(|trial| trial.pass.as_ref());
+    let cold: Vec<_> =
+        passes.filter(|pass| pass.warmth == Warmth::Cold && matches!(pass.aim, Aim::Pass { .. })).collect();
+    assert!(cold.len() == 4 && cold.iter().all(|pass| pass.origin == 31), "{cold:?}");
+    let finding: CacheFinding =
+        serde_json::from_str(&std::fs::read_to_string(out.join("verdict.json")).unwrap()).unwrap();
+    for pass in &finding.passes {
+        assert!(pass.standings.iter().all(|one| one.requests == 2 * 31), "{pass:?}");
+    }
+    // They do not reach what listens at 127.0.0.1.
+    let shown = show(&mut inside(&lan, &format!("{CACHES} --on ssh:m1"), &lan.path().join("refused")));
+    let refusal = "--on m1: 127.0.0.1:80 leads to another server there than here";
+    assert!(shown.code == Some(2) && shown.story().contains(refusal), "{}", shown.story());
+}
+
+#[test]
+fn parts_of_the_apache_experiment_are_loaded_by_several_machines() {
+    let _machine = machine();
+    if !possible() {
+        eprintln!("skipped: no namespaces of network and time can be made here");
+        return;
+    }
+    let lan = Lan::start();
+    let _nginx = lan.nginx();
+    let out = lan.path().join("apache");
+    let words = "experiment run apache-websocket --part baseline --part fan-out --listen 10.97.0.1 --on ssh:m1,m2";
+    let shown = show(inside(&lan, words, &out).arg("--json"));
+    let finding: SuiteFinding =
+        serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e}: {}", shown.story()));
+    assert!(matches!(shown.code, Some(0 | 1)) && finding.parts.len() == 2, "{:?} {}", shown.code, shown.stderr);
+    for part in ["baseline", "fan-out"] {
+        let all = makers(&record(&out.join(part)));
+        assert!(!all.is_empty() && all.iter().all(|made| *made == ["m1", "m2"]), "{part}: {all:?}");
+    }
+    let words = "experiment run apache-websocket --part baseline --on ssh:m1";
+    let shown = show(&mut inside(&lan, words, &lan.path().join("refused")));
+    let refusal = "--on m1: 127.0.0.1:80 leads to another server there than here";
+    assert!(shown.code == Some(2) && shown.story().contains(refusal), "{}", shown.story());
+}
+
+/// How far apart the processes of a load may begin.
+const SKEW: Duration = Duration::from_millis(5);
+
+/// A machine that is busy starts threads late, which is told, too: so of a few loads the best is judged.
+#[test]
+fn machines_whose_clocks_differ_by_seconds_begin_within_5_ms_and_say_so() {
+    let _machine = machine();
+    if !possible() {
+        eprintln!("skipped: no namespaces of network and time can be made here");
+        return;
+    }
+    let lan = Lan::start();
+    let _nginx = lan.nginx();
+    let mut worst = Vec::new();
+    for n in 0..5 {
+        let out = lan.path().join(format!("skew-{n}"));
+        let words = "load http://10.97.0.1/ --allow-remote 10.97.0.1 --rate 400 --connections 32 -n 400 -d 60s --on ssh:m1,m2,m3,m4:4";
+        let shown = show(&mut inside(&lan, words, &out));
+        assert_eq!(shown.code, Some(0), "{}", shown.story());
+        assert!(shown.story().contains("all processes had begun at most "), "{}", shown.story());
+        let record = record(&out);
+        let workers = &record.trials[0].ended.as_ref().unwrap().workers;
+        let late = |one: &WorkerUse| one.ended.as_ref().unwrap().began_ns + one.clock.unwrap().uncertainty_ns;
+        let mut all: Vec<u64> = workers.iter().map(late).collect();
+        all.sort_unstable();
+        // Of sixteen the 99th percentile is the largest.
+        worst.push(Duration::from_nanos(*all.last().unwrap()));
+        if all.len() == 16 && worst.last() <= Some(&SKEW) {
+            return;
+        }
+    }
+    panic!("{worst:?}");
+}
+
+/// A worker is killed while caches are measured: the run ends, and says so.
+#[test]
+fn a_worker_that_is_lost_ends_a_comparison_of_caches() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("run");
+    let words = "experiment run reverse-proxy-cache --contenders origin --no-search --objects 200 --requests 200 --rate 10 --clients 4 \
+                 --rounds 2 --processes 2";
+    let mut command = genkai(words);
+    let mut run = Guard(command.arg("--out").arg(&out).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
+    let is_worker =
+        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().ends_with("\0worker\0");
+    let asks = || std::fs::read_to_string(out.join("run.jsonl")).unwrap_or_default().contains("\"event\":\"tick\"");
+    let far = until("requests to be made", LONGEST, || {
+        descendants(run.0.id()).into_iter().find(is_worker).filter(|_| asks())
+    });
+    let all = descendants(run.0.id());
+    signal(far, "KILL");
+    let mut err = String::new();
+    run.0.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(wait(&mut run.0, LONGEST).code(), Some(4), "{err}");
+    assert!(err.contains(" of 2 was lost"), "{err}");
+    let kept = record(&out);
+    assert!(kept.trials.iter().any(|trial| trial.ticks.iter().any(|tick| tick.ok > 0)), "what was measured is kept");
+    all_gone(&all);
+}
+
+#[test]
+fn caches_whose_clients_do_not_fit_are_refused_before_anything_starts() {
+    let words = "experiment run reverse-proxy-cache --contenders origin --clients 300 --no-search --dry-run";
+    let narrow = format!("ulimit -n 120; exec {} {words}", env!("CARGO_BIN_EXE_genkai"));
+    let shown = show(std::process::Command::new("bash").args(["-c", &narrow]));
+    assert!(shown.code == Some(3) && shown.story().contains("more --processes"), "{}", shown.story());
+    let wider = format!("{narrow} --processes 8");
+    assert_eq!(show(std::process::Command::new("bash").args(["-c", &wider])).code, Some(0));
+}
