@@ -20,8 +20,7 @@ use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
 const LONGEST: Duration = Duration::from_secs(90);
 
 /// A few objects: what is tested is who asked for what.
-const CACHES: &str =
-    "experiment run reverse-proxy-cache --contenders origin,haproxy --objects 40 --requests 31 --clients 7 --rounds 2 --no-search";
+const CACHES: &str = "experiment run reverse-proxy-cache --contenders origin,haproxy --objects 40 --requests 31 --clients 7 --rounds 2 --no-search";
 
 /// `genkai` in the middle, with servers' programs and the ssh of this network.
 fn inside(lan: &Lan, words: &str, out: &Path) -> std::process::Command {
@@ -88,15 +87,27 @@ fn parts_of_the_apache_experiment_are_loaded_by_several_machines() {
     let lan = Lan::start();
     let _nginx = lan.nginx();
     let out = lan.path().join("apache");
-    let words = "experiment run apache-websocket --part baseline --part fan-out --listen 10.97.0.1 --on ssh:m1,m2";
+    let words = "experiment run apache-websocket --part baseline --part refused --part fan-out --listen 10.97.0.1 --on ssh:m1,m2";
     let shown = show(inside(&lan, words, &out).arg("--json"));
     let finding: SuiteFinding =
         serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e}: {}", shown.story()));
-    assert!(matches!(shown.code, Some(0 | 1)) && finding.parts.len() == 2, "{:?} {}", shown.code, shown.stderr);
-    for part in ["baseline", "fan-out"] {
+    // Whether the processor was saturated cannot be told where others use it, too (exit code 4); the other parts count who gets in.
+    assert!(matches!(shown.code, Some(0 | 1 | 4)), "{:?} {}", shown.code, shown.stderr);
+    let named: Vec<_> = finding.parts.iter().map(|part| (part.name.as_str(), part.named)).collect();
+    assert!(
+        named.len() == 3 && named[0] == ("baseline", true) && named[2] == ("refused", true),
+        "{named:?} {}",
+        shown.stderr
+    );
+    for part in ["baseline", "refused", "fan-out"] {
         let all = makers(&record(&out.join(part)));
         assert!(!all.is_empty() && all.iter().all(|made| *made == ["m1", "m2"]), "{part}: {all:?}");
     }
+    // Members of both machines heard each other.
+    let heard = record(&out.join("fan-out"));
+    let heard =
+        heard.trials[0].ticks.iter().filter_map(|tick| tick.deliveries.as_ref()).map(|one| one.count).sum::<u64>();
+    assert!(heard > 10_000, "{heard}");
     let words = "experiment run apache-websocket --part baseline --on ssh:m1";
     let shown = show(&mut inside(&lan, words, &lan.path().join("refused")));
     let refusal = "--on m1: 127.0.0.1:80 leads to another server there than here";
@@ -121,7 +132,8 @@ fn machines_whose_clocks_differ_by_seconds_begin_within_5_ms_and_say_so() {
         let out = lan.path().join(format!("skew-{n}"));
         let words = "load http://10.97.0.1/ --allow-remote 10.97.0.1 --rate 400 --connections 32 -n 400 -d 60s --on ssh:m1,m2,m3,m4:4";
         let shown = show(&mut inside(&lan, words, &out));
-        assert_eq!(shown.code, Some(0), "{}", shown.story());
+        // Whoever sends late on a busy machine is told of (exit code 4); when they began is known all the same.
+        assert!(matches!(shown.code, Some(0 | 4)), "{}", shown.story());
         assert!(shown.story().contains("all processes had begun at most "), "{}", shown.story());
         let record = record(&out);
         let workers = &record.trials[0].ended.as_ref().unwrap().workers;
@@ -149,7 +161,7 @@ fn a_worker_that_is_lost_ends_a_comparison_of_caches() {
     let mut run = Guard(command.arg("--out").arg(&out).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
     let is_worker =
         |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().ends_with("\0worker\0");
-    let asks = || std::fs::read_to_string(out.join("run.jsonl")).unwrap_or_default().contains("\"event\":\"tick\"");
+    let asks = || std::fs::read_to_string(out.join("run.jsonl")).unwrap_or_default().contains("\"ok\":1");
     let far = until("requests to be made", LONGEST, || {
         descendants(run.0.id()).into_iter().find(is_worker).filter(|_| asks())
     });
