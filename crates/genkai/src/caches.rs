@@ -14,9 +14,9 @@ use genkai_scenario::access;
 
 use crate::Failure;
 use crate::cli::CacheFlags;
+use crate::placement::placement;
 use crate::study::{self, How};
 use crate::view;
-use crate::workplace::placement;
 
 /// Smallest budgets: Traffic Server's smallest store is 128 MiB, shared memory needs some room.
 const LEAST: (u64, u64) = (4 << 20, 128 << 20);

@@ -9,8 +9,8 @@ use genkai_model::exit::Exit;
 use genkai_model::plan::Plan;
 
 use crate::cli::{Cli, Experiment, ExperimentAction, ExperimentName, RunFlags};
+use crate::placement::placement;
 use crate::study::{self, How};
-use crate::workplace::placement;
 use crate::{Failure, caches, interrupt, platforms, rooms, servers, site, suite, view};
 
 /// `genkai experiment list` and `run`.

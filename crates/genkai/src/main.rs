@@ -20,6 +20,7 @@ mod kubernetes;
 mod load;
 mod locust;
 mod outputs;
+mod placement;
 mod platforms;
 mod report;
 mod rooms;

@@ -19,8 +19,8 @@ use genkai_report::document::Document;
 use genkai_report::{html, json, study as report};
 
 use crate::cli::{Colour, NginxWorkerConnections, OutputFlags};
+use crate::placement::placement;
 use crate::view::{self, View};
-use crate::workplace::placement;
 use crate::{Failure, found, interrupt, outputs, site, study};
 
 /// The platforms: names of their folders, in the order in which they run.

@@ -7,8 +7,8 @@ use genkai_model::units::{Bytes, Span};
 use genkai_model::websocket::SMALLEST_MESSAGE;
 
 use crate::cli::{BackplaneFlag, HeldFlags, PlaceFlags, RoomsFlags, RouterFlag, RouterFlags};
+use crate::placement::placement;
 use crate::tune::{self, settings};
-use crate::workplace::placement;
 use crate::{Failure, websocket};
 
 /// The plan that flags describe.

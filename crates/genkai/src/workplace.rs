@@ -1,13 +1,10 @@
 //! `--on`: the machines that make a load.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
-use genkai_lab::placement::Placement;
 use genkai_model::load::{ContainerPlace, PodPlace, Scale, Way, Workplace};
 
-use crate::cli::PlaceFlags;
-use crate::tune::listen;
 use crate::{Failure, cluster, container};
 
 /// Most processes in all.
@@ -154,15 +151,6 @@ pub(crate) fn scale(
         ));
     }
     Ok(scale)
-}
-
-/// Where an experiment's load is made, and where its servers listen.
-///
-/// # Errors
-/// When there are too many processes, a machine is named twice, or nothing can listen there.
-pub(crate) fn placement(flags: &PlaceFlags, address: Option<Ipv4Addr>) -> Result<Placement, Failure> {
-    let programs = Programs { ssh: &flags.ssh, podman: "podman" };
-    Ok(Placement { scale: scale(&flags.on, programs, flags.processes, Vec::new())?, listen: listen(address)? })
 }
 
 #[cfg(test)]
