@@ -307,8 +307,7 @@ fn a_pod_that_is_lost_ends_the_load_as_invalid() {
 fn a_node_that_is_lost_ends_the_load_and_is_named() {
     let _machine = machine();
     for known in [false, true] {
-        let (cluster, nginx) =
-            (Cluster::start(Behaviour { nodes: 2, ..Behaviour::default() }), Nginx::start());
+        let (cluster, nginx) = (Cluster::start(Behaviour { nodes: 2, ..Behaviour::default() }), Nginx::start());
         let (load, pods) = long(&cluster, &nginx);
         let mut all = pods.clone();
         all.extend(pods.iter().flat_map(|pod| descendants(*pod)));
@@ -347,7 +346,10 @@ fn a_restart_of_the_api_server_ends_the_load_and_nothing_is_left() {
     let shown = ended(load);
     let story = shown.story();
     assert_eq!(shown.code, Some(4), "{story}");
-    assert!(story.contains("was lost (the connection to the pod genkai-") && story.contains("cannot be reached"), "{story}");
+    assert!(
+        story.contains("was lost (the connection to the pod genkai-") && story.contains("cannot be reached"),
+        "{story}"
+    );
     assert_eq!(story.matches("error: ").count(), 1, "one sentence: {story}");
     let verdict: Verdict = serde_json::from_str(&shown.stdout).unwrap();
     assert!(verdict.trials[0].finished > 0, "what was measured is kept");
@@ -404,4 +406,38 @@ fn the_end_of_genkai_is_the_end_of_the_job() {
         eprintln!("{name}: nothing was left after {:?}", told.elapsed());
         all_gone(&all);
     }
+}
+
+/// Containers have sessions of their own: they end with a test that is killed all the same.
+#[test]
+fn containers_do_not_outlive_a_test_that_is_killed() {
+    const HOLDS: &str = "GENKAI_TEST_HOLDS";
+    let name = std::thread::current().name().unwrap().to_owned();
+    let deployment = "metadata: {name: idle, namespace: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: idle}}
+  template:
+    metadata: {labels: {app: idle}}
+    spec: {securityContext: {runAsUser: 65532}, containers: [{name: idle, image: i, command: [sleep, '1000']}]}
+";
+    if let Some(file) = std::env::var_os(HOLDS) {
+        let cluster = Cluster::start(Behaviour::default());
+        cluster.run(deployment, &[]);
+        let pids = || cluster.first("idle").map(|first| first.to_string());
+        let first = until("its first process", LONGEST, pids);
+        std::fs::write(file, first).unwrap();
+        std::thread::sleep(LONGEST);
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("first");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &name]).env(HOLDS, &file).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut held = Guard(command.spawn().unwrap());
+    let first = until("the container", LONGEST, || std::fs::read_to_string(&file).ok()?.parse::<u32>().ok());
+    assert!(std::path::Path::new(&format!("/proc/{first}")).exists());
+    signal(held.0.id(), "KILL");
+    wait(&mut held.0, LONGEST);
+    all_gone(&[first]);
 }

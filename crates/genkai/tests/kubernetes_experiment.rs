@@ -144,10 +144,12 @@ fn a_cluster_whose_pods_have_ipv6_addresses_is_refused() {
     let _machine = machine();
     own_network();
     let cluster = Cluster::start(Behaviour { ipv6: true, ..Behaviour::default() });
-    let mut command = genkai("experiment run nginx-worker-connections --server kubernetes,image=registry.example/genkai:1");
+    let mut command =
+        genkai("experiment run nginx-worker-connections --server kubernetes,image=registry.example/genkai:1");
     let shown = show(command.env("KUBECONFIG", cluster.config()));
     let story = shown.story();
-    let expected = "the application was given the address fd00::5: what this experiment starts in pods listens by IPv4 alone";
+    let expected =
+        "the application was given the address fd00::5: what this experiment starts in pods listens by IPv4 alone";
     assert!(shown.code == Some(3) && story.contains(expected), "{story}");
     until("all that was made to be removed", PROMISED, || cluster.list().is_empty().then_some(()));
 }

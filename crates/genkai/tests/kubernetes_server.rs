@@ -12,7 +12,7 @@ use cluster::{Behaviour, Cluster, Served};
 use genkai_model::finding::Because;
 use harness::loads::{Shown, show};
 use harness::servers::{Guard, free};
-use harness::{all_gone, genkai, machine, run, signal, until, wait};
+use harness::{genkai, machine, run, signal, until, wait};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 const LONGEST: Duration = Duration::from_secs(60);
@@ -418,40 +418,6 @@ fn an_nginx_that_does_not_start_is_told_in_its_own_words() {
     let shop = Shop::start(Behaviour::default(), &Config { http: elsewhere, ..PLAIN });
     let story = refused(&shop, "", "", 2);
     assert!(story.contains("192.0.2.1") && story.contains("--allow-remote"), "{story}");
-}
-
-/// Containers have sessions of their own: they end with a test that is killed all the same.
-#[test]
-fn containers_do_not_outlive_a_test_that_is_killed() {
-    const HOLDS: &str = "GENKAI_TEST_HOLDS";
-    let name = std::thread::current().name().unwrap().to_owned();
-    let deployment = "metadata: {name: idle, namespace: web}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: idle}}
-  template:
-    metadata: {labels: {app: idle}}
-    spec: {securityContext: {runAsUser: 65532}, containers: [{name: idle, image: i, command: [sleep, '1000']}]}
-";
-    if let Some(file) = std::env::var_os(HOLDS) {
-        let cluster = Cluster::start(Behaviour::default());
-        cluster.run(deployment, &[]);
-        let pids = || cluster.first("idle").map(|first| first.to_string());
-        let first = until("its first process", LONGEST, pids);
-        std::fs::write(file, first).unwrap();
-        std::thread::sleep(LONGEST);
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("first");
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", &name]).env(HOLDS, &file).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut held = Guard(command.spawn().unwrap());
-    let first = until("the container", LONGEST, || std::fs::read_to_string(&file).ok()?.parse::<u32>().ok());
-    assert!(std::path::Path::new(&format!("/proc/{first}")).exists());
-    signal(held.0.id(), "KILL");
-    wait(&mut held.0, LONGEST);
-    all_gone(&[first]);
 }
 
 /// A tune whose load would last long, once it is made.

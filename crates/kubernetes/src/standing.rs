@@ -202,7 +202,9 @@ mod tests {
         let words = "StartError (exit code 1): exec format\u{fffd}[2J error (node n1)";
         assert_eq!(other, Standing::Over(words.to_owned()));
         // What a worker of the wrong kind of processor leaves is its log (runc: init ends with 255), what a killed one does is its last interval.
-        let kind = state(json!({"terminated": {"exitCode": 255, "reason": "Error", "message": "exec /genkai: exec format error\n"}}));
+        let kind = state(
+            json!({"terminated": {"exitCode": 255, "reason": "Error", "message": "exec /genkai: exec format error\n"}}),
+        );
         assert_eq!(kind, Standing::Over("Error (exit code 255): exec /genkai: exec format error (node n1)".to_owned()));
         let lines = "{\"said\":\"tick\"}\n{\"said\":\"tick\"}";
         let killed = state(json!({"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": lines}}));

@@ -130,7 +130,10 @@ mod tests {
         let container = json!({"name": "web", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": {"running": {}}});
         let status = json!({"phase": "Running", "podIP": "fd00::5", "containerStatuses": [container]});
         let comes = comes(&Deployment::default(), &[pod(status)], "web");
-        assert!(matches!(&comes, Comes::Waiting(why) if why.contains("takes no connections at fd00::5 (")), "{comes:?}");
+        assert!(
+            matches!(&comes, Comes::Waiting(why) if why.contains("takes no connections at fd00::5 (")),
+            "{comes:?}"
+        );
     }
 
     #[test]

@@ -22,7 +22,8 @@ fn sentences(finding: &PlatformsFinding) -> Vec<String> {
         && !finding.interrupted
         && first.answer == second.answer
     {
-        let both = format!("So it was on both platforms: {} and {}.", clean::line(&first.name), clean::line(&second.name));
+        let both =
+            format!("So it was on both platforms: {} and {}.", clean::line(&first.name), clean::line(&second.name));
         return vec![clean::line(&first.answer), both];
     }
     let differ = (cut_off.is_none() && all.len() > 1).then(|| DIFFER.to_owned());

@@ -141,7 +141,8 @@ impl State {
         let jobs = &self.jobs;
         // The garbage collector takes pods whose Job is gone.
         // The kubelet of a lost node confirms nothing: of pods that are to be deleted there, the objects stay.
-        self.pods.retain(|pod| pod.is_lost() || pod.ended.is_none() && pod.child.is_some() || jobs.contains_key(&pod.job));
+        self.pods
+            .retain(|pod| pod.is_lost() || pod.ended.is_none() && pod.child.is_some() || jobs.contains_key(&pod.job));
     }
 
     pub(super) fn list(&self) -> Vec<String> {
@@ -180,7 +181,11 @@ impl State {
         let pod = self.pods.iter_mut().find(|pod| pod.name == name)?;
         let (sender, output) = unbounded_channel();
         *pod.attached.lock().unwrap() = Some(sender);
-        Some(Pipes { stdin: pod.stdin.take().expect("one who attached has the input for good"), output, lost: pod.lost.clone() })
+        Some(Pipes {
+            stdin: pod.stdin.take().expect("one who attached has the input for good"),
+            output,
+            lost: pod.lost.clone(),
+        })
     }
 
     fn on(&mut self, node: usize) -> impl Iterator<Item = &mut Pod> {
@@ -197,7 +202,8 @@ impl State {
     pub(super) fn taint_node(&mut self, node: usize) {
         for pod in self.on(node) {
             // Kubernetes, pkg/controller/tainteviction: addConditionAndDeletePod.
-            pod.disrupted = Some(json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+            pod.disrupted =
+                Some(json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
                 "message": "Taint manager: deleting due to NoExecute taint"}));
         }
     }
@@ -244,7 +250,8 @@ impl Pod {
             // runc starts the container, cannot run its program, says so in its log, and ends with 255; the kubelet takes the log for the
             // message where the pod says so.
             assert_eq!(container.termination_message_policy.as_deref(), Some("FallbackToLogsOnError"));
-            pod.ended = Some(json!({"exitCode": 255, "reason": "Error", "message": "exec /genkai: exec format error\n"}));
+            pod.ended =
+                Some(json!({"exitCode": 255, "reason": "Error", "message": "exec /genkai: exec format error\n"}));
             return pod;
         }
         assert_eq!(container.command.as_deref(), Some(&["/genkai".to_owned()][..]), "the image has no other program");

@@ -129,7 +129,9 @@ impl Site {
             let deployment = self.server.object(&deployments, "Deployment", name)?.unwrap_or_default();
             let pods = self.server.pods_of(&self.namespace, name)?;
             if let Some(at) = pods.iter().filter_map(address).find(IpAddr::is_ipv6) {
-                let why = format!("the {name} was given the address {at}: what this experiment starts in pods listens by IPv4 alone");
+                let why = format!(
+                    "the {name} was given the address {at}: what this experiment starts in pods listens by IPv4 alone"
+                );
                 let hint = "use a cluster whose pods have IPv4 addresses first (dual-stack: name the IPv4 range first)";
                 return Err(NoCopy::Failed(self.server.error(&why, hint)));
             }

@@ -350,7 +350,13 @@ mod tests {
             busiest: None,
             late_p99: None,
         };
-        let all = [one("here", None), one("load1", Some(0.1)), one("here", Some(0.1)), one("a\u{1b}", None), one("pod 1", Some(0.1))];
+        let all = [
+            one("here", None),
+            one("load1", Some(0.1)),
+            one("here", Some(0.1)),
+            one("a\u{1b}", None),
+            one("pod 1", Some(0.1)),
+        ];
         let told = workers(&all);
         let places = ["this machine", "load1", "here", "a·", "pod 1 (node n-2)"];
         let expected: Vec<String> = (1..).zip(places).map(|(n, at)| format!("process {n} on {at}: lost")).collect();
