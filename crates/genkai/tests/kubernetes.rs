@@ -170,7 +170,7 @@ fn pods_that_do_not_come_are_named_with_their_reasons() {
         (
             Behaviour { nodes: 2, other_kind: Some(2), ..Behaviour::default() },
             "kubernetes:2",
-            "1 of 2 pods did not come: pod 1: Error (exit code 255): exec /genkai: exec format error (node node-2)\n  \
+            "1 of 2 pods did not come: pod 1: Error (exit code 1): exec /genkai: exec format error (node node-2)\n  \
              hint: the image is for another kind of processor than the node's",
         ),
         (

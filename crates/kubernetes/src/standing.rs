@@ -201,11 +201,11 @@ mod tests {
         );
         let words = "StartError (exit code 1): exec format\u{fffd}[2J error (node n1)";
         assert_eq!(other, Standing::Over(words.to_owned()));
-        // What a worker of the wrong kind of processor leaves is its log (runc: init ends with 255), what a killed one does is its last interval.
+        // What a worker of the wrong kind of processor leaves is its log (so runc 1.1.5), what a killed one does is its last interval.
         let kind = state(
-            json!({"terminated": {"exitCode": 255, "reason": "Error", "message": "exec /genkai: exec format error\n"}}),
+            json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "exec /genkai: exec format error\n"}}),
         );
-        assert_eq!(kind, Standing::Over("Error (exit code 255): exec /genkai: exec format error (node n1)".to_owned()));
+        assert_eq!(kind, Standing::Over("Error (exit code 1): exec /genkai: exec format error (node n1)".to_owned()));
         let lines = "{\"said\":\"tick\"}\n{\"said\":\"tick\"}";
         let killed = state(json!({"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": lines}}));
         assert_eq!(killed, Standing::Over("OOMKilled (exit code 137: killed by signal 9) (node n1)".to_owned()));

@@ -247,11 +247,11 @@ impl Pod {
             return pod;
         }
         if behaviour.other_kind == Some(pod.node) {
-            // runc starts the container, cannot run its program, says so in its log, and ends with 255; the kubelet takes the log for the
+            // runc (1.1.5) starts the container, cannot run its program, says so in its log, and ends with 1; the kubelet takes the log for the
             // message where the pod says so.
             assert_eq!(container.termination_message_policy.as_deref(), Some("FallbackToLogsOnError"));
             pod.ended =
-                Some(json!({"exitCode": 255, "reason": "Error", "message": "exec /genkai: exec format error\n"}));
+                Some(json!({"exitCode": 1, "reason": "Error", "message": "exec /genkai: exec format error\n"}));
             return pod;
         }
         assert_eq!(container.command.as_deref(), Some(&["/genkai".to_owned()][..]), "the image has no other program");
