@@ -250,8 +250,7 @@ impl Pod {
             // runc (1.1.5) starts the container, cannot run its program, says so in its log, and ends with 1; the kubelet takes the log for the
             // message where the pod says so.
             assert_eq!(container.termination_message_policy.as_deref(), Some("FallbackToLogsOnError"));
-            pod.ended =
-                Some(json!({"exitCode": 1, "reason": "Error", "message": "exec /genkai: exec format error\n"}));
+            pod.ended = Some(json!({"exitCode": 1, "reason": "Error", "message": "exec /genkai: exec format error\n"}));
             return pod;
         }
         assert_eq!(container.command.as_deref(), Some(&["/genkai".to_owned()][..]), "the image has no other program");
