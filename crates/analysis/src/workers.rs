@@ -24,6 +24,7 @@ fn finding(one: &WorkerUse, planned: bool) -> WorkerFinding {
     let end = one.ended.as_ref();
     WorkerFinding {
         place: one.place.clone(),
+        node: one.node.clone(),
         clock_uncertainty: one.clock.map(|clock| clock.uncertainty_ns as f64 / NS),
         clock_drift: one.clock.and_then(|clock| clock.drift_ns).map(|ns| ns.unsigned_abs() as f64 / NS),
         began: end.map(|end| end.began_ns as f64 / NS),

@@ -176,7 +176,7 @@ fn a_worker_that_is_at_its_end_is_not_lost_in_the_sum_of_all() {
         let mut lateness = histogram::empty();
         lateness.record_n(late_ms * 1_000_000, 10).unwrap();
         let end = WorkerEnd { began_ns: 1000, busiest, lateness: Payload::encode(&lateness) };
-        WorkerUse { place: "load1".to_owned(), clock: None, ended: Some(end) }
+        WorkerUse { place: "load1".to_owned(), node: None, clock: None, ended: Some(end) }
     };
     let mut told = |workers: Vec<WorkerUse>| {
         let before = trial.ended.clone().unwrap();

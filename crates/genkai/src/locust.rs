@@ -119,10 +119,11 @@ pub(crate) fn reaches(found: &Option<Locustfile>, listen: Option<Ipv4Addr>) -> R
     }
 }
 
-/// The same with the host that users name: where the server under test listens (none: at 127.0.0.1), as their own host does not count.
+/// The same with the host that users ask for: the site that their file names, else where the server under test listens (none: at 127.0.0.1).
 pub(crate) fn at(mut load: Load, listen: Option<Ipv4Addr>) -> Load {
-    if load.locust.is_some() {
-        load.request.host = listen.unwrap_or(Ipv4Addr::LOCALHOST).to_string();
+    if let Some(locust) = &load.locust {
+        let address = || listen.unwrap_or(Ipv4Addr::LOCALHOST).to_string();
+        load.request.host = locust.site.clone().unwrap_or_else(address);
     }
     load
 }
@@ -167,7 +168,7 @@ mod tests {
         let joined = |bind: &str| {
             let file = std::path::PathBuf::from("users.py");
             let (program, version, bind) = (file.clone(), "2.47.0".to_owned(), Some(bind.to_owned()));
-            let locust = Locust { file, program, version, workers: 1, bind, classes: Vec::new() };
+            let locust = Locust { file, program, version, workers: 1, bind, site: None, classes: Vec::new() };
             Some(Locustfile { locust, remarks: Vec::new() })
         };
         let there = Some(Ipv4Addr::new(192, 0, 2, 1));

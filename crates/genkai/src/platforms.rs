@@ -227,7 +227,7 @@ impl Both {
     }
 
     fn document(&self) -> Document {
-        Document { build: found::BUILD.to_owned(), ..report::platforms(&self.head, &self.finding) }
+        Document { build: found::BUILD.to_owned(), ..report::platforms(&self.finding) }
     }
 
     /// `verdict.json`.

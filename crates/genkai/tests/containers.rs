@@ -9,6 +9,8 @@ use std::time::Duration;
 use harness::loads::show;
 use harness::servers::{Guard, free, nginx};
 use harness::{genkai, machine, until};
+use k8s_openapi::api::batch::v1::Job;
+use serde_json::{Value, json};
 
 /// podman with a store of its own, and an image that holds genkai and the libraries it is linked to.
 struct Podman {
@@ -59,6 +61,21 @@ impl Podman {
         assert!(tar.wait().unwrap().success());
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         podman
+    }
+
+    /// What is between the containers of a pod: podman's own is not everywhere.
+    fn pause(&self) {
+        let file = self.dir.path().join("Containerfile");
+        let entry = "ENTRYPOINT [\"/genkai\", \"serve\", \"origin\", \"--listen\", \"127.0.0.1:0\"]";
+        std::fs::write(&file, format!("FROM {IMAGE}\n{entry}\n")).unwrap();
+        let name = "localhost/pause:test";
+        let words =
+            format!("build --network none --tag {name} --file {} {}", file.display(), self.dir.path().display());
+        let made = self.command(&words).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let config = self.dir.path().join("containers.conf");
+        let text = std::fs::read_to_string(&config).unwrap() + &format!("infra_image=\"{name}\"\n");
+        std::fs::write(&config, text).unwrap();
     }
 
     /// Until there is no container. podman removes one a moment after its end.
@@ -122,4 +139,36 @@ fn containers_make_one_load_and_nothing_is_left() {
     podman.is_empty();
     let after = std::fs::read_to_string(&log).unwrap().lines().filter(|line| *line == "/made").count();
     assert_eq!(after, 301, "no load was sent");
+}
+
+/// The pod of what is created in a cluster, by podman, which knows pods but no Jobs: it takes the whole of it and holds to it. (It gives
+/// containers no standard input, so that genkai ends at once, as it does where nobody attaches.)
+#[test]
+fn the_pod_of_a_job_runs_under_podman_as_it_is() {
+    let _machine = machine();
+    // podman leaves rules in the network that it makes pods in.
+    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+    let podman = Podman::start();
+    podman.pause();
+    let shown = show(&mut genkai(&format!("kubernetes manifest --on kubernetes:1,image={IMAGE},cpu=500m,memory=64Mi")));
+    let job: Job = serde_saphyr::from_str(shown.stdout.split("\n---\n").next().unwrap()).unwrap();
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": job.spec.unwrap().template.spec});
+    let file = podman.dir.path().join("pod.yaml");
+    std::fs::write(&file, pod.to_string()).unwrap();
+    let played = podman.command(&format!("kube play --network none {}", file.display())).output().unwrap();
+    assert!(played.status.success(), "{}", String::from_utf8_lossy(&played.stderr));
+    let look = || {
+        let told = podman.command("inspect one-worker").output().unwrap();
+        let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+        (told[0]["State"]["Status"] == "exited").then(|| told[0].clone())
+    };
+    let one = until("the end of the container", LONGEST, look);
+    let host = &one["HostConfig"];
+    assert_eq!(one["State"]["ExitCode"], 0, "{one}");
+    assert_eq!((&one["Config"]["User"], &one["EffectiveCaps"]), (&json!("65532:65532"), &Value::Null), "{one}");
+    assert_eq!((&host["ReadonlyRootfs"], &host["SecurityOpt"]), (&json!(true), &json!(["no-new-privileges"])), "{one}");
+    assert_eq!((&host["Memory"], &host["CpuQuota"]), (&json!(64 << 20), &json!(50_000)), "{one}");
+    let down = podman.command(&format!("kube down {}", file.display())).output().unwrap();
+    assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+    podman.is_empty();
 }

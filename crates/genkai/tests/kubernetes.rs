@@ -70,7 +70,7 @@ fn is_empty(cluster: &Cluster) {
 #[test]
 fn pods_make_one_load_and_nothing_is_left() {
     let _machine = machine();
-    let (cluster, nginx) = (Cluster::start(Behaviour::default()), Nginx::start());
+    let (cluster, nginx) = (Cluster::start(Behaviour { nodes: 2, ..Behaviour::default() }), Nginx::start());
     for words in ["--users 6 -n 1001", "--rate 800 --connections 7 -n 1001 -d 60s"] {
         let before = nginx.requests();
         let on = "--on kubernetes:3,namespace=load --on here --json";
@@ -80,6 +80,9 @@ fn pods_make_one_load_and_nothing_is_left() {
         assert_eq!((made.latency.count, made.used.unwrap().processes), (1001, 4), "{words}");
         let places: Vec<&str> = made.workers.iter().map(|one| one.place.as_str()).collect();
         assert_eq!(places, ["pod load/0", "pod load/1", "pod load/2", "here"], "{words}");
+        // Spread over the nodes, and told so.
+        let nodes: Vec<Option<&str>> = made.workers.iter().map(|one| one.node.as_deref()).collect();
+        assert_eq!(nodes, [Some("node-1"), Some("node-2"), Some("node-1"), None], "{words}");
         for one in &made.workers {
             let own = one.place == "here";
             assert!(one.began.is_some() && one.clock_uncertainty.is_none() == own, "{one:?}");
@@ -163,6 +166,12 @@ fn pods_that_do_not_come_are_named_with_their_reasons() {
             Behaviour { no_image_from: Some(1), ..Behaviour::default() },
             "kubernetes:3,image=nowhere.example/a:1",
             "2 of 3 pods did not come: pod 1: ImagePullBackOff: Back-off pulling image \"nowhere.example/a:1\" (node node-1); pod 2: Image",
+        ),
+        (
+            Behaviour { nodes: 2, other_kind: Some(2), ..Behaviour::default() },
+            "kubernetes:2",
+            "1 of 2 pods did not come: pod 1: Error (exit code 1): exec /genkai: exec format error (node node-2)\n  \
+             hint: the image is for another kind of processor than the node's",
         ),
         (
             Behaviour { quota: Some(2), ..Behaviour::default() },
@@ -293,6 +302,91 @@ fn a_pod_that_is_lost_ends_the_load_as_invalid() {
     }
 }
 
+/// A node that is switched off says nothing, and nobody else does for some 40 s; the objects of its pods stay until the node is deleted.
+#[test]
+fn a_node_that_is_lost_ends_the_load_and_is_named() {
+    let _machine = machine();
+    for known in [false, true] {
+        let (cluster, nginx) = (Cluster::start(Behaviour { nodes: 2, ..Behaviour::default() }), Nginx::start());
+        let (load, pods) = long(&cluster, &nginx);
+        let mut all = pods.clone();
+        all.extend(pods.iter().flat_map(|pod| descendants(*pod)));
+        let lost = Instant::now();
+        if known {
+            cluster.taint_node(2);
+        }
+        cluster.lose_node(2);
+        let shown = ended(load);
+        let (story, after) = (shown.story(), lost.elapsed());
+        assert_eq!(shown.code, Some(4), "{story}");
+        let expected = "worker process 2 of 3 on pod 1 (node node-2) was lost (nothing was heard of it for 2s)";
+        assert!(story.contains(expected), "{story}");
+        eprintln!("node lost (known: {known}): ended after {after:?}");
+        let verdict: Verdict = serde_json::from_str(&shown.stdout).unwrap();
+        assert!(verdict.trials[0].finished > 0, "what was measured is kept");
+        all_gone(&all);
+        // What is left is what nobody can remove as long as there is the node.
+        until("all but the pod of the lost node to be removed", PROMISED, || {
+            matches!(&cluster.list()[..], [one] if one.ends_with("-1-x")).then_some(())
+        });
+        cluster.delete_node(2);
+        is_empty(&cluster);
+    }
+}
+
+/// The API server is restarted under a load: what is attached is cut, the load ends, and its Job is deleted once the server is back.
+#[test]
+fn a_restart_of_the_api_server_ends_the_load_and_nothing_is_left() {
+    let _machine = machine();
+    let (cluster, nginx) = (Cluster::start(Behaviour::default()), Nginx::start());
+    let (load, pods) = long(&cluster, &nginx);
+    let mut all = pods.clone();
+    all.extend(pods.iter().flat_map(|pod| descendants(*pod)));
+    cluster.restart(Duration::from_secs(2));
+    let shown = ended(load);
+    let story = shown.story();
+    assert_eq!(shown.code, Some(4), "{story}");
+    assert!(
+        story.contains("was lost (the connection to the pod genkai-") && story.contains("cannot be reached"),
+        "{story}"
+    );
+    assert_eq!(story.matches("error: ").count(), 1, "one sentence: {story}");
+    let verdict: Verdict = serde_json::from_str(&shown.stdout).unwrap();
+    assert!(verdict.trials[0].finished > 0, "what was measured is kept");
+    assert!(!story.contains("may be left"), "{story}");
+    // At its end, not some seconds later by the cluster's own means.
+    assert_eq!(cluster.list(), [""; 0], "the Job is deleted");
+    all_gone(&all);
+    // The server is there again, and so is what it is for.
+    let again = show(&mut inside(&cluster, &format!("load {} --users 2 -n 50 --on kubernetes:2 --json", nginx.url())));
+    assert_eq!(again.faultless().finished, 50);
+    is_empty(&cluster);
+}
+
+/// A slow API server makes a load begin late, and no worse; one that does not answer is told.
+#[test]
+fn a_slow_api_server_is_waited_for_and_one_that_does_not_answer_is_told() {
+    let _machine = machine();
+    let (cluster, nginx) = (Cluster::start(Behaviour::default()), Nginx::start());
+    cluster.slow(Duration::from_millis(900));
+    let words = format!("load {} --users 4 -n 301 --on kubernetes:2 --json", nginx.url());
+    let made = show(&mut inside(&cluster, &words));
+    assert_eq!(made.faultless().finished, 301, "{}", made.story());
+    is_empty(&cluster);
+    // Slow in the middle of a load: what is attached goes on.
+    cluster.slow(Duration::ZERO);
+    let (load, _) = long(&cluster, &nginx);
+    cluster.slow(Duration::from_secs(3));
+    signal(load.0.id(), "INT");
+    let shown = ended(load);
+    assert!(shown.code == Some(130) && !shown.story().contains("may be left"), "{}", shown.story());
+    is_empty(&cluster);
+    cluster.slow(Duration::from_secs(30));
+    let story = refused(&cluster, "--on kubernetes:1", 3);
+    assert!(story.contains("cannot ask what is allowed: the API server https://127.0.0.1:"), "{story}");
+    assert!(story.contains("did not answer within 10s"), "{story}");
+}
+
 #[test]
 fn the_end_of_genkai_is_the_end_of_the_job() {
     let _machine = machine();
@@ -312,4 +406,38 @@ fn the_end_of_genkai_is_the_end_of_the_job() {
         eprintln!("{name}: nothing was left after {:?}", told.elapsed());
         all_gone(&all);
     }
+}
+
+/// Containers have sessions of their own: they end with a test that is killed all the same.
+#[test]
+fn containers_do_not_outlive_a_test_that_is_killed() {
+    const HOLDS: &str = "GENKAI_TEST_HOLDS";
+    let name = std::thread::current().name().unwrap().to_owned();
+    let deployment = "metadata: {name: idle, namespace: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: idle}}
+  template:
+    metadata: {labels: {app: idle}}
+    spec: {securityContext: {runAsUser: 65532}, containers: [{name: idle, image: i, command: [sleep, '1000']}]}
+";
+    if let Some(file) = std::env::var_os(HOLDS) {
+        let cluster = Cluster::start(Behaviour::default());
+        cluster.run(deployment, &[]);
+        let pids = || cluster.first("idle").map(|first| first.to_string());
+        let first = until("its first process", LONGEST, pids);
+        std::fs::write(file, first).unwrap();
+        std::thread::sleep(LONGEST);
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("first");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &name]).env(HOLDS, &file).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut held = Guard(command.spawn().unwrap());
+    let first = until("the container", LONGEST, || std::fs::read_to_string(&file).ok()?.parse::<u32>().ok());
+    assert!(std::path::Path::new(&format!("/proc/{first}")).exists());
+    signal(held.0.id(), "KILL");
+    wait(&mut held.0, LONGEST);
+    all_gone(&[first]);
 }

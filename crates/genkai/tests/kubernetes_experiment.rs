@@ -11,11 +11,17 @@ use cluster::{Behaviour, Cluster, Served};
 use genkai_model::finding::Because;
 use genkai_model::platforms::PlatformsFinding;
 use harness::loads::show;
-use harness::{genkai, machine, run, until};
+use harness::{Run, genkai, machine, run, until};
 use serde_json::Value;
 
 /// Nothing is left 10 s after the end of genkai; on a busy machine it is given three times that.
 const PROMISED: Duration = Duration::from_secs(30);
+
+/// Servers listen where they do in pods: on ports that others may have here.
+fn own_network() {
+    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+    assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+}
 
 #[test]
 fn both_platforms_are_shown_in_one_report() {
@@ -73,23 +79,19 @@ fn both_platforms_are_shown_in_one_report() {
 #[test]
 fn experiment_1_runs_on_a_site_of_its_own_in_the_cluster() {
     let _machine = machine();
-    // Its servers listen where they do in pods: on ports that others may have here.
-    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
-    assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+    own_network();
     let cluster = Cluster::start(Behaviour::default());
     let place = "kubernetes,product=registry.example/nginx:1,image=registry.example/genkai:1";
-    let mut command =
-        genkai(&format!("experiment run nginx-worker-connections --worker-connections 256 --server {place}"));
-    let run = run(command.env("KUBECONFIG", cluster.config()));
-    let (story, verdict) = (run.story(), run.verdict());
-    assert_eq!(run.code, Some(1), "{story}");
-    let proposed = verdict.proposal.iter().find(|one| one.change.setting == "worker_connections");
-    assert_eq!(proposed.map(|one| one.change.from.as_str()), Some("256"), "{story}");
-    assert!(verdict.because() == Because::ProvedAndHolds, "{story}");
-    // It says which application that was.
-    assert!(run.stdout.contains("in a cluster, before genkai's"), "{story}");
+    let here = run(&genkai("experiment run nginx-worker-connections --worker-connections 64"));
+    assert_eq!(here.code, Some(1), "{}", here.story());
+    let words = "experiment run nginx-worker-connections --worker-connections 64 --on kubernetes:2,namespace=load";
+    let beside = format!("--server {place} --beside={}", here.out.display());
+    let both = run(genkai(&format!("{words} {beside}")).env("KUBECONFIG", cluster.config()));
+    let story = both.story();
+    assert_eq!(both.code, Some(1), "{story}");
+    is_told_of_both(&both, &here);
     // A run of another value is no other side of it.
-    let words = format!("experiment run nginx-worker-connections --server {place} --beside={}", run.out.display());
+    let words = format!("experiment run nginx-worker-connections {beside}");
     let shown = show(genkai(&words).env("KUBECONFIG", cluster.config()));
     assert!(shown.code == Some(2) && shown.stderr.contains("with other values"), "{}", shown.story());
     let sent = cluster.sent();
@@ -105,5 +107,49 @@ fn experiment_1_runs_on_a_site_of_its_own_in_the_cluster() {
     let shown = show(command.env("KUBECONFIG", cluster.config()));
     let story = shown.story();
     assert!(shown.code == Some(3) && story.contains("the application does not come: ImagePullBackOff"), "{story}");
+    until("all that was made to be removed", PROMISED, || cluster.list().is_empty().then_some(()));
+}
+
+/// One report of what was run here and of what the cluster's pods have shown.
+fn is_told_of_both(both: &Run, here: &Run) {
+    let story = both.story();
+    let text = std::fs::read_to_string(both.out.join("verdict.json")).unwrap();
+    let finding: PlatformsFinding = serde_json::from_str(&text).unwrap();
+    assert!(!finding.interrupted, "{story}");
+    let [machine, pods] = &finding.platforms[..] else { panic!("two platforms: {story}") };
+    assert_eq!((machine.name.as_str(), pods.name.as_str()), ("machine", "cluster"));
+    assert_eq!(machine.verdict.trials.len(), here.verdict().trials.len(), "taken as it is");
+    for one in [&machine.verdict, &pods.verdict] {
+        let proposed = one.proposal.iter().find(|one| one.change.setting == "worker_connections");
+        assert_eq!(proposed.map(|one| one.change.from.as_str()), Some("64"), "{story}");
+        assert!(one.because() == Because::ProvedAndHolds, "{story}");
+        assert!(story.contains(&proposed.unwrap().change.to), "{story}");
+    }
+    assert!(both.stdout.starts_with("Yes: change worker_connections from 64 to "), "{story}");
+    let own = show(&mut genkai(&format!("report {}", both.out.join("cluster").display())));
+    assert!(own.stdout.contains("-        worker_connections 64;"), "so it stands in the ConfigMap: {}", own.story());
+    // It says which application that was, and who made the load.
+    assert!(both.stdout.contains("in a cluster, before genkai's"), "{story}");
+    let workers = &pods.verdict.trials[0].workers;
+    assert_eq!(workers.iter().map(|one| one.place.as_str()).collect::<Vec<_>>(), ["pod load/0", "pod load/1"]);
+    for file in ["report.html", "machine/report.html", "cluster/report.html", "cluster/verdict.json"] {
+        assert!(both.out.join(file).is_file(), "{file}: {story}");
+    }
+    let again = show(&mut genkai(&format!("report {} --check", both.out.display())));
+    assert_eq!(again.code, Some(0), "{}", again.story());
+}
+
+#[test]
+fn a_cluster_whose_pods_have_ipv6_addresses_is_refused() {
+    let _machine = machine();
+    own_network();
+    let cluster = Cluster::start(Behaviour { ipv6: true, ..Behaviour::default() });
+    let mut command =
+        genkai("experiment run nginx-worker-connections --server kubernetes,image=registry.example/genkai:1");
+    let shown = show(command.env("KUBECONFIG", cluster.config()));
+    let story = shown.story();
+    let expected =
+        "the application was given the address fd00::5: what this experiment starts in pods listens by IPv4 alone";
+    assert!(shown.code == Some(3) && story.contains(expected), "{story}");
     until("all that was made to be removed", PROMISED, || cluster.list().is_empty().then_some(()));
 }

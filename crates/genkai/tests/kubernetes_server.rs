@@ -443,7 +443,10 @@ fn ended(mut guard: Guard) -> Shown {
 fn nothing_is_left_after_an_interrupt_a_cut_or_a_death() {
     let _machine = machine();
     type Way = fn(&Shop, &Guard);
-    let ways: [(&str, i32, Way); 4] = [
+    let ways: [(&str, i32, Way); 5] = [
+        ("nothing is seen of the server: the connection to the shell in the pod was cut", 3, |shop, _| {
+            shop.cluster.restart(Duration::from_secs(2));
+        }),
         ("nothing is seen of the server: the shell in the pod said nothing for 5 s", 3, |shop, _| shop.cluster.mute()),
         ("", 130, |_, tune| signal(tune.0.id(), "INT")),
         ("nothing is seen of the server: the connection to the shell in the pod was cut", 3, |shop, _| {

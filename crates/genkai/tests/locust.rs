@@ -154,6 +154,28 @@ fn a_class_that_the_scenario_has_not_is_refused() {
     assert!(made.stderr.contains("they are: buy, look"), "{}", made.story());
 }
 
+/// Masters of Locust 1 know no word by which they take a worker; those of Locust 2 send away whom they do not understand.
+#[test]
+fn masters_of_another_protocol_are_told() {
+    let site = Site::start();
+    for (answer, expected) in [
+        ("quit", "sends this worker away, as it does with workers of another protocol"),
+        ("", "does not take this worker: no answer to "),
+    ] {
+        let script = format!(
+            "import msgpack, zmq\ns = zmq.Context().socket(zmq.ROUTER)\ns.bind('tcp://127.0.0.1:{}')\nwhile True:\n    name, _ = \
+             s.recv_multipart()\n    if '{answer}': s.send_multipart([name, msgpack.dumps(('{answer}', None, name.decode()))])\n",
+            site.port
+        );
+        let mut command = Command::new(locust().with_file_name("python"));
+        let _master = Guard(command.args(["-c", &script]).stdin(Stdio::null()).spawn().unwrap());
+        until("the master listens", LONGEST, || TcpStream::connect(("127.0.0.1", site.port)).ok());
+        let made = show(&mut site.worker());
+        let story = made.story();
+        assert!(made.code == Some(3) && story.contains(expected) && story.contains("hint: "), "{story}");
+    }
+}
+
 #[test]
 fn without_a_master_nothing_is_sent() {
     let site = Site::start();

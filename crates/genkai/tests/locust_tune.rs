@@ -210,6 +210,47 @@ fn users_of_a_locustfile_trust_a_listener_with_tls() {
     }
 }
 
+/// Users ask for the site that their file names, of several that a server has: by both of Locust's clients, after a redirect to that name too,
+/// with the cookies of that name; requests to others are as they were.
+#[test]
+fn users_of_a_locustfile_ask_for_the_site_that_it_names() {
+    let _machine = machine();
+    let site = Site::new();
+    let [other] = free();
+    let elsewhere =
+        format!("server {{ listen 127.0.0.1:{other}; if ($host != 127.0.0.1) {{ return 421; }} return 200 hello; }}");
+    let dir = tempfile::tempdir().unwrap();
+    let _elsewhere = harness::servers::nginx(dir.path(), &elsewhere, other);
+    let config = "events { worker_connections 64; }
+http {
+ server { listen 80 default_server; return 404; }
+ server {
+  listen 80; server_name shop.example;
+  location = / { return 200 hello; }
+  location = /moved { add_header Set-Cookie 'seen=1; Domain=shop.example; Path=/'; return 302 http://$host/kept; }
+  location = /kept { if ($cookie_seen = '') { return 403; } return 200 hello; }
+  location = /fast { return 302 http://$host/; }
+ }
+}
+";
+    fs::write(site.file("nginx.conf"), config).unwrap();
+    let users = format!(
+        "from locust import FastHttpUser, HttpUser, constant, task\n\n\nclass Plain(HttpUser):\n    host = 'http://shop.example'\n    \
+         wait_time = constant(0.1)\n\n    @task\n    def all(self):\n        self.client.get('/')\n        self.client.get('/moved')\n        \
+         self.client.get('/kept')\n        self.client.get('http://127.0.0.1:{other}/', name='elsewhere')\n\n\nclass Fast(FastHttpUser):\n    \
+         host = 'http://shop.example'\n    wait_time = constant(0.1)\n\n    @task\n    def all(self):\n        self.client.get('/')\n        \
+         self.client.get('/fast')\n        self.client.get('http://127.0.0.1:{other}/', name='elsewhere')\n"
+    );
+    fs::write(site.file("sites.py"), users).unwrap();
+    let config = site.file("nginx.conf").display().to_string();
+    let output = finish(&mut site.tune("sites.py", &format!("--config {config} --users 8 --spawn-rate 8")), LONGEST);
+    let story = format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{story}");
+    assert!(site.verdict().trials.iter().all(|trial| trial.finished > 0 && trial.failed == 0), "{story}");
+    assert_eq!(site.record().trials[0].started.load.request.host, "shop.example", "{story}");
+    assert_eq!(site.workers(), [0u32; 0], "none is left");
+}
+
 #[test]
 fn what_cannot_be_done_is_said_before_any_load() {
     let site = Site::new();

@@ -129,6 +129,8 @@ fn container(cluster: &PodPlace) -> Container {
         args: Some(vec!["pod".to_owned(), format!("{}s", patience(cluster).as_secs())]),
         stdin: Some(true),
         stdin_once: Some(true),
+        // What is said of one that cannot be run (of another kind of processor) stands in its log alone.
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         resources: Some(ResourceRequirements {
             requests: Some(amounts.clone()),
             limits: Some(amounts),

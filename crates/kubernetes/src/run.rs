@@ -12,7 +12,7 @@ use crate::ClusterError;
 use crate::api::Server;
 use crate::attached::Attached;
 use crate::manifest::{JobPlan, deadline, job};
-use crate::standing::{Standing, index, standing};
+use crate::standing::{Standing, index, node, standing};
 
 /// How often it is looked whether the pods run.
 const LOOK: Duration = Duration::from_millis(250);
@@ -58,6 +58,8 @@ pub struct Run {
     left: Left,
     /// The pods' names by their numbers.
     pods: BTreeMap<u16, String>,
+    /// The nodes that they are on.
+    nodes: BTreeMap<u16, String>,
 }
 
 impl std::fmt::Debug for Run {
@@ -82,7 +84,7 @@ impl Run {
             return Err(Stopped::Asked);
         }
         // From here on its end deletes the Job: a call that was not answered may have made one.
-        let mut run = Run { server, name, left: Left::Unknown, pods: BTreeMap::new() };
+        let mut run = Run { server, name, left: Left::Unknown, pods: BTreeMap::new(), nodes: BTreeMap::new() };
         let all = run.come(&job(cluster, &plan), pods, wait, stopped);
         match all {
             Ok(()) => Ok(run),
@@ -154,6 +156,7 @@ impl Run {
         let standings: BTreeMap<u16, (Standing, &Pod)> =
             all.iter().filter_map(|pod| Some((index(pod)?, (standing(pod), pod)))).collect();
         let running = standings.iter().filter(|(_, (standing, _))| *standing == Standing::Running);
+        self.nodes = standings.iter().filter_map(|(n, (_, pod))| Some((*n, node(pod)?))).collect();
         self.pods = running.filter_map(|(n, (_, pod))| Some((*n, pod.metadata.name.clone()?))).collect();
         if self.pods.len() == usize::from(many) {
             return Ok(true);
@@ -205,6 +208,11 @@ impl Run {
         Attached::new(process, &self.server.runtime).map_err(own)
     }
 
+    /// The node that a pod is on.
+    pub fn node(&self, n: u16) -> Option<&str> {
+        self.nodes.get(&n).map(String::as_str)
+    }
+
     /// What the cluster says of a pod that is not heard any more. It knows it a moment later than we do: so long it is asked again.
     pub fn why(&self, n: u16) -> String {
         let name = self.pods.get(&n).map_or("?", String::as_str);
@@ -234,13 +242,18 @@ impl Drop for Run {
     }
 }
 
+/// What to do where the image cannot run on a node.
+const KIND: &str = "the image is for another kind of processor than the node's: name one that is for all of the cluster's \
+                    (`kubectl get nodes -L kubernetes.io/arch` lists them)";
+
 /// What to do about the first of these.
 fn hint(reasons: &[String]) -> &'static str {
-    const KNOWN: [(&str, &str); 8] = [
+    const KNOWN: [(&str, &str); 9] = [
+        ("no match for platform", KIND),
         ("Image", "name an image that the nodes can pull: image=REGISTRY/genkai:TAG (docs/kubernetes.md)"),
         ("exceeded quota", "ask for fewer pods, or less of each: cpu=500m,memory=256Mi"),
         ("Unschedulable", "ask for fewer pods, or less of each (cpu=500m,memory=256Mi), or wait longer: wait=300s"),
-        ("exec format", "the image is for another kind of processor than the node's"),
+        ("exec format", KIND),
         ("OOMKilled", "give the pods more memory: memory=1Gi"),
         ("Evicted", "give the pods what they use: memory=1Gi"),
         ("is forbidden", "the namespace does not allow such pods; its administrator can say what it allows"),

@@ -1,6 +1,6 @@
 //! What pods say of themselves. Pure.
 
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 
 use crate::api::clean;
 use crate::manifest::INDEX;
@@ -47,11 +47,16 @@ pub(crate) fn standing_of(pod: &Pod, name: Option<&str>) -> Standing {
         return Standing::Over(on(pod, status.reason.as_deref(), why));
     }
     if phase == "Failed" || phase == "Succeeded" {
+        let why = disrupted(&status).filter(|_| status.reason.is_none());
+        if let Some(why) = why {
+            return Standing::Over(on(pod, None, why));
+        }
         let why = said(status.reason.as_deref().unwrap_or(phase), status.message.as_deref());
         return Standing::Over(on(pod, None, why));
     }
     if pod.metadata.deletion_timestamp.is_some() {
-        return Standing::Over(on(pod, None, "it is being deleted".to_owned()));
+        let why = disrupted(&status).unwrap_or_else(|| "it is being deleted".to_owned());
+        return Standing::Over(on(pod, status.reason.as_deref(), why));
     }
     let state = container.and_then(|one| one.state.as_ref());
     if let Some(waiting) = state.and_then(|state| state.waiting.as_ref()) {
@@ -87,6 +92,22 @@ pub(crate) fn state_of(pod: &Pod, container: &ContainerStatus) -> Standing {
     }
 }
 
+/// Why the cluster takes a pod away: its node is gone or tainted, it is evicted or preempted (the pod condition DisruptionTarget).
+fn disrupted(status: &PodStatus) -> Option<String> {
+    let of = status.conditions.iter().flatten().find(|one| one.type_ == "DisruptionTarget" && one.status == "True")?;
+    Some(said(of.reason.as_deref().unwrap_or("DisruptionTarget"), of.message.as_deref()))
+}
+
+/// The node that a pod is on.
+pub(crate) fn node(pod: &Pod) -> Option<String> {
+    pod.spec.as_ref()?.node_name.as_deref().map(clean)
+}
+
+/// The last line that a program printed before it failed (`terminationMessagePolicy`), where it is none of a worker's own, which are JSON.
+fn last_line(message: &str) -> Option<&str> {
+    message.lines().map(str::trim).rfind(|line| !line.is_empty()).filter(|line| !line.starts_with('{'))
+}
+
 /// How a container ended, if it has.
 fn ended(container: Option<&ContainerStatus>) -> Option<String> {
     let ended = container?.state.as_ref()?.terminated.as_ref()?;
@@ -99,7 +120,7 @@ fn ended(container: Option<&ContainerStatus>) -> Option<String> {
         _ => format!("exit code {}", ended.exit_code),
     };
     let reason = ended.reason.as_deref().unwrap_or("ended");
-    Some(said(&format!("{reason} ({how})"), ended.message.as_deref()))
+    Some(said(&format!("{reason} ({how})"), ended.message.as_deref().and_then(last_line)))
 }
 
 fn said(reason: &str, message: Option<&str>) -> String {
@@ -112,8 +133,8 @@ fn said(reason: &str, message: Option<&str>) -> String {
 /// With the reason of the whole pod, and its node.
 fn on(pod: &Pod, reason: Option<&str>, why: String) -> String {
     let why = reason.map_or_else(|| why.clone(), |reason| format!("{}: {why}", clean(reason)));
-    match pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) {
-        Some(node) => format!("{why} (node {})", clean(node)),
+    match node(pod) {
+        Some(node) => format!("{why} (node {node})"),
         None => why,
     }
 }
@@ -156,6 +177,19 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_that_its_node_loses_is_told_with_the_reason() {
+        let running = json!([{"name": "worker", "image": "a", "imageID": "", "ready": false, "restartCount": 0, "state": {"running": {}}}]);
+        let pod = json!({
+            "metadata": {"deletionTimestamp": "2026-11-26T04:00:00Z"},
+            "spec": {"nodeName": "n2", "containers": []},
+            "status": {"phase": "Running", "containerStatuses": running, "conditions": [{"type": "DisruptionTarget", "status": "True",
+                "reason": "DeletionByTaintManager", "message": "Taint manager: deleting due to NoExecute taint"}]}
+        });
+        let why = "DeletionByTaintManager: Taint manager: deleting due to NoExecute taint (node n2)";
+        assert_eq!(standing(&serde_json::from_value(pod).unwrap()), Standing::Over(why.to_owned()));
+    }
+
+    #[test]
     fn pods_that_will_not_come_are_told_with_their_reason() {
         let pull =
             state(json!({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"a\"\n"}}));
@@ -167,8 +201,19 @@ mod tests {
         );
         let words = "StartError (exit code 1): exec format\u{fffd}[2J error (node n1)";
         assert_eq!(other, Standing::Over(words.to_owned()));
+        // What a worker of the wrong kind of processor leaves is its log (so runc 1.1.5), what a killed one does is its last interval.
+        let kind = state(
+            json!({"terminated": {"exitCode": 1, "reason": "Error", "message": "exec /genkai: exec format error\n"}}),
+        );
+        assert_eq!(kind, Standing::Over("Error (exit code 1): exec /genkai: exec format error (node n1)".to_owned()));
+        let lines = "{\"said\":\"tick\"}\n{\"said\":\"tick\"}";
+        let killed = state(json!({"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": lines}}));
+        assert_eq!(killed, Standing::Over("OOMKilled (exit code 137: killed by signal 9) (node n1)".to_owned()));
         let evicted =
             of(json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}));
         assert_eq!(evicted, Standing::Over("Evicted: The node was low on resource: memory. (node n1)".to_owned()));
+        let gone = json!({"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
+            "message": "PodGC: node no longer exists"}]});
+        assert_eq!(of(gone), Standing::Over("DeletionByPodGC: PodGC: node no longer exists (node n1)".to_owned()));
     }
 }

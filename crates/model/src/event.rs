@@ -384,6 +384,9 @@ pub struct TrialEnded {
 pub struct WorkerUse {
     /// The machine: `here`, or its name for ssh.
     pub place: String,
+    /// The node that its pod was on, where it was in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// Its clock beside that of the machine that genkai was started on; none: it is the same clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<WorkerClock>,

@@ -25,6 +25,9 @@ pub struct Locust {
     /// Where workers are waited for that others start (`HOST:PORT`); none: they are started on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bind: Option<String>,
+    /// The site that users ask for (`NAME` or `NAME:PORT`, their Host), where the file's classes name one as their host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
     /// The user classes of the file, by name.
     pub classes: Vec<UserClass>,
 }
@@ -84,8 +87,16 @@ mod tests {
         let class = |weight, pause| UserClass { name: "A".to_owned(), weight, fixed: 0, pause };
         let of = |classes| {
             let file = PathBuf::from("users.py");
-            Locust { file: file.clone(), program: file, version: "2.47.0".to_owned(), workers: 1, bind: None, classes }
-                .pause(100)
+            Locust {
+                file: file.clone(),
+                program: file,
+                version: "2.47.0".to_owned(),
+                workers: 1,
+                bind: None,
+                site: None,
+                classes,
+            }
+            .pause(100)
         };
         let second = Some(Span::from_secs(1));
         assert_eq!(of(vec![class(1.0, second), class(3.0, Some(Span(0)))]), Some(Span::from_millis(250)));

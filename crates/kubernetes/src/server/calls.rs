@@ -176,13 +176,22 @@ impl Server {
                 }
                 bytes
             };
+            let read = async { tokio::join!(read(stdout), read(stderr)) };
             let ended = async {
                 match status {
                     Some(status) => status.await,
                     None => None,
                 }
             };
-            let (output, errors, ended) = tokio::join!(read(stdout), read(stderr), ended);
+            tokio::pin!(read, ended);
+            // (Of a connection that is cut kube 5.0 leaves the streams open: only its word on the end tells.)
+            let (output, errors, ended) = tokio::select! {
+                (output, errors) = &mut read => (output, errors, ended.await),
+                ended = &mut ended => match ended {
+                    None => (Vec::new(), Vec::new(), None),
+                    ended => { let (output, errors) = read.await; (output, errors, ended) }
+                },
+            };
             Ok((output, errors, ended))
         };
         let what = format!("cannot run `{}` in the pod {pod}", shown(command));

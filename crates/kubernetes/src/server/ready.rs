@@ -48,17 +48,25 @@ pub(super) fn comes(deployment: &Deployment, pods: &[Pod], container: &str) -> C
         Standing::Over(why) => Comes::Never(why),
         Standing::Waiting(why) => Comes::Waiting(why),
         Standing::Running => place(pod, name).map_or_else(
-            || Comes::Waiting("it runs and takes no connections (its readiness probe fails)".to_owned()),
+            || {
+                let at = address(pod).filter(IpAddr::is_ipv6).map(|at| format!(" at {at}")).unwrap_or_default();
+                Comes::Waiting(format!("it runs and takes no connections{at} (its readiness probe fails)"))
+            },
             Comes::Ready,
         ),
     }
+}
+
+/// The address that a pod's readiness is asked at, and at which others reach it: the first of its family.
+pub(super) fn address(pod: &Pod) -> Option<IpAddr> {
+    pod.status.as_ref()?.pod_ip.as_deref()?.parse().ok()
 }
 
 /// Where a pod is, once it is ready.
 fn place(pod: &Pod, name: String) -> Option<Place> {
     let status = pod.status.as_ref()?;
     let ready = status.conditions.iter().flatten().any(|one| one.type_ == "Ready" && one.status == "True");
-    let address = status.pod_ip.as_deref().filter(|_| ready)?.parse().ok()?;
+    let address = address(pod).filter(|_| ready)?;
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("?");
     Some(Place { pod: name, address, node: clean(node) })
 }
@@ -117,7 +125,15 @@ mod tests {
         let running = json!({"state": {"running": {}}});
         let place = Place { pod: "p".to_owned(), address: "10.1.2.3".parse().unwrap(), node: "n".to_owned() };
         assert_eq!(of(running.clone(), "True"), Comes::Ready(place));
-        assert!(matches!(of(running, "False"), Comes::Waiting(why) if why.contains("readiness")));
+        assert!(matches!(of(running, "False"), Comes::Waiting(why) if why.contains("connections (its readiness")));
+        // What listens by IPv4 alone is not ready where pods have IPv6 addresses.
+        let container = json!({"name": "web", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": {"running": {}}});
+        let status = json!({"phase": "Running", "podIP": "fd00::5", "containerStatuses": [container]});
+        let comes = comes(&Deployment::default(), &[pod(status)], "web");
+        assert!(
+            matches!(&comes, Comes::Waiting(why) if why.contains("takes no connections at fd00::5 (")),
+            "{comes:?}"
+        );
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Application<'_> {
             name: inside.product.to_owned(),
             image: self.images.of(inside.product, Image::Web),
             file: inside.main.to_owned(),
-            text: (inside.plain)(SocketAddr::from((address, PORT))),
+            text: (inside.plain)(SocketAddr::from((address, PORT)), &self.plan.system.settings)?,
         })
     }
 }

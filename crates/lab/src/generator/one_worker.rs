@@ -32,7 +32,8 @@ pub(super) struct Worker {
 impl Worker {
     /// What the record says of it.
     pub(super) fn used(&self) -> WorkerUse {
-        WorkerUse { place: self.way.name().to_owned(), clock: self.clock, ended: self.ended.clone() }
+        let node = self.process.node().map(str::to_owned);
+        WorkerUse { place: self.way.name().to_owned(), node, clock: self.clock, ended: self.ended.clone() }
     }
 
     /// Why there is no container, in the words of the program that was to start it, where it is that which failed: then its status is 125,

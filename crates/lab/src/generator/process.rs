@@ -26,6 +26,14 @@ impl Process {
         }
     }
 
+    /// The node that it is on, where it is in a pod.
+    pub(super) fn node(&self) -> Option<&str> {
+        match self {
+            Process::Child(_) => None,
+            Process::Pod(seat) => seat.node(),
+        }
+    }
+
     /// The end of what it said on standard error.
     pub(super) fn last_words(&self) -> String {
         match self {

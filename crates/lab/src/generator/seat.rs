@@ -26,6 +26,8 @@ const BEATS: Duration = Duration::from_secs(5);
 /// A pod, and what is heard of it.
 pub(super) struct Seat {
     attached: Attached,
+    /// The node that it is on.
+    node: Option<String>,
     /// Whole lines are written.
     to: Mutex<UnixStream>,
     hearing: Mutex<Hearing>,
@@ -81,6 +83,11 @@ impl Seat {
     pub(super) fn write(&self, lines: &[u8]) -> io::Result<usize> {
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         to.write_all(lines).map(|()| lines.len())
+    }
+
+    /// The node that it is on.
+    pub(super) fn node(&self) -> Option<&str> {
+        self.node.as_deref()
     }
 
     /// The end of what it said on standard error.
@@ -154,7 +161,8 @@ impl Pods {
                 let (to, from) =
                     attached.stream().and_then(|to| Ok((to, attached.stream()?))).map_err(|e| absent(&e))?;
                 to.set_write_timeout(Some(WRITTEN_WITHIN)).map_err(|e| absent(&e))?;
-                let seat = Arc::new(Seat { attached, to: Mutex::new(to), hearing: Mutex::default() });
+                let node = run.node(n).map(str::to_owned);
+                let seat = Arc::new(Seat { attached, node, to: Mutex::new(to), hearing: Mutex::default() });
                 let (run, own) = (run.clone(), seat.clone());
                 let listen = move || own.listen(from, || run.why(n));
                 let thread = thread::Builder::new().name(format!("pod-{n}")).spawn(listen);

@@ -472,7 +472,9 @@ impl<'a> Workers<'a> {
         let words = process.last_words();
         let words = if words.is_empty() { words } else { format!("; its last words:\n{words}") };
         let place = if worker.way == Way::Here { String::new() } else { format!(" on {}", worker.way.name()) };
-        format!("worker process {} of {all}{place} was lost ({}){words}", n + 1, why.join(", "))
+        let told = |node: &&str| !why.iter().any(|why| why.contains(&format!("(node {node})")));
+        let node = process.node().filter(told).map(|node| format!(" (node {node})")).unwrap_or_default();
+        format!("worker process {} of {all}{place}{node} was lost ({}){words}", n + 1, why.join(", "))
     }
 }
 

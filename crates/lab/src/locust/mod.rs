@@ -82,6 +82,12 @@ impl<'a> Worker<'a> {
                 }
                 match worker.link.next(POLL) {
                     Some(Event::Heard(Heard::Known)) => return Ok(Some(worker)),
+                    Some(Event::Heard(Heard::Quit)) => {
+                        return Err(LabError::Environment(format!(
+                            "no load was sent: the Locust master at {master} sends this worker away, as it does with workers of another \
+                             protocol\n  hint: it must be Locust 2 (locust --version)"
+                        )));
+                    }
                     Some(Event::Lost(why)) => {
                         return Err(LabError::Environment(format!(
                             "no load was sent: the Locust master at {master} is gone: {why}"

@@ -76,6 +76,9 @@ pub struct TrialFinding {
 pub struct WorkerFinding {
     /// Its machine: `here`, or its name for ssh.
     pub place: String,
+    /// The node that its pod was on, where it was in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// The most by which the start may have been wrong by its clock, seconds: half of the round trip of the exchange that told its offset;
     /// none: it is our clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,22 +1,34 @@
 //! The same experiment on several platforms: every answer, and the figures of each beside those of the others.
 
-use super::environment::{self, Asked};
 use super::tune::estimate;
 use crate::document::{Block, Document, Kind, Medium, Part, Section, Table, Tone};
 use crate::{clean, figure, words};
-use genkai_model::event::{Purpose, RunStarted};
+use genkai_model::event::Purpose;
 use genkai_model::finding::{Confidence, Outcome, Quantiles, TrialFinding, Verdict};
 use genkai_model::platforms::{PlatformFinding, PlatformsFinding};
 
 /// What is said first of what did not come to its end.
 const CUT_OFF: &str = "It was cut off before its end: a platform may be missing.";
+/// What is said first of answers that are not the same.
+const DIFFER: &str = "The platforms do not give the same answer.";
 /// What two runs are not.
 const NO_COMPARISON: &str = "One run of each, one after the other: this shows whether both name the same limit, and is no comparison of the platforms' speed.";
 
-/// The answer of each platform.
+/// The answer of all platforms, where they say the same; else that of each.
 fn sentences(finding: &PlatformsFinding) -> Vec<String> {
-    let each = finding.platforms.iter().map(|one| format!("{}: {}", clean::line(&one.name), clean::line(&one.answer)));
-    finding.interrupted.then(|| CUT_OFF.to_owned()).into_iter().chain(each).collect()
+    let cut_off = finding.interrupted.then(|| CUT_OFF.to_owned());
+    let all = &finding.platforms;
+    if let [first, second] = &all[..]
+        && !finding.interrupted
+        && first.answer == second.answer
+    {
+        let both =
+            format!("So it was on both platforms: {} and {}.", clean::line(&first.name), clean::line(&second.name));
+        return vec![clean::line(&first.answer), both];
+    }
+    let differ = (cut_off.is_none() && all.len() > 1).then(|| DIFFER.to_owned());
+    let each = all.iter().map(|one| format!("{}: {}", clean::line(&one.name), clean::line(&one.answer)));
+    cut_off.into_iter().chain(differ).chain(each).collect()
 }
 
 /// The trial of the system as it is, by which the search began.
@@ -122,12 +134,13 @@ fn turned(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The report. `head` is what the first of the runs began with.
-pub fn platforms(head: &RunStarted, finding: &PlatformsFinding) -> Document {
+/// The report. Commands and machines are in that of each.
+pub fn platforms(finding: &PlatformsFinding) -> Document {
     let mut document = Document::of(finding.outcome(), turned(finding.outcome()), sentences(finding));
     document.tone = Tone::Plain;
     document.record = "in the folder of each platform";
-    document.answer = document.sentences.iter().map(Block::text).collect();
+    // The first stands above as the headline.
+    document.answer = document.sentences.iter().skip(1).map(Block::text).collect();
     let section = Section::page(Part::Figure, "platforms", "Both platforms", "");
     let runs: Vec<Block> = finding.platforms.iter().map(ran).collect();
     document.sections.extend(
@@ -141,7 +154,6 @@ pub fn platforms(head: &RunStarted, finding: &PlatformsFinding) -> Document {
     );
     let links = finding.platforms.iter().map(|one| Block::link(&one.name));
     document.sections.push(Section::page(Part::Evidence, "runs", "The report of each", "").with(links));
-    document.sections.push(environment::section(head, Vec::new(), Asked::Versions));
     document
 }
 

@@ -43,9 +43,11 @@ const FILE: &[u8] = b"# configuration file ";
 const LOG: &str = "error.log";
 
 /// A plain reverse proxy.
-fn plain(backend: SocketAddr) -> String {
-    let config = render((backend, None), false, None, None);
-    String::from_utf8_lossy(&config.file(FileId::MAIN).text).into_owned()
+fn plain(backend: SocketAddr, settings: &BTreeMap<String, String>) -> Result<String, TargetError> {
+    let plain = render((backend, None), false, None, None);
+    let requests = Requests::to("", "/");
+    let config = settings.iter().try_fold(plain, |config, (name, value)| config.set(name, value, &requests))?;
+    Ok(String::from_utf8_lossy(&config.file(FileId::MAIN).text).into_owned())
 }
 
 /// How it was built, and all that it reads with the configuration that it was started with.

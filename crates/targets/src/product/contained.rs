@@ -31,8 +31,11 @@ pub struct Inside {
     pub controller: &'static str,
     /// Where images have its main file.
     pub main: &'static str,
-    /// The text of that file as a plain reverse proxy before an address.
-    pub plain: fn(SocketAddr) -> String,
+    /// The text of that file as a plain reverse proxy before an address, with these settings.
+    ///
+    /// # Errors
+    /// When a setting cannot be changed.
+    pub plain: fn(SocketAddr, &BTreeMap<String, String>) -> Result<String, TargetError>,
     /// Reads it from what they printed.
     pub read: fn(Printed<'_>) -> Result<Box<dyn Contained>, TargetError>,
 }

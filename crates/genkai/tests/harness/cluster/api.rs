@@ -27,21 +27,30 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::objects::decoded;
 use super::pods::{Output, Pipes};
-use super::{Shared, TOKEN, objects};
+use super::{Shared, TOKEN, asked, objects};
 
 pub(super) type Answer = Response<Full<Bytes>>;
 
 pub(super) async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
-    while let Ok((stream, _)) = listener.accept().await {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = down(&shared) => return,
+        };
+        let Ok((stream, _)) = accepted else { return };
         let (tls, shared) = (tls.clone(), shared.clone());
         tokio::spawn(async move {
             let Ok(stream) = tls.accept(stream).await else { return };
+            let asked = shared.clone();
             let service = service_fn(move |request| {
-                let shared = shared.clone();
+                let shared = asked.clone();
                 async move { Ok::<_, Infallible>(answer(request, &shared).await) }
             });
             let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-            let _ = connection.with_upgrades().await;
+            tokio::select! {
+                _ = connection.with_upgrades() => {}
+                () = down(&shared) => {}
+            }
         });
     }
 }
@@ -73,12 +82,14 @@ pub(super) async fn strict<T: DeserializeOwned + Serialize>(request: Request<Inc
 }
 
 async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Answer {
+    tokio::time::sleep(Duration::from_millis(shared.slow.load(Ordering::Relaxed))).await;
     let allowed = request.headers().get(AUTHORIZATION).is_some_and(|value| value == &format!("Bearer {TOKEN}"));
     if !allowed {
         return refused(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized");
     }
     let path = request.uri().path().to_owned();
     let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    asked::is_known(&request, &parts);
     let made = match (request.method().clone(), parts.as_slice()) {
         (Method::POST, ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]) => {
             review(request, shared).await
@@ -201,7 +212,14 @@ pub(super) fn upgraded(mut request: Request<Incoming>, pipes: Pipes, shared: &Ar
 
 /// Until connections to pods are cut.
 async fn cut(shared: &Shared) {
-    while !shared.cut.load(Ordering::Relaxed) {
+    while !shared.cut.load(Ordering::Relaxed) && !shared.down.load(Ordering::Relaxed) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Until the API server is down.
+async fn down(shared: &Shared) {
+    while !shared.down.load(Ordering::Relaxed) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -211,7 +229,9 @@ async fn converse<S>(socket: WebSocketStream<S>, pipes: Pipes, shared: &Shared)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
-    let Pipes { stdin, mut output } = pipes;
+    let Pipes { stdin, mut output, lost } = pipes;
+    let mute = || shared.mute.load(Ordering::Relaxed) || lost.load(Ordering::Relaxed);
+    let mut is_over = false;
     let success = json!({"metadata": {}, "status": "Success"});
     let mut stdin = Some(stdin);
     let (mut to, mut from) = socket.split();
@@ -219,7 +239,7 @@ where
         tokio::select! {
             message = from.next() => match message {
                 Some(Ok(Message::Binary(bytes))) => match bytes.split_first() {
-                    _ if shared.mute.load(Ordering::Relaxed) => {}
+                    _ if mute() => {}
                     Some((0, bytes)) => if let Some(stdin) = &stdin { let _ = stdin.send(bytes.to_vec()); },
                     Some((255, [0])) => drop(stdin.take()),
                     other => panic!("{other:?} came from the client"),
@@ -228,8 +248,9 @@ where
                 Some(Ok(_)) => {}
             },
             () = cut(shared) => return,
-            said = output.recv() => {
-                if shared.mute.load(Ordering::Relaxed) {
+            said = output.recv(), if !is_over => {
+                is_over = said.is_none();
+                if mute() {
                     continue;
                 }
                 let (channel, bytes) = match said {

@@ -5,13 +5,15 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 mod api;
+mod asked;
+mod guard;
 mod objects;
 mod pods;
 mod served;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -51,8 +53,21 @@ pub struct Behaviour {
     pub slow_store: bool,
     /// The API server is too busy for the first deletion.
     pub busy: bool,
+    /// How many nodes there are; none: one.
+    pub nodes: usize,
+    /// A node of this number, from 1, has another kind of processor than the image is for.
+    pub other_kind: Option<usize>,
+    /// Pods have IPv6 addresses.
+    pub ipv6: bool,
     /// What it does with pods of Deployments.
     pub served: Served,
+}
+
+impl Behaviour {
+    /// The node of a pod of this number: a scheduler that spreads them over nodes that are alike takes each in turn.
+    fn node(&self, index: usize) -> usize {
+        index % self.nodes.max(1) + 1
+    }
 }
 
 /// What a cluster does with pods of Deployments.
@@ -75,6 +90,8 @@ pub struct Cluster {
     shared: Arc<Shared>,
     runtime: Option<tokio::runtime::Runtime>,
     dir: tempfile::TempDir,
+    port: u16,
+    tls: TlsAcceptor,
 }
 
 /// What its parts know.
@@ -90,6 +107,10 @@ struct Shared {
     mute: AtomicBool,
     /// A deletion was asked for.
     asked_to_delete: AtomicBool,
+    /// The API server is down: nobody listens, and all connections are gone.
+    down: AtomicBool,
+    /// How long it takes for each call, milliseconds.
+    slow: AtomicU64,
 }
 
 impl Shared {
@@ -117,13 +138,16 @@ impl Cluster {
             cut: AtomicBool::new(false),
             mute: AtomicBool::new(false),
             asked_to_delete: AtomicBool::new(false),
+            down: AtomicBool::new(false),
+            slow: AtomicU64::new(0),
         });
         let private = PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
         let tls = ServerConfig::builder()
             .with_no_client_auth()
             .with_single_cert(vec![key.cert.der().clone()], private)
             .unwrap();
-        runtime.spawn(api::serve(listener, TlsAcceptor::from(Arc::new(tls)), shared.clone()));
+        let tls = TlsAcceptor::from(Arc::new(tls));
+        runtime.spawn(api::serve(listener, tls.clone(), shared.clone()));
         let kept = shared.clone();
         runtime.spawn(async move {
             loop {
@@ -141,7 +165,7 @@ impl Cluster {
              - {{name: stranger, context: {{cluster: stand-in, user: nobody, namespace: {NAMESPACE}}}}}\n"
         );
         std::fs::write(dir.path().join("config"), config).unwrap();
-        Cluster { shared, runtime: Some(runtime), dir }
+        Cluster { shared, runtime: Some(runtime), dir, port, tls }
     }
 
     /// The kubeconfig that leads to it.
@@ -200,6 +224,11 @@ impl Cluster {
         self.shared.objects().firsts()
     }
 
+    /// The first process of the container of somebody's Deployment.
+    pub fn first(&self, deployment: &str) -> Option<u32> {
+        self.shared.objects().first(deployment)
+    }
+
     /// Connections to pods are cut, and nobody knows why.
     pub fn cut(&self) {
         self.shared.cut.store(true, Ordering::Relaxed);
@@ -223,6 +252,39 @@ impl Cluster {
     /// From now on nothing gets to a pod or from it.
     pub fn mute(&self) {
         self.shared.mute.store(true, Ordering::Relaxed);
+    }
+
+    /// The API server is restarted: it is gone, with all connections through it, and there again after so long. Pods run on.
+    pub fn restart(&self, down: Duration) {
+        self.shared.down.store(true, Ordering::Relaxed);
+        let (shared, tls, port) = (self.shared.clone(), self.tls.clone(), self.port);
+        self.runtime.as_ref().unwrap().spawn(async move {
+            tokio::time::sleep(down).await;
+            let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("its port is free again");
+            shared.down.store(false, Ordering::Relaxed);
+            api::serve(listener, tls, shared).await;
+        });
+    }
+
+    /// From now on the API server takes so long for each call. What is attached goes on as it was.
+    pub fn slow(&self, by: Duration) {
+        self.shared.slow.store(by.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// A node's machine is switched off. Its pods are told as running for as long as nobody knows: 40 s by default (kube-controller-manager(8):
+    /// --node-monitor-grace-period). Nothing deletes them for good until the node itself is deleted.
+    pub fn lose_node(&self, number: usize) {
+        self.shared.state().lose_node(number);
+    }
+
+    /// The cluster knows that a node is lost, and taints it: its pods are to be deleted.
+    pub fn taint_node(&self, number: usize) {
+        self.shared.state().taint_node(number);
+    }
+
+    /// A node that is lost is deleted, and with it what was on it.
+    pub fn delete_node(&self, number: usize) {
+        self.shared.state().delete_node(number);
     }
 
     /// The API server is gone, and with it all that is attached through it.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
@@ -17,6 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::api::{Answer, answered, plain, refused, strict, upgraded};
+use super::guard::Guard;
 use super::pods::{Output, Pipes};
 use super::served::{Served, inside};
 use super::{Behaviour, NAMESPACE, Shared};
@@ -39,11 +40,14 @@ pub(super) struct Objects {
     /// All Deployments and ConfigMaps that were ever created through the API server, as they were sent.
     pub(super) created: Vec<Value>,
     dir: PathBuf,
+    /// Ends what is left of a test that was killed.
+    guard: Option<Arc<Mutex<Guard>>>,
 }
 
 impl Objects {
     pub(super) fn new(dir: PathBuf) -> Objects {
-        Objects { dir, own: [NAMESPACE.to_owned()].into(), ..Objects::default() }
+        let guard = Some(Arc::new(Mutex::new(Guard::start())));
+        Objects { dir, guard, own: [NAMESPACE.to_owned()].into(), ..Objects::default() }
     }
 
     /// Somebody's server, which is there before genkai is, and does not run here.
@@ -99,6 +103,10 @@ impl Objects {
         self.pods.iter().filter(own).filter_map(Served::first).collect()
     }
 
+    pub(super) fn first(&self, deployment: &str) -> Option<u32> {
+        self.pods.iter().find(|pod| pod.deployment == deployment)?.first()
+    }
+
     /// Adds a container to a pod.
     fn join(&mut self, name: &str, one: EphemeralContainer, behaviour: &Behaviour) -> Option<Value> {
         self.added.push(one.clone());
@@ -119,7 +127,7 @@ impl Objects {
         }
         let map = |name: &str| self.maps.get(&(key.0.clone(), name.to_owned())).cloned();
         let secret = |name: &str| self.secrets.get(&(key.0.clone(), name.to_owned())).cloned();
-        let made = Served::start(&deployment, map, secret, &self.dir, behaviour);
+        let made = Served::start(&deployment, map, secret, (&self.dir, self.guard.as_ref().unwrap()), behaviour);
         let failed = made.as_ref().err().cloned();
         self.pods.extend(made);
         self.deployments.insert(key, (deployment, failed));
@@ -336,5 +344,5 @@ fn exec(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Answer 
             }
         });
     }
-    upgraded(request, Pipes { stdin, output }, shared)
+    upgraded(request, Pipes { stdin, output, lost: Arc::default() }, shared)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,8 @@ pub(super) enum Output {
 pub(super) struct Pipes {
     pub(super) stdin: UnboundedSender<Vec<u8>>,
     pub(super) output: UnboundedReceiver<Output>,
+    /// The node of the pod is gone: nothing gets there, nothing comes from it, and nobody says so.
+    pub(super) lost: Arc<AtomicBool>,
 }
 
 /// Whoever is attached; what is said while nobody is, is lost.
@@ -45,6 +48,11 @@ struct Pod {
     /// How it ended.
     ended: Option<Value>,
     evicted: bool,
+    /// The number of its node, and whether that is lost.
+    node: usize,
+    lost: Arc<AtomicBool>,
+    /// Why the cluster takes it away.
+    disrupted: Option<Value>,
     /// When it is killed.
     killed: Option<Instant>,
 }
@@ -69,6 +77,12 @@ impl State {
         let name = job.metadata.name.clone().unwrap();
         let spec = job.spec.as_ref().unwrap();
         let (many, pod) = (spec.parallelism.unwrap() as usize, spec.template.spec.as_ref().unwrap());
+        // By this a scheduler spreads them over the nodes.
+        let [spread] = &pod.topology_spread_constraints.as_deref().unwrap()[..] else { panic!("one constraint") };
+        assert_eq!((spread.topology_key.as_str(), spread.max_skew), ("kubernetes.io/hostname", 1));
+        let labels = spec.template.metadata.as_ref().unwrap().labels.as_ref().unwrap();
+        let spread_over = spread.label_selector.as_ref().unwrap().match_labels.as_ref().unwrap();
+        assert!(spread_over.iter().all(|(key, value)| labels.get(key) == Some(value)), "it counts its own pods");
         assert_eq!((spec.completion_mode.as_deref(), spec.completions), (Some("Indexed"), spec.parallelism));
         let mut events = Vec::new();
         for index in 0..many {
@@ -126,7 +140,9 @@ impl State {
         }
         let jobs = &self.jobs;
         // The garbage collector takes pods whose Job is gone.
-        self.pods.retain(|pod| pod.ended.is_none() && pod.child.is_some() || jobs.contains_key(&pod.job));
+        // The kubelet of a lost node confirms nothing: of pods that are to be deleted there, the objects stay.
+        self.pods
+            .retain(|pod| pod.is_lost() || pod.ended.is_none() && pod.child.is_some() || jobs.contains_key(&pod.job));
     }
 
     pub(super) fn list(&self) -> Vec<String> {
@@ -165,7 +181,35 @@ impl State {
         let pod = self.pods.iter_mut().find(|pod| pod.name == name)?;
         let (sender, output) = unbounded_channel();
         *pod.attached.lock().unwrap() = Some(sender);
-        Some(Pipes { stdin: pod.stdin.take().expect("one who attached has the input for good"), output })
+        Some(Pipes {
+            stdin: pod.stdin.take().expect("one who attached has the input for good"),
+            output,
+            lost: pod.lost.clone(),
+        })
+    }
+
+    fn on(&mut self, node: usize) -> impl Iterator<Item = &mut Pod> {
+        self.pods.iter_mut().filter(move |pod| pod.node == node)
+    }
+
+    pub(super) fn lose_node(&mut self, node: usize) {
+        for pod in self.on(node) {
+            pod.lost.store(true, Ordering::Relaxed);
+            pod.kill();
+        }
+    }
+
+    pub(super) fn taint_node(&mut self, node: usize) {
+        for pod in self.on(node) {
+            // Kubernetes, pkg/controller/tainteviction: addConditionAndDeletePod.
+            pod.disrupted =
+                Some(json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+                "message": "Taint manager: deleting due to NoExecute taint"}));
+        }
+    }
+
+    pub(super) fn delete_node(&mut self, node: usize) {
+        self.pods.retain(|pod| pod.node != node);
     }
 }
 
@@ -183,6 +227,9 @@ impl Pod {
             waits: None,
             ended: None,
             evicted: false,
+            node: behaviour.node(index),
+            lost: Arc::default(),
+            disrupted: None,
             killed: None,
         };
         let from = |first: Option<usize>| first.is_some_and(|first| index >= first);
@@ -197,6 +244,13 @@ impl Pod {
             let message = format!("Back-off pulling image \"{image}\"");
             let state = json!({"waiting": {"reason": "ImagePullBackOff", "message": message}});
             pod.waits = Some(pod.status("Pending", &state));
+            return pod;
+        }
+        if behaviour.other_kind == Some(pod.node) {
+            // runc (1.1.5) starts the container, cannot run its program, says so in its log, and ends with 1; the kubelet takes the log for the
+            // message where the pod says so.
+            assert_eq!(container.termination_message_policy.as_deref(), Some("FallbackToLogsOnError"));
+            pod.ended = Some(json!({"exitCode": 1, "reason": "Error", "message": "exec /genkai: exec format error\n"}));
             return pod;
         }
         assert_eq!(container.command.as_deref(), Some(&["/genkai".to_owned()][..]), "the image has no other program");
@@ -234,7 +288,16 @@ impl Pod {
         }
     }
 
+    fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
     fn look(&mut self) {
+        if self.is_lost() {
+            // Nobody tells of it.
+            let _ = self.child.as_mut().map(Child::try_wait);
+            return;
+        }
         if self.killed.is_some_and(|at| Instant::now() >= at) {
             self.kill();
             // One that never ran is gone at once.
@@ -270,15 +333,20 @@ impl Pod {
             status =
                 json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
         }
-        json!({
+        let mut told = json!({
             "metadata": {
                 "name": self.name,
                 "labels": {"app.kubernetes.io/instance": self.job},
                 "annotations": {"batch.kubernetes.io/job-completion-index": self.index.to_string()}
             },
-            "spec": {"containers": [], "nodeName": "node-1"},
+            "spec": {"containers": [], "nodeName": format!("node-{}", self.node)},
             "status": status
-        })
+        });
+        if let Some(why) = &self.disrupted {
+            told["metadata"]["deletionTimestamp"] = json!("2026-11-26T12:00:00Z");
+            told["status"]["conditions"] = json!([why]);
+        }
+        told
     }
 }
 

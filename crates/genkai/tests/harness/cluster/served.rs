@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -14,6 +15,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::{Value, json};
 
 use super::Behaviour;
+use super::guard::Guard;
 
 /// Where control groups of processor time are.
 const CPU: &str = "/sys/fs/cgroup/cpu";
@@ -41,12 +43,14 @@ pub(super) struct Served {
     /// Its deletion was asked for; when it is killed.
     deleted: Option<Instant>,
     labels: BTreeMap<String, String>,
+    address: &'static str,
     /// The container that was added to it, as its status says.
     added: Option<Value>,
     /// Its containers behind the first, each with how it ended. They are not started anew.
     others: Vec<(Child, Option<Value>)>,
     /// Variables from Secrets, of all its containers.
     variables: Vec<(String, String)>,
+    guard: Arc<Mutex<Guard>>,
 }
 
 impl Served {
@@ -55,7 +59,7 @@ impl Served {
         deployment: &Deployment,
         map: impl Fn(&str) -> Option<ConfigMap>,
         secret: impl Fn(&str) -> Option<Secret>,
-        dir: &Path,
+        (dir, guard): (&Path, &Arc<Mutex<Guard>>),
         behaviour: &Behaviour,
     ) -> Result<Served, String> {
         let metadata = &deployment.metadata;
@@ -82,6 +86,7 @@ impl Served {
         let mut pod = Served {
             others: Vec::new(),
             variables,
+            guard: guard.clone(),
             namespace,
             deployment: deployment_name,
             name,
@@ -97,6 +102,7 @@ impl Served {
             group: None,
             deleted: None,
             labels,
+            address: if behaviour.ipv6 { "fd00::5" } else { "127.0.0.1" },
             added: None,
         };
         pod.group = pod.quota();
@@ -167,6 +173,7 @@ impl Served {
         };
         let group = PathBuf::from(format!("{CPU}/genkai-test-{}-{}", std::process::id(), self.name));
         std::fs::create_dir(&group).unwrap();
+        self.guard.lock().unwrap().group(&group);
         std::fs::write(group.join("cpu.cfs_period_us"), PERIOD_US.to_string()).unwrap();
         std::fs::write(group.join("cpu.cfs_quota_us"), (thousandths * PERIOD_US / 1000).to_string()).unwrap();
         Some(group)
@@ -221,7 +228,9 @@ impl Served {
         unshare.args(command).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").stdin(Stdio::null());
         unshare.envs(self.variables.iter().cloned());
         unshare.stdout(log.try_clone().unwrap()).stderr(log).process_group(0);
-        unshare.spawn().unwrap()
+        let child = unshare.spawn().unwrap();
+        self.guard.lock().unwrap().process(child.id());
+        child
     }
 
     fn log(&self, start: u32) -> PathBuf {
@@ -329,7 +338,7 @@ impl Served {
             json!({"name": one.name, "image": one.image, "imageID": "", "ready": ended.is_none(), "restartCount": 0, "state": state})
         });
         let statuses: Vec<Value> = std::iter::once(self.status(&state)).chain(others).collect();
-        let mut running = json!({"phase": "Running", "podIP": "127.0.0.1", "conditions": [ready],
+        let mut running = json!({"phase": "Running", "podIP": self.address, "conditions": [ready],
             "containerStatuses": statuses});
         if let Some(added) = &self.added {
             running["ephemeralContainerStatuses"] = json!([added]);

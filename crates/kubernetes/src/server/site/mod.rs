@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::NoCopy;
 use super::home::{AGAIN, DELETED_WITHIN, allowed};
-use super::ready::{Comes, comes};
+use super::ready::{Comes, address, comes};
 use super::roles;
 use crate::ClusterError;
 use crate::api::Server;
@@ -128,6 +128,13 @@ impl Site {
         loop {
             let deployment = self.server.object(&deployments, "Deployment", name)?.unwrap_or_default();
             let pods = self.server.pods_of(&self.namespace, name)?;
+            if let Some(at) = pods.iter().filter_map(address).find(IpAddr::is_ipv6) {
+                let why = format!(
+                    "the {name} was given the address {at}: what this experiment starts in pods listens by IPv4 alone"
+                );
+                let hint = "use a cluster whose pods have IPv4 addresses first (dual-stack: name the IPv4 range first)";
+                return Err(NoCopy::Failed(self.server.error(&why, hint)));
+            }
             let (mut place, mut waits) = (None, None);
             for one in &plan.containers {
                 match comes(&deployment, &pods, &one.name) {

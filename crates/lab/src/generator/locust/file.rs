@@ -1,7 +1,9 @@
 //! A locustfile, read by Locust itself before any load: whether it can be loaded, and what users are in it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -35,6 +37,19 @@ struct Probed {
     fixed: u32,
     /// Seconds.
     pause: Option<f64>,
+    /// Its base address.
+    #[serde(default)]
+    host: Option<String>,
+}
+
+/// What Locust and the probe tell of a file.
+#[derive(Debug, PartialEq)]
+struct Contents {
+    classes: Vec<UserClass>,
+    /// Hosts that its classes name, each once.
+    sites: BTreeSet<String>,
+    /// Whether it has a `LoadTestShape`.
+    shape: bool,
 }
 
 /// What is in a locustfile, and what else a load needs to know of it.
@@ -72,7 +87,7 @@ pub fn read(file: &Path, program: Option<&Path>, workers: u16, bind: Option<&str
     let text = text.map_err(|why| {
         LabError::Plan(format!("--load locust:{shown}: Locust cannot load it: {why}\n  hint: locust -f {shown} --list"))
     })?;
-    let (classes, shape) = classes(&text).ok_or_else(|| {
+    let Contents { classes, sites, shape } = contents(&text).ok_or_else(|| {
         LabError::Plan(format!(
             "--load locust:{shown}: Locust finds no user class in it\n  hint: locust -f {shown} --list"
         ))
@@ -87,8 +102,39 @@ pub fn read(file: &Path, program: Option<&Path>, workers: u16, bind: Option<&str
         remarks.push(format!("{shown}: its LoadTestShape has no effect: genkai says how many users there are"));
     }
     let bind = bind.map(str::to_owned);
-    let locust = Locust { file: file.to_owned(), program, version, workers, bind, classes };
+    let site = one_site(&shown.to_string(), sites, bind.is_some(), &mut remarks);
+    let locust = Locust { file: file.to_owned(), program, version, workers, bind, site, classes };
     Ok(Locustfile { locust, remarks })
+}
+
+/// The site that users ask for; `elsewhere` where others start the workers, who then ask for the address that they are given.
+fn one_site(file: &str, sites: BTreeSet<String>, elsewhere: bool, remarks: &mut Vec<String>) -> Option<String> {
+    let names: Vec<String> = sites.into_iter().collect();
+    match &names[..] {
+        [] => return None,
+        [one] if !elsewhere => return Some(one.clone()),
+        [one] => remarks.push(format!(
+            "{file}: its users name the host {one}: workers that others start ask for the address of the server under test instead, so it is the \
+             site that answers to that which is tested"
+        )),
+        several => remarks.push(format!(
+            "{file}: its users name several hosts ({}), of which one run can test one: users ask for none of them, so it is the site that answers \
+             to any which is tested; a file for each makes a run for each",
+            several.join(", ")
+        )),
+    }
+    None
+}
+
+/// The name, and the port where there is one, that a base address leads to: none where that is an address, or this machine.
+fn site(host: &str) -> Option<String> {
+    let (_, rest) = host.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let authority = authority.rsplit('@').next()?.to_ascii_lowercase();
+    let name = authority.split(':').next()?;
+    let named = !name.is_empty() && name != "localhost" && !name.starts_with('[') && name.parse::<IpAddr>().is_err();
+    let plain = authority.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':'));
+    (named && plain).then_some(authority)
 }
 
 /// The program that is meant.
@@ -136,14 +182,16 @@ fn asked(program: &Path, arguments: &[OsString], dir: &Path) -> Result<Result<St
     Ok(Err(last.map_or_else(|| finished.status.to_string(), harmless)))
 }
 
-/// The classes that Locust lists, with what the probe tells of them, and whether there is a shape; none where it lists none.
-fn classes(text: &str) -> Option<(Vec<UserClass>, bool)> {
+/// The classes that Locust lists, with what the probe tells of them; none where it lists none.
+fn contents(text: &str) -> Option<Contents> {
     let listed = text.lines().skip_while(|line| line.trim() != LIST).skip(1);
     let names: Vec<&str> = listed.take_while(|line| line.starts_with("    ")).map(str::trim).collect();
     let told = text.lines().find_map(|line| line.strip_prefix(MARK))?;
     let (probed, shape): (Vec<Probed>, bool) = serde_json::from_str(told).ok()?;
-    let listed = probed.into_iter().filter(|one| names.contains(&one.name.as_str()));
+    let listed: Vec<Probed> = probed.into_iter().filter(|one| names.contains(&one.name.as_str())).collect();
+    let sites = listed.iter().filter_map(|one| site(one.host.as_deref()?)).collect();
     let classes: Vec<UserClass> = listed
+        .into_iter()
         .map(|one| UserClass {
             name: one.name,
             weight: one.weight,
@@ -151,7 +199,7 @@ fn classes(text: &str) -> Option<(Vec<UserClass>, bool)> {
             pause: one.pause.map(|seconds| Span::from_secs_f64(seconds.max(0.0))),
         })
         .collect();
-    (!classes.is_empty()).then_some((classes, shape))
+    (!classes.is_empty()).then_some(Contents { classes, sites, shape })
 }
 
 #[cfg(test)]
@@ -163,12 +211,36 @@ mod tests {
         let text = "[2026-11-25 16:15:21,579] vm/INFO/locust.main: Starting Locust 2.47.0\nAvailable Users:\n    Front\n    Other\ngenkai-classes \
                     [[{\"name\":\"Base\",\"weight\":1,\"fixed\":0,\"pause\":0},{\"name\":\"Front\",\"weight\":3,\"fixed\":0,\"pause\":0.25},\
                     {\"name\":\"Other\",\"weight\":1,\"fixed\":2,\"pause\":null}],true]\n";
-        let (found, shape) = classes(text).unwrap();
-        assert!(shape);
+        let Contents { classes: found, sites, shape } = contents(text).unwrap();
+        assert!(shape && sites.is_empty());
         let [front, other] = &found[..] else { panic!("{found:?}") };
         assert_eq!((front.name.as_str(), front.weight, front.pause), ("Front", 3.0, Some(Span::from_millis(250))));
         assert_eq!((other.fixed, other.pause), (2, None));
-        assert_eq!(classes("Available Users:\ngenkai-classes [[],false]\n"), None);
-        assert_eq!(classes(""), None);
+        assert_eq!(contents("Available Users:\ngenkai-classes [[],false]\n"), None);
+        assert_eq!(contents(""), None);
+    }
+
+    #[test]
+    fn a_site_is_a_name_that_is_no_machine_of_the_user_s() {
+        for (host, expected) in [
+            ("https://Shop.example", Some("shop.example")),
+            ("http://me:secret@shop.example:8080/base?a", Some("shop.example:8080")),
+            ("http://localhost:8000", None),
+            ("http://127.0.0.1", None),
+            ("http://[::1]:80", None),
+            ("shop.example", None),
+            ("http://a b", None),
+        ] {
+            assert_eq!(site(host).as_deref(), expected, "{host}");
+        }
+        let told = |names: &[&str], elsewhere: bool| {
+            let mut remarks = Vec::new();
+            let one = one_site("a.py", names.iter().map(|name| (*name).to_owned()).collect(), elsewhere, &mut remarks);
+            (one, remarks.len())
+        };
+        assert_eq!(told(&["a.example"], false), (Some("a.example".to_owned()), 0));
+        assert_eq!(told(&["a.example"], true), (None, 1));
+        assert_eq!(told(&["a.example", "b.example"], false), (None, 1));
+        assert_eq!(told(&[], true), (None, 0));
     }
 }

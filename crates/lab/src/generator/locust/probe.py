@@ -42,5 +42,6 @@ def _tell():
             "weight": float(getattr(one, "weight", 1)),
             "fixed": int(getattr(one, "fixed_count", 0) or 0),
             "pause": _pause(one),
+            "host": str(one.host) if getattr(one, "host", None) else None,
         }
     print("genkai-classes " + json.dumps([list(found.values()), shape]), flush=True)

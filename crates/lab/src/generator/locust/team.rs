@@ -34,6 +34,9 @@ const STOPPED: Duration = Duration::from_secs(30);
 
 /// Loaded by workers that genkai starts, after the user's file: has them trust [`AUTHORITY`].
 const TRUST: &str = include_str!("trust.py");
+/// Loaded by them after that: has them ask for the site that [`SITE`] names.
+const SITES: &str = include_str!("site.py");
+const SITE: &str = "GENKAI_SITE";
 /// The variable in which they are told where that is.
 const AUTHORITY: &str = "GENKAI_AUTHORITY";
 
@@ -375,6 +378,13 @@ fn start(locust: &Locust, n: u16, port: u16, cpus: Option<&[usize]>, logs: &Scra
     files.push(",");
     files.push(&trust);
     let mut command = Command::new(&locust.program);
+    if let Some(site) = &locust.site {
+        let sites = logs.path().join("genkai_site.py");
+        fs::write(&sites, SITES).map_err(LabError::folder(&sites))?;
+        files.push(",");
+        files.push(&sites);
+        command.env(SITE, site);
+    }
     command.env(AUTHORITY, authority_file(logs));
     command.arg("-f").arg(files).args(["--worker", "--master-host", "127.0.0.1", "--master-port"]);
     command.arg(port.to_string());

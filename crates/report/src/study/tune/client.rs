@@ -84,7 +84,10 @@ pub(crate) fn workers(all: &[WorkerFinding]) -> Vec<String> {
 fn whereabouts(one: &WorkerFinding) -> String {
     match one.clock_uncertainty {
         None if one.place == Way::HERE => "on this machine".to_owned(),
-        _ => format!("on {}", clean::line(&one.place)),
+        _ => {
+            let node = one.node.as_deref().map(|node| format!(" (node {})", clean::line(node)));
+            format!("on {}{}", clean::line(&one.place), node.unwrap_or_default())
+        }
     }
 }
 
@@ -340,14 +343,22 @@ mod tests {
     fn a_process_is_on_this_machine_or_on_a_host() {
         let one = |place: &str, clock: Option<f64>| WorkerFinding {
             place: place.to_owned(),
+            node: place.starts_with("pod ").then(|| "n-2".to_owned()),
             clock_uncertainty: clock,
             clock_drift: None,
             began: None,
             busiest: None,
             late_p99: None,
         };
-        let told = workers(&[one("here", None), one("load1", Some(0.1)), one("here", Some(0.1)), one("a\u{1b}", None)]);
-        let places = ["this machine", "load1", "here", "a·"];
+        let all = [
+            one("here", None),
+            one("load1", Some(0.1)),
+            one("here", Some(0.1)),
+            one("a\u{1b}", None),
+            one("pod 1", Some(0.1)),
+        ];
+        let told = workers(&all);
+        let places = ["this machine", "load1", "here", "a·", "pod 1 (node n-2)"];
         let expected: Vec<String> = (1..).zip(places).map(|(n, at)| format!("process {n} on {at}: lost")).collect();
         assert_eq!(told, expected);
     }
