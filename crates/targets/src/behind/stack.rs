@@ -78,7 +78,7 @@ fn stacked(front: &dyn Prepared, twin: Second, named: &[Endpoint], dir: &Path) -
     Ok(Stack::new(moved, twin, others))
 }
 
-/// Whether a line names a place: in one word, or host and port in two, as Squid has them.
+/// Whether a line names a place: in one word, or host and port in two.
 fn names(line: &str, place: &Endpoint) -> bool {
     let Endpoint::Tcp(at) = place else { return place.socket().is_some_and(|path| line.contains(&path)) };
     let word = |wanted: String| line.split_whitespace().any(|word| word == wanted);

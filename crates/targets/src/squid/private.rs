@@ -351,6 +351,27 @@ cache_mem 8 MB
     }
 
     #[test]
+    fn a_peer_is_led_to_another_that_stands_in_for_it() {
+        let at = |text: &str| Endpoint::parse(text).unwrap();
+        let moves = [
+            Move { from: at("127.0.0.1:80"), to: at("127.0.0.1:40000") },
+            Move { from: at("127.0.0.1:81"), to: at("unix:/x/pool.sock") },
+        ];
+        let moved = |line: &str| {
+            let config = Config::of_text(Path::new("/x"), line.as_bytes().to_vec()).unwrap();
+            led(config.each("cache_peer").next().unwrap(), &moves)
+        };
+        let new = "cache_peer 127.0.0.1 parent 40000 0 no-query max-conn=9 name=127.0.0.1";
+        assert_eq!(moved("cache_peer 127.0.0.1 parent 80 0 no-query max-conn=9").as_deref(), Some(new));
+        assert_eq!(
+            moved("cache_peer 127.0.0.1 parent 80 0 name=o originserver").as_deref(),
+            Some("cache_peer 127.0.0.1 parent 40000 0 name=o originserver")
+        );
+        assert_eq!(moved("cache_peer 127.0.0.1 parent 82 0"), None);
+        assert_eq!(moved("cache_peer 127.0.0.1 parent 81 0"), None, "Squid asks no Unix socket");
+    }
+
+    #[test]
     fn nothing_goes_past_the_peers() {
         let text =
             "http_port 80 accel allow-direct vhost\nalways_direct allow all\nnever_direct deny all\nicap_enable on\n";
