@@ -122,7 +122,11 @@ fn haproxy() -> Vec<Case> {
         of_haproxy("set-status", ("", "", "http-response set-status 503"), &["http-response set-status 503"]),
         of_haproxy("lua-answer", (load, "", "http-response lua.late"), &["http-response lua.late"])
             .beside("slow.lua", late),
-        of_haproxy("source", ("", "", "source 192.0.2.1"), &["source 192.0.2.1"]),
+        of_haproxy(
+            "after-response",
+            ("", "", "http-after-response set-status 502"),
+            &["http-after-response set-status 502"],
+        ),
     ]
 }
 
