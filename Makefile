@@ -52,8 +52,8 @@ truth: packages-bench build ## What load generators report beside what the serve
 groups: packages-test build ## Ten proposals in a memory group of 256 MiB: what was predicted, what is used (a quarter of an hour; root)
 	@python3 scripts/groups.py $(GENKAI)
 
-drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (three quarters of an hour)
-	@cargo run --quiet --release --locked -p genkai --example drill -- $(GENKAI) --markdown docs/drill.md
+drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (an hour; CASES="ladder- squid": these alone)
+	@cargo run --quiet --release --locked -p genkai --example drill -- $(GENKAI) --results docs/drill.jsonl --markdown docs/drill.md $(CASES)
 
 differential: packages-test ## What is read from configurations against what the servers make of them, 2,000 a product (an hour)
 	GENKAI_DIFFERENTIAL=2000 GENKAI_PREDICTIONS=1 cargo test --locked -p genkai-targets --test haproxy_differential --test haproxy_loads -- --nocapture
@@ -151,7 +151,7 @@ packages-test:
 	@scripts/packages.sh nginx:nginx libnginx-mod-http-lua:/usr/lib/nginx/modules/ngx_http_lua_module.so \
 	  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so openssl:openssl redis-server:redis-server \
 	  haproxy:haproxy caddy:caddy apache2-bin:/usr/sbin/apache2 tomcat10-common:/usr/share/tomcat10/bin/bootstrap.jar \
-	  default-jdk-headless:javac maven:mvn gunicorn:gunicorn postgresql:/usr/lib/postgresql/ pgbouncer:pgbouncer openssh-client:ssh openssh-server:/usr/sbin/sshd iproute2:ip podman:podman runc:/usr/sbin/runc binutils:strip procps:pgrep uwsgi-core:uwsgi-core \
+	  default-jdk-headless:javac maven:mvn gunicorn:gunicorn python3-uvicorn:/usr/lib/python3/dist-packages/uvicorn postgresql:/usr/lib/postgresql/ pgbouncer:pgbouncer openssh-client:ssh openssh-server:/usr/sbin/sshd iproute2:ip podman:podman runc:/usr/sbin/runc binutils:strip procps:pgrep uwsgi-core:uwsgi-core \
 	  uwsgi-plugin-python3:/usr/share/doc/uwsgi-plugin-python3 python3-venv:/usr/share/doc/python3-venv $(WORDPRESS) $(CACHES)
 	@[ -x target/tools/locust/bin/locust ] || { echo "installing Locust from PyPI into target/tools/locust"; \
 	  python3 -m venv target/tools/locust && target/tools/locust/bin/pip --disable-pip-version-check install --quiet locust==2.47.0; }

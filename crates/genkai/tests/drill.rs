@@ -8,15 +8,18 @@ mod harness;
 mod inside;
 #[path = "../examples/drill/judge.rs"]
 mod judge;
+#[path = "../examples/drill/results.rs"]
+mod results;
 #[path = "../examples/drill/run.rs"]
 mod run;
 #[path = "../examples/drill/world.rs"]
 mod world;
 
 use std::path::Path;
+use std::time::Duration;
 
 use judge::Mark;
-use run::Unjudged;
+use run::{Done, Unjudged};
 
 /// Asserts that a case is named right. "Cannot tell" is a true answer on a busy machine: it is asked again then, three times at most.
 fn right(name: &str) {
@@ -126,6 +129,38 @@ fn what_cannot_be_made_is_skipped_with_its_reason() {
     let done = run::run(case, Path::new(env!("CARGO_BIN_EXE_genkai")), Path::new("/nonexistent"));
     let Err(Unjudged::Skipped(why)) = done.judged else { panic!("{:?}", done.judged.map(|judged| judged.named())) };
     assert!(why.starts_with("nf_conntrack_max is the whole machine's"), "{why}");
+}
+
+#[test]
+fn the_last_result_of_each_case_counts_as_long_as_the_case_is_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("results.jsonl");
+    let [later, first] = [&cases::all()[1], &cases::all()[0]];
+    let done = |case, why: &str, day: &str| Done {
+        case,
+        judged: Err(Unjudged::Failed(why.to_owned())),
+        again: None,
+        took: Duration::from_millis(1500),
+        day: day.to_owned(),
+    };
+    for one in [done(later, "a", "2026-01-01"), done(first, "b", "2026-01-01"), done(later, "c", "2026-01-02")] {
+        results::keep(&file, &one, "a machine").unwrap();
+    }
+    let told = |file: &Path| {
+        let (all, machines) = results::read(file).unwrap();
+        assert_eq!(machines, "a machine");
+        all.into_iter().map(|done| (done.case.name.clone(), done.judged.err(), done.day)).collect::<Vec<_>>()
+    };
+    let of = |case: &cases::Case, why: &str, day: &str| {
+        (case.name.clone(), Some(Unjudged::Failed(why.to_owned())), day.to_owned())
+    };
+    assert_eq!(told(&file), [of(first, "b", "2026-01-01"), of(later, "c", "2026-01-02")]);
+    // As if the first case had been another one then.
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (one, rest) = text.split_once('\n').unwrap();
+    let at = one.find("\"case\":\"").unwrap() + 8;
+    std::fs::write(&file, format!("{}00000000{}\n{rest}", &one[..at], &one[at + 8..])).unwrap();
+    assert_eq!(told(&file), [of(later, "c", "2026-01-02")]);
 }
 
 #[test]

@@ -6,11 +6,12 @@ use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{Because, BisectionEnd, Cause, Caveat, ClientLimit, Confidence, Outcome, Rung, Verdict};
 use genkai_model::limit::{Law, Limit, Origin};
 use genkai_model::units::Range;
+use serde::{Deserialize, Serialize};
 
 use crate::cases::{Case, DIED, Expect, QUOTA, REFUSED, ROOMS};
 
 /// How a diagnosis did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Mark {
     /// It named what it was, and nothing else.
     Right,
@@ -21,7 +22,7 @@ pub(crate) enum Mark {
 }
 
 /// A break against its formula.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Place {
     /// Where the formula puts it.
     pub(crate) predicted: Range,
@@ -49,7 +50,7 @@ impl Place {
 }
 
 /// A limit that was named, how surely, and whether it is one of those that are true.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Named {
     /// The limit.
     pub(crate) id: String,
@@ -60,7 +61,7 @@ pub(crate) struct Named {
 }
 
 /// What is known of one case.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Judged {
     /// How the diagnosis did.
     pub(crate) mark: Mark,

@@ -1,13 +1,16 @@
 //! `make drill`: is the diagnosis right? Faults that are put in on purpose, and look-alikes that are none, go through the whole
 //! pipeline; what it names is compared with what was done.
 //!
-//! `drill GENKAI [--list] [--markdown FILE] [--keep DIR] [NAME...]`: with this program, all cases or those whose name contains one of the
-//! words; `--list` only says which there are, `--keep` leaves what each case wrote in folders of DIR. Exit code 1 when something was named wrong.
+//! `drill GENKAI [--list] [--results FILE] [--markdown FILE] [--keep DIR] [NAME...]`: with this program, all cases or those whose name contains
+//! one of the words; `--list` only says which there are, `--keep` leaves what each case wrote in folders of DIR. With `--results` each case's
+//! result takes the place of its earlier one in FILE when the case has ended, and the Markdown is of all that are there. Exit code 1 when
+//! something was named wrong in this run.
 
 mod cases;
 mod inside;
 mod judge;
 mod matrix;
+mod results;
 mod run;
 mod table;
 mod world;
@@ -19,7 +22,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let Some(genkai) = words.next().map(PathBuf::from).filter(|program| program.is_file()) else {
         eprintln!(
-            "usage: drill GENKAI [--list] [--markdown FILE] [--keep DIR] [NAME...]: the first is the program genkai, and it is missing"
+            "usage: drill GENKAI [--list] [--results FILE] [--markdown FILE] [--keep DIR] [NAME...]: the first is the program genkai, and it is missing"
         );
         return ExitCode::from(2);
     };
@@ -28,8 +31,8 @@ fn main() -> ExitCode {
         let at = words.iter().position(|word| word == name)?;
         words.drain(at..(at + 2).min(words.len())).nth(1)
     };
-    let [markdown, keep] = ["--markdown", "--keep"].map(&mut flag);
-    let keep = keep.map(PathBuf::from);
+    let [markdown, keep, results] = ["--markdown", "--keep", "--results"].map(&mut flag);
+    let [keep, results] = [keep, results].map(|path| path.map(PathBuf::from));
     if words.iter().any(|word| word == "--list") {
         cases::all().iter().for_each(|case| println!("{:<32} {}", case.name, case.fault));
         return ExitCode::SUCCESS;
@@ -47,13 +50,26 @@ fn main() -> ExitCode {
         };
         let done = run::run(case, &genkai, dir.path()).repeated(&genkai, other.path());
         println!("{}", table::line(&done));
+        if let Some(file) = &results
+            && let Err(e) = results::keep(file, &done, &machine())
+        {
+            eprintln!("error: {}: {e}", file.display());
+            return ExitCode::from(3);
+        }
         all.push(done);
     }
     let sum = table::sum(&all);
     println!("\n{}", table::conclusion(&sum));
     table::misses(&all).iter().for_each(|miss| println!("  {miss}"));
-    if let Some(file) = markdown
-        && let Err(e) = std::fs::write(Path::new(&file), table::markdown(&all, &machine()))
+    let told = |file: &String| match &results {
+        Some(kept) => {
+            let (all, machines) = results::read(kept)?;
+            std::fs::write(Path::new(file), table::markdown(&all, &machines))
+        }
+        None => std::fs::write(Path::new(file), table::markdown(&all, &machine())),
+    };
+    if let Some(file) = &markdown
+        && let Err(e) = told(file)
     {
         eprintln!("error: cannot write {file}: {e}");
         return ExitCode::from(3);

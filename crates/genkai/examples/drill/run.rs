@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use genkai_model::statement::Statement;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cases::{Case, ROOMS};
@@ -31,10 +32,12 @@ pub(crate) struct Done<'c> {
     pub(crate) again: Option<Judged>,
     /// Time to the answer.
     pub(crate) took: Duration,
+    /// The day on which it was run.
+    pub(crate) day: String,
 }
 
 /// Why nothing came of a case.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Unjudged {
     /// genkai gave no answer.
     Failed(String),
@@ -50,7 +53,13 @@ pub(crate) fn run<'c>(case: &'c Case, genkai: &Path, dir: &Path) -> Done<'c> {
         follows(&verdict, &dir.join("out")).map_err(Unjudged::Failed)?;
         judge(case, &verdict).map_err(Unjudged::Failed)
     });
-    Done { case, judged, again: None, took: began.elapsed() }
+    Done { case, judged, again: None, took: began.elapsed(), day: today() }
+}
+
+/// The day (UTC), as `2026-11-26`.
+fn today() -> String {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    now.split('T').next().unwrap_or_default().to_owned()
 }
 
 /// Whether all that a verdict states follows from the record beside it, by the second computation.

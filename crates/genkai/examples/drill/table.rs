@@ -1,8 +1,9 @@
 //! The drill's table: for a terminal, and as Markdown.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::cases::{Case, Expect};
+use crate::cases::{self, Case, Expect};
 use crate::judge::{Mark, Place};
 use crate::matrix;
 use crate::run::{Done, Unjudged};
@@ -184,8 +185,9 @@ pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
     let mut text = format!(
         "# The drill\n\nFaults put into real systems on purpose, and innocent look-alikes, each diagnosed by `genkai tune` (chat \
          rooms: by `genkai experiment run rooms`) as a user would run it (`make drill`; short trials, one limit). The list of cases is \
-         [crates/genkai/examples/drill/cases/](../crates/genkai/examples/drill/cases/).\n\nMeasured on {machine}.\n\n{}\n\n{}\n\
-         | case | fault | named | mark | formula and break | time |\n|---|---|---|---|---|---|\n",
+         [crates/genkai/examples/drill/cases/](../crates/genkai/examples/drill/cases/).\n\nMeasured on {machine}. {}\n\n{}\n\n{}\n\
+         | case | fault | named | mark | formula and break | time | day |\n|---|---|---|---|---|---|---|\n",
+        days(all),
         conclusion(&sum(all)).lines().map(|l| format!("* {l}")).collect::<Vec<_>>().join("\n"),
         matrix::markdown(all)
     );
@@ -194,13 +196,14 @@ pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {:.0} s |",
+            "| {} | {} | {} | {} | {} | {:.0} s | {} |",
             done.case.name,
             cell(&done.case.fault),
             cell(&named(done)),
             mark(done),
             cell(&place(done)),
-            done.took.as_secs_f64()
+            done.took.as_secs_f64(),
+            done.day
         );
     }
     let several = all.iter().filter_map(|done| match &done.case.expect {
@@ -223,6 +226,7 @@ pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
         let head = if i == 0 { "\nSkipped, because the fault could not be made here:\n\n" } else { "" };
         let _ = writeln!(text, "{head}* {}: {}. {why}.", case.name, case.fault);
     }
+    text.push_str(&left(all));
     text.push_str(
         "\n\"Right\" is that the fault put in is what the verdict claims first, by its own name, and that whatever else it claims is true \
          too. What it calls possible, or tried in vain, it does not claim: that is \"cannot tell\", and so is an answer that names \
@@ -230,6 +234,26 @@ pub(crate) fn markdown(all: &[Done<'_>], machine: &str) -> String {
          overlooked, and a failure that did not happen. Settings of the kernel are changed in places of the drill's own only (network namespaces, control groups).\n",
     );
     text
+}
+
+/// On which days they were run: a part of the cases may be run again alone.
+fn days(all: &[Done<'_>]) -> String {
+    let mut days: BTreeMap<&str, usize> = BTreeMap::new();
+    all.iter().for_each(|done| *days.entry(&done.day).or_default() += 1);
+    let one = |(day, n): (&&str, &usize)| format!("{n} on {day}");
+    let all: Vec<String> = days.iter().map(one).collect();
+    let builds = if all.len() > 1 { " (so not all by one build; each row has its day)" } else { "" };
+    format!("Cases run: {}{builds}.", all.join(", "))
+}
+
+/// Cases of today without a result.
+fn left(all: &[Done<'_>]) -> String {
+    let is_missing = |case: &&Case| all.iter().all(|done| done.case.name != case.name);
+    let missing: Vec<&str> = cases::all().iter().filter(is_missing).map(|case| case.name.as_str()).collect();
+    match missing.is_empty() {
+        true => String::new(),
+        false => format!("\nNot run yet as they stand now ({}): {}.\n", missing.len(), missing.join(", ")),
+    }
 }
 
 /// What was expected of the cases that were not named right.

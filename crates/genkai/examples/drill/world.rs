@@ -4,6 +4,7 @@
 use std::io::{self, BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -203,6 +204,10 @@ fn start(between: &Between, origin: &str, dir: &Path, ready: &dyn Fn() -> bool) 
     std::fs::write(dir.join("behind.conf"), filled(between.file))?;
     let mut command = Command::new(between.command[0]);
     command.args(between.command[1..].iter().map(|word| filled(word)));
+    if between.command[0] == "apache2" {
+        // One of the prefork MPM that is asked to end asks its whole process group to: the drill would end with it.
+        command.process_group(0);
+    }
     let mut guard = Guard(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
     let deadline = Instant::now() + LISTENS;
     while !ready() && TcpStream::connect(&address).is_err() {

@@ -111,6 +111,7 @@ impl Origin {
             store,
             program: &program,
             backend: None,
+            moves: &[],
             allowed: &[],
             budget: Budget::USUAL,
             cpus,

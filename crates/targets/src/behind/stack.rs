@@ -70,13 +70,19 @@ fn stacked(front: &dyn Prepared, twin: Second, named: &[Endpoint], dir: &Path) -
     }
     let (from, to) = twin.places();
     let others = named.iter().filter(|at| *at != from).cloned().collect();
-    let place = to.socket().unwrap_or_else(|| to.to_string());
     let moves = [Move { from: from.clone(), to: to.clone() }];
     let moved = front.moved(&moves, &dir.join("front")).map_err(|e| e.to_string())?;
-    if !moved.rewrites().iter().any(|rewrite| rewrite.to.contains(&place)) {
+    if !moved.rewrites().iter().any(|rewrite| names(&rewrite.to, to)) {
         return Err(format!("a private copy of {} cannot be led to it", front.product()));
     }
     Ok(Stack::new(moved, twin, others))
+}
+
+/// Whether a line names a place: in one word, or host and port in two.
+fn names(line: &str, place: &Endpoint) -> bool {
+    let Endpoint::Tcp(at) = place else { return place.socket().is_some_and(|path| line.contains(&path)) };
+    let word = |wanted: String| line.split_whitespace().any(|word| word == wanted);
+    line.contains(&place.to_string()) || (word(at.ip().to_string()) && word(at.port().to_string()))
 }
 
 impl Stack {

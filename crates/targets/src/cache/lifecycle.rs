@@ -16,6 +16,7 @@ use super::answers::AnswerLog;
 use super::counters::{Counters, at_rest};
 use super::sandbox::{Budget, Messages, OUTPUT, Sandbox, Setup, run};
 use crate::error::TargetError;
+use crate::files::Move;
 use crate::product::{Product, Program, Running, Variant};
 use genkai_place::footprint::{self, Footprint};
 use genkai_place::log_lines::{ParsedLine, aggregate};
@@ -68,6 +69,8 @@ pub(crate) struct Start<'a> {
     pub(crate) program: &'a Program,
     /// What it passes requests to; none: what its configuration names.
     pub(crate) backend: Option<SocketAddr>,
+    /// What of the user's servers has another in its place; where there is no `backend`.
+    pub(crate) moves: &'a [Move],
     /// Hosts that requests may reach though they are not this machine.
     pub(crate) allowed: &'a [String],
     /// What it may use.
@@ -97,7 +100,7 @@ impl<'a> Start<'a> {
         let (backend, allowed) = (of.conditions().backend, &*of.conditions().allowed);
         let (name, budget) = (P::ENTRY.name, Budget::USUAL);
         let listen = of.conditions().listen;
-        Start { name, store: "", program, backend, allowed, budget, cpus, dir: of.dir(), listen }
+        Start { name, store: "", program, backend, moves: of.moves(), allowed, budget, cpus, dir: of.dir(), listen }
     }
 
     /// A place through which everybody may pass.
@@ -112,8 +115,8 @@ impl<'a> Start<'a> {
 
     /// It there.
     pub(super) fn sandbox<'s>(&'s self, place: &'s Place) -> Sandbox<'s> {
-        let Start { program, backend, allowed, budget, .. } = *self;
-        Sandbox { program, dir: place.dir.path(), listen: place.listen, backend, allowed, budget }
+        let Start { program, backend, moves, allowed, budget, .. } = *self;
+        Sandbox { program, dir: place.dir.path(), listen: place.listen, backend, moves, allowed, budget }
     }
 }
 

@@ -50,8 +50,18 @@ impl Preset {
         dir: &Path,
     ) -> Result<Cache, TargetError> {
         let (program, backend) = (self.program(dir)?, Some(origin));
-        let start =
-            Start { name, store: self.store, program: &program, backend, allowed: &[], budget, cpus, dir, listen };
+        let start = Start {
+            name,
+            store: self.store,
+            program: &program,
+            backend,
+            moves: &[],
+            allowed: &[],
+            budget,
+            cpus,
+            dir,
+            listen,
+        };
         Cache::start(&start, &self.setup)
     }
 
@@ -96,7 +106,18 @@ impl Written {
     fn made(preset: &'static Preset, origin: SocketAddr, listen: Ipv4Addr, dir: &Path) -> Result<Written, TargetError> {
         let Preset { name, store, setup, .. } = *preset;
         let (program, backend, budget) = (preset.program(dir)?, Some(origin), Budget::USUAL);
-        let start = Start { name, store, program: &program, backend, allowed: &[], budget, cpus: None, dir, listen };
+        let start = Start {
+            name,
+            store,
+            program: &program,
+            backend,
+            moves: &[],
+            allowed: &[],
+            budget,
+            cpus: None,
+            dir,
+            listen,
+        };
         let tested = Tested::of(&start, |at| setup(at).map(|setup| (setup.settings.clone(), setup)))?;
         // What a check of genkai's own configuration prints is nothing to tell.
         tested.verdict(name, |_| Vec::new(), &str::to_owned)?;

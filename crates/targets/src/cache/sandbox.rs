@@ -13,6 +13,7 @@ use genkai_model::units::Bytes;
 use super::answers::AnswerLog;
 use super::counters::Counters;
 use crate::error::TargetError;
+use crate::files::Move;
 use crate::product::Program;
 use genkai_place::oneshot::finish;
 use genkai_place::process::Spawn;
@@ -47,6 +48,8 @@ pub(crate) struct Sandbox<'a> {
     pub(crate) listen: SocketAddr,
     /// What it passes requests to; none: what its configuration names.
     pub(crate) backend: Option<SocketAddr>,
+    /// What of the user's servers has another in its place; where there is no `backend`.
+    pub(crate) moves: &'a [Move],
     /// Hosts that requests may reach though they are not this machine.
     pub(crate) allowed: &'a [String],
     /// What it may use.

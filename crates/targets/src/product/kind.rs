@@ -197,6 +197,11 @@ impl<P: Product> Variant<P> {
         self.applied.requests()
     }
 
+    /// What its copies lead to instead of what the configuration names.
+    pub(crate) fn moves(&self) -> &[Move] {
+        &self.moves
+    }
+
     /// Whether a setting was changed since it was prepared.
     pub(crate) fn is_changed(&self) -> bool {
         self.applied.is_changed()

@@ -55,7 +55,9 @@ pub(super) fn answer(line: &str) -> Option<Told<'_>> {
     };
     let failed = gave >= 500 || ended.contains("REFRESH_FAIL_OLD");
     let of = outcome.filter(|_| peer != "-").map(|outcome| (peer, outcome));
-    Some(Told { of, hidden: failed && (200..400).contains(&sent) })
+    // Where no peer is chosen (src/FwdState.cc), it says this of a read that never was (measured on 5.7).
+    let unsent = sent == 502 && gave == 0 && peer == "-" && why == "ERR_READ_ERROR";
+    Some(Told { of, hidden: failed && (200..400).contains(&sent), unsent })
 }
 
 /// Metrics of a running Squid.
@@ -114,13 +116,14 @@ mod tests {
     fn peers_are_told_by_what_they_gave() {
         // Written by 5.7.
         let of = |line| answer(line).unwrap();
-        let by = |peer, outcome, hidden| Told { of: Some((peer, outcome)), hidden };
+        let by = |peer, outcome, hidden| Told { of: Some((peer, outcome)), hidden, unsent: false };
         assert_eq!(of("503|503|TCP_MISS|-|b"), by("b", Outcome::Failed, false));
         assert_eq!(of("200|200|TCP_MISS|-|a"), by("a", Outcome::Answered, false));
         assert_eq!(of("502|-|TCP_MISS|ERR_ZERO_SIZE_OBJECT|127.0.0.1"), by("127.0.0.1", Outcome::Unanswered, false));
         assert_eq!(of("503|-|TCP_MISS|ERR_CONNECT_FAIL|c"), by("c", Outcome::Unanswered, false));
-        assert_eq!(of("502|-|TCP_MISS|ERR_READ_ERROR|-").of, None, "nobody is named");
-        assert_eq!(of("200|-|TCP_MEM_HIT|-|-"), Told { of: None, hidden: false });
+        let nobody = Told { of: None, hidden: false, unsent: true };
+        assert_eq!(of("502|-|TCP_MISS|ERR_READ_ERROR|-"), nobody, "all peers were full, or held to be dead");
+        assert_eq!(of("200|-|TCP_MEM_HIT|-|-"), Told { of: None, hidden: false, unsent: false });
         assert_eq!(of("200|503|TCP_REFRESH_FAIL_OLD|-|a"), by("a", Outcome::Failed, true));
         assert_eq!(answer("garbage"), None);
     }

@@ -136,11 +136,12 @@ mod tests {
     fn stores_are_on_disk_or_in_memory() {
         let (program, dir, allowed, budget) = (&Program::default(), Path::new("/x"), &[][..], Budget::USUAL);
         let (listen, backend) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().ok());
-        let text = |store| render(&Sandbox { program, dir, listen, backend, allowed, budget }, store);
+        let text = |store| render(&Sandbox { program, dir, listen, backend, moves: &[], allowed, budget }, store);
         assert!(text(Store::Ufs).contains("cache_dir ufs /x/store 256 16 256\n"));
         assert!(text(Store::Rock).contains("cache_dir rock /x/store 256 max-size=1048576\n"));
         assert!(text(Store::Memory).contains("\nhttp_access allow localhost\n"));
-        let elsewhere = Sandbox { program, dir, listen: "10.0.0.1:1".parse().unwrap(), backend, allowed, budget };
+        let elsewhere =
+            Sandbox { program, dir, listen: "10.0.0.1:1".parse().unwrap(), backend, moves: &[], allowed, budget };
         assert!(render(&elsewhere, Store::Memory).contains("\nhttp_access allow all\n"), "machines of --on come to it");
         assert!(!text(Store::Memory).contains("cache_dir") && text(Store::Memory).contains("cache_mem 64 MB\n"));
     }

@@ -13,7 +13,8 @@ use super::too_many::Marks;
 use crate::cache::{Sandbox, unseen};
 use crate::error::TargetError;
 use crate::files::entry::Entry;
-use crate::files::masked;
+use crate::files::{Move, masked};
+use genkai_place::endpoint::Endpoint;
 use genkai_place::remote;
 
 /// What it writes itself, or tells others, what may lead requests past its peers, what starts programs or loads modules of the user's, which
@@ -274,19 +275,27 @@ fn is_origin(entry: &Entry) -> bool {
     entry.values.iter().any(|word| word == "originserver")
 }
 
+/// A peer in whose place another is; none: it is as it was, or Squid cannot be led there (a Unix socket). Other directives know it by its name, which is the host
+/// where it has none.
+fn led(entry: &Entry, moves: &[Move]) -> Option<String> {
+    let [host, kind, port, more @ ..] = entry.values.as_slice() else { return None };
+    let Endpoint::Tcp(to) = Move::to(moves, &format!("{host}:{port}"))? else { return None };
+    let name = if more.iter().any(|word| word.starts_with("name=")) { String::new() } else { format!(" name={host}") };
+    Some(format!("cache_peer {} {kind} {} {}{name}", to.ip(), to.port(), more.join(" ")))
+}
+
 /// A peer: another origin in its place, or as it is where it is this machine.
 fn peer(entry: &Entry, written: &str, config: &Config, at: &Sandbox<'_>) -> Result<String, TargetError> {
     let [host, kind, _, _, more @ ..] = entry.values.as_slice() else { return Ok(written.to_owned()) };
     let Some(backend) = at.backend else {
         remote::check(host, at.allowed, || config.entries.place(entry))?;
-        return Ok(written.to_owned());
+        return Ok(led(entry, at.moves).unwrap_or_else(|| written.to_owned()));
     };
     if !is_origin(entry) {
         return Ok(String::new());
     }
     let is_tls = |word: &str| PEER_OPTIONS.iter().any(|option| word == *option || word.starts_with(option));
     let mut words: Vec<&str> = more.iter().map(String::as_str).filter(|word| !is_tls(word)).collect();
-    // Other directives know it by its name, which is the host where it has none.
     let name = format!("name={host}");
     if !words.iter().any(|word| word.starts_with("name=")) {
         words.push(&name);
@@ -318,7 +327,7 @@ cache_mem 8 MB
         let config = Config::of_text(Path::new("/u/squid.conf"), text.as_bytes().to_vec()).unwrap();
         let (program, dir, budget) = (&Program::default(), Path::new("/p"), Budget::USUAL);
         let listen = "127.0.0.1:7".parse().unwrap();
-        build(&config, &Sandbox { program, dir, listen, backend, allowed: &[], budget })
+        build(&config, &Sandbox { program, dir, listen, backend, moves: &[], allowed: &[], budget })
     }
 
     #[test]
@@ -339,6 +348,27 @@ cache_mem 8 MB
         assert_eq!(private.rewrites.len(), 6);
         assert_eq!(private.translate("/p/squid.conf(8): bad"), "/u/squid.conf:8: bad");
         assert!(private.text.contains("\npid_filename /p/squid.pid\n"));
+    }
+
+    #[test]
+    fn a_peer_is_led_to_another_that_stands_in_for_it() {
+        let at = |text: &str| Endpoint::parse(text).unwrap();
+        let moves = [
+            Move { from: at("127.0.0.1:80"), to: at("127.0.0.1:40000") },
+            Move { from: at("127.0.0.1:81"), to: at("unix:/x/pool.sock") },
+        ];
+        let moved = |line: &str| {
+            let config = Config::of_text(Path::new("/x"), line.as_bytes().to_vec()).unwrap();
+            led(config.each("cache_peer").next().unwrap(), &moves)
+        };
+        let new = "cache_peer 127.0.0.1 parent 40000 0 no-query max-conn=9 name=127.0.0.1";
+        assert_eq!(moved("cache_peer 127.0.0.1 parent 80 0 no-query max-conn=9").as_deref(), Some(new));
+        assert_eq!(
+            moved("cache_peer 127.0.0.1 parent 80 0 name=o originserver").as_deref(),
+            Some("cache_peer 127.0.0.1 parent 40000 0 name=o originserver")
+        );
+        assert_eq!(moved("cache_peer 127.0.0.1 parent 82 0"), None);
+        assert_eq!(moved("cache_peer 127.0.0.1 parent 81 0"), None, "Squid asks no Unix socket");
     }
 
     #[test]

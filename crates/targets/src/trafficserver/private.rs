@@ -243,7 +243,7 @@ mod tests {
 
     fn sandbox(dir: &Path, backend: Option<SocketAddr>) -> Sandbox<'_> {
         let (program, listen, budget) = (&*NONE, ([127, 0, 0, 1], 7).into(), Budget::USUAL);
-        Sandbox { program, dir, listen, backend, allowed: &[], budget }
+        Sandbox { program, dir, listen, backend, moves: &[], allowed: &[], budget }
     }
 
     #[test]

@@ -137,7 +137,7 @@ mod tests {
 
     fn built(vcl: &Vcl, backend: Option<SocketAddr>, allowed: &[String]) -> Result<Private, TargetError> {
         let (program, dir, budget) = (&Program::default(), Path::new("/p"), Budget::USUAL);
-        build(vcl, &Sandbox { program, dir, listen: ([127, 0, 0, 1], 7).into(), backend, allowed, budget })
+        build(vcl, &Sandbox { program, dir, listen: ([127, 0, 0, 1], 7).into(), backend, moves: &[], allowed, budget })
     }
 
     #[test]

@@ -113,8 +113,7 @@ fn of_haproxy(name: &str, (global, front, back): (&str, &str, &str), lines: &[&'
 }
 
 fn haproxy() -> Vec<Case> {
-    let (load, wait) =
-        ("lua-load {dir}/slow.lua", "tcp-request inspect-delay 2s\ntcp-request content accept if WAIT_END");
+    let load = "lua-load {dir}/slow.lua";
     let slow = "core.register_action('slow', { 'http-req' }, function(txn) core.msleep(2000) end)\n";
     let late = "core.register_action('late', { 'http-res' }, function(txn) core.msleep(2000) end)\n";
     vec![
@@ -124,12 +123,10 @@ fn haproxy() -> Vec<Case> {
         of_haproxy("lua-answer", (load, "", "http-response lua.late"), &["http-response lua.late"])
             .beside("slow.lua", late),
         of_haproxy(
-            "inspect-delay",
-            ("", wait, ""),
-            &["tcp-request inspect-delay 2s", "tcp-request content accept if WAIT_END"],
-        )
-        // It waits once for each connection.
-        .flags("--new-connections"),
+            "after-response",
+            ("", "", "http-after-response set-status 502"),
+            &["http-after-response set-status 502"],
+        ),
     ]
 }
 

@@ -22,6 +22,7 @@ mod websocket;
 use std::sync::LazyLock;
 
 /// One fault, or an innocent look-alike.
+#[derive(Debug)]
 pub(crate) struct Case {
     /// Short name.
     pub(crate) name: String,
@@ -54,6 +55,7 @@ pub(crate) struct Case {
 }
 
 /// What stands behind the product.
+#[derive(Debug)]
 pub(crate) enum Behind {
     /// What the flags say (`--backend-...`).
     Flags,
@@ -76,6 +78,7 @@ pub(crate) enum Behind {
 }
 
 /// A real server behind the product, started from its package.
+#[derive(Debug)]
 pub(crate) struct Between {
     /// Its command line; `{port}`, `{origin}` (its address) and `{dir}` are put in, there and in `file`.
     pub(crate) command: &'static [&'static str],
@@ -96,6 +99,7 @@ pub(crate) const REFUSED: &str = "refused for a while";
 pub(crate) const ROOMS: &str = "rooms";
 
 /// Where genkai is run.
+#[derive(Debug)]
 pub(crate) enum Inside {
     /// As the drill.
     Here,
@@ -112,7 +116,7 @@ pub(crate) enum Inside {
 }
 
 /// A control group (the first version's) for the product alone.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
     /// Its controller.
     pub(crate) controller: &'static str,
@@ -123,6 +127,7 @@ pub(crate) struct Group {
 }
 
 /// What must be said.
+#[derive(Debug)]
 pub(crate) enum Expect {
     /// One of these limits is the cause, and no other; none: that no cause is named.
     Cause {

@@ -3,6 +3,7 @@
 mod apache;
 mod caches;
 mod caddy;
+mod squid;
 mod tiers;
 mod waits;
 
@@ -16,6 +17,7 @@ pub(super) fn cases() -> Vec<Case> {
         .chain(tiers::cases())
         .chain(waits::cases())
         .chain(caches::cases())
+        .chain(squid::cases())
         .collect()
 }
 
