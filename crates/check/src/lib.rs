@@ -31,6 +31,7 @@ mod ladder;
 mod latencies;
 mod laws;
 mod load;
+mod onward;
 mod order;
 mod others;
 mod predictions;

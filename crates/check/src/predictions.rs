@@ -10,6 +10,7 @@ use crate::broken::Judged;
 use crate::events::{Events, Line, merged, rate};
 use crate::expected::Expected;
 use crate::laws::{Ends, Met, Predicted, predicted};
+use crate::onward;
 use crate::price::{self, Priced};
 use crate::{scan, weigh};
 
@@ -238,6 +239,8 @@ impl<'a, 'e> Search<'a, 'e> {
             let machines = ["kernel", "machine"].contains(&limit.subject.as_str());
             let subject = if machines { product } else { &limit.subject };
             price::measured(&format!("/proposal/{i}/measured"), subject, looked_at, expected);
+            let between = onward::Between { subject, product, trials: before.zip(after) };
+            between.expect(&format!("/proposal/{i}/onward"), expected);
             let Some(to) = to else { continue };
             priced(to).expect(&format!("/proposal/{i}/price"), expected);
             let law = match limit.law {

@@ -36,7 +36,8 @@ impl<'e> Search<'_, 'e> {
     fn between(&self, setting: &str, lifted: &[(&Step<'e>, &Test<'e>)], tried: &[&Judged<'e>]) -> Option<Json> {
         let mine: Vec<_> = lifted.iter().filter(|(_, test)| of(test).as_deref() == Some(setting)).collect();
         let (_, end) = lifted.last()?;
-        let number = |judged: &Judged<'_>| value(judged, setting);
+        let unit = mine.last().and_then(|(_, test)| unit(test))?;
+        let number = |judged: &Judged<'_>| value(judged, setting, unit);
         let mut holds = (
             number(&end.after).filter(|_| mine.last().is_some_and(|(_, test)| is_number(test)))?,
             end.after.trial.number,
@@ -65,7 +66,7 @@ impl<'e> Search<'_, 'e> {
                 holds = at;
             }
         }
-        let told = |(value, trial): (f64, u32)| json!({ "value": value.to_string(), "trial": trial });
+        let told = |(value, trial): (f64, u32)| json!({ "value": words(value, unit), "trial": trial });
         seen.then(|| json!({ "setting": setting, "holds": told(holds), "fails": told(fails) }))
     }
 }
@@ -75,11 +76,43 @@ fn of(test: &Test<'_>) -> Option<String> {
     test.candidate.limit.remedy.as_ref().map(|remedy| remedy.setting.clone())
 }
 
-/// Whether it changes a plain number that counts what the limit does.
+/// How its setting is written.
+fn unit(test: &Test<'_>) -> Option<RemedyUnit> {
+    test.candidate.limit.remedy.as_ref().map(|remedy| remedy.unit)
+}
+
+/// A number in the words of its setting: bytes in the largest unit that is whole, seconds with their letter.
+fn words(value: f64, unit: RemedyUnit) -> String {
+    let bytes = value as u64;
+    let whole = |size: u64| bytes >= size && bytes % size == 0;
+    match unit {
+        RemedyUnit::Time => format!("{value}s"),
+        RemedyUnit::Bytes if whole(1 << 30) => format!("{}g", bytes >> 30),
+        RemedyUnit::Bytes if whole(1 << 20) => format!("{}m", bytes >> 20),
+        RemedyUnit::Bytes if whole(1 << 10) => format!("{}k", bytes >> 10),
+        RemedyUnit::Bytes => bytes.to_string(),
+        _ => value.to_string(),
+    }
+}
+
+/// The number in such words.
+fn number_in(text: &str, unit: RemedyUnit) -> Option<f64> {
+    let plain = |text: &str| text.parse::<f64>().ok();
+    match (unit, text.chars().last()?) {
+        (RemedyUnit::Time, 's') => plain(&text[..text.len() - 1]),
+        (RemedyUnit::Time, _) => None,
+        (RemedyUnit::Bytes, 'k') => Some(plain(&text[..text.len() - 1])? * 1024.0),
+        (RemedyUnit::Bytes, 'm') => Some(plain(&text[..text.len() - 1])? * 1_048_576.0),
+        (RemedyUnit::Bytes, 'g') => Some(plain(&text[..text.len() - 1])? * 1_073_741_824.0),
+        _ => plain(text),
+    }
+}
+
+/// Whether it changes a number, a size or a time that counts what the limit does.
 fn is_number(test: &Test<'_>) -> bool {
     let limit = &test.candidate.limit;
-    let plain = limit.remedy.as_ref().is_some_and(|one| matches!(one.unit, RemedyUnit::Count | RemedyUnit::Seconds));
-    plain
+    let wanted = [RemedyUnit::Count, RemedyUnit::Seconds, RemedyUnit::Bytes, RemedyUnit::Time];
+    unit(test).is_some_and(|unit| wanted.contains(&unit))
         && !matches!(
             limit.law,
             Law::Tried { word: Some(_), .. } | Law::Rate { .. } | Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown
@@ -96,16 +129,18 @@ fn had(at: &Judged<'_>, test: &Test<'_>, setting: &str) -> Option<f64> {
     let given = all
         .filter(|one| one.get("setting").and_then(Json::as_str) == Some(setting))
         .find_map(|one| one.get("to")?.as_str());
-    match given {
-        Some(text) => text.parse().ok(),
-        None if limit.setting == setting => limit.value.parse().ok(),
-        None => None,
+    let unit = unit(test)?;
+    match (given, &limit.law) {
+        (Some(text), _) => number_in(text, unit),
+        (None, _) if limit.setting != setting => None,
+        (None, Law::BodySize { value } | Law::MessageSize { value } | Law::Idle { after: value }) => Some(*value),
+        (None, _) => number_in(&limit.value, unit),
     }
 }
 
 /// The number that a trial gave a setting.
-fn value(judged: &Judged<'_>, setting: &str) -> Option<f64> {
+fn value(judged: &Judged<'_>, setting: &str, unit: RemedyUnit) -> Option<f64> {
     let mut all = judged.trial.start.items("/changes").iter();
     let mine = all.find(|one| one.get("setting").and_then(Json::as_str) == Some(setting))?;
-    mine.get("to").and_then(Json::as_str)?.parse().ok()
+    number_in(mine.get("to").and_then(Json::as_str)?, unit)
 }

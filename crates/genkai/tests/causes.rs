@@ -27,6 +27,14 @@ fn worker_connections() {
     let predicted = cause.predicted.clients.unwrap();
     assert!(predicted.low >= 27.0 && predicted.high <= 31.0, "29..31 by the formula: {predicted:?}");
     assert!((26.0..=34.0).contains(&cause.broke.in_flight), "{}", run.story());
+    let onward = verdict.proposal[0].onward.as_ref().expect("connections to the backend were counted");
+    assert!((1.0..=32.0).contains(&onward.before.connections), "each client takes two of 64: {onward:?}");
+    assert!(onward.after.connections > 32.0 && onward.after.looks > 0, "{onward:?}");
+    assert!(
+        run.says().join(" ").contains("Connections that nginx held to other servers, at most: "),
+        "{}",
+        run.story()
+    );
     assert_eq!(verdict.proof.unwrap().failures[1], 0, "the proposal loses nothing");
 }
 

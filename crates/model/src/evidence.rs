@@ -45,7 +45,7 @@ pub mod metric {
     /// Resident memory of the process tree, bytes.
     pub const RSS: &str = "rss";
     /// Memory that the processes of a server take together, bytes: pages that several share count for each in part (PSS, proc(5)), and
-    /// pages of files, which can be given up, do not; after its name and a dot, as the eight that follow. Rarely looked at: a look is dear.
+    /// pages of files, which can be given up, do not; after its name and a dot, as the nine that follow. Rarely looked at: a look is dear.
     pub const PSS: &str = "pss";
     /// What the kernel takes for these processes beside that, bytes, reckoned: page tables, threads, mappings, descriptors.
     pub const KERNEL_MEMORY: &str = "kernel_memory";
@@ -57,6 +57,9 @@ pub mod metric {
     pub const WORKER_PRIVATE: &str = "worker_private";
     /// Descriptors that all of its processes hold.
     pub const DESCRIPTORS: &str = "descriptors";
+    /// Connections that its processes hold to others, whoever these are: opened by them, and not to themselves. Of Unix sockets only those that
+    /// were accepted.
+    pub const ONWARD: &str = "onward_connections";
     /// Memory that could be had of the machine at that moment, bytes (`MemAvailable`, proc(5)).
     pub const MEMORY_AVAILABLE: &str = "memory_available";
     /// Memory that the tightest of its control groups had left at that moment, bytes: its limit, less what is in use and cannot be given

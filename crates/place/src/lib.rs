@@ -23,6 +23,7 @@ pub mod machine;
 pub mod memory;
 pub mod observation;
 pub mod oneshot;
+mod onward;
 pub mod pagecache;
 pub mod port;
 pub mod ports_in_use;

@@ -14,6 +14,7 @@ use procfs::process::Process;
 
 use crate::group::{self, Group};
 use crate::machine;
+use crate::onward;
 use crate::usage;
 
 /// A look walks the page tables of every process. Looks may take this part of a core's time at most (that they wait for a core on a busy machine
@@ -72,6 +73,8 @@ struct Taken {
     workers: u32,
     /// Descriptors of all.
     descriptors: u64,
+    /// Connections that they hold to others; none where that is not known.
+    onward: Option<u64>,
 }
 
 impl Memory {
@@ -100,6 +103,7 @@ impl Memory {
             (metric::WORKER_PROCESSES, f64::from(taken.workers)),
             (metric::DESCRIPTORS, taken.descriptors as f64),
         ]);
+        all.extend(taken.onward.map(|held| (metric::ONWARD, held as f64)));
         if taken.workers > 0 {
             let each = |bytes: u64| bytes as f64 / f64::from(taken.workers);
             all.insert(metric::WORKER_PRIVATE, each(taken.private));
@@ -119,17 +123,18 @@ impl Taken {
     /// none is left.
     fn by(first: u32) -> Option<Taken> {
         let mut all = Taken::default();
-        for (process, _) in usage::members(first as i32) {
+        let members = usage::members(first as i32);
+        for (process, _) in &members {
             let alive = process.is_alive();
-            match Taken::one(&process) {
+            match Taken::one(process) {
                 Some((pss, _)) if process.pid() as u32 == first => {
                     all.pss += pss;
-                    all.kernel += kernel(&process);
+                    all.kernel += kernel(process);
                 }
                 Some((pss, private)) => {
                     all.pss += pss;
                     all.private += private;
-                    let kernel = kernel(&process);
+                    let kernel = kernel(process);
                     all.kernel += kernel;
                     all.kernel_of_workers += kernel;
                     all.workers += 1;
@@ -139,6 +144,7 @@ impl Taken {
             }
             all.descriptors += process.fd_count().unwrap_or(0) as u64;
         }
+        all.onward = onward::held(&members.iter().map(|(process, _)| process.pid()).collect::<Vec<_>>());
         (all.pss > 0).then_some(all)
     }
 

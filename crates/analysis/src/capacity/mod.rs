@@ -7,6 +7,7 @@
 
 pub mod demand;
 pub mod law;
+pub(crate) mod onward;
 pub(crate) mod price;
 pub mod processor;
 pub mod remedy;

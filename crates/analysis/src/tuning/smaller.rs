@@ -4,12 +4,12 @@ use genkai_model::event::{Change, Purpose};
 use genkai_model::finding::{Smaller, TriedValue};
 use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit};
 use genkai_model::record::{Record, Trial};
-use genkai_model::units::Span;
+use genkai_model::units::{Bytes, Span};
 
 use super::TrialPlan;
 use super::judged_trial::JudgedTrial;
 use super::search_state::SearchState;
-use crate::capacity::demand;
+use crate::capacity::{demand, law};
 use crate::proof;
 
 /// A value with the trial that tells of it.
@@ -30,7 +30,16 @@ struct Between {
     computed: Option<f64>,
     /// Values are multiples of this.
     step: f64,
+    /// How they are written.
+    unit: RemedyUnit,
+    /// The largest that a trial of its length tells of; none for what has no length.
+    told: Option<f64>,
 }
+
+/// A silence must be twice as long in a trial as what is allowed of it, for the trial to tell that it does not matter.
+const SILENCES: f64 = 2.0;
+/// Values of sizes between two others are multiples of this.
+const SIZE: f64 = 1024.0;
 
 /// The next smaller value to be tried, of that setting of which fewest were; none when there were enough, the proof has begun, or none is left.
 pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan> {
@@ -49,7 +58,7 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan
     // What is tried comes last, as in the search.
     let mut changes: Vec<Change> =
         state.changes().into_iter().filter(|change| change.setting != one.change.setting).collect();
-    changes.push(Change { to: value.to_string(), ..one.change.clone() });
+    changes.push(Change { to: one.text(value), ..one.change.clone() });
     Some(TrialPlan {
         purpose: Purpose::Smaller,
         changes,
@@ -62,9 +71,14 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan
 
 /// What is known by now of each setting of which smaller values were tried, the last that was changed first.
 pub(crate) fn findings(record: &Record, state: &SearchState<'_>) -> Vec<Smaller> {
-    let told = |at: At| TriedValue { value: at.value.to_string(), trial: at.trial };
+    let told = |one: &Between, at: At| TriedValue { value: one.text(at.value), trial: at.trial };
     let tried = between(record, state).into_iter().filter(|one| one.tried > 0);
-    tried.map(|one| Smaller { setting: one.change.setting, holds: told(one.holds), fails: told(one.fails) }).collect()
+    let found = |one: Between| Smaller {
+        setting: one.change.setting.clone(),
+        holds: told(&one, one.holds),
+        fails: told(&one, one.fails),
+    };
+    tried.map(found).collect()
 }
 
 fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
@@ -92,8 +106,10 @@ impl Between {
         };
         let (_, last) = mine().next_back()?;
         let all = state.lifted().last()?;
-        let holds =
-            At { value: number(&change.to).filter(|_| is_number(last.attempt.limit))?, trial: all.after.trial.number };
+        let limit = last.attempt.limit;
+        let unit = limit.remedy.as_ref()?.unit;
+        let value = number(unit, &change.to).filter(|_| is_number(limit))?;
+        let holds = At { value, trial: all.after.trial.number };
         let failed = mine().filter(|(step, _)| step.at.broke.as_ref().is_some_and(|broke| broke.level <= asked));
         let failed = failed.filter_map(|(step, test)| {
             let value = had(&step.at, test.attempt.limit, &change.setting)?;
@@ -101,24 +117,31 @@ impl Between {
         });
         let fails = failed.max_by(|a, b| a.value.total_cmp(&b.value)).filter(|at| at.value < holds.value)?;
         // Where the whole of it is one process, values between are those of another number of processes.
-        let remedy = last.attempt.limit.remedy.as_ref();
-        if remedy.is_some_and(|remedy| remedy.step > 1.0 && remedy.step >= holds.value) {
+        let remedy = limit.remedy.as_ref();
+        let counts = matches!(unit, RemedyUnit::Count | RemedyUnit::Seconds);
+        if remedy.is_some_and(|remedy| counts && remedy.step > 1.0 && remedy.step >= holds.value) {
             return None;
         }
-        let processes = last.attempt.limit.remedy.as_ref().map_or(0.0, |remedy| remedy.processes);
+        let processes = remedy.map_or(0.0, |remedy| remedy.processes);
         // Where several share a process, only whole processes come.
-        let step = if processes > 0.0 && processes < 1.0 { (1.0 / processes).round() } else { 1.0 };
+        let step = match unit {
+            RemedyUnit::Bytes if fails.value + SIZE < holds.value => SIZE,
+            _ if processes > 0.0 && processes < 1.0 => (1.0 / processes).round(),
+            _ => 1.0,
+        };
         // One more than what failed is said where no formula says how much is enough.
-        let says = |enough: &f64| !last.attempt.limit.law.is_tried() && *enough > fails.value + 1.0;
-        let computed = number(&last.attempt.lift.minimum).filter(says);
-        Some(Between { change: change.clone(), holds, fails, tried: 0, computed, step })
+        let says = |enough: &f64| !limit.law.is_tried() && *enough > fails.value + 1.0;
+        let computed = number(unit, &last.attempt.lift.minimum).filter(says);
+        let silent = matches!(limit.law, Law::Idle { .. });
+        let told = silent.then(|| state.plan.procedure.proof_hold.as_secs_f64() / SILENCES);
+        Some(Between { change: change.clone(), holds, fails, tried: 0, computed, step, unit, told })
     }
 
     fn learn(&mut self, trial: &Trial, proposed: &[Change], state: &SearchState<'_>) {
         let mine = |one: &&Change| one.setting == self.change.setting;
         let others = |all: &[Change]| all.iter().filter(|one| !mine(one)).cloned().collect::<Vec<_>>();
         let change = trial.started.changes.iter().find(mine).filter(|one| one.to != self.change.to);
-        let value = change.and_then(|one| number(&one.to));
+        let value = change.and_then(|one| number(self.unit, &one.to));
         let Some(value) = value.filter(|_| others(&trial.started.changes) == others(proposed)) else { return };
         self.tried += 1;
         let judged = JudgedTrial::of(trial, state.plan);
@@ -142,13 +165,25 @@ impl Between {
             return None;
         }
         let half = (f64::midpoint(self.holds.value, self.fails.value) / self.step).floor() * self.step;
-        computed.filter(inside).or(Some(half)).filter(inside)
+        let tells = |value: &f64| self.told.is_none_or(|most| *value <= most);
+        computed.filter(inside).or(Some(half)).filter(inside).filter(tells)
+    }
+
+    /// A value as it is written.
+    fn text(&self, value: f64) -> String {
+        match self.unit {
+            RemedyUnit::Bytes => Bytes(value as u64).to_string(),
+            RemedyUnit::Time => format!("{value}s"),
+            _ => value.to_string(),
+        }
     }
 }
 
-/// Whether what is changed for a limit is a plain number that counts what the limit does.
+/// Whether what is changed for a limit is a number, a size or a time that counts what the limit does.
 fn is_number(limit: &Limit) -> bool {
-    let plain = |remedy: &Remedy| matches!(remedy.unit, RemedyUnit::Count | RemedyUnit::Seconds);
+    let plain = |remedy: &Remedy| {
+        matches!(remedy.unit, RemedyUnit::Count | RemedyUnit::Seconds | RemedyUnit::Bytes | RemedyUnit::Time)
+    };
     let other = matches!(
         limit.law,
         Law::Tried { word: Some(_), .. } | Law::Rate { .. } | Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown
@@ -159,11 +194,22 @@ fn is_number(limit: &Limit) -> bool {
 /// The number that a trial had for a setting: what it was given, or what the limit had as it was. (A law may count something else: all
 /// servers' share, or what the server makes of it.)
 fn had(at: &JudgedTrial<'_>, limit: &Limit, setting: &str) -> Option<f64> {
+    let unit = limit.remedy.as_ref().filter(|_| is_number(limit))?.unit;
     let given = at.trial.started.changes.iter().find(|one| one.setting == setting).map(|one| one.to.as_str());
-    let own = || (limit.setting == setting).then_some(limit.value.as_str());
-    number(given.or_else(own)?).filter(|_| is_number(limit))
+    let own = || match limit.law {
+        _ if limit.setting != setting => None,
+        // Each product writes these in units of its own; the law has bytes and seconds.
+        Law::BodySize { .. } | Law::MessageSize { .. } | Law::Idle { .. } => Some(law::setting(&limit.law)),
+        _ => number(unit, &limit.value),
+    };
+    given.map_or_else(own, |text| number(unit, text))
 }
 
-fn number(text: &str) -> Option<f64> {
-    text.parse().ok()
+/// What is written, as a number: of sizes bytes, of times seconds.
+fn number(unit: RemedyUnit, text: &str) -> Option<f64> {
+    match unit {
+        RemedyUnit::Bytes => text.parse().ok().map(|Bytes(bytes)| bytes as f64),
+        RemedyUnit::Time => text.strip_suffix('s')?.parse().ok(),
+        _ => text.parse().ok(),
+    }
 }

@@ -13,13 +13,13 @@ mod outlook;
 
 use genkai_model::event::Purpose;
 use genkai_model::finding::{
-    Answered, ClientCheck, Findings, MeasuredPrice, ProposedChange, SCHEMA, TrialFinding, Verdict,
+    Answered, ClientCheck, Findings, MeasuredPrice, OnwardPrice, ProposedChange, SCHEMA, TrialFinding, Verdict,
 };
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
 use crate::bisection;
-use crate::capacity::price;
+use crate::capacity::{onward, price};
 use crate::client;
 use crate::proof::{self, Trials};
 use crate::series;
@@ -105,6 +105,7 @@ fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
             holds_for: attempt.lift.holds_for,
             price,
             measured: price.is_none().then(|| measured(state, test)).flatten(),
+            onward: onwards(state, test),
         };
         match all.iter_mut().find(|p| p.change.setting == proposed.change.setting) {
             Some(earlier) => *earlier = proposed,
@@ -116,16 +117,30 @@ fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
 
 /// What a change takes of which no formula tells, beside what was taken where its setting was changed for the first time.
 fn measured(state: &SearchState<'_>, test: &Test<'_>) -> Option<MeasuredPrice> {
-    let limit = test.attempt.limit;
+    let (subject, first) = (taker(state, test), first(state, test)?);
+    price::measured(subject, first.at.trial, test.after.trial)
+}
+
+/// The connections that the same two trials showed to what stands behind.
+fn onwards(state: &SearchState<'_>, test: &Test<'_>) -> Option<OnwardPrice> {
+    let first = first(state, test)?;
+    onward::price(taker(state, test), &state.plan.system.product, first.at.trial, test.after.trial)
+}
+
+/// The step in which the setting of a change was changed for the first time.
+fn first<'s, 'r>(state: &'s SearchState<'r>, test: &Test<'_>) -> Option<&'s BreakStep<'r>> {
     let setting = &test.attempt.change.setting;
     let changed = |step: &&BreakStep<'_>| step.proved().is_some_and(|one| one.attempt.change.setting == *setting);
-    let first = state.steps.iter().find(changed)?;
-    // A setting of the product's may lift a limit of the machine's. What another server takes, it does not tell.
-    let subject = match limit.subject.as_str() {
+    state.steps.iter().find(changed)
+}
+
+/// Whose processes tell what a change takes. A setting of the product's may lift a limit of the machine's. What another server takes, it does not
+/// tell.
+fn taker<'a>(state: &'a SearchState<'_>, test: &'a Test<'_>) -> &'a str {
+    match test.attempt.limit.subject.as_str() {
         "kernel" | "machine" => &state.plan.system.product,
-        _ => &limit.subject,
-    };
-    price::measured(subject, first.at.trial, test.after.trial)
+        subject => subject,
+    }
 }
 
 /// Whether a proof trial is the proposal.

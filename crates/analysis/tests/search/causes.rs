@@ -121,11 +121,11 @@ fn processor_time_that_more_workers_lift_but_not_enough() {
     assert_eq!(v.next.unwrap().limit, "proxy.cores");
 }
 
-#[test]
-fn a_body_too_large() {
+/// Bodies of 2,000,000 bytes, where less is allowed.
+pub(crate) fn body_world() -> World {
     let load = users(20, 10.0);
     let load = Load { request: Request { body: Body::Size(2_000_000), ..load.request }, ..load };
-    let world = World {
+    World {
         plan: plan(load, "errors < 0.1%"),
         settings: settings(&[("body", 1_048_576.0), ("slots", 4096.0)]),
         limits: Box::new(|s| {
@@ -144,8 +144,12 @@ fn a_body_too_large() {
             }
             seen
         }),
-    };
-    let run = world.run();
+    }
+}
+
+#[test]
+fn a_body_too_large() {
+    let run = body_world().run();
     let v = verdict(&run);
     assert_eq!(run.order(), "XCABBAAB");
     assert_eq!(v.because(), Because::ProvedAndHolds);

@@ -1,6 +1,7 @@
 //! What a change takes of memory, and what the memory does not hold.
 
 use genkai_model::finding::*;
+use genkai_model::limit::Law;
 
 use crate::world::{Moment, Seen, World};
 use crate::*;
@@ -76,4 +77,34 @@ fn where_memory_was_not_measured_no_bound_is_invented() {
     let v = verdict(&slots_world(512.0).run());
     assert_eq!(v.proposal[0].price, None);
     assert_eq!(v.proposal[0].change.to, "771");
+}
+
+#[test]
+fn connections_to_what_stands_behind_are_told_before_and_with_it_beside_what_is_known_there() {
+    let mut world = hungry(512.0, 1e9);
+    let before = world.behaviour;
+    world.behaviour = Box::new(move |m| {
+        let mut seen = before(m);
+        let served = m.level.min(((m.value("slots") - 2.0) / 2.0).floor());
+        seen.gauges.push(("proxy.onward_connections", served * 2.0));
+        seen
+    });
+    world.limits = Box::new(|s| {
+        let pool = |value: f64| {
+            let law = Law::Workers { workers: value, queue: None, service: None, wait: None };
+            behind(limit(&format!("pool{value}"), value, law, vec![], &[], false))
+        };
+        vec![slots(s["slots"]), cpu(1.0, Strength::Supports, None), pool(900.0), pool(800.0)]
+    });
+    let v = verdict(&world.run());
+    let onward = v.proposal[0].onward.as_ref().unwrap();
+    assert_eq!((onward.subject.as_str(), onward.before.trial, onward.after.trial), ("proxy", 1, 2));
+    assert!(onward.before.looks > 3 && onward.before.connections <= 510.0, "{onward:?}");
+    assert!(near(onward.before.connections, 2.0 * onward.before.clients), "{onward:?}");
+    assert!(onward.after.connections > onward.before.connections, "{onward:?}");
+    let known: Vec<_> =
+        onward.known.iter().map(|one| (one.subject.as_str(), one.value.as_str(), one.at_once)).collect();
+    assert_eq!(known, [("backend", "800", 800.0)]);
+    let unseen = verdict(&hungry(512.0, 1e9).run());
+    assert_eq!(unseen.proposal[0].onward, None, "nobody looked");
 }

@@ -33,7 +33,9 @@ pub use effect::{Call, Effect, RankedPair};
 pub use estimate::{Estimate, Quantiles};
 pub use ladder::{Ladder, MeasuredRung, MetAt, PredictedRung, ProvedRung, Rung, RungLimit, Together};
 pub use predicted::{Predicted, ProcessorUse};
-pub use price::{DescriptorPrice, MeasuredPrice, MemoryPrice, Price, Taken, TestedPrice};
+pub use price::{
+    DescriptorPrice, MeasuredPrice, MemoryPrice, Onward, OnwardLimit, OnwardPrice, Price, Taken, TestedPrice,
+};
 pub use proof::{Decided, Proof, ProposedChange, Rule, TrialVerdict};
 pub use series::{Findings, Point, Series};
 pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, StepFinding, TrialFinding, WorkerFinding};

@@ -94,6 +94,45 @@ pub struct Taken {
     pub descriptors: f64,
 }
 
+/// Connections that the processes of a server held to others, as its sockets were counted without a change and with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OnwardPrice {
+    /// Whose processes.
+    pub subject: String,
+    /// Where the setting's first value failed.
+    pub before: Onward,
+    /// Where the proposed one was tested.
+    pub after: Onward,
+    /// Of each server that is known to stand behind it, the limit by which fewest are served at once; empty where none is known.
+    pub known: Vec<OnwardLimit>,
+}
+
+/// The most such connections that a look counted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Onward {
+    /// The trial.
+    pub trial: u32,
+    /// Looks in it.
+    pub looks: u32,
+    /// Connections of clients at that look.
+    pub clients: f64,
+    /// Connections to others.
+    pub connections: f64,
+}
+
+/// How many a server behind serves at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OnwardLimit {
+    /// Whose limit.
+    pub subject: String,
+    /// Its setting.
+    pub setting: String,
+    /// The value as written.
+    pub value: String,
+    /// How many at once, by its law.
+    pub at_once: f64,
+}
+
 /// How far what is measured may be from what was predicted for a price to hold, as a part of what is measured.
 const TOLERANCE: f64 = 0.15;
 

@@ -50,6 +50,19 @@ impl Address {
         Address::Inet { host: host.to_owned(), ports }
     }
 
+    /// Whether a server at `address` is a listener here: of ports, each of them.
+    pub(super) fn takes(&self, address: &Address) -> bool {
+        match (self, address) {
+            (Address::Inet { host: own, ports: Some(mine) }, Address::Inet { host, ports: Some(wanted) }) => {
+                let here =
+                    own == host || Address::is_loopback(host) && (Address::is_any(own) || Address::is_loopback(own));
+                here && mine.contains(wanted.start()) && mine.contains(wanted.end())
+            }
+            (Address::Unix(mine), Address::Unix(wanted)) => mine == wanted,
+            _ => false,
+        }
+    }
+
     /// Whether it is every address of this machine.
     pub fn is_any(host: &str) -> bool {
         matches!(host, "" | "*" | "0.0.0.0" | "::")
@@ -138,7 +151,7 @@ impl<'c> Route<'c> {
     }
 
     /// By the rules of a frontend in the order in which HAProxy looks at them, then those of the backend.
-    fn of(config: &'c Config, front: &'c Section, bind: Bind<'c>, requests: &Requests) -> Route<'c> {
+    pub(super) fn of(config: &'c Config, front: &'c Section, bind: Bind<'c>, requests: &Requests) -> Route<'c> {
         let http = proxy::mode(config, front) == Mode::Http;
         let mut asked = if http { Asked::of(requests, bind.tls) } else { Asked::blind(Some(bind.tls)) };
         let mut route = Route {

@@ -87,7 +87,11 @@ fn worth(found: &Bisected) -> String {
                                   behind, the network, this machine, or what cannot be left out."
             .to_owned(),
         BisectionEnd::Unfinished if found.named.is_empty() => {
-            "It ended (its time was over, or the run was stopped) before any set was found without which it holds.".to_owned()
+            format!(
+                "It ended (its time was over, or the run was stopped) before any set was found without which it holds: each of the {} may \
+                 still be the cause.",
+                figure::count(found.directives)
+            )
         }
         BisectionEnd::Unfinished => {
             let one = if found.named.len() == 1 { "once it held without this one" } else { "once it held without these" };

@@ -1,12 +1,48 @@
 //! What a proposal takes, in words.
 
-use genkai_model::finding::{MeasuredPrice, Price, ProposedChange, Taken, TestedPrice, Verdict};
+use genkai_model::finding::{
+    MeasuredPrice, Onward, OnwardLimit, OnwardPrice, Price, ProposedChange, Taken, TestedPrice, Verdict,
+};
 
 use crate::{clean, figure, words};
 
 /// What each proposed change takes, or that nobody measured it.
 pub(super) fn said(v: &Verdict) -> Vec<String> {
-    v.proposal.iter().map(of).collect()
+    let onward = |one: &ProposedChange| one.onward.as_ref().map(onward).unwrap_or_default();
+    v.proposal.iter().map(|one| format!("{}{}", of(one), onward(one))).collect()
+}
+
+/// What the next tier had to bear, and what is known that it serves at once.
+fn onward(price: &OnwardPrice) -> String {
+    let (subject, before, after) = (clean::line(&price.subject), &price.before, &price.after);
+    if before.connections < 1.0 && after.connections < 1.0 {
+        return format!(
+            " {subject} held no connections to other servers whenever it was looked at ({}).",
+            looks(after)
+        );
+    }
+    let at =
+        |seen: &Onward| format!("{} with {} clients", figure::whole(seen.connections), figure::whole(seen.clients));
+    let known: Vec<String> = price.known.iter().map(serves).collect();
+    let known = if known.is_empty() { "how many these bear is not known".to_owned() } else { known.join("; ") };
+    format!(
+        " Connections that {subject} held to other servers, at most: {} ({}) with it, {} ({}) before; {known}.",
+        at(after),
+        looks(after),
+        at(before),
+        looks(before),
+    )
+}
+
+fn looks(seen: &Onward) -> String {
+    let looks = if seen.looks == 1 { "look" } else { "looks" };
+    format!("trial {}, {} {looks}", seen.trial, seen.looks)
+}
+
+fn serves(known: &OnwardLimit) -> String {
+    let name =
+        format!("{}'s {} = {}", clean::line(&known.subject), clean::line(&known.setting), clean::line(&known.value));
+    format!("{name} serves {} at once", figure::whole(known.at_once))
 }
 
 fn of(proposed: &ProposedChange) -> String {

@@ -13,8 +13,8 @@ pub(super) fn told(context: Context<'_>, v: &Verdict) -> Vec<String> {
 fn of(found: &Smaller, context: Context<'_>, v: &Verdict) -> Option<String> {
     let at = |tried: &TriedValue| v.trials.iter().find(|one| one.trial == tried.trial);
     let held = at(&found.holds)?;
-    let number = |tried: &TriedValue| tried.value.parse::<f64>().unwrap_or_default();
-    let next = number(&found.holds) - number(&found.fails) <= 1.0;
+    let number = |tried: &TriedValue| tried.value.trim_end_matches('s').parse::<f64>().ok();
+    let next = number(&found.holds).zip(number(&found.fails)).is_some_and(|(holds, fails)| holds - fails <= 1.0);
     let proposed = v.proposal.iter().find(|one| one.change.setting == found.setting);
     let computed = proposed.is_some_and(|one| one.minimum == found.holds.value && one.minimum != one.change.to);
     let between = match (next, computed) {

@@ -4,6 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Signature, Strength, Symptom};
 
 use super::Facts;
+use super::again::Passes;
 use crate::haproxy::evidence::{metrics, signature};
 use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, RATE_LIMIT_SESSIONS, ULIMIT_N};
 use crate::limits::{self, Descriptors, connections, errors, log, raised, reached_of, valued};
@@ -26,6 +27,16 @@ fn remedy(setting: &str, facts: &Facts, most: u64, by: String) -> Remedy {
     }
 }
 
+/// A law of the whole process's connections, of which a client in flight takes one each time its request comes in.
+fn passing(facts: &Facts, law: Law) -> Law {
+    match (facts.passes.connections(), law) {
+        (Some(times), Law::Slots { value, reserved, idle_cost, busy_cost, pools, soft }) => {
+            Law::Slots { value, reserved, idle_cost, busy_cost: busy_cost * times, pools, soft }
+        }
+        _ => Law::Unknown,
+    }
+}
+
 /// What is always so of `maxconn` of `global`: its signs and what clients see.
 pub(crate) fn holding() -> Limit {
     Limit {
@@ -44,11 +55,13 @@ pub(super) fn maxconn(facts: &Facts) -> Limit {
     let most = (facts.nofile_ceiling.value as u64).saturating_sub(facts.own) / 2;
     Limit {
         caps: "connections of clients at once, of all frontends".to_owned(),
-        law: connections(value as f64, 1.0),
+        law: passing(facts, connections(value as f64, 1.0)),
         formula: if facts.maxconn_written {
-            format!("maxconn {value}: a client is one connection, idle or busy")
+            let one = if facts.passes == Passes::Times(1) { ": a client is one connection, idle or busy" } else { "" };
+            format!("maxconn {value}{one}{}", facts.passes.said())
         } else {
-            format!("({} descriptors - {} of its own) / 2, at least 100", facts.available, facts.own)
+            let own = facts.own;
+            format!("({} descriptors - {own} of its own) / 2, at least 100{}", facts.available, facts.passes.said())
         },
         value: facts.maxconn.written.clone(),
         origin: facts.maxconn.origin.clone(),
@@ -145,12 +158,15 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
         metrics: (metrics::FDS, metrics::FD_LIMIT),
         answer: super::backend::answer(facts, ErrorKind::Status503),
     };
+    let limit = descriptors.limit("haproxy.ulimit-n", "haproxy", ULIMIT_N.name);
     Limit {
         caps: "descriptors of the process: clients, servers, listeners, threads".to_owned(),
+        law: passing(facts, limit.law.clone()),
         formula: format!(
-            "({} descriptors - {} of its own) / 2{}",
+            "({} descriptors - {} of its own) / 2{}{}",
             facts.nofile.value,
             facts.own,
+            facts.passes.said(),
             if by_maxconn { "; HAProxy asks for as many as maxconn needs, and never gives up any" } else { "" }
         ),
         source: "getrlimit(2) RLIMIT_NOFILE; HAProxy src/haproxy.c: init; src/sock.c: sock_accept_conn (EMFILE)"
@@ -160,7 +176,7 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
             note: Some(format!("without ulimit-n HAProxy takes the {} that its maxconn needs", facts.needed())),
             ..raised(ULIMIT_N.name, RemedyUnit::Count, 1.0)
         }),
-        ..descriptors.limit("haproxy.ulimit-n", "haproxy", ULIMIT_N.name)
+        ..limit
     }
 }
 

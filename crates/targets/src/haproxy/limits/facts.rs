@@ -3,6 +3,7 @@
 use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
+use super::again::Passes;
 use super::capacity::Capacity;
 use super::check::Check;
 use crate::files::Requests;
@@ -55,6 +56,8 @@ pub struct Facts {
     pub front_maxconn: Option<SourcedValue<u64>>,
     /// Whether it speaks HTTP: in TCP mode HAProxy answers nothing itself.
     pub http: bool,
+    /// How often a request comes in at HAProxy.
+    pub passes: Passes,
     /// Servers behind it.
     pub servers: u64,
     /// Each server that has a line of its own: its name, and its address with the place of the line.
@@ -170,6 +173,7 @@ impl Facts {
             front: route.as_ref().map(|r| r.front.title()).unwrap_or_default(),
             front_maxconn,
             http: route.as_ref().is_none_or(|r| proxy::mode(config, r.front) == Mode::Http),
+            passes: Passes::of(config, route.as_ref(), requests),
             servers,
             each: used.iter().filter_map(|server| named(config, server)).collect(),
             server: lone(config, &used).filter(|_| served.is_some_and(|r| doubt(config, r).is_none())),

@@ -3,6 +3,7 @@
 //! [`Facts::of`] finds the values in force; [`of`] turns them into limits. Formulas come from HAProxy's source (file named with
 //! each) and were checked by measurement on 2.6; `analysis` evaluates them without knowing HAProxy.
 
+mod again;
 mod backend;
 mod capacity;
 mod check;

@@ -43,15 +43,7 @@ pub(super) struct Moved {
 impl Moved {
     /// Whether a server at `address` is this listener.
     pub(super) fn is(&self, address: &Address) -> bool {
-        match (&self.from, address) {
-            (Address::Inet { host: own, ports: Some(mine) }, Address::Inet { host, ports: Some(wanted) }) => {
-                let here =
-                    own == host || Address::is_loopback(host) && (Address::is_any(own) || Address::is_loopback(own));
-                here && mine == wanted
-            }
-            (Address::Unix(mine), Address::Unix(wanted)) => mine == wanted,
-            _ => false,
-        }
+        self.from.takes(address)
     }
 }
 
