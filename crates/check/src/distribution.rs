@@ -87,7 +87,8 @@ impl Distribution {
         self.values.iter().filter(|(high, (low, _))| counts(*low, **high)).map(|(_, (_, n))| *n as f64).sum()
     }
 
-    fn moments(&self) -> (f64, f64) {
+    /// Mean and standard deviation, seconds.
+    pub(crate) fn moments(&self) -> (f64, f64) {
         let all = self.count() as f64;
         let middle = empty();
         let at = |high: &u64| middle.median_equivalent(*high) as f64 / NS;

@@ -135,13 +135,32 @@ pub(crate) fn failures(trials: &[Counts]) -> Option<Interval> {
     Some(Interval { low: e.low.min(low).clamp(0.0, 1.0), high: e.high.max(high).clamp(0.0, 1.0), ..e })
 }
 
-/// What the part of failures changed by, over pairs: the wider of Student's interval, and Newcombe's ("square and add") of all together.
+/// What the part of failures changed by, over pairs: what Student's interval and that of requests which fail at random have in common, each
+/// with half of what is left outside; and no less than Newcombe's ("square and add") of all together.
 pub(crate) fn failures_differ(pairs: &[(Counts, Counts)], alpha: f64) -> Option<Interval> {
     let changes: Vec<f64> = pairs.iter().map(|(a, b)| part(*b) - part(*a)).collect();
-    let e = mean(&changes, alpha)?;
+    let e = mean(&changes, alpha / 2.0)?;
     let (before, after): (Vec<Counts>, Vec<Counts>) = pairs.iter().copied().unzip();
     let (low, high) = differ(pooled(&before), pooled(&after), alpha);
-    Some(Interval { low: e.low.min(low).clamp(-1.0, 1.0), high: e.high.max(high).clamp(-1.0, 1.0), ..e })
+    let reach = (e.high - e.value).min(at_random(&before, &after, alpha / 2.0)?);
+    let (own_low, own_high) = (e.value - reach, e.value + reach);
+    Some(Interval { low: own_low.min(low).clamp(-1.0, 1.0), high: own_high.max(high).clamp(-1.0, 1.0), ..e })
+}
+
+/// How far the difference may be from what was seen where requests fail at random: t times the standard error of binomial parts, with chi
+/// squared by its degrees of freedom as their dispersion, which is at least 1.
+fn at_random(before: &[Counts], after: &[Counts], alpha: f64) -> Option<f64> {
+    let freedom = (before.len() + after.len()) as f64 - 2.0;
+    let side = |trials: &[Counts]| {
+        let p = part(pooled(trials));
+        let spread = p * (1.0 - p);
+        let asked: Vec<&Counts> = trials.iter().filter(|(_, all)| *all > 0.0 && spread > 0.0).collect();
+        let chi: f64 = asked.iter().map(|(bad, all)| (bad - all * p).powi(2) / (all * spread)).sum();
+        let error: f64 = asked.iter().map(|(_, all)| spread / all).sum();
+        (chi, error / (trials.len() as f64).powi(2))
+    };
+    let ((chi, error), (more, further)) = (side(before), side(after));
+    Some(student(freedom, alpha)? * (((chi + more) / freedom).max(1.0) * (error + further)).sqrt())
 }
 
 /// The interval of what a part changed by, of two counts (Newcombe's "square and add" on exact ends).

@@ -25,6 +25,8 @@ pub(crate) struct Met {
     pub(crate) service: Option<f64>,
     /// How long it takes where nothing waits, seconds.
     alone: Option<f64>,
+    /// How long one took before any limit made it wait, seconds.
+    pub(crate) unloaded: Option<f64>,
     /// How long a response may take, seconds, and at which quantile that is judged.
     patience: (f64, f64),
     /// Most clients at once.
@@ -77,12 +79,14 @@ impl Met {
             Law::Workers { service, .. } => service,
             _ => delay(limit),
         };
+        let service = seen.or_else(|| limits.iter().filter_map(known).reduce(f64::max));
         Met {
             level: asked.level,
             spawn,
             think,
             keeps: load.reuse == Reuse::KeepAlive,
-            service: seen.or_else(|| limits.iter().filter_map(known).reduce(f64::max)),
+            service,
+            unloaded: service,
             alone: limits.iter().filter_map(delay).reduce(f64::max),
             patience: patience(objective, load.timeout.as_secs_f64()),
             most: asked.most,
@@ -284,7 +288,7 @@ fn cost(idle: f64, busy: f64, met: &Met) -> Option<(f64, f64)> {
 
 /// How long a client waits at most, where who has waited for `wait` is refused.
 fn waits(wait: Option<f64>, met: &Met) -> f64 {
-    let refused = wait.map(|wait| wait + met.alone.or(met.service).unwrap_or(0.0));
+    let refused = wait.map(|wait| wait + met.alone.or(met.unloaded).or(met.service).unwrap_or(0.0));
     refused.map_or(met.patience.0, |longest| longest.min(met.patience.0))
 }
 
@@ -293,7 +297,7 @@ fn waits(wait: Option<f64>, met: &Met) -> f64 {
 fn of_workers(workers: f64, queue: Option<f64>, service: Option<f64>, wait: Option<f64>, met: &Met) -> Predicted {
     let room = workers + queue.unwrap_or(0.0);
     let clients = Some((workers, room));
-    let Some(service) = service.or(met.alone).or(met.service).filter(|s| *s > 0.0) else {
+    let Some(service) = service.or(met.alone).or(met.unloaded).filter(|s| *s > 0.0) else {
         let known = queue.is_some() && met.spawn.is_some() && met.think == 0.0;
         return Predicted { clients, users: known.then_some((room, room)), ..Predicted::default() };
     };
@@ -309,7 +313,7 @@ fn of_workers(workers: f64, queue: Option<f64>, service: Option<f64>, wait: Opti
 fn growing((least, most): Ends, full: Option<f64>, wait: Option<f64>, met: &Met) -> Predicted {
     let high = if full.is_none_or(|full| most >= full) { most } else { least };
     let clients = Some((least, high));
-    let Some(service) = met.alone.or(met.service).filter(|s| *s > 0.0) else {
+    let Some(service) = met.alone.or(met.unloaded).filter(|s| *s > 0.0) else {
         return Predicted { clients, ..Predicted::default() };
     };
     let rate = Some((least / service, most / service));

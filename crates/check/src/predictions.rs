@@ -58,7 +58,38 @@ impl Busy {
 
 /// A trial's load as laws meet it, with the response times seen before it broke.
 pub(crate) fn met(judged: &Judged<'_>) -> Met {
-    Met::of(&judged.asked, &judged.objective, service(judged), &judged.limits)
+    let mut met = Met::of(&judged.asked, &judged.objective, service(judged), &judged.limits);
+    met.unloaded = unloaded(judged, &met);
+    met
+}
+
+/// The mean response time, seconds, up to the break and to the end of the last interval before one with more requests in flight than any
+/// limit that makes wait lets through. Where there is one, the mean must be known: 2 s / sqrt(n) within a tenth of it, n at least 3, and
+/// time for two of the longest.
+fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
+    let until = judged.onset.map_or(f64::INFINITY, |onset| onset.at_us as f64);
+    let mut most = f64::INFINITY;
+    for limit in judged.limits.iter().filter(|limit| limit.symptom.slow) {
+        if matches!(limit.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. }) {
+            most = predicted(&limit.law, met).clients.map_or(most, |(low, _)| most.min(low));
+        }
+    }
+    let (mut few, mut more) = (Vec::new(), false);
+    for tick in judged.trial.ticks() {
+        if tick.number("/from_us") > until {
+            break;
+        }
+        more = more || tick.number("/in_flight") > most;
+        if !more {
+            few.push(tick);
+        }
+    }
+    let took = merged(&few, "/service");
+    let n = took.count() as f64;
+    let (mean, spread) = took.moments();
+    let had = few.last().map_or(0.0, |tick| tick.number("/to_us") / 1e6);
+    let known = n >= 3.0 && 2.0 * spread / n.sqrt() <= TOLERANCE * mean && had >= 2.0 * took.quantile(1.0)?;
+    (n > 0.0 && (known || !more)).then_some(mean)
 }
 
 /// The mean response time up to the break, seconds.
@@ -77,8 +108,9 @@ impl<'a, 'e> Search<'a, 'e> {
         let limits = asked::limits(events, before);
         let objective = asked::objective(events);
         let asked = Asked::by(load);
-        let service = first.and_then(|first| met(first).service);
-        let plan = Met::of(&asked, &objective, service, &limits);
+        let seen = first.map(met).filter(|seen| seen.service.is_some());
+        let mut plan = Met::of(&asked, &objective, seen.as_ref().and_then(|seen| seen.service), &limits);
+        plan.unloaded = seen.map_or(plan.unloaded, |seen| seen.unloaded);
         let causes = verdict.get("causes").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
         Some(Search { events, verdict, judged, causes, limits, plan })
     }

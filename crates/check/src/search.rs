@@ -299,7 +299,12 @@ impl<'a, 'e> Search<'a, 'e> {
         let moved = match self::size(after) {
             None if unforeseen => "elsewhere",
             Some(now) if unforeseen => {
-                let farther = now > 1.25 * size + blur(before) && after.asked.ramp >= STEEP;
+                // Of what has moved the break already, a step that is enough.
+                let setting = |limit: &Limit| limit.remedy.as_ref().map(|remedy| remedy.setting.clone());
+                let mut proved = self.steps.iter().filter_map(Step::proved);
+                let again = proved.any(|test| setting(&test.candidate.limit) == setting(lifted));
+                let enough = again && now > size && now >= self.asked().1;
+                let farther = (enough || now > 1.25 * size + blur(before)) && after.asked.ramp >= STEEP;
                 if farther { "elsewhere" } else { "not" }
             }
             None if passed => "elsewhere",

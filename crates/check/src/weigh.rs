@@ -209,7 +209,11 @@ impl<'a, 'e> Case<'a, 'e> {
         let strongest = strongest.or((share.is_some() && (told || nobody)).then_some(Strength::Supports));
         let untried = matches!(limit.law, Law::Tried { .. }) && share.is_some();
         let strongest = strongest.or(untried.then_some(Strength::Consistent));
-        let out_of_reach = self.is_out_of_reach(limit);
+        // More than there were are let through, and nothing was seen that others would not leave.
+        let sooner =
+            || place(limit, self.judged, &self.met).is_some_and(|(ends, at)| at < ends.0 && !is_near(ends, at));
+        let fits = !matches!(strongest, Some(Strength::Supports | Strength::Decisive));
+        let out_of_reach = fits && sooner() || self.is_out_of_reach(limit);
         let place = if out_of_reach { Place::Elsewhere } else { self.place(limit) };
         let served = instants::before(&self.ticks(), self.certain as u64).iter().any(|tick| tick.number("/ok") > 0.0);
         let wrong = share.is_none() || matches!(limit.law, Law::Cpu { .. }) && !served;

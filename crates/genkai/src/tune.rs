@@ -359,16 +359,20 @@ fn has_effect(what: &str, flags: &BackendFlags) -> Result<(), Failure> {
 }
 
 /// Refuses a path or query in a backend's URL: the product gets an address, and passes on the path of the request.
-pub(crate) fn no_path(url: &str) -> Result<(), Failure> {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    match rest.find(['/', '?', '#']) {
-        Some(at) if &rest[at..] != "/" => Err(Failure::usage(format!(
-            "--backend {url}: `{}` would have no effect; a backend is a host and a port\n  hint: give the path to request \
-             with --path",
-            &rest[at..]
+fn no_path(url: &str) -> Result<(), Failure> {
+    match beyond_address(url) {
+        Some(path) => Err(Failure::usage(format!(
+            "--backend {url}: `{path}` would have no effect; a backend is a host and a port\n  hint: give the path to request \
+             with --path"
         ))),
-        _ => Ok(()),
+        None => Ok(()),
     }
+}
+
+/// The path, query or fragment of a URL; none where it has only a `/`.
+pub(crate) fn beyond_address(url: &str) -> Option<&str> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find(['/', '?', '#']).map(|at| &rest[at..]).filter(|path| *path != "/")
 }
 
 fn procedure(flags: &SearchFlags, arrivals: &Arrivals) -> Result<Procedure, Failure> {

@@ -148,7 +148,10 @@ fn what_cannot_be_compared_is_said_before_anything_starts() {
         (vec!["nginx"], "give two to 16 systems"),
         (vec!["nginx", "nonsense"], "no such file, and not one of nginx, apache, haproxy, caddy, nginx-cache"),
         (vec!["http://192.0.2.7", "nginx"], "is not this machine"),
-        (vec!["http://127.0.0.1:9/path", "nginx"], "`/path` would have no effect"),
+        (
+            vec!["http://127.0.0.1:9/path", "nginx"],
+            "error: http://127.0.0.1:9/path: `/path` would have no effect; servers are compared",
+        ),
         (vec![systems.as_str()], "`a` takes part twice"),
         (vec!["nginx", systems.as_str()], "a file of systems stands alone"),
         (vec!["--base", "nginx", "--change", "worker_conections -> 3"], "worker_connections"),

@@ -29,6 +29,8 @@ pub struct Demand {
     pub service: Option<f64>,
     /// How long one takes where nothing makes it wait, seconds, where a part of the system tells.
     pub alone: Option<f64>,
+    /// How long one took while no limit made any wait, seconds; none where that is not known ([`super::unloaded`]).
+    pub unloaded: Option<f64>,
     /// How long a response may take before it counts as a failure, seconds: the tightest latency condition, or the
     /// request's deadline.
     pub patience: f64,
@@ -215,7 +217,8 @@ pub fn most(load: &Load) -> f64 {
 }
 
 impl Demand {
-    /// The demand of `load`. Response times are those seen, or else the longest that one of `limits` knows of.
+    /// The demand of `load`. Response times are those seen, or else the longest that one of `limits` knows of; they are taken to have no
+    /// waiting in them.
     pub fn of(load: &Load, objective: &Objective, seen: Option<Quantiles>, limits: &[Limit]) -> Demand {
         let alone = limits.iter().filter_map(|l| match l.law {
             Law::Delay { time } => Some(mean(&time)),
@@ -227,6 +230,7 @@ impl Demand {
             _ => None,
         });
         let seen = seen.filter(|q| q.count > 0).map(|q| q.mean);
+        let service = seen.or_else(|| known.max_by(f64::total_cmp));
         let (spawn_rate, think) = match load.arrivals {
             Arrivals::Users { spawn_rate, think, .. } => (Some(spawn_rate), mean(&think)),
             Arrivals::Rate { .. } => (None, 0.0),
@@ -239,8 +243,9 @@ impl Demand {
             spawn_rate,
             think,
             keeps: load.reuse == Reuse::KeepAlive,
-            service: seen.or_else(|| known.max_by(f64::total_cmp)),
+            service,
             alone: alone.max_by(f64::total_cmp),
+            unloaded: service,
             patience,
             patience_at,
             most: most(load),
@@ -255,8 +260,13 @@ impl Demand {
 
     /// The same where a request that has waited so long (seconds) is refused, however patient its client is.
     pub fn waiting(&self, wait: Option<f64>) -> Demand {
-        let longest = wait.map_or(f64::INFINITY, |wait| wait + self.alone.or(self.service).unwrap_or(0.0));
+        let longest = wait.map_or(f64::INFINITY, |wait| wait + self.without_waiting().or(self.service).unwrap_or(0.0));
         Demand { patience: self.patience.min(longest), ..*self }
+    }
+
+    /// How long a response takes where nothing makes it wait, seconds; none where that is not known.
+    pub fn without_waiting(&self) -> Option<f64> {
+        self.alone.or(self.unloaded)
     }
 
     /// Whether requests come at a rate, whatever the responses do.

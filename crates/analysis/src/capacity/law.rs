@@ -123,7 +123,7 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
             let demand = &demand.waiting(wait.map(|longest| longest / 2.0));
             let clients = demand.clients_at(level)? * stretch;
             let slots = clients - queue.unwrap_or(0.0);
-            let pace = service.or(demand.alone).or(demand.service).map(|s| match demand.is_open() {
+            let pace = service.or(demand.without_waiting()).or(demand.service).map(|s| match demand.is_open() {
                 true => level * stretch * s,
                 false => level * stretch * s / (demand.patience + demand.think).max(s),
             });

@@ -2,8 +2,8 @@
 //! value of its setting would let enough through.
 //!
 //! [`demand`] turns a load into the terms of laws, [`law`] evaluates and inverts a law, [`remedy`] makes a value that
-//! can be written into a configuration, [`processor`] tells from a run what no configuration says. This file puts them
-//! together into predictions.
+//! can be written into a configuration, [`processor`] tells from a run what no configuration says, [`unloaded`] how long a response takes without
+//! waiting. This file puts them together into predictions.
 
 pub mod demand;
 pub mod law;
@@ -11,6 +11,7 @@ pub(crate) mod onward;
 pub(crate) mod price;
 pub mod processor;
 pub mod remedy;
+pub(crate) mod unloaded;
 
 use genkai_model::finding::{Predicted, Quantiles, Scale};
 use genkai_model::limit::{Law, Limit};
@@ -179,7 +180,7 @@ impl Reach {
     /// between. Clients wait `(n / c(n) - 1)` service times, so that between the two all or none wait too long.
     fn growing((least, most): (f64, f64), full: Option<f64>, demand: &Demand) -> Reach {
         let clients = law::begins(least, most, full);
-        let Some(service) = demand.alone.or(demand.service).filter(|s| *s > 0.0) else {
+        let Some(service) = demand.without_waiting().filter(|s| *s > 0.0) else {
             return Reach { clients: Some(clients), ..Reach::default() };
         };
         let rate = Some(Range { low: clients.low / service, high: most / service });
@@ -227,7 +228,7 @@ impl Reach {
     fn workers(workers: f64, queue: Option<f64>, service: Option<f64>, demand: &Demand) -> Reach {
         let full = workers + queue.unwrap_or(0.0);
         let clients = Some(Range { low: workers, high: full });
-        let Some(service) = service.or(demand.alone).or(demand.service).filter(|s| *s > 0.0) else {
+        let Some(service) = service.or(demand.without_waiting()).filter(|s| *s > 0.0) else {
             let users = queue.filter(|_| !demand.is_open() && demand.think == 0.0).map(|_| point(full));
             return Reach { clients, users, ..Reach::default() };
         };

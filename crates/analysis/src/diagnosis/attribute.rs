@@ -2,7 +2,8 @@
 //!
 //! The rules, in the order they weigh:
 //! 1. A limit that cannot cause what clients saw is not the cause (one that refuses does not make responses slow).
-//! 2. A limit that left no sign is not the cause, however well its formula fits.
+//! 2. A limit that left no sign is not the cause, however well its formula fits; nor is one whose signs merely fit where the break came at a
+//!    load of which it lets more through.
 //! 3. Signs that nothing else leaves (decisive) beat signs that hardly anything else leaves (supporting), and these beat
 //!    signs that merely fit (consistent). So a backend that is seen to be full wins over a proxy in front of it whose
 //!    signs others would leave too, whatever their places.
@@ -43,7 +44,8 @@ pub struct Weighed<'l> {
     pub candidate: Candidate,
     /// Its strongest sign.
     pub strongest: Option<Strength>,
-    /// Whether it cannot have bitten at all: a queue that is longer than all clients there were.
+    /// Whether it cannot have bitten at all: a queue that is longer than all clients there were, or one that lets more through and left no
+    /// sign but such as others leave, too.
     pub out_of_reach: bool,
 }
 
@@ -110,11 +112,12 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, crowded: bool
     signs.extend(alone.iter().map(|evidence| (Strength::Decisive, evidence.clone())));
     let strongest = signs.iter().map(|(s, _)| *s).max();
     let (share, symptoms) = symptom(limit, &case.broke);
-    let out_of_reach = out_of_reach(limit, case.trial, &case.demand, case.certain);
-    let place = if out_of_reach { Place::Elsewhere } else { place(&forecast, case) };
     let strongest = strongest
         .or((limit.law.is_tried() && share.is_some()).then_some(Strength::Consistent))
         .or((told_by_size(limit, share, &case.demand) || allows_nobody(limit, share)).then_some(Strength::Supports));
+    let sooner = strongest <= Some(Strength::Consistent) && is_sooner(&forecast, case);
+    let out_of_reach = sooner || out_of_reach(limit, case.trial, &case.demand, case.certain);
+    let place = if out_of_reach { Place::Elsewhere } else { place(&forecast, case) };
     let mut against = Vec::new();
     if strongest.is_none() {
         against.push(Against::NoSign);
@@ -274,6 +277,12 @@ fn out_of_reach(limit: &Limit, trial: &Trial, demand: &Demand, certain: f64) -> 
     let clients = |t: &Tick| (t.in_flight.max(t.connections) as f64).min(demand.most);
     let present = ticks.iter().map(|t| users(t).max(clients(t))).fold(0.0, f64::max);
     present < value * (1.0 - TOLERANCE)
+}
+
+/// Whether the break came at a load of which `limit` lets more through: what merely fits is of something else then.
+fn is_sooner(forecast: &Forecast<'_>, case: &Case<'_>) -> bool {
+    let seen = observed(forecast, &case.broke, &case.demand);
+    seen.is_some_and(|(predicted, at)| at < predicted.low && !is_near(predicted, at))
 }
 
 /// Whether `at` lies in `range`, give or take [`TOLERANCE`].

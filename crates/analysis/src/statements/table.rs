@@ -47,7 +47,7 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("score", "runs") | ("refused", _) if within("runs") => Unit::Number,
         ("taken" | "client" | "process" | "more" | "left" | "group", "memory") if within("price") => Unit::Bytes,
         ("taken" | "predicted", "tested") => Unit::Bytes,
-        ("behind", "price") | ("needed" | "responses" | "served" | "hidden", "caveats") => Unit::Number,
+        ("behind", "price") | ("needed" | "most" | "responses" | "served" | "hidden", "caveats") => Unit::Number,
         ("bytes_in" | "bytes_out" | "left_bytes" | "group_bytes", _) => Unit::Bytes,
         ("refused" | "taken", "limits") => Unit::Bytes,
         ("failed_after", "proof") => Unit::Fraction,

@@ -29,6 +29,8 @@ pub(crate) struct Attempt<'r> {
     pub(crate) change: Change,
     /// It and all changes proved before.
     pub(crate) changes: Vec<Change>,
+    /// Whether a change of the same setting was proved before.
+    pub(crate) further: bool,
     /// The level to go to.
     pub(crate) level: f64,
     /// What one client more takes, where that was measured.
@@ -57,6 +59,7 @@ impl<'r> Attempt<'r> {
         let bound = cost.and_then(|cost| cost.bound(&usable, &at.demand));
         let lift = remedy::lift(bound.as_ref().unwrap_or(&usable), &demand, plan.procedure.headroom, stretch)?;
         let before = proved.iter().find(|c| c.setting == lift.setting).map(|c| c.from.clone());
+        let further = before.is_some();
         let change = Change {
             product: plan.system.product.clone(),
             setting: lift.setting.clone(),
@@ -71,7 +74,7 @@ impl<'r> Attempt<'r> {
             let needed = remedy::lift(&free, &demand, plan.procedure.headroom, stretch)?;
             cost?.short(limit, needed.value.parse().ok()?, lift.value.parse().ok()?, &at.demand)
         });
-        Some(Attempt { limit, lift, change, changes, level, cost, short })
+        Some(Attempt { limit, lift, change, changes, further, level, cost, short })
     }
 
     /// What the change takes, as told from the trial in which its limit was met, and held against the one that tested it.

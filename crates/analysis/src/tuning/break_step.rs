@@ -87,7 +87,7 @@ impl<'r> BreakStep<'r> {
             if !after.client.finding.valid {
                 return (step, Progress::Invalid);
             }
-            let outcome = moved::judge(&step.at, &attempt, &after);
+            let outcome = moved::judge(&step.at, &attempt, &after, goal);
             let proved = outcome.moved != Moved::Not;
             if !proved && after.crowded().is_some() {
                 return (step, Progress::Crowded);

@@ -5,7 +5,7 @@ use genkai_model::plan::Plan;
 use genkai_model::record::Trial;
 
 use crate::busy;
-use crate::capacity::{Demand, demand};
+use crate::capacity::{Demand, demand, unloaded};
 use crate::client::{self, Check};
 use crate::diagnosis::attribute::{self, STEEP};
 use crate::diagnosis::case::Case;
@@ -40,11 +40,14 @@ impl<'r> JudgedTrial<'r> {
             client.finding.reasons.push(limit);
             client.since_us = Some(client.since_us.map_or(since, |us| us.min(since)));
         }
+        let limits = &trial.limits.limits;
+        let demand = Demand::of(&trial.started.load, &plan.objective, Some(seen), limits);
+        let unloaded = unloaded::mean(trial, onset.map(|o| o.at_us), limits, &demand);
         JudgedTrial {
             trial,
             broke: onset.map(|o| o.describe(trial)),
             client,
-            demand: Demand::of(&trial.started.load, &plan.objective, Some(seen), &trial.limits.limits),
+            demand: Demand { unloaded, ..demand },
             onset,
         }
     }

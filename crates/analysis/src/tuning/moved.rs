@@ -28,8 +28,8 @@ pub(crate) struct Outcome {
     pub(crate) scale: Scale,
 }
 
-/// Judges the counterfactual `after` of `attempt`, whose limit was met in `before`.
-pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &JudgedTrial<'_>) -> Outcome {
+/// Judges the counterfactual `after` of `attempt`, whose limit was met in `before`; the objective must hold up to the level `goal`.
+pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &JudgedTrial<'_>, goal: f64) -> Outcome {
     let Some(broke_before) = &before.broke else {
         return Outcome { moved: Moved::Elsewhere, predicted: None, scale: Scale::default() };
     };
@@ -44,7 +44,7 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
     let scale = if clients.is_some() { Scale::Clients } else { Scale::Level };
     let predicted = clients.or_else(|| expected.as_ref().and_then(levels));
     let moved = match &after.broke {
-        broke if attempt.limit.law.is_tried() => tried(before, broke_before, after, broke.as_ref()),
+        _ if attempt.limit.law.is_tried() => tried(before, broke_before, attempt, after, goal),
         None if expected.as_ref().and_then(levels).is_some_and(|l| passed(l, after.held_to())) => Moved::Elsewhere,
         None => Moved::AsPredicted,
         Some(broke) => place(before, broke_before, attempt, after, broke, expected.as_ref()),
@@ -53,10 +53,20 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
 }
 
 /// The same where no formula says what comes of a change: nothing is as predicted, and signs of another limit at the same load say nothing.
-fn tried(before: &JudgedTrial<'_>, broke_before: &Break, after: &JudgedTrial<'_>, broke: Option<&Break>) -> Moved {
-    let Some(broke) = broke else { return Moved::Elsewhere };
-    let same = size(before, broke_before) * GREW + blur(before, broke_before);
-    if after.is_steep() || size(after, broke) <= same { Moved::Not } else { Moved::Elsewhere }
+/// Of a setting that has moved the break already a step that holds what must hold is enough: it is what was asked for, and the proof tells
+/// whether it came of the change.
+fn tried(
+    before: &JudgedTrial<'_>,
+    broke_before: &Break,
+    attempt: &Attempt<'_>,
+    after: &JudgedTrial<'_>,
+    goal: f64,
+) -> Moved {
+    let Some(broke) = &after.broke else { return Moved::Elsewhere };
+    let (now, was) = (size(after, broke), size(before, broke_before));
+    let enough = attempt.further && now >= goal && now > was;
+    let farther = now > was * GREW + blur(before, broke_before);
+    if !after.is_steep() && (enough || farther) { Moved::Elsewhere } else { Moved::Not }
 }
 
 /// Whether a load that held up to `reached` is certainly beyond the levels predicted.

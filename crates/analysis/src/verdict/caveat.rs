@@ -9,7 +9,7 @@ use genkai_model::record::{Record, Trial};
 
 use super::{answer, cause, is_proposal};
 use crate::capacity::price::Short;
-use crate::capacity::{self, TOLERANCE, demand, remedy};
+use crate::capacity::{self, TOLERANCE, demand, law, remedy};
 use crate::diagnosis::attribute;
 use crate::diagnosis::others::Others;
 use crate::effect;
@@ -38,6 +38,7 @@ pub(crate) fn all(
         all.extend(last.and_then(answered_before));
         all.extend(last.and_then(hidden_errors));
         all.extend(ceilings(state));
+        all.extend(refused(record, state));
         all.extend(memory(state));
         all.extend(bore(state));
         all.extend(of_search(record).filter_map(|trial| crowded(trial, state)));
@@ -228,6 +229,27 @@ fn ceilings(state: &SearchState<'_>) -> Vec<Caveat> {
         }));
     }
     all
+}
+
+/// Settings with a value that the server itself refuses, where that ended the search.
+fn refused(record: &Record, state: &SearchState<'_>) -> Vec<Caveat> {
+    if !matches!(state.phase, Phase::Refuted | Phase::CannotLift | Phase::NoCause | Phase::Enough) {
+        return Vec::new();
+    }
+    let Some(first) = &state.first else { return Vec::new() };
+    let own = first.trial.limits.limits.iter().filter(|limit| limit.law.is_tried());
+    let numbers = own.filter_map(|limit| Some((&limit.remedy.as_ref()?.setting, law::setting(&limit.law))));
+    numbers.filter_map(|(setting, from)| does_not_start(record, setting, from)).collect()
+}
+
+/// The least value above all with which the server was measured that it does not start with; `from` is the one it has.
+fn does_not_start(record: &Record, setting: &str, from: f64) -> Option<Caveat> {
+    let changes = of_search(record).flat_map(|trial| &trial.started.changes).filter(|change| change.setting == setting);
+    let most = changes.filter_map(|change| change.to.parse::<f64>().ok()).fold(from, f64::max);
+    let values = record.not_started.iter().filter(|(_, one)| one.setting == setting);
+    let above = values.filter_map(|(_, one)| Some((one.value.parse::<f64>().ok()?, one)));
+    let (value, one) = above.filter(|(value, _)| *value > most).min_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(Caveat::DoesNotStart { setting: setting.to_owned(), value, most, said: one.said.clone() })
 }
 
 /// Settings whose value the memory does not hold: of each the last that was tried, and the one that could not be raised at all.

@@ -34,8 +34,10 @@ fn baseline<'r>(record: &'r Record, state: &SearchState<'r>) -> &'r [Limit] {
 fn asked(record: &Record, state: &SearchState<'_>) -> Demand {
     let limits = baseline(record, state);
     let cold = Demand::of(&state.plan.load, &state.plan.objective, None, limits);
-    let service = state.first.as_ref().and_then(|f| f.demand.service);
-    Demand { service: service.or(cold.service), ..cold }
+    match state.first.as_ref().map(|first| first.demand).filter(|seen| seen.service.is_some()) {
+        Some(seen) => Demand { service: seen.service, unloaded: seen.unloaded, ..cold },
+        None => cold,
+    }
 }
 
 /// Every limit of the system as it is, tightest first, with where those that were met really broke.

@@ -1,6 +1,8 @@
 //! Parameters of which no formula and no sign is known: each is tried alone, and what moves the break is the cause.
 
+use genkai_analysis::tuning::{self, Next};
 use genkai_model::error::ErrorKind;
+use genkai_model::event::{Event, NotStarted, Purpose, What};
 use genkai_model::finding::*;
 use genkai_model::limit::{Ceiling, Law, Limit, Strength};
 
@@ -136,4 +138,54 @@ fn each_other_word_is_tried() {
 fn a_healthy_server_is_left_alone() {
     let run = world(40, None, |_, second| second).run();
     assert_eq!((run.order().as_str(), verdict(&run).outcome()), ("X", Outcome::Holds));
+}
+
+#[test]
+fn a_further_step_that_holds_what_is_asked_for_is_no_chance() {
+    // 14 break at 70 users, 28 at 140, and of what is above 28 only a part serves: 36 break at 168 of 150 asked for.
+    let mut world = world(150, None, |_, second| second.min(28.0) + (second - 28.0).max(0.0) * 0.7);
+    world.settings.insert("second".into(), 14.0);
+    let v = verdict(&world.run());
+    assert!(named(&v).0.iter().all(|id| *id == "proxy.first"), "tried before each, in vain: {:?}", named(&v).0);
+    assert_eq!(named(&v).1, ["proxy.second", "proxy.second"]);
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+    let mut little = world;
+    little.behaviour = Box::new(|m| {
+        let second = m.value("second");
+        let workers = second.min(28.0) + (second - 28.0).max(0.0) * 0.1;
+        Seen::closed(m.level, SERVICE.max(m.level * SERVICE / workers))
+    });
+    let v = verdict(&little.run());
+    assert!(named(&v).0.contains(&"proxy.second"), "144 are not what is asked for, and as many may be had by chance");
+}
+
+#[test]
+fn a_value_that_the_server_refuses_is_told_as_what_ends_the_search() {
+    let world = world(150, None, |_, second| second);
+    let mut run = world.begin();
+    while let Next::Trial(what) = tuning::next(&run.record) {
+        let change = what.changes.last().cloned();
+        match change.filter(|c| c.setting == "second" && c.to.parse::<f64>().unwrap() > 22.0) {
+            Some(change) => {
+                let (setting, value, said) = (change.setting, change.to, "too many threads".to_owned());
+                let one = NotStarted { setting, value, said, purpose: Purpose::Counterfactual };
+                run.record.push(Event { at_us: 0, trial: None, what: What::NotStarted(one) });
+            }
+            None => world.trial(&mut run, &what),
+        }
+    }
+    let v = verdict(&run);
+    let refused: Vec<_> = v
+        .caveats
+        .iter()
+        .filter_map(|c| match c {
+            Caveat::DoesNotStart { setting, value, most, said } => {
+                Some((setting.as_str(), *value, *most, said.as_str()))
+            }
+            _ => None,
+        })
+        .collect();
+    let [("second", value, most, "too many threads")] = refused[..] else { panic!("{:?}", v.caveats) };
+    assert!(most >= 20.0 && most <= 22.0 && value > most && value <= 40.0, "{value} {most}");
+    assert!(v.proposal.iter().all(|p| p.change.to.parse::<f64>().unwrap() <= most), "{:?}", v.proposal);
 }

@@ -384,3 +384,75 @@ fn workers_beyond_whose_wait_requests_fail_are_passed_by_a_load_without_an_error
     };
     assert!(v.caveats.iter().any(passed), "{:?}", v.caveats);
 }
+
+/// A pool of 16 before a backend of which no part of the system tells how long it takes, which is 0.1 s.
+fn unknown_service(spawn_rate: f64) -> World {
+    World {
+        plan: plan(users(80, spawn_rate), "p95 < 300ms"),
+        settings: settings(&[("conns", 16.0)]),
+        limits: Box::new(|s| {
+            let law = Law::Workers { workers: s["conns"], queue: None, service: None, wait: None };
+            let full = vec![reached("proxy.full", 1.0, Strength::Decisive)];
+            vec![limit("conns", s["conns"], law, full, &[ErrorKind::Timeout], true)]
+        }),
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.1_f64.max(m.level * 0.1 / m.value("conns")));
+            seen.gauges = vec![("proxy.full", f64::from(u8::from(m.level > m.value("conns"))))];
+            seen
+        }),
+    }
+}
+
+#[test]
+fn how_long_a_request_takes_is_told_by_those_that_did_not_wait() {
+    let v = verdict(&unknown_service(10.0).run());
+    let predicted = v.predictions[0].users.unwrap();
+    assert_eq!(predicted.low, 16.0);
+    assert!((46.0..=50.0).contains(&predicted.high), "16 places, each three times: {predicted:?}");
+    let cause = &v.causes[0];
+    assert!(cause.evidence.iter().any(|e| matches!(e, Evidence::Place { .. })), "{:?}", cause.evidence);
+    let seen = cause.predicted.users.unwrap();
+    assert!(cause.broke.level >= seen.low && cause.broke.level <= seen.high * 1.1, "{seen:?} {}", cause.broke.level);
+}
+
+#[test]
+fn no_number_of_users_is_told_where_every_request_waited() {
+    let v = verdict(&unknown_service(400.0).run());
+    assert_eq!(v.predictions[0].users, None, "all 80 were there at once");
+    assert_eq!(v.predictions[0].clients.unwrap().low, 16.0);
+    assert_eq!(v.causes[0].limit.id, "proxy.conns");
+}
+
+/// Places of which 60 are enough for the load, with a sign that others leave, too; and what brings them, too slowly for it.
+fn slowly_forked(sign: Option<Strength>) -> World {
+    World {
+        plan: plan(users(40, 10.0), "p99 < 500ms"),
+        settings: settings(&[("places", 60.0), ("start", 5.0)]),
+        limits: Box::new(move |s| {
+            let at_once =
+                Law::Slots { value: s["places"], reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+            let fits = vec![grew("proxy.unreachable_total", Strength::Consistent)];
+            let waited = sign.map(|strength| grew("proxy.short_total", strength)).into_iter().collect();
+            vec![
+                limit("places", s["places"], at_once, fits, &[ErrorKind::Timeout], true),
+                limit("start", s["start"], Law::Unknown, waited, &[ErrorKind::Timeout], true),
+            ]
+        }),
+        behaviour: Box::new(|m| {
+            let slow = m.value("start") < 60.0 && m.level > 20.0;
+            let mut seen = Seen::closed(m.level, if slow { 0.9 } else { 0.1 });
+            let grows = if slow { 1.0 } else { 0.0 };
+            seen.growth = vec![("proxy.unreachable_total", grows), ("proxy.short_total", grows)];
+            seen
+        }),
+    }
+}
+
+#[test]
+fn a_limit_is_not_blamed_for_a_break_below_it_by_a_sign_that_others_leave() {
+    let v = verdict(&slowly_forked(None).run());
+    assert_eq!((v.causes.len(), v.because()), (0, Because::NoCauseFound), "{:?}", v.causes);
+    let v = verdict(&slowly_forked(Some(Strength::Supports)).run());
+    assert!(v.causes.iter().all(|cause| cause.limit.id == "proxy.start"), "{:?}", v.causes);
+    assert!(!v.causes.is_empty());
+}

@@ -130,11 +130,22 @@ fn rivals(flags: &Compare, load: &Load) -> Result<Who, Failure> {
     Ok(Who { title: format!("compare {}", flags.contenders.join(" ")), base: None, contenders })
 }
 
+/// Refuses a path in the URL of a contender: what is compared gets the same requests.
+fn no_path(url: &str) -> Result<(), Failure> {
+    match tune::beyond_address(url) {
+        Some(path) => Err(Failure::usage(format!(
+            "{url}: `{path}` would have no effect; servers are compared, each by its host and port, and all get the same requests\n  \
+             hint: give the path to request with --path; two paths of one server are two loads, each a run of `genkai load`"
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn runs(flags: &Compare, named: Named, backend: &Backend) -> Result<Runs, Failure> {
     let (product, config) = match named {
         Named::Url(url) => {
             target::local_only(&url, &flags.origin.allow_remote)?;
-            tune::no_path(&url)?;
+            no_path(&url)?;
             return Ok(Runs::Url(url));
         }
         Named::Product(product) => (product, ConfigSource::Generated),

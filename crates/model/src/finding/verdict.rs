@@ -244,6 +244,17 @@ pub enum Caveat {
         /// What sets it.
         by: String,
     },
+    /// The server does not start with a value that was tried, and all that was tried below it is not enough.
+    DoesNotStart {
+        /// The setting.
+        setting: String,
+        /// The least such value.
+        value: f64,
+        /// The largest value below it with which it was measured.
+        most: f64,
+        /// What it said.
+        said: String,
+    },
     /// The machine, or a control group, cannot hold what the setting would have to be.
     MemoryBound {
         /// The setting.

@@ -217,7 +217,7 @@ impl Product for Apache {
     /// Ready when its children run, too.
     fn start(of: &Variant<Self>, copy: &Private, cpus: Option<&[usize]>) -> Result<Running<Watch>, TargetError> {
         let facts = facts(of, &of.machine(&Environment::default()));
-        let first = facts.start_servers.min(facts.children() as u32);
+        let first = facts.start_servers.value.min(facts.children()).min(1000) as u32;
         let start = |copy: &Private| {
             let mut command = command(&of.product().program, &copy.main, &of.product().environment);
             command.args(["-D", "FOREGROUND"]);
@@ -225,8 +225,9 @@ impl Product for Apache {
             let startup = Startup { command, address: copy.address, output, log };
             let ready = |child: &mut Child| process_tree::ready(child, copy.address, first, children).map(drop);
             let members = facts.upstream.iter().flat_map(|upstream| &upstream.each).map(|(url, _)| url.clone());
+            let forking = (facts.mpm == Mpm::Prefork).then(|| facts.children());
             let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), members));
-            let watch = |pid, log| Watch::new(pid, copy.address, copy.status, log).answered(answers);
+            let watch = |pid, log| Watch::new(pid, copy.address, copy.status, log).answered(answers).forking(forking);
             of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("AH00072") || line.contains("could not bind to address"))

@@ -5,6 +5,7 @@ use genkai_model::load::Request;
 use super::config::{Config, Found};
 use super::evidence::signature;
 use super::private::Private;
+use super::rates;
 use super::route::{Route, final_action};
 use super::settings::{TUNE_BUFSIZE, in_force, value};
 use crate::files::Requests;
@@ -40,12 +41,11 @@ fn of(config: &Config, found: &Found, words: usize) -> OwnAnswer {
 
 fn of_rule((config, copy): (&Config, &Private), found: &Found, certain: bool) -> Option<OwnAnswer> {
     let condition = found.words.iter().any(|word| matches!(word.value.as_str(), "if" | "unless"));
-    let when = if certain {
-        "every such request"
-    } else if condition {
-        "its condition holds"
-    } else {
-        "no rule before it lets it pass"
+    let when = match rates::told(config, found) {
+        _ if certain => "every such request".to_owned(),
+        Some(rate) => format!("its condition holds ({rate})"),
+        None if condition => "its condition holds".to_owned(),
+        None => "no rule before it lets it pass".to_owned(),
     };
     let place = on_line(&config.file(found.file).path, found.line);
     let twin = copy.running.found().iter().find(|one| one.name() == found.name() && copy.place(one) == place);
@@ -54,7 +54,7 @@ fn of_rule((config, copy): (&Config, &Private), found: &Found, certain: bool) ->
         signature::of_rule(&file.to_string_lossy(), one.line)
     });
     if found.is("monitor-uri") {
-        return Some(OwnAnswer { statuses: vec![200, 503], certain, when: when.to_owned(), ..of(config, found, 1) });
+        return Some(OwnAnswer { statuses: vec![200, 503], certain, when, ..of(config, found, 1) });
     }
     let (action, words) = final_action(found)?;
     Some(OwnAnswer {
@@ -62,7 +62,7 @@ fn of_rule((config, copy): (&Config, &Private), found: &Found, certain: bool) ->
         signature: logged,
         silent: action == "silent-drop",
         certain,
-        when: when.to_owned(),
+        when,
         ..of(config, found, words)
     })
 }

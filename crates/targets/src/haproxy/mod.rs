@@ -12,6 +12,7 @@ mod looks;
 mod private;
 mod product;
 pub mod proxy;
+mod rates;
 mod removable;
 pub mod route;
 pub(crate) mod router;

@@ -64,22 +64,46 @@ pub(super) fn answer(line: &str) -> Option<Told<'_>> {
 pub(super) mod metrics {
     /// Connections to its peers that are open, of the worker that has most.
     pub(in crate::squid) const PEER_CONNECTIONS: &str = "squid.peer_connections";
+    /// The same of those peers that it takes for alive.
+    pub(in crate::squid) const LIVE_PEER_CONNECTIONS: &str = "squid.live_peer_connections";
+    /// How many these may be (`max-conn`).
+    pub(in crate::squid) const LIVE_PEER_MOST: &str = "squid.live_peer_most";
 }
 
 /// Its page of peers (cache manager, `mgr:server_list`).
 pub(super) const PEERS: &str = "/squid-internal-mgr/server_list";
 
-/// What that page says of how it is: `OPEN CONNS` of all parents (src/neighbors.cc: `dump_peers`), each worker in a block of its own.
+/// What that page says of how it is: `OPEN CONNS` of all parents, and of those whose `Status` is `Up` with their `max-conn`
+/// (src/neighbors.cc: `dump_peers`, `dump_peer_options`), of the worker that has most, each of which writes a block of its own.
 pub(super) fn gauges(page: &str) -> Vec<(String, f64)> {
-    let of = |block: &str| {
-        let peers = block.split("\nParent ").skip(1);
-        let open =
-            peers.filter_map(|peer| peer.split("\nOPEN CONNS :").nth(1)?.lines().next()?.trim().parse::<u64>().ok());
-        open.reduce(|a, b| a + b)
-    };
     // One worker writes no blocks.
-    let open = page.split("\nby kid").filter_map(of).max();
-    open.into_iter().map(|open| (metrics::PEER_CONNECTIONS.to_owned(), open as f64)).collect()
+    let blocks = page.split("\nby kid").map(|block| block.split("\nParent ").skip(1).filter_map(peer).collect());
+    let open = |block: &[Peer]| block.iter().map(|peer| peer.open).sum::<u64>();
+    let busiest = blocks.filter(|block: &Vec<Peer>| !block.is_empty()).max_by_key(|block| open(block));
+    let Some(busiest) = busiest else { return Vec::new() };
+    let mut all = vec![(metrics::PEER_CONNECTIONS.to_owned(), open(&busiest) as f64)];
+    let live: Vec<Peer> = busiest.into_iter().filter(|peer| peer.is_up).collect();
+    let most: Option<u64> = live.iter().map(|peer| peer.most).sum();
+    if let Some(most) = most.filter(|_| !live.is_empty()) {
+        all.push((metrics::LIVE_PEER_CONNECTIONS.to_owned(), open(&live) as f64));
+        all.push((metrics::LIVE_PEER_MOST.to_owned(), most as f64));
+    }
+    all
+}
+
+/// A peer on that page.
+struct Peer {
+    open: u64,
+    is_up: bool,
+    /// None: as many as come.
+    most: Option<u64>,
+}
+
+fn peer(text: &str) -> Option<Peer> {
+    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'));
+    let most =
+        of("Flags").and_then(|flags| flags.split(' ').find_map(|word| word.strip_prefix("max-conn=")?.parse().ok()));
+    Some(Peer { open: of("OPEN CONNS")?.trim().parse().ok()?, is_up: of("Status")?.trim() == "Up", most })
 }
 
 /// Its page of counters (cache manager, `mgr:counters`).
@@ -99,16 +123,24 @@ mod tests {
     #[test]
     fn open_connections_are_those_of_the_busiest_worker() {
         // Written by 5.7.
-        let peer = |open: u32| {
+        let is = |status: &str, open: u32| {
             format!(
                 "\nParent     : o\nHost       : 127.0.0.1/17514/0\nFlags      : no-query max-conn=9 originserver\nAddress[0] : 127.0.0.1\n\
-                 Status     : Up\nFETCHES    : 29\nOPEN CONNS : {open}\nAVG RTT    : 0 msec\n"
+                 Status     : {status}\nFETCHES    : 29\nOPEN CONNS : {open}\nAVG RTT    : 0 msec\n"
             )
         };
+        let peer = |open| is("Up", open);
         let head = "HTTP/1.1 200 OK\r\n\r\n";
-        assert_eq!(gauges(&format!("{head}{}{}", peer(9), peer(2))), [(metrics::PEER_CONNECTIONS.to_owned(), 11.0)]);
+        let named = |all: [f64; 3]| {
+            let names = [metrics::PEER_CONNECTIONS, metrics::LIVE_PEER_CONNECTIONS, metrics::LIVE_PEER_MOST];
+            names.map(str::to_owned).into_iter().zip(all).collect::<Vec<_>>()
+        };
+        assert_eq!(gauges(&format!("{head}{}{}", peer(9), peer(2))), named([11.0, 11.0, 18.0]));
         let workers = format!("{head}by kid1 {{\n{}}} by kid1\n\nby kid2 {{\n{}}} by kid2\n\n", peer(5), peer(7));
-        assert_eq!(gauges(&workers), [(metrics::PEER_CONNECTIONS.to_owned(), 7.0)]);
+        assert_eq!(gauges(&workers), named([7.0, 7.0, 9.0]));
+        let dead = format!("{head}{}{}", peer(9), is("Down", 0));
+        assert_eq!(gauges(&dead), named([9.0, 9.0, 9.0]), "who is dead takes none");
+        assert_eq!(gauges(&format!("{head}{}", is("Down", 0))), named([0.0, 0.0, 0.0])[..1]);
         assert!(gauges("HTTP/1.1 403 Forbidden\r\n\r\n").is_empty());
     }
 

@@ -8,7 +8,7 @@ use super::config::{Config, MAX_CONN, cap};
 use super::evidence::{SUBJECT, metrics};
 use crate::cache::answers::{self, logged};
 use crate::files::entry::Entry;
-use crate::limits::{counted, errors, grew, raised_onward, reached, valued};
+use crate::limits::{counted, errors, grew, raised_onward, reached, reached_of, valued};
 use crate::settings::SourcedValue;
 
 /// The part of the connections that may be open which is as good as all of them, where they are looked at now and then.
@@ -122,6 +122,9 @@ pub(super) fn limit(config: &Config) -> Option<Limit> {
             reached(metrics::PEER_CONNECTIONS, NEARLY * sum as f64, Strength::Supports),
             // So it is, too, where all peers are held to be dead.
             grew(&answers::unsent(SUBJECT), Strength::Supports),
+            // A peer that is taken for dead gets none (src/neighbors.cc: neighborUp).
+            reached_of(metrics::LIVE_PEER_CONNECTIONS, metrics::LIVE_PEER_MOST, 1.0, Strength::Decisive),
+            reached_of(metrics::LIVE_PEER_CONNECTIONS, metrics::LIVE_PEER_MOST, NEARLY, Strength::Supports),
         ],
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503]),
         // Without a law nothing says what another number does.

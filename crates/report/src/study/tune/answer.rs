@@ -150,7 +150,8 @@ fn moved(context: Context<'_>, v: &Verdict, then: Stop) -> String {
 fn not_enough(context: Context<'_>, v: &Verdict) -> String {
     let Some(next) = &v.next else {
         let place = standing(v).map_or_else(String::new, |broke| format!(": it then breaks {}", context.when(broke)));
-        return format!("it is right but not enough{place}, and what stops it there is not known");
+        let why = refused_value(v).unwrap_or_else(|| "what stops it there is not known".to_owned());
+        return format!("it is right but not enough{place}, and {why}");
     };
     let cause = v.causes.iter().rev().find(|c| c.limit.id == next.limit && c.limit.value == next.value);
     match cause.map(|c| c.confidence) {
@@ -159,6 +160,14 @@ fn not_enough(context: Context<'_>, v: &Verdict) -> String {
         }
         _ => format!("it is right but not enough, because {} then stops the load", named(next)),
     }
+}
+
+/// That the server refuses a value that might have carried more, as a clause.
+fn refused_value(v: &Verdict) -> Option<String> {
+    v.caveats.iter().find_map(|c| match c {
+        Caveat::DoesNotStart { setting, value, .. } => Some(client::does_not_start(setting, *value)),
+        _ => None,
+    })
 }
 
 /// The break that stands with everything proved in place.
@@ -237,18 +246,27 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
         Stop::Unknown => {
             let among = context.one_of_several();
             let among = among.map_or_else(String::new, |one| format!(" among the limits of {}", quoted(&one)));
-            format!("{} failed, but nothing in the evidence names a cause{among}", quoted(&context.objective()))
+            let refused = refused_value(v).map_or_else(String::new, |refused| format!(", and {refused}"));
+            format!(
+                "{} failed, but nothing in the evidence names a cause{among}{refused}",
+                quoted(&context.objective())
+            )
         }
         Stop::Refuted if blurred(v) => format!(
             "{} moved the break by no more than chance and this ramp may; whether that is more than nothing, a slower ramp would show \
              (`--spawn-rate` of users, `--ramp` of rates)",
             tried(v)
         ),
-        Stop::Refuted => format!("{} made no measurable difference", tried(v)),
+        Stop::Refuted => {
+            let refused = refused_value(v).map_or_else(String::new, |refused| format!(", and {refused}"));
+            format!("{} made no measurable difference{refused}", tried(v))
+        }
         Stop::Untested => match (fault(v), likely(v)) {
             (Some(fault), _) => fault,
             (None, Some((setting, how))) => format!("{setting} is {how} limit, but that could not be put to the test"),
-            (None, None) => "the likely limit could not be put to the test".to_owned(),
+            (None, None) => {
+                refused_value(v).unwrap_or_else(|| "the likely limit could not be put to the test".to_owned())
+            }
         },
         Stop::Backend { .. } => backend(context, v),
         Stop::Processor { .. } => {

@@ -273,6 +273,12 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
             figure::whole(*value),
             clean::line(by)
         ),
+        Caveat::DoesNotStart { setting, value, most, said } => format!(
+            "{}; {} is the most that was measured. It says: {}",
+            figure::capital(&does_not_start(setting, *value)),
+            figure::whole(*most),
+            clean::line(said)
+        ),
         Caveat::MemoryBound { setting, value, needed, bytes, left_bytes, group_bytes } => {
             super::price::bound(setting, [*value, *needed], [*bytes, *left_bytes], *group_bytes)
         }
@@ -283,6 +289,11 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
             )
         }
     }
+}
+
+/// That the server does not start with a value, as a clause.
+pub(super) fn does_not_start(setting: &str, value: f64) -> String {
+    format!("the server does not start with {} = {}", clean::line(setting), figure::whole(value))
 }
 
 /// What other programs used in the first trial that says so, as a clause.

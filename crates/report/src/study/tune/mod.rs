@@ -18,6 +18,7 @@ mod terminal;
 mod tracks;
 
 use genkai_model::finding::{Because, Break, Cause, Confidence, Findings, Outcome, Verdict};
+use genkai_model::limit::Law;
 use genkai_model::record::Record;
 
 use crate::context::Context;
@@ -124,6 +125,15 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     for c in met.iter().filter(proposed) {
         let note = c.limit.remedy.as_ref().and_then(|r| r.note.as_deref());
         say(About::Caveat, note.map(|note| format!("{}: {}.", c.limit.setting, crate::clean::line(note))));
+    }
+    // Of what no number of clients can be told, and nothing lifts, when it happens.
+    let happens = |c: &&&Cause| {
+        let limit = &c.limit;
+        matches!(limit.law, Law::Unknown) && limit.remedy.is_none() && !limit.fault && !limit.formula.is_empty()
+    };
+    for c in met.iter().filter(happens) {
+        let (setting, formula) = (crate::clean::line(&c.limit.setting), crate::clean::line(&c.limit.formula));
+        say(About::Caveat, Some(format!("{setting}: {formula}.")));
     }
     if v.load.is_none() {
         say(About::Caveat, client::retried(v));

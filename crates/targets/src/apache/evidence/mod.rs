@@ -45,6 +45,8 @@ pub mod metrics {
     pub const PROCESSES: &str = "apache.processes";
     /// Children that have ended, cumulative; those that died of a signal are not among them.
     pub const ENDED: &str = "apache.children_ended_total";
+    /// Looks, cumulative, at which connections waited as they had at the look before, while fewer children ran than may.
+    pub const SHORT: &str = "apache.waited_for_children_total";
     /// CPU of parent and children, cores.
     pub const CPU: &str = "apache.cpu";
     /// CPU of the busiest child, cores.
@@ -87,6 +89,10 @@ pub struct Watch {
     /// Children at the last look, and how many of those before have ended by themselves or were told to.
     children: BTreeSet<u32>,
     ended: u64,
+    /// Children that there may be, where each serves one connection; and how often connections waited for more of them.
+    most: Option<u64>,
+    waited: bool,
+    short: u64,
     unreachable: u64,
     answered: u64,
     /// Looks left until the page is asked again.
@@ -108,6 +114,9 @@ impl Watch {
             overflowed: 0,
             children: BTreeSet::new(),
             ended: 0,
+            most: None,
+            waited: false,
+            short: 0,
             unreachable: 0,
             answered: 0,
             rest: 0,
@@ -118,6 +127,11 @@ impl Watch {
     /// The same, with the log of what members of balancers answered with an error.
     pub(super) fn answered(self, answers: Option<Answers>) -> Watch {
         Watch { answers, ..self }
+    }
+
+    /// The same of an httpd whose children serve one connection each, of which there may be so many.
+    pub(super) fn forking(self, most: Option<u64>) -> Watch {
+        Watch { most, ..self }
     }
 }
 
@@ -132,6 +146,8 @@ impl running::Watch for Watch {
         if let Some(queue) = listener::queue(self.address) {
             metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
             metrics.insert(metrics::LISTEN_DROPS.to_owned(), self.dropped(queue) as f64);
+            let run = usage.processes.iter().filter(|p| p.parent == self.parent).count() as u64;
+            metrics.extend(self.short_of(run, queue.waiting).map(|n| (metrics::SHORT.to_owned(), n as f64)));
         }
         self.ask(&mut metrics);
         if let Some(answers) = &mut self.answers {
@@ -172,6 +188,16 @@ impl Watch {
         self.ended += (self.children.difference(&now).count() as u64).saturating_sub(died);
         self.children = now;
         self.ended
+    }
+
+    /// Looks at which connections waited, as they had at the look before, while fewer children ran than may: a child that serves nobody
+    /// accepts at once (prefork.c: child_main).
+    fn short_of(&mut self, run: u64, waiting: u32) -> Option<u64> {
+        let most = self.most?;
+        let waits = waiting > 0;
+        self.short += u64::from(self.waited && waits && run < most);
+        self.waited = waits;
+        Some(self.short)
     }
 
     /// Drops of the intervals at whose end or beginning the queue was full.
@@ -232,4 +258,21 @@ fn consumption(usage: &Usage, parent: u32) -> BTreeMap<String, f64> {
 pub fn children(parent: u32) -> Vec<u32> {
     let usage = Tree::new(parent).sample();
     usage.processes.iter().filter(|p| p.parent == parent).map(|p| p.pid).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_while_fewer_children_run_than_may_waits_for_more_of_them() {
+        let log = Tail::open(std::path::PathBuf::from("/nonexistent/log"));
+        let mut watch = Watch::new(1, "127.0.0.1:1".parse().unwrap(), None, log).forking(Some(10));
+        let seen: Vec<_> = [(5, 3), (6, 2), (8, 0), (8, 4), (9, 4), (10, 9), (10, 9)]
+            .map(|(run, waiting)| watch.short_of(run, waiting).unwrap())
+            .into();
+        assert_eq!(seen, [0, 1, 1, 1, 2, 2, 2], "not at the first look, and not when all run");
+        let log = Tail::open(std::path::PathBuf::from("/nonexistent/log"));
+        assert_eq!(Watch::new(1, "127.0.0.1:1".parse().unwrap(), None, log).short_of(1, 9), None, "threads serve, too");
+    }
 }

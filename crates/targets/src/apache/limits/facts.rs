@@ -11,10 +11,10 @@ use crate::apache::evidence::told;
 use crate::apache::route::{Member, Pass, Route, authority, listens, members};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
-    LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS, Mpm,
-    PROXY_PASS_ACQUIRE, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT, PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP,
-    RATE_INITIAL_BURST, RATE_LIMIT, SERVER_LIMIT, SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT,
-    THREADS_PER_CHILD, TIMEOUT, in_force, value,
+    LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS,
+    MIN_SPARE_SERVERS, Mpm, PROXY_PASS_ACQUIRE, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT,
+    PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, RATE_INITIAL_BURST, RATE_LIMIT, SERVER_LIMIT, SSL_PROXY_ENGINE,
+    START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, in_force, value,
 };
 use crate::apache::within::filters;
 use crate::files::Requests;
@@ -70,7 +70,9 @@ pub struct Facts {
     /// `AsyncRequestWorkerFactor`.
     pub async_factor: SourcedValue<f64>,
     /// `StartServers`.
-    pub start_servers: u32,
+    pub start_servers: SourcedValue<u64>,
+    /// `MinSpareServers`.
+    pub min_spare_servers: u64,
     /// The setting by which children are ended while the server serves: `MaxConnectionsPerChild`, else how many may be spare.
     pub ends: (String, SourcedValue<u64>),
     /// `ListenBacklog`.
@@ -138,7 +140,8 @@ impl Facts {
             threads_per_child: one(reading.number(&THREADS_PER_CHILD)),
             thread_limit: one(reading.number(&THREAD_LIMIT)),
             async_factor: reading.held(&ASYNC_REQUEST_WORKER_FACTOR, 2.0, value::factor),
-            start_servers: reading.number(&START_SERVERS).value.min(1000) as u32,
+            start_servers: reading.number(&START_SERVERS),
+            min_spare_servers: reading.number(&MIN_SPARE_SERVERS).value,
             ends: reading.ends(mpm),
             backlog: reading.held(&LISTEN_BACKLOG, 511, |t| u32::try_from(value::atoi(t)).ok().filter(|n| *n > 0)),
             somaxconn: machine.somaxconn,

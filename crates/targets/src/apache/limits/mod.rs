@@ -33,6 +33,7 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(requests::body(facts));
     all.extend(requests::rate(facts));
     all.extend(workers::scoreboard(facts));
+    all.extend(workers::forked(facts));
     all.extend(workers::ended(facts));
     all.extend(facts.upstream.iter().flat_map(|upstream| backend::all(facts, upstream)));
     all

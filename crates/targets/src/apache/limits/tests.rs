@@ -214,3 +214,17 @@ fn a_time_of_zero_in_a_virtual_host_is_none() {
     assert_eq!(times("Timeout 9\nKeepAliveTimeout 500ms"), (9.0, 0.5));
     assert_eq!(times("Timeout 0\nKeepAliveTimeout 0"), (7.0, 3.0));
 }
+
+#[test]
+fn how_fast_prefork_forks_is_a_limit_of_its_own() {
+    let prefork = |text: &str| facts(&format!("\nLoadModule mpm_prefork_module x{text}"));
+    let limit = limit(&prefork("\nMaxRequestWorkers 60\nMinSpareServers 7"), "apache.StartServers");
+    assert_eq!((limit.value.as_str(), &limit.law), ("5", &Law::Unknown));
+    assert!(limit.formula.contains("MinSpareServers 7") && limit.formula.contains("up to 60"), "{}", limit.formula);
+    let remedy = limit.remedy.unwrap();
+    assert_eq!((remedy.setting.as_str(), remedy.step, remedy.ceiling.unwrap().value), ("StartServers", 60.0, 60.0));
+    for all_there in ["\nMaxRequestWorkers 60\nStartServers 60", "\nMaxRequestWorkers 3"] {
+        assert!(of(&prefork(all_there)).iter().all(|l| l.id != "apache.StartServers"), "{all_there}");
+    }
+    assert!(of(&facts("")).iter().all(|l| l.id != "apache.StartServers"), "other MPMs have threads");
+}

@@ -6,7 +6,9 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Signature, St
 use super::Facts;
 use super::facts::most_servers;
 use crate::apache::evidence::{metrics, signature};
-use crate::apache::settings::{KEEP_ALIVE_TIMEOUT, MAX_REQUEST_WORKERS, Mpm, SERVER_LIMIT, THREADS_PER_CHILD};
+use crate::apache::settings::{
+    KEEP_ALIVE_TIMEOUT, MAX_REQUEST_WORKERS, Mpm, SERVER_LIMIT, START_SERVERS, THREADS_PER_CHILD,
+};
 use crate::limits::{
     self, Descriptors, counted, errors, grew, grew_as_ended, log, logged_once, raised, reached, valued,
 };
@@ -194,6 +196,33 @@ pub(super) fn scoreboard(facts: &Facts) -> Option<Limit> {
         signatures: vec![log(signature::SCOREBOARD_FULL, Strength::Decisive)],
         symptom: Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout], slow: true },
         ..valued("apache.ServerLimit", "apache", SERVER_LIMIT.name, held)
+    })
+}
+
+/// How fast prefork forks: who comes faster waits, however many children there may be. When that is too slow depends on how fast the load
+/// rises, so no number is told.
+pub(super) fn forked(facts: &Facts) -> Option<Limit> {
+    let (held, most) = (&facts.start_servers, facts.children());
+    (facts.mpm == Mpm::Prefork && held.value < most).then(|| Limit {
+        caps: "children at the start; further ones are forked while clients wait for them".to_owned(),
+        formula: format!(
+            "{} children at the start; in each second in which fewer than MinSpareServers {} are idle 1, 2, 4, ... 32 more, up to {most}",
+            held.value, facts.min_spare_servers
+        ),
+        source: "httpd server/mpm/prefork/prefork.c: perform_idle_server_maintenance, MAX_SPAWN_RATE".to_owned(),
+        signatures: vec![grew(metrics::SHORT, Strength::Supports)],
+        symptom: Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout], slow: true },
+        remedy: Some(Remedy {
+            ceiling: Some(Ceiling { value: most as f64, by: format!("{most} children at most") }),
+            note: Some(
+                "or a larger MinSpareServers: as many are idle before anybody comes. More than MaxSpareServers idle ones are ended, one a \
+                 second"
+                    .to_owned(),
+            ),
+            // All of them: how many of fewer would be there in time depends on how fast the load rises.
+            ..raised(START_SERVERS.name, RemedyUnit::Count, most as f64)
+        }),
+        ..valued("apache.StartServers", "apache", START_SERVERS.name, held)
     })
 }
 

@@ -34,6 +34,8 @@ pub const THREAD_LIMIT: Setting = Setting::new("ThreadLimit", Server, Count(1, 1
 pub const START_SERVERS: Setting = Setting::new("StartServers", Server, Count(0, MANY), "3", MPMS);
 /// Idle threads beyond which a child is ended.
 pub const MAX_SPARE_THREADS: Setting = Setting::new("MaxSpareThreads", Server, Count(1, MANY), "250", MPMS);
+/// Idle children of prefork below which further ones are forked.
+pub const MIN_SPARE_SERVERS: Setting = Setting::new("MinSpareServers", Server, Count(1, MANY), "", MPMS);
 /// Idle children of prefork beyond which one is ended.
 pub const MAX_SPARE_SERVERS: Setting = Setting::new("MaxSpareServers", Server, Count(1, MANY), "", MPMS);
 /// Connections after which a child is ended; 0: none.
@@ -106,7 +108,7 @@ pub static TABLE: Table<Context> = Table {
         START_SERVERS,
         Setting::new("MinSpareThreads", Server, Count(1, MANY), "75", MPMS),
         MAX_SPARE_THREADS,
-        Setting::new("MinSpareServers", Server, Count(1, MANY), "", MPMS),
+        MIN_SPARE_SERVERS,
         MAX_SPARE_SERVERS,
         MAX_CONNECTIONS_PER_CHILD,
         ASYNC_REQUEST_WORKER_FACTOR,
@@ -157,7 +159,7 @@ static PREFORK: &[(&str, &str)] = &[
     (START_SERVERS.name, "5"),
     ("MinSpareThreads", ""),
     ("MaxSpareThreads", ""),
-    ("MinSpareServers", "5"),
+    (MIN_SPARE_SERVERS.name, "5"),
     ("MaxSpareServers", "10"),
     (ASYNC_REQUEST_WORKER_FACTOR.name, ""),
 ];
