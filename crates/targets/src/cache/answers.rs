@@ -29,6 +29,8 @@ pub(crate) struct Told<'l> {
     pub(crate) of: Option<(&'l str, Outcome)>,
     /// Whether a good answer was sent in the place of an error.
     pub(crate) hidden: bool,
+    /// Whether no server was asked because the machine of the cache had no local port left; none: the log does not say.
+    pub(crate) portless: Option<bool>,
 }
 
 /// Reads a line; none where it says nothing.
@@ -42,13 +44,14 @@ pub(crate) struct AnswerLog {
     read: Reader,
     servers: BTreeMap<String, [u64; 3]>,
     hidden: u64,
+    portless: Option<u64>,
 }
 
 impl AnswerLog {
     /// That of a product before these servers.
     pub(crate) fn of(product: &'static str, log: PathBuf, read: Reader, servers: Vec<String>) -> AnswerLog {
         let servers = servers.into_iter().map(|server| (server, [0; 3])).collect();
-        AnswerLog { product, tail: Tail::open(log), read, servers, hidden: 0 }
+        AnswerLog { product, tail: Tail::open(log), read, servers, hidden: 0, portless: None }
     }
 
     /// Adds how many there were until now.
@@ -56,6 +59,9 @@ impl AnswerLog {
         for line in self.tail.lines() {
             let Some(told) = (self.read)(&line) else { continue };
             self.hidden += u64::from(told.hidden);
+            if let Some(portless) = told.portless {
+                *self.portless.get_or_insert(0) += u64::from(portless);
+            }
             let Some((server, outcome)) = told.of else { continue };
             if let Some([all, failed, unanswered]) = self.servers.get_mut(server) {
                 *all += u64::from(outcome != Outcome::Unanswered);
@@ -71,6 +77,7 @@ impl AnswerLog {
         let failed = self.servers.values().map(|[_, failed, _]| failed).sum::<u64>();
         metrics.insert(all_failed(self.product), failed as f64);
         metrics.insert(metric::HIDDEN_ERRORS.to_owned(), self.hidden as f64);
+        metrics.extend(self.portless.map(|portless| (format!("{}.{PORTLESS}", self.product), portless as f64)));
     }
 }
 
@@ -80,6 +87,8 @@ const ANSWERS: &str = "answers_total";
 const FAILED: &str = "failed_answers_total";
 /// Requests that it did not answer.
 const UNANSWERED: &str = "unanswered_total";
+/// Requests for which no local port was left.
+const PORTLESS: &str = "without_local_port_total";
 
 fn of_server(product: &str, server: &str, what: &str) -> String {
     format!("{product}.server.{server}.{what}")
@@ -140,7 +149,7 @@ mod tests {
             Ok(400..) => Outcome::Failed,
             Ok(_) => Outcome::Answered,
         };
-        Some(Told { of: Some((server, outcome)), hidden: server == "b" && outcome != Outcome::Answered })
+        Some(Told { of: Some((server, outcome)), hidden: server == "b" && outcome != Outcome::Answered, portless: None })
     }
 
     #[test]

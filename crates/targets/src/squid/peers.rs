@@ -1,5 +1,7 @@
 //! The peers that requests go to (`cache_peer HOST parent PORT ...`): how many connections each takes, and where they are.
 
+use std::collections::BTreeSet;
+
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Remedy, Strength};
 use genkai_place::endpoint::Endpoint;
@@ -8,7 +10,7 @@ use super::config::{Config, MAX_CONN, cap};
 use super::evidence::{SUBJECT, metrics};
 use crate::cache::answers::{self, logged};
 use crate::files::entry::Entry;
-use crate::limits::{counted, errors, raised_onward, reached, valued};
+use crate::limits::{backend, counted, errors, grew, raised_onward, reached, valued};
 use crate::settings::SourcedValue;
 
 /// The part of the connections that may be open which is as good as all of them, where they are looked at now and then.
@@ -55,6 +57,24 @@ pub(super) fn answering(config: &Config) -> Vec<Limit> {
     } else {
         answers::limits(SUBJECT, &each, source, |name| logged(SUBJECT, name), false)
     }
+}
+
+/// Local ports towards the peers. Which of several a request goes to is the peers' selection: then no number is told.
+pub(super) fn ports(config: &Config, range: (u16, u16)) -> Option<Limit> {
+    let places = config.parents().iter().map(|entry| (entry.values.first(), entry.values.get(2))).collect::<BTreeSet<_>>();
+    let ports = backend::Ports {
+        id: "squid.peer.ports",
+        way: "Squid to its peers",
+        addresses: places.len() as u64,
+        noun: "peer",
+        range,
+        signature: "",
+        answer: ErrorKind::Status503,
+    };
+    let limit = ports.limit()?;
+    let signatures = vec![grew(metrics::PORTLESS, Strength::Decisive)];
+    let law = if places.len() == 1 { limit.law } else { Law::Unknown };
+    Some(Limit { law, signatures, ..limit })
 }
 
 /// Whether Squid is asked how many connections to its peers are open while a load runs: not where they have no cap, and not where who asks
