@@ -125,7 +125,8 @@ fn answered(address: &str, caveat: &Json, (name, metric): (&str, &str), events: 
 /// At how many looks during the load a server was down, of how many, and when first.
 fn down(address: &str, caveat: &Json, events: &Events, expected: &mut Expected) {
     let Some(trial) = named(events, caveat, address, expected) else { return };
-    let (began, server) = (trial.start.number("/at_us"), caveat.get("server").and_then(Json::as_str).unwrap_or_default());
+    let (began, server) =
+        (trial.start.number("/at_us"), caveat.get("server").and_then(Json::as_str).unwrap_or_default());
     let end = trial.ticks().last().map_or(0.0, |tick| tick.number("/to_us"));
     let ending = format!(".server.{server}.down");
     let mut looks: Vec<(f64, f64)> = Vec::new();

@@ -109,7 +109,8 @@ fn in_place_of(path: &Path, status: u16) -> Vec<String> {
     let (explanation, _) = explained(path, &[]);
     let timers = explanation.timers.iter().map(|timer| timer.ends.clone());
     let said = timers.chain(explanation.limits.iter().map(|limit| limit.formula.clone()));
-    let of = |text: &str| Some(text.split(&format!("{status} clients get ")).nth(1)?.split("; in the").next()?.to_owned());
+    let of =
+        |text: &str| Some(text.split(&format!("{status} clients get ")).nth(1)?.split("; in the").next()?.to_owned());
     let mut all: Vec<String> = said.filter_map(|text| of(&text)).collect();
     all.sort();
     all.dedup();

@@ -99,7 +99,12 @@ mod tests {
 
     #[test]
     fn a_status_is_an_answer_where_it_is_spoken_of_as_one() {
-        for text in ["haproxy answers 503", "refuses (503 after the retries), or", "tries for 5s, then 503", "answered with 503"] {
+        for text in [
+            "haproxy answers 503",
+            "refuses (503 after the retries), or",
+            "tries for 5s, then 503",
+            "answered with 503",
+        ] {
             assert!(is_answer(text, 503), "{text}");
         }
         for text in ["503 - 9", "maxconn 503", "answers 5030", "answers 504"] {

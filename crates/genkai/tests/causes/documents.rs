@@ -38,3 +38,40 @@ fn clients_that_apache_leads_elsewhere_instead_of_an_error_are_told_of() {
     let (hidden, responses) = hidden("ErrorDocument 503 https://else.example/sorry").unwrap();
     assert!(hidden > responses / 2 && hidden <= responses, "all of them: {hidden} of {responses}");
 }
+
+/// That the server `gone` was down, of a run in which everything held.
+fn is_told_as_down(product: &str, text: &str, server: impl Fn(&str) -> String) {
+    // Nobody listens there, and no other test gets that port.
+    let gone = "127.0.0.1:9";
+    let (_well, well) = scripted(WELL);
+    let (run, _) = two_servers(product, text, [&well, gone]);
+    let verdict = run.verdict();
+    assert_eq!((run.code, verdict.because()), (Some(0), Because::ObjectiveHolds), "{}", run.story());
+    let down: Vec<_> = verdict
+        .caveats
+        .iter()
+        .filter_map(|caveat| match caveat {
+            Caveat::MemberDown { server, down, looks, .. } => Some((server.clone(), *down, *looks)),
+            _ => None,
+        })
+        .collect();
+    let [(name, down, looks)] = &down[..] else { panic!("{}", run.story()) };
+    assert!(*name == server(gone) && *down > looks / 2 && down <= looks, "{}", run.story());
+    assert!(run.says().iter().any(|says| says.contains("out of use")), "{}", run.story());
+}
+
+#[test]
+fn a_server_of_haproxy_that_is_down_while_everything_holds_is_told() {
+    let _machine = machine();
+    let text = TWO_OF_HAPROXY.replace(
+        "server one {one}\n  server two {two}",
+        "option redispatch 1\n  server one {one} check\n  server two {two} check inter 200ms",
+    );
+    is_told_as_down("haproxy", &text, |_| "two".to_owned());
+}
+
+#[test]
+fn a_server_of_nginx_that_is_down_while_everything_holds_is_told() {
+    let _machine = machine();
+    is_told_as_down("nginx", TWO_OF_NGINX, str::to_owned);
+}

@@ -149,7 +149,11 @@ mod tests {
             Ok(400..) => Outcome::Failed,
             Ok(_) => Outcome::Answered,
         };
-        Some(Told { of: Some((server, outcome)), hidden: server == "b" && outcome != Outcome::Answered, portless: None })
+        Some(Told {
+            of: Some((server, outcome)),
+            hidden: server == "b" && outcome != Outcome::Answered,
+            portless: None,
+        })
     }
 
     #[test]

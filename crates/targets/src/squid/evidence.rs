@@ -134,12 +134,19 @@ mod tests {
         let nobodys = Told { of: None, hidden: false, portless: Some(false) };
         assert_eq!(of("503|503|TCP_MISS|-|-|b"), by("b", Outcome::Failed, false));
         assert_eq!(of("200|200|TCP_MISS|-|-|a"), by("a", Outcome::Answered, false));
-        assert_eq!(of("502|-|TCP_MISS|ERR_ZERO_SIZE_OBJECT|ERR_ZERO_SIZE_OBJECT%200|127.0.0.1"), by("127.0.0.1", Outcome::Unanswered, false));
+        assert_eq!(
+            of("502|-|TCP_MISS|ERR_ZERO_SIZE_OBJECT|ERR_ZERO_SIZE_OBJECT%200|127.0.0.1"),
+            by("127.0.0.1", Outcome::Unanswered, false)
+        );
         assert_eq!(of("503|-|TCP_MISS|ERR_CONNECT_FAIL|ERR_CONNECT_FAIL%20111|c"), by("c", Outcome::Unanswered, false));
         assert_eq!(of("502|-|TCP_MISS|ERR_READ_ERROR|ERR_READ_ERROR%200|-").of, None, "nobody is named");
         assert_eq!(of("200|-|TCP_MEM_HIT|-|-|-"), nobodys);
         let portless = Told { portless: Some(true), ..nobodys };
-        assert_eq!(of("503|-|TCP_MISS|ERR_CONNECT_FAIL|ERR_CONNECT_FAIL%2099|c"), portless, "no port of its own was left");
+        assert_eq!(
+            of("503|-|TCP_MISS|ERR_CONNECT_FAIL|ERR_CONNECT_FAIL%2099|c"),
+            portless,
+            "no port of its own was left"
+        );
         assert_eq!(of("503|-|TCP_MISS|ERR_CONNECT_FAIL|-|c"), nobodys, "whose fault it was is not said");
         assert_eq!(of("200|503|TCP_REFRESH_FAIL_OLD|-|-|a"), by("a", Outcome::Failed, true));
         assert_eq!(answer("garbage"), None);

@@ -61,7 +61,8 @@ pub(super) fn answering(config: &Config) -> Vec<Limit> {
 
 /// Local ports towards the peers. Which of several a request goes to is the peers' selection: then no number is told.
 pub(super) fn ports(config: &Config, range: (u16, u16)) -> Option<Limit> {
-    let places = config.parents().iter().map(|entry| (entry.values.first(), entry.values.get(2))).collect::<BTreeSet<_>>();
+    let places =
+        config.parents().iter().map(|entry| (entry.values.first(), entry.values.get(2))).collect::<BTreeSet<_>>();
     let ports = backend::Ports {
         id: "squid.peer.ports",
         way: "Squid to its peers",
@@ -208,5 +209,16 @@ mod tests {
         for (text, value) in [(text, "x"), (text, "0"), ("http_port 1 accel\n", "5")] {
             assert!(config(text).set(MAX_CONN, value, &requests).is_err(), "{value}");
         }
+    }
+
+    #[test]
+    fn local_ports_are_told_of_one_peer() {
+        let of = |text: &str| ports(&config(text), (40_000, 40_005));
+        let one = of("cache_peer 127.0.0.1 parent 9 0 originserver\n").unwrap();
+        assert!(matches!(one.law, Law::Slots { value: 6.0, .. }), "{:?}", one.law);
+        assert_eq!(one.signatures, [grew(metrics::PORTLESS, Strength::Decisive)]);
+        let two = "cache_peer 127.0.0.1 parent 9 0 originserver name=a\ncache_peer 127.0.0.1 parent 8 0 originserver name=b\n";
+        assert_eq!(of(two).unwrap().law, Law::Unknown, "which of them a request goes to is not known");
+        assert_eq!(of("http_port 80\n"), None);
     }
 }

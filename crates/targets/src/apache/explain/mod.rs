@@ -37,7 +37,8 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let facts = Facts::of(&config, requests, machine);
     let limits = limits::of(&facts);
     let files = config.files().filter(|(id, _)| !config.is_use(*id)).map(|(_, file)| file.path.clone());
-    let explained = explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks::of(&config, &facts));
+    let explained =
+        explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks::of(&config, &facts));
     let route = Route::find(&config, requests);
     Ok(in_place_of_errors(explained, "Apache", |status| {
         let document = document(&config, route.as_ref()?, requests, status)?;
@@ -57,6 +58,8 @@ fn instead(config: &Config, route: &Route<'_>, document: &Found) -> Option<Strin
             Some(format!("what {page} is answered, with that status (ErrorDocument at {place})"))
         }
         _ if is_text(page) => None,
-        _ => Some(format!("what {page} answers, with another status if it is a script that says one (ErrorDocument at {place})")),
+        _ => Some(format!(
+            "what {page} answers, with another status if it is a script that says one (ErrorDocument at {place})"
+        )),
     }
 }

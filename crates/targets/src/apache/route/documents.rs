@@ -37,8 +37,7 @@ mod tests {
     #[test]
     fn a_text_keeps_the_status_of_the_error() {
         let of = |page: &str| {
-            let reading =
-                Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+            let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
             let text = format!("Listen 80\nErrorDocument {page}\n");
             let config = Config::of_text(Path::new("/x/httpd.conf"), text.into(), reading).unwrap();
             documents(&config).count()

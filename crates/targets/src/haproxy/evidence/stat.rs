@@ -241,7 +241,8 @@ mod tests {
                     b,BACKEND,0,DOWN\n";
         let names = Names { front: "f".to_owned(), back: "b".to_owned() };
         let sample = sample("", &Stat::read(text), &names, &Usage::default());
-        let down: Vec<_> = sample.metrics.iter().filter_map(|(name, value)| Some((metric::down(name)?, *value))).collect();
+        let down: Vec<_> =
+            sample.metrics.iter().filter_map(|(name, value)| Some((metric::down(name)?, *value))).collect();
         assert_eq!(down, [("a", 0.0), ("c", 1.0), ("d", 1.0), ("g", 0.0)]);
     }
 
