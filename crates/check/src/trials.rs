@@ -49,6 +49,7 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
             Some("answered_before") => {
                 answered(&address, caveat, ("served", "backend.done_total"), events, expected);
             }
+            Some("member_down") => down(&address, caveat, events, expected),
             Some("hidden_errors") => answered(&address, caveat, ("hidden", "hidden_errors_total"), events, expected),
             _ => {}
         }
@@ -120,6 +121,27 @@ fn answered(address: &str, caveat: &Json, (name, metric): (&str, &str), events: 
     // A part is no larger than the whole.
     let most = if name == "hidden" { responses } else { f64::INFINITY };
     expected.is(format!("{address}/{name}"), f64::max(last - before, 0.0).min(most), trial.first());
+}
+
+/// At how many looks during the load a server was down, of how many, and when first.
+fn down(address: &str, caveat: &Json, events: &Events, expected: &mut Expected) {
+    let Some(trial) = named(events, caveat, address, expected) else { return };
+    let (began, server) =
+        (trial.start.number("/at_us"), caveat.get("server").and_then(Json::as_str).unwrap_or_default());
+    let end = trial.ticks().last().map_or(0.0, |tick| tick.number("/to_us"));
+    let ending = format!(".server.{server}.down");
+    let mut looks: Vec<(f64, f64)> = Vec::new();
+    for line in trial.of("sample") {
+        let at = line.number("/at_us") - began;
+        let metrics = line.json.pointer("/metrics").and_then(Json::as_object);
+        let told = metrics.into_iter().flatten().filter(|(name, _)| name.ends_with(&ending));
+        looks.extend(told.filter(|_| at >= 0.0 && at <= end).map(|(_, value)| (at, value.as_f64().unwrap_or(0.0))));
+    }
+    let first = looks.iter().find(|(_, value)| *value > 0.0).map(|(at, _)| at / 1e6);
+    let count = looks.iter().filter(|(_, value)| *value > 0.0).count();
+    expected.is(format!("{address}/down"), Some(count as f64), trial.first());
+    expected.is(format!("{address}/looks"), Some(looks.len() as f64), trial.first());
+    expected.is(format!("{address}/from"), first, trial.first());
 }
 
 /// The level asked for: planned, or the highest that somebody asked for meanwhile.

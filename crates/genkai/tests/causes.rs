@@ -2,6 +2,8 @@
 
 #[path = "causes/caches.rs"]
 mod caches;
+#[path = "causes/documents.rs"]
+mod documents;
 mod harness;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -104,6 +104,63 @@ fn what_clients_get_in_the_place_of_an_error_is_said_where_the_error_is() {
     }
 }
 
+/// What is said to be sent in the place of a status, of all that is said of a configuration.
+fn in_place_of(path: &Path, status: u16) -> Vec<String> {
+    let (explanation, _) = explained(path, &[]);
+    let timers = explanation.timers.iter().map(|timer| timer.ends.clone());
+    let said = timers.chain(explanation.limits.iter().map(|limit| limit.formula.clone()));
+    let of =
+        |text: &str| Some(text.split(&format!("{status} clients get ")).nth(1)?.split("; in the").next()?.to_owned());
+    let mut all: Vec<String> = said.filter_map(|text| of(&text)).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+#[test]
+fn what_the_others_send_in_the_place_of_an_error_is_said_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = file(&dir, "good.http", "HTTP/1.0 200 OK\r\n\r\nsorry\n").display().to_string();
+    let same = file(&dir, "same.http", "HTTP/1.0 503 Service Unavailable\r\n\r\nsorry\n").display().to_string();
+    let is = |path: PathBuf, status: u16, line: usize, gets: &str, by: &str| {
+        let expected = if gets.is_empty() { vec![] } else { vec![format!("{gets} ({by}{}:{line})", path.display())] };
+        assert_eq!(in_place_of(&path, status), expected, "{}", std::fs::read_to_string(&path).unwrap());
+    };
+    for (lines, status, gets, by) in [
+        (String::new(), 503, "", ""),
+        (format!("errorfile 503 {page}"), 503, "200", "errorfile at "),
+        (format!("errorfile 503 {page}"), 504, "", ""),
+        (format!("errorfile 503 {same}"), 503, "", ""),
+        ("errorfile 503 missing.http".to_owned(), 503, "what missing.http has, which was not read", "errorfile at "),
+        (format!("http-error status 504 errorfile {page}"), 504, "200", "http-error at "),
+        ("errorloc 504 /sorry".to_owned(), 504, "302 to /sorry", "errorloc at "),
+        (format!("errorfiles mine\nhttp-errors mine\n errorfile 503 {page}"), 503, "200", "errorfiles at "),
+    ] {
+        let text = format!(
+            "defaults\n mode http\n timeout server 9s\n timeout queue 9s\nfrontend f\n bind :80\n default_backend b\nbackend b\n server s \
+             127.0.0.1:9\n {lines}\n"
+        );
+        is(file(&dir, "haproxy.cfg", &text), status, 10, gets, by);
+    }
+    for (route, gets) in [("respond sorry 200", "200"), ("respond sorry", ""), ("respond /a sorry 200", "")] {
+        let text = format!(":80 {{\n\treverse_proxy a:1\n\thandle_errors {{\n\t\t{route}\n\t}}\n}}\n");
+        is(file(&dir, "Caddyfile", &text), 502, 4, gets, "respond at ");
+    }
+    for (page, gets) in [
+        ("/sorry.php", "what /sorry.php answers, with another status if it is a script that says one"),
+        ("/sorry.html", ""),
+        ("\"sorry folks\"", ""),
+        ("/other/a", "what /other/a is answered, with that status"),
+        ("http://else/", "302 to http://else/"),
+    ] {
+        let text = format!(
+            "LoadModule proxy_module m\nLoadModule proxy_http_module m\nListen 80\nErrorDocument 503 {page}\nProxyPass /sorry !\nProxyPass \
+             /other http://127.0.0.1:8/\nProxyPass / http://127.0.0.1:9/\n"
+        );
+        is(file(&dir, "httpd.conf", &text), 503, 4, gets, "ErrorDocument at ");
+    }
+}
+
 #[test]
 fn what_apache_silently_makes_of_a_configuration() {
     let dir = tempfile::tempdir().unwrap();

@@ -108,4 +108,14 @@ pub mod metric {
     pub const BACKEND_DONE: &str = "backend.done_total";
     /// Product: answers sent as good ones in the place of errors that a server behind it gave, or it instead of one, cumulative.
     pub const HIDDEN_ERRORS: &str = "hidden_errors_total";
+
+    /// Product: whether one of the servers behind it gets no requests because it failed, by the product's own account (1, else 0).
+    pub fn of_down(product: &str, server: &str) -> String {
+        format!("{product}.server.{server}.down")
+    }
+
+    /// The server of such a metric; none: it is another one.
+    pub fn down(metric: &str) -> Option<&str> {
+        metric.split_once(".server.")?.1.strip_suffix(".down")
+    }
 }

@@ -38,6 +38,37 @@ pub(crate) fn explanation(
     Explanation { product, files, limits, predictions: Vec::new(), timers, remarks }
 }
 
+/// Statuses that a server in front gives where what it asks fails.
+const OF_FAILURES: [u16; 5] = [408, 500, 502, 503, 504];
+
+/// Says of the server's own errors what clients get in their place, wherever a timer or a limit speaks of them. `gets`: what they get in the place of a
+/// status, with what says so; none: that status.
+pub(crate) fn in_place_of_errors(
+    mut of: Explanation,
+    product: &str,
+    gets: impl Fn(u16) -> Option<String>,
+) -> Explanation {
+    let gets: Vec<(u16, String)> = OF_FAILURES.into_iter().filter_map(|status| Some((status, gets(status)?))).collect();
+    let said = of.timers.iter_mut().map(|timer| &mut timer.ends);
+    for text in said.chain(of.limits.iter_mut().map(|limit| &mut limit.formula)) {
+        let more: Vec<String> = gets
+            .iter()
+            .filter(|(status, _)| is_answer(text, *status))
+            .map(|(status, gets)| format!("; in the place of {product}'s {status} clients get {gets}"))
+            .collect();
+        text.push_str(&more.concat());
+    }
+    of
+}
+
+/// Whether a sentence speaks of this status as an answer.
+fn is_answer(text: &str, status: u16) -> bool {
+    ["answers ", "answered ", "with ", "(", "then ", "or "].iter().any(|before| {
+        let after = text.split(&format!("{before}{status}")).nth(1);
+        after.is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric() || c == '.'))
+    })
+}
+
 /// What is to be said of a setting.
 pub(crate) fn remark(
     kind: RemarkKind,
@@ -59,5 +90,25 @@ pub(crate) fn place(origin: &Origin) -> Option<String> {
     match origin {
         Origin::File { path, line } => Some(format!("{}:{line}", path.display())),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_an_answer_where_it_is_spoken_of_as_one() {
+        for text in [
+            "haproxy answers 503",
+            "refuses (503 after the retries), or",
+            "tries for 5s, then 503",
+            "answered with 503",
+        ] {
+            assert!(is_answer(text, 503), "{text}");
+        }
+        for text in ["503 - 9", "maxconn 503", "answers 5030", "answers 504"] {
+            assert!(!is_answer(text, 503), "{text}");
+        }
     }
 }

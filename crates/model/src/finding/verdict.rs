@@ -198,6 +198,19 @@ pub enum Caveat {
         /// Of these, answered in the place of an error.
         hidden: u64,
     },
+    /// The objective held, while a server of several behind the product got no requests, because it failed by the product's own account.
+    MemberDown {
+        /// In which trial.
+        trial: u32,
+        /// Which, as the product calls it.
+        server: String,
+        /// Looks during the load at which it was down.
+        down: u64,
+        /// Looks during the load.
+        looks: u64,
+        /// Seconds into the load of the first of them.
+        from: f64,
+    },
     /// A server died during a trial.
     ServerDied {
         /// Which.

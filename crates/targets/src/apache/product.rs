@@ -18,7 +18,7 @@ use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
 use super::limits::{self, Facts, handlers};
 use super::private::{self, Private};
-use super::route::{Route, answers_are_told};
+use super::route::{Route, answers_are_told, documents, errors_may_hide, is_url};
 use super::settings::{Mpm, Rendering, render};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
@@ -226,7 +226,8 @@ impl Product for Apache {
             let ready = |child: &mut Child| process_tree::ready(child, copy.address, first, children).map(drop);
             let members = facts.upstream.iter().flat_map(|upstream| &upstream.each).map(|(url, _)| url.clone());
             let forking = (facts.mpm == Mpm::Prefork).then(|| facts.children());
-            let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), members));
+            let pages = errors_may_hide(of.config()).then(|| elsewhere(of.config()));
+            let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), members, pages));
             let watch = |pid, log| Watch::new(pid, copy.address, copy.status, log).answered(answers).forking(forking);
             of.launch(startup, cpus, ready, watch)
         };
@@ -251,10 +252,16 @@ fn facts(of: &Variant<Apache>, machine: &Machine) -> Facts {
     if of.conditions().backend.is_some() {
         // One backend stands for all of the user's.
         facts.upstream.iter_mut().for_each(|upstream| upstream.each.clear());
-    } else {
-        facts.logs += u32::from(answers_are_told(of.config()));
     }
+    let told = of.conditions().backend.is_none() && answers_are_told(of.config());
+    facts.logs += u32::from(told || errors_may_hide(of.config()));
     facts
+}
+
+/// Where clients are led instead of an error.
+fn elsewhere(config: &Config) -> BTreeSet<String> {
+    let all = documents(config).filter_map(|found| found.arg(1).filter(|page| is_url(page)));
+    all.map(str::to_owned).collect()
 }
 
 fn no_modules(program: &Path) -> TargetError {

@@ -1,9 +1,11 @@
 //! Which virtual host answers the requests under test, which directives are in force for them, and what stands behind.
 
+mod documents;
 mod forwarded;
 mod members;
 pub(super) mod rewrite;
 
+pub use documents::{documents, errors_may_hide, is_url};
 pub use members::{Member, answers_are_told, members};
 
 use super::config::{Config, Found};

@@ -38,6 +38,17 @@ pub(super) fn filters(config: &Config, route: &Route<'_>, requests: &Requests, n
     last.is_some_and(named)
 }
 
+/// The `ErrorDocument` of a status for these requests.
+pub(super) fn document<'c>(
+    config: &'c Config,
+    route: &Route<'_>,
+    requests: &Requests,
+    status: u16,
+) -> Option<&'c Found> {
+    let of = |found: &&Found| found.arg(0).and_then(|text| text.parse().ok()) == Some(status);
+    last(config, route, requests, config.named("errordocument").filter(of))
+}
+
 /// Of these directives the one that is merged last for such requests.
 fn last<'c>(
     config: &'c Config,

@@ -31,6 +31,8 @@ pub(crate) struct Told<'l> {
     pub(crate) hidden: bool,
     /// Whether the request failed as no server could be asked.
     pub(crate) unsent: bool,
+    /// Whether no server was asked because the machine of the cache had no local port left; none: the log does not say.
+    pub(crate) portless: Option<bool>,
 }
 
 /// Reads a line; none where it says nothing.
@@ -45,13 +47,14 @@ pub(crate) struct AnswerLog {
     servers: BTreeMap<String, [u64; 3]>,
     hidden: u64,
     unsent: u64,
+    portless: Option<u64>,
 }
 
 impl AnswerLog {
     /// That of a product before these servers.
     pub(crate) fn of(product: &'static str, log: PathBuf, read: Reader, servers: Vec<String>) -> AnswerLog {
         let servers = servers.into_iter().map(|server| (server, [0; 3])).collect();
-        AnswerLog { product, tail: Tail::open(log), read, servers, hidden: 0, unsent: 0 }
+        AnswerLog { product, tail: Tail::open(log), read, servers, hidden: 0, unsent: 0, portless: None }
     }
 
     /// Adds how many there were until now.
@@ -60,6 +63,9 @@ impl AnswerLog {
             let Some(told) = (self.read)(&line) else { continue };
             self.hidden += u64::from(told.hidden);
             self.unsent += u64::from(told.unsent);
+            if let Some(portless) = told.portless {
+                *self.portless.get_or_insert(0) += u64::from(portless);
+            }
             let Some((server, outcome)) = told.of else { continue };
             if let Some([all, failed, unanswered]) = self.servers.get_mut(server) {
                 *all += u64::from(outcome != Outcome::Unanswered);
@@ -76,6 +82,7 @@ impl AnswerLog {
         metrics.insert(all_failed(self.product), failed as f64);
         metrics.insert(metric::HIDDEN_ERRORS.to_owned(), self.hidden as f64);
         metrics.insert(unsent(self.product), self.unsent as f64);
+        metrics.extend(self.portless.map(|portless| (format!("{}.{PORTLESS}", self.product), portless as f64)));
     }
 }
 
@@ -85,6 +92,8 @@ const ANSWERS: &str = "answers_total";
 const FAILED: &str = "failed_answers_total";
 /// Requests that it did not answer.
 const UNANSWERED: &str = "unanswered_total";
+/// Requests for which no local port was left.
+const PORTLESS: &str = "without_local_port_total";
 
 /// The metric of requests that failed as no server could be asked, where the log tells that.
 pub(crate) fn unsent(product: &str) -> String {
@@ -150,7 +159,12 @@ mod tests {
             Ok(400..) => Outcome::Failed,
             Ok(_) => Outcome::Answered,
         };
-        Some(Told { of: Some((server, outcome)), hidden: server == "b" && outcome != Outcome::Answered, unsent: false })
+        Some(Told {
+            of: Some((server, outcome)),
+            hidden: server == "b" && outcome != Outcome::Answered,
+            unsent: false,
+            portless: None,
+        })
     }
 
     #[test]

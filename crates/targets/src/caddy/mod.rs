@@ -2,6 +2,7 @@
 //! its limits.
 
 pub mod config;
+mod errors;
 pub mod evidence;
 mod explain;
 mod lifecycle;

@@ -9,6 +9,7 @@ pub mod explain;
 pub(crate) mod lifecycle;
 pub mod limits;
 mod looks;
+mod pages;
 mod private;
 mod product;
 pub mod proxy;

@@ -8,11 +8,13 @@
 mod answers;
 mod contained;
 mod log;
+mod out;
 mod stub;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::{LogLine, Sample};
@@ -23,6 +25,7 @@ pub(super) use contained::{MASTER, Within, is_master, is_worker};
 #[cfg(test)]
 pub(super) use log::known;
 pub use log::{Entry, aggregate, classify, signature};
+pub(super) use out::Out;
 pub use stub::{Answer, Poll, StubPage, StubStatus};
 pub use workers::{Follower, Workers, workers};
 
@@ -95,6 +98,8 @@ pub struct Watch {
     reported: BTreeSet<u32>,
     /// What servers behind answered with an error, where these are several.
     answers: Option<Answers>,
+    /// Servers of the group that get no requests; none where that is not known.
+    out: Option<Out>,
     /// Looks left in which an alert of our own making may appear in the log.
     own_alert: u8,
 }
@@ -112,8 +117,14 @@ impl Watch {
             tail: error_log,
             reported: BTreeSet::new(),
             answers: None,
+            out: None,
             own_alert: 0,
         }
+    }
+
+    /// The same with the servers that get no requests because they failed.
+    pub(super) fn leaving_out(self, out: Option<Out>) -> Watch {
+        Watch { out, ..self }
     }
 
     /// The same with the log of what servers behind answered.
@@ -143,6 +154,11 @@ impl running::Watch for Watch {
             answers.count(&mut metrics);
         }
         let lines = self.tail.lines();
+        if let Some(out) = &mut self.out {
+            let now = Instant::now();
+            out.read(&lines, now);
+            out.count(now, &mut metrics);
+        }
         let states = self.deaths(&workers.gone, &lines);
         let logs = self.without_own(aggregate(lines.iter().map(String::as_str)));
         Observation { samples: vec![Sample { subject: "nginx".to_owned(), metrics }], logs, states }

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::answers;
 use super::config::{Address, Config, Found, Host, Route, asked};
-use super::evidence::{Answers, StubPage, Watch, workers};
+use super::evidence::{Answers, Out, StubPage, Watch, workers};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, arguments, command, pin};
 use super::limits::{self, Facts, Reading};
@@ -252,11 +252,21 @@ impl Product for Nginx {
             let page = copy.private.status.map(page);
             let servers = facts.upstream.iter().flat_map(|upstream| &upstream.each).map(|(name, _)| name.clone());
             let answers = copy.private.answers.clone().map(|log| Answers::of(Tail::open(log), servers));
-            let watch = |pid, log| Watch::new(pid, copy.address, page, facts.crowded(), log).answered(answers);
+            let out = leaves_out(&facts, &copy.config).map(Out::of);
+            let watch =
+                |pid, log| Watch::new(pid, copy.address, page, facts.crowded(), log).answered(answers).leaving_out(out);
             of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("bind() to ") && line.contains("failed (98: "))
     }
+}
+
+/// The servers of a group of which nginx's log tells which gets no requests: all workers must think the same, and the time must be nginx's own.
+fn leaves_out(facts: &Facts, config: &Config) -> Option<Vec<String>> {
+    let upstream = facts.upstream.as_ref().filter(|upstream| upstream.each.len() > 1)?;
+    let timed = config.files().any(|(_, file)| String::from_utf8_lossy(&file.text).contains("fail_timeout"));
+    let alike = facts.workers.value == 1 || upstream.shared;
+    (alike && !timed).then(|| upstream.each.iter().map(|(name, _)| name.clone()).collect())
 }
 
 impl Copied {

@@ -37,27 +37,41 @@ pub(super) fn refused(line: &str) -> Option<&'static str> {
     Some(if note == "maxconn" { DENIED_FOR_MAXCONN } else { DENIED })
 }
 
-/// What its log has of each request: the status that the client got, that of the peer, how the request ended, why it failed, and the peer (src/cf.data.pre, logformat).
-pub(super) const ANSWER: &str = "%>Hs|%<Hs|%Ss|%err_code|%<A";
+/// What its log has of each request: the status that the client got, that of the peer, how the request ended, why it failed, what its own error page says of
+/// that, and the peer (src/cf.data.pre, logformat).
+pub(super) const ANSWER: &str = "%>Hs|%<Hs|%Ss|%err_code|%{X-Squid-Error}<h|%<A";
 
 /// Errors of Squid's own that say that the peer did not answer (src/err_type.h).
-const NO_ANSWER: [&str; 4] = ["ERR_CONNECT_FAIL", "ERR_ZERO_SIZE_OBJECT", "ERR_READ_ERROR", "ERR_READ_TIMEOUT"];
+const NO_ANSWER: [&str; 3] = ["ERR_ZERO_SIZE_OBJECT", "ERR_READ_ERROR", "ERR_READ_TIMEOUT"];
+/// No connection: `errno` says whose fault that is (src/errorpage.cc: `ErrorState::BuildHttpReply`).
+const NO_CONNECTION: &str = "ERR_CONNECT_FAIL";
+
+/// Whether a connection failed before anything was sent to the peer: no local port was left (EADDRNOTAVAIL).
+fn is_without_port(detail: &str) -> bool {
+    errno(detail) == Some(nix::errno::Errno::EADDRNOTAVAIL as i32)
+}
+
+/// The number in `ERR_CONNECT_FAIL 111`, as a log has it; none where an error page says none (`reply_header_access`).
+fn errno(detail: &str) -> Option<i32> {
+    detail.strip_prefix(NO_CONNECTION)?.trim_start_matches("%20").trim().parse().ok()
+}
 
 /// A line of that log. An old copy that is given because the peer failed is told as such (`TCP_REFRESH_FAIL_OLD`, src/LogTags.cc).
 pub(super) fn answer(line: &str) -> Option<Told<'_>> {
-    let [sent, gave, ended, why, peer] = line.splitn(5, '|').collect::<Vec<_>>().try_into().ok()?;
+    let [sent, gave, ended, why, detail, peer] = line.splitn(6, '|').collect::<Vec<_>>().try_into().ok()?;
     let (sent, gave) = (sent.parse::<u16>().ok()?, gave.parse::<u16>().unwrap_or(0));
+    let refused = why == NO_CONNECTION && errno(detail).is_some() && !is_without_port(detail);
     let outcome = match gave {
         400.. => Some(Outcome::Failed),
         100.. => Some(Outcome::Answered),
-        _ if sent >= 500 && NO_ANSWER.contains(&why) => Some(Outcome::Unanswered),
+        _ if sent >= 500 && (refused || NO_ANSWER.contains(&why)) => Some(Outcome::Unanswered),
         _ => None,
     };
     let failed = gave >= 500 || ended.contains("REFRESH_FAIL_OLD");
     let of = outcome.filter(|_| peer != "-").map(|outcome| (peer, outcome));
     // Where no peer is chosen (src/FwdState.cc), it says this of a read that never was (measured on 5.7).
     let unsent = sent == 502 && gave == 0 && peer == "-" && why == "ERR_READ_ERROR";
-    Some(Told { of, hidden: failed && (200..400).contains(&sent), unsent })
+    Some(Told { of, hidden: failed && (200..400).contains(&sent), unsent, portless: Some(is_without_port(detail)) })
 }
 
 /// Metrics of a running Squid.
@@ -68,6 +82,8 @@ pub(super) mod metrics {
     pub(in crate::squid) const LIVE_PEER_CONNECTIONS: &str = "squid.live_peer_connections";
     /// How many these may be (`max-conn`).
     pub(in crate::squid) const LIVE_PEER_MOST: &str = "squid.live_peer_most";
+    /// Requests for which no connection to a peer was made, as no local port was left, cumulative.
+    pub(in crate::squid) const PORTLESS: &str = "squid.without_local_port_total";
 }
 
 /// Its page of peers (cache manager, `mgr:server_list`).
@@ -148,15 +164,30 @@ mod tests {
     fn peers_are_told_by_what_they_gave() {
         // Written by 5.7.
         let of = |line| answer(line).unwrap();
-        let by = |peer, outcome, hidden| Told { of: Some((peer, outcome)), hidden, unsent: false };
-        assert_eq!(of("503|503|TCP_MISS|-|b"), by("b", Outcome::Failed, false));
-        assert_eq!(of("200|200|TCP_MISS|-|a"), by("a", Outcome::Answered, false));
-        assert_eq!(of("502|-|TCP_MISS|ERR_ZERO_SIZE_OBJECT|127.0.0.1"), by("127.0.0.1", Outcome::Unanswered, false));
-        assert_eq!(of("503|-|TCP_MISS|ERR_CONNECT_FAIL|c"), by("c", Outcome::Unanswered, false));
-        let nobody = Told { of: None, hidden: false, unsent: true };
-        assert_eq!(of("502|-|TCP_MISS|ERR_READ_ERROR|-"), nobody, "all peers were full, or held to be dead");
-        assert_eq!(of("200|-|TCP_MEM_HIT|-|-"), Told { of: None, hidden: false, unsent: false });
-        assert_eq!(of("200|503|TCP_REFRESH_FAIL_OLD|-|a"), by("a", Outcome::Failed, true));
+        let by = |peer, outcome, hidden| Told { of: Some((peer, outcome)), hidden, unsent: false, portless: Some(false) };
+        let nobodys = Told { of: None, hidden: false, unsent: false, portless: Some(false) };
+        assert_eq!(of("503|503|TCP_MISS|-|-|b"), by("b", Outcome::Failed, false));
+        assert_eq!(of("200|200|TCP_MISS|-|-|a"), by("a", Outcome::Answered, false));
+        assert_eq!(
+            of("502|-|TCP_MISS|ERR_ZERO_SIZE_OBJECT|ERR_ZERO_SIZE_OBJECT%200|127.0.0.1"),
+            by("127.0.0.1", Outcome::Unanswered, false)
+        );
+        assert_eq!(of("503|-|TCP_MISS|ERR_CONNECT_FAIL|ERR_CONNECT_FAIL%20111|c"), by("c", Outcome::Unanswered, false));
+        let unsent = Told { unsent: true, ..nobodys };
+        assert_eq!(
+            of("502|-|TCP_MISS|ERR_READ_ERROR|ERR_READ_ERROR%200|-"),
+            unsent,
+            "all peers were full, or held to be dead"
+        );
+        assert_eq!(of("200|-|TCP_MEM_HIT|-|-|-"), nobodys);
+        let portless = Told { portless: Some(true), ..nobodys };
+        assert_eq!(
+            of("503|-|TCP_MISS|ERR_CONNECT_FAIL|ERR_CONNECT_FAIL%2099|c"),
+            portless,
+            "no port of its own was left"
+        );
+        assert_eq!(of("503|-|TCP_MISS|ERR_CONNECT_FAIL|-|c"), nobodys, "whose fault it was is not said");
+        assert_eq!(of("200|503|TCP_REFRESH_FAIL_OLD|-|-|a"), by("a", Outcome::Failed, true));
         assert_eq!(answer("garbage"), None);
     }
 

@@ -46,7 +46,8 @@ pub(super) fn of(
 ) -> Vec<Limit> {
     let first = [max_filedescriptors(config, available), backlog(config, available, machine), cpu(config, machine)];
     let peers = peers::limit(config).filter(|_| !direct);
-    let more = [Some(object(config)), rock(config), per_client(config), body(config), peers];
+    let ports = peers::ports(config, machine.ports).filter(|_| !direct);
+    let more = [Some(object(config)), rock(config), per_client(config), body(config), peers, ports];
     first.into_iter().chain(more.into_iter().flatten()).chain(too_many::limits(config, client)).collect()
 }
 

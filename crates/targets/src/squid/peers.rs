@@ -1,5 +1,7 @@
 //! The peers that requests go to (`cache_peer HOST parent PORT ...`): how many connections each takes, and where they are.
 
+use std::collections::BTreeSet;
+
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Remedy, Strength};
 use genkai_place::endpoint::Endpoint;
@@ -8,7 +10,7 @@ use super::config::{Config, MAX_CONN, cap};
 use super::evidence::{SUBJECT, metrics};
 use crate::cache::answers::{self, logged};
 use crate::files::entry::Entry;
-use crate::limits::{counted, errors, grew, raised_onward, reached, reached_of, valued};
+use crate::limits::{backend, counted, errors, grew, raised_onward, reached, reached_of, valued};
 use crate::settings::SourcedValue;
 
 /// The part of the connections that may be open which is as good as all of them, where they are looked at now and then.
@@ -55,6 +57,25 @@ pub(super) fn answering(config: &Config) -> Vec<Limit> {
     } else {
         answers::limits(SUBJECT, &each, source, |name| logged(SUBJECT, name), false)
     }
+}
+
+/// Local ports towards the peers. Which of several a request goes to is the peers' selection: then no number is told.
+pub(super) fn ports(config: &Config, range: (u16, u16)) -> Option<Limit> {
+    let places =
+        config.parents().iter().map(|entry| (entry.values.first(), entry.values.get(2))).collect::<BTreeSet<_>>();
+    let ports = backend::Ports {
+        id: "squid.peer.ports",
+        way: "Squid to its peers",
+        addresses: places.len() as u64,
+        noun: "peer",
+        range,
+        signature: "",
+        answer: ErrorKind::Status503,
+    };
+    let limit = ports.limit()?;
+    let signatures = vec![grew(metrics::PORTLESS, Strength::Decisive)];
+    let law = if places.len() == 1 { limit.law } else { Law::Unknown };
+    Some(Limit { law, signatures, ..limit })
 }
 
 /// Whether Squid is asked how many connections to its peers are open while a load runs: not where they have no cap, and not where who asks
@@ -193,5 +214,16 @@ mod tests {
         for (text, value) in [(text, "x"), (text, "0"), ("http_port 1 accel\n", "5")] {
             assert!(config(text).set(MAX_CONN, value, &requests).is_err(), "{value}");
         }
+    }
+
+    #[test]
+    fn local_ports_are_told_of_one_peer() {
+        let of = |text: &str| ports(&config(text), (40_000, 40_005));
+        let one = of("cache_peer 127.0.0.1 parent 9 0 originserver\n").unwrap();
+        assert!(matches!(one.law, Law::Slots { value: 6.0, .. }), "{:?}", one.law);
+        assert_eq!(one.signatures, [grew(metrics::PORTLESS, Strength::Decisive)]);
+        let two = "cache_peer 127.0.0.1 parent 9 0 originserver name=a\ncache_peer 127.0.0.1 parent 8 0 originserver name=b\n";
+        assert_eq!(of(two).unwrap().law, Law::Unknown, "which of them a request goes to is not known");
+        assert_eq!(of("http_port 80\n"), None);
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn answer(line: &str) -> Option<Told<'_>> {
     let status = |text: &str| text.parse::<u16>().unwrap_or(0);
     let is_good = (200..400).contains(&status(ended));
     if side != "b" {
-        return Some(Told { of: None, hidden: (500..600).contains(&status(sent)) && is_good, unsent: false });
+        return Some(Told { of: None, hidden: (500..600).contains(&status(sent)) && is_good, unsent: false, portless: None });
     }
     let refused = || {
         let (name, reason) = error.strip_prefix("backend ")?.split_once(": fail errno ")?;
@@ -108,7 +108,7 @@ pub(super) fn answer(line: &str) -> Option<Told<'_>> {
     };
     // What is fetched while an old copy is given: that was sent before its time would have been over.
     let stale = why == "bgfetch" && (status(gave) >= 500);
-    Some(Told { of, hidden: stale || status(gave) >= 400 && is_good, unsent: false })
+    Some(Told { of, hidden: stale || status(gave) >= 400 && is_good, unsent: false, portless: None })
 }
 
 fn asked(text: &str) -> [Option<u64>; ASKED.len()] {
@@ -137,7 +137,7 @@ mod tests {
     fn backends_are_told_by_what_they_gave() {
         // Written by 7.1.
         let of = |line| answer(line).unwrap();
-        let by = |backend, outcome, hidden| Told { of: Some((backend, outcome)), hidden, unsent: false };
+        let by = |backend, outcome, hidden| Told { of: Some((backend, outcome)), hidden, unsent: false, portless: None };
         assert_eq!(of("b|503|503|-|fetch|b|-"), by("b", Outcome::Failed, false));
         assert_eq!(of("b|200|503|-|pass|b|-"), by("b", Outcome::Failed, true), "the VCL made it 200");
         let line = "b|503|503|-|fetch|-|backend c: fail errno 111 (Connection refused)";
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(of("b|503|503|-|fetch|-|backend c: busy").of, None, "it is full, which is another limit");
         assert_eq!(of("b|503|200|-|fetch|a|Could not get storage").of, None, "Varnish's own");
         assert!(of("b|500|500|-|bgfetch|a|-").hidden, "an old copy was given");
-        let client = Told { of: None, hidden: true, unsent: false };
+        let client = Told { of: None, hidden: true, unsent: false, portless: None };
         assert_eq!(of("c|200|-|503|rxreq|-|-"), client);
         assert!(!of("c|503|-|503|rxreq|-|-").hidden && !of("c|301|-|750|rxreq|-|-").hidden, "a redirect by synth");
     }

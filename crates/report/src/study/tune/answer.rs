@@ -38,6 +38,12 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
     }
 }
 
+/// That a server was down all the time.
+fn out_of_use(caveat: &Caveat) -> Option<String> {
+    let Caveat::MemberDown { server, down, looks, .. } = caveat else { return None };
+    (down == looks).then(|| format!(", with the server {} down", clean::line(server)))
+}
+
 /// That the objective holds, and what it does not judge.
 fn held(context: Context<'_>, v: &Verdict) -> String {
     let objective = quoted(&context.objective());
@@ -87,7 +93,8 @@ fn held(context: Context<'_>, v: &Verdict) -> String {
     let waits = seen
         .or(told)
         .map_or_else(String::new, |waits| format!("; but {waits}, and no condition on latency judges that"));
-    format!("No change needed: {objective} held{}{waits}.", at_asked(context))
+    let gone: Vec<String> = v.caveats.iter().filter_map(out_of_use).collect();
+    format!("No change needed: {objective} held{}{}{waits}.", at_asked(context), gone.concat())
 }
 
 /// That too little came back.

@@ -245,6 +245,14 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
         ),
         Caveat::AnsweredBefore { trial, responses, served } => answered_before(context, *trial, *responses, *served),
         Caveat::HiddenErrors { trial, responses, hidden } => hidden_errors(context, *trial, *responses, *hidden),
+        Caveat::MemberDown { trial, server, down, looks, from } => format!(
+            "{} had its server {} out of use, because it failed, at {} of {} looks during the load of trial {trial} (the first {} into it): what was served then, the others served.",
+            context.product(),
+            clean::line(server),
+            figure::count(*down),
+            figure::count(*looks),
+            figure::seconds(*from)
+        ),
         Caveat::OtherPrograms { trial, busy, of } => format!(
             "When it broke in trial {trial}, {} (all that was in use, less what servers, the processes found behind them and the generator \
              used): whether {} would have held without them is not known.",

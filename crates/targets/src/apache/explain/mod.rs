@@ -11,11 +11,13 @@ use std::path::Path;
 
 use genkai_model::explain::Explanation;
 
-use super::config::{Config, Reading};
+use super::config::{Config, Found, Reading};
 use super::lifecycle::environment;
 use super::limits::{self, Facts};
+use super::route::{Route, is_url};
+use super::within::document;
 use crate::error::TargetError;
-use crate::explain::{Explain, explanation};
+use crate::explain::{Explain, explanation, in_place_of_errors};
 
 /// What is taken for the version of a server that is not asked: defaults are those of httpd 2.4.68.
 const VERSION: (u32, u32, u32) = (2, 4, 68);
@@ -35,5 +37,29 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let facts = Facts::of(&config, requests, machine);
     let limits = limits::of(&facts);
     let files = config.files().filter(|(id, _)| !config.is_use(*id)).map(|(_, file)| file.path.clone());
-    Ok(explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks::of(&config, &facts)))
+    let explained =
+        explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks::of(&config, &facts));
+    let route = Route::find(&config, requests);
+    Ok(in_place_of_errors(explained, "Apache", |status| {
+        let document = document(&config, route.as_ref()?, requests, status)?;
+        instead(&config, route.as_ref()?, document)
+    }))
+}
+
+/// What clients get by an `ErrorDocument`, where that is not the error's status, or may not be: what a path answers keeps it, unless a script or a server that it
+/// is passed to says otherwise.
+fn instead(config: &Config, route: &Route<'_>, document: &Found) -> Option<String> {
+    let (page, place) = (document.arg(1)?, config.place(document));
+    let is_text = |page: &str| [".html", ".htm", ".txt"].iter().any(|end| page.to_ascii_lowercase().ends_with(end));
+    match page {
+        _ if is_url(page) => Some(format!("302 to {page} (ErrorDocument at {place})")),
+        _ if !page.starts_with('/') => None,
+        _ if route.pass(config, page).is_some() => {
+            Some(format!("what {page} is answered, with that status (ErrorDocument at {place})"))
+        }
+        _ if is_text(page) => None,
+        _ => Some(format!(
+            "what {page} answers, with another status if it is a script that says one (ErrorDocument at {place})"
+        )),
+    }
 }

@@ -19,7 +19,7 @@ use genkai_model::event::Rewrite;
 pub use listen::Moved;
 
 use super::config::{Config, Edit, lexer::quote};
-use super::route::{Route, answers_are_told};
+use super::route::{Route, answers_are_told, documents, errors_may_hide, is_url};
 use super::settings::{Mpm, UNVERIFIED};
 use crate::files::{CopyError, CopyOptions, folders, numbered, renamed, save};
 use changes::Changes;
@@ -29,10 +29,11 @@ use genkai_place::port;
 pub const STATUS_PATH: &str = "/genkai-status";
 /// The one error log, in the folder.
 const ERROR_LOG: &str = "error.log";
-/// The log of what members of balancers answered with an error, in the folder.
+/// The log of what members of balancers answered with an error, and of errors that clients got as good answers, in the folder.
 const ANSWERS: &str = "answers.log";
-/// Its lines ([`super::evidence`] reads them): `%L` is `-` where the error log has nothing of the request.
-const ANSWERED: &str = "\"%>s|%{BALANCER_WORKER_NAME}e|%L\" \"expr=%{REQUEST_STATUS} -ge 400\"";
+/// Its lines ([`super::evidence`] reads them), with tabs, which httpd writes otherwise where they stand in a value: `%s` is the status before an
+/// `ErrorDocument` and `%R` who answered then, `%L` is `-` where the error log has nothing of the request.
+const ANSWERED: &str = "\"%s\\t%>s\\t%R\\t%L\\t%{BALANCER_WORKER_NAME}e\\t%{Location}o\"";
 /// Subfolders: copies, access logs, caches, sockets and shared memory, mutexes.
 const FOLDERS: [&str; 5] = ["conf", "logs", "cache", "run", "locks"];
 
@@ -43,7 +44,8 @@ pub struct Private {
     pub main: PathBuf,
     /// Where it logs errors, of level `warn` at least.
     pub error_log: PathBuf,
-    /// What members of balancers answered with an error; none where there are not several, or this httpd cannot tell.
+    /// What members of balancers answered with an error, and errors that were sent as good answers; none where there are not several members and
+    /// nothing hides errors, or this httpd cannot tell.
     pub answers: Option<PathBuf>,
     /// Where the load goes.
     pub address: SocketAddr,
@@ -96,10 +98,14 @@ pub fn build(
         save(copy, text.as_deref().unwrap_or(&file.text))?;
     }
     let main = dir.join("httpd.conf");
-    let answers = (options.backend.is_none() && answers_are_told(config)).then(|| dir.join(ANSWERS));
+    let is_logged = options.backend.is_none() && answers_are_told(config) || errors_may_hide(config);
+    let answers = is_logged.then(|| dir.join(ANSWERS));
     let mut text = frame(config, &dir, &files[0].0, status, modules) + &secured;
     if let Some(log) = &answers {
-        text += &format!("GlobalLog {} {ANSWERED}\n", quote(&log.to_string_lossy()));
+        // Clients that are led elsewhere are answered 302.
+        let least = if documents(config).any(|found| found.arg(1).is_some_and(is_url)) { 300 } else { 400 };
+        let when = format!("\"expr=%{{REQUEST_STATUS}} -ge {least}\"");
+        text += &format!("GlobalLog {} {ANSWERED} {when}\n", quote(&log.to_string_lossy()));
     }
     save(&main, text.as_bytes())?;
     let mine = |m: &&Moved| m.port == route.listen.port && m.ip == route.listen.ip;

@@ -45,7 +45,7 @@ impl Member<'_> {
 }
 
 /// Since when a log can be that of all virtual hosts, whatever logs they have of their own (`GlobalLog`).
-const GLOBAL_LOG: (u32, u32, u32) = (2, 4, 19);
+pub(super) const GLOBAL_LOG: (u32, u32, u32) = (2, 4, 19);
 
 /// Whether there are members of balancers to be told apart by what they answer, and this httpd can write that down.
 pub fn answers_are_told(config: &Config) -> bool {

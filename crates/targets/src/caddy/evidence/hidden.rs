@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use genkai_model::evidence::metric;
 use serde_json::Value;
 
-use crate::caddy::config::{Line, Site};
+use crate::caddy::config::Site;
+use crate::caddy::errors::answer;
 
 /// Counts them.
 #[derive(Debug, Default)]
@@ -18,9 +19,7 @@ pub(in crate::caddy) struct Hidden {
 impl Hidden {
     /// Of a site. Only where each of its errors is answered by one `respond` with a good status and nothing before it: what else the routes do is not evaluated.
     pub(in crate::caddy) fn of(site: &Site) -> Hidden {
-        let mut all = site.lines.iter().filter(|line| line.is("handle_errors"));
-        let (first, more) = (all.next(), all.next());
-        let is_good = first.is_some_and(|first| more.is_none() && first.args().is_empty() && is_good(first.inside()));
+        let is_good = answer(site).is_some_and(|(_, status)| (200..300).contains(&status));
         Hidden { is_good, so_far: 0 }
     }
 
@@ -42,18 +41,6 @@ impl Hidden {
             metrics.insert(metric::HIDDEN_ERRORS.to_owned(), self.so_far as f64);
         }
     }
-}
-
-/// `respond TEXT STATUS` or `respond STATUS` alone, with a status of 2xx (modules/caddyhttp/staticresp.go: UnmarshalCaddyfile).
-fn is_good(routes: &[Line]) -> bool {
-    let [line] = routes else { return false };
-    let is_status = |text: &str| text.len() == 3 && text.starts_with('2') && text.bytes().all(|b| b.is_ascii_digit());
-    let matched = line.arg(0).is_some_and(|word| word.value.starts_with(['/', '@', '*']));
-    line.is("respond")
-        && line.block.is_none()
-        && !matched
-        && line.args().len() <= 2
-        && line.args().last().is_some_and(|word| is_status(&word.value))
 }
 
 /// Whether a line of the log is of an error of Caddy's own with the status of a server's error. Handled ones are written for debugging (2.6).

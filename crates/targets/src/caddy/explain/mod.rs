@@ -7,10 +7,11 @@ mod values;
 use genkai_model::explain::Explanation;
 
 use super::config::{Config, variables};
+use super::errors;
 use super::limits::{self, Facts};
 use super::route::{Address, Ports, Route};
 use crate::error::TargetError;
-use crate::explain::{Explain, explanation};
+use crate::explain::{Explain, explanation, in_place_of_errors};
 use crate::files::Requests;
 
 /// Explains a configuration.
@@ -24,7 +25,13 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let facts = Facts { asked: requests.host.clone(), ..Facts::of(&config, None, requests, machine) };
     let limits = limits::of(&facts);
     let files = config.files().map(|(_, file)| file.path.clone());
-    Ok(explanation("caddy", files, limits, timers::of(&config, requests), remarks::of(&config, &facts, requests)))
+    let remarks = remarks::of(&config, &facts, requests);
+    let explained = explanation("caddy", files, limits, timers::of(&config, requests), remarks);
+    let answer = Route::find(&config, requests).and_then(|route| errors::answer(route.site));
+    Ok(in_place_of_errors(explained, "Caddy", |status| {
+        let (line, other) = answer.as_ref().filter(|(_, other)| *other != status)?;
+        Some(format!("{other} (respond at {})", config.place(line)))
+    }))
 }
 
 /// The requests that are looked at: where no site takes those to `localhost`, which is what nobody has chosen, those to the first site.

@@ -1,5 +1,4 @@
-//! Errors of HAProxy's own that clients get as good answers: an `errorfile` is sent as it is, whatever status its first line has
-//! (configuration manual 4.2), and the log has the error's.
+//! Errors of HAProxy's own that clients get as good answers ([`crate::haproxy::pages`]): the log has the error's status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,7 +6,8 @@ use std::path::Path;
 use genkai_model::evidence::metric;
 
 use super::log::{Session, unanswered};
-use crate::haproxy::config::{Config, Section};
+use crate::haproxy::config::Config;
+use crate::haproxy::pages::{Sent, pages, status_of};
 use crate::haproxy::route::Route;
 
 /// Counts them.
@@ -18,22 +18,15 @@ pub(in crate::haproxy) struct Hidden {
 }
 
 impl Hidden {
-    /// Of the requests that go this way; `folder` is where relative paths start. Files of the section with the servers come before those of
-    /// the listener's (src/http_ana.c: http_error_message).
+    /// Of the requests that go this way; `folder` is where relative paths start.
     pub(in crate::haproxy) fn of(config: &Config, route: &Route<'_>, folder: &Path) -> Hidden {
-        let mut files: BTreeMap<&str, &str> = BTreeMap::new();
-        for section in route.back.into_iter().chain([route.front]) {
-            for (status, file) in config.lineage(section).flat_map(|one| written(config, one)) {
-                files.entry(status).or_insert(file);
-            }
-        }
-        let is_good = |file: &str| {
-            let text = std::fs::read_to_string(folder.join(file)).unwrap_or_default();
-            let status = text.split_ascii_whitespace().nth(1).unwrap_or_default();
-            status.len() == 3 && status.starts_with(['2', '3'])
+        let is_good = |sent: &Sent| match sent {
+            Sent::Own => false,
+            Sent::Elsewhere(..) => true,
+            Sent::File(file) => status_of(file, folder).is_some_and(|status| (200..400).contains(&status)),
         };
-        let good = files.into_iter().filter(|(_, file)| is_good(file));
-        Hidden { statuses: good.map(|(status, _)| status.to_owned()).collect(), so_far: 0 }
+        let good = pages(config, route).into_iter().filter(|(_, page)| is_good(&page.sent));
+        Hidden { statuses: good.map(|(status, _)| status.to_string()).collect(), so_far: 0 }
     }
 
     /// Takes lines of the log.
@@ -51,13 +44,6 @@ impl Hidden {
             metrics.insert(metric::HIDDEN_ERRORS.to_owned(), self.so_far as f64);
         }
     }
-}
-
-/// The `errorfile STATUS FILE` of a section itself, the last of a status first: that counts.
-fn written<'c>(config: &'c Config, section: &'c Section) -> impl Iterator<Item = (&'c str, &'c str)> {
-    let lines = config.inside(section).iter().filter(|line| line.is("errorfile"));
-    let all: Vec<_> = lines.filter_map(|line| Some((line.arg(0)?, line.arg(1)?))).collect();
-    all.into_iter().rev()
 }
 
 #[cfg(test)]
@@ -85,5 +71,33 @@ mod tests {
         let mut none = BTreeMap::new();
         Hidden::default().count(&mut none);
         assert!(none.is_empty());
+    }
+
+    #[test]
+    fn whatever_says_what_is_sent_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("good.http"), "HTTP/1.0 200 OK\r\n\r\nsorry").unwrap();
+        let hidden = |lines: &str| {
+            let text = format!(
+                "http-errors mine\n errorfile 503 good.http\n errorfile 504 good.http\ndefaults\n mode http\nfrontend f\n bind :80\n \
+                 default_backend b\nbackend b\n {lines}\n server s 127.0.0.1:9\n"
+            );
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Default::default()).unwrap();
+            let route = Route::find(&config, &Requests::to("localhost", "/")).unwrap();
+            Hidden::of(&config, &route, dir.path()).statuses.into_iter().collect::<Vec<_>>().join(" ")
+        };
+        for (lines, statuses) in [
+            ("errorfiles mine", "503 504"),
+            ("errorfiles mine 503", "503"),
+            ("errorloc 503 http://x/", "503"),
+            ("errorloc303 502 /x", "502"),
+            ("http-error status 503 errorfile good.http", "503"),
+            ("http-error status 503 errorfiles mine", "503"),
+            ("errorfile 503 good.http\n http-error status 503 content-type text/plain string sorry", ""),
+            ("http-error status 503 default-errorfiles", ""),
+            ("errorfile 503 missing.http", ""),
+        ] {
+            assert_eq!(hidden(lines), statuses, "{lines}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use genkai_model::evidence::Sample;
+use genkai_model::evidence::{Sample, metric};
 
 use super::{SUBJECT, metrics as names};
 use genkai_place::usage::Usage;
@@ -62,6 +62,8 @@ impl Stat {
         let row = |line: &str| {
             let values: Vec<&str> = line.split(',').collect();
             let fields = names.iter().zip(&values).filter_map(|(name, v)| Some(((*name).to_owned(), v.parse().ok()?)));
+            let status = names.iter().zip(&values).find(|(name, _)| **name == "status").and_then(|(_, v)| is_down(v));
+            let fields = fields.chain(status.map(|down| (DOWN.to_owned(), u64::from(down))));
             Some(Row {
                 proxy: (*values.first()?).to_owned(),
                 server: (*values.get(1)?).to_owned(),
@@ -124,10 +126,24 @@ impl Stat {
         }
         each_time(&servers, metrics);
         answers(&servers, metrics);
+        let down = servers.iter().filter_map(|row| Some((&row.server, *row.fields.get(DOWN)?)));
+        metrics.extend(down.map(|(server, down)| (metric::of_down(SUBJECT, server), down as f64)));
     }
 
     fn servers(&self, names: &Names) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.proxy == names.back && row.is_server())
+    }
+}
+
+/// How a row's fields call whether its server failed its check.
+const DOWN: &str = "down";
+
+/// Whether a server gets no requests because it failed; none where nothing checks it, or an administrator or an agent decides.
+fn is_down(status: &str) -> Option<bool> {
+    match status.split(' ').next()? {
+        "DOWN" => Some(!status.contains("agent")),
+        "UP" => Some(false),
+        _ => None,
     }
 }
 
@@ -217,6 +233,17 @@ mod tests {
         let times = ["a", "c", "d"].map(|server| metric(&of_server(server, "response_time")));
         assert_eq!(times, [Some(0.003), Some(0.4), None], "nobody asked the third");
         assert_eq!((metric("server_fastest"), metric("server.c.connect_errors_total")), (Some(0.02), Some(4.0)));
+    }
+
+    #[test]
+    fn servers_that_failed_their_check_are_down() {
+        let text = "# pxname,svname,scur,status\nb,a,0,UP\nb,c,0,DOWN\nb,d,0,DOWN 1/2\nb,e,0,MAINT\nb,f,0,no check\nb,g,0,UP 2/3\n\
+                    b,BACKEND,0,DOWN\n";
+        let names = Names { front: "f".to_owned(), back: "b".to_owned() };
+        let sample = sample("", &Stat::read(text), &names, &Usage::default());
+        let down: Vec<_> =
+            sample.metrics.iter().filter_map(|(name, value)| Some((metric::down(name)?, *value))).collect();
+        assert_eq!(down, [("a", 0.0), ("c", 1.0), ("d", 1.0), ("g", 0.0)]);
     }
 
     #[test]

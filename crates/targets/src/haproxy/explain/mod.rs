@@ -5,12 +5,16 @@ mod remarks;
 mod timers;
 mod values;
 
+use std::path::Path;
+
 use genkai_model::explain::Explanation;
 
 use super::config::{Config, Reading};
 use super::limits::{self, Facts};
+use super::pages::{Page, Sent, pages, status_of};
+use super::route::Route;
 use crate::error::TargetError;
-use crate::explain::{Explain, explanation};
+use crate::explain::{Explain, explanation, in_place_of_errors};
 
 /// What is taken for the version of a server that is not asked: defaults are those of HAProxy 2.6.
 const VERSION: (u32, u32, u32) = (2, 6, 12);
@@ -29,5 +33,22 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let facts = Facts::of(&config, None, requests, machine, memory);
     let limits = limits::of(&facts);
     let files = config.files().map(|(_, file)| file.path.clone());
-    Ok(explanation("haproxy", files, limits, timers::of(&config, requests), remarks::of(&config, &facts, requests)))
+    let remarks = remarks::of(&config, &facts, requests);
+    let explained = explanation("haproxy", files, limits, timers::of(&config, requests), remarks);
+    let pages = Route::find(&config, requests).map(|route| pages(&config, &route)).unwrap_or_default();
+    Ok(in_place_of_errors(explained, "HAProxy", |status| instead(&config, pages.get(&status)?, status)))
+}
+
+/// What clients get in the place of a status; none: that status. Relative paths start where HAProxy is started, which nobody knows here.
+fn instead(config: &Config, page: &Page<'_>, status: u16) -> Option<String> {
+    let by = format!("({} at {})", page.line.name(), config.place(page.line));
+    match &page.sent {
+        Sent::Own => None,
+        Sent::Elsewhere(other, to) => Some(format!("{other} to {to} {by}")),
+        Sent::File(file) => match status_of(file, Path::new("/")).filter(|_| file.starts_with('/')) {
+            Some(same) if same == status => None,
+            Some(other) => Some(format!("{other} {by}")),
+            None => Some(format!("what {file} has, which was not read {by}")),
+        },
+    }
 }

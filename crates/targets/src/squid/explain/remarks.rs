@@ -19,6 +19,7 @@ pub(super) fn of(config: &Config, machine: &Machine) -> Vec<Remark> {
     all.extend(config.each("http_port").filter_map(|entry| port(config, entry)));
     all.extend(config.each("cache_dir").filter_map(|entry| store(config, entry)));
     all.extend(config.each("http_upgrade_request_protocols").filter_map(|entry| upgrade(config, entry)));
+    all.extend(config.each("acl").filter_map(|entry| incomplete(config, entry)));
     all.extend(values::of(config));
     all.extend(repeated(config));
     all.extend(shared(config));
@@ -53,6 +54,17 @@ fn port(config: &Config, entry: &Entry) -> Option<Remark> {
         let text = format!("`{option}` needs `accel` before it: Squid 5 does not start");
         about(&config.entries, entry, RemarkKind::Contradiction, text, Some("http_port PORT accel ...".to_owned()))
     })
+}
+
+/// src/acl/Acl.cc: `ACL::ParseAclLine`: without a name or a type nothing is made of it.
+fn incomplete(config: &Config, entry: &Entry) -> Option<Remark> {
+    let lacks = match entry.values.len() {
+        0 => "a name",
+        1 => "a type",
+        _ => return None,
+    };
+    let text = format!("has not {lacks}: Squid does not start");
+    Some(about(&config.entries, entry, RemarkKind::Unknown, text, Some("acl NAME TYPE VALUE ...".to_owned())))
 }
 
 /// src/cache_cf.cc: `parse_cachedir`: a kind that was not built in is left out with an error, and Squid starts all the same.
@@ -169,6 +181,9 @@ mod tests {
         assert_eq!(told("http_port 80 accel vhost\ncache_mem 8 MB # x\n"), []);
         assert_eq!(told("cache_men 8 MB\n"), one(RemarkKind::Unknown, "cache_men"));
         assert_eq!(told("http_port 80 defaultsite=a\n"), one(RemarkKind::Contradiction, "http_port"));
+        assert_eq!(told("acl here # x\n"), one(RemarkKind::Unknown, "acl"));
+        assert_eq!(told("acl\n"), one(RemarkKind::Unknown, "acl"));
+        assert_eq!(told("acl here src\n"), [], "Squid warns that it is empty, and starts");
         assert_eq!(told("cache_dir coss /x 100\n"), one(RemarkKind::Ignored, "cache_dir"));
         assert_eq!(told("hierarchy_stoplist cgi-bin\n"), one(RemarkKind::Ignored, "hierarchy_stoplist"));
         let protocols = "http_upgrade_request_protocols WebSocket allow all\n";

@@ -1,0 +1,77 @@
+//! What Apache's `ErrorDocument` sends as a good answer in the place of an error.
+
+use super::*;
+
+/// Good answers that stood for errors, and all good answers, of a run of Apache with these lines before a server that fails at 3 of 10 requests, and one that does not.
+fn hidden(lines: &str) -> Option<(u64, u64)> {
+    let ((_ill, ill), (_well, well)) = (scripted(ILL), scripted(WELL));
+    let load = |name: &str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
+    let modules: String = ["mpm_event", "authz_core", "proxy", "proxy_http"].iter().map(|name| load(name)).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("httpd.conf");
+    let text = format!(
+        "{modules}Listen 80\nProxyPass /sorry http://{well}/\nProxyPass /closed http://127.0.0.1:9/\nProxyPass / http://{ill}/\n{lines}\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let path = if lines.contains("503") { "/closed" } else { "/" };
+    let mut tune = genkai("tune apache --spawn-rate 20 --quick --quiet --users 20");
+    let run = told(tune.args(["--path", path]).arg("--config").arg(&file));
+    let told = run.verdict().caveats.iter().find_map(|caveat| match caveat {
+        Caveat::HiddenErrors { responses, hidden, .. } => Some((*hidden, *responses)),
+        _ => None,
+    });
+    let said = run.says()[0].contains("good answers were sent in the place of an error");
+    assert_eq!(said, told.is_some(), "{}", run.story());
+    told
+}
+
+#[test]
+fn errors_that_apache_sends_as_another_servers_good_answers_are_told() {
+    let _machine = machine();
+    let (hidden, responses) = hidden("ProxyErrorOverride On\nErrorDocument 500 /sorry").unwrap();
+    assert!(hidden > responses / 5 && hidden < responses / 2, "3 in 10: {hidden} of {responses}");
+}
+
+#[test]
+fn clients_that_apache_leads_elsewhere_instead_of_an_error_are_told_of() {
+    let _machine = machine();
+    let (hidden, responses) = hidden("ErrorDocument 503 https://else.example/sorry").unwrap();
+    assert!(hidden > responses / 2 && hidden <= responses, "all of them: {hidden} of {responses}");
+}
+
+/// That the server `gone` was down, of a run in which everything held.
+fn is_told_as_down(product: &str, text: &str, server: impl Fn(&str) -> String) {
+    // Nobody listens there, and no other test gets that port.
+    let gone = "127.0.0.1:9";
+    let (_well, well) = scripted(WELL);
+    let (run, _) = two_servers(product, text, [&well, gone]);
+    let verdict = run.verdict();
+    assert_eq!((run.code, verdict.because()), (Some(0), Because::ObjectiveHolds), "{}", run.story());
+    let down: Vec<_> = verdict
+        .caveats
+        .iter()
+        .filter_map(|caveat| match caveat {
+            Caveat::MemberDown { server, down, looks, .. } => Some((server.clone(), *down, *looks)),
+            _ => None,
+        })
+        .collect();
+    let [(name, down, looks)] = &down[..] else { panic!("{}", run.story()) };
+    assert!(*name == server(gone) && *down > looks / 2 && down <= looks, "{}", run.story());
+    assert!(run.says().iter().any(|says| says.contains("out of use")), "{}", run.story());
+}
+
+#[test]
+fn a_server_of_haproxy_that_is_down_while_everything_holds_is_told() {
+    let _machine = machine();
+    let text = TWO_OF_HAPROXY.replace(
+        "server one {one}\n  server two {two}",
+        "option redispatch 1\n  server one {one} check\n  server two {two} check inter 200ms",
+    );
+    is_told_as_down("haproxy", &text, |_| "two".to_owned());
+}
+
+#[test]
+fn a_server_of_nginx_that_is_down_while_everything_holds_is_told() {
+    let _machine = machine();
+    is_told_as_down("nginx", TWO_OF_NGINX, str::to_owned);
+}
