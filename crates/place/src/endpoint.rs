@@ -263,24 +263,23 @@ fn reached_within(processes: &[u32]) -> BTreeSet<Endpoint> {
     paths.into_iter().chain(tcp.into_iter().map(Endpoint::Tcp)).collect()
 }
 
+/// Has `each` see every TCP socket in a state (its number in linux/tcp_states.h).
+fn tcp_in(state: u32, mut each: impl FnMut(&[u8])) {
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let question = Question { family: family as u8, states: 1 << state, memory: false, info: false, to: 0 };
+        let _ = diag::dump(question, &mut each);
+    }
+}
+
 /// Addresses at which somebody listens and to which one of these sockets is connected.
 fn tcp_reached(own: &BTreeSet<u64>) -> BTreeSet<SocketAddr> {
     let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
-    let all = |states: u32, mut each: Box<dyn FnMut(&[u8]) + '_>| {
-        for family in [libc::AF_INET, libc::AF_INET6] {
-            let question = Question { family: family as u8, states: 1 << states, memory: false, info: false, to: 0 };
-            let _ = diag::dump(question, &mut each);
-        }
-    };
     let (mut remote, mut open) = (BTreeSet::new(), BTreeSet::new());
-    all(
-        TCP_ESTABLISHED,
-        Box::new(|payload| {
-            let theirs = diag::inode(payload).is_some_and(|inode| own.contains(&inode));
-            remote.extend(ends(payload).filter(|_| theirs).map(|(_, remote)| canonical(remote)));
-        }),
-    );
-    all(TCP_LISTEN, Box::new(|payload| open.extend(ends(payload).map(|(local, _)| canonical(local)))));
+    let theirs = |payload: &[u8]| diag::inode(payload).is_some_and(|inode| own.contains(&inode));
+    tcp_in(TCP_ESTABLISHED, |payload| {
+        remote.extend(ends(payload).filter(|_| theirs(payload)).map(|(_, remote)| canonical(remote)));
+    });
+    tcp_in(TCP_LISTEN, |payload| open.extend(ends(payload).map(|(local, _)| canonical(local))));
     let listens = |address: &SocketAddr| {
         open.iter()
             .any(|local| local.port() == address.port() && (local.ip().is_unspecified() || local.ip() == address.ip()))

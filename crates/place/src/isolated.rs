@@ -39,8 +39,8 @@ pub fn is_inner(ip: IpAddr) -> bool {
 /// Whether a process has another network and other files than this one, as in a container.
 pub fn is_container(pid: u32) -> bool {
     let space = |pid: &str, kind: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
-    let other = |kind: &&str| space(&pid.to_string(), kind).is_some_and(|theirs| Some(theirs) != space("self", kind));
-    ["net", "mnt"].iter().all(|kind| other(&kind))
+    let other = |kind: &str| space(&pid.to_string(), kind).is_some_and(|theirs| Some(theirs) != space("self", kind));
+    ["net", "mnt"].iter().all(|kind| other(kind))
 }
 
 /// The same program in a network namespace of its own.

@@ -60,6 +60,8 @@ const OWN: [&str; 24] = [
     "protected-mode",
     "crash-log-enabled",
 ];
+/// Longest path of a Unix socket (`sun_path` less its final zero, unix(7)).
+const SUN_PATH: usize = 107;
 /// Its own socket, by which genkai asks it.
 const SOCKET: &str = "redis.sock";
 /// Connections that genkai itself has to the copy, which is given as many places more.
@@ -153,7 +155,11 @@ impl PrivateRedis {
         let applied = Applied::new(ConfigSource::File(main), RedisFiles(config), Requests::default(), &BTreeMap::new())
             .map_err(|e| e.to_string())?;
         let sockets = scratch(dir).map_err(|e| e.to_string())?;
-        let at = Endpoint::Unix(sockets.path().join(SOCKET));
+        let socket = sockets.path().join(SOCKET);
+        if socket.as_os_str().len() > SUN_PATH {
+            return Err(format!("{} is too long for a Unix socket: choose a shorter --out", socket.display()));
+        }
+        let at = Endpoint::Unix(socket);
         let scratch = sockets.clone();
         let (held, asked) = (Arc::default(), Arc::default());
         let redis =
