@@ -19,7 +19,7 @@ use genkai_place::caps::{Machine, online};
 use genkai_place::endpoint::{self, Endpoint};
 use genkai_place::usage::Tree;
 use genkai_place::{machine, port};
-use genkai_targets::behind::{Asked, Behind, with_twin};
+use genkai_targets::behind::{Asked, Behind, with_store, with_twin};
 use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared};
 use genkai_targets::{catalog, command, cores, embedded};
 
@@ -37,6 +37,10 @@ use crate::scenario::{aimed, of_sockets};
 /// Between two looks at where servers have connections to, and looks until it is asked again which processes there are.
 const BETWEEN: Duration = Duration::from_millis(3);
 const LOOKS: u32 = 50;
+/// What is said where there is no copy of whom those behind the product ask.
+const UNCOPIED: &str = "no setting of whom those behind ask is put to the test, as no private copy of it is made";
+/// The same where it was made and tried.
+const UNLED: &str = "no setting of whom those behind ask is put to the test: a private copy of it was tried, and it was not it that was asked, or it answered otherwise";
 
 /// How sides share the cores.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -279,8 +283,8 @@ pub struct System {
     directly: Option<Load>,
     /// What the product itself answered that with before any load.
     pub answered: Option<OwnAnswer>,
-    /// What was made of the pool behind the product, where there is one: a sentence.
-    stacked: Option<String>,
+    /// What was made of the pool behind the product, and of whom that asks: a sentence each.
+    copies: Vec<String>,
     /// What the backend was asked before any load: a sentence.
     asked: Option<String>,
     /// What handshakes take the product: a sentence.
@@ -304,20 +308,38 @@ impl System {
         environment.versions.extend(backend.versions());
         let machine = Machine::of(&environment);
         offers(&*baseline, &plan.load, cpus.as_deref())?;
-        let (mut baseline, stacked) = match backend {
+        let (mut baseline, mut copies) = match backend {
             Backend::Kept(..) => {
                 let Request { path, host, .. } = &plan.load.request;
                 let asked =
                     Asked { path, host, websocket: talks(&plan.load), applications: plan.system.start_applications };
-                with_twin(baseline, asked, &machine, environment.memory, &folder.private("stack")?)
+                let (baseline, told) =
+                    with_twin(baseline, asked, &machine, environment.memory, &folder.private("stack")?);
+                (baseline, Vec::from_iter(told))
             }
-            _ => (baseline, None),
+            _ => (baseline, Vec::new()),
         };
         backend.meet(&baseline.behind(), &machine, environment.memory);
         let behind = backend.behind();
         if let Some(behind) = behind.filter(|behind| baseline.has_workers() || !behind.firsts().is_empty()) {
             let workers = baseline.has_workers() || behind.has_workers();
-            let (cost, beyond) = through(&*baseline, &plan.load, cpus.as_deref(), behind, workers)?;
+            let (mut cost, mut beyond) = through(&*baseline, &plan.load, cpus.as_deref(), behind, workers)?;
+            let dir = folder.private("store")?;
+            match with_store(&*baseline, &beyond, &machine, environment.memory, &dir) {
+                Some(Ok(store)) => {
+                    let (again, reached) = through(&*store.stack, &plan.load, cpus.as_deref(), behind, workers)?;
+                    let answered = again.is_some() || cost.is_none();
+                    if answered && store.is_asked(&reached) {
+                        beyond = reached.into_iter().filter(|place| !store.is_at(place)).collect();
+                        (cost, baseline) = (again, store.stack);
+                        copies.push(store.told);
+                    } else {
+                        copies.push(UNLED.to_owned());
+                    }
+                }
+                Some(Err(why)) => copies.push(format!("{UNCOPIED}: {why}")),
+                None => {}
+            }
             // One request of a scenario says nothing of the others.
             if let Some(cost) = cost.filter(|_| plan.load.is_one_request()) {
                 baseline.costs(cost);
@@ -340,7 +362,7 @@ impl System {
             scenario,
             directly,
             answered,
-            stacked,
+            copies,
             asked,
             handshakes,
             variants,
@@ -359,7 +381,7 @@ impl System {
 
     /// Who stands behind the product, where genkai did not start it: a sentence each.
     pub fn told(&self) -> Vec<String> {
-        self.backend.told().into_iter().chain(self.stacked.clone()).chain(self.asked.clone()).collect()
+        self.backend.told().into_iter().chain(self.copies.clone()).chain(self.asked.clone()).collect()
     }
 
     /// Whether the product runs on another machine than this one.

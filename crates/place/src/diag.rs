@@ -56,25 +56,48 @@ pub(crate) fn dump(question: Question, each: impl FnMut(&[u8])) -> io::Result<()
     answers(&inet(question), each)
 }
 
-/// Each Unix socket that is connected: its inode, and the inode of the other end.
+/// A Unix socket that is connected.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Connected {
+    /// Inode of the other end; 0: it is closed, or was not accepted yet.
+    pub(crate) peer: u64,
+    /// Its path, which ends that were accepted have of their listener.
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// Each Unix socket that is connected, by its inode.
 ///
 /// # Errors
 /// As [`dump`].
-pub(crate) fn pairs() -> io::Result<BTreeMap<u64, u64>> {
+pub(crate) fn connected() -> io::Result<BTreeMap<u64, Connected>> {
     // unix_diag_req (linux/unix_diag.h): family, protocol, padding, states, inode, what to show, cookie.
     let mut question = vec![libc::AF_UNIX as u8, 0, 0, 0];
     question.extend((1_u32 << TCP_ESTABLISHED).to_ne_bytes());
     question.extend(0_u32.to_ne_bytes());
-    question.extend(UDIAG_SHOW_PEER.to_ne_bytes());
+    question.extend((UDIAG_SHOW_PEER | UDIAG_SHOW_NAME).to_ne_bytes());
     question.extend([0xff; 8]);
     let mut all = BTreeMap::new();
     answers(&question, |payload| {
         // unix_diag_msg: family, type, state, padding, inode, cookie (16 bytes in all), then attributes.
         let number = |bytes: Option<&[u8]>| Some(u64::from(u32::from_ne_bytes(bytes?.try_into().ok()?)));
-        let peer = payload.get(16..).and_then(|rest| attribute(rest, UNIX_DIAG_PEER));
-        all.extend(number(payload.get(4..8)).zip(number(peer)));
+        let attributes = payload.get(16..).unwrap_or_default();
+        let Some(inode) = number(payload.get(4..8)) else { return };
+        let peer = number(attribute(attributes, UNIX_DIAG_PEER)).unwrap_or(0);
+        all.insert(inode, Connected { peer, path: path(attributes) });
     })?;
     Ok(all)
+}
+
+/// The path of a Unix socket in the attributes of a unix_diag_msg; a name that begins with a zero is none.
+fn path(attributes: &[u8]) -> Option<PathBuf> {
+    let name = attribute(attributes, UNIX_DIAG_NAME)?;
+    let path = name.split(|byte| *byte == 0).next().filter(|path| !path.is_empty())?;
+    Some(PathBuf::from(OsStr::from_bytes(path)))
+}
+
+/// The inode of an inet_diag_msg's socket.
+pub(crate) fn inode(payload: &[u8]) -> Option<u64> {
+    Some(u64::from(u32::from_ne_bytes(payload.get(68..72)?.try_into().ok()?)))
 }
 
 /// Unix sockets that listen: their path, how many connections wait to be accepted, and how many may.
@@ -95,11 +118,29 @@ pub(crate) fn unix_listeners() -> io::Result<Vec<(PathBuf, u32, u32)>> {
 /// The attributes of a unix_diag_msg. Of a listener `udiag_rqueue` is the connections that wait, `udiag_wqueue` how many may (sk_diag_show_rqlen,
 /// net/unix/diag.c). A name that begins with a zero is no path.
 fn unix_listener(attributes: &[u8]) -> Option<(PathBuf, u32, u32)> {
-    let name = attribute(attributes, UNIX_DIAG_NAME)?;
-    let path = name.split(|byte| *byte == 0).next().filter(|path| !path.is_empty())?;
+    let path = path(attributes)?;
     let lengths = attribute(attributes, UNIX_DIAG_RQLEN)?;
     let word = |at: usize| Some(u32::from_ne_bytes(lengths.get(at..at + 4)?.try_into().ok()?));
-    Some((PathBuf::from(OsStr::from_bytes(path)), word(0)?, word(4)?))
+    Some((path, word(0)?, word(4)?))
+}
+
+/// Does something in the network namespace of a process, whose sockets sock_diag(7) tells of then; here where it is the same, or may not be entered.
+pub(crate) fn within<T: Send>(pid: u32, what: impl FnOnce() -> T + Send) -> T {
+    let space = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    if space(&pid.to_string()) == space("self") {
+        return what();
+    }
+    let inside = move || {
+        if let Ok(space) = std::fs::File::open(format!("/proc/{pid}/ns/net")) {
+            // SAFETY: a plain system call on a descriptor that lives here; it moves this thread alone (setns(2)), which ends after this.
+            unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) };
+        }
+        what()
+    };
+    std::thread::scope(|scope| match scope.spawn(inside).join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
 }
 
 /// Has `each` see every answer to a question.

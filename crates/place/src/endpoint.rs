@@ -1,8 +1,8 @@
 //! A place where a server is reached, whoever started it: which processes listen there, and how many connections it has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use procfs::net::{TcpNetEntry, TcpState, UnixState};
 use procfs::process::{FDTarget, Process, all_processes};
 
-use crate::diag::{self, INET_DIAG_INFO, Question, TCP_ESTABLISHED, attribute, ends};
+use crate::diag::{self, INET_DIAG_INFO, Question, TCP_ESTABLISHED, TCP_LISTEN, attribute, ends};
 use crate::listener;
 
 /// linux/tcp.h, tcp_info: how long ago data were sent, and received, milliseconds, and how many bytes came.
@@ -100,18 +100,24 @@ impl Endpoint {
         first.or(pids.first().copied()).map_or(Listener::Hidden, |pid| Listener::Process(pid as u32))
     }
 
+    /// The user whose processes listen there; none where nobody does, or the kernel does not tell.
+    pub fn owner(&self) -> Option<u32> {
+        match self {
+            Endpoint::Tcp(address) => {
+                let all = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
+                all.into_iter().find(|entry| takes(entry, *address)).map(|entry| entry.uid)
+            }
+            Endpoint::Unix(_) => None,
+        }
+    }
+
     /// Inodes of the sockets that listen there.
     fn listening(&self) -> BTreeSet<u64> {
         match self {
             Endpoint::Tcp(address) => {
-                let takes = |entry: &TcpNetEntry| {
-                    let local = entry.local_address;
-                    // A socket of version 6 that serves version 4 (as Java's are) has the address in the longer form.
-                    let same = local.ip().to_canonical() == address.ip().to_canonical() || local.ip().is_unspecified();
-                    entry.state == TcpState::Listen && local.port() == address.port() && same
-                };
                 let all = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
-                all.filter(takes).map(|entry| entry.inode).collect()
+                let own: BTreeSet<u64> = all.filter(|entry| takes(entry, *address)).map(|entry| entry.inode).collect();
+                if own.is_empty() { in_containers(*address) } else { own }
             }
             Endpoint::Unix(path) => {
                 let all = procfs::net::unix().into_iter().flatten();
@@ -136,6 +142,11 @@ impl Endpoint {
 
     /// Its connections from this machine. None when the kernel does not tell.
     pub fn connections(&self) -> Option<Connections> {
+        self.connections_of(std::process::id())
+    }
+
+    /// The same of a server whose process is in a network namespace of its own, where it is one of a Unix socket: as that process sees it.
+    pub fn connections_of(&self, pid: u32) -> Option<Connections> {
         match self {
             Endpoint::Tcp(address) => {
                 let waiting = u64::from(listener::queue(*address)?.waiting);
@@ -145,8 +156,8 @@ impl Endpoint {
             }
             Endpoint::Unix(path) => {
                 // The server's ends carry the listener's path; those that nobody has accepted yet have no inode.
-                let ends: Vec<_> =
-                    procfs::net::unix().ok()?.into_iter().filter(|e| e.path.as_ref() == Some(path)).collect();
+                let all = Process::new(pid as i32).and_then(|process| process.unix()).ok()?;
+                let ends: Vec<_> = all.into_iter().filter(|e| e.path.as_ref() == Some(path)).collect();
                 let count =
                     |of: &dyn Fn(&procfs::net::UnixNetEntry) -> bool| ends.iter().filter(|e| of(e)).count() as u64;
                 Some(Connections {
@@ -156,6 +167,50 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// Whether a socket listens at an address.
+fn takes(entry: &TcpNetEntry, address: SocketAddr) -> bool {
+    let local = entry.local_address;
+    // A socket of version 6 that serves version 4 (as Java's are) has the address in the longer form.
+    let same = local.ip().to_canonical() == address.ip().to_canonical() || local.ip().is_unspecified();
+    entry.state == TcpState::Listen && local.port() == address.port() && same
+}
+
+/// Inodes of sockets that listen at an address of another network namespace of this machine, as a container has; none where several have the
+/// address: it is not known which of them is meant. Other users' processes do not show theirs.
+fn in_containers(address: SocketAddr) -> BTreeSet<u64> {
+    let IpAddr::V4(ip) = address.ip().to_canonical() else { return BTreeSet::new() };
+    if ip.is_loopback() {
+        return BTreeSet::new();
+    }
+    let space = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    let own = space("self");
+    let all = all_processes().into_iter().flatten().flatten();
+    let spaces: BTreeMap<PathBuf, Process> =
+        all.filter_map(|process| Some((space(&process.pid.to_string()).filter(|_| own.is_some())?, process))).collect();
+    let others = spaces.into_iter().filter(|(space, _)| Some(space) != own.as_ref());
+    let mut having = others.filter(|(_, process)| {
+        let text = std::fs::read_to_string(format!("/proc/{}/net/fib_trie", process.pid)).unwrap_or_default();
+        has_address(&text, ip)
+    });
+    let (Some((_, process)), None) = (having.next(), having.next()) else { return BTreeSet::new() };
+    let entries = [process.tcp(), process.tcp6()].into_iter().flatten().flat_map(|all| all.into_iter());
+    entries.filter(|entry| takes(entry, address)).map(|entry| entry.inode).collect()
+}
+
+/// Whether a routing table has an address as one of its own (net/ipv4/fib_trie.c: `fib_trie_seq_show`): `|-- 10.0.0.2`, `/32 host LOCAL`.
+fn has_address(table: &str, ip: Ipv4Addr) -> bool {
+    let mut lines = table.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        if line.strip_prefix("|-- ").is_some_and(|text| text == ip.to_string()) {
+            let mut kinds = lines.clone().take_while(|line| line.starts_with('/'));
+            if kinds.any(|kind| kind == "/32 host LOCAL") {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 /// The most connections that a server had at once: looked at more often than everything else, since one too many is refused in a moment.
@@ -183,29 +238,53 @@ impl Peak {
     }
 }
 
-/// Places on this machine to which one of these processes has a connection that was accepted.
+/// Places on this machine to which one of these processes has a connection that was accepted; each as it sees them in its network namespace.
 pub fn reached(processes: &[u32]) -> BTreeSet<Endpoint> {
-    let sockets = sockets(processes);
-    let tcp: Vec<TcpNetEntry> = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten().collect();
-    let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
-    let listens = |address: SocketAddr| {
-        let takes = |entry: &&TcpNetEntry| {
-            let local = canonical(entry.local_address);
-            local.port() == address.port() && (local.ip().is_unspecified() || local.ip() == address.ip())
-        };
-        tcp.iter().filter(|entry| entry.state == TcpState::Listen).any(|entry| takes(&entry))
-    };
-    let theirs = tcp.iter().filter(|entry| entry.state == TcpState::Established && sockets.contains(&entry.inode));
-    let remote = theirs.map(|entry| canonical(entry.remote_address)).filter(|address| listens(*address));
-    let mut all: BTreeSet<Endpoint> = remote.map(Endpoint::Tcp).collect();
+    let mut spaces: BTreeMap<Option<PathBuf>, Vec<u32>> = BTreeMap::new();
+    for pid in processes {
+        spaces.entry(std::fs::read_link(format!("/proc/{pid}/ns/net")).ok()).or_default().push(*pid);
+    }
+    spaces.into_values().flat_map(|all| reached_within(&all)).collect()
+}
+
+/// Of processes in one network namespace. A connection may be there for a moment only: what the kernel tells of all is asked at once after
+/// what these hold (sock_diag(7); the text of /proc takes longer).
+fn reached_within(processes: &[u32]) -> BTreeSet<Endpoint> {
+    let Some(pid) = processes.first() else { return BTreeSet::new() };
+    let own = sockets(processes);
+    let (unix, tcp) = diag::within(*pid, || {
+        let unix = diag::connected().unwrap_or_default();
+        (unix, tcp_reached(&own))
+    });
     // The server's ends carry the listener's path. One that was closed has no inode any more, as have those of anybody's that nobody has
     // accepted yet (sock_i_ino of a socket without a file, net/core/sock.c).
-    let pairs = diag::pairs().unwrap_or_default();
-    let ends = sockets.iter().filter_map(|inode| pairs.get(inode).copied());
-    let others: BTreeSet<u64> = ends.filter(|inode| *inode != 0).collect();
-    let unix = procfs::net::unix().into_iter().flatten().filter(|entry| others.contains(&entry.inode));
-    all.extend(unix.filter_map(|entry| entry.path).map(Endpoint::Unix));
-    all
+    let ends = own.iter().filter_map(|inode| unix.get(inode)).map(|one| one.peer).filter(|peer| *peer != 0);
+    let paths: BTreeSet<Endpoint> = ends.filter_map(|peer| unix.get(&peer)?.path.clone()).map(Endpoint::Unix).collect();
+    paths.into_iter().chain(tcp.into_iter().map(Endpoint::Tcp)).collect()
+}
+
+/// Has `each` see every TCP socket in a state (its number in linux/tcp_states.h).
+fn tcp_in(state: u32, mut each: impl FnMut(&[u8])) {
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let question = Question { family: family as u8, states: 1 << state, memory: false, info: false, to: 0 };
+        let _ = diag::dump(question, &mut each);
+    }
+}
+
+/// Addresses at which somebody listens and to which one of these sockets is connected.
+fn tcp_reached(own: &BTreeSet<u64>) -> BTreeSet<SocketAddr> {
+    let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    let (mut remote, mut open) = (BTreeSet::new(), BTreeSet::new());
+    let theirs = |payload: &[u8]| diag::inode(payload).is_some_and(|inode| own.contains(&inode));
+    tcp_in(TCP_ESTABLISHED, |payload| {
+        remote.extend(ends(payload).filter(|_| theirs(payload)).map(|(_, remote)| canonical(remote)));
+    });
+    tcp_in(TCP_LISTEN, |payload| open.extend(ends(payload).map(|(local, _)| canonical(local))));
+    let listens = |address: &SocketAddr| {
+        open.iter()
+            .any(|local| local.port() == address.port() && (local.ip().is_unspecified() || local.ip() == address.ip()))
+    };
+    remote.into_iter().filter(listens).collect()
 }
 
 /// Inodes of the sockets that these processes hold.
@@ -289,6 +368,40 @@ mod tests {
         assert!(!reached(&[std::process::id()]).contains(&Endpoint::Unix(path)));
         drop((mine, other.stdin.take()));
         other.wait().unwrap();
+    }
+
+    #[test]
+    fn an_address_of_ones_own_stands_in_the_table_of_routes() {
+        let table = "Main:\n  +-- 0.0.0.0/0 3 0 5\n        |-- 10.9.0.0\n           /24 link UNICAST\n        |-- 10.9.0.2\n           /32 host LOCAL\n        \
+                     |-- 10.9.0.255\n           /32 link BROADCAST\n";
+        let has = |ip: [u8; 4]| has_address(table, ip.into());
+        assert!(has([10, 9, 0, 2]) && !has([10, 9, 0, 255]) && !has([10, 9, 0, 0]) && !has([10, 9, 0, 20]));
+    }
+
+    #[test]
+    fn who_listens_in_another_network_of_this_machine_is_found() {
+        if crate::isolated::possible().is_err() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let ready = dir.path().join("ready");
+        let script = "ip link set lo up && ip address add 10.213.57.2/32 dev lo && exec python3 -c \"import \
+                      socket,sys,time; s=socket.socket(); s.bind(('10.213.57.2', 8099)); s.listen(3); open(sys.argv[1], 'w').close(); \
+                      time.sleep(60)\" \"$1\"";
+        let mut command = std::process::Command::new("unshare");
+        let mut other = command.args(["--net", "--", "sh", "-c", script, "sh"]).arg(&ready).spawn().unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        while !ready.exists() && other.try_wait().unwrap().is_none() {
+            assert!(std::time::Instant::now() < deadline, "it does not listen");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let found = |port: u16| Endpoint::Tcp(SocketAddr::from(([10, 213, 57, 2], port))).listener();
+        let (there, not_there) = (found(8099), found(8098));
+        let is_ready = ready.exists();
+        let _ = other.kill();
+        let _ = other.wait();
+        assert!(is_ready);
+        assert_eq!((there, not_there), (Listener::Process(other.id()), Listener::Nobody));
     }
 
     #[test]

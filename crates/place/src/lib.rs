@@ -16,6 +16,7 @@ pub mod group;
 pub mod handshake;
 pub mod image;
 pub mod inside;
+pub mod isolated;
 pub mod kernel;
 pub mod listener;
 pub mod log_lines;

@@ -124,6 +124,31 @@ impl Usage {
     }
 }
 
+/// All processes of a user, of which nothing else may be looked at.
+#[derive(Debug)]
+pub struct OfUser {
+    uid: u32,
+    before: Option<(f64, Instant)>,
+}
+
+impl OfUser {
+    /// Those of this one.
+    pub fn new(uid: u32) -> OfUser {
+        OfUser { uid, before: None }
+    }
+
+    /// Processor time that they have since the look before, in cores; none at the first look, and where /proc does not show them (hidepid).
+    pub fn cpu(&mut self) -> Option<f64> {
+        let all = all_processes().ok()?.flatten();
+        let theirs = all.filter(|process| process.uid().is_ok_and(|uid| uid == self.uid));
+        let times: Vec<f64> = theirs.filter_map(|process| Some(cpu_seconds(&process.stat().ok()?))).collect();
+        let now = ((!times.is_empty()).then(|| times.iter().sum::<f64>())?, Instant::now());
+        let (time, at) = self.before.replace(now)?;
+        // One that ended takes with it what it had.
+        Some((now.0 - time).max(0.0) / now.1.duration_since(at).as_secs_f64().max(1e-6))
+    }
+}
+
 /// One process alone, without a look at any other. Its `cpu` is the processor time since it began, seconds. None when it is
 /// gone.
 pub fn alone(pid: u32) -> Option<Consumer> {

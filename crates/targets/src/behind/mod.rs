@@ -16,7 +16,7 @@ use genkai_place::observation::Observation;
 
 use self::peer::Peer;
 pub use self::second::Asked;
-pub use self::stack::with_twin;
+pub use self::stack::{Store, with_store, with_twin};
 use crate::product::{Cost, Served};
 
 /// Most that are looked at: together they may not delay the other looks.

@@ -10,11 +10,12 @@ use genkai_model::limit::{Limit, Origin, Strength, Symptom};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_place::group::{self, Own, Throttle};
+use genkai_place::isolated::is_container;
 use genkai_place::listener::{self, Queue};
 use genkai_place::memory::Memory;
 use genkai_place::observation::Observation;
 use genkai_place::threads::Threads;
-use genkai_place::usage::{Tree, alone};
+use genkai_place::usage::{OfUser, Tree, alone};
 use genkai_place::waits::Waits;
 
 use crate::catalog;
@@ -68,8 +69,8 @@ pub(super) struct Peer {
 enum Who {
     /// Nobody listens.
     Nobody,
-    /// Its processes are another user's.
-    Hidden,
+    /// Its processes are another user's: all of that user's, where it is told who that is.
+    Hidden(Option<(u32, OfUser)>),
     /// These.
     Known(Box<Processes>),
 }
@@ -105,9 +106,15 @@ impl Who {
     fn at(endpoint: &Endpoint, machine: &Machine, memory: u64) -> Who {
         match endpoint.listener() {
             Listener::Nobody => Who::Nobody,
-            Listener::Hidden => Who::Hidden,
+            Listener::Hidden => Who::Hidden(endpoint.owner().map(|uid| (uid, OfUser::new(uid)))),
             Listener::Process(first) => {
-                Who::Known(Box::new(Processes::of(first, catalog::serves(first, endpoint, machine, memory))))
+                let served = match is_container(first) {
+                    true => {
+                        Some(Err("it is in a container, whose files are others than those that genkai sees".to_owned()))
+                    }
+                    false => catalog::serves(first, endpoint, machine, memory),
+                };
+                Who::Known(Box::new(Processes::of(first, served)))
             }
         }
     }
@@ -132,9 +139,13 @@ impl Peer {
         let at = &self.endpoint;
         match &self.who {
             Who::Nobody => format!("nobody listens at {at} on this machine"),
-            Who::Hidden => format!(
+            Who::Hidden(None) => format!(
                 "the processes that listen at {at} belong to another user, so that nothing of them is seen (processor, memory, descriptors, files, \
-                 settings): run genkai as that user or as root"
+                 settings), and what they take of processors counts as other programs': run genkai as that user or as root"
+            ),
+            Who::Hidden(Some((uid, _))) => format!(
+                "the processes that listen at {at} belong to another user ({uid}), so that of them is seen only what all processes of that user \
+                 take of processors, which counts as theirs (not memory, descriptors, files, settings): run genkai as that user or as root"
             ),
             Who::Known(known) => {
                 let Processes { first, name, product, .. } = &**known;
@@ -371,6 +382,11 @@ impl Peer {
     /// Looks at it.
     pub(super) fn observe(&mut self) -> Observation {
         let (subject, endpoint) = (self.subject.clone(), self.endpoint.clone());
+        if let Who::Hidden(Some((_, theirs))) = &mut self.who {
+            let cpu = theirs.cpu().map(|cpu| (format!("{subject}.{}", metric::BEHIND_CPU), cpu));
+            let samples = cpu.map(|one| Sample { subject, metrics: [one].into() }).into_iter().collect();
+            return Observation { samples, ..Observation::default() };
+        }
         let Who::Known(known) = &mut self.who else { return Observation::default() };
         let usage = known.tree.sample();
         if usage.processes.is_empty() {

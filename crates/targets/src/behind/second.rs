@@ -21,12 +21,9 @@ use super::Behind;
 use crate::catalog;
 use crate::error::TargetError;
 use crate::explain::Requests;
-use crate::files::{Backup, Finished};
+use crate::files::{Backup, Finished, Move};
 use crate::product::{Cost, Entry, Prepare, Prepared, Running, Twin};
 use crate::upstreams::newer;
-
-/// Whom samples of a part are of.
-const SUBJECT: &str = "copy";
 
 /// The copy of a server.
 pub(super) enum Second {
@@ -101,6 +98,23 @@ impl Second {
         })
     }
 
+    /// The same which finds others where it looks for some.
+    pub(super) fn led(&self, moves: &[Move], dir: &Path) -> Result<Second, TargetError> {
+        match self {
+            Second::Part(twin) => Ok(Second::Part(twin.led(moves, dir)?)),
+            Second::Whole(whole) => {
+                let what = "its copy asks whom its own files say, and is led to nobody else";
+                Err(TargetError::usage(whole.prepared.product(), what))
+            }
+        }
+    }
+
+    /// A part of what process `pid` is, who listens at `at`; none: it is no such part. No application is started for it.
+    pub(super) fn part(at: &Endpoint, dir: &Path) -> Option<Result<Second, String>> {
+        let Listener::Process(pid) = at.listener() else { return None };
+        Some(catalog::twin(pid, at, dir, false)?.map(Second::Part))
+    }
+
     /// Where the user's listens, and where this one does.
     pub(super) fn places(&self) -> (&Endpoint, &Endpoint) {
         match self {
@@ -148,7 +162,7 @@ impl Second {
     /// Its limits for what stands before it. `anew`: as [`Prepared::anew`] of that.
     pub(super) fn limits(&self, environment: &Environment, anew: Option<f64>) -> Vec<Limit> {
         match self {
-            Second::Part(twin) => twin.limits(SUBJECT, environment),
+            Second::Part(twin) => twin.limits(twin.subject(), environment),
             Second::Whole(whole) => {
                 let all = whole.prepared.limits(environment);
                 let queue = all.iter().find_map(|limit| match limit.law {
@@ -197,7 +211,7 @@ impl Second {
         match self {
             Second::Part(twin) => {
                 let (child, served) = twin.start(cpus)?;
-                let seen = Behind::of(child.pid(), twin.places().1.clone(), SUBJECT, served);
+                let seen = Behind::of(child.pid(), twin.places().1.clone(), twin.subject(), served);
                 Ok(Runs::Part(child, twin.product(), Box::new(seen), false))
             }
             Second::Whole(whole) => whole.start(cpus).map(Runs::Whole),

@@ -1,5 +1,6 @@
 //! A product with a private copy of what stands behind it, so that settings of either can be tried.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -57,6 +58,69 @@ pub fn with_twin(
                 format!("no setting of what stands there is put to the test, as no private copy of it is made: {why}");
             (front, Some(told))
         }
+    }
+}
+
+/// `stack`, a product with a private copy of what stands behind it, with a private copy, in `dir`, of the one server of those at `places` that can be
+/// run a second time and be found by that copy, and a sentence about it. None: there is no such server. An error says why there is no copy of it.
+pub fn with_store(
+    stack: &dyn Prepared,
+    places: &BTreeSet<Endpoint>,
+    machine: &Machine,
+    memory: u64,
+    dir: &Path,
+) -> Option<Result<Store, String>> {
+    if !stack.is_stacked() {
+        return None;
+    }
+    let (mut found, mut lost) = (Vec::new(), Vec::new());
+    for one in places.iter().filter_map(|at| Second::part(at, &dir.join("store"))) {
+        match one {
+            Ok(twin) => found.push(twin),
+            Err(why) => lost.push(why),
+        }
+    }
+    let twin = match (found.pop(), found.len(), lost.pop()) {
+        (None, _, None) => return None,
+        (Some(twin), 0, None) => twin,
+        (None, _, Some(why)) => return Some(Err(why)),
+        _ => return Some(Err("there are several of which one could be made".to_owned())),
+    };
+    let (from, to) = twin.places();
+    let over_tcp = |at: &&Endpoint| matches!(at, Endpoint::Tcp(_)) && *at != from;
+    if let (Endpoint::Tcp(_), Some(other)) = (from, places.iter().find(over_tcp)) {
+        return Some(Err(format!("whoever asks it asks {other}, too, which is not reached in a network of its own")));
+    }
+    let (from, to) = (from.clone(), to.clone());
+    let stack = stacked(stack, twin, &stack.behind(), dir);
+    Some(stack.map(|stack| Store { told: stack.told(machine, memory), stack: Box::new(stack), from, to }))
+}
+
+/// A product with private copies of what stands behind it and of whom that asks.
+pub struct Store {
+    /// All of them.
+    pub stack: Box<dyn Prepared>,
+    /// A sentence about the last one.
+    pub told: String,
+    /// Where the user's is.
+    from: Endpoint,
+    /// Where the copy is.
+    to: Endpoint,
+}
+
+impl Store {
+    /// Whether the copy alone was asked, by the places to which there were connections: one at a TCP address has it in another network, where
+    /// nobody else is.
+    pub fn is_asked(&self, reached: &BTreeSet<Endpoint>) -> bool {
+        match self.from {
+            Endpoint::Tcp(_) => reached.contains(&self.from),
+            Endpoint::Unix(_) => reached.contains(&self.to) && !reached.contains(&self.from),
+        }
+    }
+
+    /// Whether a place is the user's or the copy's.
+    pub fn is_at(&self, place: &Endpoint) -> bool {
+        [&self.from, &self.to].contains(&place)
     }
 }
 
@@ -129,6 +193,17 @@ impl Prepared for Stack {
         Ok(Box::new(Stack::new(front, twin, self.others.clone())))
     }
 
+    fn is_stacked(&self) -> bool {
+        true
+    }
+
+    /// What stands before the copy stays as it is: the copy itself finds others where it looks for some.
+    fn moved(&self, moves: &[Move], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
+        let twin = self.twin.led(moves, &dir.join("twin"))?;
+        let front = self.front.with(&[], &dir.join("front"))?;
+        Ok(Box::new(Stack::new(front, twin, self.others.clone())))
+    }
+
     fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
         if self.twin.is_setting(setting) { self.twin.value_of(setting) } else { self.front.value_of(setting) }
     }
@@ -155,11 +230,12 @@ impl Prepared for Stack {
     }
 
     fn has_workers(&self) -> bool {
-        self.twin.has_workers()
+        self.twin.has_workers() || self.front.has_workers()
     }
 
     fn costs(&mut self, cost: Cost) {
         self.twin.costs(cost);
+        self.front.costs(cost);
     }
 
     fn transport(&self) -> Transport {
@@ -271,11 +347,11 @@ impl Running for Both {
     }
 
     fn processor(&self) -> Duration {
-        self.copy.processor()
+        self.copy.processor() + self.front.processor()
     }
 
     fn beside(&self) -> Vec<u32> {
-        self.copy.first().into_iter().collect()
+        self.copy.first().into_iter().chain(self.front.beside()).collect()
     }
 
     fn stop(self: Box<Self>) -> ExitStatus {

@@ -14,18 +14,18 @@ use genkai_model::limit::Limit;
 use genkai_model::plan::ConfigSource;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
-use genkai_place::port;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::usage::alone;
+use genkai_place::{isolated, port};
 
 use super::config;
 use super::limits::Pool;
 use super::serving::{self, Serving};
 use super::settings::{PoolFiles, is_setting};
 use crate::error::TargetError;
-use crate::files::{Applied, Edited, Requests, save};
-use crate::product::{Cost, READY_WITHIN, Served, Twin, alike, tested};
+use crate::files::{Applied, Edited, Move, Requests, save};
+use crate::product::{Cost, READY_WITHIN, Served, Twin, alike, led_by, tested};
 
 /// Longest path of a Unix socket (`sun_path` less its final zero, unix(7)).
 const SUN_PATH: usize = 107;
@@ -65,6 +65,8 @@ struct PrivatePool {
     scratch: Scratch,
     /// Descriptors of the user's master.
     nofile: Option<u64>,
+    /// Whom its scripts find where they look for others.
+    moves: Vec<Move>,
     cost: Option<Cost>,
 }
 
@@ -95,9 +97,45 @@ impl PrivatePool {
         let at = place(endpoint, sockets.path())?;
         let nofile = alone(pid).and_then(|one| one.fd_limit);
         let (scratch, from) = (sockets.clone(), endpoint.clone());
-        let pool = PrivatePool { program, applied, from, at, sockets, scratch, nofile, cost: None };
+        let pool = PrivatePool { program, applied, from, at, sockets, scratch, nofile, moves: Vec::new(), cost: None };
         pool.written().map_err(|e| e.to_string())?;
         Ok(pool)
+    }
+
+    /// It with other files, whose scripts find others where they look for some.
+    fn variant(&self, applied: Applied<PoolFiles>, moves: Vec<Move>, dir: &Path) -> Result<PrivatePool, TargetError> {
+        let pool = PrivatePool {
+            program: self.program.clone(),
+            applied,
+            from: self.from.clone(),
+            at: self.at.clone(),
+            sockets: self.sockets.clone(),
+            scratch: scratch(dir)?,
+            nofile: self.nofile,
+            moves,
+            cost: self.cost,
+        };
+        pool.written()?;
+        Ok(pool)
+    }
+
+    /// The command of one that runs where whom its scripts look for are others.
+    fn among_others(&self) -> Result<Command, TargetError> {
+        let mut command = self.command();
+        let mut sockets = Vec::new();
+        for Move { from, to } in &self.moves {
+            match (from, to) {
+                (Endpoint::Unix(from), Endpoint::Unix(to)) => sockets.push((from.clone(), to.clone())),
+                (Endpoint::Tcp(_), Endpoint::Unix(to)) => {
+                    let file = led_by(to);
+                    command = isolated::beside(&command, &file).map_err(TargetError::files(&file))?;
+                }
+                (_, Endpoint::Tcp(_)) => {
+                    return Err(TargetError::usage("php-fpm", format!("its copy is not led from {from} to {to}")));
+                }
+            }
+        }
+        Ok(if sockets.is_empty() { command } else { isolated::with_sockets(&command, &sockets) })
     }
 
     fn machine(&self, environment: &Environment) -> Machine {
@@ -115,6 +153,11 @@ impl PrivatePool {
             served.costs(cost);
         }
         served
+    }
+
+    /// Whom its scripts find elsewhere than the user's, in words.
+    fn led_to(&self) -> String {
+        self.moves.iter().map(|Move { from, to }| format!(", which finds {to} at {from}")).collect()
     }
 
     /// Where the copy's status page is asked for, where it has a socket of its own.
@@ -161,18 +204,16 @@ impl Twin for PrivatePool {
     }
 
     fn with(&self, changes: &[Change], dir: &Path) -> Result<Box<dyn Twin>, TargetError> {
-        let pool = PrivatePool {
-            program: self.program.clone(),
-            applied: self.applied.with(changes)?,
-            from: self.from.clone(),
-            at: self.at.clone(),
-            sockets: self.sockets.clone(),
-            scratch: scratch(dir)?,
-            nofile: self.nofile,
-            cost: self.cost,
-        };
-        pool.written()?;
-        Ok(Box::new(pool))
+        Ok(Box::new(self.variant(self.applied.with(changes)?, self.moves.clone(), dir)?))
+    }
+
+    fn led(&self, moves: &[Move], dir: &Path) -> Result<Box<dyn Twin>, TargetError> {
+        let over_tcp = moves.iter().any(|one| matches!(one.from, Endpoint::Tcp(_)));
+        if over_tcp && matches!(self.at, Endpoint::Tcp(_)) {
+            let why = "its pool listens on a TCP port, which is not reached in a network of its own: a pool on a Unix socket is";
+            return Err(TargetError::usage("php-fpm", why));
+        }
+        Ok(Box::new(self.variant(self.applied.clone(), moves.to_vec(), dir)?))
     }
 
     fn places(&self) -> (&Endpoint, &Endpoint) {
@@ -188,7 +229,11 @@ impl Twin for PrivatePool {
         let listen = config.value_in(name, "listen");
         Rewrite {
             from: format!("listen = {}", listen.map(|entry| entry.value()).unwrap_or_default()),
-            to: format!("listen = {} (a php-fpm of its own with the pool [{name}] alone)", bare(&self.at)),
+            to: format!(
+                "listen = {} (a php-fpm of its own with the pool [{name}] alone{})",
+                bare(&self.at),
+                self.led_to()
+            ),
             place: listen.map(|entry| config.place(entry)).unwrap_or_default(),
         }
     }
@@ -220,7 +265,7 @@ impl Twin for PrivatePool {
         };
         // What an earlier start logged is none of this one's.
         let _ = fs::remove_file(self.log());
-        let mut child = Child::spawn(self.command(), spawn)?;
+        let mut child = Child::spawn(self.among_others()?, spawn)?;
         let environment = genkai_place::machine::environment(BTreeMap::new());
         reached(&mut child, &self.at)?;
         let served = self.serving(&self.machine(&environment), environment.memory);

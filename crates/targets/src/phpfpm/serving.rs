@@ -222,7 +222,8 @@ impl Served for Serving {
     fn look(&self, endpoint: &Endpoint, usage: &Usage) -> BTreeMap<String, f64> {
         let children = titled(usage, &format!("php-fpm: pool {}", self.pool.name));
         let mut seen = BTreeMap::from([(CHILDREN.to_owned(), children as f64)]);
-        if let Some(connections) = endpoint.connections() {
+        let of = usage.processes.first().map_or_else(std::process::id, |one| one.pid);
+        if let Some(connections) = endpoint.connections_of(of) {
             seen.insert(BUSY.to_owned(), connections.accepted.min(children) as f64);
             seen.insert(QUEUED.to_owned(), connections.waiting as f64);
         }

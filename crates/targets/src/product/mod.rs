@@ -45,8 +45,8 @@ pub use served::{Cost, Served, ServesFn};
 pub(crate) use served::{NOTICE, behind};
 pub use startup::Startup;
 pub(crate) use streams::{shared, unknown};
-pub(crate) use twin::alike;
 pub use twin::{Twin, TwinFn};
+pub(crate) use twin::{alike, led_by};
 
 use crate::error::TargetError;
 use crate::files::{Backup, Finished, Move, Requests};
@@ -132,6 +132,11 @@ pub trait Prepared {
     /// When its copies always lead where its configuration says, or the product refuses the copy.
     fn moved(&self, _moves: &[Move], _dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         Err(TargetError::usage(self.product(), "a private copy of it leads where its configuration says"))
+    }
+
+    /// Whether a copy of what stands behind it is what [`Prepared::moved`] leads elsewhere.
+    fn is_stacked(&self) -> bool {
+        false
     }
 
     /// The value of a setting in force for the requests that will be made, and where it is written.

@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
@@ -14,7 +14,7 @@ use genkai_place::process::Child;
 
 use super::{Cost, Served};
 use crate::error::TargetError;
-use crate::files::{Backup, Edited, Finished};
+use crate::files::{Backup, Edited, Finished, Move};
 
 /// Process `pid`, which listens at a place, as this product, to be run a second time from a folder. None: it is another product's. An error
 /// says, in words, why it is not run a second time.
@@ -26,6 +26,20 @@ pub type TwinFn = fn(u32, &Endpoint, &Path, bool) -> Option<Result<Box<dyn Twin>
 pub trait Twin: Debug {
     /// What people call it, in one word.
     fn product(&self) -> &'static str;
+
+    /// Whom samples of it are of.
+    fn subject(&self) -> &'static str {
+        "copy"
+    }
+
+    /// The same which finds others where it looks for some, in a folder of its own: who is at a TCP address of the user's is then in a network
+    /// namespace of its own, with its number in a file beside its socket, as [`led_by`] says.
+    ///
+    /// # Errors
+    /// When it cannot be led to them; why, in words.
+    fn led(&self, _moves: &[Move], _dir: &Path) -> Result<Box<dyn Twin>, TargetError> {
+        Err(TargetError::usage(self.product(), "its copy asks whom its own files say, and is led to nobody else"))
+    }
 
     /// Whether a setting is one of its own.
     fn is_setting(&self, setting: &str) -> bool;
@@ -86,6 +100,13 @@ pub trait Twin: Debug {
     /// # Errors
     /// When it does not; the message carries its last words.
     fn start(&self, cpus: Option<&[usize]>) -> Result<(Child, Box<dyn Served>), TargetError>;
+}
+
+/// The file beside a socket that has the number of whoever listens there.
+pub(crate) fn led_by(socket: &Path) -> PathBuf {
+    let mut path = socket.as_os_str().to_owned();
+    path.push(".pid");
+    path.into()
 }
 
 /// Whether what process `pid` has of the machine is what a child of this process has.

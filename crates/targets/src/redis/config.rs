@@ -7,7 +7,7 @@ use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
 
 /// The syntax.
-struct Lines;
+pub(super) struct Lines;
 
 impl Syntax for Lines {
     fn line(&self, line: &[u8]) -> Result<Line, &'static str> {

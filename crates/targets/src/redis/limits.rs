@@ -17,7 +17,7 @@ use genkai_place::caps::Machine;
 pub(super) const RESERVED: u64 = 32;
 /// By so many it lowers what it asks for.
 const STEP: u64 = 16;
-const SOURCE: &str = "Redis 7.0 src/config.c";
+pub(super) const SOURCE: &str = "Redis 7.0 src/config.c";
 
 /// Values in force.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! A private Redis as a participant of a run: the backplane over which nodes share rooms. Nothing is kept on disk.
 
+mod asked;
 pub mod config;
 mod evidence;
 pub mod explain;
@@ -8,7 +9,9 @@ mod lifecycle;
 mod limits;
 mod line;
 mod looks;
+mod private;
 mod serving;
+mod settings;
 
 pub use given::check;
 pub use lifecycle::Redis;
@@ -23,7 +26,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "redis",
     called: CALLED,
     program: ("redis-server", &["--version"]),
-    role: Role::Behind(Some((serving::serves, None))),
+    role: Role::Behind(Some((serving::serves, Some(private::twin)))),
     prepare: None,
     explain: Some(explain::explain),
     looks: looks::LOOKS,

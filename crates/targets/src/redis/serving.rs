@@ -17,17 +17,23 @@ use crate::product::Served;
 use crate::settings::SourcedValue;
 use crate::upstreams::{Caps, Database, Known, Part, Started};
 
-const SETTING: &str = "maxclients";
-const SOURCE: &str = "redis.io/docs/latest/develop/reference/clients; src/networking.c: acceptCommonHandler";
+/// Clients at once.
+pub(super) const SETTING: &str = "maxclients";
+/// Where that is written down.
+pub(super) const SOURCE: &str = "redis.io/docs/latest/develop/reference/clients; src/networking.c: acceptCommonHandler";
 
 /// Process `pid` as a Redis.
 pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Result<Box<dyn Served>, String>> {
-    let started = Started::of(pid);
-    // Of some distributions all its programs are one file.
-    if !["redis-server", "redis-check-rdb", "redis-check-aof"].contains(&started.program.as_str()) {
+    if !is_redis(pid) {
         return None;
     }
     Some(clients(at).map(|held| Database::of(known(held, at), at, None)))
+}
+
+/// Whether process `pid` is one.
+pub(super) fn is_redis(pid: u32) -> bool {
+    // Of some distributions all its programs are one file.
+    ["redis-server", "redis-check-rdb", "redis-check-aof"].contains(&Started::of(pid).program.as_str())
 }
 
 fn known(held: SourcedValue<u64>, at: &Endpoint) -> Known {
@@ -46,19 +52,27 @@ fn known(held: SourcedValue<u64>, at: &Endpoint) -> Known {
 
 /// The number in force: its title hides how it was started, so it is asked.
 fn clients(at: &Endpoint) -> Result<SourcedValue<u64>, String> {
-    let no = |e: std::io::Error| format!("it cannot be asked (INFO): {e}");
-    let (server, clients) = match at {
-        Endpoint::Tcp(address) => told(Line::open(*address).map_err(no)?),
-        Endpoint::Unix(path) => told(Line::on(connected(path).map_err(no)?)),
-    }?;
-    let text = field(&clients, SETTING).ok_or("it does not tell its maxclients (INFO clients)")?;
+    let told = told_by(at, &["server", "clients"])?;
+    let text = field(&told, SETTING).ok_or("it does not tell its maxclients (INFO clients)")?;
     let value = number(text).ok_or_else(|| format!("its maxclients is `{text}` (INFO clients)"))?;
-    Ok(placed(value, text, field(&server, "config_file").unwrap_or_default()))
+    Ok(placed(value, text, field(&told, "config_file").unwrap_or_default()))
+}
+
+/// What it tells of itself in these sections (`INFO SECTION`).
+///
+/// # Errors
+/// Why it does not, in words.
+pub(super) fn told_by(at: &Endpoint, sections: &[&str]) -> Result<String, String> {
+    let no = |e: std::io::Error| format!("it cannot be asked (INFO): {e}");
+    match at {
+        Endpoint::Tcp(address) => told(Line::open(*address).map_err(no)?, sections),
+        Endpoint::Unix(path) => told(Line::on(connected(path).map_err(no)?), sections),
+    }
 }
 
 /// A connection to a Unix socket on which nothing is waited for longer than [`PATIENCE`]: a queue that is full refuses it at once
 /// (connect(2): EAGAIN), where a call that blocks waits without an end.
-fn connected(path: &Path) -> io::Result<UnixStream> {
+pub(super) fn connected(path: &Path) -> io::Result<UnixStream> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.connect_timeout(&SockAddr::unix(path)?, PATIENCE)?;
     let stream = UnixStream::from(OwnedFd::from(socket));
@@ -67,18 +81,19 @@ fn connected(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// What it tells of itself and of its clients.
-fn told(mut line: Line<impl std::io::Read + std::io::Write>) -> Result<(String, String), String> {
-    let mut ask = |what: &str| match line.ask(what) {
+/// What it tells in these sections.
+fn told(mut line: Line<impl std::io::Read + std::io::Write>, sections: &[&str]) -> Result<String, String> {
+    let mut ask = |section: &&str| match line.ask(&format!("INFO {section}")) {
         None => Err("it does not answer".to_owned()),
         Some(answer) if answer.starts_with("-NOAUTH") => Err("it tells nothing without a password".to_owned()),
-        Some(answer) if answer.starts_with('-') => Err(format!("it does not tell ({what})")),
+        Some(answer) if answer.starts_with('-') => Err(format!("it does not tell (INFO {section})")),
         Some(answer) => Ok(answer),
     };
-    Ok((ask("INFO server")?, ask("INFO clients")?))
+    sections.iter().map(&mut ask).collect()
 }
 
-fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+/// What it tells under a name.
+pub(super) fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 

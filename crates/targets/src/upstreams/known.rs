@@ -323,6 +323,9 @@ fn queue_after(queue: u64, (open, most): (&str, u64), somaxconn: u32, beyond: &s
     }
 }
 
+/// What an application answers that has no connection.
+pub(crate) const ANSWERED: [ErrorKind; 3] = [ErrorKind::Status500, ErrorKind::Status503, ErrorKind::Status502];
+
 /// Connections of a database, of which those before it open as many as they see fit.
 fn sessions(part: &Part, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit {
     let Part { setting, held, made, .. } = part;
@@ -338,10 +341,7 @@ fn sessions(part: &Part, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit
             reached(&metric(CONNECTIONS), held.value as f64, Strength::Supports),
             reached(&metric(behind::DISK), 1.0, Strength::Consistent),
         ],
-        symptom: Symptom {
-            errors: vec![ErrorKind::Status500, ErrorKind::Status503, ErrorKind::Status502],
-            slow: false,
-        },
+        symptom: Symptom { errors: ANSWERED.to_vec(), slow: false },
         ..named
     }
 }
@@ -354,7 +354,7 @@ fn called(usage: &Usage, name: &str) -> u64 {
 }
 
 /// Where a value stands, in brackets; empty for a default.
-fn placed(origin: &Origin) -> String {
+pub(crate) fn placed(origin: &Origin) -> String {
     match origin {
         Origin::File { path, line } => format!(" ({}:{line})", path.display()),
         Origin::Machine(place) => format!(" ({place})"),

@@ -17,7 +17,7 @@ mod uvicorn;
 mod uwsgi;
 
 pub(crate) use database::Database;
-pub(crate) use known::{Caps, Known, Part};
+pub(crate) use known::{ANSWERED, Caps, Known, Part, placed};
 pub(crate) use started::{Started, newer};
 
 use crate::product::{ServesFn, TwinFn};
