@@ -26,7 +26,7 @@ pub use log::{Entry, aggregate, classify, signature};
 pub use stub::{Answer, Poll, StubPage, StubStatus};
 pub use workers::{Follower, Workers, workers};
 
-use genkai_place::listener;
+use genkai_place::listener::Watched;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
 use genkai_place::running;
@@ -85,7 +85,7 @@ const OWN_ALERT_LOOKS: u8 = 3;
 /// Looks at one running nginx, again and again.
 #[derive(Debug)]
 pub struct Watch {
-    address: SocketAddr,
+    listener: Watched,
     page: Option<StubPage>,
     crowded: u64,
     poll: Poll,
@@ -104,7 +104,7 @@ impl Watch {
     /// which on another connection could hurt clients.
     pub fn new(master: u32, address: SocketAddr, page: Option<StubPage>, crowded: u64, error_log: Tail) -> Watch {
         Watch {
-            address,
+            listener: Watched::new(address),
             page,
             crowded,
             poll: Poll::default(),
@@ -130,7 +130,7 @@ impl running::Watch for Watch {
     fn look(&mut self) -> Observation {
         let workers = self.workers.look();
         let mut metrics = consumption(&workers);
-        let queue = listener::queue(self.address);
+        let queue = self.listener.look();
         if let Some(queue) = queue {
             metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
             metrics.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
