@@ -12,7 +12,7 @@ use procfs::net::{TcpNetEntry, TcpState, UnixState};
 use procfs::process::{FDTarget, Process, all_processes};
 
 use crate::diag::{self, INET_DIAG_INFO, Question, TCP_ESTABLISHED, TCP_LISTEN, attribute, ends};
-use crate::listener;
+use crate::listener::{self, Queue, Watched};
 
 /// linux/tcp.h, tcp_info: how long ago data were sent, and received, milliseconds, and how many bytes came.
 const LAST_DATA_SENT: usize = 44;
@@ -138,6 +138,22 @@ impl Endpoint {
         established(*address, true, |payload| asked += u64::from(busy(payload) == Some(true)))
             .filter(|()| least >= TELLING)?;
         Some(asked)
+    }
+
+    /// The accept queue of whoever listens there; of drops as [`listener::queue`] and [`listener::at_path`] have them.
+    pub fn queue(&self) -> Option<Queue> {
+        match self {
+            Endpoint::Tcp(address) => listener::queue(*address),
+            Endpoint::Unix(path) => listener::at_path(path),
+        }
+    }
+
+    /// Its listeners, to be looked at again and again; none of a Unix socket, which refuses and counts nothing.
+    pub fn watched(&self) -> Option<Watched> {
+        match self {
+            Endpoint::Tcp(address) => Some(Watched::new(*address)),
+            Endpoint::Unix(_) => None,
+        }
     }
 
     /// Its connections from this machine. None when the kernel does not tell.

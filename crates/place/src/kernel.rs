@@ -10,6 +10,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
 use crate::group::Throttle;
+use crate::netstat::Netstat;
 use crate::{caps, listener};
 
 /// Connections waiting to be accepted, the largest over the listeners asked for (a gauge; the cap is
@@ -70,9 +71,9 @@ impl Kernel {
                 metrics.insert(name.to_owned(), value);
             }
         };
-        let netstat = fs::read_to_string("/proc/net/netstat").unwrap_or_default();
-        note(metric::LISTEN_OVERFLOWS, counter(&netstat, "TcpExt:", "ListenOverflows"));
-        note(metric::LISTEN_DROPS, counter(&netstat, "TcpExt:", "ListenDrops"));
+        let netstat = Netstat::now();
+        note(metric::LISTEN_OVERFLOWS, netstat.tcp("ListenOverflows"));
+        note(metric::LISTEN_DROPS, netstat.tcp("ListenDrops"));
         // It is counted in ticks: of a short time they may be one more a core than there was time for.
         let most = f64::from(caps::online());
         note(metric::MACHINE_CPU, used(&mut self.busy, busy_seconds).map(|cores| cores.min(most)));
@@ -106,13 +107,6 @@ fn busy_seconds() -> Option<f64> {
     Some((user + nice + system + irq + softirq) as f64 / procfs::ticks_per_second() as f64)
 }
 
-/// A counter of /proc/net/netstat: a line of names, then one of values, both led by `group`.
-fn counter(text: &str, group: &str, name: &str) -> Option<f64> {
-    let mut lines = text.lines().filter(|line| line.starts_with(group));
-    let at = lines.next()?.split_whitespace().position(|word| word == name)?;
-    lines.next()?.split_whitespace().nth(at)?.parse().ok()
-}
-
 /// The longest accept queue of the listeners; none when none of them is found.
 fn accept_queue(listeners: &[SocketAddr]) -> Option<u32> {
     listeners.iter().filter_map(|&address| listener::queue(address)).map(|queue| queue.waiting).max()
@@ -128,14 +122,6 @@ mod tests {
     use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, getsockname, listen, socket};
 
     use super::*;
-
-    #[test]
-    fn counters_by_name() {
-        let text = "TcpExt: A ListenOverflows ListenDrops\nTcpExt: 1 22 333\nIpExt: ListenDrops\nIpExt: 4\n";
-        assert_eq!(counter(text, "TcpExt:", "ListenDrops"), Some(333.0));
-        assert_eq!(counter(text, "TcpExt:", "Missing"), None);
-        assert_eq!(counter("", "TcpExt:", "ListenDrops"), None);
-    }
 
     /// A listener that never accepts: its queue holds backlog + 1 connections, the next one overflows it.
     #[test]

@@ -22,6 +22,7 @@ pub mod listener;
 pub mod log_lines;
 pub mod machine;
 pub mod memory;
+mod netstat;
 pub mod observation;
 pub mod oneshot;
 mod onward;

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::diag::{self, Question, TCP_LISTEN, attribute, ends};
+use crate::netstat::Netstat;
 
 /// linux/inet_diag.h: attribute with the socket's memory figures, drops the ninth of them (linux/sock_diag.h).
 const INET_DIAG_SKMEMINFO: u16 = 7;
@@ -18,8 +19,45 @@ pub struct Queue {
     pub waiting: u32,
     /// How many may wait: `min(backlog, net.core.somaxconn)`, the smallest of the queues. The kernel lets one more in.
     pub backlog: u32,
-    /// Connections dropped because a queue was full, cumulative, all queues together.
+    /// From [`queue`], what was dropped for whatever reason, cumulative, all queues together; from [`Watched`], connections dropped because a queue
+    /// was full.
     pub dropped: u64,
+}
+
+/// Listeners on one address that are looked at again and again. What the kernel counts of a socket's drops is more than connections for which there was
+/// no room: the RST that ends a health check before it is accepted is one too (net/ipv4/tcp_ipv4.c: tcp_v4_rcv, discard_and_relse), so is data that
+/// comes while accepting is deferred. What it counts of full queues (`ListenOverflows`) is the machine's. Dropped because a queue was full
+/// are as many as both have grown by.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    address: SocketAddr,
+    /// The machine's overflows just before the look before, and the socket's drops then.
+    before: Option<(u64, u64)>,
+    dropped: u64,
+}
+
+impl Watched {
+    /// Nothing was dropped yet.
+    pub fn new(address: SocketAddr) -> Watched {
+        Watched { address, before: None, dropped: 0 }
+    }
+
+    /// Looks at them; [`Queue::dropped`] counts from the first look. `None` when nobody listens there or the kernel does not tell.
+    pub fn look(&mut self) -> Option<Queue> {
+        let earlier = overflows();
+        let seen = queue(self.address)?;
+        // Read once more after the socket's count, so that none of its drops is missing.
+        let machine = overflows();
+        if let Some((earliest, socket)) = self.before.replace((earlier, seen.dropped)) {
+            self.dropped += seen.dropped.saturating_sub(socket).min(machine.saturating_sub(earliest));
+        }
+        Some(Queue { dropped: self.dropped, ..seen })
+    }
+}
+
+/// Connections for which an accept queue had no room, of all listeners of this network namespace (net/ipv4/tcp_input.c: tcp_conn_request).
+fn overflows() -> u64 {
+    Netstat::now().tcp("ListenOverflows").map_or(0, |count| count as u64)
 }
 
 /// Looks at the listeners on `address`. `None` when nobody listens there or the kernel does not tell.
@@ -120,6 +158,36 @@ mod tests {
             assert!(Instant::now() < deadline, "no drop was counted");
         }
         drop(held);
+    }
+
+    #[test]
+    fn connections_that_are_ended_before_they_are_accepted_were_not_dropped() {
+        let (_listener, address) = deaf(20);
+        let mut watched = Watched::new(address);
+        assert_eq!(watched.look(), Some(Queue { waiting: 0, backlog: 20, dropped: 0 }));
+        // As a health check does: the RST comes in the place of the last acknowledgement of the handshake.
+        for _ in 0..5 {
+            let check = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+            check.set_tcp_quickack(false).unwrap();
+            check.set_linger(Some(Duration::ZERO)).unwrap();
+            check.connect(&address.into()).unwrap();
+        }
+        assert_eq!(queue(address).map(|queue| queue.dropped), Some(5), "the kernel counts them as drops of the socket");
+        assert_eq!(watched.look(), Some(Queue { waiting: 0, backlog: 20, dropped: 0 }));
+    }
+
+    #[test]
+    fn connections_for_which_there_was_no_room_were_dropped() {
+        let (_listener, address) = deaf(1);
+        let mut watched = Watched::new(address);
+        assert_eq!(watched.look().map(|queue| queue.dropped), Some(0));
+        let _held: Vec<_> =
+            (0..2).map(|_| TcpStream::connect_timeout(&address, Duration::from_secs(5)).unwrap()).collect();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while watched.look().unwrap().dropped == 0 {
+            assert!(TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_err(), "the queue is full");
+            assert!(Instant::now() < deadline, "no drop was counted");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_place::group::{self, Own, Throttle};
 use genkai_place::isolated::is_container;
-use genkai_place::listener::{self, Queue};
+use genkai_place::listener::Watched;
 use genkai_place::memory::Memory;
 use genkai_place::observation::Observation;
 use genkai_place::threads::Threads;
@@ -59,6 +59,8 @@ pub(super) struct Peer {
     machine: Machine,
     /// Of the machine, bytes.
     memory: u64,
+    /// Its listeners, where it is a TCP port.
+    listener: Option<Watched>,
     cost: Option<Cost>,
     /// Looks at the memory of one that genkai runs, whose settings it changes: under its product's name, as its limits are.
     looks: Option<Memory>,
@@ -124,14 +126,16 @@ impl Peer {
     /// Whoever listens there.
     pub(super) fn find(endpoint: Endpoint, subject: String, machine: &Machine, memory: u64) -> Peer {
         let who = Who::at(&endpoint, machine, memory);
-        Peer { endpoint, subject, machine: machine.clone(), memory, cost: None, looks: None, who }
+        let (listener, machine) = (endpoint.watched(), machine.clone());
+        Peer { endpoint, subject, machine, memory, listener, cost: None, looks: None, who }
     }
 
     /// One whose first process is known.
     pub(super) fn of(first: u32, endpoint: Endpoint, subject: String, served: Box<dyn Served>) -> Peer {
         let who = Who::Known(Box::new(Processes::of(first, Some(Ok(served)))));
         let (machine, looks) = (Machine::of(&Environment::default()), Some(Memory::of(first)));
-        Peer { endpoint, subject, machine, memory: 0, cost: None, looks, who }
+        let listener = endpoint.watched();
+        Peer { endpoint, subject, machine, memory: 0, listener, cost: None, looks, who }
     }
 
     /// Who it is, and what cannot be seen of it.
@@ -256,7 +260,7 @@ impl Peer {
 
     /// The accept queue; of a product that is known its own limits tell more.
     fn queue(&self, known: &Processes) -> Option<Limit> {
-        let backlog = queue(&self.endpoint).filter(|_| !known.is_known())?.backlog;
+        let backlog = self.endpoint.queue().filter(|_| !known.is_known())?.backlog;
         let (signatures, first) = match &self.endpoint {
             Endpoint::Tcp(_) => (vec![grew(&self.metric(DROPS), Strength::Decisive)], ErrorKind::Status504),
             // It counts none, but refuses: connect(2) fails at once, and the proxy answers 502.
@@ -426,10 +430,10 @@ impl Peer {
             note(metric::GROUP_LEFT, Some(left as f64));
             note(metric::GROUP_LIMIT, Some(limit as f64));
         }
-        match queue(&endpoint) {
-            Some(queue) if matches!(endpoint, Endpoint::Tcp(_)) => note(DROPS, Some(queue.dropped as f64)),
-            Some(queue) if !known.is_known() => note(QUEUED, Some(f64::from(queue.waiting))),
-            _ => {}
+        match &mut self.listener {
+            Some(listener) => note(DROPS, listener.look().map(|queue| queue.dropped as f64)),
+            None if !known.is_known() => note(QUEUED, endpoint.queue().map(|queue| f64::from(queue.waiting))),
+            None => {}
         }
         let mut logs = Vec::new();
         if let Some(Ok(product)) = &mut known.product {
@@ -481,14 +485,6 @@ impl Processes {
 /// The last line that tells of trouble.
 fn trouble(logs: &[LogLine]) -> Option<String> {
     logs.iter().rev().find(|line| line.level != NOTICE).map(|line| line.text.clone())
-}
-
-/// The accept queue of whoever listens at a place.
-fn queue(at: &Endpoint) -> Option<Queue> {
-    match at {
-        Endpoint::Tcp(address) => listener::queue(*address),
-        Endpoint::Unix(path) => listener::at_path(path),
-    }
 }
 
 /// What people call a process.

@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 
 use genkai_model::evidence::metric;
+use genkai_place::listener::Watched;
 use genkai_place::log_lines::{ParsedLine, aggregate};
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
+use genkai_place::running;
 use genkai_place::tail::Tail;
 use genkai_place::threads::Threads;
 use genkai_place::usage::Tree;
-use genkai_place::{listener, running};
 
 use super::SUBJECT;
 use super::secrets::hidden;
@@ -33,7 +34,7 @@ pub(super) mod metrics {
 /// Looks at a running command, again and again.
 #[derive(Debug)]
 pub(super) struct Watch {
-    address: SocketAddr,
+    listener: Watched,
     tree: Tree,
     threads: Threads,
     log: Tail,
@@ -43,7 +44,7 @@ pub(super) struct Watch {
 impl Watch {
     /// Watches what this process started; what it prints is told without `secrets`.
     pub(super) fn new(pid: u32, address: SocketAddr, log: Tail, secrets: Vec<String>) -> Watch {
-        Watch { address, tree: Tree::new(pid), threads: Threads::default(), log, secrets }
+        Watch { listener: Watched::new(address), tree: Tree::new(pid), threads: Threads::default(), log, secrets }
     }
 }
 
@@ -63,7 +64,7 @@ impl running::Watch for Watch {
         put(metrics::THREAD, self.threads.busiest(usage.processes.iter().map(|one| one.pid)));
         put(metrics::FDS, usage.fds_max.map(|n| n as f64));
         put(metrics::FD_LIMIT, usage.fd_limit.map(|n| n as f64));
-        let queue = listener::queue(self.address);
+        let queue = self.listener.look();
         put(&format!("{SUBJECT}.{}", metric::ACCEPT_QUEUE), queue.map(|queue| f64::from(queue.waiting)));
         put(metrics::DROPS, queue.map(|queue| queue.dropped as f64));
         Observation { samples: vec![sample], ..self.last_words() }

@@ -29,7 +29,7 @@ pub(super) use out::Out;
 pub use stub::{Answer, Poll, StubPage, StubStatus};
 pub use workers::{Follower, Workers, workers};
 
-use genkai_place::listener;
+use genkai_place::listener::Watched;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
 use genkai_place::running;
@@ -88,7 +88,7 @@ const OWN_ALERT_LOOKS: u8 = 3;
 /// Looks at one running nginx, again and again.
 #[derive(Debug)]
 pub struct Watch {
-    address: SocketAddr,
+    listener: Watched,
     page: Option<StubPage>,
     crowded: u64,
     poll: Poll,
@@ -109,7 +109,7 @@ impl Watch {
     /// which on another connection could hurt clients.
     pub fn new(master: u32, address: SocketAddr, page: Option<StubPage>, crowded: u64, error_log: Tail) -> Watch {
         Watch {
-            address,
+            listener: Watched::new(address),
             page,
             crowded,
             poll: Poll::default(),
@@ -141,7 +141,7 @@ impl running::Watch for Watch {
     fn look(&mut self) -> Observation {
         let workers = self.workers.look();
         let mut metrics = consumption(&workers);
-        let queue = listener::queue(self.address);
+        let queue = self.listener.look();
         if let Some(queue) = queue {
             metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
             metrics.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);

@@ -19,7 +19,7 @@ pub(super) use log::known;
 pub use log::{Entry, aggregate, classify, signature};
 pub use status::{Status, ask};
 
-use genkai_place::listener::{self, Queue};
+use genkai_place::listener::Watched;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
 use genkai_place::running;
@@ -61,9 +61,8 @@ pub mod metrics {
     pub const WORKER_FD_LIMIT: &str = "apache.worker_fd_limit";
     /// Connections waiting in the accept queue of the listener under load.
     pub const ACCEPT_QUEUE: &str = "apache.accept_queue";
-    /// Connections that this listener dropped while its accept queue was seen full. (httpd sets TCP_DEFER_ACCEPT, with which
-    /// the kernel's own count of drops holds every handshake that waits for its first data: tcp_check_req,
-    /// net/ipv4/tcp_minisocks.c.)
+    /// Connections that this listener dropped because its accept queue was full. (httpd sets TCP_DEFER_ACCEPT, with which the kernel's count of the
+    /// socket's drops holds every handshake that waits for its first data, too: tcp_check_req, net/ipv4/tcp_minisocks.c.)
     pub const LISTEN_DROPS: &str = "apache.listen_drops_total";
     /// Answers with the status of an error that members of balancers gave, of all together.
     pub const FAILED_ANSWERS: &str = "apache.failed_answers_total";
@@ -78,14 +77,11 @@ const PATIENCE: u32 = 4;
 /// Looks at one running httpd, again and again.
 #[derive(Debug)]
 pub struct Watch {
-    address: SocketAddr,
+    listener: Watched,
     status: Option<SocketAddr>,
     parent: u32,
     tree: Tree,
     tail: Tail,
-    /// The accept queue at the last look, and what was dropped while it was full.
-    queue: Option<Queue>,
-    overflowed: u64,
     /// Children at the last look, and how many of those before have ended by themselves or were told to.
     children: BTreeSet<u32>,
     ended: u64,
@@ -105,13 +101,11 @@ impl Watch {
     /// Watches the httpd of this parent, which listens here, its status page and its error log.
     pub fn new(parent: u32, address: SocketAddr, status: Option<SocketAddr>, error_log: Tail) -> Watch {
         Watch {
-            address,
+            listener: Watched::new(address),
             status,
             parent,
             tree: Tree::new(parent),
             tail: error_log,
-            queue: None,
-            overflowed: 0,
             children: BTreeSet::new(),
             ended: 0,
             most: None,
@@ -143,9 +137,9 @@ impl running::Watch for Watch {
     fn look(&mut self) -> Observation {
         let usage = self.tree.sample();
         let mut metrics = consumption(&usage, self.parent);
-        if let Some(queue) = listener::queue(self.address) {
+        if let Some(queue) = self.listener.look() {
             metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
-            metrics.insert(metrics::LISTEN_DROPS.to_owned(), self.dropped(queue) as f64);
+            metrics.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
             let run = usage.processes.iter().filter(|p| p.parent == self.parent).count() as u64;
             metrics.extend(self.short_of(run, queue.waiting).map(|n| (metrics::SHORT.to_owned(), n as f64)));
         }
@@ -198,17 +192,6 @@ impl Watch {
         self.short += u64::from(self.waited && waits && run < most);
         self.waited = waits;
         Some(self.short)
-    }
-
-    /// Drops of the intervals at whose end or beginning the queue was full.
-    fn dropped(&mut self, queue: Queue) -> u64 {
-        let full = |q: Queue| q.waiting >= q.backlog;
-        if let Some(before) = self.queue.replace(queue)
-            && (full(before) || full(queue))
-        {
-            self.overflowed += queue.dropped.saturating_sub(before.dropped);
-        }
-        self.overflowed
     }
 
     fn ask(&mut self, metrics: &mut BTreeMap<String, f64>) {

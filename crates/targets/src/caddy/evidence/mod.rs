@@ -13,7 +13,7 @@ pub(super) use hidden::Hidden;
 pub(crate) use log::aggregate;
 pub use log::signature;
 
-use genkai_place::listener;
+use genkai_place::listener::Watched;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
 use genkai_place::running;
@@ -52,7 +52,7 @@ pub mod metrics {
 /// Looks at one running Caddy, again and again.
 #[derive(Debug)]
 pub struct Watch {
-    address: SocketAddr,
+    listener: Watched,
     socket: PathBuf,
     tree: Tree,
     tail: Tail,
@@ -64,7 +64,14 @@ pub struct Watch {
 impl Watch {
     /// Watches the Caddy of this process.
     pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, log: Tail) -> Watch {
-        Watch { address, socket, tree: Tree::new(pid), tail: log, answers: None, hidden: Hidden::default() }
+        Watch {
+            listener: Watched::new(address),
+            socket,
+            tree: Tree::new(pid),
+            tail: log,
+            answers: None,
+            hidden: Hidden::default(),
+        }
     }
 
     /// The same, with the log of what upstreams answered with an error.
@@ -96,7 +103,7 @@ impl running::Watch for Watch {
         };
         put(metrics::FDS, usage.fds_max.map(|fds| fds as f64));
         put(metrics::FD_LIMIT, usage.fd_limit.map(|limit| limit as f64));
-        let queue = listener::queue(self.address);
+        let queue = self.listener.look();
         put(metrics::ACCEPT_QUEUE, queue.as_ref().map(|queue| f64::from(queue.waiting)));
         put(metrics::LISTEN_DROPS, queue.map(|queue| queue.dropped as f64));
         Observation { samples: vec![sample], ..self.last_words() }

@@ -18,7 +18,7 @@ pub(crate) use stat::STAT;
 pub(crate) use stat::{Names, Row, Stat, of_server, sample};
 
 use crate::socket;
-use genkai_place::listener;
+use genkai_place::listener::Watched;
 use genkai_place::observation::Observation;
 use genkai_place::process::Signal;
 use genkai_place::running;
@@ -80,7 +80,7 @@ pub mod metrics {
 /// Looks at one running HAProxy, again and again.
 #[derive(Debug)]
 pub struct Watch {
-    address: SocketAddr,
+    listener: Watched,
     socket: PathBuf,
     names: Names,
     tree: Tree,
@@ -93,7 +93,7 @@ impl Watch {
     /// Watches the HAProxy of this process.
     pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, names: Names, log: Tail) -> Watch {
         Watch {
-            address,
+            listener: Watched::new(address),
             socket,
             names,
             tree: Tree::new(pid),
@@ -128,7 +128,7 @@ impl running::Watch for Watch {
         let stat = self.stat();
         let usage = self.tree.sample();
         let mut sample = sample(&self.ask("show info"), &stat, &self.names, &usage);
-        if let Some(queue) = listener::queue(self.address) {
+        if let Some(queue) = self.listener.look() {
             sample.metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
             sample.metrics.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
         }

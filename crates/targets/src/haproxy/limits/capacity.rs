@@ -24,7 +24,7 @@ pub struct Capacity {
     pub uncapped: bool,
     /// How many equal parts the numbers have, each of which a server's setting stands for.
     pub parts: u64,
-    /// `minconn` or `maxconn` of the servers, different ones one after the other.
+    /// `minconn` of the servers where `full` is known, else `maxconn`; different ones one after the other.
     pub written: String,
     /// Where the first of them is.
     pub origin: Origin,
@@ -43,30 +43,32 @@ impl Capacity {
             return None;
         }
         let grows = used.iter().any(|s| s.minconn != s.maxconn);
-        let full = fullconn(config, back, process);
+        let fullconn = fullconn(config, back, process);
         let each = used.iter().map(|s| s.count.saturating_mul(s.maxconn));
         let most = match choice {
             Choice::One(_) => used.iter().map(|s| s.maxconn).max().unwrap_or(0),
             _ => each.fold(0, u64::saturating_add),
         };
         let lowest = used.iter().map(|s| s.minconn).filter(|n| *n > 0).min().unwrap_or(0);
-        let least = if choice == Choice::AnyWithRoom { free(used, full, most) } else { lowest };
-        let key = if grows { "minconn" } else { "maxconn" };
-        let (_, origin) =
-            proxy::written(config, back, used, key).or_else(|| proxy::written(config, back, used, "minconn"))?;
+        let least = if choice == Choice::AnyWithRoom { free(used, fullconn, most) } else { lowest };
         // One line through the origin is only right for servers of which each grows in the same way.
         let share = |n: u64, of: u64| u128::from(n) * u128::from(of);
         let alike = used.iter().all(|s| share(s.minconn, used[0].maxconn) == share(used[0].minconn, s.maxconn));
+        let full = (grows && alike && choice == Choice::AnyWithRoom).then_some(fullconn);
+        // Where the servers' share is known to grow with the load, it is what they get at least that is told; else what they never get more than.
+        let key = if full.is_some() { "minconn" } else { "maxconn" };
+        let (_, origin) =
+            proxy::written(config, back, used, key).or_else(|| proxy::written(config, back, used, "minconn"))?;
         Some(Capacity {
             least,
             most,
-            full: (grows && alike && choice == Choice::AnyWithRoom).then_some(full),
+            full,
             fixed: !grows && least == most && matches!(choice, Choice::AnyWithRoom | Choice::One(_)),
             uncapped,
             parts: if choice == Choice::AnyWithRoom { servers } else { 1 },
-            written: different(used.iter().map(|s| if grows { s.minconn } else { s.maxconn })),
+            written: different(used.iter().map(|s| if full.is_some() { s.minconn } else { s.maxconn })),
             origin,
-            formula: formula(used, choice, (grows && !uncapped).then_some(full), most),
+            formula: formula(used, choice, (grows && !uncapped).then_some(fullconn), most),
         })
     }
 
@@ -181,6 +183,14 @@ mod tests {
             Some((10, 10, true, told("10")))
         );
         assert_eq!(of(" server-template a 3-5 h:1 maxconn 4\n"), Some((12, 12, true, told("4"))));
+    }
+
+    #[test]
+    fn the_value_told_is_that_of_the_setting_told() {
+        let unlike = of(" fullconn 100\n server a 1:1 minconn 5 maxconn 30\n server b 1:1 maxconn 10\n").unwrap();
+        assert_eq!(unlike.3, "30, 10", "no one minconn tells what these get");
+        let alike = of(" fullconn 1000\n server a 1:1 minconn 5 maxconn 60\n server b 1:1 minconn 10 maxconn 120\n");
+        assert_eq!(alike.unwrap().3, "5, 10");
     }
 
     #[test]
