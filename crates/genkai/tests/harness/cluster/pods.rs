@@ -78,7 +78,7 @@ impl State {
         let spec = job.spec.as_ref().unwrap();
         let (many, pod) = (spec.parallelism.unwrap() as usize, spec.template.spec.as_ref().unwrap());
         // By this a scheduler spreads them over the nodes.
-        let [spread] = &pod.topology_spread_constraints.as_deref().unwrap()[..] else { panic!("one constraint") };
+        let [spread] = pod.topology_spread_constraints.as_deref().unwrap() else { panic!("one constraint") };
         assert_eq!((spread.topology_key.as_str(), spread.max_skew), ("kubernetes.io/hostname", 1));
         let labels = spec.template.metadata.as_ref().unwrap().labels.as_ref().unwrap();
         let spread_over = spread.label_selector.as_ref().unwrap().match_labels.as_ref().unwrap();
