@@ -84,7 +84,7 @@ fn unit(test: &Test<'_>) -> Option<RemedyUnit> {
 /// A number in the words of its setting: bytes in the largest unit that is whole, seconds with their letter.
 fn words(value: f64, unit: RemedyUnit) -> String {
     let bytes = value as u64;
-    let whole = |size: u64| bytes >= size && bytes % size == 0;
+    let whole = |size: u64| bytes >= size && bytes.is_multiple_of(size);
     match unit {
         RemedyUnit::Time => format!("{value}s"),
         RemedyUnit::Bytes if whole(1 << 30) => format!("{}g", bytes >> 30),
