@@ -150,7 +150,7 @@ fn what_the_others_send_in_the_place_of_an_error_is_said_too() {
         ("/sorry.php", "what /sorry.php answers, with another status if it is a script that says one"),
         ("/sorry.html", ""),
         ("\"sorry folks\"", ""),
-        ("/other/a", "what /other/a is answered, with that status"),
+        ("/other/a", "what /other/a is answered"),
         ("http://else/", "302 to http://else/"),
     ] {
         let text = format!(

@@ -54,9 +54,7 @@ fn instead(config: &Config, route: &Route<'_>, document: &Found) -> Option<Strin
     match page {
         _ if is_url(page) => Some(format!("302 to {page} (ErrorDocument at {place})")),
         _ if !page.starts_with('/') => None,
-        _ if route.pass(config, page).is_some() => {
-            Some(format!("what {page} is answered, with that status (ErrorDocument at {place})"))
-        }
+        _ if route.pass(config, page).is_some() => Some(format!("what {page} is answered (ErrorDocument at {place})")),
         _ if is_text(page) => None,
         _ => Some(format!(
             "what {page} answers, with another status if it is a script that says one (ErrorDocument at {place})"

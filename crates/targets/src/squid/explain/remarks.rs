@@ -59,11 +59,11 @@ fn port(config: &Config, entry: &Entry) -> Option<Remark> {
 /// src/acl/Acl.cc: `ACL::ParseAclLine`: without a name or a type nothing is made of it.
 fn incomplete(config: &Config, entry: &Entry) -> Option<Remark> {
     let lacks = match entry.values.len() {
-        0 => "a name",
-        1 => "a type",
+        0 => "name",
+        1 => "type",
         _ => return None,
     };
-    let text = format!("has not {lacks}: Squid does not start");
+    let text = format!("has no {lacks}: Squid does not start");
     Some(about(&config.entries, entry, RemarkKind::Unknown, text, Some("acl NAME TYPE VALUE ...".to_owned())))
 }
 
