@@ -1,6 +1,6 @@
 //! Connections that the processes of a server hold to others, whoever these are: what the next tier must bear.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
 
@@ -70,12 +70,10 @@ fn opened(all: &[Own]) -> u64 {
 
 /// Unix stream sockets whose other end carries the path of a listener, and is none of their own. One that nobody accepted has an end without an inode.
 fn unix(inodes: &BTreeSet<u64>) -> Option<u64> {
-    let pairs = diag::pairs().ok()?;
-    let ends: BTreeSet<u64> = inodes.iter().filter_map(|inode| pairs.get(inode).copied()).collect();
-    let all = procfs::net::unix().ok()?;
-    let named: BTreeMap<u64, bool> = all.into_iter().map(|entry| (entry.inode, entry.path.is_some())).collect();
+    let connected = diag::connected().ok()?;
+    let ends: BTreeSet<u64> = inodes.iter().filter_map(|inode| connected.get(inode).map(|one| one.peer)).collect();
     let others = ends.iter().filter(|inode| **inode != 0 && !inodes.contains(inode));
-    Some(others.filter(|inode| named.get(inode) == Some(&true)).count() as u64)
+    Some(others.filter(|inode| connected.get(inode).is_some_and(|one| one.path.is_some())).count() as u64)
 }
 
 #[cfg(test)]

@@ -164,7 +164,8 @@ mod tests {
     fn peers_are_told_by_what_they_gave() {
         // Written by 5.7.
         let of = |line| answer(line).unwrap();
-        let by = |peer, outcome, hidden| Told { of: Some((peer, outcome)), hidden, unsent: false, portless: Some(false) };
+        let by =
+            |peer, outcome, hidden| Told { of: Some((peer, outcome)), hidden, unsent: false, portless: Some(false) };
         let nobodys = Told { of: None, hidden: false, unsent: false, portless: Some(false) };
         assert_eq!(of("503|503|TCP_MISS|-|-|b"), by("b", Outcome::Failed, false));
         assert_eq!(of("200|200|TCP_MISS|-|-|a"), by("a", Outcome::Answered, false));

@@ -94,7 +94,12 @@ pub(super) fn answer(line: &str) -> Option<Told<'_>> {
     let status = |text: &str| text.parse::<u16>().unwrap_or(0);
     let is_good = (200..400).contains(&status(ended));
     if side != "b" {
-        return Some(Told { of: None, hidden: (500..600).contains(&status(sent)) && is_good, unsent: false, portless: None });
+        return Some(Told {
+            of: None,
+            hidden: (500..600).contains(&status(sent)) && is_good,
+            unsent: false,
+            portless: None,
+        });
     }
     let refused = || {
         let (name, reason) = error.strip_prefix("backend ")?.split_once(": fail errno ")?;
@@ -137,7 +142,8 @@ mod tests {
     fn backends_are_told_by_what_they_gave() {
         // Written by 7.1.
         let of = |line| answer(line).unwrap();
-        let by = |backend, outcome, hidden| Told { of: Some((backend, outcome)), hidden, unsent: false, portless: None };
+        let by =
+            |backend, outcome, hidden| Told { of: Some((backend, outcome)), hidden, unsent: false, portless: None };
         assert_eq!(of("b|503|503|-|fetch|b|-"), by("b", Outcome::Failed, false));
         assert_eq!(of("b|200|503|-|pass|b|-"), by("b", Outcome::Failed, true), "the VCL made it 200");
         let line = "b|503|503|-|fetch|-|backend c: fail errno 111 (Connection refused)";

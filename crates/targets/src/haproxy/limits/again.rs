@@ -80,7 +80,7 @@ mod tests {
 
     fn passes(servers: &str) -> Passes {
         let text = format!("{FRONTS}backend loop\n{servers}");
-        let config = Config::of_texts(vec![("/x".into(), text)], Reading::default()).unwrap();
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
         let requests = Requests::default();
         Passes::of(&config, Route::find(&config, &requests).as_ref(), &requests)
     }
