@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use crate::broken::Judged;
 use crate::expected::Expected;
 use crate::instants::gauge;
+use crate::price::surely_over;
 
 /// A change of a server's, and the two trials that tell of it.
 pub(crate) struct Between<'a, 'e> {
@@ -31,12 +32,12 @@ impl Between<'_, '_> {
 
     fn most(&self, judged: &Judged<'_>) -> Option<Json> {
         let ticks = judged.trial.ticks();
-        let (end, began) = (ticks.last()?.number("/to_us"), judged.trial.start.number("/at_us"));
+        let began = judged.trial.start.number("/at_us");
         let name = format!("{}.onward_connections", self.subject);
         let mut looks = Vec::new();
-        for line in judged.trial.of("sample").filter(|line| line.text("/subject") == self.subject) {
+        for line in surely_over(judged, self.subject) {
             let (at, held) = (line.number("/at_us") - began, line.json.get("metrics").and_then(|all| all.get(&name)));
-            if let Some(held) = held.and_then(Json::as_f64).filter(|_| at > 0.0 && at <= end) {
+            if let Some(held) = held.and_then(Json::as_f64).filter(|_| at > 0.0) {
                 looks.push((at, held));
             }
         }

@@ -85,18 +85,14 @@ fn present(law: &Law) -> f64 {
     }
 }
 
-/// All looks at a server from before the load to the end of its last interval.
+/// All looks at a server from before the load to the end of its last interval, but the last of them: when its reading ended is not known.
 fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
     let ticks = judged.trial.ticks();
-    let end = ticks.last().map_or(0.0, |last| last.number("/to_us"));
     let began = judged.trial.start.number("/at_us");
     let look = |line: &Line| {
         let us = line.number("/at_us") - began;
         let value = |name: &str| line.json.get("metrics")?.get(format!("{subject}.{name}"))?.as_f64();
         let connected = if us > 0.0 { gauge(&ticks, us, "/connections") } else { 0.0 };
-        if us > end || line.text("/subject") != subject {
-            return None;
-        }
         Some(Look {
             clients: connected.min(most),
             pss: value("pss")?,
@@ -108,7 +104,18 @@ fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
             group: value("memory_group_left").zip(value("memory_group_limit")),
         })
     };
-    judged.trial.of("sample").filter_map(look).collect()
+    surely_over(judged, subject).into_iter().filter_map(look).collect()
+}
+
+/// The looks at a server after which another one of it began before the load's last interval ended.
+pub(crate) fn surely_over<'e>(judged: &Judged<'e>, subject: &str) -> Vec<&'e Line> {
+    let until = judged.trial.ticks().last().map_or(0.0, |last| last.number("/to_us"));
+    let began = judged.trial.start.number("/at_us");
+    let mut looks: Vec<&Line> = judged.trial.of("sample").filter(|line| line.text("/subject") == subject).collect();
+    looks.retain(|line| line.number("/at_us") - began <= until);
+    let Some(last) = looks.iter().map(|line| line.number("/at_us")).reduce(f64::max) else { return looks };
+    looks.retain(|line| line.number("/at_us") < last);
+    looks
 }
 
 /// The last look with as many clients as no other had more.

@@ -5,7 +5,7 @@ mod fixture;
 use genkai_model::event::Change;
 use genkai_model::finding::{
     Answered, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt, Pairing, PredictedRung, ProvedRung,
-    Rung, RungLimit, Taken, Together,
+    Rung, RungLimit, Stop, Taken, Together,
 };
 use genkai_model::limit::Origin;
 use genkai_model::load::{Arrivals, Spacing};
@@ -130,6 +130,30 @@ fn a_limit_that_did_not_come_again_is_told_with_what_was_changed_of_it() {
     let said = "worker_connections from 512 to 768 (not proved: it held without it, too)";
     assert!(text.contains(said) && !text.contains("not lifted"), "{text}");
     assert!(with(vec![met()], |_| {}).contains("not lifted (possibly this)"));
+}
+
+#[test]
+fn only_pairs_that_decided_for_a_change_prove_it() {
+    let text = |decision: Decision, gone: bool| {
+        with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
+            let verdict = &mut s.findings.verdict;
+            verdict.answer = Answered(decision);
+            let broke = verdict.trials[0].broke.clone();
+            verdict.trials.iter_mut().filter(|one| one.trial == 2).for_each(|one| one.broke.clone_from(&broke));
+            if gone {
+                verdict.trials.iter_mut().filter(|one| one.trial == 2).for_each(|one| one.broke = None);
+            }
+        })
+    };
+    let carried = |pairs| Decision::Carried { pairs };
+    assert!(text(carried(Pairing::Enough), true).contains("512 → 640 (proved)"));
+    let not_enough = Pairing::NotEnough { failed: 5, of: 5, helps: false };
+    for decision in [carried(not_enough), carried(Pairing::None), Decision::Moved { then: Stop::Unknown }] {
+        let said = text(decision, false);
+        assert!(said.contains("512 → 640 (alone it moved the break)") && !said.contains("(proved)"), "{said}");
+    }
+    let said = text(carried(Pairing::None), true);
+    assert!(said.contains("512 → 640 (alone it removed the break)"), "{said}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 pub mod demand;
 pub mod law;
+mod looks;
 pub(crate) mod onward;
 pub(crate) mod price;
 pub mod processor;

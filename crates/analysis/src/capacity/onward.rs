@@ -5,6 +5,7 @@ use genkai_model::finding::{Onward, OnwardLimit, OnwardPrice};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::record::Trial;
 
+use super::looks::during;
 use crate::window;
 
 /// Subjects of limits that are no server's.
@@ -33,9 +34,8 @@ fn told(limit: &Limit, at_once: f64) -> OnwardLimit {
 /// The look with most connections while the load ran, the first of them.
 fn most(subject: &str, trial: &Trial) -> Option<Onward> {
     let name = format!("{subject}.{}", metric::ONWARD);
-    let end = trial.ticks.last().map_or(0, |tick| tick.to_us as i64);
-    let during = trial.samples.iter().filter(|(at, sample)| (1..=end).contains(at) && sample.subject == subject);
-    let looks: Vec<(i64, f64)> = during.filter_map(|(at, sample)| Some((*at, *sample.metrics.get(&name)?))).collect();
+    let loaded = during(trial, subject).filter(|(at, _)| *at > 0);
+    let looks: Vec<(i64, f64)> = loaded.filter_map(|(at, sample)| Some((at, *sample.metrics.get(&name)?))).collect();
     let (at, connections) = looks.iter().copied().reduce(|most, look| if look.1 > most.1 { look } else { most })?;
     let clients = window::gauge(&trial.ticks, at.unsigned_abs(), |tick| tick.connections as f64);
     Some(Onward { trial: trial.number, looks: looks.len() as u32, clients, connections })

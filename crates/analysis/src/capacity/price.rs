@@ -8,6 +8,7 @@ use genkai_model::finding::{DescriptorPrice, MeasuredPrice, MemoryPrice, Price, 
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit};
 use genkai_model::record::Trial;
 
+use super::looks::during;
 use super::{Demand, law};
 use crate::window;
 
@@ -95,14 +96,12 @@ impl Look {
 
 /// The looks at `subject` while the load ran, and before it, in order; at most `most` clients count.
 fn looks(trial: &Trial, subject: &str, most: f64) -> Vec<Look> {
-    let end = trial.ticks.last().map_or(0, |tick| tick.to_us as i64);
-    let own = trial.samples.iter().filter(|(at, sample)| *at <= end && sample.subject == subject);
-    own.filter_map(|(at, sample)| {
-        let us = u64::try_from(*at).unwrap_or(0);
+    let look = |(at, sample): (i64, &Sample)| {
+        let us = u64::try_from(at).unwrap_or(0);
         let clients = if us == 0 { 0.0 } else { window::gauge(&trial.ticks, us, |tick| tick.connections as f64) };
         Look::of(sample, subject, clients.min(most))
-    })
-    .collect()
+    };
+    during(trial, subject).filter_map(look).collect()
 }
 
 /// The look with most clients, the last of them.

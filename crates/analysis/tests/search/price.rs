@@ -108,3 +108,19 @@ fn connections_to_what_stands_behind_are_told_before_and_with_it_beside_what_is_
     let unseen = verdict(&hungry(512.0, 1e9).run());
     assert_eq!(unseen.proposal[0].onward, None, "nobody looked");
 }
+
+#[test]
+fn a_look_that_may_have_ended_after_the_load_tells_nothing_of_its_clients() {
+    let mut run = hungry(512.0, 1e9).run();
+    // Begun within the load, read when its clients were gone.
+    for trial in &mut run.record.trials {
+        let (_, last) = trial.samples.last_mut().unwrap();
+        last.metrics.insert("proxy.pss".into(), OWN);
+        last.metrics.insert("proxy.descriptors".into(), 10.0);
+    }
+    let price = verdict(&run).proposal[0].price.unwrap();
+    assert!(near(price.memory.client, CLIENT) && near(price.memory.taken, OWN + price.clients * CLIENT), "{price:?}");
+    assert!(near(price.descriptors.held, 10.0 + 2.0 * price.clients), "{price:?}");
+    let tested = price.tested.unwrap();
+    assert!(near(tested.taken, OWN + tested.clients * CLIENT), "{tested:?}");
+}

@@ -125,18 +125,21 @@ fn beside(finding: &PlatformsFinding) -> Table {
     Table::new("Both platforms", &head, rows).kinds(Kind::Prose, prose)
 }
 
-fn turned(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Holds => "the objective holds on every platform",
-        Outcome::Fails => "the objective does not hold on every platform",
-        Outcome::Invalid => "some of this says nothing of the server",
-        Outcome::Unfinished => "cut off before there was an answer",
+fn turned(finding: &PlatformsFinding) -> String {
+    let all = finding.platforms.len();
+    let failed = finding.platforms.iter().filter(|one| one.verdict.outcome() == Outcome::Fails).count();
+    match finding.outcome() {
+        Outcome::Holds => "the objective holds on every platform".to_owned(),
+        Outcome::Fails if failed == all => "the objective holds on no platform".to_owned(),
+        Outcome::Fails => format!("the objective does not hold on {failed} of {all} platforms"),
+        Outcome::Invalid => "some of this says nothing of the server".to_owned(),
+        Outcome::Unfinished => "cut off before there was an answer".to_owned(),
     }
 }
 
 /// The report. Commands and machines are in that of each.
 pub fn platforms(finding: &PlatformsFinding) -> Document {
-    let mut document = Document::of(finding.outcome(), turned(finding.outcome()), sentences(finding));
+    let mut document = Document::of(finding.outcome(), &turned(finding), sentences(finding));
     document.tone = Tone::Plain;
     document.record = "in the folder of each platform";
     // The first stands above as the headline.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use genkai_model::event::Purpose;
 use genkai_model::finding::{
-    Because, BisectionEnd, Confidence, Findings, Ladder, MeasuredRung, MetAt, ProvedRung, Rung, RungLimit, Together,
-    Verdict,
+    Because, BisectionEnd, Cause, Confidence, Decision, Findings, Ladder, MeasuredRung, MetAt, Pairing, ProvedRung,
+    Rung, RungLimit, Together, Verdict,
 };
 use genkai_model::limit::Origin;
 use genkai_model::setting::Change;
@@ -43,7 +43,7 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
                 false => format!("{} {from} → {to}", clean::line(&rung.change.setting)),
             };
             let memory = memory(rung, verdict);
-            let change = format!("{change}{place} (proved)");
+            let change = format!("{change}{place} ({})", became(rung, verdict));
             [
                 number,
                 name(&rung.limit),
@@ -80,6 +80,21 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
             let place = predicted(rung.limit.predicted, context);
             [number, name(&rung.limit), place, "not seen".to_owned(), change, "-".to_owned()]
         }
+    }
+}
+
+/// What is known of a change by which a limit was lifted: only pairs prove it, and only where they decided for it.
+fn became(rung: &ProvedRung, verdict: &Verdict) -> &'static str {
+    let is_its = |cause: &&Cause| {
+        let test = cause.counterfactual.as_ref();
+        cause.limit.id == rung.limit.limit && test.is_some_and(|test| test.trial == rung.tested)
+    };
+    let is_gone = verdict.trials.iter().any(|trial| trial.trial == rung.tested && trial.broke.is_none());
+    match verdict.decision() {
+        Decision::Carried { pairs: Pairing::Enough } => "proved",
+        _ if verdict.causes.iter().find(is_its).is_some_and(Cause::stays) => "alone: signs of another limit instead",
+        _ if is_gone => "alone it removed the break",
+        _ => "alone it moved the break",
     }
 }
 
@@ -161,7 +176,7 @@ fn together(ladder: &Ladder, context: Context<'_>, verdict: &Verdict) -> Option<
         many => format!("All {many} changes together"),
     };
     let proof = match (pairs, failed) {
-        (0, _) => "; they were not measured in pairs".to_owned(),
+        (0, _) => "; not measured in pairs".to_owned(),
         (pairs, 0) => format!("; the objective held in {} at {}", of(pairs, pairs), context.level(ladder.asked)),
         (pairs, failed) => {
             format!("; the objective failed in {} at {}", of(failed, pairs), context.level(ladder.asked))

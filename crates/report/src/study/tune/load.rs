@@ -240,7 +240,8 @@ fn failures(load: &Summary, trial: &TrialFinding) -> Option<Section> {
                     seconds(broke.at)
                 )
             }
-            None => format!("{condition} first failed at {}", seconds(broke.at)),
+            // The failure itself came somewhat later: only the plan's instant is known.
+            None => format!("{condition} first failed for what was planned at {}", seconds(broke.at)),
         };
         Block::fact("first", since)
     });
