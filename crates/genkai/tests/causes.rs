@@ -483,8 +483,7 @@ fn good_answers_that_hide_a_full_upstream_are_told() {
     assert!(says[0].contains("the backend answered only") && !says[0].contains("No change needed"), "{says:?}");
     // A backend of which genkai counts nothing: nginx's own log of failures tells.
     let (_full, full) = scripted("fixed --time 0.05");
-    let text = config("error_page 502 =200 /sorry;").replace("127.0.0.1:9", &full);
-    std::fs::write(&file, text).unwrap();
+    std::fs::write(&file, config("error_page 502 =200 /sorry;").replace("127.0.0.1:9", &full)).unwrap();
     let run = told(genkai("tune nginx --spawn-rate 20 --quick --quiet --users 40 --config").arg(&file));
     let hidden = run.verdict().caveats.iter().find_map(|caveat| match caveat {
         Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),

@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use procfs::net::{TcpNetEntry, TcpState, UnixState};
@@ -20,9 +18,6 @@ const LAST_DATA_RECEIVED: usize = 52;
 const BYTES_RECEIVED: usize = 128;
 /// Below this the kernel's clock of jiffies does not tell a question from an answer.
 const TELLING: Duration = Duration::from_millis(10);
-
-/// Between two looks at how many connections a server has, where their peak counts.
-const OFTEN: Duration = Duration::from_millis(20);
 
 /// Where a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -229,31 +224,6 @@ fn has_address(table: &str, ip: Ipv4Addr) -> bool {
     false
 }
 
-/// The most connections that a server had at once: looked at more often than everything else, since one too many is refused in a moment.
-#[derive(Debug)]
-pub struct Peak(Arc<AtomicU64>);
-
-impl Peak {
-    /// Looks at `endpoint` until it is dropped.
-    pub fn of(endpoint: Endpoint) -> Peak {
-        let most = Arc::new(AtomicU64::new(0));
-        let theirs = Arc::downgrade(&most);
-        std::thread::spawn(move || {
-            while let Some(most) = theirs.upgrade() {
-                most.fetch_max(endpoint.connections().unwrap_or_default().accepted, Ordering::Relaxed);
-                drop(most);
-                std::thread::sleep(OFTEN);
-            }
-        });
-        Peak(most)
-    }
-
-    /// The most since it was asked before.
-    pub fn take(&self) -> u64 {
-        self.0.swap(0, Ordering::Relaxed)
-    }
-}
-
 /// Places on this machine to which one of these processes has a connection that was accepted; each as it sees them in its network namespace.
 pub fn reached(processes: &[u32]) -> BTreeSet<Endpoint> {
     let mut spaces: BTreeMap<Option<PathBuf>, Vec<u32>> = BTreeMap::new();
@@ -358,12 +328,6 @@ mod tests {
         let clients = (TcpStream::connect(tcp.local_addr().unwrap()).unwrap(), UnixStream::connect(&path).unwrap());
         let accepted = (tcp.accept().unwrap(), unix.accept().unwrap());
         assert!(places.iter().all(|place| mine().contains(place)), "{:?}", mine());
-        for place in &places {
-            let peak = Peak::of(place.clone());
-            while peak.take() != 1 {
-                std::thread::sleep(OFTEN);
-            }
-        }
         drop((clients, accepted));
         assert!(!mine().contains(&places[1]));
     }

@@ -27,6 +27,7 @@ pub mod observation;
 pub mod oneshot;
 mod onward;
 pub mod pagecache;
+pub mod peak;
 pub mod port;
 pub mod ports_in_use;
 pub mod process;

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use genkai_model::evidence::LogLine;
 use genkai_model::limit::{Limit, Strength};
-use genkai_place::endpoint::{Endpoint, Peak};
+use genkai_place::endpoint::Endpoint;
 use genkai_place::log_lines::{self, ParsedLine};
+use genkai_place::peak::Peak;
 use genkai_place::tail::Tail;
 use genkai_place::usage::Usage;
 
