@@ -186,6 +186,6 @@ fn a_value_that_the_server_refuses_is_told_as_what_ends_the_search() {
         })
         .collect();
     let [("second", value, most, "too many threads")] = refused[..] else { panic!("{:?}", v.caveats) };
-    assert!(most >= 20.0 && most <= 22.0 && value > most && value <= 40.0, "{value} {most}");
+    assert!((20.0..=22.0).contains(&most) && value > most && value <= 40.0, "{value} {most}");
     assert!(v.proposal.iter().all(|p| p.change.to.parse::<f64>().unwrap() <= most), "{:?}", v.proposal);
 }

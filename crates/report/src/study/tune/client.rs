@@ -276,12 +276,7 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
             figure::whole(*value),
             clean::line(by)
         ),
-        Caveat::DoesNotStart { setting, value, most, said } => format!(
-            "{}; {} is the most that was measured. It says: {}",
-            figure::capital(&does_not_start(setting, *value)),
-            figure::whole(*most),
-            clean::line(said)
-        ),
+        Caveat::DoesNotStart { setting, value, most, said } => refused_value(setting, *value, *most, said),
         Caveat::MemoryBound { setting, value, needed, bytes, left_bytes, group_bytes } => {
             super::price::bound(setting, [*value, *needed], [*bytes, *left_bytes], *group_bytes)
         }
@@ -292,6 +287,12 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
             )
         }
     }
+}
+
+/// That the server does not start with a value, and what it says of it.
+fn refused_value(setting: &str, value: f64, most: f64, said: &str) -> String {
+    let refused = figure::capital(&does_not_start(setting, value));
+    format!("{refused}; {} is the most that was measured. It says: {}", figure::whole(most), clean::line(said))
 }
 
 /// That the server does not start with a value, as a clause.
