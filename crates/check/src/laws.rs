@@ -298,7 +298,7 @@ fn of_workers(workers: f64, queue: Option<f64>, service: Option<f64>, wait: Opti
     let room = workers + queue.unwrap_or(0.0);
     let clients = Some((workers, room));
     let Some(service) = service.or(met.alone).or(met.unloaded).filter(|s| *s > 0.0) else {
-        let known = queue.is_some() && met.spawn.is_some() && met.think == 0.0;
+        let known = queue.is_some() && met.service.is_none() && met.spawn.is_some() && met.think == 0.0;
         return Predicted { clients, users: known.then_some((room, room)), ..Predicted::default() };
     };
     let rate = Some((workers / service, workers / service));

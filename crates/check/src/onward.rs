@@ -51,8 +51,11 @@ impl Between<'_, '_> {
         }))
     }
 
-    /// The tightest number of each other server that is not in front of it.
+    /// The tightest number of each other server, where all others stand behind: it is the one under test.
     fn known(&self, limits: &[Limit]) -> Vec<Json> {
+        if self.subject != self.product {
+            return Vec::new();
+        }
         let others = [self.subject, self.product, "kernel", "machine"];
         let numbered: Vec<(&Limit, f64)> =
             limits.iter().filter(|one| !others.contains(&one.subject.as_str())).filter_map(served).collect();

@@ -59,7 +59,10 @@ impl Busy {
 /// A trial's load as laws meet it, with the response times seen before it broke.
 pub(crate) fn met(judged: &Judged<'_>) -> Met {
     let mut met = Met::of(&judged.asked, &judged.objective, service(judged), &judged.limits);
-    met.unloaded = unloaded(judged, &met);
+    // Without an answer, what limits tell of themselves is all that is known.
+    if service(judged).is_some() {
+        met.unloaded = unloaded(judged, &met);
+    }
     met
 }
 

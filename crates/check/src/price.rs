@@ -85,7 +85,7 @@ fn present(law: &Law) -> f64 {
     }
 }
 
-/// All looks at a server from before the load to the end of its last interval, but the last of them: when its reading ended is not known.
+/// All looks at a server from before the load to the end of its last interval, but for what was seen in the last round: when its reading ended is not known.
 fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
     let ticks = judged.trial.ticks();
     let began = judged.trial.start.number("/at_us");
@@ -107,14 +107,14 @@ fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
     surely_over(judged, subject).into_iter().filter_map(look).collect()
 }
 
-/// The looks at a server after which another one of it began before the load's last interval ended.
+/// The looks at a server after which something else was looked at, later, before the load's last interval ended.
 pub(crate) fn surely_over<'e>(judged: &Judged<'e>, subject: &str) -> Vec<&'e Line> {
     let until = judged.trial.ticks().last().map_or(0.0, |last| last.number("/to_us"));
     let began = judged.trial.start.number("/at_us");
-    let mut looks: Vec<&Line> = judged.trial.of("sample").filter(|line| line.text("/subject") == subject).collect();
+    let mut looks: Vec<&Line> = judged.trial.of("sample").collect();
     looks.retain(|line| line.number("/at_us") - began <= until);
     let Some(last) = looks.iter().map(|line| line.number("/at_us")).reduce(f64::max) else { return looks };
-    looks.retain(|line| line.number("/at_us") < last);
+    looks.retain(|line| line.number("/at_us") < last && line.text("/subject") == subject);
     looks
 }
 

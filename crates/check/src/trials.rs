@@ -126,16 +126,14 @@ fn answered(address: &str, caveat: &Json, (name, metric): (&str, &str), events: 
 /// At how many looks during the load a server was down, of how many, and when first.
 fn down(address: &str, caveat: &Json, events: &Events, expected: &mut Expected) {
     let Some(trial) = named(events, caveat, address, expected) else { return };
-    let (began, server) =
-        (trial.start.number("/at_us"), caveat.get("server").and_then(Json::as_str).unwrap_or_default());
+    let named = |key: &str| caveat.get(key).and_then(Json::as_str).unwrap_or_default();
+    let (began, name) = (trial.start.number("/at_us"), format!("{}.server.{}.down", named("subject"), named("server")));
     let end = trial.ticks().last().map_or(0.0, |tick| tick.number("/to_us"));
-    let ending = format!(".server.{server}.down");
     let mut looks: Vec<(f64, f64)> = Vec::new();
     for line in trial.of("sample") {
         let at = line.number("/at_us") - began;
-        let metrics = line.json.pointer("/metrics").and_then(Json::as_object);
-        let told = metrics.into_iter().flatten().filter(|(name, _)| name.ends_with(&ending));
-        looks.extend(told.filter(|_| at >= 0.0 && at <= end).map(|(_, value)| (at, value.as_f64().unwrap_or(0.0))));
+        let told = line.json.get("metrics").and_then(|all| all.get(&name)?.as_f64());
+        looks.extend(told.filter(|_| at >= 0.0 && at <= end).map(|value| (at, value)));
     }
     let first = looks.iter().find(|(_, value)| *value > 0.0).map(|(at, _)| at / 1e6);
     let count = looks.iter().filter(|(_, value)| *value > 0.0).count();

@@ -60,7 +60,7 @@ fn measured(events: &Events, setting: &str) -> Option<f64> {
     let first = events.of("limits").next()?.items("/limits").iter().find_map(|limit| {
         let limit: Limit = serde_json::from_value(limit.clone()).ok()?;
         match limit.law {
-            Law::Tried { value, .. } if own(&limit) => Some(value),
+            Law::Tried { value, word: None } if own(&limit) => Some(value),
             _ => None,
         }
     });

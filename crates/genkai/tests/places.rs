@@ -13,7 +13,7 @@ use genkai_model::finding::rooms::RoomsFinding;
 use genkai_model::finding::{TrialFinding, Verdict};
 use genkai_model::machine::PlacesCheckup;
 use genkai_model::record::Record;
-use harness::lan::{Lan, SHIFTS, possible};
+use harness::lan::{Lan, SHIFTS};
 use harness::loads::show;
 use harness::servers::{Guard, free, nginx, serve};
 use harness::ssh::{Sessions, Sshd};
@@ -409,23 +409,12 @@ fn the_end_of_genkai_is_the_end_of_all_its_workers() {
 #[test]
 fn machines_whose_clocks_differ_begin_together() {
     let _machine = machine();
-    if !possible() {
-        eprintln!("skipped: no namespaces of network and time can be made here");
-        return;
-    }
-    let lan = Lan::start();
+    let Some(lan) = Lan::start() else { return };
     let _nginx = lan.nginx();
-    let (out, config) = (lan.path().join("out"), lan.path().join("ssh_config"));
-    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
+    let out = lan.path().join("out");
     let words = "load http://10.97.0.1/ --allow-remote 10.97.0.1 --rate 400 --connections 40 -n 1200 -d 60s \
                  --on ssh:m1,m2,m3,m4 --json";
-    command
-        .args(words.split_whitespace())
-        .arg("--ssh")
-        .arg(format!("ssh -F {}", config.display()))
-        .arg("--out")
-        .arg(&out);
-    let shown = show(&mut command);
+    let shown = show(&mut lan.genkai(words, &out));
     let made = shown.faultless();
     // Each planned instant once: as many requests as were planned, a quarter from each machine.
     let who = std::fs::read_to_string(lan.path().join("who")).unwrap();
@@ -448,18 +437,14 @@ fn machines_whose_clocks_differ_begin_together() {
     }
     // What each of them has for itself is another server on each.
     for words in ["load http://127.0.0.1:80/ --users 4 -d 2s", "tune nginx --users 4"] {
-        let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
-        command.args(words.split_whitespace()).args(["--on", "ssh:m1"]);
-        let shown = show(command.arg("--ssh").arg(format!("ssh -F {}", config.display())).arg("--out").arg(&out));
+        let shown = show(lan.genkai(words, &out).args(["--on", "ssh:m1"]));
         let refusal = "--on m1: 127.0.0.1:80 leads to another server there than here";
         assert!(shown.code == Some(2) && shown.story().contains(refusal), "{words}: {}", shown.story());
     }
     // A server that genkai starts is reached where it is told to listen.
-    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
     let words = "tune nginx --listen 10.97.0.1 --users 20 --spawn-rate 40 --hold 1s --quick --on ssh:m1,m2";
     let tuned = lan.path().join("tuned");
-    command.args(words.split_whitespace()).arg("--ssh").arg(format!("ssh -F {}", config.display()));
-    let shown = show(command.arg("--out").arg(&tuned));
+    let shown = show(&mut lan.genkai(words, &tuned));
     assert!(matches!(shown.code, Some(0 | 1)), "{}", shown.story());
     let record = std::fs::read_to_string(tuned.join("run.jsonl")).unwrap();
     let all = record.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -471,11 +456,8 @@ fn machines_whose_clocks_differ_begin_together() {
     }
     // Members of chat rooms on other machines come to a router that they reach; without one, they are refused.
     let rooms = "experiment run rooms --rooms 4 --members 5 --messages 8 --enter-every 50ms --message-every 250ms --on ssh:m1,m2,m3";
-    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
-    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
-    command.args(rooms.split_whitespace()).env("PATH", &path).args(["--router", "haproxy", "--listen", "10.97.0.1"]);
     let out = lan.path().join("rooms");
-    let shown = show(command.arg("--ssh").arg(format!("ssh -F {}", config.display())).arg("--out").arg(&out));
+    let shown = show(lan.genkai(rooms, &out).args(["--router", "haproxy", "--listen", "10.97.0.1"]));
     let verdict =
         std::fs::read_to_string(out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}: {}", shown.story()));
     let finding: RoomsFinding = serde_json::from_str(&verdict).unwrap();
@@ -485,9 +467,7 @@ fn machines_whose_clocks_differ_begin_together() {
     let made: Vec<_> =
         record.trials[0].ended.iter().flat_map(|ended| &ended.workers).map(|one| one.place.as_str()).collect();
     assert_eq!(made, ["m1", "m2", "m3"]);
-    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
-    command.args(rooms.split_whitespace()).env("PATH", &path).arg("--ssh").arg(format!("ssh -F {}", config.display()));
-    let shown = show(command.arg("--out").arg(lan.path().join("refused")));
+    let shown = show(&mut lan.genkai(rooms, &lan.path().join("refused")));
     assert!(
         shown.code == Some(2) && shown.story().contains(": 127.0.0.1:80 leads to another server"),
         "{}",

@@ -12,7 +12,7 @@ use genkai_model::event::WorkerUse;
 use genkai_model::finding::cache::CacheFinding;
 use genkai_model::record::Record;
 use genkai_model::suite::SuiteFinding;
-use harness::lan::{Lan, possible};
+use harness::lan::Lan;
 use harness::loads::show;
 use harness::servers::Guard;
 use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
@@ -21,16 +21,6 @@ const LONGEST: Duration = Duration::from_secs(90);
 
 /// A few objects: what is tested is who asked for what.
 const CACHES: &str = "experiment run reverse-proxy-cache --contenders origin,haproxy --objects 40 --requests 31 --clients 7 --rounds 2 --no-search";
-
-/// `genkai` in the middle, with servers' programs and the ssh of this network.
-fn inside(lan: &Lan, words: &str, out: &Path) -> std::process::Command {
-    let mut command = lan.inside(env!("CARGO_BIN_EXE_genkai"));
-    let config = lan.path().join("ssh_config");
-    let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
-    command.env("PATH", path).args(words.split_whitespace()).arg("--out").arg(out);
-    command.arg("--ssh").arg(format!("ssh -F {}", config.display()));
-    command
-}
 
 fn record(dir: &Path) -> Record {
     Record::read(std::fs::read_to_string(dir.join("run.jsonl")).unwrap().lines()).unwrap()
@@ -49,14 +39,10 @@ fn makers(record: &Record) -> Vec<Vec<String>> {
 #[test]
 fn caches_are_asked_by_several_machines_for_each_object_once() {
     let _machine = machine();
-    if !possible() {
-        eprintln!("skipped: no namespaces of network and time can be made here");
-        return;
-    }
-    let lan = Lan::start();
+    let Some(lan) = Lan::start() else { return };
     let _nginx = lan.nginx();
     let out = lan.path().join("caches");
-    let shown = show(&mut inside(&lan, &format!("{CACHES} --listen 10.97.0.1 --on ssh:m1,m2,m3"), &out));
+    let shown = show(&mut lan.genkai(&format!("{CACHES} --listen 10.97.0.1 --on ssh:m1,m2,m3"), &out));
     assert_eq!(shown.code, Some(0), "{}", shown.story());
     let record = record(&out);
     let all = makers(&record);
@@ -72,7 +58,7 @@ fn caches_are_asked_by_several_machines_for_each_object_once() {
         assert!(pass.standings.iter().all(|one| one.requests == 2 * 31), "{pass:?}");
     }
     // They do not reach what listens at 127.0.0.1.
-    let shown = show(&mut inside(&lan, &format!("{CACHES} --on ssh:m1"), &lan.path().join("refused")));
+    let shown = show(&mut lan.genkai(&format!("{CACHES} --on ssh:m1"), &lan.path().join("refused")));
     let refusal = "--on m1: 127.0.0.1:80 leads to another server there than here";
     assert!(shown.code == Some(2) && shown.story().contains(refusal), "{}", shown.story());
 }
@@ -80,15 +66,11 @@ fn caches_are_asked_by_several_machines_for_each_object_once() {
 #[test]
 fn parts_of_the_apache_experiment_are_loaded_by_several_machines() {
     let _machine = machine();
-    if !possible() {
-        eprintln!("skipped: no namespaces of network and time can be made here");
-        return;
-    }
-    let lan = Lan::start();
+    let Some(lan) = Lan::start() else { return };
     let _nginx = lan.nginx();
     let out = lan.path().join("apache");
     let words = "experiment run apache-websocket --part baseline --part refused --part fan-out --listen 10.97.0.1 --on ssh:m1,m2";
-    let shown = show(inside(&lan, words, &out).arg("--json"));
+    let shown = show(lan.genkai(words, &out).arg("--json"));
     let finding: SuiteFinding =
         serde_json::from_str(&shown.stdout).unwrap_or_else(|e| panic!("{e}: {}", shown.story()));
     // Whether the processor was saturated cannot be told where others use it, too (exit code 4); the other parts count who gets in.
@@ -109,7 +91,7 @@ fn parts_of_the_apache_experiment_are_loaded_by_several_machines() {
         heard.trials[0].ticks.iter().filter_map(|tick| tick.deliveries.as_ref()).map(|one| one.count).sum::<u64>();
     assert!(heard > 10_000, "{heard}");
     let words = "experiment run apache-websocket --part baseline --on ssh:m1";
-    let shown = show(&mut inside(&lan, words, &lan.path().join("refused")));
+    let shown = show(&mut lan.genkai(words, &lan.path().join("refused")));
     let refusal = "--on m1: 127.0.0.1:80 leads to another server there than here";
     assert!(shown.code == Some(2) && shown.story().contains(refusal), "{}", shown.story());
 }
@@ -121,17 +103,13 @@ const SKEW: Duration = Duration::from_millis(5);
 #[test]
 fn machines_whose_clocks_differ_by_seconds_begin_within_5_ms_and_say_so() {
     let _machine = machine();
-    if !possible() {
-        eprintln!("skipped: no namespaces of network and time can be made here");
-        return;
-    }
-    let lan = Lan::start();
+    let Some(lan) = Lan::start() else { return };
     let _nginx = lan.nginx();
     let mut worst = Vec::new();
     for n in 0..5 {
         let out = lan.path().join(format!("skew-{n}"));
         let words = "load http://10.97.0.1/ --allow-remote 10.97.0.1 --rate 400 --connections 32 -n 400 -d 60s --on ssh:m1,m2,m3,m4:4";
-        let shown = show(&mut inside(&lan, words, &out));
+        let shown = show(&mut lan.genkai(words, &out));
         // Whoever sends late on a busy machine is told of (exit code 4); when they began is known all the same.
         assert!(matches!(shown.code, Some(0 | 4)), "{}", shown.story());
         assert!(shown.story().contains("all processes had begun at most "), "{}", shown.story());

@@ -26,7 +26,11 @@ fn rooms_with(flags: &str, more: impl FnOnce(&mut Command)) -> (Run, RoomsRun) {
     let pace = if flags.contains("--message-every") { "" } else { PACE };
     let mut command = genkai(&format!("{SMALL} {pace} {flags}"));
     more(&mut command);
-    let run = run(&command);
+    told(&command)
+}
+
+fn told(command: &Command) -> (Run, RoomsRun) {
+    let run = run(command);
     let text = std::fs::read_to_string(run.out.join("verdict.json")).unwrap_or_else(|e| panic!("{e}\n{}", run.story()));
     let finding: RoomsFinding = serde_json::from_str(&text).unwrap();
     let [one] = &finding.runs[..] else { panic!("one run\n{}", run.story()) };
@@ -317,8 +321,9 @@ fn is_named_when_killed(server: &str) {
 #[test]
 fn who_reads_too_slowly_is_found_in_the_write_queue() {
     let _machine = machine();
-    // A queue for less than one message: how fast the machine is does not matter.
-    let (run, rooms) = rooms("--member-queue 50 --message-every 1ms");
+    // A queue for less than one message, where twenty come at once: how fast the machine is does not matter.
+    let crowded = "--rooms 1 --members 20 --messages 40 --enter-every 20ms --message-every 1ms --member-queue 50";
+    let (run, rooms) = told(&genkai(&format!("experiment run rooms {crowded}")));
     let queue = rooms.losses.iter().find(|placed| placed.place == Place::WriteQueue);
     assert!(queue.is_some_and(|placed| placed.node == Some(1) && placed.count > 0), "{}", run.story());
     // What was in a socket of a connection that was then cut off may be lost too, on its way in or out.

@@ -210,6 +210,16 @@ fn as_passed_on(load: &Load, product: &dyn Prepared) -> Option<Load> {
     Some(load)
 }
 
+/// What one request after the other through a product shows.
+struct Through {
+    /// What one takes; none where that was not measured.
+    cost: Option<Cost>,
+    /// Where the processes behind had connections to.
+    beyond: BTreeSet<Endpoint>,
+    /// Whether it was answered well.
+    answered: bool,
+}
+
 /// What the load's request costs those behind the product when nothing else is asked (none where it cannot be asked, or has no `workers` to
 /// cost anything), and where they go with it themselves.
 fn through(
@@ -218,7 +228,7 @@ fn through(
     cpus: Option<&[usize]>,
     behind: &Behind,
     workers: bool,
-) -> Result<(Option<Cost>, BTreeSet<Endpoint>), LabError> {
+) -> Result<Through, LabError> {
     let running = product.start(cpus)?;
     let load = &Load { transport: product.transport(), ..load.clone() };
     // With a handshake the time of an answer is not that of the workers.
@@ -227,7 +237,7 @@ fn through(
     // What it takes to get warm (pages are compiled, connections are made) is no cost of a request.
     let (warm, beyond) = watched(firsts, || first::took(load, running.address()));
     let used = || behind.processor() + running.processor();
-    let before = used();
+    let (before, answered) = (used(), warm.as_ref().is_some_and(|took| !took.is_empty()));
     let took = warm.filter(|_| workers).and_then(|_| first::took(load, running.address()));
     let processor = used().saturating_sub(before);
     running.stop();
@@ -235,7 +245,7 @@ fn through(
         let service = took.iter().min().copied()?;
         Some(Cost { service, processor: processor / took.len() as u32, cores: online() })
     };
-    Ok((took.and_then(cost), beyond))
+    Ok(Through { cost: took.and_then(cost), beyond, answered })
 }
 
 /// What is done, and where the processes that these began have connections to meanwhile.
@@ -323,20 +333,19 @@ impl System {
         let behind = backend.behind();
         if let Some(behind) = behind.filter(|behind| baseline.has_workers() || !behind.firsts().is_empty()) {
             let workers = baseline.has_workers() || behind.has_workers();
-            let (mut cost, mut beyond) = through(&*baseline, &plan.load, cpus.as_deref(), behind, workers)?;
+            let Through { mut cost, mut beyond, answered } =
+                through(&*baseline, &plan.load, cpus.as_deref(), behind, workers)?;
             let dir = folder.private("store")?;
             match with_store(&*baseline, &beyond, &machine, environment.memory, &dir) {
-                Some(Ok(store)) => {
-                    let (again, reached) = through(&*store.stack, &plan.load, cpus.as_deref(), behind, workers)?;
-                    let answered = again.is_some() || cost.is_none();
-                    if answered && store.is_asked(&reached) {
-                        beyond = reached.into_iter().filter(|place| !store.is_at(place)).collect();
-                        (cost, baseline) = (again, store.stack);
+                Some(Ok(store)) => match through(&*store.stack, &plan.load, cpus.as_deref(), behind, workers) {
+                    Ok(again) if (again.answered || !answered) && store.is_asked(&again.beyond) => {
+                        beyond = again.beyond.into_iter().filter(|place| !store.is_at(place)).collect();
+                        (cost, baseline) = (again.cost, store.stack);
                         copies.push(store.told);
-                    } else {
-                        copies.push(UNLED.to_owned());
                     }
-                }
+                    Ok(_) => copies.push(UNLED.to_owned()),
+                    Err(why) => copies.push(format!("{UNCOPIED}: {why}")),
+                },
                 Some(Err(why)) => copies.push(format!("{UNCOPIED}: {why}")),
                 None => {}
             }

@@ -114,8 +114,9 @@ pub mod metric {
         format!("{product}.server.{server}.down")
     }
 
-    /// The server of such a metric; none: it is another one.
-    pub fn down(metric: &str) -> Option<&str> {
-        metric.split_once(".server.")?.1.strip_suffix(".down")
+    /// The product and the server of such a metric; none: it is another one.
+    pub fn down(metric: &str) -> Option<(&str, &str)> {
+        let (product, server) = metric.split_once(".server.")?;
+        Some((product, server.strip_suffix(".down")?))
     }
 }

@@ -15,6 +15,12 @@ pub fn unprivileged() -> Option<(u32, u32)> {
     Uid::effective().is_root().then(account).flatten().map(|user| (user.uid.as_raw(), user.gid.as_raw()))
 }
 
+/// User and group that a process runs as; none where it has ended.
+pub fn of(pid: u32) -> Option<(u32, u32)> {
+    let status = procfs::process::Process::new(pid as i32).ok()?.status().ok()?;
+    Some((status.euid, status.egid))
+}
+
 /// Changes the owner of `path` and of what is in it; symbolic links themselves, never what they point to.
 ///
 /// # Errors

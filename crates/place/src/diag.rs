@@ -124,18 +124,17 @@ fn unix_listener(attributes: &[u8]) -> Option<(PathBuf, u32, u32)> {
     Some((path, word(0)?, word(4)?))
 }
 
-/// Does something in the network namespace of a process, whose sockets sock_diag(7) tells of then; here where it is the same, or may not be entered.
-pub(crate) fn within<T: Send>(pid: u32, what: impl FnOnce() -> T + Send) -> T {
+/// Does something in the network namespace of a process, whose sockets sock_diag(7) tells of then; none where that may not be entered.
+pub(crate) fn within<T: Send>(pid: u32, what: impl FnOnce() -> T + Send) -> Option<T> {
     let space = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
     if space(&pid.to_string()) == space("self") {
-        return what();
+        return Some(what());
     }
     let inside = move || {
-        if let Ok(space) = std::fs::File::open(format!("/proc/{pid}/ns/net")) {
-            // SAFETY: a plain system call on a descriptor that lives here; it moves this thread alone (setns(2)), which ends after this.
-            unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) };
-        }
-        what()
+        let space = std::fs::File::open(format!("/proc/{pid}/ns/net")).ok()?;
+        // SAFETY: a plain system call on a descriptor that lives here; it moves this thread alone (setns(2)), which ends after this.
+        let moved = unsafe { libc::setns(space.as_raw_fd(), libc::CLONE_NEWNET) };
+        (moved == 0).then(what)
     };
     std::thread::scope(|scope| match scope.spawn(inside).join() {
         Ok(done) => done,

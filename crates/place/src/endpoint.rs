@@ -10,6 +10,7 @@ use procfs::net::{TcpNetEntry, TcpState, UnixState};
 use procfs::process::{FDTarget, Process, all_processes};
 
 use crate::diag::{self, INET_DIAG_INFO, Question, TCP_ESTABLISHED, TCP_LISTEN, attribute, ends};
+use crate::isolated::is_container;
 use crate::listener::{self, Queue, Watched};
 
 /// linux/tcp.h, tcp_info: how long ago data were sent, and received, milliseconds, and how many bytes came.
@@ -95,12 +96,14 @@ impl Endpoint {
         first.or(pids.first().copied()).map_or(Listener::Hidden, |pid| Listener::Process(pid as u32))
     }
 
-    /// The user whose processes listen there; none where nobody does, or the kernel does not tell.
+    /// The user whose processes listen there; none where nobody does, or the kernel does not tell: of root it tells who opened the port, and not who serves, and
+    /// of this very user it tells nothing of which processes are meant.
     pub fn owner(&self) -> Option<u32> {
         match self {
             Endpoint::Tcp(address) => {
                 let all = [procfs::net::tcp(), procfs::net::tcp6()].into_iter().flatten().flatten();
-                all.into_iter().find(|entry| takes(entry, *address)).map(|entry| entry.uid)
+                let found = all.into_iter().find(|entry| takes(entry, *address)).map(|entry| entry.uid);
+                found.filter(|uid| *uid != 0 && *uid != nix::unistd::geteuid().as_raw())
             }
             Endpoint::Unix(_) => None,
         }
@@ -238,15 +241,19 @@ pub fn reached(processes: &[u32]) -> BTreeSet<Endpoint> {
 fn reached_within(processes: &[u32]) -> BTreeSet<Endpoint> {
     let Some(pid) = processes.first() else { return BTreeSet::new() };
     let own = sockets(processes);
-    let (unix, tcp) = diag::within(*pid, || {
+    let told = diag::within(*pid, || {
         let unix = diag::connected().unwrap_or_default();
         (unix, tcp_reached(&own))
     });
+    let (unix, tcp) = told.unwrap_or_default();
     // The server's ends carry the listener's path. One that was closed has no inode any more, as have those of anybody's that nobody has
     // accepted yet (sock_i_ino of a socket without a file, net/core/sock.c).
     let ends = own.iter().filter_map(|inode| unix.get(inode)).map(|one| one.peer).filter(|peer| *peer != 0);
     let paths: BTreeSet<Endpoint> = ends.filter_map(|peer| unix.get(&peer)?.path.clone()).map(Endpoint::Unix).collect();
-    paths.into_iter().chain(tcp.into_iter().map(Endpoint::Tcp)).collect()
+    let all = paths.into_iter().chain(tcp.into_iter().map(Endpoint::Tcp));
+    // What a container has at its loopback, or at a path of its own, is another here.
+    let container = is_container(*pid);
+    all.filter(|place| !container || matches!(place, Endpoint::Tcp(address) if !address.ip().is_loopback())).collect()
 }
 
 /// Has `each` see every TCP socket in a state (its number in linux/tcp_states.h).
@@ -361,7 +368,7 @@ mod tests {
     #[test]
     fn who_listens_in_another_network_of_this_machine_is_found() {
         if crate::isolated::possible().is_err() {
-            return;
+            return genkai_tidy::noted::skipped("no namespaces can be made here");
         }
         let dir = tempfile::tempdir().unwrap();
         let ready = dir.path().join("ready");

@@ -21,7 +21,8 @@ pub(crate) fn held(processes: &[i32]) -> Option<u64> {
     for process in processes {
         inodes.extend(sockets(*process)?);
     }
-    Some(opened(&tcp(&inodes)?) + unix(&inodes)?)
+    // A server may have a network of its own.
+    diag::within(u32::try_from(*processes.first()?).ok()?, || Some(opened(&tcp(&inodes)?) + unix(&inodes)?))?
 }
 
 /// Inodes of the sockets that a process holds; empty for one that has ended, none for one that may not be looked at.
@@ -58,14 +59,13 @@ fn own(payload: &[u8], inodes: &BTreeSet<u64>) -> Option<Own> {
 
 /// How many of them were opened and not accepted, and do not end at another of them.
 fn opened(all: &[Own]) -> u64 {
+    let (listening, connected): (Vec<&Own>, Vec<&Own>) = all.iter().partition(|own| own.listens);
+    // Few listen, though many may be connected; every worker of some servers has the same listeners.
+    let places: BTreeSet<SocketAddr> = listening.into_iter().map(|own| own.local).collect();
     let accepts = |local: SocketAddr| {
-        let at = |own: &Own| {
-            own.local.port() == local.port() && (own.local.ip().is_unspecified() || own.local.ip() == local.ip())
-        };
-        all.iter().filter(|own| own.listens).any(at)
+        places.iter().any(|at| at.port() == local.port() && (at.ip().is_unspecified() || at.ip() == local.ip()))
     };
-    let connected = all.iter().filter(|own| !own.listens);
-    connected.filter(|own| !accepts(own.local) && !accepts(own.remote)).count() as u64
+    connected.into_iter().filter(|own| !accepts(own.local) && !accepts(own.remote)).count() as u64
 }
 
 /// Unix stream sockets whose other end carries the path of a listener, and is none of their own. One that nobody accepted has an end without an inode.

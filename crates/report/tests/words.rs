@@ -150,10 +150,10 @@ fn only_pairs_that_decided_for_a_change_prove_it() {
     let not_enough = Pairing::NotEnough { failed: 5, of: 5, helps: false };
     for decision in [carried(not_enough), carried(Pairing::None), Decision::Moved { then: Stop::Unknown }] {
         let said = text(decision, false);
-        assert!(said.contains("512 → 640 (alone it moved the break)") && !said.contains("(proved)"), "{said}");
+        assert!(said.contains("512 → 640 (with it the break moved)") && !said.contains("(proved)"), "{said}");
     }
     let said = text(carried(Pairing::None), true);
-    assert!(said.contains("512 → 640 (alone it removed the break)"), "{said}");
+    assert!(said.contains("512 → 640 (with it the break was gone)"), "{said}");
 }
 
 #[test]

@@ -65,7 +65,8 @@ pub(crate) fn in_place_of_errors(
 fn is_answer(text: &str, status: u16) -> bool {
     ["answers ", "answered ", "with ", "(", "then ", "or "].iter().any(|before| {
         let after = text.split(&format!("{before}{status}")).nth(1);
-        after.is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric() || c == '.'))
+        let is_number = |after: &str| after.starts_with(|c: char| c.is_alphanumeric() || c == '.');
+        after.is_some_and(|after| !is_number(after) && !after.starts_with(" descriptors"))
     })
 }
 

@@ -6,10 +6,11 @@ use genkai_model::record::Trial;
 /// The looks at `subject` before the load and while it ran, in order: microseconds of the trial, and what was seen.
 ///
 /// A look is stamped when it begins, and reading takes a while: the last one within the load may have read what was left when its clients were gone.
-/// A look is surely over when the next one begins, so that one counts only if another began before the load's end.
+/// Whoever looks takes everything in turn, of which all that is seen in one round has one stamp: a look is surely over when the next round begins, so that
+/// one counts only if another round, whatever was seen in it, began before the load's end.
 pub(super) fn during<'t>(trial: &'t Trial, subject: &'t str) -> impl Iterator<Item = (i64, &'t Sample)> {
     let end = trial.ticks.last().map_or(0, |tick| tick.to_us as i64);
-    let own = move || trial.samples.iter().filter(move |(at, one)| *at <= end && one.subject == subject);
-    let last = own().map(|(at, _)| *at).max();
-    own().filter(move |(at, _)| last.is_some_and(|last| *at < last)).map(|(at, sample)| (*at, sample))
+    let last = trial.samples.iter().map(|(at, _)| *at).filter(|at| *at <= end).max();
+    let own = trial.samples.iter().filter(move |(_, one)| one.subject == subject);
+    own.filter(move |(at, _)| last.is_some_and(|last| *at < last)).map(|(at, sample)| (*at, sample))
 }

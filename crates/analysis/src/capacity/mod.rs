@@ -230,7 +230,9 @@ impl Reach {
         let full = workers + queue.unwrap_or(0.0);
         let clients = Some(Range { low: workers, high: full });
         let Some(service) = service.or(demand.without_waiting()).filter(|s| *s > 0.0) else {
-            let users = queue.filter(|_| !demand.is_open() && demand.think == 0.0).map(|_| point(full));
+            // Where requests were seen to take so long, and not known how long without waiting, they may be too late long before the queue is full.
+            let known = demand.service.is_none() && !demand.is_open() && demand.think == 0.0;
+            let users = queue.filter(|_| known).map(|_| point(full));
             return Reach { clients, users, ..Reach::default() };
         };
         let rate = Some(point(workers / service));

@@ -11,11 +11,12 @@ use crate::window;
 /// Subjects of limits that are no server's.
 const NOBODY: [&str; 2] = ["kernel", "machine"];
 
-/// What `subject` held in `before` and in `after`; none where nobody looked. `product` is the one under test: nothing behind another is it.
+/// What `subject` held in `before` and in `after`; none where nobody looked. What others bear is told of `product` alone, the one under test: all that
+/// has limits but it is behind it; of another, what stands behind and what beside it is not known.
 pub(crate) fn price(subject: &str, product: &str, before: &Trial, after: &Trial) -> Option<OnwardPrice> {
     let (before, seen) = (most(subject, before)?, most(subject, after)?);
     let mut known: Vec<OnwardLimit> = Vec::new();
-    let behind = |limit: &&Limit| limit.subject != subject && limit.subject != product;
+    let behind = |limit: &&Limit| subject == product && limit.subject != product;
     for limit in after.limits.limits.iter().filter(behind).filter(|limit| !NOBODY.contains(&limit.subject.as_str())) {
         let Some(at_once) = at_once(&limit.law) else { continue };
         match known.iter_mut().find(|one| one.subject == limit.subject) {

@@ -47,7 +47,9 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("score", "runs") | ("refused", _) if within("runs") => Unit::Number,
         ("taken" | "client" | "process" | "more" | "left" | "group", "memory") if within("price") => Unit::Bytes,
         ("taken" | "predicted", "tested") => Unit::Bytes,
-        ("behind", "price") | ("needed" | "most" | "responses" | "served" | "hidden", "caveats") => Unit::Number,
+        ("behind", "price") | ("needed" | "most" | "responses" | "served" | "hidden" | "down" | "looks", "caveats") => {
+            Unit::Number
+        }
         ("bytes_in" | "bytes_out" | "left_bytes" | "group_bytes", _) => Unit::Bytes,
         ("refused" | "taken", "limits") => Unit::Bytes,
         ("failed_after", "proof") => Unit::Fraction,
@@ -209,7 +211,9 @@ pub(super) fn source(names: &[&str]) -> Source {
         "ladder" if within("met") => Source::Ticks,
         "causes" | "caveats" | "limits" if within("predicted") && !within("evidence") => Source::Limits,
         "causes" if within("broke") || within("observed") || within("held_to") => Source::Ticks,
-        "caveats" if matches!(names.last(), Some(&("responses" | "served" | "hidden"))) => Source::TicksAndSamples,
+        "caveats" if matches!(names.last(), Some(&("responses" | "served" | "hidden" | "down" | "looks"))) => {
+            Source::TicksAndSamples
+        }
         "causes" | "caveats" | "limits" => Source::Evidence,
         "load" | "trials" | "client" => Source::Ticks,
         "proof" | "subjects" | "pairs" | "control" | "turns" | "stress" | "blocks" => Source::Trials,

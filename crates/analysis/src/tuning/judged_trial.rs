@@ -47,7 +47,8 @@ impl<'r> JudgedTrial<'r> {
             trial,
             broke: onset.map(|o| o.describe(trial)),
             client,
-            demand: Demand { unloaded, ..demand },
+            // What its limits tell stays, where no answer was seen.
+            demand: if seen.count > 0 { Demand { unloaded, ..demand } } else { demand },
             onset,
         }
     }

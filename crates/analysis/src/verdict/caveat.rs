@@ -238,7 +238,7 @@ fn refused(record: &Record, state: &SearchState<'_>) -> Vec<Caveat> {
         return Vec::new();
     }
     let Some(first) = &state.first else { return Vec::new() };
-    let own = first.trial.limits.limits.iter().filter(|limit| limit.law.is_tried());
+    let own = first.trial.limits.limits.iter().filter(|limit| matches!(limit.law, Law::Tried { word: None, .. }));
     let numbers = own.filter_map(|limit| Some((&limit.remedy.as_ref()?.setting, law::setting(&limit.law))));
     numbers.filter_map(|(setting, from)| does_not_start(record, setting, from)).collect()
 }

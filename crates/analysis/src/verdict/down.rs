@@ -14,18 +14,19 @@ pub(super) fn members(judged: &JudgedTrial<'_>) -> Vec<Caveat> {
         return Vec::new();
     }
     let end = judged.trial.ticks.last().map_or(0, |tick| tick.to_us as i64);
-    let mut seen: BTreeMap<&str, Vec<(i64, bool)>> = BTreeMap::new();
+    let mut seen: BTreeMap<(&str, &str), Vec<(i64, bool)>> = BTreeMap::new();
     for (at, sample) in judged.trial.samples.iter().filter(|(at, _)| (0..=end).contains(at)) {
         for (name, value) in &sample.metrics {
-            if let Some(server) = metric::down(name) {
-                seen.entry(server).or_default().push((*at, *value > 0.0));
+            if let Some(which) = metric::down(name) {
+                seen.entry(which).or_default().push((*at, *value > 0.0));
             }
         }
     }
-    let caveat = |(server, looks): (&str, Vec<(i64, bool)>)| {
+    let caveat = |((subject, server), looks): ((&str, &str), Vec<(i64, bool)>)| {
         let down: Vec<i64> = looks.iter().filter(|(_, down)| *down).map(|(at, _)| *at).collect();
         Some(Caveat::MemberDown {
             trial: judged.trial.number,
+            subject: subject.to_owned(),
             server: server.to_owned(),
             down: down.len() as u64,
             looks: looks.len() as u64,

@@ -386,12 +386,12 @@ fn workers_beyond_whose_wait_requests_fail_are_passed_by_a_load_without_an_error
 }
 
 /// A pool of 16 before a backend of which no part of the system tells how long it takes, which is 0.1 s.
-fn unknown_service(spawn_rate: f64) -> World {
+fn unknown_service(spawn_rate: f64, queue: Option<f64>) -> World {
     World {
         plan: plan(users(80, spawn_rate), "p95 < 300ms"),
         settings: settings(&[("conns", 16.0)]),
-        limits: Box::new(|s| {
-            let law = Law::Workers { workers: s["conns"], queue: None, service: None, wait: None };
+        limits: Box::new(move |s| {
+            let law = Law::Workers { workers: s["conns"], queue, service: None, wait: None };
             let full = vec![reached("proxy.full", 1.0, Strength::Decisive)];
             vec![limit("conns", s["conns"], law, full, &[ErrorKind::Timeout], true)]
         }),
@@ -405,7 +405,7 @@ fn unknown_service(spawn_rate: f64) -> World {
 
 #[test]
 fn how_long_a_request_takes_is_told_by_those_that_did_not_wait() {
-    let v = verdict(&unknown_service(10.0).run());
+    let v = verdict(&unknown_service(10.0, None).run());
     let predicted = v.predictions[0].users.unwrap();
     assert_eq!(predicted.low, 16.0);
     assert!((46.0..=50.0).contains(&predicted.high), "16 places, each three times: {predicted:?}");
@@ -417,10 +417,13 @@ fn how_long_a_request_takes_is_told_by_those_that_did_not_wait() {
 
 #[test]
 fn no_number_of_users_is_told_where_every_request_waited() {
-    let v = verdict(&unknown_service(400.0).run());
-    assert_eq!(v.predictions[0].users, None, "all 80 were there at once");
-    assert_eq!(v.predictions[0].clients.unwrap().low, 16.0);
-    assert_eq!(v.causes[0].limit.id, "proxy.conns");
+    // It is too late for them long before a queue is full.
+    for queue in [None, Some(511.0)] {
+        let v = verdict(&unknown_service(400.0, queue).run());
+        assert_eq!(v.predictions[0].users, None, "all 80 were there at once");
+        assert_eq!(v.predictions[0].clients.unwrap().low, 16.0);
+        assert_eq!(v.causes[0].limit.id, "proxy.conns");
+    }
 }
 
 /// Places of which 60 are enough for the load, with a sign that others leave, too; and what brings them, too slowly for it.

@@ -27,8 +27,12 @@ impl Drop for Lan {
 }
 
 impl Lan {
-    /// All of them, whose ssh servers are about to listen.
-    pub fn start() -> Lan {
+    /// All of them, whose ssh servers are about to listen; none, which is noted, where no such namespaces can be made.
+    pub fn start() -> Option<Lan> {
+        if !possible() {
+            genkai_tidy::noted::skipped("no namespaces of network and time can be made here");
+            return None;
+        }
         let dir = tempfile::tempdir().unwrap();
         let path = Path::new(env!("CARGO_BIN_EXE_genkai")).parent().unwrap();
         let (mut setup, mut hosts) =
@@ -64,7 +68,7 @@ impl Lan {
         let mut line = [0; 6];
         outer.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
         assert_eq!(&line, b"ready\n");
-        Lan { outer: Guard(outer), dir }
+        Some(Lan { outer: Guard(outer), dir })
     }
 
     /// Where its files are.
@@ -80,6 +84,14 @@ impl Lan {
         command
     }
 
+    /// `genkai` in the middle, with servers' programs and the ssh of this network.
+    pub fn genkai(&self, words: &str, out: &Path) -> Command {
+        let mut command = self.inside(env!("CARGO_BIN_EXE_genkai"));
+        command.env("PATH", with_servers()).args(words.split_whitespace()).arg("--out").arg(out);
+        command.arg("--ssh").arg(format!("ssh -F {}", self.dir.path().join("ssh_config").display()));
+        command
+    }
+
     /// An nginx in the middle, which logs who asks it; all listen then.
     pub fn nginx(&self) -> Guard {
         let root = self.dir.path().display();
@@ -92,8 +104,7 @@ impl Lan {
         let file = self.dir.path().join("nginx.conf");
         std::fs::write(&file, config).unwrap();
         let mut command = self.inside("nginx");
-        let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
-        let guard = Guard(command.env("PATH", path).arg("-c").arg(&file).spawn().unwrap());
+        let guard = Guard(command.env("PATH", with_servers()).arg("-c").arg(&file).spawn().unwrap());
         let all: Vec<String> = (1..=SHIFTS.len()).map(|n| format!("10.97.{n}.2/22")).collect();
         for place in all.iter().map(String::as_str).chain(["10.97.0.1/80"]) {
             let listens = || {
@@ -105,8 +116,13 @@ impl Lan {
     }
 }
 
+/// Where programs are found, servers among them.
+fn with_servers() -> String {
+    format!("{}:/usr/sbin", std::env::var("PATH").unwrap())
+}
+
 /// Whether namespaces of network and time can be made here.
-pub fn possible() -> bool {
+fn possible() -> bool {
     let tried = Command::new("unshare").args(["--net", "--time", "--monotonic=1", "--fork", "true"]).status();
     tried.is_ok_and(|status| status.success())
 }

@@ -198,10 +198,12 @@ pub enum Caveat {
         /// Of these, answered in the place of an error.
         hidden: u64,
     },
-    /// The objective held, while a server of several behind the product got no requests, because it failed by the product's own account.
+    /// The objective held, while a server of several behind a product got no requests, because it failed by that product's own account.
     MemberDown {
         /// In which trial.
         trial: u32,
+        /// The product that has it.
+        subject: String,
         /// Which, as the product calls it.
         server: String,
         /// Looks during the load at which it was down.

@@ -71,6 +71,11 @@ impl Document {
         }
     }
 
+    /// What its sentences say beyond the headline, for the page to say beside it.
+    pub(crate) fn beyond_headline(&self, style: Style) -> Vec<Block> {
+        self.sentences.iter().skip(1).map(|text| Block::styled(style, text)).collect()
+    }
+
     /// A document that judges nothing: sections, under a title where that is not empty.
     pub fn plain(title: String, sections: Vec<Section>) -> Document {
         let title = Some(title).filter(|title| !title.is_empty());

@@ -72,10 +72,9 @@ pub fn idle_requests(record: &Record, finding: &IdleFinding) -> Document {
         Outcome::Invalid => "the load generator was the limit",
         Outcome::Unfinished => "unfinished",
     };
-    let said = sentences(finding);
-    let mut document = Document::of(finding.outcome, turned, said.clone());
+    let mut document = Document::of(finding.outcome, turned, sentences(finding));
     document.tone = Tone::of(finding.outcome);
-    document.answer = said.into_iter().skip(1).map(|text| Block::styled(Style::Lead, text)).collect();
+    document.answer = document.beyond_headline(Style::Lead);
     document.answer.push(Block::Tiles { tiles: tiles(finding) });
     document.sections.push(search(finding));
     document.sections.extend(limits(finding));

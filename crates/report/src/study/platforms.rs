@@ -1,7 +1,7 @@
 //! The same experiment on several platforms: every answer, and the figures of each beside those of the others.
 
 use super::tune::estimate;
-use crate::document::{Block, Document, Kind, Medium, Part, Section, Table, Tone};
+use crate::document::{Block, Document, Kind, Medium, Part, Section, Style, Table, Tone};
 use crate::{clean, figure, words};
 use genkai_model::event::Purpose;
 use genkai_model::finding::{Confidence, Outcome, Quantiles, TrialFinding, Verdict};
@@ -33,7 +33,7 @@ fn sentences(finding: &PlatformsFinding) -> Vec<String> {
 
 /// The trial of the system as it is, by which the search began.
 fn first(v: &Verdict) -> Option<&TrialFinding> {
-    v.trials.iter().find(|trial| trial.purpose == Purpose::Baseline)
+    v.trials.iter().find(|trial| matches!(trial.purpose, Purpose::Break | Purpose::Measure))
 }
 
 /// The last trial of what is proposed.
@@ -142,8 +142,7 @@ pub fn platforms(finding: &PlatformsFinding) -> Document {
     let mut document = Document::of(finding.outcome(), &turned(finding), sentences(finding));
     document.tone = Tone::Plain;
     document.record = "in the folder of each platform";
-    // The first stands above as the headline.
-    document.answer = document.sentences.iter().skip(1).map(Block::text).collect();
+    document.answer = document.beyond_headline(Style::Plain);
     let section = Section::page(Part::Figure, "platforms", "Both platforms", "");
     let runs: Vec<Block> = finding.platforms.iter().map(ran).collect();
     document.sections.extend(

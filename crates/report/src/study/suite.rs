@@ -3,7 +3,7 @@
 use super::comparison::{call, interval, size, title};
 use super::environment::{self, Asked};
 use super::{claim, compare};
-use crate::document::{Block, Cell, Document, Kind, Part, Section, Table, Tone};
+use crate::document::{Block, Cell, Document, Kind, Part, Section, Style, Table, Tone};
 use crate::{clean, figure, words};
 use genkai_model::error::ErrorKind;
 use genkai_model::event::RunStarted;
@@ -245,7 +245,7 @@ pub fn suite(head: &RunStarted, finding: &SuiteFinding) -> Document {
     let mut document = Document::of(finding.outcome(), turned(finding), statements(finding));
     document.tone = Tone::Plain;
     document.record = "in the folder of each part";
-    document.answer = document.sentences.iter().skip(1).map(Block::text).collect();
+    document.answer = document.beyond_headline(Style::Plain);
     document.sentences.insert(0, clean::line(&finding.title));
     let figures = figures(&steps(finding));
     document.sections.extend(troubles_section(finding));

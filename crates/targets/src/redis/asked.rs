@@ -20,7 +20,7 @@ pub(super) struct Told {
     pub(super) most: u64,
     /// Clients now.
     now: u64,
-    /// Connections that it accepted, since it began.
+    /// Connections that it accepted, since genkai began to ask.
     pub(super) received: u64,
     /// Connections that it refused, since it began.
     pub(super) rejected: u64,
@@ -34,10 +34,13 @@ impl Asked {
     /// Begins to ask on `line`.
     pub(super) fn on(mut line: Line<UnixStream>) -> Asked {
         let told = Arc::new(Mutex::new(Told::default()));
+        // genkai's own attempts while it loaded what it keeps.
+        let earlier = answer(&mut line).map_or(0, |[_, received, _]| received);
         let theirs = Arc::downgrade(&told);
         thread::spawn(move || {
             while let Some(told) = theirs.upgrade() {
-                let Some([now, received, rejected]) = answer(&mut line) else { return };
+                let Some([now, all, rejected]) = answer(&mut line) else { return };
+                let received = all.saturating_sub(earlier);
                 let mut seen = told.lock().unwrap_or_else(PoisonError::into_inner);
                 *seen = Told { peak: seen.peak.max(now), most: seen.most.max(now), now, received, rejected };
                 drop(seen);

@@ -18,7 +18,7 @@ use genkai_place::endpoint::Endpoint;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::usage::{Usage, alone};
-use genkai_place::{isolated, machine, memory};
+use genkai_place::{account, isolated, machine, memory};
 
 use super::asked::{Asked, Told};
 use super::limits::{RESERVED, number};
@@ -86,6 +86,8 @@ struct Theirs {
     version: String,
     /// Descriptors of its process.
     nofile: Option<u64>,
+    /// User and group of its process.
+    user: (u32, u32),
 }
 
 /// It, as genkai runs it again.
@@ -138,7 +140,8 @@ impl Theirs {
         fits(said("used_memory").parse().unwrap_or(u64::MAX), memory::of_children().1)?;
         let (data, kept) = kept(pid, &config, &told)?;
         let nofile = alone(pid).and_then(|one| one.fd_limit);
-        Ok((Theirs { program, data, kept, version: said("redis_version").to_owned(), nofile }, config))
+        let user = account::of(pid).ok_or("its user is not known")?;
+        Ok((Theirs { program, data, kept, version: said("redis_version").to_owned(), nofile, user }, config))
     }
 }
 
@@ -154,10 +157,11 @@ impl PrivateRedis {
         let main = config.main().to_owned();
         let applied = Applied::new(ConfigSource::File(main), RedisFiles(config), Requests::default(), &BTreeMap::new())
             .map_err(|e| e.to_string())?;
-        let sockets = scratch(dir).map_err(|e| e.to_string())?;
+        // Only root and its own user get in: whoever is led to it comes by the user's path.
+        let sockets = Scratch::short("genkai-redis-").map_err(|e| e.to_string())?;
         let socket = sockets.path().join(SOCKET);
         if socket.as_os_str().len() > SUN_PATH {
-            return Err(format!("{} is too long for a Unix socket: choose a shorter --out", socket.display()));
+            return Err(format!("{} is too long for a Unix socket: choose a shorter TMPDIR", socket.display()));
         }
         let at = Endpoint::Unix(socket);
         let scratch = sockets.clone();
@@ -199,6 +203,7 @@ impl PrivateRedis {
     fn command(&self) -> Command {
         let mut command = Command::new(self.program());
         command.arg(self.file()).current_dir(self.scratch.path());
+        let command = isolated::as_user(&command, self.theirs.user);
         match self.from {
             Endpoint::Tcp(_) => isolated::alone(&command),
             Endpoint::Unix(_) => command,
@@ -343,6 +348,9 @@ impl Twin for PrivateRedis {
             Some(data) => fs::copy(data, &dump).map(drop).map_err(TargetError::files(data))?,
             None => drop(fs::remove_file(&dump)),
         }
+        for folder in [self.sockets.path(), self.scratch.path()] {
+            account::give(folder, self.theirs.user.0, self.theirs.user.1).map_err(TargetError::files(folder))?;
+        }
         let mut child = Child::spawn(self.command(), spawn)?;
         let asked = Arc::new(Asked::on(ready(&mut child, &self.at)?));
         let served = Stored { asked: Arc::clone(&asked), told: self.told(&Machine::of(&Environment::default()), 0) };
@@ -388,6 +396,9 @@ fn kept(pid: u32, config: &Entries, told: &str) -> Result<(Option<PathBuf>, Stri
     if !told.lines().any(|line| line.starts_with("db") && line.contains("keys=")) {
         return Ok((None, "without keys, as it has none".to_owned()));
     }
+    if field(told, "aof_enabled") == Some("1") {
+        return Err("it keeps its keys in an append-only file, of which genkai makes no copy".to_owned());
+    }
     let name = config.last("dbfilename").map_or_else(|| "dump.rdb".to_owned(), |entry| entry.value());
     let folder = fs::read_link(format!("/proc/{pid}/cwd")).map_err(|e| format!("its folder is not known: {e}"))?;
     let path = folder.join(name);
@@ -413,14 +424,15 @@ fn fits(used: u64, available: u64) -> Result<(), String> {
 fn text(config: &Entries, clients: u64, from: &Endpoint, sockets: &Path, dir: &Path) -> String {
     let kept = config.all().iter().filter(|entry| !OWN.contains(&entry.name.as_str()));
     let kept: String = kept.map(|entry| config.written(entry) + "\n").collect();
-    let listen = match from {
-        Endpoint::Tcp(address) => format!("port {}\nbind {}\n", address.port(), address.ip()),
-        Endpoint::Unix(_) => "port 0\n".to_owned(),
+    // Its socket is the users' way to it where theirs is one, and genkai's alone where it is not.
+    let (listen, mode) = match from {
+        Endpoint::Tcp(address) => (format!("port {}\nbind {}\n", address.port(), address.ip()), 700),
+        Endpoint::Unix(_) => ("port 0\n".to_owned(), 777),
     };
     let pid = led_by(&sockets.join(SOCKET));
     let (pid, sockets, dir) = (pid.display(), sockets.display(), dir.display());
     format!(
-        "{kept}{listen}protected-mode no\nunixsocket {sockets}/{SOCKET}\nunixsocketperm 777\npidfile {pid}\ndir {dir}\n\
+        "{kept}{listen}protected-mode no\nunixsocket {sockets}/{SOCKET}\nunixsocketperm {mode}\npidfile {pid}\ndir {dir}\n\
          dbfilename dump.rdb\nsave \"\"\nappendonly no\nmaxclients {clients}\n"
     )
 }

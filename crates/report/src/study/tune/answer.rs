@@ -40,8 +40,8 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
 
 /// That a server was down all the time.
 fn out_of_use(caveat: &Caveat) -> Option<String> {
-    let Caveat::MemberDown { server, down, looks, .. } = caveat else { return None };
-    (down == looks).then(|| format!(", with the server {} down", clean::line(server)))
+    let Caveat::MemberDown { subject, server, down, looks, .. } = caveat else { return None };
+    (down == looks).then(|| format!(", with {} server {} down", words::whose(subject), clean::line(server)))
 }
 
 /// That the objective holds, and what it does not judge.
@@ -157,7 +157,9 @@ fn moved(context: Context<'_>, v: &Verdict, then: Stop) -> String {
 fn not_enough(context: Context<'_>, v: &Verdict) -> String {
     let Some(next) = &v.next else {
         let place = standing(v).map_or_else(String::new, |broke| format!(": it then breaks {}", context.when(broke)));
-        let why = refused_value(v).unwrap_or_else(|| "what stops it there is not known".to_owned());
+        // Another setting, which did not help, ends nothing.
+        let own = |setting: &str| v.proposal.iter().any(|one| one.change.setting == setting);
+        let why = refused(v, own).unwrap_or_else(|| "what stops it there is not known".to_owned());
         return format!("it is right but not enough{place}, and {why}");
     };
     let cause = v.causes.iter().rev().find(|c| c.limit.id == next.limit && c.limit.value == next.value);
@@ -171,8 +173,15 @@ fn not_enough(context: Context<'_>, v: &Verdict) -> String {
 
 /// That the server refuses a value that might have carried more, as a clause.
 fn refused_value(v: &Verdict) -> Option<String> {
+    refused(v, |_| true)
+}
+
+/// The same of settings that are meant.
+fn refused(v: &Verdict, is_meant: impl Fn(&str) -> bool) -> Option<String> {
     v.caveats.iter().find_map(|c| match c {
-        Caveat::DoesNotStart { setting, value, .. } => Some(client::does_not_start(setting, *value)),
+        Caveat::DoesNotStart { setting, value, .. } if is_meant(setting) => {
+            Some(client::does_not_start(setting, *value))
+        }
         _ => None,
     })
 }

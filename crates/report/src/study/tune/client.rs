@@ -245,8 +245,8 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
         ),
         Caveat::AnsweredBefore { trial, responses, served } => answered_before(context, *trial, *responses, *served),
         Caveat::HiddenErrors { trial, responses, hidden } => hidden_errors(context, *trial, *responses, *hidden),
-        Caveat::MemberDown { trial, server, down, looks, from } => {
-            member_down(context, *trial, server, (*down, *looks), *from)
+        Caveat::MemberDown { trial, subject, server, down, looks, from } => {
+            member_down(*trial, (subject, server), (*down, *looks), *from)
         }
         Caveat::OtherPrograms { trial, busy, of } => format!(
             "When it broke in trial {trial}, {} (all that was in use, less what servers, the processes found behind them and the generator \
@@ -333,11 +333,11 @@ fn answered_before(context: Context<'_>, trial: u32, responses: u64, served: u64
 }
 
 /// That a server was down while everything held.
-fn member_down(context: Context<'_>, trial: u32, server: &str, (down, looks): (u64, u64), from: f64) -> String {
+fn member_down(trial: u32, (subject, server): (&str, &str), (down, looks): (u64, u64), from: f64) -> String {
     format!(
         "{} had its server {} out of use, because it failed, at {} of {} looks during the load of trial {trial} (the first {} into it): what was served \
          then, the others served.",
-        context.product(),
+        words::subject(subject),
         clean::line(server),
         figure::count(down),
         figure::count(looks),

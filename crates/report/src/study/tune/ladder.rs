@@ -92,9 +92,9 @@ fn became(rung: &ProvedRung, verdict: &Verdict) -> &'static str {
     let is_gone = verdict.trials.iter().any(|trial| trial.trial == rung.tested && trial.broke.is_none());
     match verdict.decision() {
         Decision::Carried { pairs: Pairing::Enough } => "proved",
-        _ if verdict.causes.iter().find(is_its).is_some_and(Cause::stays) => "alone: signs of another limit instead",
-        _ if is_gone => "alone it removed the break",
-        _ => "alone it moved the break",
+        _ if verdict.causes.iter().find(is_its).is_some_and(Cause::stays) => "with it signs of another limit instead",
+        _ if is_gone => "with it the break was gone",
+        _ => "with it the break moved",
     }
 }
 

@@ -61,8 +61,7 @@ pub mod metrics {
     pub const WORKER_FD_LIMIT: &str = "apache.worker_fd_limit";
     /// Connections waiting in the accept queue of the listener under load.
     pub const ACCEPT_QUEUE: &str = "apache.accept_queue";
-    /// Connections that this listener dropped because its accept queue was full. (httpd sets TCP_DEFER_ACCEPT, with which the kernel's count of the
-    /// socket's drops holds every handshake that waits for its first data, too: tcp_check_req, net/ipv4/tcp_minisocks.c.)
+    /// Connections that this listener dropped while its accept queue was seen full (httpd sets TCP_DEFER_ACCEPT).
     pub const LISTEN_DROPS: &str = "apache.listen_drops_total";
     /// Answers with the status of an error that members of balancers gave, of all together.
     pub const FAILED_ANSWERS: &str = "apache.failed_answers_total";
@@ -101,7 +100,7 @@ impl Watch {
     /// Watches the httpd of this parent, which listens here, its status page and its error log.
     pub fn new(parent: u32, address: SocketAddr, status: Option<SocketAddr>, error_log: Tail) -> Watch {
         Watch {
-            listener: Watched::new(address),
+            listener: Watched::deferred(address),
             status,
             parent,
             tree: Tree::new(parent),

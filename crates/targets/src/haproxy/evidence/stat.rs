@@ -141,7 +141,7 @@ const DOWN: &str = "down";
 /// Whether a server gets no requests because it failed; none where nothing checks it, or an administrator or an agent decides.
 fn is_down(status: &str) -> Option<bool> {
     match status.split(' ').next()? {
-        "DOWN" => Some(!status.contains("agent")),
+        "DOWN" => (!status.contains("agent")).then_some(true),
         "UP" => Some(false),
         _ => None,
     }
@@ -237,12 +237,12 @@ mod tests {
 
     #[test]
     fn servers_that_failed_their_check_are_down() {
-        let text = "# pxname,svname,scur,status\nb,a,0,UP\nb,c,0,DOWN\nb,d,0,DOWN 1/2\nb,e,0,MAINT\nb,f,0,no check\nb,g,0,UP 2/3\n\
+        let text = "# pxname,svname,scur,status\nb,a,0,UP\nb,c,0,DOWN\nb,d,0,DOWN 1/2\nb,e,0,MAINT\nb,f,0,no check\nb,g,0,UP 2/3\nb,h,0,DOWN (agent)\n\
                     b,BACKEND,0,DOWN\n";
         let names = Names { front: "f".to_owned(), back: "b".to_owned() };
         let sample = sample("", &Stat::read(text), &names, &Usage::default());
         let down: Vec<_> =
-            sample.metrics.iter().filter_map(|(name, value)| Some((metric::down(name)?, *value))).collect();
+            sample.metrics.iter().filter_map(|(name, value)| Some((metric::down(name)?.1, *value))).collect();
         assert_eq!(down, [("a", 0.0), ("c", 1.0), ("d", 1.0), ("g", 0.0)]);
     }
 
