@@ -164,7 +164,7 @@ impl PrivateRedis {
             return Err(format!("{} is too long for a Unix socket: choose a shorter TMPDIR", socket.display()));
         }
         let at = Endpoint::Unix(socket);
-        let scratch = sockets.clone();
+        let scratch = scratch(dir).map_err(|e| e.to_string())?;
         let (held, asked) = (Arc::default(), Arc::default());
         let redis =
             PrivateRedis { theirs: Arc::new(theirs), applied, from: from.clone(), at, sockets, scratch, held, asked };

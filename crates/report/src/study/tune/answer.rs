@@ -159,7 +159,7 @@ fn not_enough(context: Context<'_>, v: &Verdict) -> String {
         let place = standing(v).map_or_else(String::new, |broke| format!(": it then breaks {}", context.when(broke)));
         // Another setting, which did not help, ends nothing.
         let own = |setting: &str| v.proposal.iter().any(|one| one.change.setting == setting);
-        let why = refused(v, own).unwrap_or_else(|| "what stops it there is not known".to_owned());
+        let why = refused_value_of(v, own).unwrap_or_else(|| "what stops it there is not known".to_owned());
         return format!("it is right but not enough{place}, and {why}");
     };
     let cause = v.causes.iter().rev().find(|c| c.limit.id == next.limit && c.limit.value == next.value);
@@ -173,11 +173,11 @@ fn not_enough(context: Context<'_>, v: &Verdict) -> String {
 
 /// That the server refuses a value that might have carried more, as a clause.
 fn refused_value(v: &Verdict) -> Option<String> {
-    refused(v, |_| true)
+    refused_value_of(v, |_| true)
 }
 
 /// The same of settings that are meant.
-fn refused(v: &Verdict, is_meant: impl Fn(&str) -> bool) -> Option<String> {
+fn refused_value_of(v: &Verdict, is_meant: impl Fn(&str) -> bool) -> Option<String> {
     v.caveats.iter().find_map(|c| match c {
         Caveat::DoesNotStart { setting, value, .. } if is_meant(setting) => {
             Some(client::does_not_start(setting, *value))
