@@ -21,8 +21,9 @@ pub(crate) fn held(processes: &[i32]) -> Option<u64> {
     for process in processes {
         inodes.extend(sockets(*process)?);
     }
+    let Some(first) = processes.first().filter(|_| !inodes.is_empty()) else { return Some(0) };
     // A server may have a network of its own.
-    diag::within(u32::try_from(*processes.first()?).ok()?, || Some(opened(&tcp(&inodes)?) + unix(&inodes)?))?
+    diag::within(u32::try_from(*first).ok()?, || Some(opened(&tcp(&inodes)?) + unix(&inodes)?))?
 }
 
 /// Inodes of the sockets that a process holds; empty for one that has ended, none for one that may not be looked at.
