@@ -117,11 +117,6 @@ impl Met {
             Some(_) => self.service.map(|s| s + self.think).filter(|cycle| *cycle > 0.0).map(|cycle| level / cycle),
         }
     }
-
-    /// The level with so many requests a second.
-    fn level_at(&self, rate: f64) -> Option<f64> {
-        if self.spawn.is_none() { Some(rate) } else { self.service.map(|s| rate * (s + self.think)) }
-    }
 }
 
 /// The time a response may take, and the quantile that it is judged at.
@@ -263,10 +258,11 @@ pub(crate) fn predicted(law: &Law, met_by: &Met) -> Predicted {
             Predicted { bytes: (value > 0.0).then_some(value), ..at_once(value > 0.0 && met_by.message > value) }
         }
         Law::Idle { after } => at_once(met_by.silence > after),
-        Law::Rate { value, .. } => {
-            let users = met_by.level_at(value).filter(|_| !open).map(|n| (n, n));
-            Predicted { rate: Some((value, value)), users, ..Predicted::default() }
-        }
+        Law::Rate { value, burst, at_once } => Predicted {
+            rate: Some((value, value)),
+            users: bucket(value, burst, at_once, met_by),
+            ..Predicted::default()
+        },
         Law::Delay { time } => at_once(longest(&time, met_by.patience.1) >= met_by.patience.0),
         Law::Cpu { .. } | Law::Tried { .. } | Law::Unknown => Predicted::default(),
     }
@@ -309,6 +305,22 @@ fn of_workers(workers: f64, queue: Option<f64>, service: Option<f64>, wait: Opti
     Predicted { clients, users, rate, bytes: None }
 }
 
+/// Users who fill a leaky bucket. Of `burst` early requests `at_once` do not wait. Each of the others keeps its user from asking: they
+/// are added to those whom the rate serves, but for the places for which one would wait too long.
+fn bucket(rate: f64, burst: f64, at_once: Option<f64>, met: &Met) -> Option<Ends> {
+    let (spawn, took) = (met.spawn?, met.alone.or(met.service)?);
+    let passes = at_once.map_or(burst, |n| n.min(burst));
+    // The times seen are longer than a response alone takes, by some waiting.
+    let alone = if passes < burst { met.alone.unwrap_or(0.0) } else { took };
+    let served = |time: f64| rate * (time + met.think);
+    let waiting = |time: f64| (burst - passes).min((rate * (met.patience.0 - time)).max(0.0));
+    let (least, one) = (waiting(took) + served(alone), if passes < burst { 1.0 } else { 0.0 });
+    // After `t` seconds of `spawn` more users a second, each of whom asks every `took`, `spawn t^2 / 2 took` came too early.
+    let seconds = (2.0 * passes * (took + met.think) / spawn).sqrt();
+    let most = waiting(alone) + served(took) + spawn * seconds + one;
+    Some((least, most.min(met.level.max(least + one))))
+}
+
 /// The same where there are more workers the more clients there are.
 fn growing((least, most): Ends, full: Option<f64>, wait: Option<f64>, met: &Met) -> Predicted {
     let high = if full.is_none_or(|full| most >= full) { most } else { least };
@@ -330,7 +342,12 @@ fn new_connections(value: f64, met: &Met) -> Predicted {
     let rate = (!met.keeps).then_some((value, value));
     let users = match met.spawn {
         None => None,
-        Some(_) if !met.keeps => met.level_at(value).map(|n| (n, n)),
+        // Of those who wait each has one connection that is not accepted yet: a second lets `value` of them in.
+        Some(_) if !met.keeps => {
+            let most = value * (met.think + met.patience.0);
+            let some = met.alone.or(met.unloaded).map(|took| value * (met.think + took));
+            met.service.and(Some((some.map_or(most, |n| n.min(most)), most)))
+        }
         Some(spawn) => {
             let late = met.patience.0 * value * spawn / (spawn - value);
             (spawn > value).then(|| (value.min(late), late))
@@ -347,7 +364,11 @@ impl Predicted {
 
     /// The level above which the objective should fail; none: never, or not known.
     pub(crate) fn bites(&self, law: &Law, met: &Met) -> Option<f64> {
-        let late = matches!(law, Law::Workers { .. } | Law::Growing { .. });
+        let late = match law {
+            Law::Workers { .. } | Law::Growing { .. } => true,
+            Law::NewConnections { .. } => !met.keeps,
+            _ => false,
+        };
         self.levels(met).map(|(low, high)| if late { high } else { low })
     }
 }

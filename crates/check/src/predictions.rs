@@ -73,6 +73,14 @@ fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
     let until = judged.onset.map_or(f64::INFINITY, |onset| onset.at_us as f64);
     let mut most = f64::INFINITY;
     for limit in judged.limits.iter().filter(|limit| limit.symptom.slow) {
+        let turns = match limit.law {
+            Law::Rate { at_once, .. } => at_once.is_some(),
+            Law::NewConnections { .. } => !met.keeps,
+            _ => false,
+        };
+        if turns {
+            return None;
+        }
         if matches!(limit.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. }) {
             most = predicted(&limit.law, met).clients.map_or(most, |(low, _)| most.min(low));
         }

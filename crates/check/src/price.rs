@@ -85,6 +85,11 @@ fn present(law: &Law) -> f64 {
     }
 }
 
+/// What counts the clients of an interval: where they share connections, their requests do.
+pub(crate) fn of_clients(judged: &Judged<'_>) -> &'static str {
+    if judged.asked.shares() { "/in_flight" } else { "/connections" }
+}
+
 /// All looks at a server from before the load to the end of its last interval, but for what was seen in the last round: when its reading ended is not known.
 fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
     let ticks = judged.trial.ticks();
@@ -92,7 +97,7 @@ fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
     let look = |line: &Line| {
         let us = line.number("/at_us") - began;
         let value = |name: &str| line.json.get("metrics")?.get(format!("{subject}.{name}"))?.as_f64();
-        let connected = if us > 0.0 { gauge(&ticks, us, "/connections") } else { 0.0 };
+        let connected = if us > 0.0 { gauge(&ticks, us, of_clients(judged)) } else { 0.0 };
         Some(Look {
             clients: connected.min(most),
             pss: value("pss")?,
@@ -142,6 +147,10 @@ impl Told {
         }
         let process = looks.first().and_then(|look| look.private);
         let grown = high.both() - low.both() - process.unwrap_or(0.0) * (high.workers - low.workers);
+        // A server may have taken before what it needs for all of them.
+        if !forks && grown <= 0.0 {
+            return None;
+        }
         let descriptors = (high.descriptors - low.descriptors) / between;
         Some(Told { high, client: (grown / between).max(0.0), process, descriptors: descriptors.max(0.0) })
     }

@@ -291,7 +291,8 @@ impl<'a, 'e> Case<'a, 'e> {
             }
             Sign::Silent { after } => kept::kept(&self.ticks(), *after),
             Sign::Paced { rate, after } => kept::paced(&self.ticks(), *rate, *after),
-            Sign::Grew(metric) | Sign::GrewAsEnded(metric) => {
+            Sign::GrewUncounted { own, .. } if !self.values(own).is_empty() => None,
+            Sign::Grew(metric) | Sign::GrewAsEnded(metric) | Sign::GrewUncounted { metric, .. } => {
                 let all = self.values(metric);
                 if matches!(signature.sign, Sign::GrewAsEnded(_)) && !kept::met_as_it_grew(&self.ticks(), &all) {
                     return None;

@@ -168,6 +168,9 @@ pub enum Law {
         value: f64,
         /// How many may come early.
         burst: f64,
+        /// How many of those are passed on at once, where the others wait until it is their turn; none: all of them are.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_once: Option<f64>,
     },
     /// Processor time: so many cores can work for it at once.
     Cpu {
@@ -222,6 +225,13 @@ pub enum Sign {
     LoggedUnserved(String),
     /// This cumulative metric grew.
     Grew(String),
+    /// This cumulative metric of the whole machine grew, and nobody counted the same for the server alone.
+    GrewUncounted {
+        /// The machine's.
+        metric: String,
+        /// The server's own.
+        own: String,
+    },
     /// This gauge reached this fraction of that gauge.
     ReachedMetric {
         /// The gauge.

@@ -240,7 +240,7 @@ pub(crate) fn paced(count: u64) -> String {
     let pace = pace();
     let failures = crate::figure::plural(count, "failure", "failures");
     format!(
-        "after {failures} the user waited until {pace} after the request was planned: without these pauses the rate would be higher"
+        "after {failures} the user waited until {pace} after the request was planned: without these pauses users ask more often"
     )
 }
 

@@ -144,7 +144,7 @@ fn sentences_are_to_quote() {
              cannot tell about p50 latency, p99 latency.",
             "Control: baseline against itself shows no difference, as it must.",
             "After 6 blocks, as many as were planned. The confidence intervals hold together with 95 %, all 7 statements and every look at the data \
-             counted; less than 5 % either way is no difference that matters; to decide the rest would take about --blocks 11.",
+             counted; less than 5 % either way is no difference that matters; to decide every deciding figure would take about --blocks 11.",
             "baseline was busiest: 23 % of the servers' cores, or of the one that a worker can use.",
             "baseline: in 4 of 6 turns no steady state was reached; a longer --hold might give other figures.",
         ]
@@ -187,8 +187,8 @@ fn addresses_are_told_as_what_they_are() {
     assert!(said[0].contains("; not judged: CPU per request, memory."), "{said:?}");
     let standing = said.iter().find(|one| one.starts_with("one, two: genkai did not start them")).expect("said");
     assert!(standing.contains("CPU per request and memory change with age and are not judged"), "{standing}");
-    let paced = "two: after 1,200 failures the user waited until 100 ms after the request was planned; without these pauses its \
-                 throughput would be higher.";
+    let paced = "two: after 1,200 failures the user waited until 100 ms after the request was planned; without these pauses it \
+                 asks more often.";
     assert!(said.iter().any(|one| one == paced), "{said:?}");
     let together = said.iter().find(|one| one.contains("hold together")).expect("said");
     assert!(together.contains("all 6 statements"), "only what has an interval is one: {together}");

@@ -67,7 +67,7 @@ pub fn with_setting(law: &Law, to: f64) -> Law {
         | Law::NewConnections { value }
         | Law::Tried { value, .. }
         | Law::Idle { after: value } => *value = to,
-        Law::Rate { value, burst } => {
+        Law::Rate { value, burst, .. } => {
             *burst = grown(*burst, *value, to);
             *value = to;
         }
@@ -180,10 +180,10 @@ fn room(wanted: f64, rate: f64, together: f64) -> f64 {
 /// `law`, if it is a leaky bucket, with a burst of room for a load of `level`, and never less than twice what it has: it overflowed.
 pub fn with_room(law: Law, before: &Law, demand: &Demand, level: f64) -> Law {
     match (law, before) {
-        (Law::Rate { value, burst }, Law::Rate { burst: had, .. }) => {
+        (Law::Rate { value, burst, at_once }, Law::Rate { burst: had, .. }) => {
             let wanted = demand.throughput(level).unwrap_or(value);
             let together = if demand.is_open() { 0.0 } else { level };
-            Law::Rate { value, burst: room(wanted, value, together).max(burst).max(had * 2.0) }
+            Law::Rate { value, burst: room(wanted, value, together).max(burst).max(had * 2.0), at_once }
         }
         (law, _) => law,
     }
@@ -224,7 +224,7 @@ pub fn formula(law: &Law, demand: &Demand) -> String {
         Law::Backlog { value } => format!("{value} waiting at once"),
         Law::BodySize { value } | Law::MessageSize { value } => format!("{value} bytes"),
         Law::Idle { after } => format!("silent for {after} s at most"),
-        Law::Rate { value, burst } => format!("{value} requests/s, {burst} early"),
+        Law::Rate { value, burst, .. } => format!("{value} requests/s, {burst} early"),
         Law::Cpu { cores } => format!("{cores} cores"),
         Law::Delay { time } => format!("every request takes {time}"),
         Law::Tried { .. } => "no formula is known: trying another value tells".to_owned(),

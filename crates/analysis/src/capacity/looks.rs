@@ -3,6 +3,14 @@
 use genkai_model::evidence::Sample;
 use genkai_model::record::Trial;
 
+use crate::window;
+
+/// Clients of a trial at an instant, microseconds: connections, or where clients share these (HTTP/2) requests in flight.
+pub(super) fn clients_at(trial: &Trial, us: u64) -> f64 {
+    let shared = trial.started.load.http2().is_some();
+    window::gauge(&trial.ticks, us, |tick| if shared { tick.in_flight as f64 } else { tick.connections as f64 })
+}
+
 /// The looks at `subject` before the load and while it ran, in order: microseconds of the trial, and what was seen.
 ///
 /// A look is stamped when it begins, and reading takes a while: the last one within the load may have read what was left when its clients were gone.

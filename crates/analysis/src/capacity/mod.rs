@@ -5,6 +5,7 @@
 //! can be written into a configuration, [`processor`] tells from a run what no configuration says, [`unloaded`] how long a response takes without
 //! waiting. This file puts them together into predictions.
 
+mod bucket;
 pub mod demand;
 pub mod law;
 mod looks;
@@ -68,8 +69,7 @@ pub fn forecast<'l>(limits: &'l [Limit], demand: &Demand) -> Vec<Forecast<'l>> {
 pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
     let reach = Reach::of(&limit.law, demand);
     let level = if demand.is_open() { reach.rate } else { reach.users };
-    let bites =
-        level.map(|l| if matches!(limit.law, Law::Workers { .. } | Law::Growing { .. }) { l.high } else { l.low });
+    let bites = level.map(|l| if waits(&limit.law, demand) { l.high } else { l.low });
     let predicted = Predicted {
         limit: limit.id.clone(),
         subject: limit.subject.clone(),
@@ -86,6 +86,15 @@ pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
         far: is_far(&limit.law, bites, demand),
     };
     Forecast { limit, predicted, bites }
+}
+
+/// Whether a load does not fail where the first waits, but where one waits too long.
+fn waits(law: &Law, demand: &Demand) -> bool {
+    match law {
+        Law::Workers { .. } | Law::Growing { .. } => true,
+        Law::NewConnections { .. } => !demand.keeps,
+        _ => false,
+    }
 }
 
 /// From how many times the load asked for on a limit does not matter for it.
@@ -155,8 +164,8 @@ impl Reach {
                 }
             }
             Law::Idle { after } => Reach::at_once(demand.silence > *after, demand),
-            Law::Rate { value, .. } => {
-                let users = demand.level_at_throughput(*value).filter(|_| !demand.is_open()).map(point);
+            Law::Rate { value, burst, at_once } => {
+                let users = bucket::users(*value, *burst, *at_once, demand);
                 Reach { rate: Some(point(*value)), users, ..Reach::default() }
             }
             Law::Delay { time } => Reach::delay(time, demand),
@@ -202,8 +211,11 @@ impl Reach {
             let rate = (!demand.keeps).then(|| point(value));
             return Reach { rate, ..Reach::default() };
         };
+        // Whose connection waits asks for no other one: from where some wait to where they wait too long.
         if !demand.keeps {
-            let users = demand.level_at_throughput(value).map(point);
+            let late = value * (demand.patience + demand.think);
+            let begins = demand.without_waiting().map_or(late, |took| value * (took + demand.think));
+            let users = demand.service.map(|_| Range { low: begins.min(late), high: late });
             return Reach { rate: Some(point(value)), users, ..Reach::default() };
         }
         let late = demand.patience * value / (spawn - value) * spawn;

@@ -5,8 +5,7 @@ use genkai_model::finding::{Onward, OnwardLimit, OnwardPrice};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::record::Trial;
 
-use super::looks::during;
-use crate::window;
+use super::looks::{clients_at, during};
 
 /// Subjects of limits that are no server's.
 const NOBODY: [&str; 2] = ["kernel", "machine"];
@@ -38,7 +37,7 @@ fn most(subject: &str, trial: &Trial) -> Option<Onward> {
     let loaded = during(trial, subject).filter(|(at, _)| *at > 0);
     let looks: Vec<(i64, f64)> = loaded.filter_map(|(at, sample)| Some((at, *sample.metrics.get(&name)?))).collect();
     let (at, connections) = looks.iter().copied().reduce(|most, look| if look.1 > most.1 { look } else { most })?;
-    let clients = window::gauge(&trial.ticks, at.unsigned_abs(), |tick| tick.connections as f64);
+    let clients = clients_at(trial, at.unsigned_abs());
     Some(Onward { trial: trial.number, looks: looks.len() as u32, clients, connections })
 }
 

@@ -8,9 +8,8 @@ use genkai_model::finding::{DescriptorPrice, MeasuredPrice, MemoryPrice, Price, 
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit};
 use genkai_model::record::Trial;
 
-use super::looks::during;
+use super::looks::{clients_at, during};
 use super::{Demand, law};
-use crate::window;
 
 /// Part of the memory that is left which a change may take: the rest is for what PSS does not count (buffers of the kernel, the cache of files).
 const USABLE: f64 = 0.8;
@@ -98,7 +97,7 @@ impl Look {
 fn looks(trial: &Trial, subject: &str, most: f64) -> Vec<Look> {
     let look = |(at, sample): (i64, &Sample)| {
         let us = u64::try_from(at).unwrap_or(0);
-        let clients = if us == 0 { 0.0 } else { window::gauge(&trial.ticks, us, |tick| tick.connections as f64) };
+        let clients = if us == 0 { 0.0 } else { clients_at(trial, us) };
         Look::of(sample, subject, clients.min(most))
     };
     during(trial, subject).filter_map(look).collect()
@@ -125,10 +124,15 @@ impl Cost {
         let low = if brings { idle.or(served) } else { served.or(idle) }.filter(|low| low.clients < high.clients)?;
         let (process, clients) = (looks.first().and_then(|look| look.private), high.clients - low.clients);
         let started = (high.workers - low.workers) * process.unwrap_or(0.0);
+        let grown = high.taken() - low.taken() - started;
+        // What a server had taken before for all of them (a heap) says nothing of what one more takes.
+        if grown <= 0.0 && !brings {
+            return None;
+        }
         Some(Cost {
             trial: trial.number,
             high,
-            client: ((high.taken() - low.taken() - started) / clients).max(0.0),
+            client: (grown / clients).max(0.0),
             descriptors: ((high.descriptors - low.descriptors) / clients).max(0.0),
             process: process.filter(|_| brings),
             behind: limit.subject == product && is_passed_on(&trial.limits.limits, product),

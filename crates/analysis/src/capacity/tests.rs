@@ -138,7 +138,10 @@ fn new_connections_wait_where_they_come_too_fast() {
     let p = one(&rate, &users(300, 0), None);
     assert_eq!((p.users, p.rate), (Some(Range { low: 5.0, high: 600.0 }), None));
     let fresh = |load: Load| Load { reuse: Reuse::PerRequest, ..load };
-    assert_eq!(one(&rate, &fresh(users(300, 0)), took(0.1)).users, Some(Range { low: 0.5, high: 0.5 }));
+    // Who waits asks for no other connection: 5 a second keep 5 users within a second, the longest that is allowed.
+    let within: Objective = "p95 < 1s".parse().unwrap();
+    let p = predict_under(std::slice::from_ref(&rate), &fresh(users(300, 0)), &within, took(0.1)).remove(0);
+    assert_eq!((p.users, p.within_load), (Some(Range { low: 0.5, high: 5.0 }), true));
     assert_eq!(one(&rate, &fresh(open(6.0)), None).rate, Some(Range { low: 5.0, high: 5.0 }));
     assert_eq!(one(&rate, &open(6.0), None).rate, None, "kept connections");
     let slow = limit("rate", Law::NewConnections { value: 11.0 });
@@ -154,7 +157,7 @@ fn bodies_rates_backlogs_and_cores() {
     assert!(one(&body, &post(2_000_000), None).within_load);
     assert!(!one(&body, &post(1_000_000), None).within_load);
     assert!(!one(&limit("body", Law::BodySize { value: 0.0 }), &post(2_000_000), None).within_load, "0: no cap");
-    let rate = limit("rate", Law::Rate { value: 50.0, burst: 0.0 });
+    let rate = limit("rate", Law::Rate { value: 50.0, burst: 0.0, at_once: None });
     assert_eq!(one(&rate, &users(300, 0), took(0.1)).users, Some(Range { low: 5.0, high: 5.0 }));
     assert!(!one(&rate, &open(50.0), None).within_load);
     assert!(one(&rate, &open(51.0), None).within_load);
@@ -221,7 +224,7 @@ fn a_setting_of_each_of_several_servers_gets_its_part() {
 fn values_of_other_laws() {
     let demand = Demand::of(&users(100, 0), &Objective::default(), took(0.1), &[]);
     let value = |law: Law| remedy::lift(&limit("x", law), &demand, 1.2, 1.0).unwrap().value;
-    assert_eq!(value(Law::Rate { value: 10.0, burst: 0.0 }), "1334", "1200 are nine tenths of it");
+    assert_eq!(value(Law::Rate { value: 10.0, burst: 0.0, at_once: None }), "1334", "1200 are nine tenths of it");
     assert_eq!(value(Law::Backlog { value: 9.0 }), "119", "a queue of 120");
     assert_eq!(value(Law::Cpu { cores: 1.0 }), "2");
     assert_eq!(value(Law::Workers { workers: 5.0, queue: Some(5.0), service: Some(0.1), wait: None }), "115");
@@ -271,7 +274,7 @@ proptest! {
         for law in [
             slots(value, 2.0), Law::Workers { workers: value, queue: Some(value), service: Some(s), wait: None },
             Law::Growing { least: value / 3.0, most: value, full: Some(value + 1.0), wait: Some(s) },
-            Law::NewConnections { value }, Law::Backlog { value }, Law::BodySize { value }, Law::Rate { value, burst: 1.0 }, Law::Cpu { cores: value },
+            Law::NewConnections { value }, Law::Backlog { value }, Law::BodySize { value }, Law::Rate { value, burst: 1.0, at_once: None }, Law::Cpu { cores: value },
         ] {
             for load in [users(level, think), open(f64::from(level))] {
                 for seen in [None, took(s)] {
@@ -289,7 +292,7 @@ proptest! {
 fn a_rate_is_chosen_with_room_for_its_bursts() {
     let demand = Demand::of(&users(150, 0), &Objective::default(), took(0.3), &[]);
     let rate = |burst| {
-        let mut limit = limit("rate", Law::Rate { value: 50.0, burst });
+        let mut limit = limit("rate", Law::Rate { value: 50.0, burst, at_once: None });
         limit.remedy.as_mut().unwrap().unit = RemedyUnit::Rate;
         remedy::lift(&limit, &demand, 1.2, 1.0).unwrap().value
     };
@@ -297,14 +300,17 @@ fn a_rate_is_chosen_with_room_for_its_bursts() {
     assert_eq!(rate(0.0), "667r/s burst=180");
     assert_eq!(rate(10.0), "667r/s burst=180");
     assert_eq!(rate(100.0), "667r/s burst=1334", "a burst covers the time that it did");
-    let Law::Rate { burst, .. } = law::with_setting(&Law::Rate { value: 50.0, burst: 10.0 }, 20.0) else { panic!() };
+    let Law::Rate { burst, .. } = law::with_setting(&Law::Rate { value: 50.0, burst: 10.0, at_once: None }, 20.0)
+    else {
+        panic!()
+    };
     assert_eq!(burst, 10.0, "a burst does not shrink");
 }
 
 #[test]
 fn a_rate_above_the_load_is_left_alone_and_its_burst_is_raised() {
     let lift = |asked, burst| {
-        let mut limit = limit("rate", Law::Rate { value: 100.0, burst });
+        let mut limit = limit("rate", Law::Rate { value: 100.0, burst, at_once: None });
         limit.remedy.as_mut().unwrap().unit = RemedyUnit::Rate;
         let demand = Demand::of(&open(asked), &Objective::default(), took(0.02), &[]);
         // That it broke early says that the burst is too small: no other rate follows from where it did.

@@ -21,12 +21,24 @@ const NS: f64 = 1e9;
 /// The mean response time, seconds, before `until` microseconds and before more requests were in flight than the smallest of those
 /// `limits` that make wait lets through. None where it is not known within a tenth.
 pub(crate) fn mean(trial: &Trial, until: Option<u64>, limits: &[Limit], demand: &Demand) -> Option<f64> {
+    if limits.iter().any(|limit| delays(limit, demand)) {
+        return None;
+    }
     let ticks = window::before(&trial.ticks, until);
     let most = places(limits, demand);
     let few = ticks.iter().position(|tick| tick.in_flight as f64 > most).unwrap_or(ticks.len());
     let took = window::merge(&ticks[..few], |tick| &tick.service);
     let known = few == ticks.len() || ticks[..few].last().is_some_and(|last| is_known(&took, last));
     (known && !took.is_empty()).then(|| took.mean() / NS)
+}
+
+/// Whether a limit makes requests wait however few are in flight: two that come shortly after one another, each its turn.
+fn delays(limit: &Limit, demand: &Demand) -> bool {
+    match limit.law {
+        Law::Rate { at_once: Some(_), .. } => true,
+        Law::NewConnections { .. } => limit.symptom.slow && !demand.keeps,
+        _ => false,
+    }
 }
 
 /// Clients from which on some wait.

@@ -76,6 +76,11 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
             let (from, to) = growth(metric, trial, seconds)?;
             Some(Evidence::Grew { metric: metric.clone(), from, to, strength })
         }
+        Sign::GrewUncounted { metric, own } => {
+            let counted = trial.samples.iter().any(|(_, sample)| sample.metrics.contains_key(own));
+            let (from, to) = growth(metric, trial, seconds).filter(|_| !counted)?;
+            Some(Evidence::Grew { metric: metric.clone(), from, to, strength })
+        }
         Sign::Answers { own, others } => {
             let count = |metric: &str| counted(metric, trial, seconds).map(|(before, after)| (after - before) as u64);
             let during = trial.ticks.iter().filter(|t| t.to_us as i64 > seconds.from && t.from_us as i64 <= seconds.to);

@@ -19,6 +19,9 @@ use crate::capacity::demand;
 use crate::sockets::{self, Share, Waiting};
 use crate::window::{self, Tally, US};
 
+/// From how many times the longest answered request on one that waits, with the whole load there, is suspected to get no answer.
+const UNLIKE: u64 = 2;
+
 /// Length of the sliding window, microseconds.
 const WINDOW_US: u64 = 1_000_000;
 /// Fewest ticks in a window, and (where they are short enough) with bad requests in a violation.
@@ -50,6 +53,7 @@ impl Watch {
             open: is_open(load),
             in_flight: 0,
             suspected: false,
+            longest_us: 0,
             hang: match c {
                 Condition::LatencyBelow(_, bound) => Hang::new(bound.at.as_secs_f64()),
                 _ => Hang::by_pace(),
@@ -146,6 +150,8 @@ struct Tracker {
     in_flight: u64,
     /// Whether requests wait of which it is not known yet whether they get an answer.
     suspected: bool,
+    /// The longest that a request took which was answered, microseconds.
+    longest_us: u64,
     hang: Hang,
     /// Users without a WebSocket.
     waiting: Waiting,
@@ -218,14 +224,19 @@ impl Tracker {
     /// than is patient, while the load did not rise; of records that do not tell how long each waited, those that have waited for far
     /// longer than others took.
     fn stuck(&mut self, tick: &Tick) -> (f64, Option<u64>, Option<f64>) {
-        let hanging = self.hang.tick(tick, &window::decode(&tick.latency));
+        let latency = window::decode(&tick.latency);
+        let hanging = self.hang.tick(tick, &latency);
         self.steady.tick(tick);
         let Some(waiting) = tick.waiting else {
             return (hanging, self.hang.since().filter(|_| hanging > 0.0), None);
         };
         let long = |since: u64| tick.to_us.saturating_sub(since) >= self.patience_us / 2;
         let silent = !self.hang.has_pace() && waiting.since_us.is_some_and(long);
-        self.suspected = silent || hanging.max(waiting.overdue as f64) >= STRAYS;
+        self.longest_us = self.longest_us.max(latency.max() / 1_000);
+        let waited = waiting.since_us.map_or(0, |since| tick.to_us.saturating_sub(since));
+        let all = tick.level >= self.full && tick.in_flight as f64 >= STRAYS;
+        let unlike = all && waited > (self.longest_us * UNLIKE).max(WINDOW_US);
+        self.suspected = silent || unlike || hanging.max(waiting.overdue as f64) >= STRAYS;
         match self.steady.is_long() && waiting.overdue > 0 {
             true => (waiting.overdue as f64, waiting.since_us, waiting.since_level),
             false => (0.0, None, None),
@@ -428,5 +439,58 @@ fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)>
             };
             is_short(bound, tally.ok as f64, planned, tally.seconds).then_some((first.from_us, None))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::event::{Tick, Waiting};
+    use genkai_model::histogram::{self, Payload};
+    use genkai_model::load::Load;
+    use genkai_model::units::Span;
+
+    use super::*;
+
+    /// 25 WebSockets of 60 are served, 35 wait since 0.85 s: answers that took a second made the others' waiting look usual, so that a
+    /// trial of five seconds ended before anything could be told of them.
+    #[test]
+    fn who_waits_far_longer_than_any_answer_took_is_suspected() {
+        let spans = Span::from_secs(1);
+        let procedure = Procedure {
+            max_limits: 1,
+            min_pairs: 3,
+            max_pairs: 3,
+            hold: spans,
+            proof_ramp: spans,
+            proof_hold: spans,
+            headroom: 1.2,
+            sustained: spans,
+            seed: 1,
+            bisect: Span(0),
+            smaller: 0,
+        };
+        let suspected = |answered_ms: u64, in_flight: u64| {
+            let mut watch = Watch::new(&Load::users(60, 1e6), &Objective::default(), &procedure);
+            for at in 1..25u64 {
+                let mut latency = histogram::empty();
+                latency.record(answered_ms * 1_000_000).unwrap();
+                let since_us = (at > 4).then_some(847_933);
+                let waiting = Waiting { since_us, since_level: since_us.map(|_| 26.0), overdue: 0, unsent: 0 };
+                watch.tick(&Tick {
+                    from_us: (at - 1) * 200_000,
+                    to_us: at * 200_000,
+                    level: 60.0,
+                    in_flight,
+                    ok: 25,
+                    latency: Payload::encode(&latency),
+                    waiting: Some(waiting),
+                    ..Tick::default()
+                });
+            }
+            watch.suspects()
+        };
+        assert!(suspected(1_000, 35));
+        assert!(!suspected(3_000, 35), "answers take as long");
+        assert!(!suspected(1_000, 2), "two are strays");
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Ledger {
     connections: u64,
     /// Connections that were open when the load ended.
     at_end: Option<u64>,
+    /// What waited when the load ended.
+    waited: Option<Waits>,
     cpu: u64,
 }
 
@@ -62,6 +64,7 @@ impl Ledger {
             deadlines: None,
             connections: 0,
             at_end: None,
+            waited: None,
             cpu: host::thread_cpu_us(),
         }
     }
@@ -400,8 +403,17 @@ impl Ledger {
         if now >= self.boundary {
             self.turn(now.min(self.end));
         }
-        self.past |= now >= self.end;
+        if now >= self.end && !self.past {
+            self.note_waits();
+        }
         !self.past
+    }
+
+    /// The load is over: what waits at its end is noted before whoever waits is gone.
+    #[cold]
+    fn note_waits(&mut self) {
+        self.past = true;
+        self.waited = Some(self.waiting(self.end));
     }
 
     #[cold]
@@ -426,7 +438,7 @@ impl Ledger {
         let tally = std::mem::replace(&mut self.tally, fresh);
         let thread = self.handover.thread;
         let connections = self.at_end.unwrap_or(self.connections);
-        let waiting = self.waiting(to);
+        let waiting = self.waited.unwrap_or_else(|| self.waiting(to));
         let (in_flight, most) = (self.in_flight, self.handover.open.most());
         Report { thread, to, tally, in_flight, waiting, connections, most, cpu_us, cpu_max_us: cpu_us, last }
     }

@@ -182,7 +182,7 @@ pub enum ComparisonCaveat {
         /// Whether the load's requests say that they take compressed responses (Accept-Encoding).
         asked: bool,
     },
-    /// Users paused after failures that came at once: without these pauses the throughput would be higher.
+    /// Users paused after failures that came at once: without these pauses they ask more often.
     Paced {
         /// Whose requests failed.
         name: String,

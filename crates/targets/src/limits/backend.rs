@@ -1,6 +1,7 @@
 //! Limits that show in a proxy but lie behind it, or between the two.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Answers, Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
@@ -83,6 +84,11 @@ pub(crate) fn idle(
         }),
         ..valued(&format!("{subject}.idle"), subject, setting, time)
     }
+}
+
+/// How many addresses there are among `all`: towards each, local ports are used once, however many servers of a group it is.
+pub(crate) fn distinct(all: &[SocketAddr]) -> u64 {
+    all.iter().collect::<BTreeSet<_>>().len() as u64
 }
 
 /// Local ports of a proxy towards the servers behind it.

@@ -268,6 +268,7 @@ impl AcceptQueue<'_> {
     fn own(&self) -> Limit {
         let AcceptQueue { subject, setting, backlog, somaxconn, .. } = *self;
         let queue = f64::from(backlog.value.min(somaxconn)) + 1.0;
+        let own = format!("{subject}.listen_drops_total");
         Limit {
             value: backlog.written.clone(),
             origin: backlog.origin.clone(),
@@ -278,8 +279,12 @@ impl AcceptQueue<'_> {
                 self.default
             ),
             signatures: vec![
-                grew(&format!("{subject}.listen_drops_total"), Strength::Decisive),
-                grew(metric::LISTEN_OVERFLOWS, Strength::Supports),
+                grew(&own, Strength::Decisive),
+                // Overflows of all listeners of the machine.
+                Signature {
+                    sign: Sign::GrewUncounted { metric: metric::LISTEN_OVERFLOWS.to_owned(), own },
+                    strength: Strength::Supports,
+                },
                 reached(&format!("{subject}.{}", metric::ACCEPT_QUEUE), queue, Strength::Supports),
             ],
             remedy: Some(Remedy {

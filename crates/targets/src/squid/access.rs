@@ -108,7 +108,7 @@ impl<'c> Access<'c> {
     fn acl(self, name: &str, connections: u64) -> Option<bool> {
         if let Some(cap) = self.cap(name) {
             // src/acl/MaxConnection.cc: without the clients' database it matches nothing.
-            let counted = self.config.sourced("client_db", |text| Some(text.to_owned())).value != "off";
+            let counted = self.config.counts_clients();
             return Some(counted && connections > cap.most);
         }
         let lines: Vec<&Entry> = self.config.acl(name).collect();

@@ -110,6 +110,11 @@ impl Config {
         SourcedValue { value: read(&written).unwrap_or_default(), written, origin }
     }
 
+    /// Whether Squid counts the connections of each client (`client_db`): without, nothing that asks for their number matches.
+    pub(super) fn counts_clients(&self) -> bool {
+        self.sourced("client_db", |text| Some(text.to_owned())).value != "off"
+    }
+
     /// A directive as it is written, without line ends.
     pub fn written(&self, entry: &Entry) -> String {
         std::iter::once(entry.name.clone()).chain(entry.values.iter().cloned()).collect::<Vec<_>>().join(" ")

@@ -114,3 +114,18 @@ fn a_load_of_unknown_length_has_few_intervals() {
     // Who looks seldom hands over the same intervals.
     assert_eq!(ends(100_000, 500).0, long);
 }
+
+#[test]
+fn what_waits_at_the_end_is_told_although_who_waited_is_gone() {
+    let deadlines = Rc::new(Deadlines::default());
+    let slot = deadlines.slot();
+    let (ledger, inbox) = ledger(350 * MS, None, 9);
+    let mut ledger = ledger.watching(Rc::clone(&deadlines), 200 * MS);
+    assert!(ledger.claim(10 * MS));
+    slot.ask(10 * MS, 900 * MS);
+    assert!(ledger.over(351 * MS));
+    slot.disarm();
+    ledger.close(360 * MS);
+    let last = inbox.try_iter().last().unwrap();
+    assert_eq!((last.waiting.since, last.waiting.overdue), (Some(10 * MS), 1));
+}

@@ -199,8 +199,8 @@ fn open(finding: &ComparisonFinding) -> String {
     }
     let total = |more: u32| finding.blocks + more;
     match needed.iter().copied().collect::<Option<Vec<u32>>>().and_then(|all| all.into_iter().max()) {
-        Some(more) => format!("; to decide the rest would take about --blocks {}", total(more)),
-        None => "; to decide the rest would take more than 1,000 further blocks".to_owned(),
+        Some(more) => format!("; to decide every deciding figure would take about --blocks {}", total(more)),
+        None => "; to decide every deciding figure would take more than 1,000 further blocks".to_owned(),
     }
 }
 

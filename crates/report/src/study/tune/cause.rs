@@ -265,12 +265,15 @@ fn answered(who: &str, failed: u64, of: u64, rates: Option<[Failures; 2]>) -> St
 
 /// `processor use of the busiest worker reached 0.993 of 1 (one core)`.
 fn reached(metric: &str, value: f64, mark: f64, of: &str) -> String {
-    let of = if of.contains('.') { words::metric(of) } else { clean::line(of) };
     let (value, mark) = (figure::number(value), figure::number(mark));
+    // The mark is a part of what another metric tells.
+    if of.contains('.') {
+        return format!("{} reached {value}, near {} ({mark} or more tells)", words::metric(metric), words::metric(of));
+    }
     if of.is_empty() {
         return format!("{} reached {value} ({mark} or more tells)", words::metric(metric));
     }
-    format!("{} reached {value} of {mark} ({of})", words::metric(metric))
+    format!("{} reached {value} of {mark} ({})", words::metric(metric), clean::line(of))
 }
 
 /// One piece of evidence as a clause, with its figures.

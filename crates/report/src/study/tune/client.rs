@@ -7,6 +7,9 @@ use genkai_model::load::Way;
 use crate::context::Context;
 use crate::{clean, figure, words};
 
+/// Part of a core below which a generator's busiest thread surely had time left.
+const IDLE: f64 = 0.5;
+
 /// Whether the generator was good enough, with its figures.
 pub(super) fn check(context: Context<'_>, v: &Verdict) -> Option<String> {
     let c = &v.client;
@@ -28,10 +31,15 @@ pub(super) fn check(context: Context<'_>, v: &Verdict) -> Option<String> {
     if !c.valid && c.reasons.iter().all(|r| matches!(r, ClientLimit::Connections { .. })) {
         return Some(format!("The generator's connections were the limit, not its speed: {figures}."));
     }
-    Some(if c.valid {
-        format!("The generator was not the limit: {figures}.")
-    } else {
-        format!("The generator was the limit: {figures}.")
+    let busy = |r: &ClientLimit| matches!(r, ClientLimit::Cpu { .. } | ClientLimit::LocustCpu { .. });
+    Some(match c.valid {
+        true => format!("The generator was not the limit: {figures}."),
+        // It had time left, and was late: it was not let run.
+        false if c.cpu_max > 0.0 && c.cpu_max < IDLE && !c.reasons.iter().any(busy) => format!(
+            "The generator could not keep to its plan although it had time left ({figures}): other programs or the machine kept it from \
+             running, or it waited for something that was not measured."
+        ),
+        false => format!("The generator was the limit: {figures}."),
     })
 }
 

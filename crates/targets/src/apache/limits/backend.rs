@@ -140,7 +140,7 @@ fn ports(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     let ports = backend::Ports {
         id: "apache.backend.ports",
         way: "Apache to its backend",
-        addresses: upstream.addresses.len() as u64,
+        addresses: backend::distinct(&upstream.addresses),
         noun: "backend",
         range: facts.ports,
         signature: signature::BACKEND_PORTS,

@@ -34,6 +34,10 @@ pub mod metrics {
     pub const CONNECTIONS: &str = "haproxy.connections";
     /// The most there may be (Maxconn).
     pub const MAXCONN: &str = "haproxy.maxconn";
+    /// TLS connections of clients and to servers (CurrSslConns).
+    pub const TLS_CONNECTIONS: &str = "haproxy.tls_connections";
+    /// The most there may be (MaxSslConns).
+    pub const TLS_CONNECTIONS_LIMIT: &str = "haproxy.maxsslconn";
     /// New connections in the last second (ConnRate).
     pub const CONNECTION_RATE: &str = "haproxy.connection_rate";
     /// The most there may be (ConnRateLimit); absent where there is no such limit.

@@ -8,9 +8,11 @@ use super::{SUBJECT, metrics as names};
 use genkai_place::usage::Usage;
 
 /// What `show info` tells of the whole process, as `haproxy.NAME` (management manual 9.3, `show info`).
-const INFO: [(&str, &str); 8] = [
+const INFO: [(&str, &str); 10] = [
     ("CurrConns", "connections"),
     ("Maxconn", "maxconn"),
+    ("CurrSslConns", "tls_connections"),
+    ("MaxSslConns", "maxsslconn"),
     ("CumConns", "connections_total"),
     ("Idle_pct", "idle_percent"),
     ("ConnRate", "connection_rate"),

@@ -20,8 +20,8 @@ const TIMERS: &[(Setting, [&str; 2], &str)] = &[
     (
         TIMEOUT_CONNECT,
         [
-            "a server that does not accept: tried again, then HAProxy answers 503",
-            "a server that does not accept: tried again, then HAProxy closes the connection",
+            "a server that does not accept: HAProxy answers 503 once its retries are used up",
+            "a server that does not accept: HAProxy closes the connection once its retries are used up",
         ],
         "never",
     ),

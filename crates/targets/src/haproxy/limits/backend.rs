@@ -352,10 +352,10 @@ fn silent(facts: &Facts) -> Option<Limit> {
 /// A server that does not accept in time: its accept queue is full, or it is not there at all.
 fn slow_to_accept(facts: &Facts) -> Option<Limit> {
     let held = facts.connect_timeout.as_ref()?;
-    let then = if facts.http { "503" } else { "the connection is closed" };
+    let then = if facts.http { "HAProxy answers 503" } else { "the connection is closed" };
     Some(Limit {
         caps: format!("it does not accept connections within {} = {}", TIMEOUT_CONNECT.directive, held.written),
-        formula: format!("a connect to a server never lasts {}: else it is tried again, then {then}", held.value),
+        formula: format!("a connect to a server never lasts {}: else {then} once its retries are used up", held.value),
         source: "HAProxy configuration manual 4.2, `timeout connect`; 8.5: termination state sC".to_owned(),
         signatures: vec![log(signature::SERVER_SLOW_CONNECT, Strength::Decisive)],
         symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: true },
@@ -394,7 +394,7 @@ fn ports(facts: &Facts) -> Option<Limit> {
     let ports = backend::Ports {
         id: "haproxy.server.ports",
         way: "HAProxy to its servers",
-        addresses: if facts.inet { facts.servers } else { 0 },
+        addresses: facts.addresses,
         noun: "server",
         range: facts.ports,
         signature: signature::PORTS,

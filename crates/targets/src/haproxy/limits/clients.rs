@@ -6,7 +6,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Signature, St
 use super::Facts;
 use super::again::Passes;
 use crate::haproxy::evidence::{metrics, signature};
-use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, RATE_LIMIT_SESSIONS, ULIMIT_N};
+use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, MAXSSLCONN, RATE_LIMIT_SESSIONS, ULIMIT_N};
 use crate::limits::{self, Descriptors, connections, errors, log, raised, reached_of, valued};
 
 /// Clients beyond a full process or frontend are not accepted: they wait in the kernel's queue, and hang.
@@ -129,6 +129,35 @@ pub(super) fn frontend(facts: &Facts) -> Option<Limit> {
             format!("maxconn {} of global", facts.maxconn.value),
         )),
         ..valued("haproxy.frontend.maxconn", "haproxy", FRONTEND_MAXCONN.name, held)
+    })
+}
+
+/// `maxsslconn` of `global`, which counts connections to servers over TLS, too.
+pub(super) fn secured(facts: &Facts) -> Option<Limit> {
+    let held = facts.maxsslconn.as_ref()?;
+    let onward = if facts.encrypted { ", and one more of each that is passed on to a server over TLS" } else { "" };
+    let law = Law::Slots {
+        value: held.value as f64,
+        reserved: 0.0,
+        idle_cost: 1.0,
+        busy_cost: if facts.encrypted { 2.0 } else { 1.0 },
+        pools: 1.0,
+        soft: 1.0,
+    };
+    Some(Limit {
+        caps: "TLS connections at once; a further one is closed in its handshake".to_owned(),
+        law: passing(facts, law),
+        formula: format!("maxsslconn {}: one of each client{onward}{}", held.value, facts.passes.said()),
+        source: "HAProxy src/ssl_sock.c: ssl_sock_init (CO_ER_SSL_TOO_MANY)".to_owned(),
+        signatures: vec![full(metrics::TLS_CONNECTIONS, metrics::TLS_CONNECTIONS_LIMIT)],
+        symptom: errors(&[ErrorKind::TlsClosed, ErrorKind::EofNew, ErrorKind::Reset]),
+        remedy: Some(remedy(
+            MAXSSLCONN.name,
+            facts,
+            facts.maxconn.value,
+            format!("maxconn {} of global", facts.maxconn.value),
+        )),
+        ..valued("haproxy.maxsslconn", "haproxy", MAXSSLCONN.name, held)
     })
 }
 

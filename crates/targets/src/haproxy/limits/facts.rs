@@ -11,7 +11,7 @@ use crate::haproxy::config::{Config, Section};
 use crate::haproxy::proxy::{self, Choice, Mode, Server, choice, first_parameter};
 use crate::haproxy::route::{Address, Route, binds, in_use};
 use crate::haproxy::settings::{
-    BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
+    BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, MAXSSLCONN, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
     TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_KEEP_ALIVE, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE, TIMEOUT_SERVER,
     TIMEOUT_TUNNEL, TUNE_BUFSIZE, ULIMIT_N, in_force, value, written,
 };
@@ -54,6 +54,8 @@ pub struct Facts {
     pub front: String,
     /// Connections at once of it, where it says so itself.
     pub front_maxconn: Option<SourcedValue<u64>>,
+    /// TLS connections at once of the process, where clients come over TLS and there is a cap.
+    pub maxsslconn: Option<SourcedValue<u64>>,
     /// Whether it speaks HTTP: in TCP mode HAProxy answers nothing itself.
     pub http: bool,
     /// How often a request comes in at HAProxy.
@@ -94,8 +96,8 @@ pub struct Facts {
     pub server_timeout: Option<SourcedValue<Span>>,
     /// How long both sides of a tunnel may be silent, and the setting that says so; none: for ever, or the load opens none.
     pub tunnel_timeout: Option<(&'static str, SourcedValue<Span>)>,
-    /// Whether there is an address and a port of a server, so that local ports are used.
-    pub inet: bool,
+    /// Addresses and ports of the servers, towards each of which all local ports can be used; those of one address are one.
+    pub addresses: u64,
     /// Where servers are reached; names that must be resolved are not among them.
     pub behind: Vec<Endpoint>,
     /// `listen(2)`'s queue.
@@ -144,7 +146,7 @@ impl Facts {
         let address = |s: &Server<'_>| Address::parse(s.found.arg(first_parameter(s.found) - 1).unwrap_or_default());
         let behind = used.iter().filter_map(|s| Endpoint::parse(s.found.arg(first_parameter(s.found) - 1)?));
         let behind = behind.collect();
-        let inet = used.iter().any(|s| matches!(address(s), Address::Inet { .. }));
+        let addresses = distinct(used.iter().map(|s| (address(s), s.count)));
         let rates = [MAXCONNRATE, RATE_LIMIT_SESSIONS, MAXSESSRATE].into_iter();
         let rate = |s: &Setting| match s.name == RATE_LIMIT_SESSIONS.name {
             true => number_of(config, s, requests, value::unsigned),
@@ -162,6 +164,7 @@ impl Facts {
                 .as_ref()
                 .and_then(|r| of_bind(config, r, FRONTEND_MAXCONN.directive))
                 .filter(|h| h.value > 0),
+            maxsslconn: number(&MAXSSLCONN).filter(|held| held.value > 0 && route.as_ref().is_some_and(|r| r.bind.tls)),
             maxconn_written: number(&MAXCONN).is_some_and(|held| held.value > 0),
             available,
             strict: !refused(config, "strict-limits"),
@@ -188,7 +191,7 @@ impl Facts {
                 .find_map(|s| Some((s, time(s)?))),
             server_timeout: time(&TIMEOUT_SERVER),
             tunnel_timeout: tunnel_timeout(time).filter(|_| requests.websocket),
-            inet,
+            addresses,
             behind,
             somaxconn: machine.somaxconn,
             threads,
@@ -338,6 +341,18 @@ fn own(config: &Config, threads: u32) -> u64 {
     let stats = if sockets > 0 { stats.saturating_add(sockets) } else { 0 };
     let each = [RESERVED, listeners as u64, stats, checks.count() as u64, THREAD * u64::from(threads)];
     each.into_iter().fold(0, u64::saturating_add)
+}
+
+/// How many addresses of the network there are, of servers with so many each (those of a template are taken to differ).
+fn distinct(servers: impl Iterator<Item = (Address, u64)>) -> u64 {
+    let mut all: Vec<(Address, u64)> = Vec::new();
+    for (address, count) in servers.filter(|(address, _)| matches!(address, Address::Inet { .. })) {
+        match all.iter_mut().find(|(known, _)| *known == address) {
+            Some((_, most)) => *most = count.max(*most),
+            None => all.push((address, count)),
+        }
+    }
+    all.iter().map(|(_, count)| count).sum()
 }
 
 /// Sockets of a `bind`: one a port.

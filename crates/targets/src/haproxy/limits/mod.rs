@@ -25,6 +25,7 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![clients::maxconn(facts), clients::nofile(facts)];
     all.extend(clients::sockets(facts));
     all.extend(clients::frontend(facts));
+    all.extend(clients::secured(facts));
     all.extend(clients::bind(facts));
     all.extend(clients::rates(facts));
     all.extend(clients::silent(facts));
@@ -190,6 +191,38 @@ mod tests {
             assert!(!["408", "502", "503", "504"].iter().any(|status| said.contains(status)), "{said}");
         }
         assert!(told(&text.replace("mode tcp", "mode http"), true).iter().any(|limit| limit.formula.contains("503")));
+    }
+
+    #[test]
+    fn tls_connections_have_a_cap_of_their_own() {
+        let text = |bind: &str, server: &str| {
+            format!(
+                "global\n maxconn 60\n maxsslconn 25\ndefaults\n mode http\nfrontend f\n bind :1{bind}\n default_backend b\nbackend b\n \
+                 server s 127.0.0.1:2{server}\n"
+            )
+        };
+        let cap =
+            |text: &str| told(text, false).into_iter().find(|limit| limit.id == "haproxy.maxsslconn").map(|l| l.law);
+        let law =
+            |busy_cost| Law::Slots { value: 25.0, reserved: 0.0, idle_cost: 1.0, busy_cost, pools: 1.0, soft: 1.0 };
+        assert_eq!(cap(&text("", "")), None, "no TLS");
+        assert_eq!(cap(&text(" ssl crt /x", "")), Some(law(1.0)));
+        assert_eq!(
+            cap(&text(" ssl crt /x", " ssl verify none")),
+            Some(law(2.0)),
+            "the connection to the server counts, too"
+        );
+    }
+
+    #[test]
+    fn servers_of_one_address_share_its_ports() {
+        let text = |servers: &str| with("", servers);
+        let ports = |servers: &str| {
+            let all = told(&text(servers), false).into_iter();
+            all.filter(|limit| limit.id == "haproxy.server.ports").map(|limit| limit.formula).collect::<Vec<_>>()
+        };
+        assert_eq!(ports(" server a 127.0.0.1:1\n server b 127.0.0.1:1\n"), ["28232 local ports x 1 server"]);
+        assert_eq!(ports(" server a 127.0.0.1:1\n server b 127.0.0.1:2\n"), ["28232 local ports x 2 servers"]);
     }
 
     #[test]

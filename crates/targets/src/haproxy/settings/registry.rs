@@ -20,6 +20,8 @@ pub const ULIMIT_N: Setting = Setting::new("ulimit-n", Global, Count(1, MANY), "
 /// Threads.
 pub const NBTHREAD: Setting =
     Setting::new("nbthread", Global, Count(1, 64), "", "HAProxy src/thread.c: thread_cpus_enabled_at_boot");
+/// TLS connections of the process, of clients and to servers.
+pub const MAXSSLCONN: Setting = Setting::new("maxsslconn", Global, Count(0, MANY), "0", GLOBAL);
 /// Connections a second of the process.
 pub const MAXCONNRATE: Setting = Setting::new("maxconnrate", Global, Count(0, MANY), "0", GLOBAL);
 /// Sessions a second of the process.
@@ -72,6 +74,7 @@ pub static TABLE: Table<Context> = Table {
     product: "HAProxy",
     settings: &[
         MAXCONN,
+        MAXSSLCONN,
         ULIMIT_N,
         NBTHREAD,
         MAXCONNRATE,

@@ -13,8 +13,14 @@ use crate::settings::SourcedValue;
 /// Those towards clients, each with what it ends.
 const OF_CLIENTS: &[(&str, &str)] = &[
     ("keepalive_timeout", "a kept connection without a next request"),
-    ("client_header_timeout", "a request head that comes too slowly: nginx answers 408"),
-    ("client_body_timeout", "a request body that pauses for so long: nginx answers 408"),
+    (
+        "client_header_timeout",
+        "a request head that comes too slowly: nginx closes the connection without an answer (its access log says 408)",
+    ),
+    (
+        "client_body_timeout",
+        "a request body that pauses for so long: nginx closes the connection without an answer (its access log says 408)",
+    ),
     ("send_timeout", "a client that takes no byte for so long"),
 ];
 
@@ -27,7 +33,8 @@ const OF_UPSTREAMS: &[(&Setting, &str)] = &[
 pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
     let clients = OF_CLIENTS.iter().filter_map(|(name, ends)| {
         let (written, origin) = config.value_of(name, requests).ok()?;
-        Some(timer(written, origin, name, ends))
+        let none = *name == "keepalive_timeout" && first(&written).is_some_and(|span| span.0 == 0);
+        Some(timer(written, origin, name, if none { "each connection after its response: none is kept" } else { ends }))
     });
     let route = config.route_of(requests);
     let upstream = route.as_ref().and_then(|route| Some((route, route.pass()?)));
@@ -53,8 +60,12 @@ pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
     clients.chain(upstreams).collect()
 }
 
+/// The first of two times: the second is what clients are told.
+fn first(written: &str) -> Option<Span> {
+    value::time(written.split_ascii_whitespace().next().unwrap_or_default()).map(Span::from_millis)
+}
+
 fn timer(written: String, origin: Origin, name: &str, ends: &str) -> Timer {
-    let first = written.split_ascii_whitespace().next().unwrap_or_default();
-    let value = value::time(first).map(Span::from_millis);
+    let value = first(&written);
     SourcedValue { value, written, origin }.timer(name, ends)
 }

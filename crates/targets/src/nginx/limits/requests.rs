@@ -101,7 +101,11 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
         Limit {
             caps: format!("requests a second for one value of {}", zone.key),
             law: match known {
-                true => Law::Rate { value: zone.rate.value, burst: zone.burst as f64 },
+                true => Law::Rate {
+                    value: zone.rate.value,
+                    burst: zone.burst as f64,
+                    at_once: delays.then_some(zone.at_once as f64),
+                },
                 false => Law::Unknown,
             },
             formula: format!(

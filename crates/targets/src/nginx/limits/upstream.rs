@@ -166,7 +166,7 @@ fn ports(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     let limit = backend::Ports {
         id: "nginx.upstream.ports",
         way: "nginx to its upstream",
-        addresses: upstream.addresses.len() as u64,
+        addresses: backend::distinct(&upstream.addresses),
         noun: "upstream server",
         range: facts.ports,
         signature: signature::UPSTREAM_PORTS,

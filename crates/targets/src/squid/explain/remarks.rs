@@ -26,6 +26,7 @@ pub(super) fn of(config: &Config, machine: &Machine) -> Vec<Remark> {
     all.extend(clamped(config, machine));
     all.extend(unreached(config));
     all.extend(unsure(config));
+    all.extend(as_root(config));
     all.sort();
     all.dedup();
     all
@@ -142,7 +143,18 @@ fn unreached(config: &Config) -> Vec<Remark> {
         let text = "holds nothing: `cache deny all`".to_owned();
         all.push(about(&config.entries, entry, RemarkKind::Ignored, text, None));
     }
+    if let Some(entry) = config.value("client_ip_max_connections").filter(|_| !config.counts_clients()) {
+        let text = "does nothing: with `client_db off` the connections of a client are not counted".to_owned();
+        all.push(about(&config.entries, entry, RemarkKind::Ignored, text, Some("client_db on".to_owned())));
+    }
     all
+}
+
+/// src/main.cc, src/tools.cc: who is started as root ends where the user to become is root, too; `squid -k parse` takes it.
+fn as_root(config: &Config) -> Option<Remark> {
+    let entry = config.value("cache_effective_user").filter(|entry| entry.value() == "root")?;
+    let text = "Squid does not start as root: FATAL: Don't run Squid as root, set 'cache_effective_user'!".to_owned();
+    Some(about(&config.entries, entry, RemarkKind::Contradiction, text, Some("proxy".to_owned())))
 }
 
 /// What may keep requests from the origin, by more than the configuration.
@@ -186,6 +198,10 @@ mod tests {
         assert_eq!(told("acl here src\n"), [], "Squid warns that it is empty, and starts");
         assert_eq!(told("cache_dir coss /x 100\n"), one(RemarkKind::Ignored, "cache_dir"));
         assert_eq!(told("hierarchy_stoplist cgi-bin\n"), one(RemarkKind::Ignored, "hierarchy_stoplist"));
+        assert_eq!(told("cache_effective_user root\n"), one(RemarkKind::Contradiction, "cache_effective_user"));
+        assert_eq!(told("cache_effective_user proxy\nclient_ip_max_connections 5\n"), []);
+        let uncounted = "client_db off\nclient_ip_max_connections 5\n";
+        assert_eq!(told(uncounted), one(RemarkKind::Ignored, "client_ip_max_connections"));
         let protocols = "http_upgrade_request_protocols WebSocket allow all\n";
         assert_eq!(told(protocols), one(RemarkKind::Ignored, "http_upgrade_request_protocols"));
         assert_eq!(told("cache_mem 8 MB\ncache_mem 9 MB\n"), one(RemarkKind::Ignored, "cache_mem"));
