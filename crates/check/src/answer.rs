@@ -146,7 +146,7 @@ impl<'e> Search<'_, 'e> {
     fn causes(&self, reproduced: bool, expected: &mut Expected) {
         let mut count = 0;
         for step in &self.steps {
-            for test in &step.tests {
+            for test in step.tests.iter().filter(|test| !test.hindered) {
                 let confidence = match test.moved {
                     "not" => "refuted",
                     // What did not fail again may have been over before the change was made.

@@ -52,6 +52,8 @@ pub(crate) struct Test<'e> {
     pub(crate) predicted: Option<Ends>,
     /// What `predicted` counts.
     pub(crate) scale: &'static str,
+    /// Whether it moved nothing while other programs used most of the machine.
+    pub(crate) hindered: bool,
 }
 
 /// How a search, or the look at one break, ended.
@@ -249,6 +251,8 @@ impl<'a, 'e> Search<'a, 'e> {
             let values = unusable::before(self.events, tests.peek().map(|next| next.trial.start.number));
             let candidate = match pick(step, &values) {
                 Ok(candidate) => candidate,
+                // What was tried in vain beside other programs is still open.
+                Err(End::Refuted) if step.tests.iter().any(|test| test.hindered) => return End::Crowded,
                 Err(why) => return why,
             };
             let Some(trial) = tests.next() else { return End::Open };
@@ -260,10 +264,11 @@ impl<'a, 'e> Search<'a, 'e> {
                 return End::Invalid;
             }
             let (moved, predicted, scale) = self.moved(&step.at, &candidate.limit, &after);
-            if moved == "not" && weigh::is_crowded(&after, &met(&after)) {
+            let hindered = moved == "not" && weigh::is_crowded(&after, &met(&after));
+            if hindered && !matches!(candidate.limit.law, Law::Tried { .. }) {
                 return End::Crowded;
             }
-            step.tests.push(Test { candidate, after, moved, predicted, scale });
+            step.tests.push(Test { candidate, after, moved, predicted, scale, hindered });
             if moved != "not" {
                 return End::Proved;
             }

@@ -77,6 +77,15 @@ fn the_threads_of_a_java_server_are_named_after_its_backlog_was_tried_in_vain() 
 }
 
 #[test]
+fn a_server_that_listens_before_it_answers_is_waited_for() {
+    let _machine = machine();
+    let late = app("late.py");
+    let words = ["python3", late.to_str().unwrap(), "{port}", "{slots}", "7"];
+    let run = told(&tune(&format!("{USERS} --pairs 0 --set slots=2"), &words));
+    names(&run, "command.slots", &[], "slots");
+}
+
+#[test]
 fn a_word_in_a_template_is_named() {
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,6 @@
 //! Finds, names and proves the limit: asks the analysis what to try next, tries it, until there is an answer.
 
+mod answers;
 mod bisect;
 mod start;
 
@@ -130,7 +131,7 @@ pub(crate) fn run(job: &Job<'_>, watcher: &mut Watcher<'_>) -> Result<Outcome, L
     let mut written = Vec::new();
     let start = |folder: &Folder| System::start(&job.plan, &job.place.program, folder, &job.pin, job.interrupt);
     let outcome = job.recorded(watcher, start, |system, folder, recorder| {
-        let mut run = Run { job, places: &places, folder, system, recorder, written: &mut written };
+        let mut run = Run { job, places: &places, folder, system, recorder, written: &mut written, usual: None };
         let made = run.whole();
         let proposed = run.propose();
         let ended = run.system.baseline().end();
@@ -148,6 +149,8 @@ struct Run<'r, 'j, 'w> {
     system: &'r mut System,
     recorder: &'r mut Recorder<'w>,
     written: &'r mut Vec<(PathBuf, PathBuf)>,
+    /// How a command's server answered first, where it was waited for.
+    usual: Option<u16>,
 }
 
 impl Run<'_, '_, '_> {
@@ -241,14 +244,12 @@ impl Run<'_, '_, '_> {
         if !self.drained()? {
             return Ok(EndReason::Interrupted);
         }
-        let Some(mut server) = self.started(what, &*product)? else { return Ok(EndReason::Completed) };
-        self.state(ServerState::Ready, Some(server.address().to_string()))?;
+        let Some(mut server) = self.ready(what, &*product)? else { return Ok(self.unloaded()) };
         if self.ask(what, &*product, &mut *server)? {
             server.stop();
             self.state(ServerState::Stopped, None)?;
-            let Some(anew) = self.started(what, &*product)? else { return Ok(EndReason::Completed) };
+            let Some(anew) = self.ready(what, &*product)? else { return Ok(self.unloaded()) };
             server = anew;
-            self.state(ServerState::Ready, Some(server.address().to_string()))?;
         }
         self.recorder.now(None, What::Limits(Limits { limits: self.system.limits(&*product) }))?;
         let ended = self.load(what, &mut *server, product.transport());
@@ -257,6 +258,23 @@ impl Run<'_, '_, '_> {
         server.stop();
         self.state(ServerState::Stopped, None)?;
         ended.and_then(|ended| unseen.map_or(Ok(ended), Err))
+    }
+
+    /// The server of a trial, which answers; none where the value that is to be tried cannot be used, or nobody waits for it any more.
+    fn ready(&mut self, what: &TrialPlan, product: &dyn Prepared) -> Result<Option<Box<dyn Running>>, LabError> {
+        let Some(mut server) = self.started(what, product)? else { return Ok(None) };
+        let answers = self.answers(what, product, &mut *server);
+        if !matches!(answers, Ok(true)) {
+            server.stop();
+            return answers.map(|_| None);
+        }
+        self.state(ServerState::Ready, Some(server.address().to_string()))?;
+        Ok(Some(server))
+    }
+
+    /// How a trial ended that came to no load.
+    fn unloaded(&self) -> EndReason {
+        if self.job.interrupt.is_stopped() { EndReason::Interrupted } else { EndReason::Completed }
     }
 
     /// Makes one request before the first load, and follows it; whether the server remembers a failure now.

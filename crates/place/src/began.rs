@@ -19,20 +19,39 @@ pub fn began(pid: u32) -> Option<SystemTime> {
     SystemTime::now().checked_sub(running.checked_sub(after_boot)?)
 }
 
-/// Whether a file was written, or put in its place, after this moment; one that is not there was not.
-pub fn changed_since(path: &Path, moment: SystemTime) -> bool {
-    let Ok(file) = fs::metadata(path) else { return false };
+/// What a file's dates say of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// Its content was written (mtime).
+    Written,
+    /// Its content was not written since, but something of its inode was: its mode, owner, name or a link, or it was put there with an older
+    /// date (ctime). Whether what is there now is what was there then cannot be told.
+    Moved,
+}
+
+/// What happened to a file after this moment; none where nothing did, or it is not there.
+pub fn touched_since(path: &Path, moment: SystemTime) -> Option<Touched> {
+    let file = fs::metadata(path).ok()?;
     let dated = |seconds: i64, nanoseconds: i64| {
         let (Ok(seconds), Ok(nanoseconds)) = (u64::try_from(seconds), u64::try_from(nanoseconds)) else { return None };
         UNIX_EPOCH.checked_add(Duration::new(seconds, 0) + Duration::from_nanos(nanoseconds))
     };
+    let after = |at: Option<SystemTime>| at.is_some_and(|at| at > moment + COARSE);
+    if after(dated(file.mtime(), file.mtime_nsec())) {
+        return Some(Touched::Written);
+    }
     // A file that was moved there keeps when it was written, but not when its inode was changed.
-    let last = dated(file.mtime(), file.mtime_nsec()).max(dated(file.ctime(), file.ctime_nsec()));
-    last.is_some_and(|last| last > moment + COARSE)
+    after(dated(file.ctime(), file.ctime_nsec())).then_some(Touched::Moved)
+}
+
+/// Whether a file may be another than at this moment: it was written, or something of its inode was changed.
+pub fn changed_since(path: &Path, moment: SystemTime) -> bool {
+    touched_since(path, moment).is_some()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
     use std::time::Instant;
 
@@ -54,10 +73,15 @@ mod tests {
         }
         let (old, gone) = (changed_since(&before, began), changed_since(&dir.path().join("gone"), began));
         fs::rename(&before, dir.path().join("moved")).unwrap();
-        let moved = changed_since(&dir.path().join("moved"), began);
+        let moved = touched_since(&dir.path().join("moved"), began);
+        let written = touched_since(&after, began);
+        fs::set_permissions(&after, fs::Permissions::from_mode(0o600)).unwrap();
+        let both = touched_since(&after, began);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!((old, gone, moved), (false, false, true));
+        assert_eq!((old, gone), (false, false));
+        assert_eq!(moved, Some(Touched::Moved), "its content is as old as it was");
+        assert_eq!([written, both], [Some(Touched::Written); 2]);
         assert_eq!(super::began(u32::MAX), None);
     }
 }

@@ -3,7 +3,7 @@
 mod error;
 
 use genkai_model::event::{Change, EndReason, Pinning, Purpose, Refusal, ServerState};
-use genkai_model::finding::{Against, Break, Confidence, Moved, Outcome};
+use genkai_model::finding::{Against, Break, Confidence, Outcome};
 use genkai_model::limit::Strength;
 use genkai_model::load::FAILURE_PACE;
 use genkai_model::websocket::{Fate, Incident};
@@ -77,15 +77,6 @@ pub fn strength(strength: Strength) -> &'static str {
         Strength::Consistent => "fits",
         Strength::Supports => "hardly anything else shows it",
         Strength::Decisive => "nothing else shows it",
-    }
-}
-
-/// What became of the break.
-pub fn moved(moved: Moved) -> &'static str {
-    match moved {
-        Moved::AsPredicted => "moved as predicted",
-        Moved::Elsewhere => "moved, but not to where it was predicted",
-        Moved::Not => "did not move",
     }
 }
 

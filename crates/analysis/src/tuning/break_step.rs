@@ -37,6 +37,13 @@ pub(crate) struct Test<'r> {
     pub(crate) outcome: Outcome,
 }
 
+impl Test<'_> {
+    /// Whether it moved nothing while other programs used most of the machine, which may be why: that says nothing of what was lifted.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.outcome.moved == Moved::Not && self.after.crowded().is_some()
+    }
+}
+
 /// Where the search stands with one break.
 #[derive(Clone, Debug)]
 pub(crate) enum Progress<'r> {
@@ -73,6 +80,10 @@ impl<'r> BreakStep<'r> {
             step.weighed = step.at.case().map(|case| attribute::attribute(&case, &refuted)).unwrap_or_default();
             let (candidate, attempt) = match step.pick(changes, plan, tests) {
                 Ok(found) => found,
+                // What did not move while others had the machine is not known to be in vain.
+                Err(Progress::Refuted | Progress::NoCause) if step.tests.iter().any(Test::is_crowded) => {
+                    return (step, Progress::Crowded);
+                }
                 Err(why) => return (step, why),
             };
             let trial = match tests.take() {
@@ -89,10 +100,12 @@ impl<'r> BreakStep<'r> {
             }
             let outcome = moved::judge(&step.at, &attempt, &after, goal);
             let proved = outcome.moved != Moved::Not;
-            if !proved && after.crowded().is_some() {
+            let test = Test { attempt, candidate, after, outcome };
+            // Where no formula says which it is, the next one may be what moves it.
+            if test.is_crowded() && !test.attempt.limit.law.is_tried() {
                 return (step, Progress::Crowded);
             }
-            step.tests.push(Test { attempt, candidate, after, outcome });
+            step.tests.push(test);
             if proved {
                 return (step, Progress::Proved);
             }

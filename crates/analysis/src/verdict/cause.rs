@@ -23,11 +23,16 @@ pub(crate) fn all(state: &SearchState<'_>, decision: Decision) -> Vec<Cause> {
 }
 
 fn of(step: &BreakStep<'_>) -> Vec<Cause> {
-    let mut all: Vec<Cause> = step.tests.iter().filter_map(|test| tested(step, test)).collect();
+    let mut all: Vec<Cause> = tests(step).filter_map(|test| tested(step, test)).collect();
     if step.proved().is_none() {
         all.extend(step.untested().and_then(|weighed| untested(step, weighed)));
     }
     all
+}
+
+/// The tests that say something of what was lifted.
+fn tests<'s, 'r>(step: &'s BreakStep<'r>) -> impl Iterator<Item = &'s Test<'r>> {
+    step.tests.iter().filter(|test| !test.is_crowded())
 }
 
 fn tested(step: &BreakStep<'_>, test: &Test<'_>) -> Option<Cause> {

@@ -7,7 +7,7 @@ use genkai_model::finding::*;
 use genkai_model::limit::{Ceiling, Law, Limit, Strength};
 
 use crate::world::parts::*;
-use crate::world::{Seen, World};
+use crate::world::{Moment, Seen, World};
 use crate::*;
 
 /// What a request takes.
@@ -188,4 +188,34 @@ fn a_value_that_the_server_refuses_is_told_as_what_ends_the_search() {
     let [("second", value, most, "too many threads")] = refused[..] else { panic!("{:?}", v.caveats) };
     assert!((20.0..=22.0).contains(&most) && value > most && value <= 40.0, "{value} {most}");
     assert!(v.proposal.iter().all(|p| p.change.to.parse::<f64>().unwrap() <= most), "{:?}", v.proposal);
+}
+
+/// The same in which other programs use most of the machine in every trial from the second on.
+fn crowded(world: World) -> World {
+    let World { plan, settings, limits, behaviour } = world;
+    let limits = move |s: &_| {
+        let mut all: Vec<Limit> = limits(s);
+        let whole = vec![reached("kernel.cpu", 1.9, Strength::Consistent)];
+        let whole = Limit { signatures: whole, ..cpu(2.0, Strength::Consistent, None) };
+        all.push(Limit { id: "machine.cpu".into(), subject: "machine".into(), ..whole });
+        all
+    };
+    let behaviour = move |m: &Moment<'_>| {
+        let mut seen = behaviour(m);
+        let used = [("kernel.cpu", 2.0), ("kernel.genkai_cpu", 0.1), ("machine.servers_cpu", 0.05)];
+        seen.gauges.extend(used.into_iter().filter(|_| m.trial > 1));
+        seen
+    };
+    World { plan, settings, limits: Box::new(limits), behaviour: Box::new(behaviour) }
+}
+
+#[test]
+fn a_test_that_other_programs_crowd_leaves_the_other_parameters_to_be_tried() {
+    let v = verdict(&crowded(world(60, None, |_, second| second)).run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+    assert_eq!(named(&v), (vec![], vec!["proxy.second"]), "of the first, which did not move it, nothing is said");
+    // Where none moves it, what kept it there is not known.
+    let v = verdict(&crowded(world(60, None, |_, _| 10.0)).run());
+    assert_eq!(answer(&v), (Outcome::Invalid, Answer::CannotTell, Because::OtherPrograms));
+    assert_eq!((named(&v), v.trials.len()), ((vec![], vec![]), 3), "each was tried");
 }

@@ -273,6 +273,14 @@ fn proof(v: &Verdict, said: &str) -> Vec<String> {
     all.push(if_(said.contains("moved the break as its formula says") && !confirmed.iter().any(|c| again(c)), || {
         "it moved, and was not seen again".to_owned()
     }));
+    // What the ladder tells no load for has no place that a formula puts it at.
+    let rungs = v.ladder.iter().flat_map(|ladder| &ladder.rungs);
+    let mut told = rungs.filter_map(|rung| rung.limit()).map(|limit| limit.predicted.is_some());
+    let places = ["where the formula puts", "moved the break as its formula says", "where it was predicted ("];
+    let place = places.iter().find(|words| said.contains(**words));
+    all.push(if_(v.ladder.is_some() && place.is_some() && !told.any(|told| told), || {
+        format!("{place:?} beside a ladder that tells no load")
+    }));
     let Some(p) = &v.proof else { return all.into_iter().flatten().collect() };
     let none = if p.judged.as_ref().is_some_and(|j| j.condition.starts_with('p') || j.condition.starts_with("rate")) {
         1.0

@@ -36,11 +36,20 @@ impl Run<'_, '_, '_> {
             Err(error) => error,
             Ok(server) => return Ok(Some(server)),
         };
-        let Some((change, said)) = what.changes.last().filter(|_| tried).zip(error.own_end()) else {
-            return Err(error.into());
-        };
+        match error.own_end() {
+            Some(said) if self.unusable(what, &said)? => Ok(None),
+            _ => Err(error.into()),
+        }
+    }
+
+    /// Writes down that the value that a trial is to try cannot be used, and why; false, and nothing is written, where it tries none.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn unusable(&mut self, what: &TrialPlan, said: &str) -> Result<bool, LabError> {
+        let Some(change) = what.changes.last().filter(|_| self.is_tried(what)) else { return Ok(false) };
         let in_proof = what.purpose == Purpose::Proposal;
-        let said: String = masked(&said).chars().take(LONGEST).collect();
+        let said: String = masked(said).chars().take(LONGEST).collect();
         let text = if in_proof {
             let all: Vec<String> = what.changes.iter().map(|one| format!("{} = {}", one.setting, one.to)).collect();
             format!(
@@ -53,7 +62,7 @@ impl Run<'_, '_, '_> {
         let one = NotStarted { setting: change.setting.clone(), value: change.to.clone(), said, purpose: what.purpose };
         self.recorder.now(None, What::NotStarted(one))?;
         self.recorder.note(None, NOTE, text)?;
-        Ok(None)
+        Ok(true)
     }
 
     /// Whether a trial tries a value of which nothing is known but, in a proof, that it was tried before. A smaller one than is proposed is

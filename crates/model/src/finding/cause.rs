@@ -355,6 +355,16 @@ pub struct Counterfactual {
     pub moved: Moved,
 }
 
+impl Counterfactual {
+    /// Where a break came, in what `predicted` counts.
+    pub fn place_of(&self, broke: &Break) -> f64 {
+        match self.scale {
+            Scale::Clients => broke.in_flight,
+            Scale::Level => broke.level,
+        }
+    }
+}
+
 /// What a figure about load counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

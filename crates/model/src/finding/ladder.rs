@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Confidence, MeasuredPrice, Price};
+use super::{Cause, Confidence, MeasuredPrice, Price, Scale};
 use crate::event::Change;
 use crate::limit::Origin;
 use crate::units::Range;
@@ -18,6 +18,34 @@ pub struct Ladder {
     pub rungs: Vec<Rung>,
     /// What all changes of its proved rungs did in one trial; none where none is proved.
     pub together: Option<Together>,
+}
+
+impl Ladder {
+    /// Where the break was foretold to move when the limit of `cause` alone was lifted: what a sentence about that test may compare with. None
+    /// where the ladder tells no load for that limit or for the next one, or has the next one at another load: two places for one limit are none.
+    pub fn foretold(&self, cause: &Cause) -> Option<Range> {
+        let test = cause.counterfactual.as_ref()?;
+        let range = test.predicted?;
+        let is_its = |rung: &Rung| match rung {
+            Rung::Proved(rung) => rung.limit.limit == cause.limit.id && rung.tested == test.trial,
+            _ => false,
+        };
+        let Some(at) = self.rungs.iter().position(is_its) else { return Some(range) };
+        let own = self.rungs[at].limit().and_then(|limit| limit.predicted);
+        let Some(next) = self.rungs.get(at + 1) else { return own.map(|_| range) };
+        let level = match next {
+            Rung::Proved(rung) => rung.met.level,
+            Rung::Measured(rung) => rung.met.level,
+            Rung::Predicted(_) => None,
+        };
+        let there = next.limit().and_then(|limit| limit.predicted);
+        let agrees =
+            there.is_some_and(|one| test.scale == Scale::Clients || one.low <= range.high && range.low <= one.high);
+        // Fewer users than that are fewer clients at once, too.
+        let beyond = test.observed.as_ref().is_none_or(|broke| test.place_of(broke) > range.high);
+        let fewer = beyond && level.is_some_and(|level| level < range.low);
+        (own.is_some() && agrees && !fewer).then_some(range)
+    }
 }
 
 /// A limit on the way.

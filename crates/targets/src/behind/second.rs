@@ -303,8 +303,9 @@ fn has_read(pid: u32, entry: &Entry, main: &Path) -> Result<(), String> {
         None => vec![main.to_owned()],
         Some(_) => catalog::explain(Some(entry.name), main, &Requests::default()).map_err(|e| e.to_string())?.files,
     };
-    let changed = |began| files.iter().find(|path| changed_since(path, began));
-    began(pid).and_then(changed).map_or(Ok(()), |path| Err(newer(path)))
+    let Some(began) = began(pid) else { return Ok(()) };
+    let changed = files.iter().find(|path| changed_since(path, began));
+    changed.map_or(Ok(()), |path| Err(newer(path, began)))
 }
 
 /// Part of the slots that are certainly had, from which on it does not matter which: as near as a break must come to where a law puts it.

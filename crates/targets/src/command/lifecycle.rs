@@ -19,8 +19,10 @@ use super::secrets;
 use crate::error::{ErrorKind, TargetError};
 use crate::product::Running;
 
-/// What compiles itself first, on a busy machine, takes many seconds.
+/// How long a start may take that does nothing one can see.
 const READY_WITHIN: Duration = Duration::from_secs(30);
+/// So many times as long may one take that goes on printing or using processor time: what compiles itself first, on a busy machine, takes minutes.
+const AT_WORK: u32 = 10;
 /// Whoever went to the background is seen there by then.
 const BACKGROUND: Duration = Duration::from_secs(1);
 /// Its workers are there by then, or come while the load runs.
@@ -118,11 +120,40 @@ fn launch(site: &Site, cpus: Option<&[usize]>, within: Duration) -> Result<Start
         Listener::Process(pid) => processes(first, &strays).contains(&pid),
         Listener::Nobody | Listener::Hidden => false,
     };
-    ready::own(site.address, within, &mut child, own)
-        .map_err(|error| told(secrets::without(error, &site.secrets), within, &child, &strays))?;
+    wait(site, within, &mut child, &strays, own)
+        .map_err(|(error, waited)| told(secrets::without(error, &site.secrets), waited, &child, &strays))?;
     settle(&child);
     let watch = Watch::new(child.pid(), site.address, tail, site.secrets.clone());
     Ok(Started { running: running::Running::new(child, site.address, watch), _strays: strays })
+}
+
+/// Waits until it listens, longer than `within` so long as it is at work and listens nowhere. Gives how long it was waited for, where it does not.
+fn wait(
+    site: &Site,
+    within: Duration,
+    child: &mut Child,
+    strays: &Strays,
+    own: impl Fn(u32) -> bool,
+) -> Result<(), (PlaceError, Duration)> {
+    let printed = || std::fs::metadata(&site.log).map_or(0, |log| log.len());
+    let mut tree = Tree::new(child.pid());
+    for times in 1.. {
+        tree.sample();
+        let before = printed();
+        match ready::own(site.address, within, child, &own) {
+            Ok(()) => break,
+            Err(error @ PlaceError::Silent { .. }) => {
+                let is_at_work = tree.sample().cpu > RESTING || printed() > before;
+                // Whoever listens elsewhere has started.
+                let is_elsewhere = !listening(&processes(child.pid(), strays)).is_empty();
+                if !is_at_work || is_elsewhere || times >= AT_WORK {
+                    return Err((error, within * times));
+                }
+            }
+            Err(error) => return Err((error, within * times)),
+        }
+    }
+    Ok(())
 }
 
 /// Waits until its processes rest: a listener may be there long before the workers behind it are. One that never rests is not waited for long.
@@ -217,6 +248,18 @@ s=socket.create_server((\"127.0.0.1\",int(sys.argv[1])));s.listen();time.sleep(6
         assert!(said.contains("it listens nowhere"), "{said}");
         let said = error("echo no such flag; exit 3", READY_WITHIN);
         assert!(said.contains("no such flag") && said.contains("exit status: 3"), "{said}");
+    }
+
+    #[test]
+    fn a_start_that_goes_on_printing_or_working_is_waited_for() {
+        for work in ["for i in 1 2 3 4 5; do echo $i; sleep 0.4; done", "timeout 2 sh -c 'while :; do :; done'"] {
+            let (started, _dir) = of(&format!("{work}; {LISTENS} $1"), SHORT);
+            Box::new(started.unwrap()).stop();
+        }
+        // Not for good.
+        let begun = Instant::now();
+        let said = error("while :; do echo still; sleep 0.1; done", SHORT / 4);
+        assert!(begun.elapsed() >= SHORT / 4 * AT_WORK && said.contains("within 2s"), "{said}");
     }
 
     #[test]

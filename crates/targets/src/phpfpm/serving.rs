@@ -312,7 +312,7 @@ pub(super) fn has_read(pid: u32, config: &Entries) -> Result<(), String> {
     let read = file.filter(|path| path.is_absolute()).and_then(written).map_or(began, |written| began.max(written));
     match config.paths().find(|path| changed_since(path, read)) {
         None => Ok(()),
-        Some(path) => Err(newer(path)),
+        Some(path) => Err(newer(path, read)),
     }
 }
 

@@ -125,9 +125,9 @@ impl Theirs {
         let file =
             PathBuf::from(file.ok_or("it tells no file that it was started with, so a copy would not be the same")?);
         let config = config::read(&file).map_err(|e| e.to_string())?;
-        let changed = |began| config.paths().find(|path| changed_since(path, began));
-        if let Some(path) = began(pid).and_then(changed) {
-            return Err(newer(path));
+        let changed = |began| Some(newer(config.paths().find(|path| changed_since(path, began))?, began));
+        if let Some(why) = began(pid).and_then(changed) {
+            return Err(why);
         }
         if said("role") != "master" || said("cluster_enabled") == "1" {
             return Err("it is one of several that follow each other, and a copy would be alone".to_owned());

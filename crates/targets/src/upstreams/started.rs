@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use genkai_model::limit::Origin;
-use genkai_place::began::{began, changed_since};
+use genkai_place::began::{Touched, began, changed_since, touched_since};
 use procfs::process::{Process, all_processes};
 
 /// A process as it was started.
@@ -97,7 +97,7 @@ impl Started {
         let Some(began) = self.began else { return Ok(()) };
         match files.find(|path| changed_since(path, began)) {
             None => Ok(()),
-            Some(path) => Err(newer(path)),
+            Some(path) => Err(newer(path, began)),
         }
     }
 
@@ -150,12 +150,15 @@ impl Started {
     }
 }
 
-/// What is said of a file that was changed after the process that reads it began.
-pub(crate) fn newer(path: &Path) -> String {
-    format!(
-        "{} was changed after it began, so whether that is in force cannot be told: start it anew first",
-        path.display()
-    )
+/// What is said of a file that is, or may be, another than when the process that reads it began.
+pub(crate) fn newer(path: &Path, began: SystemTime) -> String {
+    let what = match touched_since(path, began) {
+        Some(Touched::Moved) => {
+            "may be another file than when it began (what was changed since is its mode, owner, name or links, or it was put there with an older date)"
+        }
+        _ => "was changed after it began",
+    };
+    format!("{} {what}, so whether that is in force cannot be told: start it anew first", path.display())
 }
 
 fn name_of(path: &str) -> String {
@@ -212,5 +215,13 @@ mod tests {
         assert_eq!(read(Some(SystemTime::now() + hour)), Ok(()));
         assert!(read(Some(SystemTime::now() - hour)).unwrap_err().contains("x.conf was changed after it began"));
         assert_eq!(read(None), Ok(()), "nobody knows when");
+        // A mode is no content.
+        let old = SystemTime::now() - 2 * hour;
+        fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+        let said = read(Some(SystemTime::now() - hour)).unwrap_err();
+        assert!(
+            said.contains("x.conf may be another file than when it began") && !said.contains("was changed after"),
+            "{said}"
+        );
     }
 }

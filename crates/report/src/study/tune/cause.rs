@@ -2,10 +2,11 @@
 
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::finding::{
-    Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen,
+    Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen, Verdict,
 };
 use genkai_model::limit::Strength;
 use genkai_model::objective::Condition;
+use genkai_model::units::Range;
 
 use crate::context::{self, Context};
 use crate::{clean, figure, words};
@@ -355,8 +356,12 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
 }
 
 /// What happened when only this setting was changed.
-pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<String> {
-    let c = cause.counterfactual.as_ref()?;
+pub(super) fn counterfactual(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<String> {
+    // One place decides what was foretold: beside a ladder that tells no such load, nothing is compared with one.
+    let c = &Counterfactual { predicted: foretold(v, cause), ..cause.counterfactual.clone()? };
+    // The load need not have come to where the next one is foretold.
+    let unforeseen =
+        c.predicted.is_none() && cause.counterfactual.as_ref().is_some_and(|test| test.predicted.is_some());
     let change = words::change(&c.change);
     let predicted = predicted(context, c).unwrap_or_else(|| "no further limit within the load sent".to_owned());
     Some(match (&c.observed, c.moved) {
@@ -365,6 +370,9 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
             "With only {change} changed, the load held up to {}; in the proof it held without the change, too.",
             context.level(c.held_to)
         ),
+        (Some(after), Moved::AsPredicted) if unforeseen => {
+            format!("Changing only {change} {}.", became(context, cause, after))
+        }
         (Some(after), Moved::AsPredicted) => {
             format!("Changing only {change} {} (predicted: {predicted}).", became(context, cause, after))
         }
@@ -390,12 +398,20 @@ pub(super) fn counterfactual(context: Context<'_>, cause: &Cause) -> Option<Stri
     })
 }
 
+/// Where the next break was foretold when only this setting was changed, in what the test counts; none where that cannot be told.
+pub(super) fn foretold(v: &Verdict, cause: &Cause) -> Option<Range> {
+    match &v.ladder {
+        Some(ladder) => ladder.foretold(cause),
+        None => cause.counterfactual.as_ref()?.predicted,
+    }
+}
+
 /// Where a break came that is not where the next limit was predicted: before it, where another limit stands, or beyond.
 fn off(context: Context<'_>, c: &Counterfactual, after: &Break) -> String {
     let (Some(range), Some(predicted)) = (c.predicted, predicted(context, c)) else {
         return String::new();
     };
-    let at = if c.scale == Scale::Clients { after.in_flight } else { after.level };
+    let at = c.place_of(after);
     match () {
         () if at > range.high => format!(", beyond where the formula puts the next limit ({predicted})"),
         () if at < range.low => {

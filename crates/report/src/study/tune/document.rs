@@ -227,13 +227,13 @@ fn proof(findings: &Findings, context: Context<'_>) -> Option<Section> {
 
 /// Each cause with its evidence, its test, and the candidates that were set aside.
 fn evidence(findings: &Findings, context: Context<'_>) -> Option<Section> {
-    let articles = findings.verdict.causes.iter().map(|cause| article(cause, context));
+    let articles = findings.verdict.causes.iter().map(|cause| article(&findings.verdict, cause, context));
     let lead =
         "What the servers and clients showed in the same seconds, and the test that decides: change one setting alone.";
     Section::page(Part::Evidence, "evidence", "Evidence", lead).with(articles).filled()
 }
 
-fn article(cause: &Cause, context: Context<'_>) -> Block {
+fn article(v: &Verdict, cause: &Cause, context: Context<'_>) -> Block {
     let (style, sign) = match cause.confidence {
         Confidence::Proved => (Style::Proved, "✓"),
         Confidence::Likely => (Style::Likely, "≈"),
@@ -251,7 +251,7 @@ fn article(cause: &Cause, context: Context<'_>) -> Block {
         heading("What speaks for it"),
         Block::Notes { items: shown(&cause.evidence), style: Style::Evidence },
     ];
-    let changed = cause::counterfactual(context, cause);
+    let changed = cause::counterfactual(context, v, cause);
     blocks.extend(changed.into_iter().flat_map(|text| [heading("What changing it alone did"), Block::text(text)]));
     blocks.extend((!cause.others.is_empty()).then(|| heading("What else it could have been, and why it is not")));
     let name = |one: &Candidate| format!("{}: {}", words::subject(&one.subject), clean::line(&one.setting));

@@ -98,14 +98,14 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     // An invalid measurement says nothing about the server, so nothing is said of it.
     for (i, c) in met.iter().enumerate().filter(|_| v.outcome() != Outcome::Invalid) {
         say(About::Broke, Some(cause::broke(context, c, i > 0)));
-        say(About::Test, cause::counterfactual(context, c));
+        say(About::Test, cause::counterfactual(context, v, c));
     }
     if met.is_empty() && v.outcome() != Outcome::Invalid {
         let broken = v.trials.iter().find_map(|t| t.broke.as_ref());
         say(About::Broke, broken.map(|b| plainly(context, v, b)));
     }
     for c in v.causes.iter().filter(|c| c.confidence == Confidence::Refuted) {
-        say(About::Test, cause::counterfactual(context, c));
+        say(About::Test, cause::counterfactual(context, v, c));
     }
     say(About::Test, directives::told(context, v));
     for text in smaller::told(context, v) {

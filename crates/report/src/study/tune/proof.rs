@@ -7,6 +7,7 @@ use genkai_model::objective::{Condition, Objective};
 
 use crate::context::{self, Context};
 use crate::study::comparison;
+use crate::study::tune::cause;
 use crate::{clean, figure};
 
 /// The proof's figures, if there was one.
@@ -171,9 +172,9 @@ fn causes(v: &Verdict) -> Vec<String> {
     let who = if confirmed.is_empty() { "The cause" } else { "What stops the load then" };
     let tested = match &confirmed[..] {
         [] => None,
-        [one] => Some(format!("The cause is confirmed: changing that setting alone {}.", became(one))),
+        [one] => Some(format!("The cause is confirmed: changing that setting alone {}.", became(v, one))),
         all => {
-            let each: Vec<String> = all.iter().map(|c| format!("{} {}", setting(c), became(c))).collect();
+            let each: Vec<String> = all.iter().map(|c| format!("{} {}", setting(c), became(v, c))).collect();
             Some(format!("The causes are confirmed, each by changing that setting alone: {}.", each.join("; ")))
         }
     };
@@ -187,11 +188,13 @@ fn setting(cause: &Cause) -> String {
 }
 
 /// What became of the break when the setting of a confirmed cause was changed.
-fn became(cause: &Cause) -> &'static str {
-    match cause.counterfactual.as_ref().map(|test| (test.moved, test.observed.is_some())) {
+fn became(v: &Verdict, cause: &Cause) -> &'static str {
+    let test = cause.counterfactual.as_ref();
+    let unforeseen = cause.limit.law.is_tried() || cause::foretold(v, cause).is_none();
+    match test.map(|test| (test.moved, test.observed.is_some())) {
         _ if cause.stays() => "put the signs of another limit in its place, at no larger load",
         Some((_, false)) | None => "removed the break",
-        Some((Moved::Elsewhere, _)) if cause.limit.law.is_tried() => "moved the break",
+        Some(_) if unforeseen => "moved the break",
         Some((Moved::Elsewhere, _)) => "moved the break, but not to where the formula puts it",
         Some(_) => "moved the break as its formula says",
     }
