@@ -38,6 +38,7 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Cache,
     prepare: Some(Deployment::<Squid>::boxed),
     explain: Some(explain),
+    ask: Some((Deployment::<Squid>::asked, "squid -k parse")),
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "",
