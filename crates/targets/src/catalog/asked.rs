@@ -62,9 +62,10 @@ const OF_THE_BUILD: &[&str] = &[
 pub fn asked(explained: &Explanation, main: &Path, requests: &Requests) -> Option<Asked> {
     let entry = find(&explained.product)?;
     let (ask, command) = entry.ask?;
-    let answer = tempfile::Builder::new().prefix("genkai-asked-").tempdir().map_err(|e| {
-        TargetError::machine(entry.called, format!("there is no folder for a private copy: {e}"))
-    });
+    let answer = tempfile::Builder::new()
+        .prefix("genkai-asked-")
+        .tempdir()
+        .map_err(|e| TargetError::machine(entry.called, format!("there is no folder for a private copy: {e}")));
     let answer = answer.and_then(|dir| ask(main, requests, dir.path()));
     let named = explained.remarks.iter().any(|remark| remark.kind == RemarkKind::Unknown);
     Some(match answer {
@@ -91,7 +92,10 @@ fn judged(entry: &Entry, command: &str, answer: Answer, named: bool) -> Asked {
         return open(&[format!("what {by} says of it is of this machine:")], words);
     }
     if has(OF_THE_BUILD) || strange {
-        return open(&[format!("{by} does not know all that is in it; another version, or one with other modules, may:")], words);
+        return open(
+            &[format!("{by} does not know all that is in it; another version, or one with other modules, may:")],
+            words,
+        );
     }
     Asked::Refused { by, words: lines(words) }
 }
@@ -109,7 +113,8 @@ mod tests {
     use super::*;
 
     fn judge(words: &str, named: bool) -> Asked {
-        let answer = Answer { version: "1.2".to_owned(), verdict: Err(TargetError::rejected("nginx", words.to_owned())) };
+        let answer =
+            Answer { version: "1.2".to_owned(), verdict: Err(TargetError::rejected("nginx", words.to_owned())) };
         judged(find("nginx").unwrap(), "nginx -t", answer, named)
     }
 

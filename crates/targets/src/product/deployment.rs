@@ -113,12 +113,7 @@ impl<P: Product> Deployment<P> {
         Ok(Answer { version, verdict })
     }
 
-    fn answered(
-        product: P,
-        main: &Path,
-        requests: &Requests,
-        scratch: Scratch,
-    ) -> Result<Vec<String>, TargetError> {
+    fn answered(product: P, main: &Path, requests: &Requests, scratch: Scratch) -> Result<Vec<String>, TargetError> {
         let (config, source) = (product.read(main)?, ConfigSource::File(main.to_owned()));
         let applied = Applied::new(source, config, requests.clone(), &BTreeMap::new())?;
         let users = P::certificate(applied.config(), applied.requests());

@@ -28,14 +28,14 @@ pub(super) fn max_request_workers(facts: &Facts) -> Limit {
     let mpm = facts.mpm.name();
     Limit {
         caps: "requests and tunnels served at once".to_owned(),
-        law: Law::Slots {
+        law: facts.passes.workers().map_or(Law::Unknown, |workers| Law::Slots {
             value,
             reserved: 0.0,
             idle_cost: facts.idle_cost() / per,
-            busy_cost: 1.0 / per,
+            busy_cost: workers / per,
             pools: 1.0,
             soft: strands(facts),
-        },
+        }),
         formula: formula(facts),
         source: format!(
             "httpd server/mpm/{mpm}/{mpm}.c: {mpm}_check_config (how the numbers are fitted to one another){}",
@@ -98,17 +98,18 @@ pub(super) fn threads_per_child(facts: &Facts) -> Option<Limit> {
     let threads = facts.threads();
     Some(Limit {
         caps: "clients that one child can serve at once; a kept connection stays with its child".to_owned(),
-        law: Law::Slots {
+        law: facts.passes.workers().map_or(Law::Unknown, |workers| Law::Slots {
             value: threads as f64,
             reserved: 0.0,
             idle_cost: facts.idle_cost() / children as f64,
-            busy_cost: 1.0 / children as f64,
+            busy_cost: workers / children as f64,
             pools: 1.0,
             soft: 1.0 / children as f64,
-        },
+        }),
         formula: format!(
-            "from {threads} (all with one child) to {children} children x {threads} threads = {} (evenly spread)",
-            facts.workers()
+            "from {threads} (all with one child) to {children} children x {threads} threads = {} (evenly spread){}",
+            facts.workers(),
+            facts.passes.said()
         ),
         source: "httpd server/mpm/event/event.c: listener_thread (all workers busy: keep-alive connections are closed)".to_owned(),
         signatures: vec![log(signature::CHILD_FULL, Strength::Decisive)],
@@ -150,7 +151,7 @@ fn formula(facts: &Facts) -> String {
         _ => "; a request in flight holds 1".to_owned(),
     };
     let back = if holds_back(facts) { "; each of several children may hold one back" } else { "" };
-    sum + &idle + back
+    sum + &idle + back + &facts.passes.said()
 }
 
 fn remedy(facts: &Facts, setting: &str, clamped: bool) -> Remedy {
