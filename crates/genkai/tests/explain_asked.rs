@@ -46,12 +46,13 @@ fn the_installed_server_says_whether_it_takes_the_file() {
         )
     };
     let refused = [
-        ("nginx", nginx(zone, "", "limit_conn c 0;"), ":6"),
+        ("nginx", nginx(zone, "", "limit_conn c 0;"), ":7"),
         ("nginx", nginx(zone, "", "limit_conn c 5; limit_conn c 6;"), "duplicate"),
         ("nginx", nginx("", "backlog=0", ""), "backlog=0"),
         ("nginx", nginx("limit_req_zone $uri zone=r:1m rate=10r/h;", "", "limit_req zone=r;"), "rate=10r/h"),
         ("haproxy", haproxy("nice 5000", ""), "allowed range"),
         ("haproxy", haproxy("", "balance foo"), ":10"),
+        ("squid", "http_port 127.0.0.1:3199\nacl m maxconn 0\n".to_owned(), "acl m maxconn 0"),
         (
             "php-fpm",
             "[www]\nuser = nobody\nlisten = 127.0.0.1:9009\npm = static\npm.max_children = 0\n".to_owned(),

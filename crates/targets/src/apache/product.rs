@@ -62,7 +62,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Apache>::boxed),
     explain: Some(explain),
-    ask: Some((Deployment::<Apache>::asked, "apachectl -t")),
+    ask: Some((Deployment::<Apache>::asked, "`apachectl -t` of a private copy")),
     looks: super::looks::LOOKS,
     clamps: CLAMPS,
     unknown: "Invalid command",

@@ -77,7 +77,7 @@ pub fn asked(explained: &Explanation, main: &Path, requests: &Requests) -> Optio
 /// `named`: it has what genkai knows to be no setting at all, too.
 fn judged(entry: &Entry, command: &str, answer: Answer, named: bool) -> Asked {
     let by = format!("{} {}", entry.called, answer.version);
-    let by = format!("{} (`{command}`)", by.trim_end());
+    let by = format!("{} ({command})", by.trim_end());
     let error = match answer.verdict {
         Ok(warnings) => return Asked::Taken { by, warnings: warnings.iter().map(|line| masked(line)).collect() },
         Err(error) => error,
@@ -115,7 +115,7 @@ mod tests {
     fn judge(words: &str, named: bool) -> Asked {
         let answer =
             Answer { version: "1.2".to_owned(), verdict: Err(TargetError::rejected("nginx", words.to_owned())) };
-        judged(find("nginx").unwrap(), "nginx -t", answer, named)
+        judged(find("nginx").unwrap(), "`nginx -t`", answer, named)
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Nginx>::boxed),
     explain: Some(explain),
-    ask: Some((Deployment::<Nginx>::asked, "nginx -t")),
+    ask: Some((Deployment::<Nginx>::asked, "`nginx -t` of a private copy")),
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unknown directive",

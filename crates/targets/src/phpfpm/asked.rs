@@ -56,7 +56,7 @@ fn verdict(program: &Path, main: &Path, dir: &Path) -> Result<Vec<String>, Targe
     }
     let reasons: Vec<String> = ["ALERT", "ERROR"].iter().flat_map(|level| lines(level)).collect();
     let reasons = if reasons.is_empty() { finished.text.trim().to_owned() } else { reasons.join("\n") };
-    Err(TargetError::rejected("php-fpm", reasons))
+    Err(TargetError::rejected("php-fpm", reasons.replace(&copy.display().to_string(), &main.display().to_string())))
 }
 
 /// All sections as they are written, but for what it would write; where each line comes from.

@@ -31,7 +31,7 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Behind(Some((serving::serves, Some(private::twin)))),
     prepare: None,
     explain: Some(explain),
-    ask: Some((asked::asked, "php-fpm -t")),
+    ask: Some((asked::asked, "`php-fpm -t` of a private copy")),
     looks: looks::LOOKS,
     clamps: &[],
     unknown: "",

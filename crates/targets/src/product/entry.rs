@@ -46,7 +46,7 @@ pub struct Entry {
     pub prepare: Option<PrepareFn>,
     /// Explains its configuration; none: it does not.
     pub explain: Option<ExplainFn>,
-    /// How it is asked whether it takes a configuration, and the command that does so, as people type it; none: it has no such command.
+    /// How it is asked whether it takes a configuration, and the command that does so, as people type it, with what it is given; none: it has no such command.
     pub ask: Option<(AskFn, &'static str)>,
     /// What its configurations look like.
     pub looks: Looks,

@@ -1,7 +1,7 @@
 //! Requests that httpd passes to a virtual host of its own: each time they take one of its workers more.
 
 use crate::apache::config::Config;
-use crate::apache::route::{Listen, Route, authority, listens, members};
+use crate::apache::route::{Listen, Pass, Route, authority, listens, members};
 use crate::files::Requests;
 
 use super::facts::address;
@@ -21,31 +21,12 @@ pub enum Passes {
 impl Passes {
     /// Of the requests under test.
     pub(super) fn of(config: &Config, requests: &Requests) -> Passes {
-        let Some(mut route) = Route::find(config, requests) else { return Passes::Times(1, false) };
-        let (mut host, mut target) = (requests.host.clone(), requests.path.clone());
-        for times in 1..=MOST {
-            let path = target.split('?').next().unwrap_or_default();
-            let Some(pass) = route.pass(config, path) else { return Passes::Times(times, false) };
-            let urls: Vec<String> = match members(config, &pass.url) {
-                Some(all) => all.first.into_iter().map(|member| member.url).collect(),
-                None => vec![pass.url.clone()],
-            };
-            let all: Vec<Option<Listen<'_>>> = urls.iter().map(|url| own(config, url)).collect();
-            let Some(Some(next)) = all.first() else {
-                let outside = all.iter().all(Option::is_none);
-                return if outside { Passes::Times(times, true) } else { Passes::Untold };
-            };
-            let Some(further) = route.forwarded(config, &target) else { return Passes::Untold };
-            if all.iter().any(|one| one.as_ref() != Some(next)) {
-                return Passes::Untold;
-            }
-            if !route.keeps_host(config) {
-                host = authority(&urls[0]).1.to_owned();
-            }
-            target = further;
-            route = Route::at(config, next.clone(), &host);
-        }
-        Passes::Untold
+        followed(config, requests).0
+    }
+
+    /// Whether requests come in again.
+    pub(super) fn is_again(self) -> bool {
+        !matches!(self, Passes::Times(1, _))
     }
 
     /// Workers that a request takes; none where that is not known.
@@ -76,6 +57,35 @@ impl Passes {
             }
         }
     }
+}
+
+/// How often the requests under test come in, and what passes them on to another server at last; none: nothing, or that is not known.
+pub(super) fn followed<'c>(config: &'c Config, requests: &Requests) -> (Passes, Option<Pass<'c>>) {
+    let Some(mut route) = Route::find(config, requests) else { return (Passes::Times(1, false), None) };
+    let (mut host, mut target) = (requests.host.clone(), requests.path.clone());
+    for times in 1..=MOST {
+        // The first pass is looked for by the whole target, as its settings are.
+        let path = if times == 1 { &target } else { target.split('?').next().unwrap_or_default() };
+        let Some(pass) = route.pass(config, path) else { return (Passes::Times(times, false), None) };
+        let urls: Vec<String> = match members(config, &pass.url) {
+            Some(all) => all.first.into_iter().map(|member| member.url).collect(),
+            None => vec![pass.url.clone()],
+        };
+        let all: Vec<Option<Listen<'_>>> = urls.iter().map(|url| own(config, url)).collect();
+        if all.iter().all(Option::is_none) {
+            return (Passes::Times(times, true), Some(pass));
+        }
+        let (Some(Some(next)), Some(further)) = (all.first(), route.forwarded(config, &target)) else { break };
+        if all.iter().any(|one| one.as_ref() != Some(next)) {
+            break;
+        }
+        if !route.keeps_host(config) {
+            authority(&urls[0]).1.clone_into(&mut host);
+        }
+        target = further;
+        route = Route::at(config, next.clone(), &host);
+    }
+    (Passes::Untold, None)
 }
 
 /// The listener of the same httpd that a URL leads to.

@@ -15,7 +15,7 @@ use crate::settings::SourcedValue;
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     // Of signs that both have, the first one's say counts.
     let mut all: Vec<Limit> = upstream.lone.iter().map(unreachable).chain(unsecured(upstream)).collect();
-    all.extend([refusing(upstream), silent(facts)]);
+    all.extend([refusing(facts, upstream), silent(facts)]);
     all.extend(unencrypted(upstream));
     all.extend(idle(facts));
     all.extend(ports(facts, upstream));
@@ -33,7 +33,11 @@ fn answering(upstream: &Upstream) -> Vec<Limit> {
 }
 
 /// The backend does not take connections, or closes them unanswered: nothing in Apache lifts that.
-fn refusing(upstream: &Upstream) -> Limit {
+fn refusing(facts: &Facts, upstream: &Upstream) -> Limit {
+    // Where httpd is behind itself, it may be its own doing.
+    let own = facts.passes.is_again();
+    let strength =
+        |name| if own && name == signature::BACKEND_CLOSED { Strength::Consistent } else { Strength::Decisive };
     let shaken = upstream.encrypted.then(|| log(signature::BACKEND_TLS, Strength::Decisive));
     let closed = upstream.encrypted.then_some(ErrorKind::Status500);
     Limit {
@@ -42,7 +46,7 @@ fn refusing(upstream: &Upstream) -> Limit {
             .to_owned(),
         signatures: [signature::BACKEND_REFUSED, signature::BACKEND_UNREACHABLE, signature::BACKEND_CLOSED]
             .into_iter()
-            .map(|name| log(name, Strength::Decisive))
+            .map(|name| log(name, strength(name)))
             .chain(shaken)
             .collect(),
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503].into_iter().chain(closed).collect::<Vec<_>>()),

@@ -18,7 +18,7 @@ use crate::apache::settings::{
 };
 use crate::apache::within::filters;
 
-use super::again::Passes;
+use super::again::{Passes, followed};
 use crate::files::Requests;
 use crate::limits::backend::Place;
 use crate::settings::SourcedValue;
@@ -351,8 +351,12 @@ impl Reading<'_> {
         matches!(scheme, "ws" | "wss") && !hands_over
     }
 
+    /// By which requests leave httpd; where it passes them to itself in a way that is not known, by which they come in again.
     fn pass(&self) -> Option<Pass<'_>> {
-        Route::find(self.config, self.requests)?.pass(self.config, &self.requests.path)
+        match followed(self.config, self.requests) {
+            (Passes::Times(..), pass) => pass,
+            (Passes::Untold, _) => Route::find(self.config, self.requests)?.pass(self.config, &self.requests.path),
+        }
     }
 
     /// The members that a pass to a balancer goes to.
@@ -420,6 +424,8 @@ impl Reading<'_> {
             behind: urls.iter().filter_map(|url| endpoint(url)).collect(),
             max: match &members {
                 Some(all) => all.iter().map(own).collect(),
+                // That of the way in is changed by the setting, and no other.
+                None if Passes::of(self.config, self.requests).is_again() => vec![None],
                 None => vec![self.raw(&PROXY_PASS_MAX).parsed(limit)],
             },
             further: further.as_ref().map(|all| all.iter().map(own).collect()),
