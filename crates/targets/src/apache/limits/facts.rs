@@ -415,8 +415,11 @@ impl Reading<'_> {
         };
         let wait = |text: &str| value::interval(text, 1).filter(|ms| *ms > 0);
         let waits = |member: &Member<'_>| member.parameter(PROXY_PASS_ACQUIRE.directive).and_then(wait);
-        let left = |all: &Vec<Member<'_>>| all.iter().all(|one| waits(one).is_some());
-        let further = self.members().filter(|all| left(&all.first)).and_then(|all| all.further);
+        let passed = self.members().and_then(|all| all.further);
+        let asked = members.iter().flatten().chain(passed.iter().flatten());
+        let acquire = asked.map(waits).sum::<Option<u64>>();
+        // Who waits for one for ever is given to nobody else.
+        let further = passed.as_ref().filter(|_| acquire.is_some());
         Some(Upstream {
             name: SourcedValue { value: (), written: host(name).to_owned(), origin: self.origin(pass.found) },
             lone: self.lone(&pass, members.as_deref()),
@@ -428,12 +431,12 @@ impl Reading<'_> {
                 None if Passes::of(self.config, self.requests).is_again() => vec![None],
                 None => vec![self.raw(&PROXY_PASS_MAX).parsed(limit)],
             },
-            further: further.as_ref().map(|all| all.iter().map(own).collect()),
+            further: further.map(|all| all.iter().map(own).collect()),
             each: members.iter().flatten().map(|member| self.named(member)).collect(),
             even: members.as_ref().is_some_and(|all| self.even(all)),
             balanced: members.is_some(),
             acquire: match &members {
-                Some(all) => all.iter().chain(further.iter().flatten()).map(waits).sum::<Option<u64>>(),
+                Some(_) => acquire,
                 None => pass.parameter(PROXY_PASS_ACQUIRE.directive).and_then(wait),
             }
             .map(Span::from_millis),
