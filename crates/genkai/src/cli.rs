@@ -120,7 +120,7 @@ Examples:
 const EXPLAIN_EXIT_CODES: &[(Exit, &str)] = &[
     (Exit::Holds, "genkai knows of no mistake in it"),
     (Exit::Fails, "something is wrong or does not mean what it seems to; it is printed"),
-    (Exit::Usage, "wrong flags, or a file that cannot be read or understood"),
+    (Exit::Usage, "wrong flags, a file that cannot be read or understood, or one that the installed server refuses"),
 ];
 
 #[derive(Debug, Args)]
@@ -140,6 +140,9 @@ pub(crate) struct Explain {
     /// Consider requests that open WebSocket connections
     #[arg(long)]
     pub(crate) websocket: bool,
+    /// Do not ask the installed server whether it takes the file (`nginx -t` and the like, of a private copy)
+    #[arg(long)]
+    pub(crate) no_ask: bool,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,6 +2,7 @@
 
 use genkai_lab::explain;
 use genkai_model::exit::Exit;
+use genkai_model::explain::Explanation;
 use genkai_report::{json, study};
 
 use crate::cli::Explain;
@@ -18,10 +19,8 @@ pub(crate) fn run(command: &Explain) -> Result<Exit, Failure> {
     };
     let mut exit = Exit::Holds;
     for (i, config) in command.configs.iter().enumerate() {
-        let explanation = explain::explain(command.product.as_deref(), config, &requests)?;
-        if explanation.mistakes().next().is_some() {
-            exit = Exit::Fails;
-        }
+        let explanation = explain::explain(command.product.as_deref(), config, &requests, !command.no_ask)?;
+        exit = worse(exit, &explanation);
         if i > 0 && !command.json {
             view::print("\n");
         }
@@ -29,4 +28,14 @@ pub(crate) fn run(command: &Explain) -> Result<Exit, Failure> {
         view::show(json, &study::explain(&explanation), command.color);
     }
     Ok(exit)
+}
+
+/// What a configuration makes of the exit code of those before it.
+fn worse(before: Exit, explanation: &Explanation) -> Exit {
+    match before {
+        Exit::Usage => Exit::Usage,
+        _ if explanation.is_refused() => Exit::Usage,
+        _ if explanation.mistakes().next().is_some() => Exit::Fails,
+        before => before,
+    }
 }

@@ -11,7 +11,8 @@ fn genkai(arguments: &[&str], files: &[&Path]) -> Output {
     let limited = "ulimit -Sn 1024 && ulimit -Hn 4096 && exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", limited, env!("CARGO_BIN_EXE_genkai"), "explain"]);
-    command.args(arguments).args(files).output().unwrap()
+    // What the servers say of a file: explain_asked.rs.
+    command.arg("--no-ask").args(arguments).args(files).output().unwrap()
 }
 
 fn file(dir: &tempfile::TempDir, name: &str, text: &str) -> PathBuf {
@@ -422,4 +423,39 @@ fn a_folder_is_not_taken_for_a_configuration() {
         output.status.code() == Some(2) && said.contains("is a folder without") && said.contains("hint:"),
         "{said}"
     );
+}
+
+#[test]
+fn an_upstream_of_which_no_server_is_in_use_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |servers: &str| {
+        let text = format!(
+            "events {{ }}\nhttp {{\n upstream u {{ {servers} }}\n server {{ listen 80; location / {{ proxy_pass http://u; }} }}\n}}\n"
+        );
+        let (explanation, _) = explained(&file(&dir, "down.conf", &text), &[]);
+        remarks(&explanation)
+            .iter()
+            .map(|(kind, setting, line)| (*kind, (*setting).to_owned(), *line))
+            .collect::<Vec<_>>()
+    };
+    let none = (RemarkKind::Contradiction, "upstream".to_owned(), 3);
+    assert!(of("server 127.0.0.1:9 down; server 127.0.0.1:8 down backup;").contains(&none));
+    assert!(!of("server 127.0.0.1:9 down; server 127.0.0.1:8 backup;").contains(&none), "the backup serves");
+}
+
+#[test]
+fn an_apache_that_passes_to_itself_holds_half_the_clients() {
+    let dir = tempfile::tempdir().unwrap();
+    let most = |to: &str| {
+        let text = format!(
+            "LoadModule mpm_worker_module x\nListen 8080\nListen 127.0.0.1:8081\nMaxRequestWorkers 100\n<VirtualHost *:8080>\n \
+             ProxyPass / http://127.0.0.1:{to}/\n</VirtualHost>\n<VirtualHost *:8081>\n ProxyPass / http://127.0.0.1:9/\n</VirtualHost>\n"
+        );
+        let shown =
+            String::from_utf8(genkai(&["--product", "apache"], &[&file(&dir, "a.conf", &text)]).stdout).unwrap();
+        shown.lines().find(|line| line.contains("MaxRequestWorkers = ")).unwrap().to_owned()
+    };
+    assert!(most("9").ends_with("100: 100 clients at once"), "{}", most("9"));
+    assert!(most("8081").ends_with("100: 50 clients at once"), "{}", most("8081"));
+    assert!(most("8080").ends_with("100: no number from the configuration alone"), "{}", most("8080"));
 }

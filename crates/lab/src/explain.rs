@@ -15,12 +15,13 @@ use crate::experiment;
 /// Clients that are always busy: more than any configuration holds.
 const MANY: u32 = u32::MAX;
 
-/// Explains the configuration `main` of a product; none: as its text looks.
+/// Explains the configuration `main` of a product; none: as its text looks. `ask`: the server that is installed says whether it takes it.
 ///
 /// # Errors
 /// The product is unknown, or a file cannot be read or understood.
-pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Result<Explanation, LabError> {
+pub fn explain(product: Option<&str>, main: &Path, requests: &Requests, ask: bool) -> Result<Explanation, LabError> {
     let mut explanation = genkai_targets::catalog::explain(product, main, requests)?;
+    explanation.server = ask.then(|| genkai_targets::catalog::asked(&explanation, main, requests)).flatten();
     let load = experiment::users(MANY, f64::from(MANY));
     explanation.predictions = capacity::predict(&explanation.limits, &load, None);
     let limits = &explanation.limits;

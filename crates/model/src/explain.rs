@@ -25,12 +25,45 @@ pub struct Explanation {
     pub timers: Vec<Timer>,
     /// What is wrong, or is not what it seems; and what the configuration alone does not tell.
     pub remarks: Vec<Remark>,
+    /// What the server that is installed here says of it; none: it was not asked, or has no check of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Asked>,
+}
+
+/// What the server that is installed says of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Asked {
+    /// It takes it.
+    Taken {
+        /// Who was asked, with the version, and how.
+        by: String,
+        /// What it warns of.
+        warnings: Vec<String>,
+    },
+    /// It does not start with it.
+    Refused {
+        /// Who was asked, with the version, and how.
+        by: String,
+        /// Its own sentences, with the places in the user's files.
+        words: Vec<String>,
+    },
+    /// It could not be asked, or what it said is of this machine and not of the configuration.
+    Open {
+        /// Why.
+        why: Vec<String>,
+    },
 }
 
 impl Explanation {
     /// What is wrong, or is not what it seems.
     pub fn mistakes(&self) -> impl Iterator<Item = &Remark> {
         self.remarks.iter().filter(|remark| remark.kind != RemarkKind::Unsure)
+    }
+
+    /// Whether the server that is installed does not start with it.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.server, Some(Asked::Refused { .. }))
     }
 
     /// What the configuration alone does not tell.

@@ -30,6 +30,26 @@ pub fn find_in(path: &str, name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|file| is_executable(file))
 }
 
+/// `name`, or else the `nameX.Y` with the highest version.
+pub fn versioned(path: &str, name: &str) -> Option<PathBuf> {
+    find_in(path, name).or_else(|| {
+        let mut found: Vec<((u32, u32), PathBuf)> = std::env::split_paths(path)
+            .filter_map(|folder| std::fs::read_dir(folder).ok())
+            .flat_map(|entries| entries.flatten())
+            .filter_map(|entry| Some((version(entry.file_name().to_str()?.strip_prefix(name)?)?, entry.path())))
+            .filter(|(_, path)| is_executable(path))
+            .collect();
+        found.sort();
+        found.pop().map(|(_, path)| path)
+    })
+}
+
+/// Major and minor of what stands behind a name: `8.2`.
+pub fn version(suffix: &str) -> Option<(u32, u32)> {
+    let (major, minor) = suffix.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
 /// Whether it is a file that may be executed.
 pub fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)

@@ -2,6 +2,9 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
+/// Among the hosts that are allowed: every host is. For a copy of which nothing is started; no argument of a command can be this.
+pub const ANYWHERE: &str = "\0";
+
 /// A host that requests would reach though it is another machine and the user has not named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
@@ -40,7 +43,7 @@ pub fn check(host: &str, allowed: &[String], place: impl FnOnce() -> String) -> 
 /// Why requests to `host` (no brackets, no port) may leave this machine, unless it is among those `allowed`; none where they
 /// do not. `$` and `%` are variables in what servers call a host.
 pub fn why(host: &str, allowed: &[String]) -> Option<String> {
-    if allowed.iter().any(|name| name.trim_matches(['[', ']']).eq_ignore_ascii_case(host)) {
+    if allowed.iter().any(|name| name == ANYWHERE || name.trim_matches(['[', ']']).eq_ignore_ascii_case(host)) {
         return None;
     }
     let variables = host.contains(['$', '%']);
@@ -76,5 +79,6 @@ mod tests {
         assert!(told("192.0.2.1").contains("192.0.2.1") && told("%{HTTP_HOST}").contains("variables"));
         assert!(told("no-such-host.invalid").contains("does not resolve"));
         assert_eq!(why("APP.example", &["app.example".to_owned()]), None);
+        assert_eq!(why("192.0.2.1", &[ANYWHERE.to_owned()]), None);
     }
 }

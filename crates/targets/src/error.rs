@@ -143,6 +143,11 @@ impl TargetError {
         Some(if last.is_empty() { how } else { last })
     }
 
+    /// It without what is to be done about it.
+    pub(crate) fn without_hint(self) -> String {
+        TargetError { hint: None, ..self }.to_string()
+    }
+
     /// Whether what the user gave is at fault (a name, files, settings), not the machine.
     pub fn is_usage(&self) -> bool {
         matches!(self.kind, ErrorKind::Usage(_) | ErrorKind::Rejected(_))

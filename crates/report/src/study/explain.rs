@@ -1,6 +1,6 @@
 //! A configuration explained.
 
-use genkai_model::explain::{Explanation, Remark, RemarkKind, Timer};
+use genkai_model::explain::{Asked, Explanation, Remark, RemarkKind, Timer};
 use genkai_model::finding::Predicted;
 use genkai_model::limit::{Law, Limit, Origin};
 
@@ -11,17 +11,43 @@ use crate::{clean, figure, words};
 pub fn explain(explanation: &Explanation) -> Document {
     let main = explanation.files.first().map(|f| clean::line(&f.display().to_string())).unwrap_or_default();
     let files = figure::plural(explanation.files.len() as u64, "file", "files");
-    let title = format!("{}: {main} ({files} read, nothing started)", clean::line(&explanation.product));
+    let title = format!("{}: {main} ({files} read, no server started)", clean::line(&explanation.product));
     let sections =
-        [Some(mistakes(explanation)), open(explanation), Some(limits(explanation)), timers(&explanation.timers)];
+        [asked(explanation), mistakes(explanation), open(explanation), Some(limits(explanation)), timers(explanation)];
     Document::plain(title, sections.into_iter().flatten().collect())
 }
 
-fn mistakes(explanation: &Explanation) -> Section {
+/// What the server that is installed says of it.
+fn asked(explanation: &Explanation) -> Option<Section> {
+    let said = |key: &'static str, lines: &[String]| {
+        Block::facts(lines.iter().take(MOST_WORDS).map(|line| (key, clean::line(line))).collect::<Vec<_>>())
+    };
+    match explanation.server.as_ref()? {
+        Asked::Refused { by, words } => {
+            let text = format!("{} refuses it: a server does not start with this.", clean::line(by));
+            Some(Section::terminal("").with([Block::toned(Tone::Bad, text), said("says", words)]))
+        }
+        Asked::Taken { by, warnings } => {
+            let text = format!("{} takes it.", clean::line(by));
+            let warnings = (!warnings.is_empty()).then(|| said("warns", warnings));
+            Some(Section::terminal("").with([Block::toned(Tone::Good, text)].into_iter().chain(warnings)))
+        }
+        Asked::Open { why } => {
+            let title = "Whether the installed server takes it could not be asked";
+            Some(Section::terminal(title).with([said("", why)]))
+        }
+    }
+}
+
+/// Of a server's own sentences no more are shown.
+const MOST_WORDS: usize = 8;
+
+fn mistakes(explanation: &Explanation) -> Option<Section> {
     let facts: Vec<_> = explanation.mistakes().map(fact).collect();
     match facts.is_empty() {
-        true => Section::terminal("").with([Block::toned(Tone::Good, "genkai knows of no mistake in it.")]),
-        false => Section::terminal("What is not as it seems").with([Block::facts(facts)]),
+        true if explanation.is_refused() => None,
+        true => Some(Section::terminal("").with([Block::toned(Tone::Good, "genkai knows of no mistake in it.")])),
+        false => Some(Section::terminal("What is not as it seems").with([Block::facts(facts)])),
     }
 }
 
@@ -55,7 +81,11 @@ fn limits(explanation: &Explanation) -> Section {
         let facts = [format!("{}; {}", clean::line(&limit.caps), place(&limit.origin)), clean::line(&formula(limit))];
         Some([Block::toned(Tone::Strong, name), Block::facts(facts.map(|text| ("", text)))])
     });
-    Section::terminal("Limits, tightest first").with(blocks.flatten())
+    let title = match explanation.is_refused() {
+        true => "Limits as they would be if the server took it, tightest first",
+        false => "Limits, tightest first",
+    };
+    Section::terminal(title).with(blocks.flatten())
 }
 
 fn formula(limit: &Limit) -> String {
@@ -94,12 +124,16 @@ fn place(origin: &Origin) -> String {
     }
 }
 
-fn timers(all: &[Timer]) -> Option<Section> {
+fn timers(explanation: &Explanation) -> Option<Section> {
+    let all = &explanation.timers;
     let fact = |timer: &Timer| {
         let span = timer.span.map_or_else(|| clean::line(&timer.value), |s| s.to_string());
         let (setting, ends) = (clean::line(&timer.setting), clean::line(&timer.ends));
         (span, format!("{setting} ends {ends}; {}", place(&timer.origin)))
     };
-    let title = "Timers: what ends, and after how long";
+    let title = match explanation.is_refused() {
+        true => "Timers as they would be: what ends, and after how long",
+        false => "Timers: what ends, and after how long",
+    };
     (!all.is_empty()).then(|| Section::terminal(title).with([Block::facts(all.iter().map(fact))]))
 }

@@ -62,6 +62,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Apache>::boxed),
     explain: Some(explain),
+    ask: Some((Deployment::<Apache>::asked, "`apachectl -t` of a private copy")),
     looks: super::looks::LOOKS,
     clamps: CLAMPS,
     unknown: "Invalid command",
@@ -171,9 +172,7 @@ impl Product for Apache {
 
     fn encrypts(of: &Variant<Self>) -> Option<String> {
         facts(of, &of.machine(&Environment::default())).upstream.filter(|upstream| upstream.encrypted).map(|upstream| {
-            let kept = Route::find(of.config(), of.requests())
-                .and_then(|route| route.of_host(of.config(), &["proxypreservehost"]))
-                .is_some_and(|found| found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on")));
+            let kept = Route::find(of.config(), of.requests()).is_some_and(|route| route.keeps_host(of.config()));
             authority::bare(if kept { &of.requests().host } else { &upstream.name.written })
         })
     }

@@ -6,7 +6,7 @@ mod members;
 pub(super) mod rewrite;
 
 pub use documents::{documents, errors_may_hide, is_url};
-pub use members::{Member, answers_are_told, members};
+pub use members::{Member, Members, answers_are_told, members};
 
 use super::config::{Config, Found};
 use crate::files::Requests;
@@ -100,6 +100,17 @@ impl<'a> Route<'a> {
         let behind = rewrite::to_tls(config, &first, requests);
         let behind = behind.and_then(|(found, port)| Some(Route { redirect: Some(found), ..best(&there(port))? }));
         Some(behind.unwrap_or(first))
+    }
+
+    /// The route of requests that come in by a listener with this Host header.
+    pub fn at(config: &'a Config, listen: Listen<'a>, host: &str) -> Route<'a> {
+        Route::of(config, listen, host).0
+    }
+
+    /// Whether what stands behind is told the Host header of the client.
+    pub fn keeps_host(&self, config: &Config) -> bool {
+        let found = self.of_host(config, &["proxypreservehost"]);
+        found.is_some_and(|found| found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on")))
     }
 
     /// The virtual host of a listener for a Host header, and whether it has that name: the first by name, else the first
@@ -345,7 +356,7 @@ mod tests {
             let lines: String =
                 members.iter().enumerate().map(|(n, more)| format!("BalancerMember http://m{n}:1 {more}\n")).collect();
             let config = config(&format!("Listen 80\n<Proxy balancer://b>\n{lines}</Proxy>\n"));
-            let urls = super::members(&config, "balancer://b/").unwrap().into_iter().map(|member| member.url);
+            let urls = super::members(&config, "balancer://b/").unwrap().first.into_iter().map(|member| member.url);
             urls.map(|url| url["http://m".len()..][..1].to_owned()).collect::<String>()
         };
         assert_eq!(of(&["", "status=+R"]), "0");
@@ -393,7 +404,7 @@ mod tests {
              status=+D status=-D\nBalancerMember balancer://other http://e:1\n<Proxy http://d:1>\n ProxySet max=2\n</Proxy>\n",
         );
         let told = |url: &str| {
-            let all = members(&config, url)?;
+            let all = members(&config, url)?.first;
             let of = |m: &Member<'_>| (m.url.clone(), m.parameter("max").map(str::to_owned));
             Some(all.iter().map(of).collect::<Vec<_>>())
         };

@@ -48,6 +48,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Caddy>::boxed),
     explain: Some(explain),
+    ask: Some((Deployment::<Caddy>::asked, "`caddy validate` of a private copy")),
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unrecognized",

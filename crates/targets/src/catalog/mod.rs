@@ -1,10 +1,12 @@
 //! The one list of products. Whoever asks which there are, what each can do, or whose a configuration is asks here.
 
+mod asked;
 pub mod caches;
 mod guess;
 
 use std::path::{Path, PathBuf};
 
+pub use asked::asked;
 pub use guess::guess;
 
 use genkai_model::explain::Explanation;

@@ -55,6 +55,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Haproxy>::boxed),
     explain: Some(explain),
+    ask: Some((Deployment::<Haproxy>::asked, "`haproxy -c` of a private copy")),
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unknown keyword",

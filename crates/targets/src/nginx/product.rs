@@ -54,6 +54,7 @@ pub(crate) const ENTRY: Entry = Entry {
     }),
     prepare: Some(Deployment::<Nginx>::boxed),
     explain: Some(explain),
+    ask: Some((Deployment::<Nginx>::asked, "`nginx -t` of a private copy")),
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "unknown directive",
@@ -142,7 +143,7 @@ impl Product for Nginx {
         let main = instead.unwrap_or(&copy.private.main);
         let warnings = lifecycle::check(&of.product().program, of.dir(), main, translate)?;
         // A change that makes it useless is the answer of whoever tries it.
-        if !of.is_changed() {
+        if !of.is_changed() && !of.conditions().is_question() {
             serves_someone(&facts(of, copy, &of.machine(&Environment::default())))?;
             stays_here(of, copy, translate)?;
         }

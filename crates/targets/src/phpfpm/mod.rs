@@ -1,6 +1,7 @@
 //! php-fpm: what its configuration means and what is wrong with it, told from its text alone. (As a server it runs behind
 //! [`crate::wordpress`].)
 
+mod asked;
 pub mod config;
 pub mod limits;
 mod looks;
@@ -30,6 +31,7 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Behind(Some((serving::serves, Some(private::twin)))),
     prepare: None,
     explain: Some(explain),
+    ask: Some((asked::asked, "`php-fpm -t` of a private copy")),
     looks: looks::LOOKS,
     clamps: &[],
     unknown: "",

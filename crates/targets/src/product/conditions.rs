@@ -6,6 +6,8 @@ use std::path::Path;
 
 use genkai_model::event::Rewrite;
 use genkai_place::authority::TlsMaterial;
+use genkai_place::caps;
+use genkai_place::remote::ANYWHERE;
 
 use crate::files::{CopyOptions, Move};
 
@@ -29,6 +31,17 @@ pub struct Conditions {
 }
 
 impl Conditions {
+    /// Those of a copy that its product tests and that is never started.
+    pub(super) fn of_question(tls: Option<TlsMaterial>) -> Conditions {
+        let (allowed, nofile, listen) = (vec![ANYWHERE.to_owned()], caps::descriptors(), Ipv4Addr::LOCALHOST);
+        Conditions { backend: None, secured: None, allowed, tls, unlike: None, nofile, listen }
+    }
+
+    /// Whether its product is asked for its opinion, and nothing is started.
+    pub(crate) fn is_question(&self) -> bool {
+        self.allowed.iter().any(|host| host == ANYWHERE)
+    }
+
     /// The name told in the handshake with what stands behind: what was put in place of the user's servers takes what it is said to take; those,
     /// what the configuration says. None: no TLS.
     pub(super) fn name(&self, configured: impl FnOnce() -> Option<String>) -> Option<String> {

@@ -17,9 +17,9 @@ use super::certificate::shown;
 use super::conditions::Conditions;
 use super::kind::{Product, Shared, Variant};
 use super::streams;
-use super::{OwnAnswer, Prepare, Prepared, Rejection, Running};
+use super::{Answer, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
-use crate::files::{Applied, Backup, Configuration, Finished, Move};
+use crate::files::{Applied, Backup, Configuration, Finished, Move, Requests};
 use genkai_place::authority;
 use genkai_place::caps;
 use genkai_place::endpoint::Endpoint;
@@ -98,6 +98,29 @@ impl<P: Product> Deployment<P> {
     /// As [`Deployment::prepare`].
     pub(crate) fn boxed(what: Prepare<'_>) -> Result<Box<dyn Prepared>, TargetError> {
         Ok(Box::new(Deployment::<P>::prepare(what)?))
+    }
+
+    /// Has the product that is installed test a private copy of the configuration `main`, in `dir`. Nothing is started.
+    ///
+    /// # Errors
+    /// The product is not installed.
+    pub(crate) fn asked(main: &Path, requests: &Requests, dir: &Path) -> Result<Answer, TargetError> {
+        let scratch = scratch::<P>(dir)?;
+        let none = BTreeMap::new();
+        let product = P::find(&Prepare::question(main, requests, &none, dir), scratch.path())?;
+        let version = product.version().to_owned();
+        let verdict = Deployment::<P>::answered(product, main, requests, scratch);
+        Ok(Answer { version, verdict })
+    }
+
+    fn answered(product: P, main: &Path, requests: &Requests, scratch: Scratch) -> Result<Vec<String>, TargetError> {
+        let (config, source) = (product.read(main)?, ConfigSource::File(main.to_owned()));
+        let applied = Applied::new(source, config, requests.clone(), &BTreeMap::new())?;
+        let users = P::certificate(applied.config(), applied.requests());
+        let (tls, _) = shown(None, users.as_ref(), &scratch, P::ENTRY.called)?;
+        let (shared, moves) = (Arc::new(Shared { product, conditions: Conditions::of_question(tls) }), Vec::new());
+        let variant = Variant { shared, applied, scratch, moves, moved: Mutex::default() };
+        Deployment::made(variant).map(|deployment| deployment.warnings)
     }
 
     fn made(variant: Variant<P>) -> Result<Deployment<P>, TargetError> {

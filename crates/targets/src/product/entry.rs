@@ -1,6 +1,6 @@
 //! What the catalogue knows of a product.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use genkai_model::explain::Explanation;
 
@@ -8,6 +8,7 @@ use super::looks::Looks;
 use super::{Prepare, Prepared, ServesFn, TwinFn};
 use crate::error::TargetError;
 use crate::explain::Explain;
+use crate::files::Requests;
 
 /// Prepares a product.
 pub type PrepareFn = fn(Prepare<'_>) -> Result<Box<dyn Prepared>, TargetError>;
@@ -17,6 +18,18 @@ pub type ExplainFn = fn(&Explain<'_>) -> Result<Explanation, TargetError>;
 /// The configuration that process `pid`, as the first of this product, was started with. None: it is another program. An error says, in
 /// words, why that is not known, or is not all that it was started with.
 pub type StartedFn = fn(u32) -> Option<Result<PathBuf, String>>;
+
+/// Has the product that is installed test a private copy of the configuration that is named, for such requests, in a folder of its own.
+pub type AskFn = fn(&Path, &Requests, &Path) -> Result<Answer, TargetError>;
+
+/// What a product says of a configuration.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its version.
+    pub version: String,
+    /// What it warns of. An error of kind `Rejected`: it refuses it. Another: there was no test.
+    pub verdict: Result<Vec<String>, TargetError>,
+}
 
 /// What is known of a product beforehand.
 #[derive(Debug)]
@@ -33,6 +46,8 @@ pub struct Entry {
     pub prepare: Option<PrepareFn>,
     /// Explains its configuration; none: it does not.
     pub explain: Option<ExplainFn>,
+    /// How it is asked whether it takes a configuration, and the command that does so, as people type it, with what it is given; none: it has no such command.
+    pub ask: Option<(AskFn, &'static str)>,
     /// What its configurations look like.
     pub looks: Looks,
     /// Words of a warning of its own check that it takes another value than the one written.

@@ -34,7 +34,7 @@ pub use certificate::Certificate;
 pub use conditions::Conditions;
 pub use contained::{Contained, Inside, Printed, WatchInside};
 pub use deployment::Deployment;
-pub use entry::{Entry, ExplainFn, PrepareFn, Proxy, Role, StartedFn};
+pub use entry::{Answer, AskFn, Entry, ExplainFn, PrepareFn, Proxy, Role, StartedFn};
 pub(crate) use kind::READY_WITHIN;
 pub use kind::{Product, Variant};
 pub use own::OwnAnswer;
@@ -90,6 +90,32 @@ pub struct Prepare<'a> {
 }
 
 impl Prepare<'_> {
+    /// For finding the program that is asked for its opinion of `main`.
+    fn question<'a>(
+        main: &Path,
+        requests: &'a Requests,
+        settings: &'a BTreeMap<String, String>,
+        dir: &Path,
+    ) -> Prepare<'a> {
+        Prepare {
+            program: None,
+            source: ConfigSource::File(main.to_owned()),
+            settings,
+            backend: None,
+            secured: None,
+            dir: dir.to_owned(),
+            path: &requests.path,
+            host: &requests.host,
+            websocket: requests.websocket,
+            upgrade: Default::default(),
+            streams: None,
+            headers: None,
+            tls: None,
+            allow_remote: &[],
+            listen: Ipv4Addr::LOCALHOST,
+        }
+    }
+
     /// The requests that it is asked for.
     pub(crate) fn requests(&self) -> Requests {
         let headers = self.headers.map(<[_]>::to_vec);

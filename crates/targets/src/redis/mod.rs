@@ -29,6 +29,7 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Behind(Some((serving::serves, Some(private::twin)))),
     prepare: None,
     explain: Some(explain::explain),
+    ask: None,
     looks: looks::LOOKS,
     clamps: &[],
     unknown: "",

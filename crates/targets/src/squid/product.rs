@@ -1,6 +1,7 @@
 //! Squid as a product: what is installed, how its configuration is read, copied, tested and started.
 
 use std::path::Path;
+use std::process::Command;
 
 use genkai_model::event::{Environment, Rewrite};
 use genkai_model::limit::Limit;
@@ -14,7 +15,8 @@ use super::peers;
 use super::private::Private;
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
-use crate::product::{Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after};
+use crate::files::Requests;
+use crate::product::{Answer, Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after, tested};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::machine;
@@ -38,10 +40,33 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Cache,
     prepare: Some(Deployment::<Squid>::boxed),
     explain: Some(explain),
+    ask: Some((asked, "`squid -k parse`")),
     looks: super::looks::LOOKS,
     clamps: &[],
-    unknown: "",
+    unknown: "unrecognized: ",
 };
+
+/// Has the Squid that is installed parse the user's own files: that writes nothing and listens nowhere.
+fn asked(main: &Path, _: &Requests, dir: &Path) -> Result<Answer, TargetError> {
+    let program = Program::find(&LOOKUP, None, dir)?;
+    let main =
+        main.canonicalize().map_err(|e| TargetError::usage(CALLED, format!("cannot read {}: {e}", main.display())))?;
+    let mut command = Command::new(program.path());
+    command.args(["-k", "parse", "-f"]).arg(&main).current_dir(dir);
+    let finished = tested(command, "squid -k parse", dir)?;
+    let said: Vec<String> = told(&finished.text).into_iter().map(str::to_owned).collect();
+    let version = program.version().to_owned();
+    let verdict = match finished.status.code() {
+        Some(0) => Ok(said),
+        Some(_) if !said.is_empty() => Err(TargetError::rejected(CALLED, said.join("\n"))),
+        Some(_) => Err(TargetError::rejected(CALLED, finished.text)),
+        None => Err(TargetError::machine(CALLED, "`squid -k parse` did not end in time")),
+    };
+    Ok(Answer { version, verdict })
+}
+
+/// As people call it.
+const CALLED: &str = "Squid";
 
 /// The Squid that is installed.
 #[derive(Debug)]

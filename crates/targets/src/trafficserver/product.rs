@@ -35,6 +35,7 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Cache,
     prepare: Some(Deployment::<TrafficServer>::boxed),
     explain: None,
+    ask: None,
     looks: Looks { named: is_named, grammar: None },
     clamps: &[],
     unknown: "",

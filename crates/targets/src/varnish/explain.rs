@@ -71,18 +71,26 @@ fn timers(vcl: &Vcl) -> Vec<Timer> {
     let mut all: Vec<Timer> = CLIENTS.into_iter().map(client).collect();
     for (_, file, backend) in vcl.backends().filter(|(.., backend)| !backend.is_none) {
         for (name, default, ends) in TIMERS {
-            let written = backend.attributes.iter().find(|one| one.name == name);
+            let (zero, written) = (zero(backend, name), backend.attributes.iter().find(|one| one.name == name));
+            let written = written.filter(|_| !zero);
+            let unset = if zero { format!("; `.{name} = 0s` is as if it was not written") } else { String::new() };
             let value = written.map_or_else(|| format!("{default}s"), |one| one.value.clone());
             all.push(Timer {
                 setting: format!("backend {}: {name}", backend.name),
                 span: duration(&value),
                 value,
                 origin: written.map_or_else(source, |one| origin(file, one)),
-                ends: ends.to_owned(),
+                ends: format!("{ends}{unset}"),
             });
         }
     }
     all
+}
+
+/// Whether a time is written as none at all, for which varnishd takes the parameter (bin/varnishd/cache/cache_backend.c: FIND_TMO; measured on 7.1.1).
+fn zero(backend: &Backend, name: &str) -> bool {
+    let mut written = backend.attributes.iter().filter(|one| one.name == name);
+    written.any(|one| duration(&one.value).is_some_and(|span| span.is_zero()))
 }
 
 fn origin<D>(file: &File<D>, attribute: &Attribute) -> Origin {
@@ -222,6 +230,20 @@ mod tests {
             assert_eq!(says(wrong).len(), 1, "{wrong}");
         }
         assert_eq!(says(".max_connections = 5; .connect_timeout = 3 s; .first_byte_timeout = 1.5m;"), []);
+    }
+
+    #[test]
+    fn a_time_of_nothing_is_the_parameters() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("default.vcl");
+        let of = |line: &str| {
+            std::fs::write(&file, format!("vcl 4.1;\nbackend default {{ .host = \"h\"; {line} }}\n")).unwrap();
+            let all = timers(&Vcl::read(&file).unwrap());
+            all.into_iter().find(|timer| timer.setting.ends_with("first_byte_timeout")).unwrap()
+        };
+        let (none, zero, some) = (of(""), of(".first_byte_timeout = 0s;"), of(".first_byte_timeout = 2s;"));
+        assert_eq!((none.span, zero.span, some.span), (zero.span, Some(Span::from_secs(60)), Some(Span::from_secs(2))));
+        assert!(zero.ends.ends_with("is as if it was not written") && !none.ends.contains("written"));
     }
 
     /// varnishd 7.1 compiles it, and its child does not start.

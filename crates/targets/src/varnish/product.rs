@@ -35,6 +35,7 @@ pub(crate) const ENTRY: Entry = Entry {
     role: Role::Cache,
     prepare: Some(Deployment::<Varnish>::boxed),
     explain: Some(explain),
+    ask: Some((Deployment::<Varnish>::asked, "`varnishd -C` of a private copy")),
     looks: super::looks::LOOKS,
     clamps: &[],
     unknown: "",

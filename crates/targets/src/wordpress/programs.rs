@@ -6,7 +6,7 @@ use std::process::Command;
 use super::CALLED;
 use super::settings::INSTALL;
 use crate::error::TargetError;
-use genkai_place::program::{find_in, is_executable};
+use genkai_place::program::{find_in, version, versioned};
 
 /// Where Debian's package puts WordPress.
 pub const WORDPRESS: &str = "/usr/share/wordpress";
@@ -121,30 +121,11 @@ fn number(text: &str) -> Option<String> {
         .map(|word| word.trim_end_matches('.').to_owned())
 }
 
-/// `name`, or else the `nameX.Y` with the highest version.
-fn versioned(path: &str, name: &str) -> Option<PathBuf> {
-    find_in(path, name).or_else(|| {
-        let mut found: Vec<((u32, u32), PathBuf)> = std::env::split_paths(path)
-            .filter_map(|folder| std::fs::read_dir(folder).ok())
-            .flat_map(|entries| entries.flatten())
-            .filter_map(|entry| Some((version(entry.file_name().to_str()?.strip_prefix(name)?)?, entry.path())))
-            .filter(|(_, path)| is_executable(path))
-            .collect();
-        found.sort();
-        found.pop().map(|(_, path)| path)
-    })
-}
-
 /// The interpreter of the same version as `php-fpmX.Y`.
 fn sibling(path: &str, php_fpm: &Path) -> Option<PathBuf> {
     let suffix = php_fpm.file_name()?.to_str()?.strip_prefix("php-fpm")?;
     version(suffix)?;
     find_in(path, &format!("php{suffix}"))
-}
-
-fn version(suffix: &str) -> Option<(u32, u32)> {
-    let (major, minor) = suffix.split_once('.')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// WordPress's own themes, the newest first: in the order in which they appeared (WP_Theme::get_core_default_theme).

@@ -9,12 +9,13 @@ use crate::apache::evidence::{metrics, of_member, signature};
 use crate::apache::settings::{BALANCER_MEMBER_MAX, PROXY_PASS_MAX, SSL_PROXY_ENGINE, TIMEOUT};
 use crate::limits::backend::Place;
 use crate::limits::{backend, errors, log, logged_unserved, raised_onward, valued};
+use crate::settings::SourcedValue;
 
 /// Every limit of the backend's side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     // Of signs that both have, the first one's say counts.
     let mut all: Vec<Limit> = upstream.lone.iter().map(unreachable).chain(unsecured(upstream)).collect();
-    all.extend([refusing(upstream), silent(facts)]);
+    all.extend([refusing(facts, upstream), silent(facts)]);
     all.extend(unencrypted(upstream));
     all.extend(idle(facts));
     all.extend(ports(facts, upstream));
@@ -32,7 +33,11 @@ fn answering(upstream: &Upstream) -> Vec<Limit> {
 }
 
 /// The backend does not take connections, or closes them unanswered: nothing in Apache lifts that.
-fn refusing(upstream: &Upstream) -> Limit {
+fn refusing(facts: &Facts, upstream: &Upstream) -> Limit {
+    // Where httpd is behind itself, it may be its own doing.
+    let own = facts.passes.is_again();
+    let strength =
+        |name| if own && name == signature::BACKEND_CLOSED { Strength::Consistent } else { Strength::Decisive };
     let shaken = upstream.encrypted.then(|| log(signature::BACKEND_TLS, Strength::Decisive));
     let closed = upstream.encrypted.then_some(ErrorKind::Status500);
     Limit {
@@ -41,7 +46,7 @@ fn refusing(upstream: &Upstream) -> Limit {
             .to_owned(),
         signatures: [signature::BACKEND_REFUSED, signature::BACKEND_UNREACHABLE, signature::BACKEND_CLOSED]
             .into_iter()
-            .map(|name| log(name, Strength::Decisive))
+            .map(|name| log(name, strength(name)))
             .chain(shaken)
             .collect(),
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503].into_iter().chain(closed).collect::<Vec<_>>()),
@@ -155,11 +160,19 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     let threads = facts.threads();
     let capped = upstream.max.iter().flatten().filter(|held| held.value < threads);
     let held = capped.min_by_key(|held| held.value)?;
-    let sizes: Vec<u64> = upstream.max.iter().map(|max| max.as_ref().map_or(threads, |held| held.value)).collect();
+    let further = upstream.further.iter().flatten();
+    let size = |max: &Option<SourcedValue<u64>>| max.as_ref().map_or(threads, |held| held.value.min(threads));
+    let sizes: Vec<u64> = upstream.max.iter().chain(further).map(size).collect();
+    // Whoever finds the others full comes to the largest pool, too.
+    let passed_on = upstream.balanced && upstream.further.is_some() && upstream.acquire.is_some();
+    let least = if passed_on { sizes.iter().copied().max()? } else { held.value };
+    if least >= threads {
+        return None;
+    }
     let children = facts.children();
     let setting = if upstream.balanced { BALANCER_MEMBER_MAX.name } else { PROXY_PASS_MAX.name };
     let at_once = match (upstream.balanced, children) {
-        (true, _) => balanced(&sizes, held.value, children),
+        (true, _) => balanced(&sizes, least, children, passed_on),
         (false, 1) => format!("max {} of the one child", held.value),
         (false, _) => format!(
             "from {0} (all with one child) to {children} children x max {0} = {1} (evenly spread, all children running): each child \
@@ -172,7 +185,7 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
         caps: "connections of each child process to the backend at once".to_owned(),
         // Who comes goes to any child (and member), and children start as they are needed: certain is what the smallest pool has.
         law: Law::Growing {
-            least: held.value as f64,
+            least: least as f64,
             most: (sizes.iter().sum::<u64>() * children) as f64,
             full: None,
             wait: upstream.acquire.map(Span::as_secs_f64),
@@ -200,9 +213,18 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
 }
 
 /// The members of a balancer, each with a pool in each child.
-fn balanced(sizes: &[u64], least: u64, children: u64) -> String {
+fn balanced(sizes: &[u64], least: u64, children: u64, passed_on: bool) -> String {
     let each: Vec<String> = sizes.iter().map(u64::to_string).collect();
     let sum: u64 = sizes.iter().sum();
+    if passed_on {
+        return format!(
+            "from {least} (the largest pool of one child) to {} x ({}) = {}: a member that has none free within acquire gets no request for its \
+             retry time, and the request goes to the next one, spares, further lbsets and hot standbys with them",
+            counted_children(children),
+            each.join(" + "),
+            sum * children
+        );
+    }
     format!(
         "from {least} (all with one member in one child) to {} x ({}) = {}: a request waits for the member that was chosen, whether or not \
          another one is free",

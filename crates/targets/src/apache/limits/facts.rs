@@ -8,7 +8,7 @@ use genkai_model::units::Span;
 
 use crate::apache::config::{Config, Found};
 use crate::apache::evidence::told;
-use crate::apache::route::{Member, Pass, Route, authority, listens, members};
+use crate::apache::route::{Member, Members, Pass, Route, authority, listens, members};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
     LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS,
@@ -17,6 +17,8 @@ use crate::apache::settings::{
     START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, in_force, value,
 };
 use crate::apache::within::filters;
+
+use super::again::{Passes, followed};
 use crate::files::Requests;
 use crate::limits::backend::Place;
 use crate::settings::SourcedValue;
@@ -36,6 +38,8 @@ pub struct Upstream {
     pub behind: Vec<Endpoint>,
     /// `max=`: connections of each child process at once, of each member of a balancer; none: as many as threads.
     pub max: Vec<Option<SourcedValue<u64>>>,
+    /// The same of the members that are given what those have no connection for; none: nobody is.
+    pub further: Option<Vec<Option<SourcedValue<u64>>>>,
     /// The members of a balancer by their URLs, each with its line.
     pub each: Vec<(String, SourcedValue<()>)>,
     /// Whether each of them is asked as often as the others.
@@ -99,6 +103,8 @@ pub struct Facts {
     pub listeners: u32,
     /// Log files open in each child.
     pub logs: u32,
+    /// How often a request comes in at httpd.
+    pub passes: Passes,
     /// What answers the path under load; none: httpd itself.
     pub upstream: Option<Upstream>,
     /// Whether the load holds WebSocket connections.
@@ -158,6 +164,7 @@ impl Facts {
             nofile_ceiling: machine.descriptors_ceiling.clone(),
             listeners: listens(config).len() as u32,
             logs: config.named("customlog").chain(config.named("transferlog")).count().max(1) as u32,
+            passes: Passes::of(config, requests),
             upstream: reading.upstream(),
             websocket: requests.websocket,
             h2_workers: requests.streams.map(|_| reading.h2_workers(mpm)),
@@ -224,7 +231,7 @@ impl Facts {
 
     /// Descriptors of a client whose request is in flight; a tunnel has an event queue, too (apr_pollset_create).
     pub fn busy_descriptors(&self) -> u64 {
-        1 + u64::from(self.upstream.is_some()) + u64::from(self.upstream.is_some() && self.websocket)
+        self.passes.connections() + u64::from(self.upstream.is_some() && self.websocket)
     }
 }
 
@@ -344,12 +351,20 @@ impl Reading<'_> {
         matches!(scheme, "ws" | "wss") && !hands_over
     }
 
+    /// By which requests leave httpd; where it passes them to itself in a way that is not known, by which they come in again.
     fn pass(&self) -> Option<Pass<'_>> {
-        Route::find(self.config, self.requests)?.pass(self.config, &self.requests.path)
+        match followed(self.config, self.requests) {
+            (Passes::Times(..), pass) => pass,
+            (Passes::Untold, _) => Route::find(self.config, self.requests)?.pass(self.config, &self.requests.path),
+        }
     }
 
     /// The members that a pass to a balancer goes to.
     fn balanced(&self) -> Option<Vec<Member<'_>>> {
+        Some(self.members()?.first)
+    }
+
+    fn members(&self) -> Option<Members<'_>> {
         members(self.config, &self.pass()?.url)
     }
 
@@ -400,6 +415,11 @@ impl Reading<'_> {
         };
         let wait = |text: &str| value::interval(text, 1).filter(|ms| *ms > 0);
         let waits = |member: &Member<'_>| member.parameter(PROXY_PASS_ACQUIRE.directive).and_then(wait);
+        let passed = self.members().and_then(|all| all.further);
+        let asked = members.iter().flatten().chain(passed.iter().flatten());
+        let acquire = asked.map(waits).sum::<Option<u64>>();
+        // Who waits for one for ever is given to nobody else.
+        let further = passed.as_ref().filter(|_| acquire.is_some());
         Some(Upstream {
             name: SourcedValue { value: (), written: host(name).to_owned(), origin: self.origin(pass.found) },
             lone: self.lone(&pass, members.as_deref()),
@@ -407,13 +427,16 @@ impl Reading<'_> {
             behind: urls.iter().filter_map(|url| endpoint(url)).collect(),
             max: match &members {
                 Some(all) => all.iter().map(own).collect(),
+                // That of the way in is changed by the setting, and no other.
+                None if Passes::of(self.config, self.requests).is_again() => vec![None],
                 None => vec![self.raw(&PROXY_PASS_MAX).parsed(limit)],
             },
+            further: further.map(|all| all.iter().map(own).collect()),
             each: members.iter().flatten().map(|member| self.named(member)).collect(),
             even: members.as_ref().is_some_and(|all| self.even(all)),
             balanced: members.is_some(),
             acquire: match &members {
-                Some(all) => all.iter().map(waits).sum::<Option<u64>>(),
+                Some(_) => acquire,
                 None => pass.parameter(PROXY_PASS_ACQUIRE.directive).and_then(wait),
             }
             .map(Span::from_millis),
@@ -451,7 +474,7 @@ fn is_encrypted(url: &str) -> bool {
 }
 
 /// Its address; without a port that of its scheme (apr_uri_port_of_scheme).
-fn address(url: &str) -> Option<SocketAddr> {
+pub(super) fn address(url: &str) -> Option<SocketAddr> {
     let (scheme, name) = authority(url);
     let named = host(name).replace("localhost", "127.0.0.1");
     let usual = match scheme {

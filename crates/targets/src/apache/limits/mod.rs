@@ -3,6 +3,7 @@
 //! [`Facts::of`] finds the values in force; [`of`] turns them into limits. Formulas come from httpd's source (file named with
 //! each) and were checked by measurement; `analysis` evaluates them without knowing Apache.
 
+mod again;
 mod backend;
 mod facts;
 mod requests;
@@ -13,6 +14,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
+pub use again::Passes;
 pub use facts::{Facts, Upstream, handlers};
 pub(crate) use facts::{most_servers, most_threads};
 pub(super) use workers::DESCRIPTORS;

@@ -122,11 +122,20 @@ fn a_balancer_has_the_pools_and_timeouts_of_its_members() {
     assert_eq!(pool.remedy.map(|remedy| remedy.setting).as_deref(), Some("BalancerMember.max"));
     let wait = |text: &str| limit(&balanced(text), "apache.BalancerMember.max").law;
     let both = text.replace("max=5", "max=5 acquire=300").replace("max=9", "max=9 acquire=1s");
-    assert!(
-        matches!(wait(&both), Law::Growing { wait: Some(1.3), .. }),
-        "for one member after the other: {:?}",
-        wait(&both)
+    assert!(matches!(wait(&both), Law::Growing { wait: None, .. }), "for ever: {:?}", wait(&both));
+    let all = both.replace("max=1 status", "max=20 acquire=200 status");
+    let passed_on = Law::Growing { least: 20.0, most: 34.0 * 16.0, full: None, wait: Some(1.5) };
+    assert_eq!(wait(&all), passed_on, "who finds no room at the others finds it at the standby");
+    let kept = Law::Growing { least: 5.0, most: 14.0 * 16.0, full: None, wait: Some(1.3) };
+    assert_eq!(wait(&all.replace("timeout=7", "status=+I")), kept, "a member that ignores errors passes nobody on");
+    assert_eq!(wait(&format!("{all}<Proxy balancer://b>\nProxySet maxattempts=1\n</Proxy>\n")), kept);
+    assert_eq!(
+        wait(&all.replace("+H", "+D")),
+        Law::Growing { least: 9.0, most: 14.0 * 16.0, full: None, wait: Some(1.3) },
+        "nobody else takes requests"
     );
+    let room = balanced(&format!("{all}ThreadsPerChild 16\n"));
+    assert!(of(&room).iter().all(|l| l.id != "apache.BalancerMember.max"), "as many connections as threads");
     let one = text.replace("max=5", "max=5 acquire=300");
     assert!(matches!(wait(&one), Law::Growing { wait: None, .. }), "for ever at the other one");
     let none = balanced(&text.replace("max=", "min="));
@@ -227,4 +236,32 @@ fn how_fast_prefork_forks_is_a_limit_of_its_own() {
         assert!(of(&prefork(all_there)).iter().all(|l| l.id != "apache.StartServers"), "{all_there}");
     }
     assert!(of(&facts("")).iter().all(|l| l.id != "apache.StartServers"), "other MPMs have threads");
+}
+
+#[test]
+fn requests_that_come_in_again_hold_a_worker_each_time() {
+    let twice = |more: &str, to: &str| {
+        let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+        let text = format!(
+            "Listen 80\nListen 81\n{more}\n<VirtualHost *:80>\nProxyPass / http://127.0.0.1:{to}/\n</VirtualHost>\n<VirtualHost *:81>\n\
+             ProxyPass / http://127.0.0.1:9/\n</VirtualHost>\n"
+        );
+        let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
+        Facts::of(&config, &Requests::to("x", "/"), &machine())
+    };
+    for mpm in ["event", "worker", "prefork"] {
+        let more = format!("LoadModule mpm_{mpm}_module x\nMaxRequestWorkers 100");
+        let busy = |to: &str| match limit(&twice(&more, to), "apache.MaxRequestWorkers").law {
+            Law::Slots { value: 100.0, busy_cost, .. } => Some(busy_cost),
+            Law::Unknown => None,
+            law => panic!("{law:?}"),
+        };
+        assert_eq!((busy("9"), busy("81"), busy("80")), (Some(1.0), Some(2.0), None), "{mpm}");
+    }
+    let facts = twice("", "81");
+    let said = limit(&facts, "apache.MaxRequestWorkers").formula;
+    assert!(said.ends_with("httpd passes requests to itself: one in flight holds 2 of its workers"), "{said}");
+    assert_eq!(facts.busy_descriptors(), 4);
+    let Law::Slots { busy_cost, .. } = limit(&facts, "apache.ThreadsPerChild").law else { panic!("children") };
+    assert_eq!(busy_cost, 2.0 / 16.0);
 }

@@ -28,14 +28,14 @@ pub(super) fn max_request_workers(facts: &Facts) -> Limit {
     let mpm = facts.mpm.name();
     Limit {
         caps: "requests and tunnels served at once".to_owned(),
-        law: Law::Slots {
+        law: facts.passes.workers().map_or(Law::Unknown, |workers| Law::Slots {
             value,
             reserved: 0.0,
             idle_cost: facts.idle_cost() / per,
-            busy_cost: 1.0 / per,
+            busy_cost: workers / per,
             pools: 1.0,
             soft: strands(facts),
-        },
+        }),
         formula: formula(facts),
         source: format!(
             "httpd server/mpm/{mpm}/{mpm}.c: {mpm}_check_config (how the numbers are fitted to one another){}",
@@ -50,10 +50,15 @@ pub(super) fn max_request_workers(facts: &Facts) -> Limit {
 
 /// Part of the workers that requests and tunnels certainly get. A child of event may hold one back: reserved for a connection that another
 /// child was faster to accept (event.c: get_worker; measured on 2.4.71: 393 tunnels of 400 workers with 16 children, 400 with one; 14
-/// requests of 15 workers with 5).
+/// requests of 15 workers with 5). Where prefork passes requests to itself each process keeps a connection of its own there, which holds another process until
+/// it is used again (measured: 16 processes serve 7 clients without a kept connection at once, the eighth waits).
 fn strands(facts: &Facts) -> f64 {
     let (workers, children) = (facts.workers() as f64, facts.children() as f64);
-    if holds_back(facts) { (workers - children) / workers } else { 1.0 }
+    match facts.passes.workers() {
+        _ if holds_back(facts) => (workers - children) / workers,
+        Some(times) if facts.mpm == Mpm::Prefork && times > 1.0 => (workers - times).max(0.0) / workers,
+        _ => 1.0,
+    }
 }
 
 /// Whether children of event may hold a worker back.
@@ -68,6 +73,9 @@ fn signatures(facts: &Facts) -> Vec<Signature> {
         reached(metrics::BUSY, facts.workers() as f64 * FULL, Strength::Supports),
         grew(metrics::UNREACHABLE, Strength::Consistent),
     ];
+    if closes_on_itself(facts) {
+        all.push(log(signature::BACKEND_CLOSED, Strength::Supports));
+    }
     if facts.is_clamped() {
         all.push(log(signature::SCOREBOARD_FULL, Strength::Decisive));
     }
@@ -78,11 +86,19 @@ fn signatures(facts: &Facts) -> Vec<Signature> {
     all
 }
 
+/// Whether a request that httpd passes to itself may meet a kept connection that it closed for want of workers: event's (measured on 2.4.71, AH01102).
+fn closes_on_itself(facts: &Facts) -> bool {
+    facts.mpm == Mpm::Event && facts.passes.is_again()
+}
+
 /// Clients wait; those of event that kept a connection may find it closed.
 fn symptom(facts: &Facts) -> Symptom {
     let mut errors = vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout];
     if facts.mpm == Mpm::Event {
         errors.extend([ErrorKind::EofReused, ErrorKind::ResetReused, ErrorKind::Reset]);
+    }
+    if closes_on_itself(facts) {
+        errors.push(ErrorKind::Status502);
     }
     Symptom { errors, slow: true }
 }
@@ -98,17 +114,18 @@ pub(super) fn threads_per_child(facts: &Facts) -> Option<Limit> {
     let threads = facts.threads();
     Some(Limit {
         caps: "clients that one child can serve at once; a kept connection stays with its child".to_owned(),
-        law: Law::Slots {
+        law: facts.passes.workers().map_or(Law::Unknown, |workers| Law::Slots {
             value: threads as f64,
             reserved: 0.0,
             idle_cost: facts.idle_cost() / children as f64,
-            busy_cost: 1.0 / children as f64,
+            busy_cost: workers / children as f64,
             pools: 1.0,
             soft: 1.0 / children as f64,
-        },
+        }),
         formula: format!(
-            "from {threads} (all with one child) to {children} children x {threads} threads = {} (evenly spread)",
-            facts.workers()
+            "from {threads} (all with one child) to {children} children x {threads} threads = {} (evenly spread){}",
+            facts.workers(),
+            facts.passes.said()
         ),
         source: "httpd server/mpm/event/event.c: listener_thread (all workers busy: keep-alive connections are closed)".to_owned(),
         signatures: vec![log(signature::CHILD_FULL, Strength::Decisive)],
@@ -150,7 +167,7 @@ fn formula(facts: &Facts) -> String {
         _ => "; a request in flight holds 1".to_owned(),
     };
     let back = if holds_back(facts) { "; each of several children may hold one back" } else { "" };
-    sum + &idle + back
+    sum + &idle + back + &facts.passes.said()
 }
 
 fn remedy(facts: &Facts, setting: &str, clamped: bool) -> Remedy {

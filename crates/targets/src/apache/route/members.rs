@@ -54,8 +54,8 @@ pub fn answers_are_told(config: &Config) -> bool {
         && config.version() >= GLOBAL_LOG
 }
 
-/// The members of the balancer that a URL names which take requests as long as all live. None: it names no balancer.
-pub fn members<'c>(config: &'c Config, url: &str) -> Option<Vec<Member<'c>>> {
+/// The members of the balancer that a URL names. None: it names no balancer.
+pub fn members<'c>(config: &'c Config, url: &str) -> Option<Members<'c>> {
     let name = balancer(url)?;
     let mine: Vec<Member<'c>> = config.found().iter().filter_map(|found| member(found, &name)).collect();
     let set = |member: &Member<'c>| {
@@ -65,7 +65,35 @@ pub fn members<'c>(config: &'c Config, url: &str) -> Option<Vec<Member<'c>>> {
         let values = member.values.iter().cloned().chain(more).collect();
         Member { values, ..member.clone() }
     };
-    Some(elected(&mine.iter().map(set).collect::<Vec<_>>()))
+    let all: Vec<Member<'c>> = mine.iter().map(set).collect();
+    let first = elected(&all);
+    let further = all.iter().filter(|one| one.is_usable() && !first.iter().any(|f| std::ptr::eq(f.found, one.found)));
+    let tries = attempts(config, &name).unwrap_or(all.len() as u64) >= all.len().saturating_sub(1) as u64;
+    let further = first.iter().all(|one| tries && !one.is('I')).then(|| further.cloned().collect());
+    Some(Members { first, further })
+}
+
+/// The members of a balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members<'a> {
+    /// Which take requests as long as all live.
+    pub first: Vec<Member<'a>>,
+    /// Which are given a request that none of those had a connection for within `acquire`: it failed there (503), and the member gets none for
+    /// its `retry`, but where it is told to ignore errors (`status=+I`). Spares, the next `lbset`, hot standbys (mod_proxy.c: proxy_handler; measured
+    /// on 2.4.71). None: it is given to nobody else.
+    pub further: Option<Vec<Member<'a>>>,
+}
+
+/// How many times a request is given to a further member, where that is written (`maxattempts`); else as often as there are others.
+fn attempts(config: &Config, name: &str) -> Option<u64> {
+    let of = |found: &&Found| match found.name.as_str() {
+        "proxyset" => section(found).or(found.arg(0)).and_then(balancer).is_some_and(|of| of == name),
+        "proxypass" => found.args.iter().any(|word| balancer(word).is_some_and(|of| of == name)),
+        _ => false,
+    };
+    let all = config.found().iter().filter(of).flat_map(|found| pairs(&found.args));
+    let written = all.filter(|(key, _)| key.eq_ignore_ascii_case("maxattempts")).last()?.1;
+    Some(written.parse().unwrap_or(0))
 }
 
 /// Of the first `lbset` that has any: the members that are usable, and for each one that is not a spare; where there is none its hot

@@ -4,7 +4,7 @@ use super::super::Behind::Server;
 use super::super::{Between, Case, Expect};
 
 pub(super) fn cases() -> Vec<Case> {
-    [before_haproxy(), event()].into_iter().flatten().collect()
+    [before_haproxy(), event(), twice()].into_iter().flatten().collect()
 }
 
 /// Users who come slowly and wait for a second: who finds no worker is seen to fail soon.
@@ -49,6 +49,26 @@ fn before_haproxy() -> Vec<Case> {
         pooled("pool-workers-behind", 30, HAPROXY_OF_80, &[pool, workers, behind]),
         pooled("pool-behind-workers", 20, HAPROXY_OF_40, &[pool, behind, workers]),
         pooled("behind-pool-workers", 40, HAPROXY_OF_20, &[behind, pool, workers]),
+    ]
+}
+
+/// Through a virtual host of its own: a request holds two workers.
+fn twice() -> Vec<Case> {
+    let [workers, behind] = ["apache.MaxRequestWorkers", "haproxy.server.maxconn"];
+    let one = |mpm: &str, of: u32, lines: &str| {
+        let fault = format!("MaxRequestWorkers {of} of {mpm}, through a virtual host of its own, before a HAProxy");
+        let lines = format!("{lines}\nMaxRequestWorkers {of}");
+        let config = conf(mpm, &lines, "").replace("Listen 80\n", "Listen 80\nListen 127.0.0.1:81\n").replace(
+            "ProxyPass / http://{backend}/ retry=0 ",
+            "<VirtualHost *:80>\nProxyPass / http://127.0.0.1:81/ retry=0\n</VirtualHost>\n<VirtualHost *:81>\nProxyPass / http://{backend}/ retry=0\n\
+             </VirtualHost>\n",
+        );
+        case(&format!("twice-{mpm}"), fault, config, &[workers, behind])
+            .behind(Server(HAPROXY_OF_40, "--service-time 200ms"))
+    };
+    vec![
+        one("worker", 60, "ServerLimit 2\nThreadLimit 60\nThreadsPerChild 60"),
+        one("prefork", 60, "ServerLimit 200\nMinSpareServers 60\nMaxSpareServers 100"),
     ]
 }
 
