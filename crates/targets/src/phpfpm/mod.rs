@@ -2,6 +2,8 @@
 //! [`crate::wordpress`].)
 
 pub mod config;
+mod ended;
+mod ini;
 pub mod limits;
 mod looks;
 mod private;
