@@ -74,17 +74,17 @@ fn signature(pool: &Pool) -> String {
 /// (`catch_workers_output`). What a request sent stands in the middle of it.
 pub(super) fn told(pool: &Pool, line: &str) -> Option<String> {
     let (_, rest) = line.split_once(&format!("[pool {}] child ", pool.name))?;
-    let (_, rest) = rest.split_once(|c: char| !c.is_ascii_digit())?;
-    if rest.starts_with("script '") {
-        return unless_logged(rest).then(|| signature(pool));
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.starts_with(", script '") {
+        return is_ended(rest).then(|| signature(pool));
     }
     // `said into stderr: "NOTICE: PHP message: ..."`
-    let said = rest.strip_prefix("said into stderr: \"")?;
+    let said = rest.strip_prefix(" said into stderr: \"")?;
     php::ended(said.strip_prefix("NOTICE: ").unwrap_or(said))
 }
 
 /// Whether the script is ended, and not only written to the slow log (`executing too slow (1.2 sec), logging`).
-fn unless_logged(rest: &str) -> bool {
+fn is_ended(rest: &str) -> bool {
     rest.rsplit_once(") execution timed out (").is_some_and(|(_, end)| end.ends_with(" sec), terminating"))
 }
 

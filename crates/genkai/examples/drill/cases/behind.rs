@@ -70,9 +70,9 @@ fn ended() -> Vec<Case> {
         one(
             "php-fpm.www.max_execution_time",
             "php-execution-time",
-            "a pool with max_execution_time 1, and a script that computes for 3 s for one request of twenty, behind nginx",
+            "a pool with max_execution_time 1, and a script that computes for 3 s for one request of fifty, behind nginx",
             TIME,
-            "<?php if (mt_rand(1, 20) == 1) { for ($t = microtime(true); microtime(true) - $t < 3;); } usleep(20000); echo 'here';\n",
+            "<?php if (mt_rand(1, 50) == 1) { for ($t = microtime(true); microtime(true) - $t < 3;); } usleep(20000); echo 'here';\n",
         ),
     ]
 }
@@ -229,7 +229,7 @@ const TIME: Between = pool!("php_admin_value[max_execution_time] = 1\n");
 
 const EXECUTOR: Between = Between {
     command: TOMCAT.command,
-    file: "<?xml version=\"1.0\"?>\n<Server port=\"-1\">\n  <Service name=\"Catalina\">\n    <Executor name=\"few\" maxThreads=\"20\" \
+    file: "<?xml version=\"1.0\"?>\n<Server port=\"-1\">\n  <Service name=\"Catalina\">\n    <Executor name=\"few\" minSpareThreads=\"4\" maxThreads=\"20\" \
            maxQueueSize=\"15\"/>\n    <Connector port=\"{port}\" address=\"127.0.0.1\" executor=\"few\"/>\n    <Engine name=\"Catalina\" \
            defaultHost=\"localhost\">\n      <Host name=\"localhost\" appBase=\"webapps\" autoDeploy=\"false\" deployOnStartup=\"false\">\n        \
            <Context path=\"\" docBase=\"{dir}/www\"/>\n      </Host>\n    </Engine>\n  </Service>\n</Server>\n",
