@@ -54,7 +54,7 @@ pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
             place(held)
         ),
         formula: format!(
-            "what a request waits for in the accept queue does not count; php-fpm looks about once a second, so that one may last a second more than {} s",
+            "a request may last {} s from when a child takes it (what it waits in the accept queue does not count), and somewhat longer: php-fpm looks now and then",
             held.value
         ),
         source: TERMINATE.to_owned(),
