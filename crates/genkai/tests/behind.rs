@@ -115,6 +115,31 @@ fn a_pool_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
     assert_eq!(std::fs::read_to_string(dir.path().join("access.log")).unwrap(), "");
 }
 
+/// That memory that scripts ask for is told as what it is, with its line and where the scripts are, and as nothing that a load does.
+#[test]
+fn what_scripts_may_not_have_is_named_by_the_setting_of_php_and_is_no_matter_of_load() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let _fpm = pool(
+        dir.path(),
+        &["php-fpm8.2"],
+        &format!("{FOUR}php_value[memory_limit] = 16M\nphp_flag[log_errors] = off\n"),
+    );
+    before_pool(dir.path());
+    let page = "<?php\nif (mt_rand(1, 4) == 1) { $x = str_repeat('x', 40 << 20); }\necho 'here';\n";
+    std::fs::write(dir.path().join("index.php"), page).unwrap();
+    let mut tune = genkai("tune nginx --users 4 --spawn-rate 4 --think 50ms --quick --pairs 0 --bisect 0");
+    let run = told(tune.args(["--objective", "errors < 5%", "--config"]).arg(dir.path().join("nginx.conf")));
+    let verdict = only_cause(&run, "php-fpm.www.memory_limit");
+    let cause = &verdict.causes[0];
+    let (path, line) = (dir.path().join("fpm.conf"), 11);
+    assert_eq!(cause.limit.origin, Origin::File { path, line }, "{}", run.story());
+    for part in ["with one user as with many", "index.php on line 2"] {
+        assert!(run.says().iter().any(|says| says.contains(part)), "{part}\n{}", run.story());
+    }
+    assert!(verdict.proposal.is_empty(), "{}", run.story());
+}
+
 #[test]
 fn a_pool_of_which_a_copy_would_be_another_is_named_with_its_place_and_why_it_is_not_tried() {
     let _machine = machine();

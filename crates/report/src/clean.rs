@@ -27,6 +27,18 @@ pub fn cut(text: &str, longest: usize) -> String {
     out
 }
 
+/// As [`cut`], but of what is too long both ends are shown: a message often ends with the place that it tells of.
+pub fn ends(text: &str, longest: usize) -> String {
+    let text = text.trim_end();
+    let all = text.chars().count();
+    if all <= longest {
+        return whole(text);
+    }
+    let (first, last) = (longest - longest / 2, longest / 2);
+    let kept = |part: &mut dyn Iterator<Item = char>| part.map(visible).collect::<String>();
+    format!("{}…{}", kept(&mut text.chars().take(first)), kept(&mut text.chars().skip(all - last)))
+}
+
 /// What a log line says, without the time, severity, process and connection that servers write before it: of
 /// `2025/11/21 12:22:54 [alert] 17#17: *5 no room` that is `no room`. A line of nothing else stays as it is.
 pub fn message(text: &str) -> &str {
@@ -88,6 +100,7 @@ mod tests {
         assert_eq!(line("tab\there"), "tab here");
         assert_eq!(line("\u{202e}txt.exe"), "·txt.exe");
         assert_eq!(cut("abcdef", 3), "abc…");
+        assert_eq!((ends("abcdef", 3), ends("abc\x1b\n", 4)), ("ab…f".to_owned(), "abc·".to_owned()));
     }
 
     #[test]

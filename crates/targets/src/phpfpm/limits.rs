@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
 
+use super::ini::Ini;
 use crate::files::entry::Entries;
 use crate::limits::{raised, valued};
 use crate::settings::SourcedValue;
@@ -17,6 +18,8 @@ const BACKLOG: &str = "-1";
 const ON_DEMAND: &str = "; ondemand starts one child each time that somebody comes, so of a burst the later ones wait for the first children";
 /// PHP's own `memory_limit` (main/main.c).
 const MEMORY_LIMIT: &str = "128M";
+/// PHP's own `max_execution_time`, seconds (main/main.c).
+const EXECUTION_TIME: &str = "30";
 
 /// A pool.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +38,12 @@ pub struct Pool {
     pub unix: bool,
     /// `memory_limit` of its scripts, bytes; 0: none.
     pub memory_limit: SourcedValue<u64>,
+    /// `max_execution_time` of its scripts, seconds; 0: none.
+    pub execution_time: SourcedValue<u64>,
+    /// `request_terminate_timeout`, seconds; none where it ends no request.
+    pub terminate: Option<SourcedValue<u64>>,
+    /// PHP's own log, where that is a file of its own.
+    pub error_log: Option<PathBuf>,
     /// Descriptors of a child.
     pub descriptors: SourcedValue<u64>,
     /// The path of its status page, and where that is asked for, where it has a socket of its own.
@@ -56,6 +65,20 @@ impl Pool {
         self.status.as_ref().and_then(|(path, own)| Some((path.as_str(), own.as_deref()?)))
     }
 
+    /// The same with what php.ini and the files beside it say, where the pool says nothing.
+    pub(super) fn with(mut self, ini: &Ini) -> Pool {
+        let unsaid = |held: &SourcedValue<u64>| matches!(held.origin, Origin::Default(_));
+        if let Some(held) = ini.value("memory_limit", bytes).filter(|_| unsaid(&self.memory_limit)) {
+            self.memory_limit = held;
+        }
+        if let Some(held) = ini.value("max_execution_time", number).filter(|_| unsaid(&self.execution_time)) {
+            self.execution_time = held;
+        }
+        let log = || ini.value("error_log", |text| Some(PathBuf::from(text)).filter(|path| path.is_absolute()));
+        self.error_log = self.error_log.or_else(|| log().map(|held| held.value));
+        self
+    }
+
     /// The pool of that name.
     pub fn of(config: &Entries, name: &str, machine: &Machine) -> Pool {
         let held = |section: &str, key: &str, read: fn(&str) -> Option<u64>| {
@@ -71,7 +94,17 @@ impl Pool {
         };
         // A negative backlog means as many as the kernel allows.
         let backlog = own("listen.backlog", |text| Some(integer(text)?.try_into().unwrap_or(u64::MAX)));
-        let memory = own("php_admin_value[memory_limit]", bytes).or_else(|| own("php_value[memory_limit]", bytes));
+        // What a script cannot change counts before what it can (sapi/fpm/fpm/fpm_php.c).
+        let php = |name: &str, read: fn(&str) -> Option<u64>| {
+            own(&format!("php_admin_value[{name}]"), read).or_else(|| own(&format!("php_value[{name}]"), read))
+        };
+        let (memory, time) = (php("memory_limit", bytes), php("max_execution_time", number));
+        let pool = name;
+        let told = |name: &str| {
+            ["php_admin_value", "php_value"]
+                .iter()
+                .find_map(|way| Some(config.value_in(pool, &format!("{way}[{name}]"))?.value()))
+        };
         // 0 and less leave what the master has.
         let some = |text: &str| number(text).filter(|n| *n > 0);
         let descriptors = own("rlimit_files", some).or_else(|| held("global", "rlimit_files", some));
@@ -92,6 +125,15 @@ impl Pool {
                 let bytes = bytes(MEMORY_LIMIT).unwrap_or(0);
                 default(bytes, MEMORY_LIMIT, "PHP main/main.c; php.ini may say otherwise")
             }),
+            execution_time: time.unwrap_or_else(|| {
+                default(
+                    number(EXECUTION_TIME).unwrap_or(0),
+                    EXECUTION_TIME,
+                    "PHP main/main.c; php.ini may say otherwise",
+                )
+            }),
+            terminate: own("request_terminate_timeout", seconds).filter(|held| held.value > 0),
+            error_log: told("error_log").map(PathBuf::from).filter(|path| path.is_absolute()),
             descriptors: descriptors
                 .unwrap_or_else(|| SourcedValue::plain(machine.descriptors, Origin::Machine("ulimit -n".to_owned()))),
             status: text("pm.status_path").map(|path| (path, text("pm.status_listen"))),

@@ -3,6 +3,8 @@
 
 mod asked;
 pub mod config;
+mod ended;
+mod ini;
 pub mod limits;
 mod looks;
 mod private;

@@ -1,8 +1,9 @@
 //! A pool of the user's a second time: the same files on a socket of genkai's own, while the user's goes on untouched.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +21,7 @@ use genkai_place::usage::alone;
 use genkai_place::{isolated, port};
 
 use super::config;
+use super::ini::Ini;
 use super::limits::Pool;
 use super::serving::{self, Serving};
 use super::settings::{PoolFiles, is_setting};
@@ -31,6 +33,8 @@ use crate::product::{Cost, READY_WITHIN, Served, Twin, alike, led_by, tested};
 const SUN_PATH: usize = 107;
 /// The copy's slow log, where the user's has one.
 const SLOW_LOG: &str = "slow.log";
+/// Where PHP tells in the copy what fails, whatever the user's does with it.
+const PHP_LOG: &str = "php.log";
 /// Between two attempts to reach it.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Keys of a configuration that only one master can have, or that say who may connect: the copy's are its own.
@@ -50,6 +54,10 @@ const OWN: [&str; 13] = [
     "pm.status_listen",
 ];
 
+/// The same of a pool: where PHP writes what fails.
+const OWN_PHP: [&str; 4] =
+    ["php_admin_value[error_log]", "php_value[error_log]", "php_admin_flag[log_errors]", "php_flag[log_errors]"];
+
 /// One pool of a master that somebody else started, as genkai runs it again.
 #[derive(Debug)]
 struct PrivatePool {
@@ -68,6 +76,8 @@ struct PrivatePool {
     /// Whom its scripts find where they look for others.
     moves: Vec<Move>,
     cost: Option<Cost>,
+    /// What PHP has besides the pool.
+    ini: Ini,
 }
 
 /// The pool that listens at `endpoint`, of the master `pid`, to be run from `dir`.
@@ -90,6 +100,7 @@ impl PrivatePool {
         alike(pid)?;
         let program =
             fs::read_link(format!("/proc/{pid}/exe")).map_err(|e| format!("its program is not known: {e}"))?;
+        let ini = Ini::asked(&program, |_| None);
         let files = PoolFiles { config, name };
         let applied = Applied::new(ConfigSource::File(main.to_owned()), files, Requests::default(), &BTreeMap::new())
             .map_err(|e| e.to_string())?;
@@ -97,7 +108,8 @@ impl PrivatePool {
         let at = place(endpoint, sockets.path())?;
         let nofile = alone(pid).and_then(|one| one.fd_limit);
         let (scratch, from) = (sockets.clone(), endpoint.clone());
-        let pool = PrivatePool { program, applied, from, at, sockets, scratch, nofile, moves: Vec::new(), cost: None };
+        let pool =
+            PrivatePool { program, applied, from, at, sockets, scratch, nofile, moves: Vec::new(), cost: None, ini };
         pool.written().map_err(|e| e.to_string())?;
         Ok(pool)
     }
@@ -114,6 +126,7 @@ impl PrivatePool {
             nofile: self.nofile,
             moves,
             cost: self.cost,
+            ini: self.ini.clone(),
         };
         pool.written()?;
         Ok(pool)
@@ -147,8 +160,8 @@ impl PrivatePool {
 
     fn serving(&self, machine: &Machine, memory: u64) -> Serving {
         let PoolFiles { config, name } = self.applied.config();
-        let pool = Pool::of(config, name, machine);
-        let mut served = Serving::of(config, pool, &self.at, memory, machine).ours(self.log());
+        let pool = Pool::of(config, name, machine).with(&self.ini);
+        let mut served = Serving::of(config, pool, &self.at, memory, machine).ours(self.log(), self.said());
         if let Some(cost) = self.cost {
             served.costs(cost);
         }
@@ -169,6 +182,11 @@ impl PrivatePool {
 
     fn log(&self) -> PathBuf {
         self.scratch.path().join("php-fpm.log")
+    }
+
+    /// PHP's own log, which its children write.
+    fn said(&self) -> PathBuf {
+        self.scratch.path().join(PHP_LOG)
     }
 
     fn file(&self) -> PathBuf {
@@ -265,6 +283,10 @@ impl Twin for PrivatePool {
         };
         // What an earlier start logged is none of this one's.
         let _ = fs::remove_file(self.log());
+        // Its children write it as their user.
+        let made =
+            fs::write(self.said(), "").and_then(|()| fs::set_permissions(self.said(), Permissions::from_mode(0o666)));
+        made.map_err(TargetError::files(&self.said()))?;
         let mut child = Child::spawn(self.among_others()?, spawn)?;
         let environment = genkai_place::machine::environment(BTreeMap::new());
         reached(&mut child, &self.at)?;
@@ -308,7 +330,11 @@ fn text(files: &PoolFiles, at: &Endpoint, dir: &Path) -> String {
     let PoolFiles { config, name } = files;
     let path = |file: &str| dir.join(file).display().to_string();
     let lines = |section: &str, own: &str| {
-        let own_keys = |key: &str| OWN.contains(&key) || own.lines().any(|line| line.starts_with(&format!("{key} =")));
+        let own_keys = |key: &str| {
+            OWN.contains(&key)
+                || OWN_PHP.contains(&key)
+                || own.lines().any(|line| line.starts_with(&format!("{key} =")))
+        };
         let entries = config.all().iter().filter(|entry| entry.section == section && !own_keys(&entry.name));
         let kept: String = entries.map(|entry| config.written(entry) + "\n").collect();
         format!("[{section}]\n{own}{kept}")
@@ -323,7 +349,8 @@ fn text(files: &PoolFiles, at: &Endpoint, dir: &Path) -> String {
     let logs: String = [("access.log", "access.log"), ("slowlog", SLOW_LOG)].into_iter().map(moved).collect();
     let page = has("pm.status_listen").then(|| status_socket(dir)).flatten();
     let page = page.map(|at| format!("pm.status_listen = {}\n", at.display())).unwrap_or_default();
-    let pool = format!("listen = {}\nlisten.mode = 0666\n{logs}{page}", bare(at));
+    let php = format!("php_admin_flag[log_errors] = on\nphp_admin_value[error_log] = {}\n", path(PHP_LOG));
+    let pool = format!("listen = {}\nlisten.mode = 0666\n{logs}{page}{php}", bare(at));
     format!("{}{}", lines("global", &global), lines(name, &pool))
 }
 
@@ -363,14 +390,14 @@ mod tests {
         let text = "[global]\npid = /run/php.pid\nerror_log = /var/log/php.log\nlog_level = error\nemergency_restart_threshold = 3\n\
                     [other]\nlisten = 9001\npm = static\npm.max_children = 2\n\
                     [www]\nuser = nobody\nlisten = /run/$pool.sock\nlisten.owner = www-data\nlisten.mode = 0600\nslowlog = /var/log/slow.log\n\
-                    php_admin_value[memory_limit] = \"64M\" ; small\npm = static\npm.max_children = 4\n";
+                    php_value[error_log] = /var/log/php-errors.log\nphp_flag[log_errors] = off\nphp_admin_value[memory_limit] = \"64M\" ; small\npm = static\npm.max_children = 4\n";
         fs::write(&main, text).unwrap();
         let files = PoolFiles { config: config::read(&main).unwrap(), name: "www".to_owned() };
         let at = Endpoint::Unix("/x/pool.sock".into());
         let copy = super::text(&files, &at, Path::new("/x"));
         let expected = "[global]\npid = /x/php-fpm.pid\nerror_log = /x/php-fpm.log\nlog_level = notice\ndaemonize = no\n\
                         emergency_restart_threshold = 3\n[www]\nlisten = /x/pool.sock\nlisten.mode = 0666\nslowlog = /x/slow.log\n\
-                        user = nobody\nphp_admin_value[memory_limit] = \"64M\" ; small\npm = static\npm.max_children = 4\n";
+                        php_admin_flag[log_errors] = on\nphp_admin_value[error_log] = /x/php.log\nuser = nobody\nphp_admin_value[memory_limit] = \"64M\" ; small\npm = static\npm.max_children = 4\n";
         assert_eq!(copy, expected);
     }
 }

@@ -13,15 +13,16 @@ use genkai_place::log_lines::{self, ParsedLine};
 use genkai_place::tail::{self, Tail};
 use genkai_place::usage::Usage;
 
-use super::config;
+use super::ini::Ini;
 use super::limits::{self, Pool};
 use super::slow::SlowLog;
 use super::watched::Watched;
+use super::{config, ended};
 use crate::files::entry::Entries;
 use crate::limits::{backend, grew, log, reached};
 use crate::product::{Cost, NOTICE, Served, behind};
 use crate::settings::SourcedValue;
-use crate::upstreams::newer;
+use crate::upstreams::{Started, newer};
 
 /// Children of the pool that there are; after its subject.
 const CHILDREN: &str = "children";
@@ -47,6 +48,8 @@ pub(super) struct Serving {
     socket: Option<String>,
     limits: Vec<Limit>,
     log: Option<Tail>,
+    /// PHP's own log, where that is a file.
+    said: Option<Tail>,
     /// Its status page, where that is on.
     status: Option<Watched>,
     /// Its slow log, where that is on.
@@ -81,12 +84,19 @@ impl Serving {
                 config::missing(&config).iter().map(|include| format!("; {include} names no file")).collect();
             format!("{} has no pool that listens there{missing}", main.display())
         })?;
-        let pool = Pool::of(&config, &name, machine);
+        let started = Started::of(pid);
+        let program = std::fs::read_link(format!("/proc/{pid}/exe"));
+        let ini = program.map(|program| Ini::asked(&program, |name| started.variable(name))).unwrap_or_default();
+        // What was changed after it began it need not have read.
+        let ini = if started.has_read(ini.files()).is_ok() { ini } else { Ini::default() };
+        let pool = Pool::of(&config, &name, machine).with(&ini);
+        let said = pool.error_log.clone();
         let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
         let page = pool.page().and_then(|(_, listen)| placed_at(listen));
         let slow = pool.slow.as_ref().map(|(path, _)| path.clone()).filter(|path| path.is_absolute());
         let serving = Serving::of(&config, pool, endpoint, memory, machine).watched(page, slow);
-        Ok(Serving { log: log.filter(|path| path.is_absolute()).map(Tail::open), ..serving })
+        let log = log.filter(|path| path.is_absolute()).map(Tail::open);
+        Ok(Serving { log, said: said.map(Tail::open), ..serving })
     }
 
     /// A pool of a configuration, which listens there; its log is not read.
@@ -96,6 +106,7 @@ impl Serving {
             place: first.unwrap_or_else(|| config.main().display().to_string()),
             limits: limits::of(config, std::slice::from_ref(&pool), machine, memory),
             log: None,
+            said: None,
             status: None,
             slow: None,
             socket: endpoint.socket(),
@@ -113,9 +124,9 @@ impl Serving {
         Serving { status, slow, ..self }
     }
 
-    /// The same as genkai runs it: its settings can be tried, and it logs there.
-    pub(super) fn ours(self, log: PathBuf) -> Serving {
-        Serving { ours: true, log: Some(Tail::open(log)), ..self }
+    /// The same as genkai runs it: its settings can be tried, and it logs there, and PHP there.
+    pub(super) fn ours(self, log: PathBuf, said: PathBuf) -> Serving {
+        Serving { ours: true, log: Some(Tail::open(log)), said: Some(Tail::open(said)), ..self }
     }
 
     /// Its children as a limit, with the signs that can be seen from outside. It is somebody else's: genkai changes nothing of it.
@@ -216,7 +227,7 @@ impl Served for Serving {
             }),
             _ => None,
         };
-        self.limits.iter().filter_map(seen).collect()
+        self.limits.iter().filter_map(seen).chain(ended::limits(&self.pool)).collect()
     }
 
     fn look(&self, endpoint: &Endpoint, usage: &Usage) -> BTreeMap<String, f64> {
@@ -242,8 +253,18 @@ impl Served for Serving {
         let mut all = log_lines::aggregate(subject, lines.iter().map(String::as_str).filter(bad), |line| ParsedLine {
             level: level(line),
             gist: line,
-            signature: (line.contains(&of) && line.contains("max_children setting")).then(|| signature.clone().into()),
+            signature: (line.contains(&of) && line.contains("max_children setting"))
+                .then(|| signature.clone())
+                .or_else(|| ended::told(&self.pool, line))
+                .map(Into::into),
         });
+        let said = self.said.as_mut().map(Tail::lines).unwrap_or_default();
+        let fatal = |line: &&str| line.contains("] PHP Fatal error:  ");
+        all.extend(log_lines::aggregate(subject, said.iter().map(String::as_str).filter(fatal), |line| ParsedLine {
+            level: "error",
+            gist: line,
+            signature: ended::logged(line).map(Into::into),
+        }));
         let slow = self.slow.as_mut().map(SlowLog::places).unwrap_or_default();
         let signature = self.slow_signature();
         all.extend(log_lines::aggregate(subject, slow.iter().map(String::as_str), |line| ParsedLine {
@@ -275,7 +296,7 @@ fn titled(usage: &Usage, title: &str) -> u64 {
 }
 
 /// Where a value stands: ` (path:line)`; empty where it stands in no file.
-fn placed(origin: &Origin) -> String {
+pub(super) fn placed(origin: &Origin) -> String {
     match origin {
         Origin::File { path, line } => format!(" ({}:{line})", path.display()),
         _ => String::new(),

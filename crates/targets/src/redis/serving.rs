@@ -47,6 +47,7 @@ fn known(held: SourcedValue<u64>, at: &Endpoint) -> Known {
         threads: None,
         socket: at.socket(),
         cost: None,
+        says: &[],
     }
 }
 

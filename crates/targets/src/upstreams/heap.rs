@@ -181,11 +181,19 @@ impl Served for Managed {
         if !used_up.is_empty() {
             self.used_up = (Some(Instant::now()), self.used_up.1 + used_up.len() as u64);
         }
-        log_lines::aggregate(subject, used_up, |line| ParsedLine {
+        let mut all = log_lines::aggregate(subject, used_up, |line| ParsedLine {
             level: "error",
             gist: line,
             signature: Some(signature.clone().into()),
-        })
+        });
+        let told = |line: &&str| self.known.told_in(line, subject).is_some();
+        let told = lines.iter().map(String::as_str).filter(told);
+        all.extend(log_lines::aggregate(subject, told, |line| ParsedLine {
+            level: "error",
+            gist: line,
+            signature: self.known.told_in(line, subject).map(Into::into),
+        }));
+        all
     }
 }
 

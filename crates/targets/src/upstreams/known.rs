@@ -9,7 +9,7 @@ use genkai_model::limit::{Law, Limit, Origin, Signature, Strength, Symptom};
 use genkai_place::endpoint::Endpoint;
 use genkai_place::usage::Usage;
 
-use crate::limits::backend::queue_full;
+use crate::limits::backend::{closed, queue_full};
 use crate::limits::{SLOW, connections, counted, grew, log, reached};
 use crate::product::{Cost, Served, behind};
 use crate::settings::SourcedValue;
@@ -42,6 +42,8 @@ pub(crate) struct Known {
     pub(crate) socket: Option<String>,
     /// What a request costs when nothing else is asked, where that was tried.
     pub(crate) cost: Option<Cost>,
+    /// Settings with a part of the message by which it tells that one of them was reached, where its log is read.
+    pub(crate) says: &'static [(&'static str, &'static str)],
 }
 
 /// A setting of it with its value in force.
@@ -76,6 +78,8 @@ pub(crate) enum Caps {
     Pool,
     /// Event loops, each of which computes on one core.
     Loops,
+    /// Requests that may wait while so many are worked on, by the setting of this name; the connection of a further one is closed.
+    Waiting { after: (&'static str, u64) },
     /// Connections that wait to be accepted.
     Queue,
     /// The same of a server that accepts no more than so many connections at once, by the setting of this name; under a kernel with this
@@ -132,6 +136,14 @@ impl Known {
                 symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
                 ..named
             },
+            Caps::Waiting { after } => {
+                let signatures = self.said(setting, subject).chain([reached(
+                    &metric(ASKED),
+                    (after.1.saturating_add(held.value)) as f64,
+                    Strength::Supports,
+                )]);
+                waiting(held.value, after, Limit { signatures: signatures.chain(closed()).collect(), ..named })
+            }
             Caps::Queue => self.queue(held, false, &metric, named),
             Caps::QueueAfter { open, somaxconn } => {
                 let limit = self.queue(held, false, &metric, named);
@@ -168,6 +180,23 @@ impl Known {
             symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
             ..named
         }
+    }
+
+    /// The sign that its log says of a setting that it was reached; none where it says nothing of it.
+    fn said(&self, setting: &str, subject: &str) -> impl Iterator<Item = Signature> {
+        let says = self.says.iter().any(|(known, _)| *known == setting);
+        says.then(|| log(&self.saying(setting, subject), Strength::Decisive)).into_iter()
+    }
+
+    /// What a message of its log is called by which a setting is told to be reached.
+    fn saying(&self, setting: &str, subject: &str) -> String {
+        format!("{subject}.{}.{setting}", self.product)
+    }
+
+    /// What a line of its log is called, where it tells that a setting was reached.
+    pub(crate) fn told_in(&self, line: &str, subject: &str) -> Option<String> {
+        let (setting, _) = self.says.iter().find(|(_, part)| line.contains(part))?;
+        Some(self.saying(setting, subject))
     }
 
     /// Connections with which one of its processes begins to refuse.
@@ -267,7 +296,7 @@ impl Served for Known {
 
     fn told(&self) -> String {
         let of = |part: &Part| match part.caps {
-            Caps::Queue | Caps::QueueAfter { .. } | Caps::DeferredQueue => None,
+            Caps::Queue | Caps::QueueAfter { .. } | Caps::DeferredQueue | Caps::Waiting { .. } => None,
             _ => Some(format!("{} {}{}", part.setting, part.held.written, placed(&part.held.origin))),
         };
         let parts: Vec<String> = self.parts.iter().filter_map(of).collect();
@@ -303,6 +332,29 @@ impl Served for Known {
 
     fn logs(&mut self, _: &str) -> Vec<LogLine> {
         Vec::new()
+    }
+}
+
+/// Requests that may wait for those `before` them, which are `working`'s: the connection of a further one is closed without an answer.
+fn waiting(queue: u64, (working, before): (&str, u64), limit: Limit) -> Limit {
+    Limit {
+        caps: format!(
+            "requests that wait while {working} {before} of them are worked on; the connection of a further one is closed without an answer"
+        ),
+        law: Law::Slots {
+            value: queue as f64,
+            reserved: -(before as f64),
+            idle_cost: 0.0,
+            busy_cost: 1.0,
+            pools: 1.0,
+            soft: 1.0,
+        },
+        formula: format!(
+            "{working} {before} + {queue} = {} requests at once; beyond it the connection is closed, and the proxy answers 502",
+            before.saturating_add(queue)
+        ),
+        symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status503], slow: false },
+        ..limit
     }
 }
 

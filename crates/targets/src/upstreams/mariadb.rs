@@ -50,6 +50,7 @@ fn of(started: &Started, product: &'static str, at: &Endpoint) -> Result<Known, 
         threads: None,
         socket: at.socket(),
         cost: None,
+        says: &[],
     })
 }
 

@@ -52,8 +52,16 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
     let script = started.words.iter().skip(1).find(|word| !word.starts_with('-'));
     let script = script.filter(|word| word.len() < 80 && !word.contains(char::is_whitespace));
     let told = format!("Node.js{}", script.map(|s| format!(" ({s})")).unwrap_or_default());
-    let known =
-        Known { product: "node", told, parts: vec![part], keeps: true, threads: None, socket: at.socket(), cost: None };
+    let known = Known {
+        product: "node",
+        told,
+        parts: vec![part],
+        keeps: true,
+        threads: None,
+        socket: at.socket(),
+        cost: None,
+        says: &[],
+    };
     Some(Ok(Managed::of(known, of_node(&started))))
 }
 

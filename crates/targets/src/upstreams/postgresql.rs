@@ -56,6 +56,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         threads: None,
         socket: at.socket(),
         cost: None,
+        says: &[],
     })
 }
 

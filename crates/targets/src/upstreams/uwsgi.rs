@@ -109,6 +109,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         threads: None,
         socket: at.socket(),
         cost: None,
+        says: &[],
     })
 }
 

@@ -77,7 +77,17 @@ fn apache() -> Vec<Case> {
     let one = |name: &str, fault: &str, within: &str, id: &'static str| {
         with(&[], name, fault, within, id).flags(ALL).off(AT_ONCE)
     };
+    let modules = ["mpm_event", "authz_core", "reflector"];
+    let load = |name: &str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
+    let own: String = modules.into_iter().map(load).collect();
     vec![
+        Case::of("apache", "apache-body-own", "LimitRequestBody 8192 for bodies of 20k that Apache itself takes (mod_reflector)")
+            .config(format!(
+                "{own}User www-data\nGroup www-data\nListen 80\nLimitRequestBody 8192\n<Location />\nSetHandler reflector\n</Location>\n"
+            ))
+            .flags("--users 10 --spawn-rate 10 --body-size 20k")
+            .cause("apache.LimitRequestBody")
+            .off(AT_ONCE),
         with(
             &["reqtimeout"],
             "apache-request-slow",

@@ -2,7 +2,7 @@
 //! named by it.
 
 use super::Behind::Alone;
-use super::{Between, COST, Case, PATIENCE};
+use super::{Between, COST, Case, NO_NUMBER, PATIENCE};
 
 /// Users who want more than the few workers serve, and an objective that the wait violates.
 const USERS: &str = "--users 60 --spawn-rate 8 --think 200ms";
@@ -12,6 +12,85 @@ fn case(product: &'static str, name: &'static str, fault: &'static str, server: 
 }
 
 pub(super) fn cases() -> Vec<Case> {
+    servers().into_iter().chain(ended()).chain([executor()]).collect()
+}
+
+/// Pools whose scripts some requests of which are ended, whatever the load is.
+fn ended() -> Vec<Case> {
+    let nginx = "events { }\nhttp { server { listen 80; location / { fastcgi_param REQUEST_METHOD GET; fastcgi_param SCRIPT_NAME /index.php; \
+                 fastcgi_param SCRIPT_FILENAME {dir}/www/index.php; fastcgi_pass unix:{dir}/fpm.sock; } } }\n";
+    let one = |cause: &'static str, name: &str, fault: &str, pool: Between, page: &'static str| {
+        let (product, config) = if name.ends_with("apache") { ("apache", MOD_PROXY_FCGI) } else { ("nginx", nginx) };
+        Case::of(product, name, fault)
+            .flags("--users 10 --spawn-rate 5 --think 100ms --hold 6s")
+            .objective("errors < 1%")
+            .config(config)
+            .beside("www/index.php", page)
+            .behind(Alone(pool))
+            .cause(cause)
+            .off(NO_NUMBER)
+    };
+    let [memory, terminate] = ["php-fpm.www.memory_limit", "php-fpm.www.request_terminate_timeout"];
+    vec![
+        one(
+            memory,
+            "php-memory-nginx",
+            "a pool with memory_limit 16M, and a script that takes 40 MB for one request of ten, behind nginx",
+            MEMORY,
+            GREEDY,
+        ),
+        one(
+            memory,
+            "php-memory-apache",
+            "a pool with memory_limit 16M, and a script that takes 40 MB for one request of ten, behind Apache's mod_proxy_fcgi",
+            MEMORY,
+            GREEDY,
+        ),
+        one(
+            memory,
+            "php-memory-unlogged",
+            "a pool with php_value[memory_limit] 16M and log_errors off, and such a script, behind nginx",
+            UNLOGGED,
+            GREEDY,
+        ),
+        one(
+            terminate,
+            "php-terminate-nginx",
+            "a pool with request_terminate_timeout 1s, and a script that sleeps 3 s for one request of twenty, behind nginx",
+            TERMINATE,
+            SLEEPY,
+        ),
+        one(
+            terminate,
+            "php-terminate-apache",
+            "a pool with request_terminate_timeout 1s, and a script that sleeps 3 s for one request of twenty, behind Apache's mod_proxy_fcgi",
+            TERMINATE,
+            SLEEPY,
+        ),
+        one(
+            "php-fpm.www.max_execution_time",
+            "php-execution-time",
+            "a pool with max_execution_time 1, and a script that computes for 3 s for one request of fifty, behind nginx",
+            TIME,
+            "<?php if (mt_rand(1, 50) == 1) { for ($t = microtime(true); microtime(true) - $t < 3;); } usleep(20000); echo 'here';\n",
+        ),
+    ]
+}
+
+/// A Tomcat whose executor takes few requests besides those that it works on.
+fn executor() -> Case {
+    let fault = "Tomcat with an Executor of maxThreads 20 and maxQueueSize 15, and pages of 500 ms, behind nginx";
+    Case::of("nginx", "tomcat-executor", fault)
+        .behind(Alone(EXECUTOR))
+        .config("events { }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n")
+        .flags("--start-applications --users 60 --spawn-rate 6 --think 100ms")
+        .objective("errors < 1%")
+        .beside("www/index.jsp", "<% Thread.sleep(500); %>here\n")
+        .beside("www/WEB-INF/web.xml", JSP)
+        .cause("tomcat.maxQueueSize")
+}
+
+fn servers() -> Vec<Case> {
     let nginx = "events { }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n";
     let haproxy = "defaults\n  mode http\n  timeout connect 5s\n  timeout client 30s\n  timeout server 30s\nfrontend f\n  bind :80\n  \
                    default_backend b\nbackend b\n  server one {backend}\n";
@@ -45,13 +124,7 @@ pub(super) fn cases() -> Vec<Case> {
             )
             .off(COST),
         case("apache", "php-fpm-mod-proxy-fcgi", "a pool of 3 children of 100 ms behind Apache's mod_proxy_fcgi", FPM)
-            .config(
-                "ServerRoot {dir}\nListen 80\nLoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\nLoadModule \
-                 authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\nLoadModule proxy_module \
-                 /usr/lib/apache2/modules/mod_proxy.so\nLoadModule proxy_fcgi_module \
-                 /usr/lib/apache2/modules/mod_proxy_fcgi.so\nServerName localhost\nDocumentRoot {dir}/www\nProxyPass / \
-                 \"unix:{dir}/fpm.sock|fcgi://localhost{dir}/www/index.php/\"\n",
-            )
+            .config(MOD_PROXY_FCGI)
             .beside("www/index.php", "<?php usleep(100000); echo 'here';\n")
             .cause("php-fpm.www.pm.max_children"),
         case(
@@ -125,6 +198,41 @@ const NODE: Between = Between {
     command: &["node", "{dir}/behind.conf"],
     file: "require('http').createServer((q, s) => {\n  const end = process.hrtime.bigint() + 10000000n;\n  while (process.hrtime.bigint() < \
            end);\n  s.end('here');\n}).listen({port}, '127.0.0.1');\n",
+};
+
+const MOD_PROXY_FCGI: &str = "ServerRoot {dir}\nListen 80\nLoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\nLoadModule \
+                              authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\nLoadModule proxy_module \
+                              /usr/lib/apache2/modules/mod_proxy.so\nLoadModule proxy_fcgi_module \
+                              /usr/lib/apache2/modules/mod_proxy_fcgi.so\nServerName localhost\nDocumentRoot {dir}/www\nProxyPass / \
+                              \"unix:{dir}/fpm.sock|fcgi://localhost{dir}/www/index.php/\"\n";
+
+const GREEDY: &str = "<?php if (mt_rand(1, 10) == 1) { $x = str_repeat('x', 40 << 20); } usleep(20000); echo 'here';\n";
+const SLEEPY: &str = "<?php if (mt_rand(1, 20) == 1) { sleep(3); } usleep(20000); echo 'here';\n";
+
+macro_rules! pool {
+    ($lines:literal) => {
+        Between {
+            command: &["php-fpm8.2", "-F", "-R", "-y", "{dir}/behind.conf"],
+            file: concat!(
+                "[global]\nerror_log = {dir}/fpm.log\n[www]\nlisten = {dir}/fpm.sock\nlisten.mode = 0666\nuser = www-data\ngroup = www-data\npm = \
+                 static\npm.max_children = 16\n",
+                $lines
+            ),
+        }
+    };
+}
+
+const MEMORY: Between = pool!("php_admin_value[memory_limit] = 16M\n");
+const UNLOGGED: Between = pool!("php_value[memory_limit] = 16M\nphp_flag[log_errors] = off\n");
+const TERMINATE: Between = pool!("request_terminate_timeout = 1s\n");
+const TIME: Between = pool!("php_admin_value[max_execution_time] = 1\n");
+
+const EXECUTOR: Between = Between {
+    command: TOMCAT.command,
+    file: "<?xml version=\"1.0\"?>\n<Server port=\"-1\">\n  <Service name=\"Catalina\">\n    <Executor name=\"few\" minSpareThreads=\"4\" maxThreads=\"20\" \
+           maxQueueSize=\"15\"/>\n    <Connector port=\"{port}\" address=\"127.0.0.1\" executor=\"few\"/>\n    <Engine name=\"Catalina\" \
+           defaultHost=\"localhost\">\n      <Host name=\"localhost\" appBase=\"webapps\" autoDeploy=\"false\" deployOnStartup=\"false\">\n        \
+           <Context path=\"\" docBase=\"{dir}/www\"/>\n      </Host>\n    </Engine>\n  </Service>\n</Server>\n",
 };
 
 const FPM: Between = Between {

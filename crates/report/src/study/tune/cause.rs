@@ -207,7 +207,7 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
             } else {
                 format!("the log of {} says", words::subject(subject))
             };
-            format!("{whose} `{}` ({})", clean::cut(clean::gist(text), QUOTE), figure::plural(*count, "line", "lines"))
+            format!("{whose} `{}` ({})", clean::ends(clean::gist(text), QUOTE), figure::plural(*count, "line", "lines"))
         }
         Evidence::Grew { metric, from, to, .. } => {
             format!("{} rose from {} to {}", words::metric(metric), figure::whole(*from), figure::whole(*to))

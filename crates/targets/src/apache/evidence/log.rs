@@ -11,6 +11,8 @@ use regex::Regex;
 
 use genkai_place::log_lines::{self, ParsedLine};
 
+use crate::limits::php;
+
 /// Names of the messages that prove something.
 pub mod signature {
     /// Every worker is busy and there may be no more (once a start).
@@ -36,7 +38,7 @@ pub mod signature {
     /// The backend was silent longer than it may.
     pub const BACKEND_SILENT: &str = "apache.backend.silent";
     /// The backend closed or reset the connection before it had answered.
-    pub const BACKEND_CLOSED: &str = "apache.backend.closed";
+    pub const BACKEND_CLOSED: &str = crate::limits::backend::APACHE_CLOSED;
     /// No local port left towards the backend (error 99).
     pub const BACKEND_PORTS: &str = "apache.backend.ports";
     /// A request body above `LimitRequestBody`.
@@ -120,7 +122,7 @@ pub struct Entry<'a> {
     /// `debug` ... `emerg`; empty for a line that is not in httpd's format.
     pub level: &'a str,
     /// The known message it is.
-    pub signature: Option<&'static str>,
+    pub signature: Option<Cow<'static, str>>,
     /// httpd's message without the fields before it.
     pub message: &'a str,
 }
@@ -133,6 +135,10 @@ pub fn classify(line: &str) -> Entry<'_> {
     let errno = head.get(2).map(|m| m.as_str());
     let known = number.and_then(|n| KNOWN.iter().find(|(known, _)| *known == n)).map(|(_, signature)| *signature);
     let message = &line[head.get(0).map_or(0, |m| m.end())..];
+    // mod_proxy_fcgi.c: handle_headers, `Got error '%s'`.
+    if let Some(told) = message.strip_prefix("Got error '").filter(|_| number == Some("AH01071")) {
+        return Entry { level, signature: php::ended(told).map(Into::into), message };
+    }
     let signature = match (known, errno) {
         (None, None) if CHILD_FULL.is_match(message) => Some(signature::CHILD_FULL),
         (Some(signature::BACKEND_REFUSED), Some("99")) => Some(signature::BACKEND_PORTS),
@@ -153,7 +159,7 @@ pub fn classify(line: &str) -> Entry<'_> {
         (_, Some("24")) => Some(signature::DESCRIPTORS_OTHER),
         _ => known,
     };
-    Entry { level, signature, message }
+    Entry { level, signature: signature.map(Cow::from), message }
 }
 
 /// Lines of one interval, alike ones as one, in the order of their first: known ones by signature, others by their text
@@ -161,7 +167,7 @@ pub fn classify(line: &str) -> Entry<'_> {
 pub fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
     log_lines::aggregate("apache", lines, |line| {
         let Entry { level, signature, message } = classify(line);
-        ParsedLine { level, gist: message, signature: signature.map(Cow::from) }
+        ParsedLine { level, gist: message, signature }
     })
 }
 
@@ -169,7 +175,7 @@ pub fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
 mod tests {
     use super::*;
 
-    fn seen(line: &str) -> (&str, Option<&'static str>) {
+    fn seen(line: &str) -> (&str, Option<Cow<'static, str>>) {
         let entry = classify(line);
         (entry.level, entry.signature)
     }
@@ -179,6 +185,16 @@ mod tests {
         let head = "[Sat Nov 21 14:40:14.905182 2026]";
         let line = |rest: &str| format!("{head} {rest}");
         for (rest, level, signature) in [
+            (
+                "[proxy_fcgi:error] [pid 7:tid 8] [client 127.0.0.1:9] AH01071: Got error 'PHP message: PHP Fatal error:  Allowed memory size of 16777216 bytes exhausted (tried to allocate 41947136 bytes) in /srv/mem.php on line 1'",
+                "error",
+                Some("php.memory_limit.16777216"),
+            ),
+            (
+                "[proxy_fcgi:error] [pid 7:tid 8] [client 127.0.0.1:9] AH01071: Got error 'Primary script unknown'",
+                "error",
+                None,
+            ),
             (
                 "[mpm_event:error] [pid 9:tid 9] AH00484: server reached MaxRequestWorkers setting, consider raising the MaxRequestWorkers setting",
                 "error",
@@ -235,7 +251,7 @@ mod tests {
                 None,
             ),
         ] {
-            assert_eq!(seen(&line(rest)), (level, signature), "{rest}");
+            assert_eq!(seen(&line(rest)), (level, signature.map(Cow::from)), "{rest}");
         }
     }
 
@@ -244,7 +260,7 @@ mod tests {
         // Written by 2.4.71 while the backends took every connection.
         let full = "[Wed Nov 25 17:12:24.651578 2026] [proxy:error] [pid 7:tid 8] (70007)The timeout specified has expired: AH00941: http: \
                     failed to acquire connection for (127.0.0.1:17511)";
-        assert_eq!(seen(full).1, Some(signature::POOL_EXHAUSTED));
+        assert_eq!(seen(full).1.as_deref(), Some(signature::POOL_EXHAUSTED));
         for said in [
             "[proxy_http:error] [pid 7:tid 8] [client 127.0.0.1:9] AH01114: HTTP: failed to make connection to backend: 127.0.0.1",
             "[proxy:error] [pid 7:tid 8] AH00940: http: disabled connection for (127.0.0.1:17511)",
@@ -259,7 +275,7 @@ mod tests {
         for said in
             ["Too many open connections (25), not accepting new conns", "All workers busy, not accepting new conns"]
         {
-            assert_eq!(seen(&format!("{head}{said}")), ("debug", Some(signature::CHILD_FULL)));
+            assert_eq!(seen(&format!("{head}{said}")), ("debug", Some(signature::CHILD_FULL.into())));
         }
         assert_eq!(seen(&format!("{head}Idle workers: 0")), ("debug", None));
     }

@@ -162,7 +162,7 @@ impl Watch {
         let lines = self.tail.lines();
         let died = |line: &String| {
             let entry = classify(line);
-            (entry.signature == Some(signature::CHILD_DIED)).then(|| State {
+            (entry.signature.as_deref() == Some(signature::CHILD_DIED)).then(|| State {
                 subject: "apache".to_owned(),
                 state: ServerState::WorkerDied,
                 detail: Some(entry.message.to_owned()),

@@ -11,6 +11,8 @@ use regex::{Regex, RegexSet};
 
 use genkai_place::log_lines::{self, ParsedLine};
 
+use crate::limits::php;
+
 /// Names of the messages that prove something.
 pub mod signature {
     /// A worker had no free slot for a new client: it accepted and closed.
@@ -42,7 +44,7 @@ pub mod signature {
     /// The upstream was silent longer than `proxy_read_timeout` (or `proxy_send_timeout`).
     pub const UPSTREAM_TIMEOUT: &str = "nginx.upstream.timeout";
     /// The upstream closed or reset the connection before it had answered.
-    pub const UPSTREAM_CLOSED: &str = "nginx.upstream.closed";
+    pub const UPSTREAM_CLOSED: &str = crate::limits::backend::NGINX_CLOSED;
     /// The handshake of TLS with the upstream failed.
     pub const UPSTREAM_TLS: &str = "nginx.upstream.tls";
     /// The response head does not fit `proxy_buffer_size`.
@@ -172,7 +174,13 @@ pub fn classify(line: &str) -> Entry<'_> {
     Entry { level, message, signature: recognise(message) }
 }
 
+/// What whoever is reached by FastCGI told of a request (src/http/modules/ngx_http_fastcgi_module.c).
+const TOLD: &str = "FastCGI sent in stderr: \"";
+
 fn recognise(message: &str) -> Option<Cow<'static, str>> {
+    if let Some(told) = message.strip_prefix(TOLD) {
+        return php::ended(told).map(Into::into);
+    }
     let first = MESSAGES.matches(message).iter().next()?;
     let (name, pattern) = (KNOWN[first].0, &PATTERNS[first]);
     if pattern.captures_len() == 1 {

@@ -31,6 +31,12 @@ const THREADS: (&str, u64) = ("maxThreads", 200);
 const CONNECTIONS: (&str, u64) = ("maxConnections", 8192);
 /// Connections that wait to be accepted.
 const ACCEPTS: (&str, u64) = ("acceptCount", 100);
+/// Requests that wait for a thread of its executor.
+const QUEUE: (&str, u64) = ("maxQueueSize", i32::MAX as u64);
+/// What it says when it takes no further one (org/apache/tomcat/util/net/LocalStrings.properties: endpoint.executor.fail).
+const SAYS: &[(&str, &str)] = &[(QUEUE.0, "Executor rejected socket [")];
+/// Where the law of that is written down.
+const EXECUTOR: &str = "tomcat.apache.org/tomcat-10.1-doc/config/executor.html; TaskQueue.java: offer; AbstractEndpoint.java: processSocket";
 
 const SOURCE: &str = "tomcat.apache.org/tomcat-10.1-doc/config/http.html; AbstractEndpoint.java";
 /// Longest name of a thread (proc(5), `comm`).
@@ -104,20 +110,28 @@ fn of(path: &Path, text: &str, at: &Endpoint, somaxconn: u32) -> Result<Known, S
     let threads = attributes.number(executor.unwrap_or(connector), THREADS)?;
     let connections = attributes.number(connector, CONNECTIONS)?;
     let accepts = attributes.number(connector, ACCEPTS)?;
+    // Of a connector's own threads older versions have no such attribute.
+    let queue = executor.filter(|executor| executor.has_attribute(QUEUE.0));
+    let queue = queue.map(|executor| attributes.number(executor, QUEUE)).transpose()?;
     let part = |setting, held, caps| Part { setting, held, caps, made: String::new(), source: SOURCE };
     let waits = connections.value.saturating_sub(threads.value).saturating_add(accepts.value);
+    let waits = queue.as_ref().map_or(waits, |queue| waits.min(queue.value));
+    let after = (THREADS.0, threads.value);
+    let queue = queue.map(|held| Part { source: EXECUTOR, ..part(QUEUE.0, held, Caps::Waiting { after }) });
+    let own = [
+        part(THREADS.0, threads, Caps::Requests(Some(waits))),
+        part(CONNECTIONS.0, connections.clone(), Caps::Connections),
+        part(ACCEPTS.0, accepts, Caps::QueueAfter { open: (CONNECTIONS.0, connections.value), somaxconn }),
+    ];
     Ok(Known {
         product: PRODUCT,
         told: format!("Tomcat ({})", attributes.place(connector)),
-        parts: vec![
-            part(THREADS.0, threads, Caps::Requests(Some(waits))),
-            part(CONNECTIONS.0, connections.clone(), Caps::Connections),
-            part(ACCEPTS.0, accepts, Caps::QueueAfter { open: (CONNECTIONS.0, connections.value), somaxconn }),
-        ],
+        parts: own.into_iter().chain(queue).collect(),
         keeps: true,
         threads: names(connector, executor, connectors(&document).count()),
         socket: at.socket(),
         cost: None,
+        says: SAYS,
     })
 }
 
@@ -163,6 +177,8 @@ impl Attributes<'_> {
 
 #[cfg(test)]
 mod tests {
+    use genkai_model::limit::{Law, Sign, Signature, Strength};
+
     use super::*;
 
     #[test]
@@ -181,7 +197,32 @@ mod tests {
         let second = known(8081).unwrap();
         assert_eq!(second.parts[0].held.origin, Origin::File { path: path.clone(), line: 5 });
         assert_eq!((second.parts[0].held.value, second.threads), (7, Some(("work-".to_owned(), 0))));
+        assert_eq!(second.parts.len(), 3, "as many may wait as come");
         assert!(known(8082).unwrap_err().contains("maxThreads is `${t}`"));
         assert!(known(9).unwrap_err().ends_with("has no connector there"));
+    }
+
+    #[test]
+    fn an_executor_takes_what_it_works_on_and_what_may_wait_and_says_when_more_come() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("server.xml");
+        let text = "<Server>\n<Executor name='e' maxThreads='20'\n  maxQueueSize='15'/>\n<Connector port='80' executor='e'/>\n\
+                    <Connector port='81' maxQueueSize='15'/></Server>\n";
+        let known = |port: u16| of(&path, text, &Endpoint::parse(&format!("127.0.0.1:{port}")).unwrap(), 4096).unwrap();
+        let limits = known(80).limits("backend");
+        let queue = limits.iter().find(|limit| limit.setting == QUEUE.0).unwrap();
+        assert_eq!(queue.origin, Origin::File { path: path.clone(), line: 3 });
+        let Law::Slots { value, reserved, .. } = queue.law else { panic!("{:?}", queue.law) };
+        assert_eq!((value, reserved), (15.0, -20.0));
+        assert!(queue.formula.starts_with("maxThreads 20 + 15 = 35 requests at once"), "{}", queue.formula);
+        // Tomcat 10.1.60.
+        let line = "26-Nov-2026 09:20:01.123 WARNING [http-nio-127.0.0.1-80-Poller] org.apache.tomcat.util.net.AbstractEndpoint.processSocket \
+                    Executor rejected socket [org.apache.tomcat.util.net.NioEndpoint$NioSocketWrapper@3a:java.nio.channels.SocketChannel[connected \
+                    local=/127.0.0.1:80 remote=/127.0.0.1:9]] for processing";
+        let name = known(80).told_in(line, "backend").unwrap();
+        let decisive = |one: &Signature| one.sign == Sign::Log(name.clone()) && one.strength == Strength::Decisive;
+        assert!(queue.signatures.iter().any(decisive), "{:?}", queue.signatures);
+        assert_eq!(known(80).told_in("SEVERE: Servlet.service() threw exception", "backend"), None);
+        assert!(known(81).limits("backend").iter().all(|limit| limit.setting != QUEUE.0));
     }
 }

@@ -27,7 +27,7 @@ use genkai_place::tail;
 use genkai_place::usage::alone;
 
 use super::xml::{ServerXml, is_setting};
-use super::{ACCEPTS, CONNECTIONS, PRODUCT, Started, THREADS, connector, copied, folder, logs, words};
+use super::{ACCEPTS, CONNECTIONS, PRODUCT, QUEUE, Started, THREADS, connector, copied, folder, logs, words};
 use crate::error::TargetError;
 use crate::files::{Applied, Edited, Requests};
 use crate::limits::raised;
@@ -223,6 +223,10 @@ impl PrivateTomcat {
                 remedy: Some(Remedy { note: Some("as far as processors and memory reach".to_owned()), ..count(name) }),
                 ..limit
             },
+            name if name == QUEUE.0 => {
+                let note = Some("who waits longer is answered later; more threads are the better answer".to_owned());
+                Limit { remedy: Some(Remedy { note, ..count(name) }), ..limit }
+            }
             name if name == CONNECTIONS.0 => {
                 // What stands before it holds none of its connections while nothing is asked: who finds none waits to be accepted.
                 let law = match limit.law {

@@ -6,7 +6,7 @@ use genkai_model::limit::Origin;
 use genkai_place::endpoint::Endpoint;
 use roxmltree::{Document, Node};
 
-use super::{ACCEPTS, CONNECTIONS, SOURCE, THREADS, connector, executor};
+use super::{ACCEPTS, CONNECTIONS, QUEUE, SOURCE, THREADS, connector, executor};
 use crate::error::TargetError;
 use crate::files::number::count;
 use crate::files::{Configuration, Edit, File, FileId, Pair, Requests, edited, pairs, read};
@@ -20,7 +20,7 @@ pub(super) struct ServerXml {
 
 /// The setting of this name, with its default.
 fn setting(name: &str) -> Result<(&'static str, u64), TargetError> {
-    [THREADS, CONNECTIONS, ACCEPTS].into_iter().find(|(known, _)| *known == name).ok_or_else(|| {
+    [THREADS, CONNECTIONS, ACCEPTS, QUEUE].into_iter().find(|(known, _)| *known == name).ok_or_else(|| {
         TargetError::usage("Tomcat", format!("`{name}` is no setting of a connector that genkai changes"))
     })
 }
@@ -82,7 +82,7 @@ impl ServerXml {
 /// The element that a setting is an attribute of.
 fn owner<'d>(document: &'d Document<'d>, at: &Endpoint, name: &str) -> Option<Node<'d, 'd>> {
     let connector = connector(document, at)?;
-    match name == THREADS.0 {
+    match [THREADS.0, QUEUE.0].contains(&name) {
         true => executor(document, connector).or(Some(connector)),
         false => Some(connector),
     }
@@ -156,6 +156,8 @@ mod tests {
         assert_eq!(own.value_of("maxThreads", &none).unwrap().1, Origin::File { path: path.clone(), line: 4 });
         let shared = of(81).set("maxThreads", "9", &none).unwrap();
         assert!(shared.text().unwrap().contains("<Executor name='e' maxThreads = '9'/>"), "{shared:?}");
+        let queue = of(81).set("maxQueueSize", "30", &none).unwrap();
+        assert!(queue.text().unwrap().contains("<Executor maxQueueSize=\"30\" name='e'"), "{queue:?}");
         let added = of(81).set("acceptCount", "9", &none).unwrap();
         assert!(added.text().unwrap().contains("<Connector acceptCount=\"9\" port='81'"), "{added:?}");
         assert_eq!(of(81).value_of("acceptCount", &none).unwrap().0, "100");

@@ -112,6 +112,16 @@ const SEEN: &[(&str, &str, Option<&str>)] = &[
         Some("nginx.limit_req_delay.one"),
     ),
     ("2026/11/21 11:00:00 [alert] 1#1: worker process 77 exited on signal 9", "alert", Some(signature::WORKER_DIED)),
+    (
+        "2026/11/26 09:10:11 [error] 1#1: *8 FastCGI sent in stderr: \"PHP message: PHP Fatal error:  Allowed memory size of 16777216 bytes exhausted (tried to allocate 41947136 bytes) in /srv/mem.php on line 1\" while reading response header from upstream, client: 127.0.0.1",
+        "error",
+        Some("php.memory_limit.16777216"),
+    ),
+    (
+        "2026/11/26 09:10:11 [error] 1#1: *8 FastCGI sent in stderr: \"no live upstreams\" while reading response header from upstream, client: 127.0.0.1",
+        "error",
+        None,
+    ),
     ("nginx: [emerg] bind() to 127.0.0.1:80 failed (98: Address already in use)", "emerg", None),
     ("a module that prints what it likes", "", None),
 ];
