@@ -50,7 +50,7 @@ impl Weighed {
         let supports = |one: &&Json| {
             let kind = one.get("evidence").and_then(Json::as_str);
             let strong = one.get("strength").and_then(Json::as_str).is_some_and(|it| it != "consistent");
-            matches!(kind, Some("log" | "grew" | "reached" | "answered")) && strong
+            matches!(kind, Some("log" | "grew" | "reached" | "answered" | "handshakes")) && strong
         };
         let several = self.evidence.iter().filter(supports).count() > 1;
         let likely = match self.strongest {
@@ -72,7 +72,7 @@ impl Weighed {
         let text = |one: &Json, name: &str| one.get(name).and_then(Json::as_str).map(str::to_owned);
         let name = |one: &Json| match one.get("evidence")?.as_str()? {
             "log" => text(one, "signature"),
-            "grew" | "reached" | "answered" => text(one, "metric"),
+            "grew" | "reached" | "answered" | "handshakes" => text(one, "metric"),
             "closed" => Some(format!("close code {}", one.get("code")?)),
             _ => None,
         };
@@ -101,7 +101,11 @@ pub(crate) fn all(judged: &Judged<'_>, met: &Met, refuted: &[String]) -> Vec<Wei
     let mut all: Vec<Weighed> = judged.limits.iter().map(|limit| case.weigh(limit, refuted)).collect();
     if others::used_most(judged, case.from, case.to) {
         let fits = |one: &&mut Weighed| {
-            let fits = matches!(one.limit.law, Law::Cpu { .. }) && one.strongest == Some(Strength::Consistent);
+            let fits = match one.limit.law {
+                Law::Cpu { .. } => one.strongest == Some(Strength::Consistent),
+                Law::Handshakes { .. } => one.strongest == Some(Strength::Supports),
+                _ => false,
+            };
             fits && one.against.is_empty()
         };
         all.iter_mut().filter(fits).for_each(|one| one.against.push("other_programs"));
@@ -148,9 +152,11 @@ pub(crate) fn place(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(En
             };
             Some((predicted.clients?, seen))
         }
-        Law::Workers { .. } | Law::Growing { .. } | Law::Rate { .. } | Law::NewConnections { .. } => {
-            Some((predicted.levels(met)?, judged.level()?))
-        }
+        Law::Workers { .. }
+        | Law::Growing { .. }
+        | Law::Rate { .. }
+        | Law::NewConnections { .. }
+        | Law::Handshakes { .. } => Some((predicted.levels(met)?, judged.level()?)),
         _ => None,
     }
 }
@@ -216,7 +222,8 @@ impl<'a, 'e> Case<'a, 'e> {
         let out_of_reach = fits && sooner() || self.is_out_of_reach(limit);
         let place = if out_of_reach { Place::Elsewhere } else { self.place(limit) };
         let served = instants::before(&self.ticks(), self.certain as u64).iter().any(|tick| tick.number("/ok") > 0.0);
-        let wrong = share.is_none() || matches!(limit.law, Law::Cpu { .. }) && !served;
+        let processor = matches!(limit.law, Law::Cpu { .. } | Law::Handshakes { .. });
+        let wrong = share.is_none() || processor && !served;
         let against = [
             (strongest.is_none(), "no_sign"),
             (wrong, "wrong_symptom"),
@@ -312,6 +319,14 @@ impl<'a, 'e> Case<'a, 'e> {
             Sign::Closed(code) => {
                 let count = sum_where(&self.ticks(), "/messages/closes", ("code", &json!(code)), "count");
                 (count > 0.0).then(|| json!({ "evidence": "closed", "code": code, "count": count as u64 }))
+            }
+            Sign::Handshakes { metric, mark, each, cores } => {
+                let (value, _) = self.reached(metric, |_| Some(*mark))?;
+                let rate = kept::full_handshakes(&self.ticks(), self.from, self.to)?;
+                (rate * each >= cores / 2.0).then(|| {
+                    json!({ "evidence": "handshakes", "metric": metric, "value": value,
+                    "rate": rate, "each": each, "cores": cores, "strength": strength })
+                })
             }
             Sign::Reached { metric, value } => {
                 let (value, mark) = self.reached(metric, |_| Some(*value))?;

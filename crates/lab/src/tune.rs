@@ -161,7 +161,7 @@ impl Run<'_, '_, '_> {
         if let Some(text) = scenario::told(&self.job.plan.load) {
             self.recorder.note(None, scenario::NOTE, text)?;
         }
-        if let Some(text) = self.system.handshakes.take() {
+        if let Some(text) = self.system.handshakes() {
             self.recorder.note(None, handshakes::NOTE, text)?;
         }
         if let Some(text) = redact::told(&self.job.plan.system) {
@@ -238,6 +238,9 @@ impl Run<'_, '_, '_> {
             return self.direct(what);
         }
         let product = self.system.variant(&what.changes, self.folder)?;
+        if let Some(text) = self.system.shake(&*product, &self.job.plan.load)? {
+            self.recorder.note(None, handshakes::NOTE, text)?;
+        }
         if !self.drained()? {
             return Ok(EndReason::Interrupted);
         }

@@ -186,7 +186,7 @@ impl Product for Apache {
         let names: Vec<String> = named.flat_map(|found| found.args.clone()).chain([requests.host.clone()]).collect();
         let names = names.iter().map(|name| authority::bare(name.rsplit("://").next().unwrap_or_default())).collect();
         let file = shown.arg(0).map(|path| config.root().join(path));
-        Some(Certificate { names, file, place: config.place(shown) })
+        Some(Certificate { names, file, setting: "SSLCertificateFile", place: config.place(shown) })
     }
 
     /// A connection has a thread of the worker MPM; of event it has one only while it does something. Its requests are answered by threads of

@@ -162,7 +162,7 @@ impl Product for Haproxy {
         let base = base.or_else(|| config.file(FileId::MAIN).path.parent().map(Path::to_owned)).unwrap_or_default();
         let file = bind.found.option(1, "crt").map(|word| base.join(&word.value)).filter(|path| !path.is_dir());
         let names = vec![authority::bare(&requests.host)];
-        Some(Certificate { names, file, place: config.place(bind.found) })
+        Some(Certificate { names, file, setting: "bind.crt", place: config.place(bind.found) })
     }
 
     /// What a connection of HTTP/2 takes beside its buffers was not measured.

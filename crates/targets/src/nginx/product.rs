@@ -16,13 +16,14 @@ use super::lifecycle::{self, LOOKUP, arguments, command, pin};
 use super::limits::{self, Facts, Reading};
 use super::private::{self, Private, STATUS_PATH};
 use super::remote;
+use super::sessions;
 use super::settings::render;
 use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
 use crate::product::{
-    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant, followed,
-    shared,
+    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Sessions, Startup, Variant,
+    followed, shared,
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
@@ -221,13 +222,18 @@ impl Product for Nginx {
             [one] => one.arg(0).filter(|path| !path.contains('$')).map(|path| config.conf_prefix().join(path)),
             _ => None,
         };
-        Some(Certificate { names: names.chain([authority::bare(&requests.host)]).collect(), file, place })
+        let names = names.chain([authority::bare(&requests.host)]).collect();
+        Some(Certificate { names, file, setting: "ssl_certificate", place })
     }
 
     fn over_http2(of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
         let found = of.config().route_of(of.requests()).map(|route| route.inherited("http2_max_concurrent_streams"));
         let written = found.and_then(|found| found.last()?.arg(0)?.parse().ok());
         shared(limit, streams.min(written.unwrap_or(STREAMS)))
+    }
+
+    fn sessions(of: &Variant<Self>) -> Option<Sessions> {
+        sessions::of(of.config(), of.requests())
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {
