@@ -507,5 +507,7 @@ fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: 
         Place::Elsewhere => 0.0,
     };
     let more = (signs.saturating_sub(1) as f64 * 0.05).min(0.15);
-    ((quarter + 0.4 * share.unwrap_or(0.0) + place + more) / 4.0 * 1000.0).round() / 1000.0
+    // In this order: what lies half way between two thousandths is rounded as it comes out.
+    let within = 0.4 * share.unwrap_or(0.0) + place + more;
+    ((quarter + within) / 4.0 * 1000.0).round() / 1000.0
 }
