@@ -14,7 +14,7 @@ mod product;
 pub mod remote;
 mod removable;
 pub(crate) mod router;
-mod sessions;
+mod secured;
 pub mod settings;
 
 use crate::error::TargetError;

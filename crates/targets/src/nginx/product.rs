@@ -16,7 +16,7 @@ use super::lifecycle::{self, LOOKUP, arguments, command, pin};
 use super::limits::{self, Facts, Reading};
 use super::private::{self, Private, STATUS_PATH};
 use super::remote;
-use super::sessions;
+use super::secured;
 use super::settings::render;
 use super::{CALLED, no_server};
 use crate::error::TargetError;
@@ -207,23 +207,7 @@ impl Product for Nginx {
     }
 
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
-        let route = config.route_of(requests)?;
-        let listen = route.listen.as_ref().filter(|listen| listen.ssl)?;
-        let shown = route.inherited("ssl_certificate");
-        let names = config.servers().into_iter().flat_map(|server| server.inside());
-        let names = names.filter(|found| found.directive.is("server_name")).flat_map(|found| found.args());
-        // `.name` is short for the name and all below it.
-        let names = names.flat_map(|name| match name.strip_prefix('.') {
-            Some(bare) => vec![bare.to_owned(), format!("*{name}")],
-            None => vec![name],
-        });
-        let place = shown.first().map_or_else(|| listen.found.place(), Found::place);
-        let file = match &shown[..] {
-            [one] => one.arg(0).filter(|path| !path.contains('$')).map(|path| config.conf_prefix().join(path)),
-            _ => None,
-        };
-        let names = names.chain([authority::bare(&requests.host)]).collect();
-        Some(Certificate { names, file, setting: "ssl_certificate", place })
+        secured::certificate(config, requests)
     }
 
     fn over_http2(of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
@@ -233,7 +217,7 @@ impl Product for Nginx {
     }
 
     fn sessions(of: &Variant<Self>) -> Option<Sessions> {
-        sessions::of(of.config(), of.requests())
+        secured::sessions(of.config(), of.requests())
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

@@ -42,6 +42,7 @@ pub use own::OwnAnswer;
 pub(crate) use own::{carries, followed, head, on_line};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
+pub(crate) use secured::explained;
 pub use secured::{Handshakes, Secured, Sessions};
 pub use served::{Cost, Served, ServesFn};
 pub(crate) use served::{NOTICE, behind};

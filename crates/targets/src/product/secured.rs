@@ -7,7 +7,8 @@ use genkai_model::evidence::metric;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 use genkai_place::authority::Key;
 
-use crate::limits::{counted, raised};
+use super::Certificate;
+use crate::limits::{SLOW, counted, raised};
 
 /// The kind of key whose handshakes are cheapest, of those that every client of today takes.
 pub(crate) const CHEAP: Key = Key::P256;
@@ -90,6 +91,28 @@ impl Sessions {
     }
 }
 
+/// What a configuration alone tells of its listener's handshakes: the kind of the certificate's key, and how `sessions` are resumed. None without a
+/// certificate in a file of its own.
+pub(crate) fn explained(product: &str, users: Option<&Certificate>, sessions: &str) -> Option<Limit> {
+    let users = users?;
+    let key = Key::of(users.file.as_deref()?);
+    let value = key.as_ref().map_or_else(|why| format!("key not known: {why}"), Key::to_string);
+    Some(Limit {
+        caps: format!("full TLS handshakes a second, which sign with its key ({value})"),
+        value,
+        origin: users.origin(),
+        formula: format!(
+            "cores / processor time of a handshake, which is measured before a load of new connections (tune --new-connections); {sessions}"
+        ),
+        source: SOURCE.to_owned(),
+        symptom: SLOW,
+        ..Limit::named(&format!("{product}.tls_key"), product, users.setting)
+    })
+}
+
+/// Where it is written down.
+const SOURCE: &str = "utilisation law (Denning and Buzen, Computing Surveys 10, 1978); RFC 8446 section 2: a full handshake signs with the certificate's key";
+
 fn word(setting: &str, word: String, note: String) -> Remedy {
     Remedy { word: Some(word), note: Some(note), ..raised(setting, RemedyUnit::Count, 1.0) }
 }
@@ -128,8 +151,7 @@ fn handshakes(limit: Limit, processor: &Limit, cores: f64, measured: &Handshakes
             most * 1e3,
             each * 1e3
         ),
-        source: "utilisation law (Denning and Buzen, Computing Surveys 10, 1978); RFC 8446 section 2: a full handshake signs with the certificate's key"
-            .to_owned(),
+        source: SOURCE.to_owned(),
         signatures: gauges.into_iter().map(sign).collect(),
         symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         ..limit
