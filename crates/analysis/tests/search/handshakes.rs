@@ -3,6 +3,7 @@
 use genkai_model::finding::*;
 use genkai_model::limit::{Law, Limit, Remedy, Sign, Signature, Strength};
 use genkai_model::load::{Load, Reuse};
+use genkai_model::transport::{Tls, Transport};
 
 use crate::world::parts::*;
 use crate::world::{Moment, Seen, World};
@@ -19,7 +20,8 @@ fn key(each: f64) -> Limit {
 
 /// New connections at a rate that rises to 300 a second, of which 200 go; 2,000 with another key.
 fn world(each: f64) -> World {
-    let load = Load { reuse: Reuse::PerRequest, ..rate(300.0, 12, 1000) };
+    let tls = Tls { server_name: "x".into(), ca: None, identity: None, insecure: true, resume: false };
+    let load = Load { reuse: Reuse::PerRequest, transport: Transport::Tls(tls), ..rate(300.0, 12, 1000) };
     World {
         plan: plan(load, "p99 < 300ms"),
         settings: settings(&[("tls_key", 1.0)]),
@@ -32,12 +34,9 @@ fn world(each: f64) -> World {
             let served = m.level.min(goes);
             let latency = if m.level > goes { 0.6 } else { 0.02 };
             Seen {
-                ok: served,
-                latency,
-                service: latency,
                 gauges: vec![("proxy.worker_cpu_max", m.level.min(goes) / goes)],
                 secured: Some((m.level, served)),
-                ..Seen::closed(10.0, 0.02)
+                ..Seen::closed(served * latency, latency)
             }
         }),
     }

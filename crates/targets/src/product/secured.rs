@@ -54,9 +54,12 @@ pub struct Handshakes {
 
 impl Secured {
     /// Limits that handshakes set a load in which each request is a connection with a full one, where something makes them cheaper. `processor` is
-    /// the limit of the processor time that they use up.
+    /// the limit of the processor time that they use up: none as long as a setting brings more of it, which costs nothing.
     pub fn limits(&self, processor: &Limit, measured: &Handshakes) -> Vec<Limit> {
         let Law::Cpu { cores } = processor.law else { return Vec::new() };
+        if processor.remedy.is_some() {
+            return Vec::new();
+        }
         let sessions = self.sessions.iter().filter(|_| measured.refused).map(|sessions| sessions.limit(self));
         let all = sessions.chain(matches!(self.key, Key::Rsa(_)).then(|| self.keys(processor)));
         all.filter_map(|limit| handshakes(limit, processor, cores, measured)).collect()
@@ -200,6 +203,8 @@ mod tests {
         let one = &secured(Key::Rsa(4096)).limits(&processor, &measured(false))[0];
         assert_eq!(one.law, Law::Handshakes { cores: 2.0, least: 0.005, most: 0.010 });
         assert!(one.formula.contains("2 cores / 5.00 to 10.00 ms"), "{}", one.formula);
+        let more = Limit { remedy: Some(raised("worker_processes", RemedyUnit::Count, 1.0)), ..processor.clone() };
+        assert!(secured(Key::Rsa(4096)).limits(&more, &measured(true)).is_empty(), "more workers come first");
         let unseen = Limit { signatures: Vec::new(), ..processor };
         assert!(secured(Key::Rsa(4096)).limits(&unseen, &measured(true)).is_empty(), "nothing would show it");
     }
