@@ -4,6 +4,7 @@ use genkai_model::limit::{Law, Limit};
 use genkai_model::load::{Arrivals, Protocol, Reuse};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::units::Spread;
+use serde_json::{Value as Json, json};
 
 use crate::asked::{self, Asked};
 
@@ -182,6 +183,16 @@ pub(crate) fn longest(time: &Spread, q: f64) -> f64 {
             if q <= below { a.min(b) } else { a.max(b) }
         }
     }
+}
+
+/// That a time is not less than is allowed, at a quantile.
+pub(crate) fn longer(time: &Spread, q: f64, allowed: f64) -> Option<Json> {
+    let takes = longest(time, q);
+    let mut told = json!({ "evidence": "alone", "takes": takes, "allowed": allowed });
+    if !matches!(time, Spread::Constant(_)) {
+        told["quantile"] = q.into();
+    }
+    (takes >= allowed).then_some(told)
 }
 
 /// A quantile of the standard normal distribution: where the area below reaches it, by Simpson's rule and bisection.

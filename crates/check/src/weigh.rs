@@ -4,7 +4,6 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Sign, Signature, Strength};
 use genkai_model::objective::Condition;
-use genkai_model::units::Spread;
 use serde_json::{Value as Json, json};
 
 use crate::answered;
@@ -13,7 +12,7 @@ use crate::events::{Line, failed, merged, sum, sum_where};
 use crate::generator::STEEP;
 use crate::instants;
 use crate::kept;
-use crate::laws::{self, Ends, Met, predicted};
+use crate::laws::{Ends, Met, longer, predicted};
 use crate::others;
 
 /// How far from a range counts as there: a tenth.
@@ -482,16 +481,6 @@ impl<'a, 'e> Case<'a, 'e> {
             _ => Place::Elsewhere,
         }
     }
-}
-
-/// That a time is not less than is allowed, at a quantile.
-fn longer(time: &Spread, q: f64, allowed: f64) -> Option<Json> {
-    let takes = laws::longest(time, q);
-    let mut told = json!({ "evidence": "alone", "takes": takes, "allowed": allowed });
-    if !matches!(time, Spread::Constant(_)) {
-        told["quantile"] = q.into();
-    }
-    (takes >= allowed).then_some(told)
 }
 
 fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: usize) -> f64 {

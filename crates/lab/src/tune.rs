@@ -371,7 +371,13 @@ impl Run<'_, '_, '_> {
             return self.recorder.note(None, "not-written", text);
         }
         let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
-        for backup in self.system.baseline().write_back(&changes)? {
+        let backups = self.system.baseline().write_back(&changes)?;
+        if backups.is_empty() {
+            // The kind of a certificate's key.
+            let text = "what is proposed stands in no file of the configuration, so none was changed".to_owned();
+            return self.recorder.note(None, "not-written", text);
+        }
+        for backup in backups {
             let text = format!("{} changed; the old file is {}", backup.file.display(), backup.backup.display());
             self.recorder.note(None, "written", text)?;
             self.written.push((backup.file, backup.backup));
