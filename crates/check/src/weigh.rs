@@ -100,11 +100,10 @@ pub(crate) fn all(judged: &Judged<'_>, met: &Met, refuted: &[String]) -> Vec<Wei
     let mut all: Vec<Weighed> = judged.limits.iter().map(|limit| case.weigh(limit, refuted)).collect();
     if others::used_most(judged, case.from, case.to) {
         let fits = |one: &&mut Weighed| {
-            let fits = match one.limit.law {
-                Law::Cpu { .. } => one.strongest == Some(Strength::Consistent),
-                Law::Handshakes { .. } => one.strongest == Some(Strength::Supports),
-                _ => false,
-            };
+            let fits = matches!(
+                (&one.limit.law, one.strongest),
+                (Law::Cpu { .. }, Some(Strength::Consistent)) | (Law::Handshakes { .. }, Some(Strength::Supports))
+            );
             fits && one.against.is_empty()
         };
         all.iter_mut().filter(fits).for_each(|one| one.against.push("other_programs"));
@@ -221,8 +220,7 @@ impl<'a, 'e> Case<'a, 'e> {
         let out_of_reach = fits && sooner() || self.is_out_of_reach(limit);
         let place = if out_of_reach { Place::Elsewhere } else { self.place(limit) };
         let served = instants::before(&self.ticks(), self.certain as u64).iter().any(|tick| tick.number("/ok") > 0.0);
-        let processor = matches!(limit.law, Law::Cpu { .. } | Law::Handshakes { .. });
-        let wrong = share.is_none() || processor && !served;
+        let wrong = share.is_none() || matches!(limit.law, Law::Cpu { .. } | Law::Handshakes { .. }) && !served;
         let against = [
             (strongest.is_none(), "no_sign"),
             (wrong, "wrong_symptom"),

@@ -164,6 +164,11 @@ impl Run<'_, '_, '_> {
         if let Some(text) = self.system.handshakes() {
             self.recorder.note(None, handshakes::NOTE, text)?;
         }
+        let unresumed = matches!(self.system.baseline().transport(), Transport::Tls(tls) if !tls.resume);
+        if self.job.plan.system.front.no_resume && !unresumed {
+            let text = "--no-resume does nothing here: the load comes without TLS, or to a cluster".to_owned();
+            self.recorder.note(None, handshakes::NOTE, text)?;
+        }
         if let Some(text) = redact::told(&self.job.plan.system) {
             self.recorder.note(None, redact::NOTE, text)?;
         }

@@ -209,7 +209,7 @@ pub(crate) struct TlsFlags {
 #[derive(Debug, Args)]
 pub(crate) struct SessionFlags {
     /// Over TLS: do not resume sessions, so that each connection makes a full handshake, as a new visitor's
-    #[arg(long, help_heading = "Load", hide_short_help = true)]
+    #[arg(long, conflicts_with = "load", help_heading = "Load", hide_short_help = true)]
     pub(crate) no_resume: bool,
 }
 
