@@ -13,7 +13,7 @@
 //!   Where WebSockets stay open and only counts are judged (how many open, are cut, are answered at all), nothing that is judged has
 //!   the lateness in it: up to a second it does not matter.
 //! * Rate: 99 % of the planned requests must have been sent, unless the server was the reason: all connections busy
-//!   because responses are slow, or new ones not accepted.
+//!   because responses are slow, or new ones not accepted. A request whose connection waits for the server in the handshake of TLS was begun.
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Tick;
@@ -22,6 +22,7 @@ use genkai_model::finding::{ClientCheck, ClientLimit, LateOver, Quantiles};
 use genkai_model::load::{Arrivals, Spacing};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
+use genkai_model::transport::Transport;
 use genkai_model::units::Span;
 
 use crate::capacity::demand;
@@ -249,6 +250,24 @@ fn late(ticks: &[Late<'_>], bound: f64) -> Option<(ClientLimit, u64)> {
     Some((ClientLimit::Late { p99, bound, over }, begin(found, |t| t.over * 100 > t.all)))
 }
 
+/// Kinds of errors in the place of which TLS would have been made on a connection.
+const UNSECURED: &[ErrorKind] = &[
+    ErrorKind::TlsExpired,
+    ErrorKind::TlsUntrusted,
+    ErrorKind::TlsSelfSigned,
+    ErrorKind::TlsWrongName,
+    ErrorKind::TlsCertificate,
+    ErrorKind::TlsRefused,
+    ErrorKind::TlsUnknownName,
+    ErrorKind::TlsVersion,
+    ErrorKind::TlsHandshakeFailure,
+    ErrorKind::TlsClientWanted,
+    ErrorKind::TlsClientRefused,
+    ErrorKind::TlsFailed,
+    ErrorKind::TlsClosed,
+    ErrorKind::TlsTimeout,
+];
+
 /// Kinds of errors that stand for a planned request which never got as far as being written.
 const UNSENT: &[ErrorKind] = &[
     ErrorKind::ConnectRefused,
@@ -295,12 +314,26 @@ fn short(trial: &Trial, ticks: &[Tick]) -> Option<(ClientLimit, u64)> {
     let total: f64 = planned.iter().sum();
     // The count of a Poisson process strays by its root: three of them hold 99.7 % of all cases.
     let stray = if spacing == Spacing::Poisson { 3.0 * total.sqrt() } else { 0.0 };
-    let begun = (tally.sent + tally.count(UNSENT)) as f64;
+    let begun = (tally.sent + tally.count(UNSENT) + shaking(&trial.started.load.transport, ticks)) as f64;
     if total < ENOUGH as f64 || begun >= total * SENT - stray - 2.0 {
         return None;
     }
     let since = ticks.iter().zip(&planned).find(|(t, planned)| (t.sent as f64) < **planned * 0.9 - 1.0);
     Some((ClientLimit::Short { fraction: begun / total }, since.map_or(0, |(t, _)| t.from_us)))
+}
+
+/// Connections that are in the handshake of TLS at the end of `ticks`: opened, and neither secured nor failed.
+fn shaking(over: &Transport, ticks: &[Tick]) -> u64 {
+    if !matches!(over, Transport::Tls(_)) {
+        return 0;
+    }
+    let ended = |t: &Tick| {
+        let secured = t.handshakes.as_ref().map_or(0, |made| made.full + made.resumed);
+        let failed = t.errors.iter().filter(|e| UNSECURED.contains(&e.kind)).map(|e| e.count).sum::<u64>();
+        secured + failed
+    };
+    let opened: u64 = ticks.iter().map(|t| t.opened).sum();
+    opened.saturating_sub(ticks.iter().map(ended).sum())
 }
 
 /// Requests planned in each of `ticks`: the integral of the level, which is that of the end of a tick.

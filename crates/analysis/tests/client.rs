@@ -9,6 +9,7 @@ use genkai_model::event::Purpose;
 use genkai_model::evidence::metric;
 use genkai_model::finding::ClientLimit;
 use genkai_model::load::{Arrivals, Load, Spacing};
+use genkai_model::transport::{Tls, Transport};
 use genkai_model::units::Span;
 
 use world::parts::*;
@@ -188,4 +189,22 @@ fn a_worker_that_is_at_its_end_is_not_lost_in_the_sum_of_all() {
     assert!(matches!(full[..], [ClientLimit::Worker { worker: 2, .. }]), "{full:?}");
     let late = told(vec![worker(0.5, 400), worker(0.6, 1)]);
     assert!(matches!(late[..], [ClientLimit::Worker { worker: 1, p99, .. }] if p99 > 0.3), "{late:?}");
+}
+
+#[test]
+fn connections_that_wait_in_a_handshake_were_begun() {
+    // 500 a second are opened, of which the server secures 400.
+    let seen = |m: &Moment<'_>| Seen {
+        ok: m.level,
+        sent: 0.8,
+        secured: Some((m.level, 0.8 * m.level)),
+        ..Seen::closed(25.0, 0.05)
+    };
+    let open = |transport| Load { transport, ..rate(500.0, 2, 1000) };
+    let tls = Transport::Tls(Tls { server_name: "x".into(), ca: None, identity: None, insecure: true, resume: false });
+    assert!(trial(open(tls), "errors < 1%", None, seen).finding.valid, "they wait for the server");
+    assert!(
+        !trial(open(Transport::Tcp), "errors < 1%", None, seen).finding.valid,
+        "without TLS nothing holds a request up"
+    );
 }

@@ -51,7 +51,7 @@ impl<'e> Search<'_, 'e> {
                 let likely = named.confidence() == "likely";
                 match named.limit.law {
                     _ if foreign => json!({ "stop": "backend", "likely": likely }),
-                    Law::Cpu { .. } => json!({ "stop": "processor", "likely": likely }),
+                    Law::Cpu { .. } | Law::Handshakes { .. } => json!({ "stop": "processor", "likely": likely }),
                     _ => stop("untested"),
                 }
             }

@@ -9,6 +9,7 @@ use genkai_model::limit::{Law, Limit};
 use genkai_model::load::{Arrivals, Spacing};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::stage::Stage;
+use genkai_model::transport::Transport;
 use genkai_model::units::{Span, Spread};
 use serde_json::{Value as Json, json};
 
@@ -238,13 +239,26 @@ impl Looked<'_> {
         let total: f64 = planned.iter().sum();
         let stray = if spacing == Spacing::Poisson { 3.0 * total.sqrt() } else { 0.0 };
         let begun = sum(ticks, "/sent")
-            + ErrorKind::ALL.iter().filter(|kind| never_sent(**kind)).map(|kind| count(ticks, *kind)).sum::<f64>();
+            + ErrorKind::ALL.iter().filter(|kind| never_sent(**kind)).map(|kind| count(ticks, *kind)).sum::<f64>()
+            + self.in_handshakes();
         if total < 100.0 || begun >= 0.99 * total - stray - 2.0 {
             return None;
         }
         let since = ticks.iter().zip(&planned).find(|(tick, planned)| tick.number("/sent") < **planned * 0.9 - 1.0);
         let since = since.map_or(0.0, |(tick, _)| tick.number("/from_us"));
         Some((json!({ "reason": "short", "fraction": begun / total }), since))
+    }
+
+    /// Connections over TLS that were opened and of which nothing became yet: they wait for the server.
+    fn in_handshakes(&self) -> f64 {
+        if !matches!(self.asked.load.transport, Transport::Tls(_)) {
+            return 0.0;
+        }
+        let ticks = &self.ticks;
+        let of_tls = |kind: &&ErrorKind| word(**kind).starts_with("tls_");
+        let failed: f64 = ErrorKind::ALL.iter().filter(of_tls).map(|kind| count(ticks, *kind)).sum();
+        let made = sum(ticks, "/handshakes/full") + sum(ticks, "/handshakes/resumed");
+        (sum(ticks, "/opened") - made - failed).max(0.0)
     }
 
     /// Requests planned in each interval: the area under the level.
@@ -285,9 +299,14 @@ fn area(stages: &[Stage], from: f64, to: f64) -> f64 {
     sum
 }
 
+/// A kind of error as records have it.
+fn word(kind: ErrorKind) -> String {
+    serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
 /// Whether a request that failed so was never written: there was no connection for it, or no TLS or WebSocket on one.
 fn never_sent(kind: ErrorKind) -> bool {
-    let name = serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default();
+    let name = word(kind);
     ["connect_", "tls_", "upgrade_"].iter().any(|begin| name.starts_with(begin)) || name.ends_with("_exhausted")
 }
 

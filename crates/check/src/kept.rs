@@ -1,5 +1,5 @@
 //! Signs that the generator itself has seen: the silence before kept connections ended, when requests met such ends, and how long responses
-//! of a size took; put down plainly once more.
+//! of a size took, and how many handshakes it made; put down plainly once more.
 
 use serde_json::{Value as Json, json};
 
@@ -21,6 +21,14 @@ pub(crate) fn silent(ticks: &[&Line], address: &str, of: f64, after: f64) -> Opt
 pub(crate) fn kept(ticks: &[&Line], after: f64) -> Option<Json> {
     let of = merged(ticks, "/kept_silent").over(0, false);
     (met(ticks) > 0.0).then(|| silent(ticks, "/kept_silent", of, after)).flatten()
+}
+
+/// Full TLS handshakes a second from one moment to another, microseconds; none where no time went by.
+pub(crate) fn full_handshakes(ticks: &[&Line], from: f64, to: f64) -> Option<f64> {
+    let mut during = ticks.to_vec();
+    during.retain(|tick| tick.number("/to_us") > from && tick.number("/from_us") <= to);
+    let lasted: f64 = during.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
+    (lasted > 0.0).then(|| sum(&during, "/handshakes/full") / lasted)
 }
 
 /// Requests that met the end of a kept connection.

@@ -121,7 +121,11 @@ impl<'e> Search<'_, 'e> {
             let at = predicted(&limit.law, &met).bites(&limit.law, &met);
             let by_time = matches!(
                 limit.law,
-                Law::Rate { .. } | Law::NewConnections { .. } | Law::Workers { .. } | Law::Growing { .. }
+                Law::Rate { .. }
+                    | Law::NewConnections { .. }
+                    | Law::Handshakes { .. }
+                    | Law::Workers { .. }
+                    | Law::Growing { .. }
             );
             match at {
                 Some(at) if at > reached * (1.0 + TOLERANCE) && at < asked => all.push((at, limit)),

@@ -4,6 +4,7 @@ use genkai_model::limit::{Law, Limit};
 use genkai_model::load::{Arrivals, Protocol, Reuse};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::units::Spread;
+use serde_json::{Value as Json, json};
 
 use crate::asked::{self, Asked};
 
@@ -17,6 +18,8 @@ pub(crate) struct Met {
     pub(crate) level: f64,
     /// New users a second; none: requests come at a rate.
     pub(crate) spawn: Option<f64>,
+    /// By how much a rate grows in a second.
+    climb: f64,
     /// How long users pause, seconds.
     pub(crate) think: f64,
     /// Whether connections are kept.
@@ -83,6 +86,7 @@ impl Met {
         Met {
             level: asked.level,
             spawn,
+            climb: if spawn.is_none() && asked.ramp > 0.0 { asked.level / asked.ramp } else { 0.0 },
             think,
             keeps: load.reuse == Reuse::KeepAlive,
             service,
@@ -176,6 +180,16 @@ pub(crate) fn longest(time: &Spread, q: f64) -> f64 {
     }
 }
 
+/// That a time is not less than is allowed, at a quantile.
+pub(crate) fn longer(time: &Spread, q: f64, allowed: f64) -> Option<Json> {
+    let takes = longest(time, q);
+    let mut told = json!({ "evidence": "alone", "takes": takes, "allowed": allowed });
+    if !matches!(time, Spread::Constant(_)) {
+        told["quantile"] = q.into();
+    }
+    (takes >= allowed).then_some(told)
+}
+
 /// A quantile of the standard normal distribution: where the area below reaches it, by Simpson's rule and bisection.
 fn normal(q: f64) -> f64 {
     let density = |x: f64| (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
@@ -245,6 +259,7 @@ pub(crate) fn predicted(law: &Law, met_by: &Met) -> Predicted {
         Law::Workers { workers, queue, service, wait } => of_workers(workers, queue, service, wait, met_by),
         Law::Growing { least, most, full, wait } => growing((least, most), full, wait, met_by),
         Law::NewConnections { value } => new_connections(value, met_by),
+        Law::Handshakes { cores, least, most } => handshakes(cores, least, most, met_by),
         Law::Backlog { value } => {
             // Those that come within ten milliseconds meet in the queue.
             let meets = met_by.spawn.map_or(0.0, |spawn| (spawn * 0.010).min(met_by.level));
@@ -266,6 +281,28 @@ pub(crate) fn predicted(law: &Law, met_by: &Met) -> Predicted {
         Law::Delay { time } => at_once(longest(&time, met_by.patience.1) >= met_by.patience.0),
         Law::Cpu { .. } | Law::Tried { .. } | Law::Unknown => Predicted::default(),
     }
+}
+
+/// A connection with a full handshake for each request, of which each takes from `least` to `most` seconds of the processor: nobody waits until the
+/// dearest fill the cores, and it is too long where the cheapest of those who wait took longer than is allowed.
+fn handshakes(cores: f64, least: f64, most: f64, met: &Met) -> Predicted {
+    if met.keeps || least <= 0.0 {
+        return Predicted::default();
+    }
+    let goes = cores / least;
+    let Some(_) = met.spawn else {
+        // Those in excess come faster and faster: half the climb times the square of the time, until they are as many as are served in that wait.
+        let seconds = (2.0 * met.patience.0 * goes / met.climb.max(f64::MIN_POSITIVE)).sqrt();
+        let late = if met.climb > 0.0 { goes + met.climb * seconds } else { goes };
+        return Predicted { rate: Some((cores / most, late.min(met.level).max(goes))), ..Predicted::default() };
+    };
+    let users = {
+        let alone = met.alone.or(met.unloaded).unwrap_or(0.0).max(most);
+        let too_long = (cores * (met.patience.0 + met.think) / least + WHOLE).floor();
+        let begins = (cores * (alone + met.think) / most + WHOLE).floor();
+        (begins.min(too_long), too_long)
+    };
+    Predicted { users: Some(users), rate: Some((cores / most, goes)), ..Predicted::default() }
 }
 
 /// Slots that a client takes on average: dearest and cheapest. None where it takes none.
@@ -367,6 +404,7 @@ impl Predicted {
         let late = match law {
             Law::Workers { .. } | Law::Growing { .. } => true,
             Law::NewConnections { .. } => !met.keeps,
+            Law::Handshakes { .. } => met.spawn.is_some(),
             _ => false,
         };
         self.levels(met).map(|(low, high)| if late { high } else { low })

@@ -102,14 +102,14 @@ fn can_be_lifted(limit: &Limit, at: &Judged<'_>, values: &[&Line]) -> bool {
         Law::Growing { least, .. } => least,
         // The queue holds one more than its setting.
         Law::Backlog { value } => value - 1.0,
-        Law::Cpu { cores } => cores,
+        Law::Cpu { cores } | Law::Handshakes { cores, .. } => cores,
         Law::Delay { .. } | Law::Unknown => 0.0,
     };
     if matches!(limit.law, Law::Tried { .. }) && !unusable::leaves_a_value(limit, &remedy.setting, present, values) {
         return false;
     }
     let full = remedy.ceiling.as_ref().is_some_and(|most| most.value <= present / remedy.parts.max(1.0));
-    let word = matches!(limit.law, Law::Tried { word: Some(_), .. });
+    let word = remedy.word.is_some() || matches!(limit.law, Law::Tried { word: Some(_), .. });
     word || matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) || !full && price::holds_more(limit, at, &met(at))
 }
 

@@ -115,7 +115,12 @@ fn is_number(test: &Test<'_>) -> bool {
     unit(test).is_some_and(|unit| wanted.contains(&unit))
         && !matches!(
             limit.law,
-            Law::Tried { word: Some(_), .. } | Law::Rate { .. } | Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown
+            Law::Tried { word: Some(_), .. }
+                | Law::Rate { .. }
+                | Law::Cpu { .. }
+                | Law::Handshakes { .. }
+                | Law::Delay { .. }
+                | Law::Unknown
         )
 }
 

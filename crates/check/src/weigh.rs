@@ -4,7 +4,6 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Sign, Signature, Strength};
 use genkai_model::objective::Condition;
-use genkai_model::units::Spread;
 use serde_json::{Value as Json, json};
 
 use crate::answered;
@@ -13,7 +12,7 @@ use crate::events::{Line, failed, merged, sum, sum_where};
 use crate::generator::STEEP;
 use crate::instants;
 use crate::kept;
-use crate::laws::{self, Ends, Met, predicted};
+use crate::laws::{Ends, Met, longer, predicted};
 use crate::others;
 
 /// How far from a range counts as there: a tenth.
@@ -50,7 +49,7 @@ impl Weighed {
         let supports = |one: &&Json| {
             let kind = one.get("evidence").and_then(Json::as_str);
             let strong = one.get("strength").and_then(Json::as_str).is_some_and(|it| it != "consistent");
-            matches!(kind, Some("log" | "grew" | "reached" | "answered")) && strong
+            matches!(kind, Some("log" | "grew" | "reached" | "answered" | "handshakes")) && strong
         };
         let several = self.evidence.iter().filter(supports).count() > 1;
         let likely = match self.strongest {
@@ -72,7 +71,7 @@ impl Weighed {
         let text = |one: &Json, name: &str| one.get(name).and_then(Json::as_str).map(str::to_owned);
         let name = |one: &Json| match one.get("evidence")?.as_str()? {
             "log" => text(one, "signature"),
-            "grew" | "reached" | "answered" => text(one, "metric"),
+            "grew" | "reached" | "answered" | "handshakes" => text(one, "metric"),
             "closed" => Some(format!("close code {}", one.get("code")?)),
             _ => None,
         };
@@ -101,7 +100,10 @@ pub(crate) fn all(judged: &Judged<'_>, met: &Met, refuted: &[String]) -> Vec<Wei
     let mut all: Vec<Weighed> = judged.limits.iter().map(|limit| case.weigh(limit, refuted)).collect();
     if others::used_most(judged, case.from, case.to) {
         let fits = |one: &&mut Weighed| {
-            let fits = matches!(one.limit.law, Law::Cpu { .. }) && one.strongest == Some(Strength::Consistent);
+            let fits = matches!(
+                (&one.limit.law, one.strongest),
+                (Law::Cpu { .. }, Some(Strength::Consistent)) | (Law::Handshakes { .. }, Some(Strength::Supports))
+            );
             fits && one.against.is_empty()
         };
         all.iter_mut().filter(fits).for_each(|one| one.against.push("other_programs"));
@@ -148,9 +150,11 @@ pub(crate) fn place(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(En
             };
             Some((predicted.clients?, seen))
         }
-        Law::Workers { .. } | Law::Growing { .. } | Law::Rate { .. } | Law::NewConnections { .. } => {
-            Some((predicted.levels(met)?, judged.level()?))
-        }
+        Law::Workers { .. }
+        | Law::Growing { .. }
+        | Law::Rate { .. }
+        | Law::NewConnections { .. }
+        | Law::Handshakes { .. } => Some((predicted.levels(met)?, judged.level()?)),
         _ => None,
     }
 }
@@ -216,7 +220,7 @@ impl<'a, 'e> Case<'a, 'e> {
         let out_of_reach = fits && sooner() || self.is_out_of_reach(limit);
         let place = if out_of_reach { Place::Elsewhere } else { self.place(limit) };
         let served = instants::before(&self.ticks(), self.certain as u64).iter().any(|tick| tick.number("/ok") > 0.0);
-        let wrong = share.is_none() || matches!(limit.law, Law::Cpu { .. }) && !served;
+        let wrong = share.is_none() || matches!(limit.law, Law::Cpu { .. } | Law::Handshakes { .. }) && !served;
         let against = [
             (strongest.is_none(), "no_sign"),
             (wrong, "wrong_symptom"),
@@ -313,6 +317,14 @@ impl<'a, 'e> Case<'a, 'e> {
             Sign::Closed(code) => {
                 let count = sum_where(&self.ticks(), "/messages/closes", ("code", &json!(code)), "count");
                 (count > 0.0).then(|| json!({ "evidence": "closed", "code": code, "count": count as u64 }))
+            }
+            Sign::Handshakes { metric, mark, each, cores } => {
+                let (value, _) = self.reached(metric, |_| Some(*mark))?;
+                let rate = kept::full_handshakes(&self.ticks(), self.from, self.to)?;
+                (rate * each >= cores / 2.0).then(|| {
+                    json!({ "evidence": "handshakes", "metric": metric, "value": value,
+                    "rate": rate, "each": each, "cores": cores, "strength": strength })
+                })
             }
             Sign::Reached { metric, value } => {
                 let (value, mark) = self.reached(metric, |_| Some(*value))?;
@@ -470,16 +482,6 @@ impl<'a, 'e> Case<'a, 'e> {
     }
 }
 
-/// That a time is not less than is allowed, at a quantile.
-fn longer(time: &Spread, q: f64, allowed: f64) -> Option<Json> {
-    let takes = laws::longest(time, q);
-    let mut told = json!({ "evidence": "alone", "takes": takes, "allowed": allowed });
-    if !matches!(time, Spread::Constant(_)) {
-        told["quantile"] = q.into();
-    }
-    (takes >= allowed).then_some(told)
-}
-
 fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: usize) -> f64 {
     let quarter = match strongest {
         None => 0.0,
@@ -493,5 +495,7 @@ fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: 
         Place::Elsewhere => 0.0,
     };
     let more = (signs.saturating_sub(1) as f64 * 0.05).min(0.15);
-    ((quarter + 0.4 * share.unwrap_or(0.0) + place + more) / 4.0 * 1000.0).round() / 1000.0
+    // In this order: what lies half way between two thousandths is rounded as it comes out.
+    let within = 0.4 * share.unwrap_or(0.0) + place + more;
+    ((quarter + within) / 4.0 * 1000.0).round() / 1000.0
 }

@@ -27,8 +27,8 @@ pub(crate) use experiment::{
     PlaceFlags, RoomsFlags, RouterFlag, RouterFlags, RunFlags, ServersFlags,
 };
 pub(crate) use flags::{
-    BackendFlags, Colour, DeflateFlag, Http2Flags, LoadFlags, OriginFlags, OutputFlags, ScenarioFlags, StreamFlags,
-    Switch, TableFlags, TlsFlags, WebSocketFlags,
+    BackendFlags, Colour, DeflateFlag, Http2Flags, LoadFlags, OriginFlags, OutputFlags, ScenarioFlags, SessionFlags,
+    StreamFlags, Switch, TableFlags, TlsFlags, WebSocketFlags,
 };
 pub(crate) use kubernetes::{Kubernetes, KubernetesAction, Manifest};
 pub(crate) use load::Load;

@@ -140,7 +140,8 @@ fn product(product: &Product) -> Result<Exit, Failure> {
         (None, Some(file)) => ConfigSource::File(file.clone()),
         (None, None) => ConfigSource::Generated,
     };
-    let front = Front { tls: *tls, upgrade, listen: listen(flags.origin.listen)? };
+    let no_resume = flags.sessions.no_resume;
+    let front = Front { tls: *tls, upgrade, listen: listen(flags.origin.listen)?, no_resume };
     let plan = plan((name, program.clone(), config), flags, front, &pin)?;
     study::run(plan, study::place(None)?, How { pin, write: flags.write, ..How::default() }, &flags.output)
 }

@@ -2,11 +2,14 @@
 
 mod harness;
 
+use std::path::Path;
+
 use genkai_model::event::{Event, What};
-use genkai_model::finding::Because;
+use genkai_model::finding::{Because, Evidence};
+use genkai_model::limit::Origin;
 use genkai_place::authority::{self, Key};
 use harness::judged::{only_cause, told};
-use harness::{genkai, holds, machine};
+use harness::{Run, genkai, holds, machine};
 
 /// What certbot's installer makes of a site with one `proxy_pass`.
 const SITE: &str = "\
@@ -82,4 +85,63 @@ fn what_handshakes_take_is_told_and_whether_sessions_are_resumed() {
     let told = notes(&none, "--new-connections");
     assert!(told.contains("sessions are not resumed"), "{told}");
     assert!(!notes(SITE, "").contains("handshake alone"), "connections are kept");
+}
+
+/// A site with a key of RSA 4096 on one worker.
+const COSTLY: &str = "\
+worker_processes 1;
+events { worker_connections 1024; }
+http {
+    server {
+        server_name shop.example;
+        listen 443 ssl;
+        ssl_certificate fullchain.pem;
+        ssl_certificate_key /nonexistent/privkey.pem;
+        ssl_session_tickets off;
+        location / { proxy_pass http://192.0.2.1:8080; }
+    }
+}
+";
+
+/// Runs it under new connections whose rate rises beyond what one core signs for.
+fn costly(dir: &Path, more: &str) -> Run {
+    let file = dir.join("nginx.conf");
+    std::fs::write(&file, COSTLY).unwrap();
+    let load = "--new-connections --rate 700 --ramp 7s --hold 1s --backend-time 2ms --timeout 10s";
+    let flags =
+        format!("tune nginx --backend embedded {load} --quick --pairs 0 --bisect 0 --quiet --max-limits 1 {more}");
+    told(genkai(&flags).args(["-H", "Host: shop.example", "--objective", "p99 < 300ms", "--config"]).arg(&file))
+}
+
+#[test]
+fn handshakes_that_use_the_processor_up_are_named_by_key_and_by_sessions() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let users = authority::make_for(dir.path(), &["shop.example".to_owned()], Key::Rsa(4096)).unwrap();
+    std::fs::rename(&users.certificate, dir.path().join("fullchain.pem")).unwrap();
+    let run = costly(dir.path(), "--no-resume");
+    let verdict = only_cause(&run, "nginx.tls_key");
+    assert_eq!(verdict.because(), Because::ProvedAndHolds, "{}", run.story());
+    let (cause, change) = (&verdict.causes[0], &verdict.proposal[0].change);
+    let origin = Origin::File { path: dir.path().join("nginx.conf"), line: 7 };
+    assert_eq!((cause.limit.value.as_str(), &cause.limit.origin), ("RSA 4096", &origin));
+    assert_eq!((change.setting.as_str(), change.to.as_str()), ("ssl_certificate", "ECDSA P-256"));
+    let (predicted, seen) = (cause.predicted.rate.unwrap(), cause.broke.level);
+    assert!(
+        (predicted.low * 0.9..=predicted.high * 1.1).contains(&seen),
+        "{predicted:?} predicted, {seen} seen: {}",
+        run.story()
+    );
+    let spent = cause.evidence.iter().find_map(|e| match e {
+        Evidence::Handshakes { rate, each, .. } => Some(rate * each),
+        _ => None,
+    });
+    assert!(spent.is_some_and(|cores| (0.5..1.3).contains(&cores)), "{spent:?}: {}", run.story());
+    assert!(run.record().end.as_ref().unwrap().diff.is_empty(), "no file says of which kind a key is");
+    assert!(!holds(&run.out, "PRIVATE KEY"), "a key is in {}", run.out.display());
+    // The same visitors come back, and are not known again.
+    let verdict = only_cause(&costly(dir.path(), ""), "nginx.tls_sessions");
+    let change = &verdict.proposal[0].change;
+    assert_eq!((change.setting.as_str(), change.to.as_str()), ("ssl_session_cache", "shared:SSL:10m"));
+    assert_eq!(verdict.because(), Because::ProvedAndHolds);
 }

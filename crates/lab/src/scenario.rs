@@ -164,6 +164,7 @@ pub fn of_sockets(limit: Limit, scenario: &Scenario) -> Limit {
         | Law::Growing { .. }
         | Law::Rate { .. }
         | Law::NewConnections { .. }
+        | Law::Handshakes { .. }
         | Law::Backlog { .. } => Law::Unknown,
         _ => return limit,
     };

@@ -27,7 +27,7 @@ use crate::backend::{self, Backend};
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
-use crate::handshakes;
+use crate::handshakes::{self, Measured};
 use crate::pinning;
 use crate::pod;
 use crate::reach;
@@ -108,6 +108,7 @@ pub(crate) fn prepare(
         tls,
         allow_remote: &system.allow_remote,
         listen: system.front.address(),
+        resumes: !system.front.no_resume,
     };
     Ok(catalog::prepare(&system.product, what)?)
 }
@@ -297,8 +298,8 @@ pub struct System {
     copies: Vec<String>,
     /// What the backend was asked before any load: a sentence.
     asked: Option<String>,
-    /// What handshakes take the product: a sentence.
-    pub handshakes: Option<String>,
+    /// What handshakes take the product and its variants, each with what they make them with.
+    handshakes: Vec<Measured>,
     variants: u32,
 }
 
@@ -358,7 +359,7 @@ impl System {
         }
         let directly = as_passed_on(&plan.load, &*baseline);
         let (alone, asked) = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
-        let handshakes = handshakes::told(&*baseline, &plan.load, cpus.as_deref())?;
+        let handshakes = Vec::from_iter(handshakes::measured(&*baseline, &plan.load, cpus.as_deref())?);
         let (request, scenario) = (plan.load.request.clone(), plan.load.scenario.clone());
         let (answered, variants) = (None, 0);
         Ok(System {
@@ -413,6 +414,29 @@ impl System {
         Ok(self.baseline.with(changes, &dir)?)
     }
 
+    /// Measures what handshakes take `product` where that was not done of one that makes them like it: a sentence.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn shake(&mut self, product: &dyn Prepared, load: &Load) -> Result<Option<String>, LabError> {
+        // Where there was nothing to measure, there is nothing more.
+        if self.handshakes.is_empty() || self.handshakes.iter().any(|one| one.is_of(product)) {
+            return Ok(None);
+        }
+        let measured = handshakes::measured(product, load, self.cpus.as_deref())?;
+        self.handshakes.extend(measured);
+        Ok(self.handshakes_of(product).map(|one| one.words(product.product())))
+    }
+
+    /// What handshakes take the product as the plan has it: a sentence.
+    pub fn handshakes(&self) -> Option<String> {
+        self.handshakes_of(self.baseline()).map(|one| one.words(self.baseline.product()))
+    }
+
+    fn handshakes_of(&self, product: &dyn Prepared) -> Option<&Measured> {
+        self.handshakes.iter().find(|one| one.is_of(product))
+    }
+
     /// The product without some of the directives that may be left out, in a folder of its own, checked, not started.
     ///
     /// # Errors
@@ -442,6 +466,8 @@ impl System {
         all.extend(self.backend.limits());
         all.extend(self.alone.clone());
         all.extend(self.answers(product));
+        let shaken = self.handshakes_of(product).map(|one| one.limits(product.product(), &all));
+        all.extend(shaken.unwrap_or_default());
         as_met(all, self.scenario.as_deref())
     }
 

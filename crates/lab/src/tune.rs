@@ -164,7 +164,12 @@ impl Run<'_, '_, '_> {
         if let Some(text) = scenario::told(&self.job.plan.load) {
             self.recorder.note(None, scenario::NOTE, text)?;
         }
-        if let Some(text) = self.system.handshakes.take() {
+        if let Some(text) = self.system.handshakes() {
+            self.recorder.note(None, handshakes::NOTE, text)?;
+        }
+        let unresumed = matches!(self.system.baseline().transport(), Transport::Tls(tls) if !tls.resume);
+        if self.job.plan.system.front.no_resume && !unresumed {
+            let text = "--no-resume does nothing here: the load comes without TLS, or to a cluster".to_owned();
             self.recorder.note(None, handshakes::NOTE, text)?;
         }
         if let Some(text) = redact::told(&self.job.plan.system) {
@@ -241,6 +246,9 @@ impl Run<'_, '_, '_> {
             return self.direct(what);
         }
         let product = self.system.variant(&what.changes, self.folder)?;
+        if let Some(text) = self.system.shake(&*product, &self.job.plan.load)? {
+            self.recorder.note(None, handshakes::NOTE, text)?;
+        }
         if !self.drained()? {
             return Ok(EndReason::Interrupted);
         }
@@ -386,7 +394,13 @@ impl Run<'_, '_, '_> {
             return self.recorder.note(None, "not-written", text);
         }
         let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
-        for backup in self.system.baseline().write_back(&changes)? {
+        let backups = self.system.baseline().write_back(&changes)?;
+        if backups.is_empty() {
+            // The kind of a certificate's key.
+            let text = "what is proposed stands in no file of the configuration, so none was changed".to_owned();
+            return self.recorder.note(None, "not-written", text);
+        }
+        for backup in backups {
             let text = format!("{} changed; the old file is {}", backup.file.display(), backup.backup.display());
             self.recorder.note(None, "written", text)?;
             self.written.push((backup.file, backup.backup));

@@ -142,6 +142,15 @@ pub enum Law {
         /// Connections a second.
         value: f64,
     },
+    /// New connections with a full TLS handshake each, by the processor time that they take: `cores / time` a second; further ones wait.
+    Handshakes {
+        /// Cores that can work for it at once.
+        cores: f64,
+        /// The least processor time of one connection with its handshake and its request, as measured, in seconds.
+        least: f64,
+        /// The most of it.
+        most: f64,
+    },
     /// Connections that may wait to be accepted at one instant.
     Backlog {
         /// Length of the accept queue, `min(backlog, somaxconn) + 1`, a listener.
@@ -265,6 +274,17 @@ pub enum Sign {
         /// Those of the others beside it.
         others: Vec<Answers>,
     },
+    /// A gauge of processor time reached a mark, and full TLS handshakes took most of the time that there is.
+    Handshakes {
+        /// The gauge.
+        metric: String,
+        /// Its mark.
+        mark: f64,
+        /// Processor time of a full handshake alone, as measured, in seconds.
+        each: f64,
+        /// Cores that can work for it at once.
+        cores: f64,
+    },
     /// This gauge reached this number.
     Reached {
         /// The gauge.
@@ -328,6 +348,9 @@ pub struct Remedy {
     /// hold says nothing of what one more of it takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub onward: bool,
+    /// The word that the setting becomes, with which the limit is gone; none: a number is told by the law.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
 }
 
 fn whole() -> f64 {

@@ -73,6 +73,9 @@ pub struct Front {
     /// which other machines do not reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<Ipv4Addr>,
+    /// Clients do not resume TLS sessions, also of a configuration of the user's: each of their connections makes a full handshake.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_resume: bool,
 }
 
 impl Front {

@@ -63,6 +63,11 @@ impl Key {
         }
     }
 
+    /// The kind of this name, of those that are made at once.
+    pub fn named(name: &str) -> Option<Key> {
+        [Key::P256, Key::P384].into_iter().find(|key| key.to_string() == name)
+    }
+
     fn pair(self) -> Result<KeyPair, rcgen::Error> {
         match self {
             Key::P256 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256),

@@ -21,6 +21,8 @@ pub struct Demand {
     pub asked: f64,
     /// New users a second; none for the open model.
     pub spawn_rate: Option<f64>,
+    /// By how much a rate grows in a second; 0 where it does not, or is not asked for.
+    pub climb: f64,
     /// Mean pause of a user between response and next request, seconds.
     pub think: f64,
     /// Whether a client keeps its connection while it thinks.
@@ -235,12 +237,14 @@ impl Demand {
             Arrivals::Users { spawn_rate, think, .. } => (Some(spawn_rate), mean(&think)),
             Arrivals::Rate { .. } => (None, 0.0),
         };
+        let ramp = if spawn_rate.is_none() { ramp(load) } else { 0.0 };
         let deadline = load.timeout.as_secs_f64();
         let latency = strictest(objective).filter(|(_, bound)| *bound <= deadline);
         let (patience_at, patience) = latency.unwrap_or((1.0 - allowed(objective), deadline));
         Demand {
             asked: asked(load),
             spawn_rate,
+            climb: if ramp > 0.0 { asked(load) / ramp } else { 0.0 },
             think,
             keeps: load.reuse == Reuse::KeepAlive,
             service,

@@ -52,7 +52,7 @@ pub fn setting(law: &Law) -> f64 {
         Law::Workers { workers, .. } => workers,
         Law::Growing { least, .. } => least,
         Law::Backlog { value } => value - 1.0,
-        Law::Cpu { cores } => cores,
+        Law::Cpu { cores } | Law::Handshakes { cores, .. } => cores,
         Law::Delay { .. } | Law::Unknown => 0.0,
     }
 }
@@ -77,7 +77,7 @@ pub fn with_setting(law: &Law, to: f64) -> Law {
             *least = to;
         }
         Law::Backlog { value } => *value = to + 1.0,
-        Law::Cpu { cores } => *cores = to,
+        Law::Cpu { cores } | Law::Handshakes { cores, .. } => *cores = to,
         Law::Delay { .. } | Law::Unknown => {}
     }
     law
@@ -149,7 +149,7 @@ pub fn needed(law: &Law, demand: &Demand, level: f64, stretch: f64) -> Option<f6
         }
         // As far as one trial moved the break, the next is taken to: in proportion. Without such a trial nothing tells.
         Law::Tried { value, .. } => (stretch > 1.0).then(|| (value * stretch * level / demand.asked - EPSILON).ceil()),
-        Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown => None,
+        Law::Cpu { .. } | Law::Handshakes { .. } | Law::Delay { .. } | Law::Unknown => None,
     }
 }
 
@@ -226,6 +226,9 @@ pub fn formula(law: &Law, demand: &Demand) -> String {
         Law::Idle { after } => format!("silent for {after} s at most"),
         Law::Rate { value, burst, .. } => format!("{value} requests/s, {burst} early"),
         Law::Cpu { cores } => format!("{cores} cores"),
+        Law::Handshakes { cores, least, most } => {
+            format!("{cores} cores / {least} to {most} s of processor time a connection")
+        }
         Law::Delay { time } => format!("every request takes {time}"),
         Law::Tried { .. } => "no formula is known: trying another value tells".to_owned(),
         Law::Unknown => "no number says when".to_owned(),

@@ -93,6 +93,8 @@ fn waits(law: &Law, demand: &Demand) -> bool {
     match law {
         Law::Workers { .. } | Law::Growing { .. } => true,
         Law::NewConnections { .. } => !demand.keeps,
+        // Users who wait send less; a rate does not.
+        Law::Handshakes { .. } => !demand.is_open(),
         _ => false,
     }
 }
@@ -104,7 +106,14 @@ const FAR: f64 = 10.0;
 /// reach at a response time not known yet does.)
 fn is_far(law: &Law, bites: Option<f64>, demand: &Demand) -> bool {
     bites.map_or(
-        !matches!(law, Law::Rate { .. } | Law::NewConnections { .. } | Law::Workers { .. } | Law::Growing { .. }),
+        !matches!(
+            law,
+            Law::Rate { .. }
+                | Law::NewConnections { .. }
+                | Law::Handshakes { .. }
+                | Law::Workers { .. }
+                | Law::Growing { .. }
+        ),
         |at| at > FAR * demand.asked,
     )
 }
@@ -152,6 +161,7 @@ impl Reach {
             }
             Law::Growing { least, most, full, wait } => Reach::growing((*least, *most), *full, &demand.waiting(*wait)),
             Law::NewConnections { value } => Reach::new_connections(*value, demand),
+            Law::Handshakes { cores, least, most } => Reach::handshakes(*cores, (*least, *most), demand),
             Law::Backlog { value } => {
                 let users = (demand.arrives_at_once() >= *value).then(|| point(*value));
                 Reach { clients: Some(point(*value)), users, ..Reach::default() }
@@ -221,6 +231,26 @@ impl Reach {
         let late = demand.patience * value / (spawn - value) * spawn;
         let users = (spawn > value).then(|| Range { low: value.min(late), high: late });
         Reach { users, ..Reach::default() }
+    }
+
+    /// Each request is a connection with a full handshake: so many a second as processor time suffices for. Users wait as for workers that
+    /// take so long ([`Reach::workers`]). A rate that climbs by `g` a second is `sqrt(2 p c g)` beyond what goes, `c`, when those who come wait
+    /// for `p`: `p c` have come in excess.
+    fn handshakes(cores: f64, (least, most): (f64, f64), demand: &Demand) -> Reach {
+        if demand.keeps || least <= 0.0 {
+            return Reach::default();
+        }
+        let (low, goes) = (cores / most, cores / least);
+        let beyond = (2.0 * demand.patience * goes * demand.climb).sqrt();
+        let rate = Some(Range { low, high: goes.max((goes + beyond).min(demand.asked)) });
+        if demand.is_open() {
+            return Reach { rate, ..Reach::default() };
+        }
+        let service = demand.without_waiting().unwrap_or(most).max(most);
+        let at = |cycle: f64, each: f64| (cores * cycle / each + law::EPSILON).floor();
+        let high = at(demand.patience + demand.think, least);
+        let users = Some(Range { low: at(service + demand.think, most).min(high), high });
+        Reach { users, rate: Some(Range { low, high: goes }), ..Reach::default() }
     }
 
     /// Too slow from the first request on, or never.

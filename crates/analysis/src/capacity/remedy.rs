@@ -32,6 +32,9 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
     if matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) {
         return Some(off(remedy));
     }
+    if let Some(word) = &remedy.word {
+        return Some(gone(remedy, word.clone()));
+    }
     if let Law::Tried { word: Some(word), .. } = &limit.law {
         return Some(gone(remedy, word.clone()));
     }

@@ -40,6 +40,7 @@ fn limit(id: &str, law: Law) -> Limit {
             parts: 1.0,
             processes: 0.0,
             onward: false,
+            word: None,
         }),
         ..Limit::named(id, "product", id)
     }
@@ -167,6 +168,35 @@ fn bodies_rates_backlogs_and_cores() {
     assert!(one(&backlog, &load(at_once, Reuse::KeepAlive, Body::Empty), None).within_load);
     let cpu = one(&limit("cpu", Law::Cpu { cores: 1.0 }), &users(300, 0), took(0.1));
     assert_eq!((cpu.users, cpu.rate, cpu.within_load), (None, None, false));
+}
+
+#[test]
+fn full_handshakes_go_as_far_as_processor_time_does() {
+    // 200 to 250 a second on one core.
+    let law = Law::Handshakes { cores: 1.0, least: 0.004, most: 0.005 };
+    let key = limit("tls_key", law);
+    let anew = |arrivals| load(arrivals, Reuse::PerRequest, Body::Empty);
+    let (patient, told) = ("p99 < 800ms".parse().unwrap(), |load: &Load, objective: &Objective| {
+        predict_under(std::slice::from_ref(&key), load, objective, None).remove(0)
+    });
+    let rate = |per_second, ramp| {
+        let (ramp, spacing) = (Span::from_secs(ramp), Spacing::Uniform);
+        anew(Arrivals::Rate { per_second, ramp, spacing, connections: 1000 })
+    };
+    let range = |low, high| Some(Range { low, high });
+    // At once: no further than what goes.
+    let steep = told(&rate(400.0, 0), &patient);
+    assert_eq!((steep.rate, steep.users, steep.within_load), (range(200.0, 250.0), None, true));
+    // By 25 a second each second: 200 in excess have come after 4 s, at 350.
+    assert_eq!(told(&rate(500.0, 20), &patient).rate, range(200.0, 350.0));
+    assert_eq!(told(&rate(300.0, 12), &patient).rate, range(200.0, 300.0), "no more than is asked for");
+    assert!(!told(&rate(150.0, 6), &patient).within_load);
+    // Users who wait for 0.8 s at most: 800 ms / 4 ms.
+    let users = anew(Arrivals::Users { count: 300, spawn_rate: 10.0, think: Spread::default() });
+    let users = told(&users, &patient);
+    assert_eq!((users.users, users.rate), (range(1.0, 200.0), range(200.0, 250.0)));
+    // Connections that are kept make no further handshakes.
+    assert_eq!(told(&open(400.0), &patient).rate, None);
 }
 
 #[test]

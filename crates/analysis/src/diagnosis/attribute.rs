@@ -122,7 +122,8 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, crowded: bool
     if strongest.is_none() {
         against.push(Against::NoSign);
     }
-    if share.is_none() || matches!(limit.law, Law::Cpu { .. }) && nothing_served(case) {
+    let by_processor = matches!(limit.law, Law::Cpu { .. } | Law::Handshakes { .. });
+    if share.is_none() || by_processor && nothing_served(case) {
         against.push(Against::WrongSymptom);
     }
     if place == Place::Elsewhere {
@@ -307,7 +308,11 @@ pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Opti
             };
             Some((predicted.clients?, at))
         }
-        Law::Workers { .. } | Law::Growing { .. } | Law::Rate { .. } | Law::NewConnections { .. } => {
+        Law::Workers { .. }
+        | Law::Growing { .. }
+        | Law::Rate { .. }
+        | Law::NewConnections { .. }
+        | Law::Handshakes { .. } => {
             Some((if demand.is_open() { predicted.rate? } else { predicted.users? }, broke.level))
         }
         Law::Backlog { .. }
@@ -360,9 +365,10 @@ fn explain(all: &mut [Weighed<'_>]) {
 fn names(weighed: &Weighed<'_>) -> Vec<String> {
     let name = |e: &Evidence| match e {
         Evidence::Log { signature, .. } => Some(signature.clone()),
-        Evidence::Grew { metric, .. } | Evidence::Reached { metric, .. } | Evidence::Answered { metric, .. } => {
-            Some(metric.clone())
-        }
+        Evidence::Grew { metric, .. }
+        | Evidence::Reached { metric, .. }
+        | Evidence::Handshakes { metric, .. }
+        | Evidence::Answered { metric, .. } => Some(metric.clone()),
         Evidence::Closed { code, .. } => Some(format!("close code {code}")),
         _ => None,
     };

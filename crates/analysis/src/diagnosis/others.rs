@@ -34,7 +34,13 @@ impl Others {
     /// Whether they explain that `limit` seems to lack processor time: nothing more than that it fits speaks for it. (What its own processes use
     /// is its own.)
     pub(super) fn explain(limit: &Limit, strongest: Option<Strength>) -> bool {
-        matches!(limit.law, Law::Cpu { .. }) && strongest == Some(Strength::Consistent)
+        let fits = match limit.law {
+            Law::Cpu { .. } => Strength::Consistent,
+            // That its processes want more than they get is what fits.
+            Law::Handshakes { .. } => Strength::Supports,
+            _ => return false,
+        };
+        strongest == Some(fits)
     }
 }
 

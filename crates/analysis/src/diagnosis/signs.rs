@@ -97,6 +97,12 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
                 growth(metric, trial, seconds).filter(|_| ended_as_grew(metric, &trial.samples, &trial.ticks))?;
             Some(Evidence::Grew { metric: metric.clone(), from, to, strength })
         }
+        Sign::Handshakes { metric, mark, each, cores } => {
+            let (value, _) = gauge(metric, trial, seconds, |_| Some(*mark))?;
+            let rate = full_handshakes(trial, seconds).filter(|rate| rate * each >= MOST * cores)?;
+            let (metric, each, cores) = (metric.clone(), *each, *cores);
+            Some(Evidence::Handshakes { metric, value, rate, each, cores, strength })
+        }
         Sign::Reached { metric, value } => {
             let seen = gauge(metric, trial, seconds, |_| Some(*value))?;
             let mark = *value;
@@ -108,6 +114,18 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
             Some(Evidence::Reached { metric: metric.clone(), value, mark, of: of.clone(), strength })
         }
     }
+}
+
+/// From which part of all processor time on it is handshakes that use it up.
+const MOST: f64 = 0.5;
+
+/// Full TLS handshakes a second in these seconds; none where no time went by.
+fn full_handshakes(trial: &Trial, seconds: &Seconds) -> Option<f64> {
+    let during = trial.ticks.iter().filter(|t| t.to_us as i64 > seconds.from && t.from_us as i64 <= seconds.to);
+    let (full, lasted) = during.fold((0, 0.0), |(full, lasted), tick| {
+        (full + tick.handshakes.as_ref().map_or(0, |made| made.full), lasted + window::length(tick))
+    });
+    (lasted > 0.0).then(|| full as f64 / lasted)
 }
 
 /// WebSockets closed with a code in a trial. (Nothing else closes so, whenever it does.)

@@ -186,7 +186,12 @@ fn is_number(limit: &Limit) -> bool {
     };
     let other = matches!(
         limit.law,
-        Law::Tried { word: Some(_), .. } | Law::Rate { .. } | Law::Cpu { .. } | Law::Delay { .. } | Law::Unknown
+        Law::Tried { word: Some(_), .. }
+            | Law::Rate { .. }
+            | Law::Cpu { .. }
+            | Law::Handshakes { .. }
+            | Law::Delay { .. }
+            | Law::Unknown
     );
     limit.remedy.as_ref().is_some_and(plain) && !other
 }

@@ -99,7 +99,7 @@ fn not_lifted(state: &SearchState<'_>) -> Stop {
     let likely = cause::confidence(weighed) > Confidence::Possible;
     match limit.law {
         _ if is_backend(limit, &state.plan.system.product) => Stop::Backend { likely },
-        Law::Cpu { .. } => Stop::Processor { likely },
+        Law::Cpu { .. } | Law::Handshakes { .. } => Stop::Processor { likely },
         _ => Stop::Untested,
     }
 }

@@ -75,6 +75,7 @@ pub(crate) fn confidence(weighed: &Weighed<'_>) -> Confidence {
         Evidence::Log { strength, .. }
         | Evidence::Grew { strength, .. }
         | Evidence::Reached { strength, .. }
+        | Evidence::Handshakes { strength, .. }
         | Evidence::Answered { strength, .. } => *strength >= Strength::Supports,
         _ => false,
     };

@@ -6,6 +6,7 @@ mod world;
 
 mod causes;
 mod failures;
+mod handshakes;
 mod invalid;
 mod price;
 mod smaller;

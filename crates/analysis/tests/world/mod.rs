@@ -71,6 +71,8 @@ pub struct Seen {
     pub sent: f64,
     /// Since when the request has waited that waits longest, seconds, and how many are overdue; none as records of older versions have it.
     pub waiting: Option<(f64, u64)>,
+    /// Connections opened a second, and full TLS handshakes made on them; none: without TLS.
+    pub secured: Option<(f64, f64)>,
     /// A server that died.
     pub died: Option<&'static str>,
 }
@@ -92,6 +94,7 @@ impl Seen {
             cpu: 0.1,
             sent: 1.0,
             waiting: None,
+            secured: None,
             died: None,
         }
     }
@@ -312,6 +315,8 @@ fn tick(seen: &Seen, from_us: u64, to_us: u64, at: &dyn Fn(u64) -> f64) -> Tick 
         sent: ((ok + failed) as f64 * seen.sent) as u64,
         ok,
         errors,
+        opened: seen.secured.map_or(0, |(opened, _)| count(opened)),
+        handshakes: seen.secured.map(|(_, full)| Handshakes { full: count(full), ..Handshakes::default() }),
         latency: histogram(ok, seen.latency),
         service: histogram(ok, seen.service),
         failed_after: histogram(failed, 0.001),

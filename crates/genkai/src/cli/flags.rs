@@ -205,6 +205,14 @@ pub(crate) struct TlsFlags {
     pub(crate) no_resume: bool,
 }
 
+/// What clients do with TLS sessions of servers that genkai starts.
+#[derive(Debug, Args)]
+pub(crate) struct SessionFlags {
+    /// Over TLS: do not resume sessions, so that each connection makes a full handshake, as a new visitor's
+    #[arg(long, conflicts_with = "load", help_heading = "Load", hide_short_help = true)]
+    pub(crate) no_resume: bool,
+}
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "HTTP/2")]
 pub(crate) struct Http2Flags {

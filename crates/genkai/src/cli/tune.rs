@@ -12,7 +12,7 @@ use genkai_targets::product::{Entry, Proxy};
 
 use crate::cluster::ServerFlag;
 
-use super::{BackendFlags, LoadFlags, OutputFlags, ScenarioFlags, StreamFlags, WebSocketFlags, help};
+use super::{BackendFlags, LoadFlags, OutputFlags, ScenarioFlags, SessionFlags, StreamFlags, WebSocketFlags, help};
 
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
@@ -283,6 +283,8 @@ pub(crate) struct TuneFlags {
     pub(crate) bisect: Option<Span>,
     #[command(flatten)]
     pub(crate) load: LoadFlags,
+    #[command(flatten)]
+    pub(crate) sessions: SessionFlags,
     #[command(flatten)]
     pub(crate) streams: StreamFlags,
     #[command(flatten)]

@@ -179,6 +179,21 @@ pub enum Evidence {
         /// What so many bytes take at that pace, seconds.
         takes: f64,
     },
+    /// Processor time was used up, most of it by full TLS handshakes.
+    Handshakes {
+        /// The gauge of processor time.
+        metric: String,
+        /// Its largest value around the break.
+        value: f64,
+        /// Full handshakes a second.
+        rate: f64,
+        /// Processor time of one alone, as measured, seconds.
+        each: f64,
+        /// Cores that there are for it.
+        cores: f64,
+        /// How much it says.
+        strength: Strength,
+    },
     /// WebSockets were closed with the code by which this limit tells itself.
     Closed {
         /// The code (RFC 6455 section 7.4.1).

@@ -13,6 +13,7 @@ pub mod private;
 mod product;
 mod removable;
 pub mod route;
+mod secured;
 pub mod settings;
 mod standing;
 mod within;

@@ -19,6 +19,7 @@ use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
 use super::limits::{self, Facts, handlers};
 use super::private::{self, Private};
 use super::route::{Route, answers_are_told, documents, errors_may_hide, is_url};
+use super::secured;
 use super::settings::{Mpm, Rendering, render};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
@@ -178,14 +179,7 @@ impl Product for Apache {
     }
 
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
-        let route = Route::find(config, requests)?;
-        let shown =
-            route.of_host(config, &["sslcertificatefile"]).or_else(|| config.named("sslcertificatefile").next())?;
-        let named = config.found().iter().filter(|f| ["servername", "serveralias"].contains(&f.name.as_str()));
-        let names: Vec<String> = named.flat_map(|found| found.args.clone()).chain([requests.host.clone()]).collect();
-        let names = names.iter().map(|name| authority::bare(name.rsplit("://").next().unwrap_or_default())).collect();
-        let file = shown.arg(0).map(|path| config.root().join(path));
-        Some(Certificate { names, file, place: config.place(shown) })
+        secured::certificate(config, requests)
     }
 
     /// A connection has a thread of the worker MPM; of event it has one only while it does something. Its requests are answered by threads of

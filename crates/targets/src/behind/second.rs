@@ -254,6 +254,7 @@ impl Whole {
             tls: None,
             allow_remote: &[],
             listen: Ipv4Addr::LOCALHOST,
+            resumes: true,
         };
         let requests = |host: &str| Requests { websocket: asked.websocket, ..Requests::to(host, asked.path) };
         let limits = |host: &str| catalog::explain(Some(entry.name), main, &requests(host)).map(|all| all.limits);

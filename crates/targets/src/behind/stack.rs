@@ -18,7 +18,7 @@ use genkai_place::observation::Observation;
 use super::second::{Asked, Runs, Second};
 use crate::error::TargetError;
 use crate::files::{Backup, Finished, Move};
-use crate::product::{Cost, OwnAnswer, Prepared, Rejection, Running};
+use crate::product::{Cost, OwnAnswer, Prepared, Rejection, Running, Secured};
 
 /// A product whose copy leads to a copy of the server behind it.
 struct Stack {
@@ -236,6 +236,10 @@ impl Prepared for Stack {
     fn costs(&mut self, cost: Cost) {
         self.twin.costs(cost);
         self.front.costs(cost);
+    }
+
+    fn secured(&self) -> Option<Secured> {
+        self.front.secured()
     }
 
     fn transport(&self) -> Transport {

@@ -17,6 +17,7 @@ mod rates;
 mod removable;
 pub mod route;
 pub(crate) mod router;
+mod secured;
 pub mod settings;
 mod standing;
 

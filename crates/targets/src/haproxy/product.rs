@@ -1,7 +1,7 @@
 //! HAProxy as a product: what is installed, how its configuration is read, copied, tested and started.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use genkai_model::event::{Environment, Rewrite};
@@ -10,13 +10,14 @@ use genkai_model::load::Request;
 use tempfile::NamedTempFile;
 
 use super::answers;
-use super::config::{Config, FileId, Reading};
+use super::config::{Config, Reading};
 use super::evidence::{Hidden, Watch};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, features};
 use super::limits::{self, Facts};
 use super::private::{self, Private};
-use super::route::{Bind, Route, binds, moves};
+use super::route::{Route, moves};
+use super::secured;
 use super::settings::render;
 use super::{CALLED, LOG};
 use crate::error::TargetError;
@@ -155,15 +156,7 @@ impl Product for Haproxy {
     }
 
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
-        let all: Vec<Bind<'_>> =
-            config.sections().iter().filter(|s| s.is_front()).flat_map(|s| binds(config, s)).collect();
-        let route = Route::find(config, requests).map(|route| route.bind).filter(|bind| bind.tls);
-        let bind = route.or_else(|| all.into_iter().find(|bind| bind.tls))?;
-        let base = config.global("crt-base").and_then(|found| found.arg(0)).map(PathBuf::from);
-        let base = base.or_else(|| config.file(FileId::MAIN).path.parent().map(Path::to_owned)).unwrap_or_default();
-        let file = bind.found.option(1, "crt").map(|word| base.join(&word.value)).filter(|path| !path.is_dir());
-        let names = vec![authority::bare(&requests.host)];
-        Some(Certificate { names, file, place: config.place(bind.found) })
+        secured::certificate(config, requests)
     }
 
     /// What a connection of HTTP/2 takes beside its buffers was not measured.

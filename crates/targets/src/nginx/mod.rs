@@ -14,6 +14,7 @@ mod product;
 pub mod remote;
 mod removable;
 pub(crate) mod router;
+mod secured;
 pub mod settings;
 
 use crate::error::TargetError;

@@ -16,13 +16,14 @@ use super::lifecycle::{self, LOOKUP, arguments, command, pin};
 use super::limits::{self, Facts, Reading};
 use super::private::{self, Private, STATUS_PATH};
 use super::remote;
+use super::secured;
 use super::settings::render;
 use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
 use crate::product::{
-    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant, followed,
-    shared,
+    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Sessions, Startup, Variant,
+    followed, shared,
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
@@ -207,28 +208,17 @@ impl Product for Nginx {
     }
 
     fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
-        let route = config.route_of(requests)?;
-        let listen = route.listen.as_ref().filter(|listen| listen.ssl)?;
-        let shown = route.inherited("ssl_certificate");
-        let names = config.servers().into_iter().flat_map(|server| server.inside());
-        let names = names.filter(|found| found.directive.is("server_name")).flat_map(|found| found.args());
-        // `.name` is short for the name and all below it.
-        let names = names.flat_map(|name| match name.strip_prefix('.') {
-            Some(bare) => vec![bare.to_owned(), format!("*{name}")],
-            None => vec![name],
-        });
-        let place = shown.first().map_or_else(|| listen.found.place(), Found::place);
-        let file = match &shown[..] {
-            [one] => one.arg(0).filter(|path| !path.contains('$')).map(|path| config.conf_prefix().join(path)),
-            _ => None,
-        };
-        Some(Certificate { names: names.chain([authority::bare(&requests.host)]).collect(), file, place })
+        secured::certificate(config, requests)
     }
 
     fn over_http2(of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
         let found = of.config().route_of(of.requests()).map(|route| route.inherited("http2_max_concurrent_streams"));
         let written = found.and_then(|found| found.last()?.arg(0)?.parse().ok());
         shared(limit, streams.min(written.unwrap_or(STREAMS)))
+    }
+
+    fn sessions(of: &Variant<Self>) -> Option<Sessions> {
+        secured::sessions(of.config(), of.requests())
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use genkai_model::event::Rewrite;
+use genkai_model::limit::Origin;
 use genkai_place::authority::{self, Key, TlsMaterial};
 use genkai_place::scratch::Scratch;
 
@@ -15,8 +16,18 @@ pub struct Certificate {
     pub names: Vec<String>,
     /// Its file (PEM); none: there is not a single one.
     pub file: Option<PathBuf>,
+    /// The setting that names it.
+    pub setting: &'static str,
     /// Where it is named, `path:line`.
     pub place: String,
+}
+
+impl Certificate {
+    /// Where it is named.
+    pub(super) fn origin(&self) -> Origin {
+        let parts = self.place.rsplit_once(':').and_then(|(path, line)| Some((path, line.parse().ok()?)));
+        parts.map_or(Origin::Given, |(path, line)| Origin::File { path: path.into(), line })
+    }
 }
 
 /// What is shown: genkai's `own`, else what stands in for the user's; what of that could not be alike.
@@ -31,7 +42,7 @@ pub(super) fn shown(
 ) -> Result<(Option<TlsMaterial>, Option<Rewrite>), TargetError> {
     match (own, users) {
         (Some(own), _) => Ok((Some(own), None)),
-        (None, Some(users)) => stand_in(scratch, users, product).map(|(tls, unlike)| (Some(tls), unlike)),
+        (None, Some(users)) => stand_in(scratch, users, product, None).map(|(tls, unlike)| (Some(tls), unlike)),
         (None, None) => Ok((None, None)),
     }
 }
@@ -46,11 +57,15 @@ fn holds_none(file: &Path) -> bool {
     text.is_ok_and(|text| !text.lines().map(str::trim_end).any(|line| is_head(&line)))
 }
 
-/// A certificate of the run's authority like the user's; what could not be alike.
-fn stand_in(
+/// A certificate of the run's authority like the user's, or with a key of another kind; what could not be alike.
+///
+/// # Errors
+/// As [`shown`].
+pub(super) fn stand_in(
     scratch: &Scratch,
     users: &Certificate,
     product: &'static str,
+    other: Option<Key>,
 ) -> Result<(TlsMaterial, Option<Rewrite>), TargetError> {
     let missing = |file: &&PathBuf| std::fs::metadata(file).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
     if let Some(file) = users.file.as_ref().filter(missing) {
@@ -73,7 +88,8 @@ fn stand_in(
             ),
         ));
     }
-    let known = users.file.as_deref().map_or_else(|| Err("no single file".to_owned()), Key::of);
+    let of_file = || users.file.as_deref().map_or_else(|| Err("no single file".to_owned()), Key::of);
+    let known = other.map_or_else(of_file, Ok);
     let dir = scratch.path().join("tls");
     let made = std::fs::create_dir_all(&dir);
     let made = made.and_then(|()| authority::make_for(&dir, &users.names, known.clone().unwrap_or_default()));

@@ -12,7 +12,7 @@ use genkai_place::remote::ANYWHERE;
 use crate::files::{CopyOptions, Move};
 
 /// In which conditions a product runs, whatever its configuration says.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Conditions {
     /// What to pass requests to; none: where the configuration says.
     pub backend: Option<SocketAddr>,
@@ -28,6 +28,8 @@ pub struct Conditions {
     pub nofile: u64,
     /// This machine's address at which it listens.
     pub listen: Ipv4Addr,
+    /// Whether clients offer TLS sessions to be resumed.
+    pub resumes: bool,
 }
 
 impl Conditions {

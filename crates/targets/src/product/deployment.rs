@@ -11,16 +11,17 @@ use genkai_model::event::{Change, Directive, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::load::Request;
 use genkai_model::plan::ConfigSource;
-use genkai_model::transport::Transport;
+use genkai_model::transport::{Tls, Transport};
 
-use super::certificate::shown;
+use super::certificate::{Certificate, shown, stand_in};
 use super::conditions::Conditions;
 use super::kind::{Product, Shared, Variant};
+use super::secured::Secured;
 use super::streams;
 use super::{Answer, OwnAnswer, Prepare, Prepared, Rejection, Running};
 use crate::error::{ErrorKind, TargetError};
 use crate::files::{Applied, Backup, Configuration, Finished, Move, Requests};
-use genkai_place::authority;
+use genkai_place::authority::{self, Key};
 use genkai_place::caps;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::scratch::Scratch;
@@ -56,8 +57,8 @@ impl<P: Product> Deployment<P> {
         let (tls, unlike) = shown(what.tls, users.as_ref(), &scratch, P::ENTRY.called)?;
         let (backend, secured) = (what.backend, what.secured.map(str::to_owned));
         let (allowed, nofile, listen) = (what.allow_remote.to_vec(), caps::descriptors(), what.listen);
-        let conditions = Conditions { backend, secured, allowed, tls, unlike, nofile, listen };
-        let (shared, moves) = (Arc::new(Shared { product, conditions }), Vec::new());
+        let conditions = Conditions { backend, secured, allowed, tls, unlike, nofile, listen, resumes: what.resumes };
+        let (shared, moves) = (Arc::new(Shared { product: Arc::new(product), conditions }), Vec::new());
         Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })
     }
 
@@ -84,6 +85,7 @@ impl<P: Product> Deployment<P> {
             tls: None,
             allow_remote: &[],
             listen: listen.unwrap_or(Ipv4Addr::LOCALHOST),
+            resumes: true,
         })
         .map_err(|error| match error.kind {
             // The user wrote none of it.
@@ -137,12 +139,41 @@ impl<P: Product> Deployment<P> {
     /// # Errors
     /// As [`Deployment::prepare`].
     pub fn with(&self, changes: &[Change], dir: &Path) -> Result<Deployment<P>, TargetError> {
-        let (applied, moves) = (self.variant.applied.with(changes)?, self.variant.moves.clone());
-        self.beside(applied, moves, dir)
+        let (key, changes) = self.parted(changes);
+        let (applied, moves) = (self.variant.applied.with(&changes)?, self.variant.moves.clone());
+        self.beside(applied, moves, key, dir)
     }
 
-    fn beside(&self, applied: Applied<P::Config>, moves: Vec<Move>, dir: &Path) -> Result<Self, TargetError> {
-        let (shared, scratch) = (Arc::clone(&self.variant.shared), scratch::<P>(dir)?);
+    /// A kind of key that changes want for the user's certificate, and the others, which change files: no file says which kind it is.
+    fn parted(&self, changes: &[Change]) -> (Option<Key>, Vec<Change>) {
+        let Some(users) = self.users() else { return (None, changes.to_vec()) };
+        let key = |change: &Change| Key::named(&change.to).filter(|_| change.setting == users.setting);
+        (changes.iter().find_map(key), changes.iter().filter(|change| key(change).is_none()).cloned().collect())
+    }
+
+    /// The user's certificate that another stands in for.
+    fn users(&self) -> Option<Certificate> {
+        self.variant.conditions().tls.as_ref()?;
+        P::certificate(self.variant.config(), self.variant.requests())
+    }
+
+    fn beside(
+        &self,
+        applied: Applied<P::Config>,
+        moves: Vec<Move>,
+        key: Option<Key>,
+        dir: &Path,
+    ) -> Result<Self, TargetError> {
+        let scratch = scratch::<P>(dir)?;
+        let shared = match key.zip(self.users()) {
+            Some((key, users)) => {
+                let (tls, unlike) = stand_in(&scratch, &users, P::ENTRY.called, Some(key))?;
+                let Shared { product, conditions } = &*self.variant.shared;
+                let conditions = Conditions { tls: Some(tls), unlike, ..conditions.clone() };
+                Arc::new(Shared { product: Arc::clone(product), conditions })
+            }
+            None => Arc::clone(&self.variant.shared),
+        };
         Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })
     }
 
@@ -194,11 +225,11 @@ impl<P: Product> Prepared for Deployment<P> {
 
     fn without(&self, which: &[u32], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         let (applied, moves) = (self.variant.applied.without(which)?, self.variant.moves.clone());
-        Ok(Box::new(self.beside(applied, moves, dir)?))
+        Ok(Box::new(self.beside(applied, moves, None, dir)?))
     }
 
     fn moved(&self, moves: &[Move], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
-        Ok(Box::new(self.beside(self.variant.applied.clone(), moves.to_vec(), dir)?))
+        Ok(Box::new(self.beside(self.variant.applied.clone(), moves.to_vec(), None, dir)?))
     }
 
     fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {
@@ -249,9 +280,24 @@ impl<P: Product> Prepared for Deployment<P> {
         streams::onward(self.variant.conditions().name(|| P::encrypts(&self.variant)))
     }
 
+    fn secured(&self) -> Option<Secured> {
+        let users = self.users().filter(|_| P::is_tls(&self.variant))?;
+        let key = Key::of(&self.variant.conditions().tls.as_ref()?.certificate).ok()?;
+        let origin = self.variant.applied.origin_of(users.setting, users.origin());
+        let mut sessions = P::sessions(&self.variant);
+        if let Some(sessions) = &mut sessions {
+            sessions.origin = self.variant.applied.origin_of(sessions.setting, sessions.origin.clone());
+        }
+        Some(Secured { setting: users.setting, origin, key, sessions })
+    }
+
     fn transport(&self) -> Transport {
         let (tls, host) = (self.variant.conditions().tls.as_ref(), &self.variant.requests().host);
-        authority::transport(tls, host, P::is_tls(&self.variant))
+        let resumes = self.variant.conditions().resumes;
+        match authority::transport(tls, host, P::is_tls(&self.variant)) {
+            Transport::Tls(tls) => Transport::Tls(Tls { resume: resumes, ..tls }),
+            other => other,
+        }
     }
 
     fn warnings(&self) -> &[String] {
@@ -276,15 +322,15 @@ impl<P: Product> Prepared for Deployment<P> {
     }
 
     fn diff(&self, changes: &[Change]) -> String {
-        self.variant.applied.diff(changes)
+        self.variant.applied.diff(&self.parted(changes).1)
     }
 
     fn finished(&self, changes: &[Change]) -> Vec<Finished> {
-        self.variant.applied.finished(changes)
+        self.variant.applied.finished(&self.parted(changes).1)
     }
 
     fn write_back(&self, changes: &[Change]) -> Result<Vec<Backup>, TargetError> {
-        self.variant.applied.write_back(changes)
+        self.variant.applied.write_back(&self.parted(changes).1)
     }
 
     fn start(&self, cpus: Option<&[usize]>) -> Result<Box<dyn Running>, TargetError> {

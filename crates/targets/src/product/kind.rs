@@ -14,6 +14,7 @@ use tempfile::NamedTempFile;
 
 use super::certificate::Certificate;
 use super::conditions::Conditions;
+use super::secured::Sessions;
 use super::startup::Startup;
 use super::streams::shared;
 use super::{Entry, OwnAnswer, Prepare, Running};
@@ -137,6 +138,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
         shared(limit, streams)
     }
 
+    /// What decides whether its listener for those requests resumes TLS sessions; none: not known.
+    fn sessions(_of: &Variant<Self>) -> Option<Sessions> {
+        None
+    }
+
     /// Whether its listener for those requests wants TLS.
     fn is_tls(_of: &Variant<Self>) -> bool {
         false
@@ -156,7 +162,7 @@ pub(crate) const READY_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Shared<P> {
     /// What is installed.
-    pub(super) product: P,
+    pub(super) product: Arc<P>,
     /// In which conditions it runs.
     pub(super) conditions: Conditions,
 }

@@ -12,6 +12,7 @@ mod kind;
 pub mod looks;
 mod own;
 mod program;
+mod secured;
 mod served;
 mod startup;
 mod streams;
@@ -41,6 +42,8 @@ pub use own::OwnAnswer;
 pub(crate) use own::{carries, followed, head, on_line};
 pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
+pub(crate) use secured::explained;
+pub use secured::{Handshakes, Secured, Sessions};
 pub use served::{Cost, Served, ServesFn};
 pub(crate) use served::{NOTICE, behind};
 pub use startup::Startup;
@@ -87,6 +90,8 @@ pub struct Prepare<'a> {
     pub allow_remote: &'a [String],
     /// This machine's address at which it listens.
     pub listen: Ipv4Addr,
+    /// Whether clients offer TLS sessions to be resumed.
+    pub resumes: bool,
 }
 
 impl Prepare<'_> {
@@ -223,6 +228,11 @@ pub trait Prepared {
 
     /// Takes over what a request costs those workers when nothing else is asked.
     fn costs(&mut self, _cost: Cost) {}
+
+    /// How its listener makes handshakes with a certificate that stands in for the user's; none: it makes none, or nothing is known of them.
+    fn secured(&self) -> Option<Secured> {
+        None
+    }
 
     /// What carries connections to its listener.
     fn transport(&self) -> Transport {

@@ -270,6 +270,7 @@ impl Stage {
         let dir = self.folder();
         Nginx::prepare(Prepare {
             listen: std::net::Ipv4Addr::LOCALHOST,
+            resumes: true,
             program: None,
             source,
             settings: &settings,

@@ -1,13 +1,13 @@
 //! TLS before and behind a product, and HTTP/2: handshakes that fail between the two, certificates that are wanted, streams that are few.
 
 use super::Behind::{Alone, Origin};
-use super::{AT_ONCE, Between, Case, PATIENCE, SPREAD};
+use super::{AT_ONCE, Between, COST, Case, PATIENCE, SPREAD};
 
 /// A load that shows it at once.
 const ALL: &str = "--users 10 --spawn-rate 10";
 
 pub(super) fn cases() -> Vec<Case> {
-    [faults(), answers(), streams()].into_iter().flatten().collect()
+    [faults(), answers(), streams(), handshakes()].into_iter().flatten().collect()
 }
 
 /// A proxy's configuration that passes requests on by TLS to `{backend}`: how it verifies whom it finds there stands in `verify`.
@@ -155,6 +155,69 @@ fn streams() -> Vec<Case> {
             .cause("haproxy.maxsock"),
     ]
 }
+
+/// New connections on one worker, or thread: full handshakes that sign with a long key, or a short one; sessions that are resumed, or not.
+fn handshakes() -> Vec<Case> {
+    let nginx = |within: &str| {
+        format!(
+            "worker_processes 1;\nevents {{ worker_connections 1024; }}\nhttp {{ server {{ listen 443 ssl; ssl_certificate {{dir}}/cert.pem; \
+             ssl_certificate_key /nonexistent/key.pem;\n{within}\nlocation / {{ proxy_pass http://{{backend}}; }} }} }}\n"
+        )
+    };
+    let rising = |product, name: &str, fault: &str, flags: &str| {
+        Case::of(product, name, fault)
+            .flags("--new-connections --rate 700 --ramp 14s --timeout 10s")
+            .flags(flags)
+            .objective("p99 < 300ms")
+            .behind(Alone(LONG))
+    };
+    let modules = ["mpm_event", "authz_core", "proxy", "proxy_http", "ssl"];
+    let modules: String =
+        modules.map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n")).concat();
+    vec![
+        rising("nginx", "tls-key-nginx", "a key of RSA 4096, for new visitors", "--no-resume").config(nginx("")).cause("nginx.tls_key"),
+        rising("haproxy", "tls-key-haproxy", "a key of RSA 4096, for new visitors", "--no-resume")
+            .config(
+                "global\n  nbthread 1\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 20s\n  timeout server 20s\nfrontend f\n  bind \
+                 :443 ssl crt {dir}/both.pem\n  default_backend b\nbackend b\n  server s {backend}\n",
+            )
+            .cause("haproxy.tls_key"),
+        rising("apache", "tls-key-apache", "a key of RSA 4096, for new visitors", "--no-resume")
+            .config(format!(
+                "{modules}ServerName localhost\nUser www-data\nGroup www-data\nListen 443\nSSLEngine on\nSSLCertificateFile \
+                 {{dir}}/cert.pem\nSSLCertificateKeyFile /nonexistent/key.pem\nProxyPass / http://{{backend}}/ retry=0\n"
+            ))
+            .cause("apache.tls_key"),
+        rising("nginx", "tls-sessions-nginx", "visitors who come back, and neither tickets nor a cache for their sessions", "")
+            .config(nginx("ssl_session_tickets off;"))
+            .cause("nginx.tls_sessions"),
+        Case::of("nginx", "tls-key-gzip-nginx", "gzip at its dearest, beside a key of RSA 4096")
+            .flags("--new-connections --no-resume --rate 300 --ramp 12s --timeout 10s")
+            .objective("p99 < 300ms")
+            .config(nginx("gzip on; gzip_comp_level 9; gzip_proxied any; gzip_types *; gzip_http_version 1.0;"))
+            .words(["-H", "Accept-Encoding: gzip"])
+            .behind(Alone(LONG))
+            .cause("nginx.cpu")
+            .off(COST),
+        Case::of("nginx", "healthy-resumed-nginx", "nothing: a key of RSA 4096, and visitors whose sessions are resumed")
+            .flags("--new-connections --rate 350 --ramp 7s")
+            .objective("p99 < 300ms")
+            .config(nginx(""))
+            .behind(Alone(LONG)),
+    ]
+}
+
+/// A certificate with a long key for the product before it, and a page of 200 kB that packs badly.
+const LONG: Between = Between {
+    command: &[
+        "sh",
+        "-c",
+        "cd {dir} && openssl req -x509 -newkey rsa:4096 -nodes -days 2 -subj /CN=localhost -keyout key.pem -out cert.pem && cat cert.pem key.pem > both.pem && \
+         chmod 644 *.pem && exec node {dir}/behind.conf",
+    ],
+    file: "let n = 1, page = '';\nwhile (page.length < 200000) { n = n * 16807 % 2147483647; page += n.toString(36) + ' '; }\nrequire('http').createServer((q, s) => \
+           s.end(q.headers['accept-encoding'] ? page : 'here')).listen({port}, '127.0.0.1', 511);\n",
+};
 
 /// A certificate of the backend's, and another authority.
 macro_rules! papers {

@@ -188,6 +188,7 @@ fn strongest(all: &[Evidence]) -> Option<&Evidence> {
             Evidence::Answered { strength, .. } => Some((*strength, 5, 0)),
             Evidence::Grew { strength, .. } => Some((*strength, 2, 0)),
             Evidence::Reached { strength, .. } => Some((*strength, 1, 0)),
+            Evidence::Handshakes { strength, .. } => Some((*strength, 2, 1)),
             Evidence::Alone { .. } | Evidence::Directly { .. } | Evidence::Silence { .. } | Evidence::Closed { .. } => {
                 Some((Strength::Decisive, 4, 0))
             }
@@ -236,7 +237,8 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
             let all = who.starts_with('(');
             answered(if all { "what stands behind" } else { &who }, *failed, *of, *rates)
         }
-        Evidence::Silence { .. }
+        Evidence::Handshakes { .. }
+        | Evidence::Silence { .. }
         | Evidence::Closed { .. }
         | Evidence::Paced { .. }
         | Evidence::Errors { .. }
@@ -301,6 +303,15 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
         Evidence::Reached { metric, value, mark, of, strength } => {
             format!("{}; {}", reached(metric, *value, *mark, of), words::strength(*strength))
         }
+        Evidence::Handshakes { metric, value, rate, each, cores, .. } => format!(
+            "{} full TLS handshakes/s, at {} of processor time each, took {} of {}; {} reached {}",
+            figure::number(*rate),
+            figure::seconds(*each),
+            figure::number(rate * each),
+            if *cores == 1.0 { "1 core".to_owned() } else { format!("{} cores", figure::number(*cores)) },
+            words::metric(metric),
+            figure::number(*value)
+        ),
         Evidence::Alone { takes, allowed, quantile } => {
             let takes = match quantile {
                 Some(q) => format!("its {} is {}", figure::quantile(*q), figure::seconds(*takes)),

@@ -105,6 +105,10 @@ fn outcome(p: &Predicted, closed: bool, tense: Tense) -> String {
     match (p.observed, p.within_load, tense) {
         // What counts neither clients nor users was only seen at them.
         (Some(_), _, Tense::After) if p.clients.is_none() && p.users.is_none() => "yes".to_owned(),
+        // The prediction is shown as a rate, and what was seen is not one.
+        (Some(seen), _, Tense::After) if closed && p.clients.is_none() && p.rate.is_some() => {
+            format!("at {} users", figure::whole(seen))
+        }
         (Some(seen), _, Tense::After) => format!("at {}", figure::whole(seen)),
         (_, true, Tense::Before) => "within this load".to_owned(),
         (None, _, Tense::Before) if unplaced(p) => "depends".to_owned(),

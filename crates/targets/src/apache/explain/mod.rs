@@ -15,12 +15,17 @@ use super::config::{Config, Found, Reading};
 use super::lifecycle::environment;
 use super::limits::{self, Facts};
 use super::route::{Route, is_url};
+use super::secured;
 use super::within::document;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation, in_place_of_errors};
+use crate::product::explained;
 
 /// What is taken for the version of a server that is not asked: defaults are those of httpd 2.4.68.
 const VERSION: (u32, u32, u32) = (2, 4, 68);
+
+/// What is said of sessions.
+const TRIED: &str = "whether sessions are resumed is tried then";
 
 /// Explains a configuration.
 ///
@@ -35,7 +40,8 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
         Reading { root: folder, environment: environment(Some(main)), defines: BTreeSet::new(), version: VERSION };
     let config = Config::read(main, reading)?;
     let facts = Facts::of(&config, requests, machine);
-    let limits = limits::of(&facts);
+    let mut limits = limits::of(&facts);
+    limits.extend(explained("apache", secured::certificate(&config, requests).as_ref(), TRIED));
     let files = config.files().filter(|(id, _)| !config.is_use(*id)).map(|(_, file)| file.path.clone());
     let explained =
         explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks::of(&config, &facts));

@@ -13,14 +13,19 @@ use super::config::{Config, Reading};
 use super::limits::{self, Facts};
 use super::pages::{Page, Sent, pages, status_of};
 use super::route::Route;
+use super::secured;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation, in_place_of_errors};
+use crate::product::explained;
 
 /// What is taken for the version of a server that is not asked: defaults are those of HAProxy 2.6.
 const VERSION: (u32, u32, u32) = (2, 6, 12);
 /// What Debian's build has, as far as configurations ask for it (`haproxy -vv`).
 const FEATURES: [&str; 10] =
     ["EPOLL", "GETADDRINFO", "LUA", "NS", "OPENSSL", "PCRE2", "PROMEX", "SYSTEMD", "TFO", "THREAD"];
+
+/// What is said of sessions.
+const TRIED: &str = "whether sessions are resumed is tried then";
 
 /// Explains a configuration.
 ///
@@ -31,7 +36,8 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let reading = Reading::here(VERSION, FEATURES.map(str::to_owned).into());
     let config = Config::read(main, reading)?;
     let facts = Facts::of(&config, None, requests, machine, memory);
-    let limits = limits::of(&facts);
+    let mut limits = limits::of(&facts);
+    limits.extend(explained("haproxy", secured::certificate(&config, requests).as_ref(), TRIED));
     let files = config.files().map(|(_, file)| file.path.clone());
     let remarks = remarks::of(&config, &facts, requests);
     let explained = explanation("haproxy", files, limits, timers::of(&config, requests), remarks);

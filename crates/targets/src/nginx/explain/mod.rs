@@ -13,8 +13,10 @@ use genkai_model::limit::Origin;
 use super::config::{Config, Found};
 use super::limits::{self, Reading};
 use super::no_server;
+use super::secured;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation};
+use crate::product::explained;
 
 /// What is taken for the version of a server that is not asked: the settings' defaults are those of nginx 1.22.1.
 const VERSION: (u32, u32, u32) = (1, 22, 1);
@@ -42,7 +44,12 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
         headers: None,
     };
     let facts = reading.facts();
-    let limits = limits::of(&facts);
+    let mut limits = limits::of(&facts);
+    limits.extend(explained(
+        "nginx",
+        secured::certificate(&config, requests).as_ref(),
+        &secured::told(&config, requests),
+    ));
     let files = config.files().map(|(_, file)| file.path.clone());
     Ok(explanation(
         "nginx",

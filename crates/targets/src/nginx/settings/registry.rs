@@ -17,6 +17,7 @@ const CONN: &str = "nginx src/http/modules/ngx_http_limit_conn_module.c";
 const REQ: &str = "nginx src/http/modules/ngx_http_limit_req_module.c";
 const UPSTREAM: &str = "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_server";
 const KEEPALIVE: &str = "nginx src/http/modules/ngx_http_upstream_keepalive_module.c (off before 1.29.7, then 32)";
+const SSL: &str = "nginx src/http/modules/ngx_http_ssl_module.c: ngx_http_ssl_merge_srv_conf";
 const LOG: &str = "configure arguments: --error-log-path, --http-log-path";
 
 /// What a count can at most be: nginx's own bound is that of a 64-bit number, which no machine reaches.
@@ -63,6 +64,10 @@ pub const PROXY_BUFFER_SIZE: Setting = Setting::new("proxy_buffer_size", Http, S
 pub const LIMIT_RATE: Setting = Setting::new("limit_rate", Http, Size(0, i64::MAX as u64), "0", HTTP);
 /// How long a connection is kept for a next request.
 pub const KEEPALIVE_TIMEOUT: Setting = Setting::new("keepalive_timeout", Http, TIMES, "75s", HTTP);
+/// Where TLS sessions are kept, to be resumed.
+pub const SSL_SESSION_CACHE: Setting = Setting::new("ssl_session_cache", Http, Words(1, 2), "none", SSL);
+/// Whether clients keep TLS sessions themselves.
+pub const SSL_SESSION_TICKETS: Setting = Setting::new("ssl_session_tickets", Http, FLAG, "on", SSL);
 /// How long an upstream may take to accept.
 pub const PROXY_CONNECT_TIMEOUT: Setting = Setting::new("proxy_connect_timeout", Http, TIME, "60s", PROXY);
 /// Version of HTTP towards an upstream.
@@ -119,6 +124,8 @@ pub static TABLE: Table<Context> = Table {
         LIMIT_REQ,
         LIMIT_REQ_ZONE,
         LIMIT_RATE,
+        SSL_SESSION_CACHE,
+        SSL_SESSION_TICKETS,
         PROXY_BUFFER_SIZE,
         Setting::new("proxy_buffering", Http, FLAG, "on", PROXY),
         Setting::new("proxy_buffers", Http, PROXY_BUFFERS, "8 4k", PROXY),
