@@ -18,21 +18,27 @@ const TIME: f64 = 2.0;
 /// Nanoseconds in a second.
 const NS: f64 = 1e9;
 
-/// The mean response time, seconds, before `until` microseconds and before more requests were in flight than the smallest of those
-/// `limits` that make wait lets through. None where it is not known within a tenth.
+/// The mean response time, seconds, before `until` microseconds and before there were more requests in flight than the smallest of those
+/// `limits` that make wait lets through, or, where a client that is idle holds a place too, more connections than places. None where it is not
+/// known within a tenth.
 pub(crate) fn mean(trial: &Trial, until: Option<u64>, limits: &[Limit], demand: &Demand) -> Option<f64> {
     let ticks = window::before(&trial.ticks, until);
-    let most = places(limits, demand);
-    let few = ticks.iter().position(|tick| tick.in_flight as f64 > most).unwrap_or(ticks.len());
+    let [most, open] = [false, true].map(|idle| places(limits, demand, idle));
+    let full = |tick: &Tick| tick.in_flight as f64 > most || tick.in_flight.max(tick.connections) as f64 > open;
+    let few = ticks.iter().position(full).unwrap_or(ticks.len());
     let took = window::merge(&ticks[..few], |tick| &tick.service);
     let known = few == ticks.len() || ticks[..few].last().is_some_and(|last| is_known(&took, last));
     (known && !took.is_empty()).then(|| took.mean() / NS)
 }
 
-/// Clients from which on some wait.
-fn places(limits: &[Limit], demand: &Demand) -> f64 {
-    let waits =
-        |l: &&Limit| l.symptom.slow && matches!(l.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. });
+/// Clients from which on some wait; of the limits only whose places are held by clients that are idle, or only by those that are not.
+fn places(limits: &[Limit], demand: &Demand, idle: bool) -> f64 {
+    let waits = |l: &&Limit| match l.law {
+        _ if !l.symptom.slow => false,
+        Law::Slots { idle_cost, .. } => idle == (idle_cost > 0.0 && demand.keeps),
+        Law::Workers { .. } | Law::Growing { .. } => !idle,
+        _ => false,
+    };
     let clients = limits.iter().filter(waits).filter_map(|limit| super::of(limit, demand).predicted.clients);
     clients.map(|clients| clients.low).fold(f64::INFINITY, f64::min)
 }

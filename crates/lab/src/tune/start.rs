@@ -2,6 +2,7 @@
 
 use genkai_analysis::tuning::TrialPlan;
 use genkai_model::event::{NotStarted, Purpose, What};
+use genkai_model::text::shortened;
 use genkai_targets::files::masked;
 use genkai_targets::product::{Prepared, Running};
 
@@ -40,7 +41,7 @@ impl Run<'_, '_, '_> {
             return Err(error.into());
         };
         let in_proof = what.purpose == Purpose::Proposal;
-        let said: String = masked(&said).chars().take(LONGEST).collect();
+        let said: String = shortened(&masked(&said), LONGEST);
         let text = if in_proof {
             let all: Vec<String> = what.changes.iter().map(|one| format!("{} = {}", one.setting, one.to)).collect();
             format!(
