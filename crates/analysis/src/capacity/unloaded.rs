@@ -49,3 +49,49 @@ fn is_known(took: &Histogram<u64>, last: &Tick) -> bool {
     let had = last.to_us as f64 * 1e3;
     took.len() >= FEWEST && SURE * error <= TOLERANCE * took.mean() && had >= TIME * took.max() as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::histogram::{Payload, empty};
+    use genkai_model::limit::Symptom;
+    use genkai_model::load::{Arrivals, Load};
+    use genkai_model::objective::Objective;
+    use genkai_model::units::{Span, Spread};
+
+    use super::*;
+
+    /// Intervals of a second with so many requests in flight, connections open, and 50 responses of so many seconds each.
+    fn trial(seen: &[(u64, u64, f64)]) -> Trial {
+        let tick = |(at, (in_flight, connections, took)): (usize, &(u64, u64, f64))| {
+            let mut times = empty();
+            times.record_n((took * NS) as u64, 50).unwrap();
+            let us = |seconds: usize| seconds as u64 * 1_000_000;
+            Tick {
+                from_us: us(at),
+                to_us: us(at + 1),
+                in_flight: *in_flight,
+                connections: *connections,
+                service: Payload::encode(&times),
+                ..Tick::default()
+            }
+        };
+        Trial { ticks: seen.iter().enumerate().map(tick).collect(), ..Trial::default() }
+    }
+
+    /// The mean with a limit of 20 places, held by idle clients for so much of one.
+    fn seen(idle_cost: f64) -> f64 {
+        let arrivals = Arrivals::Users { count: 40, spawn_rate: 10.0, think: Spread::Constant(Span::from_millis(900)) };
+        let law = Law::Slots { value: 20.0, reserved: 0.0, idle_cost, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+        let limit = Limit { law, symptom: Symptom { errors: Vec::new(), slow: true }, ..Limit::named("a", "a", "a") };
+        let limits = [limit];
+        let demand = Demand::of(&Load { arrivals, ..Load::users(40, 10.0) }, &Objective(Vec::new()), None, &limits);
+        mean(&trial(&[(1, 10, 0.1), (2, 20, 0.1), (3, 30, 0.4), (3, 40, 0.4)]), None, &limits, &demand).unwrap()
+    }
+
+    #[test]
+    fn times_are_those_before_idle_clients_held_all_places() {
+        assert!((seen(1.0) - 0.1).abs() < 0.001, "{}", seen(1.0));
+        // Where a client that is idle holds no place, three requests at once did not wait for each other.
+        assert!((seen(0.0) - 0.25).abs() < 0.001, "{}", seen(0.0));
+    }
+}

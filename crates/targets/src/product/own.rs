@@ -79,6 +79,9 @@ impl OwnAnswer {
             ],
             statuses => statuses.iter().filter_map(|status| ErrorKind::of_status(*status)).collect(),
         };
+        // Where nothing is read before it ends, the client may not have seen that it had begun.
+        let early = self.counter.as_ref().filter(|_| self.statuses.is_empty() && !self.silent);
+        let kinds: Vec<ErrorKind> = kinds.into_iter().chain(early.map(|_| ErrorKind::ConnectOther)).collect();
         let line = if let Origin::File { line, .. } = self.origin { format!(".{line}") } else { String::new() };
         (!kinds.is_empty()).then(|| Limit {
             value: self.value.clone(),
