@@ -3,7 +3,6 @@
 
 use genkai_model::event::Tick;
 use genkai_model::limit::{Law, Limit};
-use genkai_model::record::Trial;
 use hdrhistogram::Histogram;
 
 use super::{Demand, TOLERANCE};
@@ -21,8 +20,8 @@ const NS: f64 = 1e9;
 /// The mean response time, seconds, before `until` microseconds and before there were more requests in flight than the smallest of those
 /// `limits` that make wait lets through, or, where a client that is idle holds a place too, more connections than places. None where it is not
 /// known within a tenth.
-pub(crate) fn mean(trial: &Trial, until: Option<u64>, limits: &[Limit], demand: &Demand) -> Option<f64> {
-    let ticks = window::before(&trial.ticks, until);
+pub(crate) fn mean(ticks: &[Tick], until: Option<u64>, limits: &[Limit], demand: &Demand) -> Option<f64> {
+    let ticks = window::before(ticks, until);
     let [most, open] = [false, true].map(|idle| places(limits, demand, idle));
     let full = |tick: &Tick| tick.in_flight as f64 > most || tick.in_flight.max(tick.connections) as f64 > open;
     let few = ticks.iter().position(full).unwrap_or(ticks.len());
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     /// Intervals of a second with so many requests in flight, connections open, and 50 responses of so many seconds each.
-    fn trial(seen: &[(u64, u64, f64)]) -> Trial {
+    fn ticks(seen: &[(u64, u64, f64)]) -> Vec<Tick> {
         let tick = |(at, (in_flight, connections, took)): (usize, &(u64, u64, f64))| {
             let mut times = empty();
             times.record_n((took * NS) as u64, 50).unwrap();
@@ -75,7 +74,7 @@ mod tests {
                 ..Tick::default()
             }
         };
-        Trial { ticks: seen.iter().enumerate().map(tick).collect(), ..Trial::default() }
+        seen.iter().enumerate().map(tick).collect()
     }
 
     /// The mean with a limit of 20 places, held by idle clients for so much of one.
@@ -85,7 +84,7 @@ mod tests {
         let limit = Limit { law, symptom: Symptom { errors: Vec::new(), slow: true }, ..Limit::named("a", "a", "a") };
         let limits = [limit];
         let demand = Demand::of(&Load { arrivals, ..Load::users(40, 10.0) }, &Objective(Vec::new()), None, &limits);
-        mean(&trial(&[(1, 10, 0.1), (2, 20, 0.1), (3, 30, 0.4), (3, 40, 0.4)]), None, &limits, &demand).unwrap()
+        mean(&ticks(&[(1, 10, 0.1), (2, 20, 0.1), (3, 30, 0.4), (3, 40, 0.4)]), None, &limits, &demand).unwrap()
     }
 
     #[test]
