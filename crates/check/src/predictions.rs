@@ -67,11 +67,11 @@ pub(crate) fn met(judged: &Judged<'_>) -> Met {
 }
 
 /// The mean response time, seconds, up to the break and to the end of the last interval before one with more requests in flight than any
-/// limit that makes wait lets through. Where there is one, the mean must be known: 2 s / sqrt(n) within a tenth of it, n at least 3, and
+/// limit that makes wait lets through, or more connections than one lets through whose places kept connections hold. Where there is one, the mean must be known: 2 s / sqrt(n) within a tenth of it, n at least 3, and
 /// time for two of the longest.
 fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
     let until = judged.onset.map_or(f64::INFINITY, |onset| onset.at_us as f64);
-    let mut most = f64::INFINITY;
+    let (mut busy, mut kept) = (f64::INFINITY, f64::INFINITY);
     for limit in judged.limits.iter().filter(|limit| limit.symptom.slow) {
         let turns = match limit.law {
             Law::Rate { at_once, .. } => at_once.is_some(),
@@ -81,8 +81,11 @@ fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
         if turns {
             return None;
         }
+        let held = matches!(limit.law, Law::Slots { idle_cost, .. } if idle_cost > 0.0) && met.keeps;
         if matches!(limit.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. }) {
-            most = predicted(&limit.law, met).clients.map_or(most, |(low, _)| most.min(low));
+            let Some((low, _)) = predicted(&limit.law, met).clients else { continue };
+            let most = if held { &mut kept } else { &mut busy };
+            *most = most.min(low);
         }
     }
     let (mut few, mut more) = (Vec::new(), false);
@@ -90,7 +93,8 @@ fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
         if tick.number("/from_us") > until {
             break;
         }
-        more = more || tick.number("/in_flight") > most;
+        let (asking, open) = (tick.number("/in_flight"), tick.number("/connections"));
+        more = more || asking > busy.min(kept) || open > kept;
         if !more {
             few.push(tick);
         }

@@ -64,6 +64,16 @@ fn a_backend_that_wants_a_certificate_of_its_clients() {
 }
 
 #[test]
+fn a_backend_that_wants_a_certificate_of_apache() {
+    right("tls-certificate-apache");
+}
+
+#[test]
+fn connections_at_once_that_haproxy_counts_of_an_address() {
+    right("haproxy-many");
+}
+
+#[test]
 fn few_streams_on_a_connection() {
     right("h2-streams-nginx");
 }

@@ -97,6 +97,8 @@ mod tests {
             origin: Origin::Given,
             statuses: vec![status],
             signature: signature.map(str::to_owned),
+            counter: None,
+            law: None,
             silent: false,
             certain,
             when: String::new(),

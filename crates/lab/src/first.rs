@@ -9,6 +9,7 @@ use genkai_engine::{Asked, StopFlag, ask, ask_upgrade, ask_whole};
 use genkai_model::evidence::metric;
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, Origin, Symptom};
 use genkai_model::load::{Arrivals, Load, Protocol, Request};
+use genkai_model::text::shortened;
 use genkai_model::transport::Transport;
 use genkai_model::units::{Span, Spread};
 use genkai_place::observation::Observation;
@@ -118,9 +119,7 @@ fn told(product: &str, request: &Request, asked: &Asked, by: &Answerer<'_>, pass
 
 /// A path as it is told: one of thousands of bytes is not.
 fn short(path: &str) -> String {
-    let most = 100;
-    let begin: String = path.chars().take(most).collect();
-    if begin.len() == path.len() { begin } else { format!("{begin}...") }
+    shortened(path, 100)
 }
 
 /// A question every so long is planned while the backend is asked alone, at the soonest, ...

@@ -471,7 +471,7 @@ impl System {
         as_met(all, self.scenario.as_deref())
     }
 
-    /// What the product may answer itself, where its log says so; and what answered the first request, whether it does or not.
+    /// What the product may answer itself, where its log says so or it counts that; and what answered the first request, whether it does or not.
     fn answers(&self, product: &dyn Prepared) -> impl Iterator<Item = Limit> {
         let all = product.answers(&self.request).into_iter();
         all.filter_map(|one| {
@@ -479,7 +479,9 @@ impl System {
                 .answered
                 .as_ref()
                 .is_some_and(|first| (&first.setting, &first.origin) == (&one.setting, &one.origin));
-            (first || one.signature.is_some()).then(|| one.limit(product.product(), first)).flatten()
+            (first || one.signature.is_some() || one.counter.is_some())
+                .then(|| one.limit(product.product(), first))
+                .flatten()
         })
     }
 }

@@ -42,6 +42,7 @@ pub mod suite;
 pub mod summary;
 pub mod system;
 pub mod template;
+pub mod text;
 pub mod transport;
 pub mod units;
 pub mod websocket;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use genkai_model::evidence::LogLine;
+use genkai_model::text::shortened;
 
 use crate::tail::Tail;
 
@@ -30,7 +31,7 @@ pub fn plain(subject: &str, log: &mut Tail) -> Vec<LogLine> {
     let line = |text: String| LogLine {
         subject: subject.to_owned(),
         level: "error".to_owned(),
-        text: text.chars().take(TEXT_MAX).collect(),
+        text: shortened(&text, TEXT_MAX - 1),
         signature: None,
         count: 1,
     };
@@ -72,7 +73,7 @@ fn log_line(subject: &str, parsed: &ParsedLine<'_>, line: &str) -> LogLine {
     LogLine {
         subject: subject.to_owned(),
         level: parsed.level.to_owned(),
-        text: line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TEXT_MAX).collect(),
+        text: shortened(line, TEXT_MAX - 1).chars().map(|c| if c.is_control() { ' ' } else { c }).collect(),
         signature: parsed.signature.clone().map(Cow::into_owned),
         count: 0,
     }

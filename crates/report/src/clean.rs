@@ -1,5 +1,7 @@
 //! Text from servers and files made safe to show: it must not steer a terminal, hide, or run on for ever.
 
+use genkai_model::text;
+
 /// Longest piece of foreign text that is shown, in characters.
 pub const LONGEST: usize = 400;
 
@@ -14,17 +16,9 @@ pub fn whole(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// As [`line`], with a bound of its own in characters.
+/// As [`line`], with a bound of its own in characters; cut between words where it can be, and never inside a number.
 pub fn cut(text: &str, longest: usize) -> String {
-    let mut out = String::with_capacity(text.len().min(longest * 4));
-    for (i, c) in text.trim_end().chars().enumerate() {
-        if i == longest {
-            out.push('…');
-            break;
-        }
-        out.push(visible(c));
-    }
-    out
+    text::shortened(text.trim_end(), longest).chars().map(visible).collect()
 }
 
 /// As [`cut`], but of what is too long both ends are shown: a message often ends with the place that it tells of.
@@ -101,6 +95,7 @@ mod tests {
         assert_eq!(line("\u{202e}txt.exe"), "·txt.exe");
         assert_eq!(cut("abcdef", 3), "abc…");
         assert_eq!((ends("abcdef", 3), ends("abc\x1b\n", 4)), ("ab…f".to_owned(), "abc·".to_owned()));
+        assert_eq!(cut("if { sc_conn_cur(0) gt 40 }", 24), "if { sc_conn_cur(0) gt…");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
+use genkai_model::text::shortened;
 use genkai_place::PlaceError;
 use genkai_place::remote::Remote;
 
@@ -86,7 +87,7 @@ impl TargetError {
 
     /// A program given by the user, or asked for its version, is not the product.
     pub(crate) fn not_it(product: &'static str, path: &Path, command: &str, said: &str) -> TargetError {
-        let said: String = said.lines().next().unwrap_or_default().chars().take(200).collect();
+        let said = shortened(said.lines().next().unwrap_or_default(), 200);
         let path = path.display();
         TargetError::missing(
             product,

@@ -27,12 +27,13 @@ const RAMP: Span = Span::from_millis(500);
 /// How long it is held beyond the time that a request may take.
 const HOLD: Span = Span::from_millis(1500);
 
-/// The short load by which a configuration is tried, of which a request takes at most `patience`: a quarter beyond where it broke, and no more
-/// than was asked for. None where nothing broke.
+/// The short load by which a configuration is tried, of which a request takes at most `patience`: a quarter beyond where it broke or, if that is
+/// more, where the break was certain; and no more than was asked for. A higher one may be beyond another limit, with which it fails whatever is left
+/// out. None where nothing broke.
 pub fn trying(record: &Record, patience: Span) -> Option<Trying> {
     let state = SearchState::replay(record)?;
     let broke = state.first?.broke?;
-    let level = (broke.until.unwrap_or(broke.level).max(1.0) * BEYOND).ceil();
+    let level = (broke.level.max(1.0) * BEYOND).max(broke.until.unwrap_or(0.0)).ceil();
     let level = level.min(demand::asked(&state.plan.load)).max(1.0);
     Some(Trying::Load { level, ramp: RAMP, hold: Span(HOLD.0 + patience.0) })
 }

@@ -3,7 +3,6 @@
 
 use genkai_model::event::Tick;
 use genkai_model::limit::{Law, Limit};
-use genkai_model::record::Trial;
 use hdrhistogram::Histogram;
 
 use super::{Demand, TOLERANCE};
@@ -18,15 +17,17 @@ const TIME: f64 = 2.0;
 /// Nanoseconds in a second.
 const NS: f64 = 1e9;
 
-/// The mean response time, seconds, before `until` microseconds and before more requests were in flight than the smallest of those
-/// `limits` that make wait lets through. None where it is not known within a tenth.
-pub(crate) fn mean(trial: &Trial, until: Option<u64>, limits: &[Limit], demand: &Demand) -> Option<f64> {
+/// The mean response time, seconds, before `until` microseconds and before there were more requests in flight than the smallest of those
+/// `limits` that make wait lets through, or, where a client that is idle holds a place too, more connections than places. None where it is not
+/// known within a tenth.
+pub(crate) fn mean(ticks: &[Tick], until: Option<u64>, limits: &[Limit], demand: &Demand) -> Option<f64> {
     if limits.iter().any(|limit| delays(limit, demand)) {
         return None;
     }
-    let ticks = window::before(&trial.ticks, until);
-    let most = places(limits, demand);
-    let few = ticks.iter().position(|tick| tick.in_flight as f64 > most).unwrap_or(ticks.len());
+    let ticks = window::before(ticks, until);
+    let [most, open] = [false, true].map(|idle| places(limits, demand, idle));
+    let full = |tick: &Tick| tick.in_flight as f64 > most || tick.in_flight.max(tick.connections) as f64 > open;
+    let few = ticks.iter().position(full).unwrap_or(ticks.len());
     let took = window::merge(&ticks[..few], |tick| &tick.service);
     let known = few == ticks.len() || ticks[..few].last().is_some_and(|last| is_known(&took, last));
     (known && !took.is_empty()).then(|| took.mean() / NS)
@@ -41,10 +42,14 @@ fn delays(limit: &Limit, demand: &Demand) -> bool {
     }
 }
 
-/// Clients from which on some wait.
-fn places(limits: &[Limit], demand: &Demand) -> f64 {
-    let waits =
-        |l: &&Limit| l.symptom.slow && matches!(l.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. });
+/// Clients from which on some wait; of the limits only whose places are held by clients that are idle, or only by those that are not.
+fn places(limits: &[Limit], demand: &Demand, idle: bool) -> f64 {
+    let waits = |l: &&Limit| match l.law {
+        _ if !l.symptom.slow => false,
+        Law::Slots { idle_cost, .. } => idle == (idle_cost > 0.0 && demand.keeps),
+        Law::Workers { .. } | Law::Growing { .. } => !idle,
+        _ => false,
+    };
     let clients = limits.iter().filter(waits).filter_map(|limit| super::of(limit, demand).predicted.clients);
     clients.map(|clients| clients.low).fold(f64::INFINITY, f64::min)
 }
@@ -54,4 +59,50 @@ fn is_known(took: &Histogram<u64>, last: &Tick) -> bool {
     let error = took.stdev() / (took.len() as f64).sqrt();
     let had = last.to_us as f64 * 1e3;
     took.len() >= FEWEST && SURE * error <= TOLERANCE * took.mean() && had >= TIME * took.max() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::histogram::{Payload, empty};
+    use genkai_model::limit::Symptom;
+    use genkai_model::load::{Arrivals, Load};
+    use genkai_model::objective::Objective;
+    use genkai_model::units::{Span, Spread};
+
+    use super::*;
+
+    /// Intervals of a second with so many requests in flight, connections open, and 50 responses of so many seconds each.
+    fn ticks(seen: &[(u64, u64, f64)]) -> Vec<Tick> {
+        let tick = |(at, (in_flight, connections, took)): (usize, &(u64, u64, f64))| {
+            let mut times = empty();
+            times.record_n((took * NS) as u64, 50).unwrap();
+            let us = |seconds: usize| seconds as u64 * 1_000_000;
+            Tick {
+                from_us: us(at),
+                to_us: us(at + 1),
+                in_flight: *in_flight,
+                connections: *connections,
+                service: Payload::encode(&times),
+                ..Tick::default()
+            }
+        };
+        seen.iter().enumerate().map(tick).collect()
+    }
+
+    /// The mean with a limit of 20 places, held by idle clients for so much of one.
+    fn seen(idle_cost: f64) -> f64 {
+        let arrivals = Arrivals::Users { count: 40, spawn_rate: 10.0, think: Spread::Constant(Span::from_millis(900)) };
+        let law = Law::Slots { value: 20.0, reserved: 0.0, idle_cost, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+        let limit = Limit { law, symptom: Symptom { errors: Vec::new(), slow: true }, ..Limit::named("a", "a", "a") };
+        let limits = [limit];
+        let demand = Demand::of(&Load { arrivals, ..Load::users(40, 10.0) }, &Objective(Vec::new()), None, &limits);
+        mean(&ticks(&[(1, 10, 0.1), (2, 20, 0.1), (3, 30, 0.4), (3, 40, 0.4)]), None, &limits, &demand).unwrap()
+    }
+
+    #[test]
+    fn times_are_those_before_idle_clients_held_all_places() {
+        assert!((seen(1.0) - 0.1).abs() < 0.001, "{}", seen(1.0));
+        // Where a client that is idle holds no place, three requests at once did not wait for each other.
+        assert!((seen(0.0) - 0.25).abs() < 0.001, "{}", seen(0.0));
+    }
 }

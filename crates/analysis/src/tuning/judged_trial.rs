@@ -42,7 +42,7 @@ impl<'r> JudgedTrial<'r> {
         }
         let limits = &trial.limits.limits;
         let demand = Demand::of(&trial.started.load, &plan.objective, Some(seen), limits);
-        let unloaded = unloaded::mean(trial, onset.map(|o| o.at_us), limits, &demand);
+        let unloaded = unloaded::mean(&trial.ticks, onset.map(|o| o.at_us), limits, &demand);
         JudgedTrial {
             trial,
             broke: onset.map(|o| o.describe(trial)),

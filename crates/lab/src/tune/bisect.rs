@@ -10,6 +10,7 @@ use genkai_engine::{Asked, ask_page};
 use genkai_model::event::{Bisection, EndReason, Page, Removal, ServerState, Trying, What};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::objective::{Condition, Objective};
+use genkai_model::text::shortened;
 use genkai_model::units::Span;
 use genkai_targets::product::{Prepared, Running};
 
@@ -205,5 +206,5 @@ fn is_page(page: &Page) -> bool {
 fn said(error: &LabError) -> String {
     let text = error.to_string();
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    genkai_targets::files::masked(&lines.join(" ")).chars().take(300).collect()
+    shortened(&genkai_targets::files::masked(&lines.join(" ")), 300)
 }

@@ -2,6 +2,7 @@
 
 use genkai_analysis::tuning::TrialPlan;
 use genkai_model::event::{NotStarted, Purpose, What};
+use genkai_model::text::shortened;
 use genkai_targets::files::masked;
 use genkai_targets::product::{Prepared, Running};
 
@@ -49,7 +50,7 @@ impl Run<'_, '_, '_> {
     pub(super) fn unusable(&mut self, what: &TrialPlan, said: &str) -> Result<bool, LabError> {
         let Some(change) = what.changes.last().filter(|_| self.is_tried(what)) else { return Ok(false) };
         let in_proof = what.purpose == Purpose::Proposal;
-        let said: String = masked(said).chars().take(LONGEST).collect();
+        let said: String = shortened(&masked(said), LONGEST);
         let text = if in_proof {
             let all: Vec<String> = what.changes.iter().map(|one| format!("{} = {}", one.setting, one.to)).collect();
             format!(

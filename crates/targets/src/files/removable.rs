@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use genkai_model::event::Directive;
 use genkai_model::limit::Origin;
+use genkai_model::text::shortened;
 
 use super::{Edit, File, FileId, masked};
 
@@ -35,9 +36,7 @@ impl Removable {
     /// How it is told, from `origin`: no secrets, not too long.
     pub(crate) fn told(&self, origin: Origin) -> Directive {
         let text = masked(&self.written);
-        let begin: String = text.chars().take(LONGEST).collect();
-        let text = if begin.len() < text.len() { format!("{begin}...") } else { text };
-        Directive { text, origin }
+        Directive { text: shortened(&text, LONGEST), origin }
     }
 }
 

@@ -3,7 +3,7 @@
 use genkai_model::load::Request;
 
 use super::config::{Config, Found};
-use super::evidence::signature;
+use super::evidence::{metrics, signature};
 use super::private::Private;
 use super::rates;
 use super::route::{Route, final_action};
@@ -20,13 +20,29 @@ pub(super) fn own(config: &Config, copy: &Private, requests: &Requests, request:
     let refusing: Vec<&Found> = route.doubts.iter().copied().filter(|found| final_action(found).is_some()).collect();
     let sure = route.answered.filter(|_| refusing.is_empty());
     let rules = refusing.into_iter().chain(route.answered);
-    let mut all: Vec<OwnAnswer> =
-        rules.filter_map(|found| of_rule((config, copy), found, sure == Some(found))).collect();
+    let rules: Vec<&Found> = rules.collect();
+    let one = |found: &&Found| {
+        let answer = of_rule((config, copy), found, sure == Some(*found))?;
+        let Some(counter) = counter(found) else { return Some(answer) };
+        // What such a rule ends is not logged; where several may have, the counter does not say which.
+        let alone = rules.iter().filter(|other| self::counter(other) == Some(counter)).count() == 1;
+        Some(OwnAnswer { signature: None, counter: alone.then(|| counter.to_owned()), ..answer })
+    };
+    let mut all: Vec<OwnAnswer> = rules.iter().filter_map(one).collect();
     all.extend(too_large(config, requests, request));
     if sure.is_none() {
         all.extend(certificate(config, &route));
     }
     all
+}
+
+/// What counts the connections that a rule ends before anything is read of them (src/tcp_rules.c: tcp_exec_l4_rules, tcp_exec_l5_rules).
+fn counter(rule: &Found) -> Option<&'static str> {
+    match rule.arg(0).filter(|_| rule.is("tcp-request"))? {
+        "connection" => Some(metrics::DENIED_CONNECTIONS),
+        "session" => Some(metrics::DENIED_SESSIONS),
+        _ => None,
+    }
 }
 
 /// A line with its place in the user's files.
@@ -61,6 +77,7 @@ fn of_rule((config, copy): (&Config, &Private), found: &Found, certain: bool) ->
         statuses: statuses(found, action),
         signature: logged,
         silent: action == "silent-drop",
+        law: rates::at_once(config, found),
         certain,
         when,
         ..of(config, found, words)

@@ -187,8 +187,12 @@ impl Product for Haproxy {
             let is_it = |pid| process(&socket::ask(&copy.socket(), "show info").unwrap_or_default()) == Some(pid);
             let ready = |child: &mut Child| ready::own(copy.address, READY_WITHIN, child, is_it);
             let route = Route::find(of.config(), of.requests());
+            let is_deferred = route.as_ref().is_some_and(|route| route.bind.defers());
             let hidden = route.map(|route| Hidden::of(of.config(), &route, &copy.folder)).unwrap_or_default();
-            let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), copy.names.clone(), log).hiding(hidden);
+            let watch = |pid, log| {
+                let watch = Watch::new(pid, copy.address, copy.socket(), copy.names.clone(), log);
+                watch.deferring(copy.address, is_deferred).hiding(hidden)
+            };
             of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, lifecycle::port_taken)

@@ -1,13 +1,20 @@
-//! Rates that are counted in stick-tables, where a rule refuses by them (configuration manual 4.2, `stick-table`; 7.3.3, `sc_http_req_rate` and
-//! those beside it): from which load of one key on it does.
+//! Rates and connections at once that are counted in stick-tables, where a rule refuses by them (configuration manual 4.2, `stick-table`; 7.3.3,
+//! `sc_http_req_rate`, `sc_conn_cur` and those beside it): from which load of one key on it does.
+
+use genkai_model::limit::Law;
 
 use genkai_model::units::Span;
 
 use super::config::{Config, Found, Section};
 use super::settings::value;
+use crate::limits;
+
+/// The counter of what is tracked at this moment; it has no period.
+const AT_ONCE: &str = "conn_cur";
 
 /// What a counter counts, by the end of its fetches' names.
-const COUNTED: [(&str, &str); 5] = [
+const COUNTED: [(&str, &str); 6] = [
+    (AT_ONCE, "connections"),
     ("http_req_rate", "requests"),
     ("http_err_rate", "answers 4xx or requests that are none"),
     ("http_fail_rate", "answers 5xx or failures of servers"),
@@ -35,6 +42,38 @@ pub(super) fn told(config: &Config, rule: &Found) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", or "))
 }
 
+/// How many a rule lets through at once of one key that all clients of a load share, their address; none where its condition depends on more.
+pub(super) fn at_once(config: &Config, rule: &Found) -> Option<Law> {
+    let home = config.sections().iter().find(|section| config.inside(section).contains(rule))?;
+    let words: Vec<&str> = rule.words.iter().map(|word| word.value.as_str()).collect();
+    let condition = &words[words.iter().position(|word| *word == "if")? + 1..];
+    let one = comparisons(config, home, condition);
+    let [words] = &one[..] else { return None };
+    // Nothing but this comparison, written there or as an ACL of one line.
+    let alone = matches!(condition, [_]) || condition.first() == Some(&"{") && condition.len() == words.len() + 2;
+    let counted = Counted::of(config, home, words).filter(|one| alone && one.fetch.counter == AT_ONCE)?;
+    let by = tracking(config, home, counted.fetch.slot?)?;
+    let stored = stores(config, counted.table).any(|one| one == AT_ONCE);
+    let certain = !by.words.iter().any(|word| matches!(word.value.as_str(), "if" | "unless"));
+    let before = stage(by) < stage(rule) || stage(by) == stage(rule) && (by.file, by.line) < (rule.file, rule.line);
+    let most = if counted.more { counted.number } else { counted.number.checked_sub(1)? };
+    (certain && before && stored && counted.key == "src").then(|| match stage(by) {
+        // The counter is the session's, and a kept connection is one.
+        0 | 1 => limits::connections(most as f64, 1.0),
+        _ => limits::at_once(most as f64, 1.0),
+    })
+}
+
+/// When a rule is looked at (configuration manual 4.2, `tcp-request`): one for connections before those of sessions, contents and requests.
+fn stage(rule: &Found) -> u8 {
+    match (rule.name(), rule.arg(0)) {
+        ("tcp-request", Some("connection")) => 0,
+        ("tcp-request", Some("session")) => 1,
+        ("tcp-request", _) => 2,
+        _ => 3,
+    }
+}
+
 /// The comparisons that a condition names, those of ACLs by name among them. What is negated is left out.
 fn comparisons<'c>(config: &'c Config, home: &'c Section, condition: &[&'c str]) -> Vec<Vec<&'c str>> {
     let (mut all, mut words) = (Vec::new(), condition.iter());
@@ -58,22 +97,47 @@ fn comparisons<'c>(config: &'c Config, home: &'c Section, condition: &[&'c str])
     all
 }
 
-/// `sc_http_req_rate(0) gt 20`.
-fn of_one(config: &Config, home: &Section, words: &[&str]) -> Option<String> {
-    let (fetch, rest) = words.split_first()?;
-    let fetch = Fetch::of(fetch)?;
-    let rest: Vec<&str> = rest.iter().copied().filter(|word| !matches!(*word, "-m" | "int" | "--")).collect();
-    let (how, number) = match rest[..] {
-        ["gt", number] => ("more than", number),
-        ["ge", number] => ("at least", number),
-        _ => return None,
-    };
-    let number: u64 = number.parse().ok()?;
-    let (key, tracked) = match fetch.slot {
-        Some(slot) => tracked(config, home, slot)?,
-        None => ("src", None),
-    };
-    let table = fetch.table.or(tracked).unwrap_or(&home.name);
+/// A counter of one key, compared with a number: `sc_http_req_rate(0) gt 20`.
+struct Counted<'c> {
+    fetch: Fetch<'c>,
+    key: &'c str,
+    table: &'c str,
+    /// Whether there must be more than the number, and not only as many.
+    more: bool,
+    number: u64,
+}
+
+impl<'c> Counted<'c> {
+    fn of(config: &'c Config, home: &'c Section, words: &[&'c str]) -> Option<Counted<'c>> {
+        let (fetch, rest) = words.split_first()?;
+        let fetch = Fetch::of(fetch)?;
+        let rest: Vec<&str> = rest.iter().copied().filter(|word| !matches!(*word, "-m" | "int" | "--")).collect();
+        let (more, number) = match rest[..] {
+            ["gt", number] => (true, number),
+            ["ge", number] => (false, number),
+            _ => return None,
+        };
+        let (key, tracked) = match fetch.slot {
+            Some(slot) => tracked(config, home, slot)?,
+            None => ("src", None),
+        };
+        let table = fetch.table.or(tracked).unwrap_or(&home.name);
+        Some(Counted { key, table, more, number: number.parse().ok()?, fetch })
+    }
+}
+
+/// As a clause.
+fn of_one<'c>(config: &'c Config, home: &'c Section, words: &[&'c str]) -> Option<String> {
+    let Counted { fetch, key, table, more, number } = Counted::of(config, home, words)?;
+    let how = if more { "more than" } else { "at least" };
+    if fetch.counter == AT_ONCE {
+        // Counted from the rule that tracks to the end of what it is looked at for.
+        let request = fetch.slot.and_then(|slot| tracking(config, home, slot)).is_some_and(|rule| stage(rule) > 1);
+        let counted = if request { "requests" } else { fetch.counted };
+        return stores(config, table)
+            .any(|one| one == AT_ONCE)
+            .then(|| format!("{how} {number} {counted} of one {key} at once"));
+    }
     let period = period(config, table, fetch.counter)?;
     let each = number as f64 / Span::from_millis(period).as_secs_f64();
     Some(format!(
@@ -107,10 +171,9 @@ impl<'w> Fetch<'w> {
 }
 
 /// What a rule tracks in this slot, and in which table; none where none does, or several do by different keys.
-fn tracked<'c>(config: &'c Config, home: &Section, slot: &str) -> Option<(&'c str, Option<&'c str>)> {
+fn tracked<'c>(config: &'c Config, home: &'c Section, slot: &str) -> Option<(&'c str, Option<&'c str>)> {
     let action = format!("track-sc{slot}");
-    let lines = config.lineage(home).flat_map(|section| config.inside(section));
-    let mut all = lines.filter_map(|line| {
+    let mut all = trackers(config, home, slot).filter_map(|line| {
         let at = line.words.iter().position(|word| word.value == action)?;
         Some((line.words.get(at + 1)?.value.as_str(), line.option(at, "table").map(|word| word.value.as_str())))
     });
@@ -118,17 +181,35 @@ fn tracked<'c>(config: &'c Config, home: &Section, slot: &str) -> Option<(&'c st
     all.all(|other| other == first).then_some(first)
 }
 
+/// The rules that track in this slot.
+fn trackers<'c>(config: &'c Config, home: &'c Section, slot: &str) -> impl Iterator<Item = &'c Found> {
+    let action = format!("track-sc{slot}");
+    let lines = config.lineage(home).flat_map(|section| config.inside(section));
+    lines.filter(move |line| line.words.iter().any(|word| word.value == action))
+}
+
+/// The one rule that tracks in this slot; none where several do.
+fn tracking<'c>(config: &'c Config, home: &'c Section, slot: &str) -> Option<&'c Found> {
+    let mut all = trackers(config, home, slot);
+    all.next().filter(|_| all.next().is_none())
+}
+
 /// The period over which a table counts, milliseconds.
 fn period(config: &Config, table: &str, counter: &str) -> Option<u64> {
-    let sections = config.sections().iter().filter(|section| section.name == table);
-    let lines = sections.flat_map(|section| config.inside(section)).filter(|line| line.is("stick-table"));
-    let stored = lines.flat_map(|line| {
-        let stores = line.words.iter().enumerate().filter(|(_, word)| word.value == "store");
-        stores.filter_map(|(at, _)| line.words.get(at + 1)).flat_map(|word| word.value.split(','))
-    });
-    let found =
-        stored.filter_map(|one| one.trim().strip_prefix(counter)?.strip_prefix('(')?.strip_suffix(')')).next()?;
+    let found = stores(config, table)
+        .filter_map(|one| one.strip_prefix(counter)?.strip_prefix('(')?.strip_suffix(')'))
+        .next()?;
     value::time(found).filter(|period| *period > 0)
+}
+
+/// What a table stores: `conn_cur`, `http_req_rate(10s)`.
+fn stores<'c>(config: &'c Config, table: &str) -> impl Iterator<Item = &'c str> {
+    let sections = config.sections().iter().filter(move |section| section.name == table);
+    let lines = sections.flat_map(|section| config.inside(section)).filter(|line| line.is("stick-table"));
+    lines.flat_map(|line| {
+        let stores = line.words.iter().enumerate().filter(|(_, word)| word.value == "store");
+        stores.filter_map(|(at, _)| line.words.get(at + 1)).flat_map(|word| word.value.split(',')).map(str::trim)
+    })
 }
 
 #[cfg(test)]
@@ -177,6 +258,48 @@ mod tests {
             "{ sc_http_req_rate(0) gt 1:20 }",
         ] {
             assert_eq!(deny(condition), None, "{condition}");
+        }
+    }
+
+    fn at_once_of(lines: &str) -> (Option<String>, Option<Law>) {
+        let text = format!(
+            "defaults\n mode http\nbackend per_ip\n stick-table type ip size 1m store conn_cur\nfrontend f\n bind :80\n{lines}"
+        );
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+        let ends = |found: &&Found| found.words.iter().any(|word| ["deny", "reject", "tarpit"].contains(&&*word.value));
+        let rule = config.found().iter().rev().find(ends).unwrap();
+        (told(&config, rule), super::at_once(&config, rule))
+    }
+
+    #[test]
+    fn what_is_let_through_at_once_of_one_address_is_a_law() {
+        let words = |text: &str| Some(text.to_owned());
+        let track = " http-request track-sc0 src table per_ip\n";
+        let tarpit =
+            at_once_of(&format!("{track} http-request tarpit deny_status 429 if {{ sc_conn_cur(0) gt 40 }}\n"));
+        assert_eq!(tarpit, (words("more than 40 requests of one src at once"), Some(limits::at_once(40.0, 1.0))));
+        let connection = " tcp-request connection track-sc0 src table per_ip\n";
+        let reject = at_once_of(&format!("{connection} tcp-request connection reject if {{ sc0_conn_cur ge 26 }}\n"));
+        assert_eq!(reject, (words("at least 26 connections of one src at once"), Some(limits::connections(25.0, 1.0))));
+        let named = at_once_of(&format!(" acl many sc_conn_cur(0) gt 7\n{connection} http-request deny if many\n"));
+        assert_eq!(named.1, Some(limits::connections(7.0, 1.0)));
+    }
+
+    #[test]
+    fn no_law_is_told_where_more_decides() {
+        let deny = " http-request deny if { sc_conn_cur(0) gt 40 }";
+        let track = " http-request track-sc0 src table per_ip";
+        for lines in [
+            format!("{track}\n{deny} {{ path /x }}\n"),
+            format!("{track}\n{deny} or {{ path /x }}\n"),
+            format!("{track} if {{ path /x }}\n{deny}\n"),
+            format!("{deny}\n{track}\n"),
+            format!(" http-request track-sc0 hdr(X-User) table per_ip\n{deny}\n"),
+            format!("{track}\n http-request deny if !{{ sc_conn_cur(0) gt 40 }}\n"),
+            format!(" http-request track-sc0 src table other\n{deny}\n"),
+            format!("{deny}\n"),
+        ] {
+            assert_eq!(at_once_of(&lines).1, None, "{lines}");
         }
     }
 }

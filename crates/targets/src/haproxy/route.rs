@@ -85,6 +85,13 @@ pub struct Bind<'c> {
     pub tls: bool,
 }
 
+impl Bind<'_> {
+    /// Whether a connection is accepted when its first data is there (configuration manual 5.1, `defer-accept`).
+    pub(super) fn defers(&self) -> bool {
+        self.found.words.iter().skip(2).any(|word| word.value == "defer-accept")
+    }
+}
+
 /// The listeners of a section.
 pub fn binds<'c>(config: &'c Config, section: &Section) -> Vec<Bind<'c>> {
     let of = |found: &'c Found| Bind {

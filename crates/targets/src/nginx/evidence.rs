@@ -122,6 +122,11 @@ impl Watch {
         }
     }
 
+    /// The same, where accepting waits for data (`listen ... deferred`) or not.
+    pub(super) fn deferring(self, address: SocketAddr, is_deferred: bool) -> Watch {
+        if is_deferred { Watch { listener: Watched::deferred(address), ..self } } else { self }
+    }
+
     /// The same with the servers that get no requests because they failed.
     pub(super) fn leaving_out(self, out: Option<Out>) -> Watch {
         Watch { out, ..self }

@@ -244,8 +244,11 @@ impl Product for Nginx {
             let servers = facts.upstream.iter().flat_map(|upstream| &upstream.each).map(|(name, _)| name.clone());
             let answers = copy.private.answers.clone().map(|log| Answers::of(Tail::open(log), servers));
             let out = leaves_out(&facts, &copy.config).map(Out::of);
-            let watch =
-                |pid, log| Watch::new(pid, copy.address, page, facts.crowded(), log).answered(answers).leaving_out(out);
+            let is_deferred = defers(of.config(), of.requests());
+            let watch = |pid, log| {
+                let watch = Watch::new(pid, copy.address, page, facts.crowded(), log);
+                watch.deferring(copy.address, is_deferred).answered(answers).leaving_out(out)
+            };
             of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("bind() to ") && line.contains("failed (98: "))
@@ -258,6 +261,13 @@ fn leaves_out(facts: &Facts, config: &Config) -> Option<Vec<String>> {
     let timed = config.files().any(|(_, file)| String::from_utf8_lossy(&file.text).contains("fail_timeout"));
     let alike = facts.workers.value == 1 || upstream.shared;
     (alike && !timed).then(|| upstream.each.iter().map(|(name, _)| name.clone()).collect())
+}
+
+/// Whether the listener of these requests waits for data before it accepts: what one `listen` of an address says of its socket counts for all.
+fn defers(config: &Config, requests: &Requests) -> bool {
+    let listen = config.route_of(requests).and_then(|route| route.listen);
+    let same = |address: &Address| listen.as_ref().is_some_and(|listen| listen.address == *address);
+    config.listens().iter().any(|one| one.deferred && same(&one.address))
 }
 
 impl Copied {
@@ -313,4 +323,21 @@ fn stays_here(of: &Variant<Nginx>, copy: &Copied, translate: &dyn Fn(&str) -> St
     let Some(found) = remote::first(&copy.config, &allowed) else { return Ok(()) };
     let place = translate(&found.place);
     Err(Remote { place, ..found }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_listen_that_defers_counts_for_all_of_its_address() {
+        let of = |other: &str| {
+            let text = format!(
+                "events {{}}\nhttp {{ server {{ listen 80; server_name a; }} server {{ listen {other}; server_name b; }} }}\n"
+            );
+            let config = Config::of_text(Path::new("/n.conf"), text.into(), Path::new("/")).unwrap();
+            defers(&config, &Requests::to("a", "/"))
+        };
+        assert_eq!((of("80 deferred"), of("80"), of("81 deferred")), (true, false, false));
+    }
 }

@@ -6,7 +6,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::event::Rewrite;
 use genkai_model::limit::{Law, Limit, Origin, Strength};
 
-use crate::limits::{at_once, errors, log};
+use crate::limits::{at_once, errors, grew, log};
 
 /// A directive by which a server answers requests itself, or may.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,10 @@ pub struct OwnAnswer {
     pub statuses: Vec<u16>,
     /// The message of the server's log that only this directive makes; none: it says nothing when it answers.
     pub signature: Option<String>,
+    /// The counter that grows only when it answers so; none: nothing counts that.
+    pub counter: Option<String>,
+    /// Which load of these requests it lets through, where the configuration alone says it.
+    pub law: Option<Law>,
     /// Whether the client is not told that the connection has ended, and waits on.
     pub silent: bool,
     /// Whether these requests are answered so whatever else is the case: the configuration and the requests alone say it.
@@ -33,7 +37,18 @@ impl OwnAnswer {
     /// Of the directive `setting` with these arguments, written there; to be completed with what it gives.
     pub(crate) fn of(setting: &str, value: impl Into<String>, origin: Origin) -> OwnAnswer {
         let (setting, value, when) = (setting.to_owned(), value.into(), "requests that it holds for".to_owned());
-        OwnAnswer { setting, value, origin, statuses: Vec::new(), signature: None, silent: false, certain: false, when }
+        OwnAnswer {
+            setting,
+            value,
+            origin,
+            statuses: Vec::new(),
+            signature: None,
+            counter: None,
+            law: None,
+            silent: false,
+            certain: false,
+            when,
+        }
     }
 
     /// The directive as it is written, with its place.
@@ -64,14 +79,20 @@ impl OwnAnswer {
             ],
             statuses => statuses.iter().filter_map(|status| ErrorKind::of_status(*status)).collect(),
         };
+        // Where nothing is read before it ends, the client may not have seen that it had begun.
+        let early = self.counter.as_ref().filter(|_| self.statuses.is_empty() && !self.silent);
+        let kinds: Vec<ErrorKind> = kinds.into_iter().chain(early.map(|_| ErrorKind::ConnectOther)).collect();
         let line = if let Origin::File { line, .. } = self.origin { format!(".{line}") } else { String::new() };
         (!kinds.is_empty()).then(|| Limit {
             value: self.value.clone(),
             origin: self.origin.clone(),
             caps: format!("{product} {} itself", self.gives()),
-            law: if all { at_once(0.0, 1.0) } else { Law::Unknown },
+            law: if all { at_once(0.0, 1.0) } else { self.law.clone().unwrap_or(Law::Unknown) },
             formula: format!("{}: {product} {} itself, and nothing behind it is asked", self.when, self.gives()),
-            signatures: self.signature.iter().map(|name| log(name, Strength::Decisive)).collect(),
+            signatures: {
+                let logged = self.signature.iter().map(|name| log(name, Strength::Decisive));
+                logged.chain(self.counter.iter().map(|name| grew(name, Strength::Decisive))).collect()
+            },
             symptom: errors(&kinds),
             ..Limit::named(
                 &format!("{product}.answers.{}{line}", self.setting.replace(' ', "-")),

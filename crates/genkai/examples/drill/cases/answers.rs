@@ -179,8 +179,15 @@ fn haproxy() -> Vec<Case> {
             GROWS,
             &format!("{table}http-request deny deny_status 429 if {{ sc_conn_cur(0) gt 20 }}"),
             "haproxy.answers.http-request-deny.10",
-        )
-        .off(NO_NUMBER),
+        ),
+        one(
+            "haproxy-many-connections",
+            "tcp-request connection reject of more than 20 connections of an address",
+            GROWS,
+            "stick-table type ip size 100 expire 10s store conn_cur\n  tcp-request connection track-sc0 src\n  tcp-request connection \
+             reject if { sc0_conn_cur gt 20 }",
+            "haproxy.answers.tcp-request-connection-reject.10",
+        ),
         one(
             "haproxy-often",
             "http-request deny of more than 100 requests a second of an address",

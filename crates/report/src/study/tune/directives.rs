@@ -83,8 +83,8 @@ fn worth(found: &Bisected) -> String {
             each(&found.named)
         ),
         BisectionEnd::Nothing if found.kept > 0 => without(found),
-        BisectionEnd::Nothing => "None of the sets that were left out made it hold: the cause is likely none of these directives, but what stands \
-                                  behind, the network, this machine, or what cannot be left out."
+        BisectionEnd::Nothing => "None of the sets that were left out made it hold: the cause may be what stands behind, the network, this machine, or \
+                                  what cannot be left out; or one of them, where without it something else fails at the same load."
             .to_owned(),
         BisectionEnd::Unfinished if found.named.is_empty() => {
             format!(

@@ -33,6 +33,8 @@ pub mod signature {
     pub const BACKEND_TLS: &str = "apache.backend.tls";
     /// The backend asks for a certificate, and there is none for it. It may do without.
     pub const BACKEND_CERTIFICATE: &str = "apache.backend.certificate";
+    /// The backend ended the connection because it was shown no certificate (TLS 1.3, alert 116; at level info).
+    pub const BACKEND_WANTS: &str = "apache.backend.certificate_required";
     /// The head or the body of a request did not come in time: 408.
     pub const REQUEST_SLOW: &str = "apache.request_slow";
     /// The backend was silent longer than it may.
@@ -96,9 +98,25 @@ const KNOWN: &[(&str, &str)] = &[
 /// Every signature that a line can have.
 #[cfg(test)]
 pub(in crate::apache) fn known() -> impl Iterator<Item = &'static str> {
-    let unnumbered =
-        [signature::BACKEND_CLOSED, signature::CHILD_FULL, signature::BACKEND_PORTS, signature::DESCRIPTORS_OTHER];
+    let unnumbered = [
+        signature::BACKEND_CLOSED,
+        signature::BACKEND_WANTS,
+        signature::CHILD_FULL,
+        signature::BACKEND_PORTS,
+        signature::DESCRIPTORS_OTHER,
+    ];
     KNOWN.iter().map(|(_, name)| *name).chain(unnumbered)
+}
+
+/// What mod_ssl says at level info of every connection, well or not (modules/ssl/ssl_engine_io.c, ssl_engine_kernel.c, ssl_engine_init.c): genkai's
+/// private copy raises the level to hear why a backend ends one.
+const ROUTINE: [&str; 8] = ["AH01876", "AH01883", "AH01887", "AH01914", "AH01964", "AH01998", "AH02001", "AH02568"];
+
+/// Whether a line says only what is said of every connection.
+fn is_routine(line: &str) -> bool {
+    let head = LINE.captures(line);
+    let number = head.as_ref().and_then(|head| head.get(3)).map_or("", |number| number.as_str());
+    ROUTINE.contains(&number) && head.is_some_and(|head| &head[1] == "info")
 }
 
 /// `[time] [module:level] [pid 1:tid 2] (24)Too many open files: [client 1.2.3.4:5] AH02179: message`. The format is
@@ -141,6 +159,12 @@ pub fn classify(line: &str) -> Entry<'_> {
     }
     let signature = match (known, errno) {
         (None, None) if CHILD_FULL.is_match(message) => Some(signature::CHILD_FULL),
+        // Only servers send this alert (RFC 8446, 6.2). The words are OpenSSL's (ssl/ssl_stat.c), its number in parentheses.
+        (None, None)
+            if number.is_none() && message.starts_with("SSL Library Error: ") && wants_certificate(message) =>
+        {
+            Some(signature::BACKEND_WANTS)
+        }
         (Some(signature::BACKEND_REFUSED), Some("99")) => Some(signature::BACKEND_PORTS),
         (Some(signature::BACKEND_REFUSED), Some("111" | "2" | "13" | "101" | "113")) if number == Some("AH00957") => {
             Some(signature::BACKEND_UNREACHABLE)
@@ -162,9 +186,14 @@ pub fn classify(line: &str) -> Entry<'_> {
     Entry { level, signature: signature.map(Cow::from), message }
 }
 
+fn wants_certificate(message: &str) -> bool {
+    message.contains(" alert certificate required (SSL alert number 116)")
+}
+
 /// Lines of one interval, alike ones as one, in the order of their first: known ones by signature, others by their text
 /// without numbers.
 pub fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
+    let lines = lines.into_iter().filter(|line| !is_routine(line));
     log_lines::aggregate("apache", lines, |line| {
         let Entry { level, signature, message } = classify(line);
         ParsedLine { level, gist: message, signature }
@@ -241,6 +270,21 @@ mod tests {
                 Some(signature::BACKEND_CLOSED),
             ),
             (
+                "[ssl:warn] [pid 7:tid 8] AH02268: Proxy client certificate callback: (localhost:80) downstream server wanted client certificate but none are configured",
+                "warn",
+                Some(signature::BACKEND_CERTIFICATE),
+            ),
+            (
+                "[ssl:info] [pid 7:tid 8] SSL Library Error: error:0A00045C:SSL routines::tlsv13 alert certificate required (SSL alert number 116)",
+                "info",
+                Some(signature::BACKEND_WANTS),
+            ),
+            (
+                "[ssl:info] [pid 7:tid 8] SSL Library Error: error:0A000126:SSL routines::unexpected eof while reading",
+                "info",
+                None,
+            ),
+            (
                 "[http:error] [pid 7] [client 127.0.0.1:9] AH01588: Requested content-length of 20480 is larger than the configured limit of 8192",
                 "error",
                 Some(signature::BODY_TOO_LARGE),
@@ -294,5 +338,19 @@ mod tests {
         let (a, b) = (other(1), other(22));
         let lines = aggregate([refused, &a, refused, &b, ""]);
         assert_eq!(lines.iter().map(|l| l.count).collect::<Vec<_>>(), [2, 2]);
+    }
+
+    #[test]
+    fn what_is_said_of_every_tls_connection_is_left_out() {
+        let line = |rest: &str| format!("[Thu Nov 26 09:35:48.122686 2026] [ssl:info] [pid 9:tid 9] {rest}");
+        let all = [
+            line("[remote 127.0.0.1:43129] AH01964: Connection to child 0 established (server localhost:80)"),
+            line("[remote 127.0.0.1:43129] AH01992: SSL library error 1 reading data"),
+            line(
+                "[remote 127.0.0.1:43129] AH01998: Connection closed to child 0 with standard shutdown (server localhost:80)",
+            ),
+        ];
+        let kept: Vec<String> = aggregate(all.iter().map(String::as_str)).into_iter().map(|one| one.text).collect();
+        assert_eq!(kept, all[1..2]);
     }
 }

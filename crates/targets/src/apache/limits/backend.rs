@@ -74,11 +74,13 @@ fn unsecured(upstream: &Upstream) -> Option<Limit> {
     Some(Limit {
         formula: "a handshake that fails is answered with 500 or 502".to_owned(),
         source: "httpd modules/ssl/ssl_engine_io.c: ssl_io_filter_handshake; modules/proxy/proxy_util.c: ap_proxyerror (AH00898); \
-                 modules/ssl/ssl_engine_kernel.c: ssl_callback_proxy_cert (AH02268)"
+                 modules/ssl/ssl_engine_kernel.c: ssl_callback_proxy_cert (AH02268); ssl_engine_io.c: ssl_io_input_read (AH01992, at level info)"
             .to_owned(),
-        // A certificate that is wanted is missed after the handshake with TLS 1.3: then the connection only ends.
+        // A certificate that is wanted is missed after the handshake with TLS 1.3: then the connection ends with an alert. That one was asked for
+        // alone says little: a server may do without it.
         signatures: vec![
             logged_unserved(signature::BACKEND_TLS, Strength::Decisive),
+            logged_unserved(signature::BACKEND_WANTS, Strength::Decisive),
             logged_unserved(signature::BACKEND_CERTIFICATE, Strength::Supports),
         ],
         symptom: errors(&[ErrorKind::Status500, ErrorKind::Status502]),

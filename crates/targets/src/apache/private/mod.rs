@@ -18,7 +18,7 @@ use genkai_model::event::Rewrite;
 
 pub use listen::Moved;
 
-use super::config::{Config, Edit, lexer::quote};
+use super::config::{Config, Edit, Found, lexer::quote};
 use super::route::{Route, answers_are_told, documents, errors_may_hide, is_url};
 use super::settings::{Mpm, UNVERIFIED};
 use crate::files::{CopyError, CopyOptions, folders, numbered, renamed, save};
@@ -170,6 +170,11 @@ fn secured(
     load + if is_verified { "SSLProxyEngine On\n" } else { UNVERIFIED }
 }
 
+/// Whether this directive has requests passed on by TLS.
+fn passes_tls(found: &Found) -> bool {
+    found.name == "sslproxyengine" && found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on"))
+}
+
 /// What stands around the copies.
 fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, modules: &Path) -> String {
     let path = |name: &str| quote(&dir.join(name).to_string_lossy()).into_owned();
@@ -191,6 +196,10 @@ fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, m
     if config.has_module("reqtimeout_module") {
         // Nor that a request did not come in time.
         text.push_str("LogLevel reqtimeout:info\n");
+    }
+    if config.has_module("ssl_module") && config.found().iter().any(passes_tls) {
+        // Nor why a backend ended a connection whose handshake was done (TLS 1.3).
+        text.push_str("LogLevel ssl:info\n");
     }
     let Some(status) = status else { return text };
     let loaded = |module: &str| config.has_module(module);

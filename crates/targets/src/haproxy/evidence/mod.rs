@@ -69,6 +69,10 @@ pub mod metrics {
     pub const FAILED_ANSWERS: &str = "failed_answers_total";
     /// All answers of one server (hrsp_1xx to hrsp_other), after `haproxy.server.NAME.`.
     pub const ANSWERS: &str = "answers_total";
+    /// Connections that rules of `tcp-request connection` of the frontend ended (`show stat`, dcon).
+    pub const DENIED_CONNECTIONS: &str = "haproxy.denied_connections_total";
+    /// The same of `tcp-request session` (dses).
+    pub const DENIED_SESSIONS: &str = "haproxy.denied_sessions_total";
     /// CPU of its process, cores.
     pub const CPU: &str = "haproxy.cpu";
     /// Its open descriptors.
@@ -105,6 +109,11 @@ impl Watch {
             down: Down::default(),
             hidden: Hidden::default(),
         }
+    }
+
+    /// The same, where accepting waits for data (`bind ... defer-accept`) or not.
+    pub(super) fn deferring(self, address: SocketAddr, is_deferred: bool) -> Watch {
+        if is_deferred { Watch { listener: Watched::deferred(address), ..self } } else { self }
     }
 
     /// The same, with the errors that clients get as good answers.

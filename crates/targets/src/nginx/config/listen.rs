@@ -129,6 +129,8 @@ pub struct Listen<'a> {
     pub default_server: bool,
     /// Each connection must begin with a PROXY protocol header.
     pub proxy_protocol: bool,
+    /// A connection is accepted when its first data is there (TCP_DEFER_ACCEPT). What one `listen` of an address says counts for all of them.
+    pub deferred: bool,
     /// Length of the accept queue, as given.
     pub backlog: Option<i32>,
     /// A socket of its own although a wildcard listens on the same port.
@@ -159,6 +161,7 @@ impl<'a> Listen<'a> {
             reuseport: has("reuseport"),
             default_server: has("default_server") || has("default"),
             proxy_protocol: has("proxy_protocol"),
+            deferred: has("deferred"),
             backlog: args[1..].iter().find_map(|a| a.strip_prefix("backlog=")?.parse().ok()),
             bind: args[1..].iter().any(|a| is_socket_option(a)),
             found,
