@@ -31,7 +31,7 @@ fn standing(name: &str, seconds: f64, best: u32, worst: u32) -> LatencyStanding 
 }
 
 fn pair(faster: &str, slower: &str, ratio: f64, certain: bool) -> RankedPair {
-    RankedPair { faster: faster.to_owned(), slower: slower.to_owned(), ratio: estimate(ratio), certain, more: None }
+    RankedPair { faster: faster.to_owned(), slower: slower.to_owned(), ratio: estimate(ratio), certain, more: None, clock_uncertainty: None }
 }
 
 fn finding() -> LatencyFinding {
