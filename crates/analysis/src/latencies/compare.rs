@@ -70,8 +70,7 @@ pub(super) fn busy(rounds: &[(&Trial, i64, &Round)]) -> f64 {
 /// `by`: what counts of a figure and of how wrong clocks may have made it.
 fn observations(rounds: &[(&Trial, i64, &Round)], several: bool, by: impl Fn(f64, f64) -> f64) -> Observations {
     let wrong = |round: &Round| round.clock_ns().unwrap_or(0) as f64 / 1e9;
-    let figure =
-        |round: &Round| round.figure_ns.filter(|ns| *ns > 0).map(|ns| by(ns as f64 / 1e9, wrong(round)));
+    let figure = |round: &Round| round.figure_ns.filter(|ns| *ns > 0).map(|ns| by(ns as f64 / 1e9, wrong(round)));
     let all = rounds.iter().filter_map(|(trial, _, round)| Some(((trial.number, round.round), figure(round)?)));
     if !several {
         return all.collect();

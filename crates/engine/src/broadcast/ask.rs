@@ -208,12 +208,7 @@ impl BroadcastClients {
     }
 
     /// One large message to one client: from when the server began to send.
-    pub(super) fn give(
-        &mut self,
-        bytes: u64,
-        binary: bool,
-        clock: ServerClock,
-    ) -> Result<Option<u64>, BroadcastError> {
+    pub(super) fn give(&mut self, bytes: u64, binary: bool, clock: ServerClock) -> Result<Option<u64>, BroadcastError> {
         let kind = if binary { "binary" } else { "text" };
         let (mut began, asked) = (None, monotonic());
         let command = format!("give {kind} {bytes}");

@@ -19,9 +19,7 @@ use super::clock::{self, Exchange};
 use super::listener::Heard;
 use super::one_worker::END_WITHIN;
 use super::protocol::{ClientsOrder, Did, Request, Said, Task, Word, write};
-use super::workers::{
-    ANSWERED_WITHIN, GRACE, HEARTBEAT, LEASH, POLL, READY_WITHIN, SILENCE, Workers, rotated,
-};
+use super::workers::{ANSWERED_WITHIN, GRACE, HEARTBEAT, LEASH, POLL, READY_WITHIN, SILENCE, Workers, rotated};
 use super::workplace::Workplaces;
 use crate::error::LabError;
 
@@ -100,7 +98,8 @@ impl<'a> Crowd<'a> {
         (clients, patience): (u32, Duration),
         stop: &StopFlag,
     ) -> Result<Option<Crowd<'a>>, LabError> {
-        let ways: Vec<Way> = scale.ways().cloned().chain(std::iter::repeat(Way::Here)).take(scale.processes.into()).collect();
+        let ways: Vec<Way> =
+            scale.ways().cloned().chain(std::iter::repeat(Way::Here)).take(scale.processes.into()).collect();
         let (workers, listener) = Workers::new(places);
         let clients = shares(clients, scale.processes);
         let mut crowd = Crowd { workers, clients, patience, servers: 0, beat: Instant::now() };
@@ -217,7 +216,8 @@ impl<'a> Crowd<'a> {
         // Instants were told earlier by what a clock may be wrong.
         let each = self.clients.iter().zip(clocks);
         let early: u128 = each.map(|(n, clock)| u128::from(*n) * u128::from(known(*clock).within_ns)).sum();
-        let mut all = received(sent.into_iter().map(|(n, end)| (n, StepEnd { due: 0, ..end })).chain(counted).collect());
+        let mut all =
+            received(sent.into_iter().map(|(n, end)| (n, StepEnd { due: 0, ..end })).chain(counted).collect());
         let sum = u128::from(all.sum).saturating_sub(early) / u128::from(due.max(1));
         all.figure = (all.missing == 0).then(|| u64::try_from(sum).unwrap_or(u64::MAX).max(1));
         Ok(Ok(all))
@@ -330,7 +330,12 @@ impl<'a> Crowd<'a> {
     }
 
     /// The processes as a round has them.
-    fn round_workers(&self, before: &[Option<WorkerClock>], busy: &BTreeMap<usize, u64>, lasted: Duration) -> Vec<RoundWorker> {
+    fn round_workers(
+        &self,
+        before: &[Option<WorkerClock>],
+        busy: &BTreeMap<usize, u64>,
+        lasted: Duration,
+    ) -> Vec<RoundWorker> {
         let one = |n: usize| {
             let worker = &self.workers.all[n];
             let both = before[n].zip(worker.clock);
@@ -374,7 +379,11 @@ struct Together {
 /// Joins what came of steps: the figure is the largest, where everybody has one.
 fn received(ends: Vec<(usize, StepEnd)>) -> Together {
     let mut all = Together {
-        figure: ends.iter().map(|(_, end)| end.figure).collect::<Option<Vec<u64>>>().and_then(|all| all.into_iter().max()),
+        figure: ends
+            .iter()
+            .map(|(_, end)| end.figure)
+            .collect::<Option<Vec<u64>>>()
+            .and_then(|all| all.into_iter().max()),
         delays: empty(),
         due: 0,
         missing: 0,
@@ -396,7 +405,9 @@ fn received(ends: Vec<(usize, StepEnd)>) -> Together {
 }
 
 /// Connections that ended, by code.
-fn codes<'e>(all: impl Iterator<Item = &'e genkai_model::websocket::CloseCount>) -> Vec<genkai_model::websocket::CloseCount> {
+fn codes<'e>(
+    all: impl Iterator<Item = &'e genkai_model::websocket::CloseCount>,
+) -> Vec<genkai_model::websocket::CloseCount> {
     let mut codes = Messages::default();
     all.for_each(|one| codes.closed(one.code, one.count));
     codes.closes
@@ -427,7 +438,10 @@ mod tests {
             StepEnd { figure, delays, due: 2, missing, busy_ns: 10, heap: figure, ..StepEnd::default() }
         };
         let all = received(vec![(0, end(Some(30_000), &[10_000, 30_000])), (1, end(Some(90_000), &[50_000, 90_000]))]);
-        assert_eq!((all.figure, all.due, all.missing, all.delays.len(), all.heap), (Some(90_000), 4, 0, 4, Some(90_000)));
+        assert_eq!(
+            (all.figure, all.due, all.missing, all.delays.len(), all.heap),
+            (Some(90_000), 4, 0, 4, Some(90_000))
+        );
         let all = received(vec![(0, end(Some(30_000), &[30_000])), (1, end(None, &[1]))]);
         assert_eq!((all.figure, all.missing, all.busy_ns[&1]), (None, 1, 10));
     }

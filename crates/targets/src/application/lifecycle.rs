@@ -76,7 +76,9 @@ impl Product {
         let server = Announced::launch(command, spawn, READY_WITHIN)?;
         if server.address().ip() != settings.address() {
             let (wanted, is) = (settings.address(), server.address());
-            let text = format!("{name} listens at {is} and not at {wanted}: its application is older than genkai: run `make apps` anew");
+            let text = format!(
+                "{name} listens at {is} and not at {wanted}: its application is older than genkai: run `make apps` anew"
+            );
             return Err(TargetError::machine(self.name, text));
         }
         Ok(server)
