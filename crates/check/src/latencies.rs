@@ -93,28 +93,44 @@ fn case(address: &str, case: &Json, contest: &Json, events: &Events, expected: &
         expected.is(format!("{place}/best"), best, line);
         expected.is(format!("{place}/worst"), worst, line);
     }
-    let mut within = 0.0;
-    for (k, pair) in pairs.iter().enumerate() {
-        let (Some(faster), Some(slower)) = (pair.get("faster"), pair.get("slower")) else { continue };
-        let [slow, fast] = [slower, faster].map(|name| rounds(case, name, events));
-        let alpha = effects::shared(standings.len());
-        // With clocks as they are taken to be, and with each wrong in favour of the faster one.
-        let ratio = |by: f64| effects::ratio(&observed(&slow, several, -by), &observed(&fast, several, by), alpha);
-        expected.estimate(format!("{address}/pairs/{k}/ratio"), ratio(0.0), None);
-        let clocks = [&slow, &fast].map(|all| all.iter().filter_map(|round| wrong(round)).reduce(f64::max));
-        let both = clocks.iter().flatten().copied().reduce(|one, other| one + other);
-        expected.is(format!("{address}/pairs/{k}/clock_uncertainty"), both, None);
-        let limited = [&slow, &fast].iter().all(|all| client_busy(all) > CLIENT_BUSY);
-        let differ = !limited && ratio(0.0).is_some_and(|ratio| ratio.low > 1.0 || ratio.high < 1.0);
-        let gone = observed(&slow, several, -1.0).iter().any(|(_, figure)| *figure <= 0.0);
-        let certain = differ && !gone && ratio(1.0).is_some_and(|ratio| ratio.low > 1.0);
-        within += if differ && !certain { 1.0 } else { 0.0 };
-        expected.word(format!("{address}/pairs/{k}/certain"), certain, WHY, None);
+    let each = standings.iter().filter_map(|one| one.get("name")).map(|name| (name, rounds(case, name, events)));
+    self::pairs(address, &each.collect::<Vec<_>>(), several, expected);
+}
+
+/// Each two contenders with rounds in common, in the order in which they stand.
+fn pairs(address: &str, all: &[(&Json, Vec<&Line>)], several: bool, expected: &mut Expected) {
+    const WHY: &str = "by the rounds of both, what the clocks may be wrong by and how busy the client was";
+    let (mut within, mut k) = (0.0, 0);
+    let alpha = effects::shared(all.len());
+    for (n, one) in all.iter().enumerate() {
+        for other in &all[n + 1..] {
+            let plain = effects::ratio(&observed(&one.1, several, 0.0), &observed(&other.1, several, 0.0), alpha);
+            let Some(plain) = plain else { continue };
+            let place = format!("{address}/pairs/{k}");
+            k += 1;
+            let (slower, faster) = if plain.value >= 1.0 { (one, other) } else { (other, one) };
+            // The slower by the faster one, with each clock wrong in favour of that, so many times as much as it may be.
+            let by = |wrong: f64| {
+                effects::ratio(&observed(&slower.1, several, -wrong), &observed(&faster.1, several, wrong), alpha)
+            };
+            expected.word(format!("{place}/slower"), slower.0.clone(), WHY, None);
+            expected.word(format!("{place}/faster"), faster.0.clone(), WHY, None);
+            expected.estimate(format!("{place}/ratio"), by(0.0), None);
+            let clocks = [&slower.1, &faster.1].map(|all| all.iter().filter_map(|round| wrong(round)).reduce(f64::max));
+            let both = clocks.iter().flatten().copied().reduce(|one, other| one + other);
+            expected.is(format!("{place}/clock_uncertainty"), both, None);
+            let limited = [&slower.1, &faster.1].iter().all(|all| client_busy(all) > CLIENT_BUSY);
+            let differ = !limited && (plain.low > 1.0 || plain.high < 1.0);
+            let gone = observed(&slower.1, several, -1.0).iter().any(|(_, figure)| *figure <= 0.0);
+            let certain = differ && !gone && by(1.0).is_some_and(|ratio| ratio.low > 1.0);
+            within += if differ && !certain { 1.0 } else { 0.0 };
+            expected.word(format!("{place}/certain"), certain, WHY, None);
+        }
     }
+    expected.there(format!("{address}/pairs/{k}"), false, WHY, None);
     expected.is(format!("{address}/within_clocks"), within, None);
 }
 
-const WHY: &str = "by the interval, what the clocks may be wrong by and how busy the client was";
 /// Part of the time from which on a client that moves large messages is the limit.
 const CLIENT_BUSY: f64 = 0.9;
 

@@ -169,7 +169,8 @@ fn servers_are_compared_by_clients_whose_clocks_differ_by_seconds() {
     let Some(lan) = Lan::start() else { return };
     let _nginx = lan.nginx();
     let out = lan.path().join("servers");
-    let shown = show(&mut lan.genkai(&format!("{SERVERS} --rounds 3 --listen 10.97.0.1 --on ssh:m1,m2 --on here"), &out));
+    let shown =
+        show(&mut lan.genkai(&format!("{SERVERS} --rounds 3 --listen 10.97.0.1 --on ssh:m1,m2 --on here"), &out));
     assert_eq!(shown.code, Some(0), "{}", shown.story());
     let record = record(&out);
     let rounds: Vec<&Round> = record.trials[0].rounds.iter().map(|(_, round)| round).collect();

@@ -70,19 +70,16 @@ pub(crate) fn largest_share(clients: u32, processes: u16) -> u32 {
 }
 
 impl Workplaces {
-    /// Whether processes on each of the other machines may have so many descriptors.
+    /// Whether processes on each of the other machines may have enough descriptors: `fits` says so of their limit.
     ///
     /// # Errors
     /// When one may not.
-    pub(crate) fn have_descriptors(&self, needed: u64, hint: &str) -> Result<(), LabError> {
-        let short = self.rooms.iter().find(|(_, room)| room.machine.descriptors_hard < needed);
-        short.map_or(Ok(()), |(way, room)| {
-            Err(LabError::Environment(format!(
-                "no load was sent: {}: a process there needs {needed} descriptors and may have {}\n  hint: {hint}",
-                way.name(),
-                room.machine.descriptors_hard
-            )))
-        })
+    pub(crate) fn have_descriptors(&self, fits: impl Fn(u64) -> Result<(), String>) -> Result<(), LabError> {
+        for (way, room) in &self.rooms {
+            let fit = fits(room.machine.descriptors_hard);
+            fit.map_err(|why| LabError::Environment(format!("no load was sent: {}: {why}", way.name())))?;
+        }
+        Ok(())
     }
 }
 

@@ -66,24 +66,29 @@ pub(crate) fn check(
             comparison.clients, scale.processes
         )));
     }
-    let ((needed, hint), limit) =
-        (descriptors(comparison, scale), environment.descriptors.max(machine::hard_descriptors()));
-    if needed > limit && scale.here() > 0 {
-        return Err(LabError::Environment(format!(
-            "{} clients of {} servers need {needed} descriptors in one process, which may have {limit}\n  hint: {hint}, \
-             or raise the limit (`ulimit -Hn`)",
-            comparison.clients,
-            comparison.contenders.len()
-        )));
+    if scale.here() > 0 {
+        let limit = environment.descriptors.max(machine::hard_descriptors());
+        fits(comparison, scale, limit).map_err(LabError::Environment)?;
     }
     Ok(environment)
 }
 
-/// Descriptors that a process with clients needs, and what needs fewer.
-pub(super) fn descriptors(comparison: &LatencyComparison, scale: &Scale) -> (u64, String) {
+/// Whether each process may have as many descriptors as its clients need.
+///
+/// # Errors
+/// When it may not, with the most clients that fit.
+pub(super) fn fits(comparison: &LatencyComparison, scale: &Scale, limit: u64) -> Result<(), String> {
     let servers = comparison.contenders.len() as u64;
     let needed = u64::from(largest_share(comparison.clients, scale.processes)) * servers + OTHERS;
-    (needed, "more --processes (or machines: --on), fewer --clients".to_owned())
+    if needed <= limit {
+        return Ok(());
+    }
+    let most = limit.saturating_sub(OTHERS) / servers * u64::from(scale.processes);
+    Err(format!(
+        "{} clients of {servers} servers need {needed} descriptors in one process, which may have {limit}\n  hint: --clients {most}, more \
+         --processes (or machines: --on), or raise the limit (`ulimit -Hn`)",
+        comparison.clients
+    ))
 }
 
 /// Whether a server can run here.

@@ -42,8 +42,7 @@ pub(crate) fn run(
     // The servers are not up yet; they will listen there.
     let front = (job.plan.system.front.address(), 80).into();
     places.check(&scenario::aimed(&job.plan.load, front, Transport::Tcp))?;
-    let (needed, hint) = check::descriptors(comparison, scale);
-    places.have_descriptors(needed, &hint)?;
+    places.have_descriptors(|limit| check::fits(comparison, scale, limit))?;
     job.recorded(
         watcher,
         |_| Ok(()),
