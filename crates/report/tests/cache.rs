@@ -110,6 +110,7 @@ fn finding(stressed: bool) -> CacheFinding {
         passes: vec![PassFinding { warmth: Warmth::Warm, standings, pairs: vec![pair], stressed }],
         best_rates: vec![rates()],
         mounts: vec![],
+        processes: vec![],
         troubles: vec![
             Trouble::WrongBodies { name: "c".to_owned(), count: 2, first: Some(wrong), trial: 4 },
             Trouble::Rule(conformance),

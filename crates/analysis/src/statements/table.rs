@@ -43,7 +43,7 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("used", "cpu") => Unit::Fraction,
         ("clock_uncertainty" | "clock_drift" | "began" | "late_p99", "workers")
         | ("clock_uncertainty", "standings" | "pairs" | "processes")
-        | ("clock_drift", "processes")
+        | ("clock_drift" | "began" | "late_p99", "processes")
         | ("uncertainty", "caveats") => Unit::Seconds,
         ("cores", "told_from") | ("busy" | "of", "caveats") => Unit::Cores,
         ("connects", "loads") => Unit::Fraction,
@@ -86,7 +86,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 111] = [
+const NUMBERS: [&str; 112] = [
     "abandoned",
     "answered",
     "at_once",
@@ -170,6 +170,7 @@ const NUMBERS: [&str; 111] = [
     "returned",
     "rooms",
     "rounds",
+    "saturated",
     "sent",
     "settled",
     "short",
