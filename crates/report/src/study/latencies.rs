@@ -113,7 +113,7 @@ fn rank(standing: &LatencyStanding) -> String {
 fn of(standing: &LatencyStanding) -> String {
     let of = |one: Estimate| {
         let interval = figure::range(one.interval, figure::seconds);
-        format!("{} ({interval}), n={}{}", figure::seconds(one.value), one.n, clocks::wrong(standing))
+        format!("{} ({interval}), n={}{}", figure::seconds(one.value), one.n, clocks::beside(standing))
     };
     standing.figure.map_or_else(|| "-".to_owned(), of)
 }

@@ -18,6 +18,11 @@ pub(super) fn wrong(standing: &LatencyStanding) -> String {
     standing.clock_uncertainty.map_or_else(String::new, |one| format!(" ± {}", figure::seconds(one)))
 }
 
+/// `, clocks ± 0.1 ms`: the same behind an interval.
+pub(super) fn beside(standing: &LatencyStanding) -> String {
+    standing.clock_uncertainty.map_or_else(String::new, |one| format!(", clocks ± {}", figure::seconds(one)))
+}
+
 /// Behind the figures of a case.
 pub(super) fn each(case: &CaseFinding) -> String {
     let worst = case.standings.iter().filter_map(|one| one.clock_uncertainty).reduce(f64::max);
@@ -47,12 +52,12 @@ pub(super) fn said(case: Case, uncertainty: f64, undecided: u32) -> String {
 /// The processes that had the clients, where there were several.
 pub(super) fn processes(finding: &LatencyFinding) -> Option<Section> {
     let row = |(one, number): (&LatencyWorker, u32)| {
-        let told = |seconds: Option<f64>| seconds.map_or_else(|| "the server's".to_owned(), figure::seconds);
+        let told = |seconds: Option<f64>, none: &str| seconds.map_or_else(|| none.to_owned(), figure::seconds);
         [
             format!("{number}, {}", whereabouts(one)),
             figure::count(one.clients.into()),
-            told(one.clock_uncertainty),
-            told(one.clock_drift),
+            told(one.clock_uncertainty, "the server's clock"),
+            told(one.clock_drift, "–"),
             figure::percent(one.busy),
         ]
     };
