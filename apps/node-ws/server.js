@@ -1,6 +1,6 @@
 // The application of the server comparison on ws: `/app` and `/rooms/NAME`, see apps/README.md; `/echo` sends every message
 // back as it came.
-//   node server.js [--port N] [--max-payload BYTES] [--deflate]
+//   node server.js [--address IP] [--port N] [--max-payload BYTES] [--deflate]
 //                  [--redis URL] [--member-queue BYTES] [--trace MESSAGES] [--lose-every N] [--stats TIMEms]
 // Says where it listens in one line of JSON; SIGTERM closes all connections with 1001.
 import { createServer } from 'node:http';
@@ -126,7 +126,7 @@ try {
   console.error(`no Redis at ${new URL(values.redis).host}: ${error.message}`);
   process.exit(1);
 }
-http.listen(Number(values.port), '127.0.0.1', () => node.announce(http.address(), version));
+http.listen(Number(values.port), values.address, () => node.announce(http.address(), version));
 
 process.on('SIGTERM', () => {
   for (const socket of server.clients) socket.close(1001, 'going away');

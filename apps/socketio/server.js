@@ -1,6 +1,6 @@
 // The application of the server comparison on Socket.IO: the namespaces `/app` and `/rooms/NAME`, see apps/README.md. All
 // messages are events called `message`, which is what `socket.send` sends.
-//   node server.js [--port N] [--max-payload BYTES] [--deflate] [--ping-interval MS] [--ping-timeout MS]
+//   node server.js [--address IP] [--port N] [--max-payload BYTES] [--deflate] [--ping-interval MS] [--ping-timeout MS]
 //                  [--redis URL] [--member-queue BYTES] [--trace MESSAGES] [--lose-every N] [--stats TIMEms]
 // Says where it listens in one line of JSON; SIGTERM closes all connections.
 import { createServer } from 'node:http';
@@ -64,6 +64,6 @@ rooms.on('connection', (socket) => {
   });
 });
 
-http.listen(Number(values.port), '127.0.0.1', () => node.announce(http.address(), version));
+http.listen(Number(values.port), values.address, () => node.announce(http.address(), version));
 
 process.on('SIGTERM', () => io.close(() => process.exit(0)));

@@ -17,6 +17,7 @@ export const LAST_WORDS = 1000;
 
 /** Flags of a node, for `parseArgs`. */
 export const flags = {
+  address: { type: 'string', default: '127.0.0.1' },
   port: { type: 'string', default: '0' },
   redis: { type: 'string' },
   'member-queue': { type: 'string', default: String(1024 * 1024) },

@@ -11,6 +11,7 @@ use genkai_model::record::{Record, Trial};
 
 use crate::client;
 use crate::diagnosis::signs::{self, Seconds};
+use crate::processes;
 use crate::window::Tally;
 
 /// The number is known when what is borne and what is not are no further apart than this part of it (and at least one).
@@ -91,6 +92,7 @@ pub fn findings(record: &Record) -> Option<IdleFinding> {
         largest,
         refused_from,
         limits: limits.map(signs_of).unwrap_or_default(),
+        processes: processes::over(record),
         trials,
     })
 }

@@ -24,6 +24,7 @@ pub mod idle_requests;
 pub mod latencies;
 pub mod machine;
 pub mod order;
+mod processes;
 pub mod proof;
 pub mod refusals;
 pub mod rooms;

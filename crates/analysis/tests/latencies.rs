@@ -9,7 +9,9 @@ use genkai_model::event::{Event, RunEnded, RunStarted, SCHEMA, TrialStarted, Wha
 use genkai_model::finding::Outcome;
 use genkai_model::finding::latencies::{CaseFinding, LatencyCaveat, LatencyFinding};
 use genkai_model::histogram::Payload;
-use genkai_model::latencies::{Case, Collection, Consumption, Contender, ContenderRecord, LatencyComparison, Round};
+use genkai_model::latencies::{
+    Case, Collection, Consumption, Contender, ContenderRecord, LatencyComparison, Round, RoundClock, RoundWorker,
+};
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit};
 use genkai_model::plan::{Plan, Study};
 use genkai_model::record::Record;
@@ -103,7 +105,64 @@ fn round(name: &str, number: u32, case: Case, ms: f64) -> Round {
         lasted: Span::from_millis(500),
         client_busy: 0.3,
         used: Consumption { cpu_us: 1000, ..Consumption::default() },
+        workers: Vec::new(),
     }
+}
+
+/// A round of clients on another machine, whose clock may be wrong by so much, and of others here.
+fn far(round: Round, wrong_ms: f64) -> Round {
+    let clock = RoundClock {
+        offset_ns: 2_000_000_000,
+        uncertainty_ns: (wrong_ms * 0.75e6) as u64,
+        drift_ns: -((wrong_ms * 0.25e6) as i64),
+    };
+    let worker =
+        |place: &str, clock| RoundWorker { place: place.to_owned(), node: None, clients: 50, clock, busy: 0.2 };
+    Round { workers: vec![worker("here", None), worker("load1", Some(clock))], ..round }
+}
+
+/// Two servers of 1 ms and 1.5 ms, in rounds whose clocks may be wrong by so much.
+fn clocked(wrong_ms: f64, case: Case, starts: u32) -> LatencyFinding {
+    let mut story = Story::new(comparison(&["a", "b"], starts));
+    for start in 1..=starts {
+        story.start(start);
+        for number in 1..=10 {
+            for (name, ms) in [("a", 1.0), ("b", 1.5)] {
+                let ms = ms + f64::from(number) * 0.001 + f64::from(start) * 0.0001;
+                story.round(start, far(round(name, number, case, ms), wrong_ms));
+            }
+        }
+    }
+    story.findings()
+}
+
+#[test]
+fn what_clocks_of_other_machines_may_have_made_of_it_is_no_difference() {
+    for (starts, wrong, certain) in [(1, 0.2, true), (1, 0.3, false), (3, 0.2, true), (3, 0.3, false), (1, 2.0, false)]
+    {
+        let finding = clocked(wrong, Case::Receive, starts);
+        let case = &finding.cases[0];
+        assert_eq!((case.pairs[0].certain, case.told_apart), (certain, certain), "{wrong} {:?}", case.pairs);
+        assert_eq!(case.within_clocks, u32::from(!certain), "{wrong}");
+        let near = |told: Option<f64>, ms: f64| told.is_some_and(|told| (told * 1e3 - ms).abs() < 1e-4);
+        assert!(case.standings.iter().all(|one| near(one.clock_uncertainty, wrong)), "{:?}", case.standings);
+        assert!(near(case.pairs[0].clock_uncertainty, 2.0 * wrong), "{:?}", case.pairs);
+        assert_eq!(ranks(case), if certain { [("a", 1, 1), ("b", 2, 2)] } else { [("a", 1, 2), ("b", 1, 2)] });
+        let told = finding.caveats.iter().find_map(|caveat| match caveat {
+            LatencyCaveat::Clocks { case: Case::Receive, uncertainty, undecided } => Some((*uncertainty, *undecided)),
+            _ => None,
+        });
+        let (uncertainty, undecided) = told.unwrap_or_else(|| panic!("{:?}", finding.caveats));
+        assert!(near(Some(uncertainty), wrong) && undecided == u32::from(!certain));
+        let far = &finding.processes[1];
+        assert!(near(far.clock_uncertainty, wrong * 0.75) && near(far.clock_drift, wrong * 0.25), "{far:?}");
+        assert!(finding.processes[0].clock_uncertainty.is_none());
+    }
+    // A large message is one client's of the first process, which is here.
+    let finding = clocked(2.0, LARGE, 1);
+    let case = &finding.cases[0];
+    assert!(case.pairs[0].certain && case.pairs[0].clock_uncertainty.is_none() && case.within_clocks == 0);
+    assert!(finding.caveats.iter().all(|caveat| !matches!(caveat, LatencyCaveat::Clocks { .. })));
 }
 
 /// Rounds of one case: what each contender takes in the median, ms, with a spread of so much (standard deviation of the

@@ -25,6 +25,8 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
             None,
         );
     }
+    processes(verdict, events, expected);
+    clocks(verdict, expected);
     for (i, entrant) in verdict.get("entrants").and_then(Json::as_array).into_iter().flatten().enumerate() {
         usage(&format!("/entrants/{i}/usage"), entrant, events, expected);
         started(&format!("/entrants/{i}/started"), entrant, events, expected);
@@ -41,7 +43,7 @@ fn outcome(verdict: &Json, events: &Events) -> &'static str {
         for name in list(case, "standings").iter().filter_map(|one| one.get("name")) {
             let rounds = rounds(case, name, events);
             let wrong = rounds.iter().any(|round| round.found("/figure_ns").is_none());
-            let none = observed(&rounds, several).len() < 2;
+            let none = observed(&rounds, several, 0.0).len() < 2;
             (short, failed) = (short || none && !wrong, failed || wrong);
         }
     }
@@ -80,7 +82,9 @@ fn case(address: &str, case: &Json, contest: &Json, events: &Events, expected: &
         let rounds = rounds(case, name, events);
         let line = rounds.first().map(|round| round.number);
         standing(&place, one, &rounds, events, expected);
-        let values: Vec<f64> = observed(&rounds, several).into_iter().map(|(_, figure)| figure).collect();
+        let wrong = rounds.iter().filter_map(|round| wrong(round)).reduce(f64::max);
+        expected.is(format!("{place}/clock_uncertainty"), wrong, line);
+        let values: Vec<f64> = observed(&rounds, several, 0.0).into_iter().map(|(_, figure)| figure).collect();
         expected.estimate(format!("{place}/figure"), intervals::geometric(&values, ALPHA), line);
         let (best, worst) = match ranked.contains(&name) {
             true => effects::certain_ranks(name, &ranked, pairs),
@@ -89,18 +93,106 @@ fn case(address: &str, case: &Json, contest: &Json, events: &Events, expected: &
         expected.is(format!("{place}/best"), best, line);
         expected.is(format!("{place}/worst"), worst, line);
     }
-    for (k, pair) in pairs.iter().enumerate() {
-        let (Some(faster), Some(slower)) = (pair.get("faster"), pair.get("slower")) else { continue };
-        let (more, less) =
-            (observed(&rounds(case, slower, events), several), observed(&rounds(case, faster, events), several));
-        let ratio = effects::ratio(&more, &less, effects::shared(standings.len()));
-        expected.estimate(format!("{address}/pairs/{k}/ratio"), ratio, None);
+    let each = standings.iter().filter_map(|one| one.get("name")).map(|name| (name, rounds(case, name, events)));
+    self::pairs(address, &each.collect::<Vec<_>>(), several, expected);
+}
+
+/// Each two contenders with rounds in common, in the order in which they stand.
+fn pairs(address: &str, all: &[(&Json, Vec<&Line>)], several: bool, expected: &mut Expected) {
+    const WHY: &str = "by the rounds of both, what the clocks may be wrong by and how busy the client was";
+    let (mut within, mut k) = (0.0, 0);
+    let alpha = effects::shared(all.len());
+    for (n, one) in all.iter().enumerate() {
+        for other in &all[n + 1..] {
+            let plain = effects::ratio(&observed(&one.1, several, 0.0), &observed(&other.1, several, 0.0), alpha);
+            let Some(plain) = plain else { continue };
+            let place = format!("{address}/pairs/{k}");
+            k += 1;
+            let (slower, faster) = if plain.value >= 1.0 { (one, other) } else { (other, one) };
+            // The slower by the faster one, with each clock wrong in favour of that, so many times as much as it may be.
+            let by = |wrong: f64| {
+                effects::ratio(&observed(&slower.1, several, -wrong), &observed(&faster.1, several, wrong), alpha)
+            };
+            expected.word(format!("{place}/slower"), slower.0.clone(), WHY, None);
+            expected.word(format!("{place}/faster"), faster.0.clone(), WHY, None);
+            expected.estimate(format!("{place}/ratio"), by(0.0), None);
+            let clocks = [&slower.1, &faster.1].map(|all| all.iter().filter_map(|round| wrong(round)).reduce(f64::max));
+            let both = clocks.iter().flatten().copied().reduce(|one, other| one + other);
+            expected.is(format!("{place}/clock_uncertainty"), both, None);
+            let limited = [&slower.1, &faster.1].iter().all(|all| client_busy(all) > CLIENT_BUSY);
+            let differ = !limited && (plain.low > 1.0 || plain.high < 1.0);
+            let gone = observed(&slower.1, several, -1.0).iter().any(|(_, figure)| *figure <= 0.0);
+            let certain = differ && !gone && by(1.0).is_some_and(|ratio| ratio.low > 1.0);
+            within += if differ && !certain { 1.0 } else { 0.0 };
+            expected.word(format!("{place}/certain"), certain, WHY, None);
+        }
+    }
+    expected.there(format!("{address}/pairs/{k}"), false, WHY, None);
+    expected.is(format!("{address}/within_clocks"), within, None);
+}
+
+/// Part of the time from which on a client that moves large messages is the limit.
+const CLIENT_BUSY: f64 = 0.9;
+
+/// How busy the client was that moved large messages, the mean.
+fn client_busy(rounds: &[&Line]) -> f64 {
+    let large = rounds.iter().filter(|round| round.text("/case") == "give");
+    let all: Vec<f64> = large.map(|round| round.number("/client_busy")).collect();
+    if all.is_empty() { 0.0 } else { all.iter().sum::<f64>() / all.len() as f64 }
+}
+
+/// By how much other machines' clocks may have made a figure wrong, seconds: half of a round trip and what they moved. A large message is one
+/// client's of the first process.
+fn wrong(round: &Line) -> Option<f64> {
+    let all = round.items("/workers");
+    let with = if round.text("/case") == "give" { all.get(..1).unwrap_or_default() } else { all };
+    let ns = |one: &Json, name: &str| one.pointer(name).and_then(Json::as_f64);
+    let one = |one: &Json| Some((ns(one, "/clock/uncertainty_ns")? + ns(one, "/clock/drift_ns")?.abs()) / NS);
+    with.iter().filter_map(one).reduce(f64::max)
+}
+
+/// Each process with clients: the worst of all rounds that count.
+fn processes(verdict: &Json, events: &Events, expected: &mut Expected) {
+    let told = verdict.get("processes").and_then(Json::as_array).map_or(0, Vec::len);
+    let counts = |line: &&Line| line.json.get("warm_up") != Some(&Json::Bool(true)) && line.text("/case") != "take";
+    let rounds: Vec<&Line> = events.of("round").filter(counts).collect();
+    for i in 0..told {
+        let most = |name: &str| {
+            let of = |round: &&Line| round.found(&format!("/workers/{i}{name}")).map(f64::abs);
+            rounds.iter().filter_map(of).reduce(f64::max)
+        };
+        let line = rounds.first().map(|round| round.number);
+        expected.is(format!("/processes/{i}/clients"), most("/clients"), line);
+        expected.is(format!("/processes/{i}/busy"), most("/busy"), line);
+        for (name, event) in [("clock_uncertainty", "/clock/uncertainty_ns"), ("clock_drift", "/clock/drift_ns")] {
+            let ns = most(event);
+            expected.is(format!("/processes/{i}/{name}"), ns.map(|ns| ns / NS), line);
+        }
     }
 }
 
-/// What is observed of a contender: each round, or of several starts the geometric mean of the rounds of each.
-fn observed(rounds: &[&Line], several: bool) -> Observations {
-    let figure = |round: &&Line| round.found("/figure_ns").filter(|ns| *ns > 0.0).map(|ns| ns / NS);
+/// What is said of clocks is what the case says of them.
+fn clocks(verdict: &Json, expected: &mut Expected) {
+    let list = |of: &Json, name: &str| of.get(name).and_then(Json::as_array).cloned().unwrap_or_default();
+    for (i, caveat) in list(verdict, "caveats").iter().enumerate() {
+        let same = |case: &&Json| ["case", "bytes", "binary"].iter().all(|field| case.get(field) == caveat.get(field));
+        let cases = list(verdict, "cases");
+        let Some(case) = cases.iter().find(same).filter(|_| caveat.get("caveat") == Some(&"clocks".into())) else {
+            continue;
+        };
+        let each = list(case, "standings");
+        let worst = each.iter().filter_map(|one| one.get("clock_uncertainty")?.as_f64()).reduce(f64::max);
+        expected.is(format!("/caveats/{i}/uncertainty"), worst, None);
+        let within = case.get("within_clocks").and_then(Json::as_f64).unwrap_or(0.0);
+        expected.is(format!("/caveats/{i}/undecided"), within, None);
+    }
+}
+
+/// What is observed of a contender: each round, or of several starts the geometric mean of the rounds of each; `by` times what clocks may be wrong
+/// by is added, and nothing is the least.
+fn observed(rounds: &[&Line], several: bool, by: f64) -> Observations {
+    let told = |round: &&Line| round.found("/figure_ns").filter(|ns| *ns > 0.0).map(|ns| ns / NS);
+    let figure = |round: &&Line| told(round).map(|told| (told + by * wrong(round).unwrap_or(0.0)).max(0.0));
     let key = |round: &&Line| (round.number("/trial") as u32, round.number("/round") as u32);
     let all: Observations = rounds.iter().filter_map(|round| Some((key(round), figure(round)?))).collect();
     if !several {

@@ -36,6 +36,7 @@ mod order;
 mod others;
 mod predictions;
 mod price;
+mod processes;
 mod proof;
 mod quoted;
 mod rooms;
@@ -142,6 +143,7 @@ fn expect(events: &Events, verdict: &Json) -> Expected {
     compare::expect(events, verdict, &mut expected);
     cache::expect(events, verdict, &mut expected);
     latencies::expect(events, verdict, &mut expected);
+    processes::expect(events, verdict, &mut expected);
     rooms::expect(events, verdict, &mut expected);
     idle_requests::expect(events, verdict, &mut expected);
     expected

@@ -11,6 +11,7 @@ use genkai_targets::application::Place;
 
 use crate::Failure;
 use crate::cli::ServersFlags;
+use crate::placement::placement;
 use crate::study::{self, How};
 use crate::view;
 
@@ -57,7 +58,8 @@ fn plan(flags: &ServersFlags, place: &Place) -> Result<Plan, Failure> {
     });
     let sweeps = sweeps.collect::<Result<Vec<_>, Failure>>()?;
     comparison.contenders = experiment::contenders(&servers, &settings, &sweeps);
-    Ok(experiment::plan(size, comparison))
+    let placement = placement(&flags.places, flags.listen.listen)?;
+    Ok(placement.of(experiment::plan(size, comparison)))
 }
 
 /// The servers asked for, each once; none asked for: all that can run.

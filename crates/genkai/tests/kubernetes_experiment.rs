@@ -128,6 +128,12 @@ fn is_told_of_both(both: &Run, here: &Run) {
     assert!(both.stdout.starts_with("Yes: change worker_connections from 64 to "), "{story}");
     let own = show(&mut genkai(&format!("report {}", both.out.join("cluster").display())));
     assert!(own.stdout.contains("-        worker_connections 64;"), "so it stands in the ConfigMap: {}", own.story());
+    let words = own.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("was made for this run and is removed at its end, and its ConfigMap with it"),
+        "{}",
+        own.story()
+    );
     // It says which application that was, and who made the load.
     assert!(both.stdout.contains("in a cluster, before genkai's"), "{story}");
     let workers = &pods.verdict.trials[0].workers;

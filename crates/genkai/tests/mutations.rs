@@ -221,11 +221,10 @@ fn reworded(at: &str, value: &Json, all: &mut Vec<(String, Json)>) {
 
 /// A sample of one in so many of them, as the lists of a verdict are long.
 const REWORDED: usize = 3;
-/// What is taken as it stands: pairs of caches and of servers compared by latency, the outcome of caches, and of a search for requests held open.
-const TAKEN: [(&str, &str); 7] = [
+/// What is taken as it stands: pairs of caches, the outcome of caches, and of a search for requests held open.
+const TAKEN: [(&str, &str); 6] = [
     ("reverse-proxy-cache", "/passes/pairs"),
     ("reverse-proxy-cache", "/outcome"),
-    ("websocket-servers", "/cases/pairs"),
     ("rooms-http", "/outcome"),
     ("rooms-http", "/trials"),
     ("tune", "/next/limit"),

@@ -5,11 +5,13 @@ mod harness;
 use std::io::Read;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use genkai_model::cache::{Aim, Warmth};
 use genkai_model::event::WorkerUse;
 use genkai_model::finding::cache::CacheFinding;
+use genkai_model::finding::latencies::{LatencyCaveat, LatencyFinding};
+use genkai_model::latencies::{Case, Round};
 use genkai_model::record::Record;
 use genkai_model::suite::SuiteFinding;
 use harness::lan::Lan;
@@ -54,6 +56,10 @@ fn caches_are_asked_by_several_machines_for_each_object_once() {
     assert!(cold.len() == 4 && cold.iter().all(|pass| pass.origin == 31), "{cold:?}");
     let finding: CacheFinding =
         serde_json::from_str(&std::fs::read_to_string(out.join("verdict.json")).unwrap()).unwrap();
+    let told: Vec<(&str, u32, bool)> =
+        finding.processes.iter().map(|one| (one.place.as_str(), one.loads, one.clock_uncertainty.is_some())).collect();
+    assert_eq!(told, [("m1", 8, true), ("m2", 8, true), ("m3", 8, true)]);
+    assert!(shown.story().contains("in each load all processes had begun at most "), "{}", shown.story());
     for pass in &finding.passes {
         assert!(pass.standings.iter().all(|one| one.requests == 2 * 31), "{pass:?}");
     }
@@ -127,6 +133,10 @@ fn machines_whose_clocks_differ_by_seconds_begin_within_5_ms_and_say_so() {
     panic!("{worst:?}");
 }
 
+fn is_worker(pid: &u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().ends_with("\0worker\0")
+}
+
 /// A worker is killed while caches are measured: the run ends, and says so.
 #[test]
 fn a_worker_that_is_lost_ends_a_comparison_of_caches() {
@@ -137,8 +147,6 @@ fn a_worker_that_is_lost_ends_a_comparison_of_caches() {
                  --rounds 2 --processes 2";
     let mut command = genkai(words);
     let mut run = Guard(command.arg("--out").arg(&out).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
-    let is_worker =
-        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().ends_with("\0worker\0");
     let asks = || std::fs::read_to_string(out.join("run.jsonl")).unwrap_or_default().contains("\"ok\":1");
     let far = until("requests to be made", LONGEST, || {
         descendants(run.0.id()).into_iter().find(is_worker).filter(|_| asks())
@@ -151,6 +159,81 @@ fn a_worker_that_is_lost_ends_a_comparison_of_caches() {
     assert!(err.contains(" of 2 was lost"), "{err}");
     let kept = record(&out);
     assert!(kept.trials.iter().any(|trial| trial.ticks.iter().any(|tick| tick.ok > 0)), "what was measured is kept");
+    all_gone(&all);
+}
+
+/// A few clients and rounds: what is tested is whose clocks the delays are told by.
+const SERVERS: &str =
+    "experiment run websocket-servers --servers embedded,node-ws --clients 13 --warm-up 1 --sizes 16k,300k";
+
+/// Clocks differ by two seconds: a delay that was not corrected would be that long, or none.
+#[test]
+fn servers_are_compared_by_clients_whose_clocks_differ_by_seconds() {
+    let _machine = machine();
+    let Some(lan) = Lan::start() else { return };
+    let _nginx = lan.nginx();
+    let out = lan.path().join("servers");
+    let shown =
+        show(&mut lan.genkai(&format!("{SERVERS} --rounds 3 --listen 10.97.0.1 --on ssh:m1,m2 --on here"), &out));
+    assert_eq!(shown.code, Some(0), "{}", shown.story());
+    let record = record(&out);
+    let rounds: Vec<&Round> = record.trials[0].rounds.iter().map(|(_, round)| round).collect();
+    assert!(rounds.len() > 2 * 6 * 4, "{}", rounds.len());
+    for round in &rounds {
+        let places: Vec<(&str, u32)> = round.workers.iter().map(|one| (one.place.as_str(), one.clients)).collect();
+        assert_eq!(places, [("m1", 5), ("m2", 4), ("here", 4)]);
+        for (one, shift) in round.workers.iter().zip([Some(2), Some(-2), None]) {
+            let off = one.clock.zip(shift).map(|(clock, shift)| (clock.offset_ns - shift * 1_000_000_000).abs());
+            assert!(off.is_none_or(|off| off < 500_000_000) && one.clock.is_some() == shift.is_some(), "{one:?}");
+        }
+        // A message that a server does not take is no delay.
+        if !matches!(round.case, Case::Take { .. }) {
+            let due = if matches!(round.case, Case::Give { .. }) { 1 } else { 13 };
+            assert_eq!((round.due, round.missing), (due, 0), "{round:?}");
+            assert!(round.figure_ns.is_some_and(|ns| ns > 0 && ns < 1_000_000_000), "{round:?}");
+        }
+        let all = round.delays.decode().unwrap();
+        assert!(round.case != Case::Receive || all.len() == 13, "{round:?}");
+    }
+    let finding: LatencyFinding =
+        serde_json::from_str(&std::fs::read_to_string(out.join("verdict.json")).unwrap()).unwrap();
+    for case in &finding.cases {
+        assert!(case.standings.iter().all(|one| one.clock_uncertainty.is_some_and(|within| within > 0.0)), "{case:?}");
+        let told =
+            |caveat: &LatencyCaveat| matches!(caveat, LatencyCaveat::Clocks { case: of, .. } if *of == case.case);
+        assert!(finding.caveats.iter().any(told), "{:?}", finding.caveats);
+    }
+    assert!(
+        shown.story().contains("may be wrong by up to ") && shown.story().contains("1 on m1: 5 clients"),
+        "{}",
+        shown.story()
+    );
+    // They do not reach what listens at 127.0.0.1.
+    let shown = show(&mut lan.genkai(&format!("{SERVERS} --on ssh:m1"), &lan.path().join("refused")));
+    let refusal = "--on m1: 127.0.0.1:80 leads to another server there than here";
+    assert!(shown.code == Some(2) && shown.story().contains(refusal), "{}", shown.story());
+}
+
+/// A process with clients is killed while servers are compared: the run ends, says so and keeps what was measured.
+#[test]
+fn clients_that_are_lost_end_a_comparison_of_servers() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("run");
+    let mut command = genkai(&format!("{SERVERS} --processes 2 --rounds 500"));
+    let mut run = Guard(command.arg("--out").arg(&out).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
+    let asked = || std::fs::read_to_string(out.join("run.jsonl")).unwrap_or_default().contains("\"case\":\"send\"");
+    let far = until("rounds", LONGEST, || descendants(run.0.id()).into_iter().find(is_worker).filter(|_| asked()));
+    let (all, killed) = (descendants(run.0.id()), Instant::now());
+    signal(far, "KILL");
+    let mut err = String::new();
+    run.0.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(wait(&mut run.0, LONGEST).code(), Some(4), "{err}");
+    assert!(err.contains(" of 2 was lost"), "{err}");
+    // Servers are stopped besides.
+    assert!(killed.elapsed() < Duration::from_secs(20), "{:?}", killed.elapsed());
+    let kept = record(&out);
+    assert!(kept.trials[0].rounds.iter().any(|(_, round)| round.figure_ns.is_some()), "what was measured is kept");
     all_gone(&all);
 }
 

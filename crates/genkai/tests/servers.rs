@@ -146,7 +146,7 @@ fn set(name: &str, settings: &[(&str, &str)], dir: &Path) -> Application {
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let contender =
         Contender { name: name.to_owned(), server: name.to_owned(), settings, variant: false, reference: false };
-    let server = Application::start(application::find(name).unwrap(), &contender, &place, None, dir).unwrap();
+    let server = Application::start(application::find(name).unwrap(), &contender, (&place, None), None, dir).unwrap();
     let given = server.entry().settings.iter().filter(|setting| !setting.default).count();
     assert_eq!(given, contender.settings.len(), "{name}: {:?}", server.entry().settings);
     server

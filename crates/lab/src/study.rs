@@ -21,7 +21,7 @@ pub fn preview(plan: &Plan, place: &Place, pin: &Pin) -> Result<Preview, LabErro
         Study::Rooms(cluster) | Study::IdleRequests { cluster, .. } => {
             rooms::check(plan, cluster, place, pin).map(Preview::of)
         }
-        Study::Latencies(comparison) => latencies::check(comparison, place, pin).map(Preview::of),
+        Study::Latencies(comparison) => latencies::check(plan, comparison, place, pin).map(Preview::of),
         Study::Compare(_) if claims::line(plan).is_some() => Ok(Preview::of(system::environment(pin, None))),
         Study::Compare(comparison) => compare::preview(plan, comparison, pin),
         Study::Cache(caching) => cache::check(plan, caching, pin).map(Preview::of),

@@ -1,5 +1,7 @@
 //! Servers compared: which of them take part, what is asked of each, and what was measured.
 
+pub mod steps;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -145,6 +147,58 @@ pub struct Round {
     pub client_busy: f64,
     /// What the server consumed meanwhile.
     pub used: Consumption,
+    /// The processes whose clients did it, where there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<RoundWorker>,
+}
+
+impl Round {
+    /// The most by which other machines' clocks may have made the figure wrong, ns; none where one clock took it.
+    pub fn clock_ns(&self) -> Option<u64> {
+        let with = match self.case {
+            Case::Receive | Case::Send => &self.workers[..],
+            // One client of the first process.
+            Case::Give { .. } => self.workers.get(..1).unwrap_or_default(),
+            // Both instants are the client's.
+            Case::Take { .. } => &[],
+        };
+        with.iter().filter_map(|one| one.clock).map(RoundClock::wrong_ns).max()
+    }
+}
+
+/// A process that had some of the clients of a round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundWorker {
+    /// The machine: `here`, or its name for ssh.
+    pub place: String,
+    /// The node that its pod was on, where it was in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Its clients.
+    pub clients: u32,
+    /// Its clock beside the server's; none: it is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<RoundClock>,
+    /// Part of the time in which its thread was busy.
+    pub busy: f64,
+}
+
+/// How far another machine's CLOCK_MONOTONIC was from the server's: exchanges of four stamps before a round and after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundClock {
+    /// Its clock less the server's before the round, by which delays are corrected, nanoseconds.
+    pub offset_ns: i64,
+    /// The most by which an exchange can be wrong, the worse of before and after: half of the round trip, nanoseconds.
+    pub uncertainty_ns: u64,
+    /// By how much the offset was another after the round, nanoseconds.
+    pub drift_ns: i64,
+}
+
+impl RoundClock {
+    /// The most by which a corrected delay can be wrong, ns.
+    pub fn wrong_ns(self) -> u64 {
+        self.uncertainty_ns.saturating_add(self.drift_ns.unsigned_abs())
+    }
 }
 
 /// What a server consumed in a round.

@@ -137,6 +137,9 @@ pub struct ClusterServer {
     pub look: Option<String>,
     /// How long a copy may take until it is ready.
     pub wait: Span,
+    /// Whether it was made for the run, in a namespace that is removed with it: nobody has its files afterwards.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub made: bool,
 }
 
 impl std::fmt::Display for ClusterServer {

@@ -64,6 +64,7 @@ fn rates() -> RateFinding {
         ratio: estimate(1.05),
         certain: false,
         more: Some(7),
+        clock_uncertainty: None,
     };
     let standings = vec![held("a|b", 3_150.0, false), held("\u{1b}[2Jc", 3_000.0, true)];
     RateFinding { warmth: Warmth::Warm, standings, pairs: vec![pair], loads: 18, unsettled: 9 }
@@ -72,8 +73,14 @@ fn rates() -> RateFinding {
 fn finding(stressed: bool) -> CacheFinding {
     let ranks = if stressed { [(1, 1), (2, 2)] } else { [(1, 2), (1, 2)] };
     let standings = vec![standing("a|b", 4_000.0, ranks[0]), standing("\u{1b}[2Jc", 2_000.0, ranks[1])];
-    let pair =
-        RankedPair { faster: "a|b".into(), slower: "c".into(), ratio: estimate(2.0), certain: stressed, more: None };
+    let pair = RankedPair {
+        faster: "a|b".into(),
+        slower: "c".into(),
+        ratio: estimate(2.0),
+        certain: stressed,
+        more: None,
+        clock_uncertainty: None,
+    };
     let conformance = Conformance {
         contender: "c".to_owned(),
         rule: Rule::Freshness,
@@ -103,6 +110,7 @@ fn finding(stressed: bool) -> CacheFinding {
         passes: vec![PassFinding { warmth: Warmth::Warm, standings, pairs: vec![pair], stressed }],
         best_rates: vec![rates()],
         mounts: vec![],
+        processes: vec![],
         troubles: vec![
             Trouble::WrongBodies { name: "c".to_owned(), count: 2, first: Some(wrong), trial: 4 },
             Trouble::Rule(conformance),

@@ -93,6 +93,7 @@ fn finding() -> ComparisonFinding {
         blocks: 6,
         alpha: 0.05,
         each: 0.002,
+        processes: Vec::new(),
         ended: Ended::Planned,
         contenders: vec![
             subject("baseline", [0.173, 1310.0, 0.0221, 0.0268, 0.0315, 0.0347, 56e-6, 11e6]),

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use genkai_model::finding::latencies::{
-    CaseFinding, LatencyCaveat, LatencyContender, LatencyFinding, LatencyStanding, MessageLimit, Pause, Usage,
+    CaseFinding, LatencyCaveat, LatencyContender, LatencyFinding, LatencyStanding, LatencyWorker, MessageLimit, Pause,
+    Usage,
 };
 use genkai_model::finding::{Estimate, Outcome, RankedPair};
 use genkai_model::latencies::{Case, Contender, LatencyComparison};
@@ -27,11 +28,19 @@ fn standing(name: &str, seconds: f64, best: u32, worst: u32) -> LatencyStanding 
         failed: 0,
         median: None,
         p99: None,
+        clock_uncertainty: None,
     }
 }
 
 fn pair(faster: &str, slower: &str, ratio: f64, certain: bool) -> RankedPair {
-    RankedPair { faster: faster.to_owned(), slower: slower.to_owned(), ratio: estimate(ratio), certain, more: None }
+    RankedPair {
+        faster: faster.to_owned(),
+        slower: slower.to_owned(),
+        ratio: estimate(ratio),
+        certain,
+        more: None,
+        clock_uncertainty: None,
+    }
 }
 
 fn finding() -> LatencyFinding {
@@ -62,12 +71,14 @@ fn finding() -> LatencyFinding {
             pair("b\u{1b}[31m", "c", 1.05, false),
         ],
         told_apart: true,
+        within_clocks: 0,
     };
     let large = CaseFinding {
         case: Case::Give { bytes: 4 << 20, binary: true },
         standings: vec![standing("a", 0.01, 1, 3), standing("c", 0.011, 1, 3)],
         pairs: vec![pair("a", "c", 1.1, false)],
         told_apart: false,
+        within_clocks: 0,
     };
     LatencyFinding {
         comparison,
@@ -95,6 +106,7 @@ fn finding() -> LatencyFinding {
             LatencyCaveat::OneStart,
             LatencyCaveat::Unanswered { name: "c".to_owned(), case: Case::Send, rounds: 1, code: Some(1001) },
         ],
+        processes: Vec::new(),
         outcome: Outcome::Holds,
     }
 }
@@ -129,6 +141,44 @@ fn sentences_are_to_quote() {
         ]
     );
     assert_eq!(says[5], "c, send: 1 round without a whole answer (connections ended with 1001).");
+}
+
+#[test]
+fn what_clocks_of_other_machines_leave_open_stands_beside_every_delay() {
+    let mut finding = finding();
+    let worker = |place: &str, clock: Option<f64>| LatencyWorker {
+        place: place.to_owned(),
+        node: None,
+        clients: 600,
+        clock_uncertainty: clock,
+        clock_drift: clock.map(|_| 0.000_002),
+        busy: 0.25,
+    };
+    finding.processes = vec![worker("load1\u{1b}[2J", Some(0.000_3)), worker("here", None)];
+    let receive = &mut finding.cases[0];
+    receive.standings.iter_mut().for_each(|one| one.clock_uncertainty = Some(0.000_3));
+    receive.pairs.iter_mut().for_each(|pair| pair.clock_uncertainty = Some(0.000_6));
+    receive.within_clocks = 1;
+    finding.caveats = vec![LatencyCaveat::Clocks { case: Case::Receive, uncertainty: 0.000_3, undecided: 1 }];
+    let document = study::latencies(&Record::default(), &finding);
+    let answer = "a 1 ms (1), b·[31m 2 ms (2-3), c 2.1 ms (2-3); each may be wrong by up to 300 µs for the clocks of other machines.";
+    assert!(document.sentences[1].contains(answer), "{:?}", document.sentences);
+    let caveat = "receive: delays are between the server's clock and those of other machines, which may make a figure wrong by up to 300 µs. \
+                  One pair of servers that differs by its figures is not told apart for that.";
+    assert_eq!(document.sentences.last().map(String::as_str), Some(caveat));
+    let shown = text::document(&document, text::Style::default());
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in
+        ["1 ms (900 µs-1.1 ms), n=10, clocks ± 300 µs", "clock known to 300 µs", "2 on this machine: 600 clients"]
+    {
+        assert!(words.contains(part), "{part}\n{shown}");
+    }
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    let page = serde_json::to_string(&document).unwrap();
+    assert!(
+        page.contains("clocks leave open") && page.contains("± 600 µs") && page.contains("2.1 ms ± 300 µs (2-3)"),
+        "{page}"
+    );
 }
 
 #[test]

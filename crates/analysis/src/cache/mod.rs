@@ -23,7 +23,7 @@ use hdrhistogram::Histogram;
 pub use search::next;
 
 use crate::proof::is_whole;
-use crate::{client, series, window};
+use crate::{client, processes, series, window};
 
 /// What the comparison of a record showed; none when there was none.
 pub fn findings(record: &Record) -> Option<CacheFinding> {
@@ -47,6 +47,7 @@ pub fn findings(record: &Record) -> Option<CacheFinding> {
         pinning: head.environment.pinning.clone(),
         contenders: plan.contenders.iter().map(|one| contender(&one.name, record)).collect(),
         mounts: mount::of(&context.seen),
+        processes: processes::over(record),
         caveats: caveat::of(&context, &passes, &best_rates),
         outcome: outcome(plan, &passes, &troubles, record),
         best_rates,

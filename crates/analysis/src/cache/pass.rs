@@ -133,7 +133,14 @@ fn pairs(all: &[Contender], closed: bool) -> Vec<RankedPair> {
         let needed = || effect::needed(one.ratio, 1.0, effect::ratio_margin(0.0), alpha, alpha);
         let more = if measured && !certain { needed() } else { None };
         let name = |contender: &Contender| contender.standing.name.clone();
-        RankedPair { faster: name(faster), slower: name(slower), ratio: one.ratio, certain, more }
+        RankedPair {
+            faster: name(faster),
+            slower: name(slower),
+            ratio: one.ratio,
+            certain,
+            more,
+            clock_uncertainty: None,
+        }
     };
     effect::each_with_each(&rates.iter().collect::<Vec<_>>()).into_iter().map(pair).collect()
 }

@@ -96,7 +96,7 @@ fn pairs(standings: &[BestRate]) -> Vec<RankedPair> {
         let certain = measured && effect::excludes(ratio, 1.0);
         let more = if measured && !certain { mean.more(alpha) } else { None };
         let (faster, slower) = (faster.name.clone(), slower.name.clone());
-        Some(RankedPair { faster, slower, ratio, certain, more })
+        Some(RankedPair { faster, slower, ratio, certain, more, clock_uncertainty: None })
     };
     let each = (0..known.len()).flat_map(|first| (first + 1..known.len()).map(move |second| (first, second)));
     each.filter_map(pair).collect()

@@ -21,6 +21,7 @@ use genkai_model::setting::Setting;
 
 use crate::claims;
 use crate::effect;
+use crate::processes;
 use crate::spending;
 use crate::statistics::{self, ALPHA};
 use crate::window::Tally;
@@ -72,6 +73,7 @@ pub fn findings(record: &Record) -> Option<ComparisonFinding> {
         blocks,
         alpha: ALPHA,
         each: judge.each(),
+        processes: processes::over(record),
         ended,
         contenders,
         pairs,

@@ -24,12 +24,14 @@ pub(super) fn of(
         all.push(LatencyCaveat::OneStart);
     }
     for case in cases {
+        all.extend(clocks(case));
         all.extend(drifts(case, cases.len()));
         for standing in &case.standings {
             let rounds: Vec<_> = counted.of_one(&standing.name, case.case).collect();
             let (name, case, busy) = (standing.name.clone(), case.case, busy(&rounds));
             if busy > BUSY {
-                all.push(LatencyCaveat::ClientBusy { name: name.clone(), case, busy });
+                let place = rounds.iter().find_map(|(_, _, round)| round.workers.first()).map(|one| one.place.clone());
+                all.push(LatencyCaveat::ClientBusy { name: name.clone(), case, busy, place });
             }
             if standing.failed > 0 {
                 let code = rounds.iter().find_map(|(_, _, round)| round.closes.first()).map(|close| close.code);
@@ -43,6 +45,12 @@ pub(super) fn of(
         all.push(LatencyCaveat::RecordCutOff);
     }
     all
+}
+
+/// What clocks of other machines leave open.
+fn clocks(case: &CaseFinding) -> Option<LatencyCaveat> {
+    let uncertainty = case.standings.iter().filter_map(|one| one.clock_uncertainty).reduce(f64::max)?;
+    Some(LatencyCaveat::Clocks { case: case.case, uncertainty, undecided: case.within_clocks })
 }
 
 /// Contenders whose later rounds differ from the earlier ones by more than chance, all of them taken together.

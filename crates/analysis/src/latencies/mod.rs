@@ -7,6 +7,7 @@ mod caveat;
 mod compare;
 mod contender;
 mod limits;
+mod worker;
 
 use genkai_model::finding::Outcome;
 use genkai_model::finding::latencies::{CaseFinding, LatencyFinding};
@@ -25,6 +26,7 @@ pub fn findings(record: &Record) -> Option<LatencyFinding> {
     Some(LatencyFinding {
         contenders: contender::all(&comparison, record),
         limits: limits::of(&comparison, record),
+        processes: worker::all(&counted),
         caveats: caveat::of(&comparison, record, &counted, &cases),
         outcome: outcome(record, &comparison, &cases),
         cases,

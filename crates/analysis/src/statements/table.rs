@@ -41,7 +41,10 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("service", "connections") if within("reasons") => Unit::Seconds,
         ("p99", "late") if within("reasons") => Unit::Seconds,
         ("used", "cpu") => Unit::Fraction,
-        ("clock_uncertainty" | "clock_drift" | "began" | "late_p99", "workers") => Unit::Seconds,
+        ("clock_uncertainty" | "clock_drift" | "began" | "late_p99", "workers")
+        | ("clock_uncertainty", "standings" | "pairs" | "processes")
+        | ("clock_drift" | "began" | "late_p99", "processes")
+        | ("uncertainty", "caveats") => Unit::Seconds,
         ("cores", "told_from") | ("busy" | "of", "caveats") => Unit::Cores,
         ("connects", "loads") => Unit::Fraction,
         ("score", "runs") | ("refused", _) if within("runs") => Unit::Number,
@@ -83,7 +86,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 109] = [
+const NUMBERS: [&str; 112] = [
     "abandoned",
     "answered",
     "at_once",
@@ -167,6 +170,7 @@ const NUMBERS: [&str; 109] = [
     "returned",
     "rooms",
     "rounds",
+    "saturated",
     "sent",
     "settled",
     "short",
@@ -178,11 +182,13 @@ const NUMBERS: [&str; 109] = [
     "threads",
     "turns",
     "unanswered",
+    "undecided",
     "unpublished",
     "unread",
     "unsent",
     "unsettled",
     "upgraded",
+    "within_clocks",
     "within_second",
     "written_messages",
     "streams",
@@ -218,7 +224,7 @@ pub(super) fn source(names: &[&str]) -> Source {
         "load" | "trials" | "client" => Source::Ticks,
         "proof" | "subjects" | "pairs" | "control" | "turns" | "stress" | "blocks" => Source::Trials,
         "passes" | "held" | "participants" | "mounts" | "troubles" => Source::Passes,
-        "cases" | "entrants" => Source::Rounds,
+        "cases" | "entrants" | "processes" => Source::Rounds,
         "runs" => Source::Attendance,
         _ => Source::Trials,
     }

@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use genkai_model::histogram::empty;
 use genkai_model::latencies::Case;
+use genkai_model::latencies::steps::ServerClock;
 use genkai_model::websocket::CloseCount;
 use genkai_wire::websocket::Kind;
 use hdrhistogram::Histogram;
 
 use super::client::ReceivedMessage;
+use super::clock::{delay, stamp};
 use super::dialect::HEAD;
 use super::{BroadcastClients, BroadcastError, busy, monotonic};
 
@@ -56,17 +58,36 @@ impl Answer {
 }
 
 /// A case's figure before it is joined with what all have.
-struct Figure {
-    figure: Option<u64>,
-    delays: Histogram<u64>,
-    due: u64,
-    missing: u64,
+pub(super) struct Figure {
+    pub(super) figure: Option<u64>,
+    pub(super) delays: Histogram<u64>,
+    pub(super) due: u64,
+    pub(super) missing: u64,
 }
 
 impl Figure {
     /// Of one message.
-    fn one(figure: Option<u64>) -> Figure {
+    pub(super) fn one(figure: Option<u64>) -> Figure {
         Figure { figure, delays: empty(), due: 1, missing: u64::from(figure.is_none()) }
+    }
+}
+
+/// One message to all clients: who has the server send it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Broadcast {
+    /// One of these clients.
+    Asked { bytes: usize },
+    /// One of another process, at this instant of the server's clock or later, ns.
+    Awaited { since: u64 },
+}
+
+impl Broadcast {
+    /// Whether a message that was sent then is the one; an earlier one came too late for its own round.
+    fn is_due(self, said: u64) -> bool {
+        match self {
+            Broadcast::Asked { .. } => true,
+            Broadcast::Awaited { since } => said >= since,
+        }
     }
 }
 
@@ -84,40 +105,55 @@ impl BroadcastClients {
     /// When a connection cannot be opened, or the server does not speak the protocol or has another clock. A server that does
     /// not answer, or ends connections, is an answer.
     pub fn ask(&mut self, case: Case, bytes: usize) -> Result<Answer, BroadcastError> {
-        self.reconnect()?;
-        let reopened = self.take_closes();
+        let reopened = self.prepare()?;
         let (began, worked) = (Instant::now(), busy());
+        let one_clock = ServerClock::default();
         let Figure { figure, delays, due, missing } = match case {
-            Case::Receive => self.receive(bytes)?,
+            Case::Receive => self.receive(Broadcast::Asked { bytes }, one_clock)?,
             Case::Send => self.send(bytes)?,
-            Case::Give { bytes, binary } => Figure::one(self.give(bytes, binary)?),
+            Case::Give { bytes, binary } => Figure::one(self.give(bytes, binary, one_clock)?),
             Case::Take { bytes, binary } => Figure::one(self.take(bytes as usize, binary)?),
         };
         let lasted = began.elapsed();
         let busy = (busy() - worked) as f64 / lasted.as_nanos().max(1) as f64;
         let closes = self.take_closes();
-        let heap = self.report()?.map(|report| report.heap).filter(|heap| *heap > 0);
+        let heap = self.heap()?;
         Ok(Answer { figure, delays, due, missing, closes, reopened, lasted, busy, heap })
     }
 
+    /// Opens connections that have ended: their codes.
+    pub(super) fn prepare(&mut self) -> Result<Vec<CloseCount>, BroadcastError> {
+        self.reconnect()?;
+        Ok(self.take_closes())
+    }
+
     /// One message to all clients: the delay of the last.
-    fn receive(&mut self, bytes: usize) -> Result<Figure, BroadcastError> {
+    pub(super) fn receive(&mut self, how: Broadcast, clock: ServerClock) -> Result<Figure, BroadcastError> {
         let due = self.clients.len();
         let (mut delays, mut came, mut fault) = (empty(), vec![false; due], None);
         let (mut open, mut longest) = (due, 0);
-        let asked = monotonic();
-        self.send_from(0, Kind::Text, format!("broadcast {bytes}").as_bytes());
+        let asked = match how {
+            Broadcast::Asked { bytes } => {
+                let asked = monotonic();
+                self.send_from(0, Kind::Text, format!("broadcast {bytes}").as_bytes());
+                Some(asked)
+            }
+            Broadcast::Awaited { .. } => None,
+        };
         let deadline = Instant::now() + self.patience;
         self.until(deadline, |all, message| {
             match message {
                 Some((number, message)) => {
-                    if let Some(said) = words(message, "broadcast").and_then(number_of) {
-                        if said < asked || said > message.at {
-                            fault = Some(BroadcastError::Clock { asked, said, came: message.at });
-                            return true;
-                        }
+                    let said = words(message, "broadcast").and_then(number_of);
+                    if let Some(said) = said.filter(|said| how.is_due(*said)) {
+                        let delay = match delay(clock, asked, said, message.at) {
+                            Ok(delay) => delay,
+                            Err(e) => {
+                                fault = Some(e);
+                                return true;
+                            }
+                        };
                         if !std::mem::replace(&mut came[number], true) {
-                            let delay = message.at - said;
                             delays.saturating_record(delay);
                             (longest, open) = (longest.max(delay), open - 1);
                         }
@@ -137,13 +173,30 @@ impl BroadcastClients {
     /// A message of every client: the mean delay, by the server's count.
     fn send(&mut self, bytes: usize) -> Result<Figure, BroadcastError> {
         let due = self.clients.len() as u64;
-        self.answer(0, Kind::Text, b"clear", |message| words(message, "cleared").is_some())?;
+        self.clear()?;
+        self.stamp(bytes, ServerClock::default());
+        let (count, sum) = self.counted(due)?;
+        let figure = (count == due).then(|| sum / due.max(1));
+        Ok(Figure { figure, delays: empty(), due, missing: due.saturating_sub(count) })
+    }
+
+    /// Has the server begin its count anew.
+    pub(super) fn clear(&mut self) -> Result<(), BroadcastError> {
+        self.answer(0, Kind::Text, b"clear", |message| words(message, "cleared").is_some()).map(drop)
+    }
+
+    /// A message of every client with the instant at which it is written, as `clock` has it.
+    pub(super) fn stamp(&mut self, bytes: usize, clock: ServerClock) {
         let mut text = vec![b'.'; bytes.max(HEAD / 2)];
         for number in 0..self.clients.len() {
-            let head = format!("stamp {} ", monotonic());
+            let head = format!("stamp {} ", stamp(clock, monotonic()));
             text[..head.len()].copy_from_slice(head.as_bytes());
             self.send_from(number, Kind::Text, &text);
         }
+    }
+
+    /// How many such messages the server has read, and the sum of their delays, once it has `due` or there is no more time.
+    pub(super) fn counted(&mut self, due: u64) -> Result<(u64, u64), BroadcastError> {
         let deadline = Instant::now() + self.patience;
         let mut report = None;
         while Instant::now() < deadline && report.as_ref().is_none_or(|report: &Report| report.count < due) {
@@ -151,13 +204,11 @@ impl BroadcastClients {
             let Some(next) = self.report()? else { break };
             report = Some(next);
         }
-        let (count, sum) = report.map_or((0, 0), |report| (report.count, report.sum));
-        let figure = (count == due).then(|| sum / due.max(1));
-        Ok(Figure { figure, delays: empty(), due, missing: due.saturating_sub(count) })
+        Ok(report.map_or((0, 0), |report| (report.count, report.sum)))
     }
 
     /// One large message to one client: from when the server began to send.
-    fn give(&mut self, bytes: u64, binary: bool) -> Result<Option<u64>, BroadcastError> {
+    pub(super) fn give(&mut self, bytes: u64, binary: bool, clock: ServerClock) -> Result<Option<u64>, BroadcastError> {
         let kind = if binary { "binary" } else { "text" };
         let (mut began, asked) = (None, monotonic());
         let command = format!("give {kind} {bytes}");
@@ -169,14 +220,11 @@ impl BroadcastClients {
             false
         })?;
         let (Some(said), Some(came)) = (began, whole) else { return Ok(None) };
-        if said < asked || said > came {
-            return Err(BroadcastError::Clock { asked, said, came });
-        }
-        Ok(Some(came - said))
+        delay(clock, Some(asked), said, came).map(Some)
     }
 
     /// One large message of one client: until it is answered.
-    fn take(&mut self, bytes: usize, binary: bool) -> Result<Option<u64>, BroadcastError> {
+    pub(super) fn take(&mut self, bytes: usize, binary: bool) -> Result<Option<u64>, BroadcastError> {
         let mut payload = vec![b'.'; bytes];
         let mut kind = Kind::Binary;
         if !binary {
@@ -189,6 +237,11 @@ impl BroadcastClients {
         let took =
             self.answer(0, kind, &payload, |message| words(message, "took").and_then(number_of) == Some(size))?;
         Ok(took.map(|came| came - asked))
+    }
+
+    /// Heap in use in the server, where it has one and answers.
+    pub(super) fn heap(&mut self) -> Result<Option<u64>, BroadcastError> {
+        Ok(self.report()?.map(|report| report.heap).filter(|heap| *heap > 0))
     }
 
     /// What the server counted; none when it does not answer.

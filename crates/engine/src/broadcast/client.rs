@@ -105,6 +105,11 @@ impl Client {
         self.open.as_ref().is_some_and(|open| open.ready)
     }
 
+    /// Whether something waits to be written.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.unsent.is_empty())
+    }
+
     pub(super) fn has_ended(&self) -> bool {
         self.open.is_none()
     }

@@ -2,17 +2,21 @@
 //!
 //! A load (`run`) paces requests; here there is nothing to pace: all receive the same message, all send at once, or
 //! one client moves a large message. The server speaks the protocol of the server comparison (apps/README.md), plainly or over
-//! Socket.IO ([`ClientOptions`]), and shares our clock, so that delays are of one direction: its CLOCK_MONOTONIC is ours on one
-//! machine (clock_gettime(2); Java's System.nanoTime and Node's process.hrtime read it on Linux).
+//! Socket.IO ([`ClientOptions`]). Delays are of one direction: its CLOCK_MONOTONIC is ours on one machine (clock_gettime(2);
+//! Java's System.nanoTime and Node's process.hrtime read it on Linux), and clients on others reckon with its offset to theirs
+//! ([`clock`]). Clients of several processes do one thing together in steps ([`share`]).
 //!
 //! A message counts as received when its last byte was in the client's socket (SO_TIMESTAMPING), not when this thread came to
 //! read it: with hundreds of clients on one thread, its own turn would otherwise be a large part of what is measured.
 //!
-//! Reading order: [`ask`] (what is asked), [`client`] (one client), [`dialect`] (what they speak).
+//! Reading order: [`ask`] (what is asked), [`share`] (the same in several processes), [`clock`] (delays between two clocks), [`client`]
+//! (one client), [`dialect`] (what they speak).
 
 mod ask;
 mod client;
+mod clock;
 mod dialect;
+mod share;
 
 use std::io;
 use std::net::SocketAddr;
@@ -62,7 +66,7 @@ pub enum BroadcastError {
     },
     /// The server's clock is not ours.
     #[error(
-        "the server says it sent at {said} ns, which is not between {asked} and {came}: it does not read this machine's CLOCK_MONOTONIC"
+        "the server says it sent at {said} ns, which is not between {asked} and {came}: it does not read its machine's CLOCK_MONOTONIC"
     )]
     Clock {
         /// When it was asked.

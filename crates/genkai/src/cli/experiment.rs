@@ -285,6 +285,10 @@ pub(crate) struct ServersFlags {
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
+    pub(crate) places: PlaceFlags,
+    #[command(flatten)]
+    pub(crate) listen: ListenFlag,
+    #[command(flatten)]
     pub(crate) apps: AppsFlag,
     #[command(flatten)]
     pub(crate) run: RunFlags,

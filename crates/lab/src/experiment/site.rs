@@ -161,6 +161,7 @@ pub fn open(plan: Plan, images: &Images, stop: &StopFlag) -> Result<(Site, Plan)
         deployment: server.name,
         copies: Some(site.namespace().to_owned()),
         wait: images.wait,
+        made: true,
         ..ClusterServer::default()
     });
     // Which application it is decides what the figures can be compared with.

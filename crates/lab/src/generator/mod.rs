@@ -1,7 +1,9 @@
 //! Where a load is made: in this process, or in several worker processes that begin at one instant and whose intervals are
 //! joined as those of threads are. Who asks for a load gets the same intervals and the same end in both cases.
 
+mod clients;
 mod clock;
+mod crowd;
 mod keeper;
 mod listener;
 pub mod locust;
@@ -27,6 +29,7 @@ use genkai_model::load::Load;
 use genkai_model::units::Span;
 use genkai_place::machine;
 
+pub(crate) use crowd::{Asked, Crowd, largest_share};
 pub use keeper::keep;
 pub(crate) use open::MANY_LOADS;
 pub use open::{machines, one_load};

@@ -12,6 +12,14 @@
 //!                 before that {"said":"member",...} for each member of chat rooms, where it made such
 //! ```
 //!
+//! Clients of servers that are compared by latency do step by step what they are told, in the place of a load:
+//!
+//! ```text
+//! to a worker:    {"clients":{...}}
+//! from a worker:  {"said":"ready"}
+//! to a worker:    {"do":{"connect":{...}}}, {"do":{"step":{...}}}    each answered {"said":"did",...}; then end of input: stop
+//! ```
+//!
 //! Instants are of the worker's CLOCK_MONOTONIC, which is one clock for all processes of a machine (clock_gettime(2)).
 
 use std::io::{self, BufRead, Write};
@@ -20,6 +28,7 @@ use std::net::SocketAddr;
 use genkai_engine::End;
 use genkai_model::event::{ClientUse, Tick, WorkerEnd};
 use genkai_model::histogram::{DIGITS, HIGHEST_NS, LOWEST_NS};
+use genkai_model::latencies::steps::{ServerClock, Step, StepEnd};
 use genkai_model::load::Load;
 use genkai_model::rooms::Attended;
 use genkai_model::units::Span;
@@ -37,6 +46,57 @@ pub(super) enum Request {
     Look(Vec<SocketAddr>),
     /// Its part.
     Order(Box<Order>),
+    /// Clients that do what they are told.
+    Clients(ClientsOrder),
+}
+
+/// How a process has clients that do what they are told.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct ClientsOrder {
+    /// The core of their thread; none: any.
+    pub(super) cpu: Option<usize>,
+    /// As in [`Order`].
+    pub(super) leash: Option<Span>,
+}
+
+/// What clients are told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Task {
+    /// To connect to the next server.
+    Connect {
+        /// Where it listens.
+        address: SocketAddr,
+        /// Whether Socket.IO is spoken.
+        socketio: bool,
+        /// Whether compression is offered.
+        compression: bool,
+        /// How many of them.
+        clients: u32,
+        /// Longest wait for anything.
+        patience: Span,
+    },
+    /// A step of a case.
+    Step {
+        /// Which server, in the order in which they were connected to.
+        server: usize,
+        /// What.
+        step: Step,
+        /// How the server's clock stands to theirs.
+        clock: ServerClock,
+    },
+}
+
+/// What came of a task.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Did {
+    /// It was done.
+    Done(Box<StepEnd>),
+    /// The server does not do its part.
+    Gone(String),
+    /// It could not be done.
+    Failed(String),
 }
 
 /// Which part of which load a worker makes.
@@ -63,6 +123,8 @@ pub(super) enum Word {
     Start(i64),
     /// What its clock shows; ours showed this, nanoseconds, and comes back.
     Clock(i64),
+    /// What its clients are to do next.
+    Do(Task),
 }
 
 /// What a worker says.
@@ -81,6 +143,8 @@ pub(super) enum Said {
     Tick(Box<Tick>),
     /// A member of chat rooms, at the end of its part.
     Member(Box<Attended>),
+    /// What its clients did.
+    Did(Did),
     /// Its part is over.
     Ended(Box<Ended>),
     /// It could not make its part.
@@ -100,6 +164,8 @@ impl Said {
                 Said::Hello(Hello { version: harmless(&version), layout: harmless(&layout) })
             }
             Said::Failed { usage, message } => Said::Failed { usage, message: harmless(&message) },
+            Said::Did(Did::Gone(why)) => Said::Did(Did::Gone(harmless(&why))),
+            Said::Did(Did::Failed(why)) => Said::Did(Did::Failed(harmless(&why))),
             other => other,
         }
     }

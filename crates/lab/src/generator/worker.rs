@@ -4,15 +4,16 @@ use std::io::{self, BufRead, Write};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use genkai_engine::{End, EngineError, Part, Start, StopFlag, run_part};
 use genkai_model::rooms::Attended;
 use genkai_model::units::Span;
 
+use super::clients;
 use super::own::Own;
-use super::protocol::{Ended, Hello, Order, Request, Said, Stamps, Word, read, write};
+use super::protocol::{ClientsOrder, Ended, Hello, Order, Request, Said, Stamps, Task, Word, read, write};
 use super::room::Room;
 use crate::error::LabError;
 use crate::headroom;
@@ -21,21 +22,21 @@ use crate::headroom;
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Where a worker speaks: from the thread that makes the load, and from the one that listens.
-struct Voice<W> {
+pub(super) struct Voice<W> {
     output: Arc<Mutex<W>>,
     /// Set when nobody reads any more.
-    stop: StopFlag,
+    pub(super) stop: StopFlag,
 }
 
 impl<W: Write> Voice<W> {
-    fn say(&self, what: &Said) {
+    pub(super) fn say(&self, what: &Said) {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         if write(&mut *output, what).is_err() {
             self.stop.stop();
         }
     }
 
-    fn another(&self) -> Voice<W> {
+    pub(super) fn another(&self) -> Voice<W> {
         Voice { output: self.output.clone(), stop: self.stop.clone() }
     }
 }
@@ -51,6 +52,10 @@ pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send
     voice.say(&Said::Hello(Hello::ours()));
     let order = match order(&mut input, &voice).map_err(lost)? {
         Heard::Order(order) => order,
+        Heard::Clients(order) => {
+            clients::serve(order, input, &voice);
+            return Ok(());
+        }
         Heard::Looks => return Ok(()),
         Heard::Nothing => {
             let text = "a worker got no order\n  hint: `genkai worker` is for genkai itself; see `genkai load`";
@@ -58,10 +63,8 @@ pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send
         }
     };
     headroom::raise_descriptors();
-    let (go, start) = mpsc::channel();
-    let ear = Ear { voice: voice.another(), go, heard: Arc::new(AtomicI64::new(Start::now().0)) };
-    watch(order.leash, &ear.heard, &voice.stop);
-    let listening = thread::spawn(move || ear.listen(input));
+    let ((go, start), (tasks, _)) = (mpsc::channel(), mpsc::channel());
+    let listening = Ear::open(order.leash, &voice, (go, tasks), input);
     let mut own = Own::default();
     let said = match make(&order, &start, &voice, &mut own) {
         Ok((end, members)) => {
@@ -82,6 +85,7 @@ pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send
 /// What a worker has heard before any load.
 enum Heard {
     Order(Box<Order>),
+    Clients(ClientsOrder),
     /// Only what its machine has was asked for.
     Looks,
     Nothing,
@@ -94,6 +98,7 @@ fn order<W: Write>(input: &mut impl BufRead, voice: &Voice<W>) -> io::Result<Hea
         match read(input)? {
             Some(Request::Look(to)) => voice.say(&Said::Room(Box::new(Room::look(&to)))),
             Some(Request::Order(order)) => return Ok(Heard::Order(order)),
+            Some(Request::Clients(order)) => return Ok(Heard::Clients(order)),
             None => return Ok(heard),
         }
         heard = Heard::Looks;
@@ -119,14 +124,27 @@ fn make<W: Write>(
 }
 
 /// What listens to genkai after the order.
-struct Ear<W> {
+pub(super) struct Ear<W> {
     voice: Voice<W>,
     go: Sender<Start>,
+    tasks: Sender<Task>,
     /// When something was heard last: CLOCK_MONOTONIC, nanoseconds.
     heard: Arc<AtomicI64>,
 }
 
-impl<W: Write> Ear<W> {
+impl<W: Write + Send + 'static> Ear<W> {
+    /// Listens on a thread of its own, until the input ends; the load stops when nothing is heard for as long as `leash`.
+    pub(super) fn open(
+        leash: Option<Span>,
+        voice: &Voice<W>,
+        (go, tasks): (Sender<Start>, Sender<Task>),
+        input: impl BufRead + Send + 'static,
+    ) -> JoinHandle<()> {
+        let ear = Ear { voice: voice.another(), go, tasks, heard: Arc::new(AtomicI64::new(Start::now().0)) };
+        watch(leash, &ear.heard, &voice.stop);
+        thread::spawn(move || ear.listen(input))
+    }
+
     /// Until the input ends, which is the word to stop.
     fn listen(self, mut input: impl BufRead) {
         while let Ok(Some(word)) = read::<Word>(&mut input) {
@@ -135,6 +153,7 @@ impl<W: Write> Ear<W> {
             match word {
                 // Fails when the load could not be made.
                 Word::Start(at) => drop(self.go.send(Start(at))),
+                Word::Do(task) => drop(self.tasks.send(task)),
                 Word::Clock(asked) => {
                     self.voice.say(&Said::Clock(Stamps { asked, received, answered: Start::now().0 }));
                 }

@@ -22,31 +22,31 @@ use super::{Generator, LoadEnd, nothing};
 use crate::error::LabError;
 
 /// How often the wish to stop is looked at while nothing is said.
-const POLL: Duration = Duration::from_millis(20);
+pub(super) const POLL: Duration = Duration::from_millis(20);
 /// How long workers may take until they are there, and again until their threads are ready.
-const READY_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const READY_WITHIN: Duration = Duration::from_secs(30);
 /// From the word to begin to the beginning: long enough for every worker to have heard it, and to sleep until then. So many round trips
 /// more, where it has a way to go.
 const AHEAD: Duration = Duration::from_millis(100);
 const TRIPS_AHEAD: u64 = 10;
 /// How long after its planned end, or a wish to stop, a worker may say nothing of its end. Closing handshakes take a minute
 /// at most (engine, `thread`).
-const GRACE: Duration = Duration::from_secs(75);
+pub(super) const GRACE: Duration = Duration::from_secs(75);
 /// Exchanges of stamps before a load, and after it.
 const EXCHANGES: usize = 8;
 /// How long an answer to one may take.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 /// After what silence a worker in a pod is lost.
-const SILENCE: Duration = Duration::from_secs(2);
+pub(super) const SILENCE: Duration = Duration::from_secs(2);
 /// How often a worker far away hears of us while the load lasts, and after what silence it stops by itself.
-const HEARTBEAT: Duration = Duration::from_secs(1);
-const LEASH: Span = Span::from_secs(5);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(1);
+pub(super) const LEASH: Span = Span::from_secs(5);
 
 /// The most by which a clock that is kept moves against another, parts in a million (adjtimex(2): MAXFREQ).
 const MOST_DRIFT_PPM: u64 = 500;
 
-struct Workers<'a> {
-    all: Vec<Worker>,
+pub(super) struct Workers<'a> {
+    pub(super) all: Vec<Worker>,
     inbox: Receiver<(usize, Heard)>,
     /// What was heard while something else was waited for.
     early: VecDeque<(usize, Heard)>,
@@ -55,7 +55,7 @@ struct Workers<'a> {
     books: Option<Books>,
     failure: Option<LabError>,
     /// When those that are not over are given up.
-    deadline: Instant,
+    pub(super) deadline: Instant,
     stopping: bool,
     places: &'a Workplaces,
 }
@@ -126,7 +126,7 @@ pub(super) fn survey(
 
 impl<'a> Workers<'a> {
     /// None yet.
-    fn new(places: &'a Workplaces) -> (Workers<'a>, Listener) {
+    pub(super) fn new(places: &'a Workplaces) -> (Workers<'a>, Listener) {
         let (listener, inbox) = mpsc::channel();
         let (all, early) = (Vec::new(), VecDeque::new());
         let deadline = Instant::now() + READY_WITHIN;
@@ -148,7 +148,7 @@ impl<'a> Workers<'a> {
 
     /// Starts a worker for each of the ways and waits until all are there; false when the user wants to stop before. Those of one machine are
     /// started one after the other: an ssh server turns away many that log in at once (MaxStartups in sshd_config(5)).
-    fn start(&mut self, ways: &[Way], listener: Listener, stop: &StopFlag) -> Result<bool, LabError> {
+    pub(super) fn start(&mut self, ways: &[Way], listener: Listener, stop: &StopFlag) -> Result<bool, LabError> {
         let mut coming = BTreeSet::new();
         for (n, way) in ways.iter().enumerate() {
             let same = |&other: &usize| ways[other] == *way;
@@ -232,7 +232,7 @@ impl<'a> Workers<'a> {
     }
 
     /// The error for workers that did not come in time.
-    fn late(&self, who: &BTreeSet<usize>) -> LabError {
+    pub(super) fn late(&self, who: &BTreeSet<usize>) -> LabError {
         let places: BTreeSet<&str> = who.iter().map(|&n| self.all[n].way.name()).collect();
         let places: Vec<&str> = places.into_iter().collect();
         LabError::Environment(format!(
@@ -246,7 +246,7 @@ impl<'a> Workers<'a> {
     }
 
     /// Asks other machines what their clocks show; false when the user wants to stop.
-    fn set_clocks(&mut self, stop: &StopFlag) -> Result<bool, LabError> {
+    pub(super) fn set_clocks(&mut self, stop: &StopFlag) -> Result<bool, LabError> {
         for n in 0..self.all.len() {
             if self.is_to_stop(stop) {
                 return Ok(false);
@@ -299,7 +299,7 @@ impl<'a> Workers<'a> {
     }
 
     /// The next that was heard, if anything is within `patience`.
-    fn hear(&mut self, patience: Duration) -> Option<(usize, Heard)> {
+    pub(super) fn hear(&mut self, patience: Duration) -> Option<(usize, Heard)> {
         self.early.pop_front().or_else(|| self.inbox.recv_timeout(patience).ok())
     }
 
@@ -360,7 +360,7 @@ impl<'a> Workers<'a> {
     }
 
     /// Lets those far away know that we are there.
-    fn beat(&mut self) {
+    pub(super) fn beat(&mut self) {
         for worker in self.all.iter_mut().filter(|worker| worker.clock.is_some() && !worker.over) {
             // Should the way be cut, that is heard.
             drop(worker.orders.as_mut().map(|to| write(to, &Word::Clock(Start::now().0))));
@@ -377,7 +377,7 @@ impl<'a> Workers<'a> {
                 Ok(()) => return,
                 Err(e) => Some(self.died(n, Some(e.to_string()))),
             },
-            Heard::Said(Said::Hello(_) | Said::Room(_) | Said::Ready | Said::Clock(_), _) => return,
+            Heard::Said(Said::Hello(_) | Said::Room(_) | Said::Ready | Said::Clock(_) | Said::Did(_), _) => return,
             Heard::Said(Said::Member(one), _) => match self.enter(n, *one) {
                 Ok(()) => return,
                 Err(why) => Some(self.died(n, Some(why))),
@@ -439,7 +439,7 @@ impl<'a> Workers<'a> {
     }
 
     /// The error for a worker that is gone while the load lasts, or no use any more.
-    fn died(&mut self, n: usize, why: Option<String>) -> LabError {
+    pub(super) fn died(&mut self, n: usize, why: Option<String>) -> LabError {
         let lost = self.lost(n, why);
         LabError::Lost(format!(
             "{lost}\n  hint: what was measured up to then is kept; a worker that was killed may have had too little memory"
@@ -447,7 +447,7 @@ impl<'a> Workers<'a> {
     }
 
     /// The error for one that is gone before the load.
-    fn absent(&mut self, n: usize, why: Option<String>) -> LabError {
+    pub(super) fn absent(&mut self, n: usize, why: Option<String>) -> LabError {
         if let Some(why) = self.all[n].refused() {
             return LabError::Environment(format!("no load was sent: {why}"));
         }
@@ -479,7 +479,7 @@ impl<'a> Workers<'a> {
 }
 
 /// Cores in turn, each process beginning with the next one.
-fn rotated(cpus: Option<&[usize]>, process: u16) -> Option<Vec<usize>> {
+pub(super) fn rotated(cpus: Option<&[usize]>, process: u16) -> Option<Vec<usize>> {
     let mut cpus = cpus?.to_vec();
     let by = usize::from(process) % cpus.len().max(1);
     cpus.rotate_left(by);

@@ -1,4 +1,5 @@
-//! The thread on which clients live, on the generator's core: the lab's own thread writes the record and looks at servers.
+//! Where clients live: on a thread on the generator's core (the lab's own thread writes the record and looks at servers), or in processes of
+//! their own, here or on other machines.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,23 +11,65 @@ use genkai_engine::pin;
 use genkai_model::latencies::Case;
 
 use crate::error::LabError;
+use crate::generator::{Asked, Crowd};
 
 type Done = Result<Option<Answer>, BroadcastError>;
 /// What is to be done with the clients of all contenders.
 type Work = Box<dyn FnOnce(&mut Vec<BroadcastClients>) -> Done + Send>;
 
+/// All clients of a start. Dropping it ends all connections.
+pub(super) enum Asker<'a> {
+    /// On a thread of ours.
+    Thread(ClientThread),
+    /// In several processes.
+    Processes(Box<Crowd<'a>>),
+}
+
+impl Asker<'_> {
+    /// Connects so many clients of the next contender.
+    pub(super) fn gather(
+        &mut self,
+        address: SocketAddr,
+        options: ClientOptions,
+        (count, patience): (usize, Duration),
+    ) -> Result<(), LabError> {
+        match self {
+            Asker::Thread(thread) => thread.gather(address, options, count, patience),
+            Asker::Processes(crowd) => crowd.gather(address, options),
+        }
+    }
+
+    /// Asks a contender, in the order in which they were gathered. `bytes`: of small messages. An error within is the contender's, which does not
+    /// do its part.
+    pub(super) fn ask(
+        &mut self,
+        contender: usize,
+        case: Case,
+        bytes: usize,
+    ) -> Result<Result<Asked, String>, LabError> {
+        match self {
+            Asker::Thread(thread) => match thread.ask(contender, case, bytes) {
+                Ok(answer) => Ok(Ok(Asked { answer, workers: Vec::new() })),
+                Err(LabError::Broadcast(e)) if e.is_of_server() => Ok(Err(e.to_string())),
+                Err(other) => Err(other),
+            },
+            Asker::Processes(crowd) => crowd.ask(contender, case, bytes as u64),
+        }
+    }
+}
+
 /// The other end of the thread. Dropping it ends the thread, and all connections.
-pub(super) struct Asker {
+pub(super) struct ClientThread {
     work: Sender<Work>,
     done: Receiver<Done>,
 }
 
-impl Asker {
+impl ClientThread {
     /// Starts the thread on `cpu`.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         cpu: Option<usize>,
-    ) -> (Asker, ScopedJoinHandle<'scope, ()>) {
+    ) -> (ClientThread, ScopedJoinHandle<'scope, ()>) {
         let (work, received) = channel::<Work>();
         let (answers, done) = channel();
         let handle = scope.spawn(move || {
@@ -39,11 +82,11 @@ impl Asker {
                 }
             }
         });
-        (Asker { work, done }, handle)
+        (ClientThread { work, done }, handle)
     }
 
     /// Connects so many clients of the next contender.
-    pub(super) fn gather(
+    fn gather(
         &self,
         address: SocketAddr,
         options: ClientOptions,
@@ -58,7 +101,7 @@ impl Asker {
     }
 
     /// Asks a contender, in the order in which they were gathered. `bytes`: of small messages.
-    pub(super) fn ask(&self, contender: usize, case: Case, bytes: usize) -> Result<Answer, LabError> {
+    fn ask(&self, contender: usize, case: Case, bytes: usize) -> Result<Answer, LabError> {
         let ask = move |all: &mut Vec<BroadcastClients>| {
             all.iter_mut().try_for_each(BroadcastClients::poll)?;
             all[contender].ask(case, bytes).map(Some)

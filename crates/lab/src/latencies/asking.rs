@@ -13,26 +13,28 @@ use nix::time::{ClockId, clock_gettime};
 use super::asker::Asker;
 use super::{Run, order};
 use crate::error::LabError;
+use crate::generator::Asked;
 
 /// The rounds of one start.
-pub(super) struct Asking<'a, 'r, 'j, 'w> {
+pub(super) struct Asking<'a, 'p, 'r, 'j, 'w> {
     pub(super) run: &'a mut Run<'r, 'j, 'w>,
     pub(super) start: u32,
     pub(super) comparison: &'a LatencyComparison,
     pub(super) servers: &'a mut [Application],
-    pub(super) asker: &'a Asker,
+    pub(super) asker: &'a mut Asker<'p>,
     /// Which of them could not be asked once; that was told.
     pub(super) lost: Vec<bool>,
 }
 
-impl Asking<'_, '_, '_, '_> {
+impl Asking<'_, '_, '_, '_, '_> {
     /// Asks one contender one thing and writes down what came of it.
     pub(super) fn ask(&mut self, contender: usize, case: Case, round: u32) -> Result<(), LabError> {
         let times = |servers: &[Application]| -> Vec<u64> { servers.iter().map(|s| s.used().cpu_us).collect() };
         let before = times(self.servers);
-        let answer = match self.asker.ask(contender, case, self.comparison.message.0 as usize) {
-            Err(LabError::Broadcast(e)) if e.is_of_server() => self.gone(contender, case, &e.to_string())?,
-            other => other?,
+        let asked = self.asker.ask(contender, case, self.comparison.message.0 as usize)?;
+        let Asked { answer, workers } = match asked {
+            Ok(asked) => asked,
+            Err(why) => Asked { answer: self.gone(contender, case, &why)?, workers: Vec::new() },
         };
         let ended = Instant::now();
         let after = times(self.servers);
@@ -60,6 +62,7 @@ impl Asking<'_, '_, '_, '_> {
             lasted: answer.lasted.into(),
             client_busy: answer.busy,
             used,
+            workers,
         };
         self.run.recorder.at(ended, Some(self.start), What::Round(Box::new(round)))
     }

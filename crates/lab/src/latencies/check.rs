@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 
 use genkai_model::event::Environment;
 use genkai_model::latencies::LatencyComparison;
+use genkai_model::load::Scale;
+use genkai_model::plan::Plan;
 use genkai_place::machine;
 use genkai_targets::application::{self, Place, Product};
 
 use crate::compare::distinct;
 use crate::error::LabError;
+use crate::generator::largest_share;
 use crate::system::{self, Pin};
 
 /// Descriptors of this process that are no clients.
@@ -39,7 +42,12 @@ pub fn available(place: &Place) -> (Vec<&'static str>, Vec<String>) {
 ///
 /// # Errors
 /// When it contradicts itself, or something that it needs is missing.
-pub(crate) fn check(comparison: &LatencyComparison, place: &Place, pin: &Pin) -> Result<Environment, LabError> {
+pub(crate) fn check(
+    plan: &Plan,
+    comparison: &LatencyComparison,
+    place: &Place,
+    pin: &Pin,
+) -> Result<Environment, LabError> {
     if comparison.contenders.len() < 2 {
         return Err(LabError::Plan("there must be at least two servers to compare".to_owned()));
     }
@@ -51,18 +59,36 @@ pub(crate) fn check(comparison: &LatencyComparison, place: &Place, pin: &Pin) ->
         runs(product, place)?;
     }
     let environment = system::environment(pin, None);
-    let needed = u64::from(comparison.clients) * comparison.contenders.len() as u64 + OTHERS;
-    let limit = environment.descriptors.max(machine::hard_descriptors());
-    if needed > limit {
-        let most = (limit - OTHERS) / comparison.contenders.len() as u64;
-        return Err(LabError::Environment(format!(
-            "{} clients of {} servers need {needed} descriptors in one process, which may have {limit}\n  hint: --clients {most}, \
-             or raise the limit (`ulimit -Hn`)",
-            comparison.clients,
-            comparison.contenders.len()
+    let scale = &plan.load.scale;
+    if comparison.clients < scale.processes.into() {
+        return Err(LabError::Plan(format!(
+            "{} clients cannot be spread over {} processes\n  hint: at least one for each",
+            comparison.clients, scale.processes
         )));
     }
+    if scale.here() > 0 {
+        let limit = environment.descriptors.max(machine::hard_descriptors());
+        fits(comparison, scale, limit).map_err(LabError::Environment)?;
+    }
     Ok(environment)
+}
+
+/// Whether each process may have as many descriptors as its clients need.
+///
+/// # Errors
+/// When it may not, with the most clients that fit.
+pub(super) fn fits(comparison: &LatencyComparison, scale: &Scale, limit: u64) -> Result<(), String> {
+    let servers = comparison.contenders.len() as u64;
+    let needed = u64::from(largest_share(comparison.clients, scale.processes)) * servers + OTHERS;
+    if needed <= limit {
+        return Ok(());
+    }
+    let most = limit.saturating_sub(OTHERS) / servers * u64::from(scale.processes);
+    Err(format!(
+        "{} clients of {servers} servers need {needed} descriptors in one process, which may have {limit}\n  hint: --clients {most}, more \
+         --processes (or machines: --on), or raise the limit (`ulimit -Hn`)",
+        comparison.clients
+    ))
 }
 
 /// Whether a server can run here.

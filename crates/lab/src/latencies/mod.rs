@@ -11,18 +11,21 @@ use std::time::Instant;
 use genkai_engine::broadcast::ClientOptions;
 use genkai_model::event::{EndReason, Environment, TrialEnded, TrialStarted, What};
 use genkai_model::latencies::LatencyComparison;
+use genkai_model::transport::Transport;
 use genkai_targets::application::{self, Application};
 
-use asker::Asker;
+use asker::{Asker, ClientThread};
 use asking::Asking;
 pub use check::{available, place};
 pub(crate) use check::{check, runs};
 
 use crate::error::LabError;
 use crate::folder::Folder;
+use crate::generator::{Crowd, MANY_LOADS, Workplaces};
 use crate::job::{Job, Outcome};
 use crate::recorder::{Recorder, Watcher};
 use crate::redact;
+use crate::scenario;
 
 /// Makes the run.
 ///
@@ -33,16 +36,23 @@ pub(crate) fn run(
     comparison: &LatencyComparison,
     watcher: &mut Watcher<'_>,
 ) -> Result<Outcome, LabError> {
-    let environment = check(comparison, &job.place, &job.pin)?;
+    let environment = check(&job.plan, comparison, &job.place, &job.pin)?;
+    let scale = &job.plan.load.scale;
+    let places = &Workplaces::open(&job.place.program, scale, &[], MANY_LOADS, job.interrupt)?;
+    // The servers are not up yet; they will listen there.
+    let front = (job.plan.system.front.address(), 80).into();
+    places.check(&scenario::aimed(&job.plan.load, front, Transport::Tcp))?;
+    places.have_descriptors(|limit| check::fits(comparison, scale, limit))?;
     job.recorded(
         watcher,
         |_| Ok(()),
-        |(), folder, recorder| Run { job, folder, environment, recorder }.whole(comparison),
+        |(), folder, recorder| Run { job, places, folder, environment, recorder }.whole(comparison),
     )
 }
 
 struct Run<'r, 'j, 'w> {
     job: &'j Job<'j>,
+    places: &'r Workplaces,
     folder: &'r Folder,
     environment: Environment,
     recorder: &'r mut Recorder<'w>,
@@ -73,19 +83,13 @@ impl Run<'_, '_, '_> {
             let dir = self.folder.private(&format!("start-{number}-{}", servers.len() + 1))?;
             let product = application::find(&contender.server)?;
             let cores = cpus.as_ref().map(|pinning| &*pinning.servers);
-            let server = Application::start(product, contender, &self.job.place, cores, &dir)?;
+            let place = (&self.job.place, self.job.plan.system.front.listen);
+            let server = Application::start(product, contender, place, cores, &dir)?;
             self.recorder.now(Some(number), What::Contender(Box::new(server.entry().clone())))?;
             servers.push(server);
         }
-        let cpu = cpus.as_ref().and_then(|pinning| pinning.client.first().copied());
-        let asked = std::thread::scope(|scope| {
-            let (asker, thread) = Asker::start(scope, cpu);
-            let asked = self.rounds(number, comparison, &mut servers, &asker);
-            drop(asker);
-            // It has nothing to give; that it panicked is told by its silence.
-            let _ = thread.join();
-            asked
-        });
+        let cores = cpus.as_ref().map(|pinning| &*pinning.client);
+        let asked = self.asked(number, comparison, &mut servers, cores);
         drop(servers);
         let reason = match &asked {
             Err(_) => EndReason::EngineFailed,
@@ -104,17 +108,43 @@ impl Run<'_, '_, '_> {
         asked
     }
 
+    /// All rounds of a start, by clients on these cores where they are of this machine.
+    fn asked(
+        &mut self,
+        start: u32,
+        comparison: &LatencyComparison,
+        servers: &mut [Application],
+        cores: Option<&[usize]>,
+    ) -> Result<(), LabError> {
+        let (scale, stop) = (&self.job.plan.load.scale, self.job.interrupt);
+        if scale.processes > 1 || scale.is_spread() {
+            let clients = (comparison.clients, comparison.timeout.duration());
+            let Some(crowd) = Crowd::open(self.places, scale, cores, clients, stop)? else { return Ok(()) };
+            return self.rounds(start, comparison, servers, &mut Asker::Processes(Box::new(crowd)));
+        }
+        std::thread::scope(|scope| {
+            let (thread, handle) = ClientThread::start(scope, cores.and_then(|cores| cores.first().copied()));
+            let mut asker = Asker::Thread(thread);
+            let asked = self.rounds(start, comparison, servers, &mut asker);
+            drop(asker);
+            // It has nothing to give; that it panicked is told by its silence.
+            let _ = handle.join();
+            asked
+        })
+    }
+
     fn rounds(
         &mut self,
         start: u32,
         comparison: &LatencyComparison,
         servers: &mut [Application],
-        asker: &Asker,
+        asker: &mut Asker<'_>,
     ) -> Result<(), LabError> {
         for (server, contender) in servers.iter().zip(&comparison.contenders) {
             let compression = contender.settings.get("compression").is_some_and(|value| value == "on");
             let options = ClientOptions { socketio: server.product().socketio, compression };
-            asker.gather(server.address(), options, comparison.clients as usize, comparison.timeout.duration())?;
+            let clients = (comparison.clients as usize, comparison.timeout.duration());
+            asker.gather(server.address(), options, clients)?;
         }
         let lost = vec![false; servers.len()];
         let mut asking = Asking { run: self, start, comparison, servers, asker, lost };

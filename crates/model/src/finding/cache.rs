@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Estimate, Outcome, Quantiles, RankedPair, TrialFinding};
+use super::{Estimate, Outcome, ProcessFinding, Quantiles, RankedPair, TrialFinding};
 use crate::cache::{AccessTime, CachePass, Conformance, OwnCounts, Warmth};
 use crate::content::WrongBody;
 use crate::error::ErrorCount;
@@ -44,6 +44,9 @@ pub struct CacheFinding {
     pub mounts: Vec<Mount>,
     /// What went wrong.
     pub troubles: Vec<Trouble>,
+    /// The processes that made its loads, where several machines did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessFinding>,
     /// What limits the answer.
     pub caveats: Vec<CacheCaveat>,
     /// Holds: every contender answered every pass, correctly. Fails: one did not (a rule of HTTP that was broken is told, and is no

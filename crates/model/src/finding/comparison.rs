@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::claim::ClaimFinding;
-use super::{ClientLimit, Effect, Estimate, Outcome};
+use super::{ClientLimit, Effect, Estimate, Outcome, ProcessFinding};
 use crate::comparison::Comparison;
 use crate::error::ErrorCount;
 use crate::figure::Figure;
@@ -23,6 +23,9 @@ pub struct ComparisonFinding {
     pub each: f64,
     /// Why it ended.
     pub ended: Ended,
+    /// The processes that made its loads, where several machines did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessFinding>,
     /// The contenders, in the order given.
     #[serde(rename = "subjects")]
     pub contenders: Vec<ComparedContender>,

@@ -23,6 +23,9 @@ pub struct RankedPair {
     /// nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<u32>,
+    /// The most by which clocks of other machines may have moved the two figures against each other, seconds; none where one clock took them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_uncertainty: Option<f64>,
 }
 
 /// What the other does to a figure.

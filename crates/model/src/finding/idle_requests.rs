@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ClientCheck, Evidence, Outcome};
+use super::{ClientCheck, Evidence, Outcome, ProcessFinding};
 use crate::error::ErrorCount;
 use crate::limit::Limit;
 use crate::rooms::Refused;
@@ -16,6 +16,9 @@ pub struct IdleFinding {
     pub nodes: u32,
     /// How long each request was held.
     pub time: Span,
+    /// The processes that made its loads, where several machines did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessFinding>,
     /// Each trial, in order.
     pub trials: Vec<IdleTrial>,
     /// The largest number of requests at once of which none was refused; none when even the smallest was.

@@ -20,11 +20,34 @@ pub struct LatencyFinding {
     pub cases: Vec<CaseFinding>,
     /// Messages that servers did not take, and why.
     pub limits: Vec<MessageLimit>,
+    /// The processes that had the clients, where there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<LatencyWorker>,
     /// What limits the answer.
     pub caveats: Vec<LatencyCaveat>,
     /// Holds: every contender answered every round of the cases that are compared. Fails: one did not. Invalid: the client
     /// was the limit. Unfinished: there are not enough rounds.
     pub outcome: Outcome,
+}
+
+/// A process that had some of the clients, over all rounds that count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyWorker {
+    /// The machine: `here`, or its name for ssh.
+    pub place: String,
+    /// The node that its pod was on, where it was in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Its clients, of each server.
+    pub clients: u32,
+    /// The most by which its clock's offset to the server's may be wrong, seconds; none: it is the server's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_uncertainty: Option<f64>,
+    /// The most by which that offset changed in a round, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_drift: Option<f64>,
+    /// The part of a round in which its thread was busy, the largest.
+    pub busy: f64,
 }
 
 /// A contender as it ran.
@@ -84,6 +107,9 @@ pub struct CaseFinding {
     pub pairs: Vec<RankedPair>,
     /// Whether any two can be told apart.
     pub told_apart: bool,
+    /// Pairs that their figures tell apart, and would not if the clocks of other machines were wrong by as much as they may be.
+    #[serde(default, skip_serializing_if = "none")]
+    pub within_clocks: u32,
 }
 
 /// How a contender stands in a case.
@@ -105,6 +131,15 @@ pub struct LatencyStanding {
     pub median: Option<f64>,
     /// 99 %.
     pub p99: Option<f64>,
+    /// The most by which clocks of other machines may have made the figure of a round wrong, seconds; none where one clock took them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_uncertainty: Option<f64>,
+}
+
+/// Whether there is nothing to be written down.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A round as drawn.
@@ -168,6 +203,19 @@ pub enum LatencyCaveat {
         case: Case,
         /// Part of the time, the mean.
         busy: f64,
+        /// The machine that the client was on, where it was another.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<String>,
+    },
+    /// Delays are between the server's clock and clocks of other machines.
+    Clocks {
+        /// In which case.
+        #[serde(flatten)]
+        case: Case,
+        /// The most by which a round's figure may be wrong for that, seconds.
+        uncertainty: f64,
+        /// Pairs that are not told apart for that alone.
+        undecided: u32,
     },
     /// Other contenders used the processor while it was asked.
     Disturbed {

@@ -38,5 +38,7 @@ pub use price::{
 };
 pub use proof::{Decided, Proof, ProposedChange, Rule, TrialVerdict};
 pub use series::{Findings, Point, Series};
-pub use trial::{DisconnectFinding, FlowFinding, HandshakeFinding, StepFinding, TrialFinding, WorkerFinding};
+pub use trial::{
+    DisconnectFinding, FlowFinding, HandshakeFinding, ProcessFinding, StepFinding, TrialFinding, WorkerFinding,
+};
 pub use verdict::{Caveat, SCHEMA, Smaller, TriedValue, Verdict};

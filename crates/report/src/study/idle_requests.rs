@@ -1,11 +1,12 @@
 //! Requests held open: the largest number that was borne, every number that was tried, what refuses.
 
 use super::environment::{self, Asked};
+use super::machines;
 use super::rooms::{nodes, refusals};
 use super::tune::client;
 use crate::document::{
     Block, Cell, Chart, Document, Drawing, Kind, LimitRow, Part, Plot, Section, StepPoint, Steps, Style, Table, Tile,
-    Tone, Tracks,
+    Tone, Tracks, sure,
 };
 use crate::{figure, words};
 use genkai_model::finding::Outcome;
@@ -78,7 +79,9 @@ pub fn idle_requests(record: &Record, finding: &IdleFinding) -> Document {
     document.answer.push(Block::Tiles { tiles: tiles(finding) });
     document.sections.push(search(finding));
     document.sections.extend(limits(finding));
+    document.sections.extend(sure(machines::limited(&finding.processes)));
     document.sections.extend(environment::of(record, Asked::Load));
+    document.sections.extend(machines::sections(&finding.processes));
     document.sections.extend(finding.limits.iter().map(limit_in_short));
     document.sections.push(in_short(finding));
     document

@@ -1,5 +1,7 @@
 //! Servers compared, in words.
 
+mod clocks;
+
 use genkai_model::finding::latencies::{
     CaseFinding, LatencyCaveat, LatencyContender, LatencyFinding, LatencyStanding, MeasuredRound, MessageLimit,
 };
@@ -60,7 +62,8 @@ fn answer(comparison: &LatencyComparison, case: &CaseFinding) -> String {
         format!("{} {figure} ({})", clean::line(&standing.name), rank(standing))
     };
     let all: Vec<String> = case.standings.iter().map(one).collect();
-    format!("{}: {}. {}", title(comparison, case.case), all.join(", "), differ(case))
+    let clocks = clocks::each(case);
+    format!("{}: {}{clocks}. {}", title(comparison, case.case), all.join(", "), differ(case))
 }
 
 /// What a case measures.
@@ -107,12 +110,12 @@ fn rank(standing: &LatencyStanding) -> String {
 }
 
 /// `1.2 ms (1.1-1.3 ms), n=10`.
-fn of(figure: Option<Estimate>) -> String {
+fn of(standing: &LatencyStanding) -> String {
     let of = |one: Estimate| {
         let interval = figure::range(one.interval, figure::seconds);
-        format!("{} ({interval}), n={}", figure::seconds(one.value), one.n)
+        format!("{} ({interval}), n={}{}", figure::seconds(one.value), one.n, clocks::beside(standing))
     };
-    figure.map_or_else(|| "-".to_owned(), of)
+    standing.figure.map_or_else(|| "-".to_owned(), of)
 }
 
 /// What a server did not take.
@@ -154,11 +157,13 @@ fn caveat(caveat: &LatencyCaveat) -> String {
             clean::line(name),
             estimate(*ratio, figure::number)
         ),
-        LatencyCaveat::ClientBusy { name, case, busy } => format!(
-            "{}, {case}: the load generator was busy {} of the time, so it is the limit there, not the server.",
+        LatencyCaveat::ClientBusy { name, case, busy, place } => format!(
+            "{}, {case}: the load generator{} was busy {} of the time, so it is the limit there, not the server.",
             clean::line(name),
+            clocks::at(place.as_deref()),
             figure::percent(*busy)
         ),
+        LatencyCaveat::Clocks { case, uncertainty, undecided } => clocks::said(*case, *uncertainty, *undecided),
         LatencyCaveat::Disturbed { name, fraction } => format!(
             "While {} was asked, the other servers used {} of the processor time that it used.",
             clean::line(name),
@@ -232,10 +237,12 @@ pub fn latencies(record: &Record, finding: &LatencyFinding) -> Document {
         [changed(finding), limits(finding), sure(finding.caveats.iter().map(caveat).collect())].into_iter().flatten(),
     );
     document.sections.push(servers(finding));
+    document.sections.extend(clocks::processes(finding));
     document.sections.extend(environment::of(record, Asked::Nothing));
     document.sections.extend(finding.cases.iter().map(|case| ranking(&finding.comparison, case)));
     document.sections.push(Section::terminal("Servers").and_markdown());
     document.sections.extend(finding.contenders.iter().map(in_short));
+    document.sections.extend(clocks::in_short(finding));
     document
 }
 
@@ -268,7 +275,8 @@ fn matrix(finding: &LatencyFinding) -> Table {
 
 /// `1.2 ms`.
 fn value(standing: &LatencyStanding) -> String {
-    standing.figure.map_or_else(|| "–".to_owned(), |figure| figure::seconds(figure.value))
+    let value = |figure: Estimate| format!("{}{}", figure::seconds(figure.value), clocks::wrong(standing));
+    standing.figure.map_or_else(|| "–".to_owned(), value)
 }
 
 /// Each case: who stands where, with intervals.
@@ -291,8 +299,13 @@ fn cases(finding: &LatencyFinding) -> Section {
 
 /// Every two servers of a case.
 fn pairs(case: &CaseFinding) -> Table {
-    let row = |pair: &RankedPair| ranked([&pair.slower, &pair.faster], pair);
+    let clocks = case.pairs.iter().any(|pair| pair.clock_uncertainty.is_some());
+    let row = |pair: &RankedPair| {
+        let own = ranked([&pair.slower, &pair.faster], pair);
+        own.into_iter().chain(clocks.then(|| clocks::between(pair))).collect::<Vec<String>>()
+    };
     let head = ["slower / faster", "ratio", "interval, all pairs together", "differ"];
+    let head: Vec<&str> = head.into_iter().chain(clocks.then_some("clocks leave open")).collect();
     Table::new("Every pair", &head, case.pairs.iter().map(row)).kinds(Kind::Figure, [1, 2])
 }
 
@@ -427,7 +440,7 @@ fn ranking(comparison: &LatencyComparison, case: &CaseFinding) -> Section {
             let interval = figure::range(pair.ratio.interval, figure::number);
             format!("{}x ({interval}){}", figure::number(pair.ratio.value), if pair.certain { "" } else { " ?" })
         });
-        [clean::line(&standing.name), rank(standing), of(standing.figure), ratio]
+        [clean::line(&standing.name), rank(standing), of(standing), ratio]
     };
     let title = title(comparison, case.case);
     // Of whom it is a multiple: the first of the order, which several may share.

@@ -13,6 +13,7 @@ mod environment;
 mod explain;
 mod idle_requests;
 mod latencies;
+mod machines;
 mod over_time;
 mod plan;
 mod platforms;

@@ -20,7 +20,7 @@ pub(super) const PRODUCT: Product = Product {
 
 fn command(place: &Place, settings: &Settings, _: &Path) -> Result<Command, TargetError> {
     let mut command = Command::new(&place.program);
-    command.args(["serve", "rooms", "--listen", "127.0.0.1:0"]);
+    command.args(["serve", "rooms", "--listen", &format!("{}:0", settings.address())]);
     command.args(settings.get(MAX_MESSAGE).into_iter().flat_map(|bytes| ["--max-message", bytes]));
     command.args(settings.rooms.iter().flat_map(rooms::Settings::flags));
     Ok(command)

@@ -42,6 +42,7 @@ pub(super) fn command(settings: &Settings, dir: &Path) -> Command {
     let mut command = Command::new(program::find("java").unwrap_or_else(|| "java".into()));
     command.arg(format!("-Xlog:gc*:file={}:timenanos,level,tags:filecount=0", dir.join(GC_LOG).display()));
     command.args(settings.get(HEAP).map(|heap| format!("-Xmx{heap}"))).args(settings.get(GC));
+    command.args(settings.listen.map(|address| format!("-Dgenkai.address={address}")));
     property(&mut command, "genkai.threads", settings.get(THREADS));
     property(&mut command, "genkai.sendBuffer", settings.get(SEND_BUFFER));
     property(&mut command, "genkai.maxMessage", settings.get(MAX_MESSAGE));

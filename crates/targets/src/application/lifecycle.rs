@@ -1,7 +1,7 @@
 //! Start, ready, observe, stop: whatever server it is.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ pub struct Observed {
 }
 
 impl Product {
-    /// Starts it on a free port of loopback, its private files in `dir`, and waits until it listens.
+    /// Starts it on a free port, its private files in `dir`, and waits until it listens.
     pub(crate) fn launch(
         &self,
         name: &str,
@@ -73,25 +73,34 @@ impl Product {
             nofile: Some(machine::hard_descriptors()),
             user: None,
         };
-        Ok(Announced::launch(command, spawn, READY_WITHIN)?)
+        let server = Announced::launch(command, spawn, READY_WITHIN)?;
+        if server.address().ip() != settings.address() {
+            let (wanted, is) = (settings.address(), server.address());
+            let text = format!(
+                "{name} listens at {is} and not at {wanted}: its application is older than genkai: run `make apps` anew"
+            );
+            return Err(TargetError::machine(self.name, text));
+        }
+        Ok(server)
     }
 }
 
 impl Application {
-    /// Starts `product` as `contender` on a free port of loopback, its private files in `dir`, and waits until it listens.
+    /// Starts `product` as `contender` on a free port of `listen` (none: of loopback), its private files in `dir`, and waits until it listens.
     ///
     /// # Errors
     /// When something is missing, a setting is wrong, or it does not start.
     pub fn start(
         product: &'static Product,
         contender: &Contender,
-        place: &Place,
+        (place, listen): (&Place, Option<Ipv4Addr>),
         cpus: Option<&[usize]>,
         dir: &Path,
     ) -> Result<Application, TargetError> {
         let words = &contender.settings;
-        let settings = Settings::read(words, product.knobs)
+        let mut settings = Settings::read(words, product.knobs)
             .map_err(|why| TargetError::usage(product.name, format!("{}: {why}", product.name)))?;
+        settings.listen = listen;
         let began = Instant::now();
         let server = product.launch(&contender.name, place, &settings, cpus, dir)?;
         let mut in_force = in_force(words, product.knobs);

@@ -55,6 +55,7 @@ fn command(place: &Place, server: &'static str, settings: &Settings) -> Result<C
     command.args(heap.map(|heap| format!("--max-old-space-size={}", (heap >> 20).max(1))));
     command.arg(script);
     command.args(settings.get(MAX_MESSAGE).into_iter().flat_map(|bytes| ["--max-payload", bytes]));
+    command.args(settings.listen.map(|address| format!("--address={address}")));
     command.args(settings.is_on(COMPRESSION).then_some("--deflate"));
     command.args(settings.rooms.iter().flat_map(rooms::Settings::flags));
     Ok(command)

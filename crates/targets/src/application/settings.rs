@@ -1,6 +1,7 @@
 //! What can be set on the servers of the comparison. The names are the same on all; not every server has all of them.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use genkai_model::setting::Setting;
 use genkai_model::units::{Bytes, Span};
@@ -53,6 +54,8 @@ pub struct Settings {
     values: BTreeMap<&'static str, String>,
     /// What it is told as a node of chat rooms; none: it is none of several, and keeps no trace.
     pub(super) rooms: Option<rooms::Settings>,
+    /// Where it listens; none: 127.0.0.1.
+    pub(super) listen: Option<Ipv4Addr>,
 }
 
 impl Settings {
@@ -76,6 +79,11 @@ impl Settings {
             settings.values.insert(knob.name, written);
         }
         Ok(settings)
+    }
+
+    /// The address at which it listens.
+    pub(super) fn address(&self) -> Ipv4Addr {
+        self.listen.unwrap_or(Ipv4Addr::LOCALHOST)
     }
 
     /// A value that is given.

@@ -31,7 +31,8 @@ public final class Announcer implements LifecycleListener {
 
     private static void announce(Connector connector) {
         String version = ServerInfo.getServerInfo() + " on Java " + System.getProperty("java.version");
-        System.out.printf("{\"listening\":\"127.0.0.1:%d\",\"version\":\"%s\"}%n", connector.getLocalPort(), version);
+        String address = System.getProperty("genkai.address", "127.0.0.1");
+        System.out.printf("{\"listening\":\"%s:%d\",\"version\":\"%s\"}%n", address, connector.getLocalPort(), version);
         // What the application says on standard output begins after it.
         System.setProperty("genkai.listening", "");
     }

@@ -27,7 +27,8 @@ pub(super) const SERVERS: &str = "\
 Examples:
   genkai experiment run websocket-servers
   genkai experiment run websocket-servers --servers jetty,node-ws --clients 500
-  genkai experiment run websocket-servers --server-set tomcat.heap=512m --sweep jetty.buffer=64k,2m";
+  genkai experiment run websocket-servers --server-set tomcat.heap=512m --sweep jetty.buffer=64k,2m
+  genkai experiment run websocket-servers --listen 10.0.0.1 --on ssh:load1,load2";
 
 pub(super) const HELD: &str = "\
 Examples:

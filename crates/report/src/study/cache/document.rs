@@ -4,6 +4,7 @@ use super::{answer, best_rate, caveat, highest, mount, rank, rule, sentences, sp
 use crate::document::{Block, Card, Document, Drawing, Entry, Interval, Kind, Part, Section, Table, sure};
 use crate::study::comparison::{ranked, ranks};
 use crate::study::environment::{self, Asked};
+use crate::study::machines;
 use crate::{clean, figure, words};
 use genkai_model::cache::{Conformance, Kept, Rule, Warmth};
 use genkai_model::finding::cache::{CacheContender, CacheFinding, CacheStanding, PassFinding};
@@ -32,9 +33,11 @@ pub fn cache(record: &Record, finding: &CacheFinding) -> Document {
     document.sections.extend(Section::page(Part::Figure, "troubles", "What went wrong", "").with(wrong).filled());
     document.sections.extend([costs(finding), figures(finding)]);
     document.sections.extend([highest_rates(finding), pairs(finding), rules(finding)].into_iter().flatten());
-    document.sections.extend(sure(finding.caveats.iter().map(caveat).collect()));
+    let limits = machines::limited(&finding.processes).into_iter();
+    document.sections.extend(sure(limits.chain(finding.caveats.iter().map(caveat)).collect()));
     document.sections.push(caches(finding));
     document.sections.extend(environment::of(record, Asked::Load));
+    document.sections.extend(machines::sections(&finding.processes));
     document.sections.extend(passes(finding).flat_map(|pass| [speed(pass), cost(pass)]));
     document.sections.extend(rates_in_short(finding));
     document.sections.push(Section::terminal("Caches").and_markdown().with([Block::fact("budget", budget(finding))]));

@@ -8,6 +8,7 @@ use crate::document::{
 use crate::study::claim;
 use crate::study::comparison::{call, interval, size, title};
 use crate::study::environment::{self, Asked};
+use crate::study::machines;
 use crate::{clean, figure, words};
 use genkai_model::event::Rewrite;
 use genkai_model::figure::Figure;
@@ -33,10 +34,13 @@ pub fn compare(record: &Record, finding: &ComparisonFinding) -> Document {
         document.sections.extend([differences(finding), by_contender(finding)]);
     }
     document.sections.extend(over_blocks(finding));
-    let limits = finding.caveats.iter().map(caveat);
-    document.sections.extend(sure(control(finding).into_iter().chain(stress(finding)).chain(limits).collect()));
+    let (limits, machines) = (finding.caveats.iter().map(caveat), machines::limited(&finding.processes));
+    document
+        .sections
+        .extend(sure(control(finding).into_iter().chain(stress(finding)).chain(machines).chain(limits).collect()));
     document.sections.push(systems(finding));
     document.sections.extend(environment::of(record, Asked::Load));
+    document.sections.extend(machines::sections(&finding.processes));
     if decided {
         document.sections.push(Section::terminal("Figures").and_markdown().with(figures(finding).block()));
         document.sections.extend(

@@ -4,7 +4,7 @@ use genkai_model::event::FinishedFile;
 use genkai_model::finding::{
     Candidate, Cause, Confidence, Evidence, Findings, Outcome, Quantiles, TrialFinding, Verdict,
 };
-use genkai_model::plan::Study;
+use genkai_model::plan::{ConfigSource, Study};
 use genkai_model::record::{Record, Trial};
 
 use super::{About, cause, charts, load, measures, said, sentences, terminal, tracks};
@@ -280,8 +280,24 @@ fn change(record: &Record) -> Option<Section> {
     let code = Block::Code { label: "Unified diff".to_owned(), lines: diff.lines().map(line).collect() };
     let lead = "The proposal, as a diff of the configuration that was tested.";
     let files = record.end.iter().flat_map(|end| &end.files).map(finished);
-    let section = Section::page(Part::Change, "change", "The change", lead).with([code]).with(files.map(Block::text));
+    let section = Section::page(Part::Change, "change", "The change", lead).with([code]);
+    let section = section.with(made_for_the_run(record).map(Block::text)).with(files.map(Block::text));
     Some(section.and(Medium::Terminal).and_markdown())
+}
+
+/// What to change in the place of a file that nobody has after the run.
+fn made_for_the_run(record: &Record) -> Option<String> {
+    let system = &record.head.as_ref()?.plan.system;
+    let ConfigSource::Cluster(server) = &system.config else { return None };
+    let text = || {
+        format!(
+            "The namespace {} was made for this run and is removed at its end, and its ConfigMap with it: make the same change in your own \
+             configuration of {}, or in the ConfigMap that your own Deployment mounts.",
+            clean::line(&server.namespace),
+            clean::line(&system.product)
+        )
+    };
+    server.made.then(text)
 }
 
 /// Where a file with the proposal in it is.

@@ -22,7 +22,8 @@ public final class Main {
     public static void main(String[] args) throws Exception {
         Server server = new Server(new QueuedThreadPool(Integer.getInteger("genkai.threads", 200)));
         ServerConnector connector = new ServerConnector(server);
-        connector.setHost("127.0.0.1");
+        String address = System.getProperty("genkai.address", "127.0.0.1");
+        connector.setHost(address);
         connector.setPort(Integer.getInteger("genkai.port", 0));
         connector.setAcceptedSendBufferSize(Integer.getInteger("genkai.sendBuffer", -1));
         server.addConnector(connector);
@@ -34,7 +35,7 @@ public final class Main {
         server.start();
         String version = "Jetty " + Server.getVersion() + " on Java " + System.getProperty("java.version");
         int port = connector.getLocalPort();
-        System.out.printf("{\"listening\":\"127.0.0.1:%d\",\"version\":\"%s\"}%n", port, version);
+        System.out.printf("{\"listening\":\"%s:%d\",\"version\":\"%s\"}%n", address, port, version);
         System.setProperty(Node.LISTENING, "");
     }
 
