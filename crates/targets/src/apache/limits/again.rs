@@ -113,7 +113,7 @@ mod tests {
         let inner = "Listen 80\nListen 127.0.0.1:81\n<VirtualHost *:81>\nServerName inner\nProxyPass / http://127.0.0.1:9/\n</VirtualHost>\n\
                      <VirtualHost *:81>\nServerName 127.0.0.1\nProxyPass /round http://127.0.0.1:80/round\nProxyPass /a/ http://127.0.0.1:9/\n\
                      </VirtualHost>\n";
-        let text = format!("{inner}<VirtualHost *:80>\n{text}\n</VirtualHost>\n");
+        let text = format!("{inner}<VirtualHost *:80>\nServerName inner\n{text}\n</VirtualHost>\n");
         let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
         Passes::of(&config, &Requests::to("inner", "/a/x"))
     }
@@ -128,6 +128,7 @@ mod tests {
             "/a/ of the host by its address"
         );
         assert_eq!(passes("ProxyPass /a/ http://127.0.0.1:81/b/"), Passes::Times(2, false), "/b/ is its own file");
+        assert_eq!(passes("ProxyPass /a http://127.0.0.1:81/round"), Passes::Times(3, false), "and out of it again");
         assert_eq!(passes("ProxyPass /a/ http://localhost:81/b/\nProxyPreserveHost On"), Passes::Times(2, true));
         assert_eq!(passes("ProxyPass / http://10.0.0.1:81/"), Passes::Times(1, true), "another address");
         let balanced =
@@ -140,7 +141,7 @@ mod tests {
     #[test]
     fn what_goes_in_a_circle_or_by_patterns_is_not_told() {
         assert_eq!(passes("ProxyPass / http://127.0.0.1:80/"), Passes::Untold);
-        assert_eq!(passes("ProxyPass /a http://127.0.0.1:81/round"), Passes::Untold);
+        assert_eq!(passes("ProxyPass / http://127.0.0.1:81/round/"), Passes::Untold);
         assert_eq!(passes("ProxyPassMatch ^/(.*)$ http://127.0.0.1:81/$1"), Passes::Untold);
         assert_eq!(passes("ProxyPassMatch ^/(.*)$ http://127.0.0.1:9/$1"), Passes::Times(1, true));
     }
