@@ -135,17 +135,14 @@ pub(crate) fn queue_full(socket: &str) -> String {
     format!("{QUEUE_FULL}.{socket}")
 }
 
-/// Signatures of the log lines of proxies that say that a connection was closed before it had been answered on.
-const CLOSED: [&str; 4] = [NGINX_CLOSED, APACHE_CLOSED, HAPROXY_CLOSED, CADDY_CLOSED];
-pub(crate) const NGINX_CLOSED: &str = "nginx.upstream.closed";
-pub(crate) const APACHE_CLOSED: &str = "apache.backend.closed";
-pub(crate) const HAPROXY_CLOSED: &str = "haproxy.server_closed";
-pub(crate) const CADDY_CLOSED: &str = "caddy.upstream_closed";
+/// Signature of a proxy's log line that says that a server behind it closed a connection before it had answered: of the proxy's limit, and of
+/// those of servers that close connections for a reason of their own.
+pub(crate) const CLOSED: &str = "backend.closed";
 
 /// What a proxy says when a server behind it closes connections for a reason of its own, which that server's own signs tell: so that what the
 /// proxy saw of it is not told as another cause.
-pub(crate) fn closed() -> impl Iterator<Item = Signature> {
-    CLOSED.iter().map(|name| log(name, Strength::Consistent))
+pub(crate) fn closed() -> Signature {
+    log(CLOSED, Strength::Consistent)
 }
 
 /// What it begins with.

@@ -2,10 +2,9 @@
 //! `request_terminate_timeout` of the pool.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Limit, Signature, Strength};
+use genkai_model::limit::{Limit, Strength};
 
-use super::limits::Pool;
-use super::serving::placed;
+use super::limits::{Pool, placed};
 use crate::limits::backend::closed;
 use crate::limits::{errors, log, php, valued};
 use crate::settings::SourcedValue;
@@ -58,7 +57,7 @@ pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
             held.value
         ),
         source: TERMINATE.to_owned(),
-        signatures: [log(&signature(pool), Strength::Decisive)].into_iter().chain(closed()).collect::<Vec<Signature>>(),
+        signatures: vec![log(&signature(pool), Strength::Decisive), closed()],
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503, ErrorKind::Status500]),
         ..one("request_terminate_timeout", held)
     });

@@ -142,6 +142,14 @@ impl Pool {
     }
 }
 
+/// Where a value stands: ` (path:line)`; empty where it stands in no file.
+pub(super) fn placed(origin: &Origin) -> String {
+    match origin {
+        Origin::File { path, line } => format!(" ({}:{line})", path.display()),
+        _ => String::new(),
+    }
+}
+
 /// A number that is not below zero.
 pub(super) fn number(text: &str) -> Option<u64> {
     integer(text)?.try_into().ok()

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use genkai_model::evidence::LogLine;
-use genkai_model::limit::{Law, Limit, Origin, Strength};
+use genkai_model::limit::{Law, Limit, Strength};
 use genkai_place::began::{began, changed_since};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -14,7 +14,7 @@ use genkai_place::tail::{self, Tail};
 use genkai_place::usage::Usage;
 
 use super::ini::Ini;
-use super::limits::{self, Pool};
+use super::limits::{self, Pool, placed};
 use super::slow::SlowLog;
 use super::watched::Watched;
 use super::{config, ended};
@@ -293,14 +293,6 @@ fn titled(usage: &Usage, title: &str) -> u64 {
         String::from_utf8_lossy(&text).trim_end_matches(['\0', ' ']) == title
     };
     usage.processes.iter().filter(|one| is(one.pid)).count() as u64
-}
-
-/// Where a value stands: ` (path:line)`; empty where it stands in no file.
-pub(super) fn placed(origin: &Origin) -> String {
-    match origin {
-        Origin::File { path, line } => format!(" ({}:{line})", path.display()),
-        _ => String::new(),
-    }
 }
 
 /// The severity of a line as php-fpm writes it (zlog.c); empty where it has none.

@@ -142,7 +142,7 @@ impl Known {
                     (after.1.saturating_add(held.value)) as f64,
                     Strength::Supports,
                 )]);
-                waiting(held.value, after, Limit { signatures: signatures.chain(closed()).collect(), ..named })
+                waiting(held.value, after, Limit { signatures: signatures.chain([closed()]).collect(), ..named })
             }
             Caps::Queue => self.queue(held, false, &metric, named),
             Caps::QueueAfter { open, somaxconn } => {
