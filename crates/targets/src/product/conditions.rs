@@ -36,7 +36,7 @@ impl Conditions {
     /// Those of a copy that its product tests and that is never started.
     pub(super) fn of_question(tls: Option<TlsMaterial>) -> Conditions {
         let (allowed, nofile, listen) = (vec![ANYWHERE.to_owned()], caps::descriptors(), Ipv4Addr::LOCALHOST);
-        Conditions { backend: None, secured: None, allowed, tls, unlike: None, nofile, listen }
+        Conditions { backend: None, secured: None, allowed, tls, unlike: None, nofile, listen, resumes: true }
     }
 
     /// Whether its product is asked for its opinion, and nothing is started.

@@ -120,7 +120,8 @@ impl<P: Product> Deployment<P> {
         let applied = Applied::new(source, config, requests.clone(), &BTreeMap::new())?;
         let users = P::certificate(applied.config(), applied.requests());
         let (tls, _) = shown(None, users.as_ref(), &scratch, P::ENTRY.called)?;
-        let (shared, moves) = (Arc::new(Shared { product, conditions: Conditions::of_question(tls) }), Vec::new());
+        let (shared, moves) =
+            (Arc::new(Shared { product: Arc::new(product), conditions: Conditions::of_question(tls) }), Vec::new());
         let variant = Variant { shared, applied, scratch, moves, moved: Mutex::default() };
         Deployment::made(variant).map(|deployment| deployment.warnings)
     }

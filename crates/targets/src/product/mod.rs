@@ -118,6 +118,7 @@ impl Prepare<'_> {
             tls: None,
             allow_remote: &[],
             listen: Ipv4Addr::LOCALHOST,
+            resumes: true,
         }
     }
 
