@@ -6,8 +6,8 @@ use genkai_model::finding::{
 };
 use genkai_model::limit::Strength;
 use genkai_model::objective::Condition;
-use genkai_model::units::Range;
 
+use super::foretold::foretold;
 use crate::context::{self, Context};
 use crate::{clean, figure, words};
 
@@ -407,14 +407,6 @@ pub(super) fn counterfactual(context: Context<'_>, v: &Verdict, cause: &Cause) -
         (None, Moved::Not) => format!("Changing only {change} made no measurable difference."),
         (None, _) => held(context, cause, c, &change),
     })
-}
-
-/// Where the next break was foretold when only this setting was changed, in what the test counts; none where that cannot be told.
-pub(super) fn foretold(v: &Verdict, cause: &Cause) -> Option<Range> {
-    match &v.ladder {
-        Some(ladder) => ladder.foretold(cause),
-        None => cause.counterfactual.as_ref()?.predicted,
-    }
 }
 
 /// Where a break came that is not where the next limit was predicted: before it, where another limit stands, or beyond.

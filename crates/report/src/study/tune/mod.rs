@@ -7,6 +7,7 @@ pub(super) mod client;
 mod directives;
 mod document;
 mod flows;
+mod foretold;
 mod ladder;
 mod limits;
 mod load;

@@ -5,9 +5,9 @@ use genkai_model::finding::{
 };
 use genkai_model::objective::{Condition, Objective};
 
+use super::foretold::foretold;
 use crate::context::{self, Context};
 use crate::study::comparison;
-use crate::study::tune::cause;
 use crate::{clean, figure};
 
 /// The proof's figures, if there was one.
@@ -190,7 +190,7 @@ fn setting(cause: &Cause) -> String {
 /// What became of the break when the setting of a confirmed cause was changed.
 fn became(v: &Verdict, cause: &Cause) -> &'static str {
     let test = cause.counterfactual.as_ref();
-    let unforeseen = cause.limit.law.is_tried() || cause::foretold(v, cause).is_none();
+    let unforeseen = cause.limit.law.is_tried() || foretold(v, cause).is_none();
     match test.map(|test| (test.moved, test.observed.is_some())) {
         _ if cause.stays() => "put the signs of another limit in its place, at no larger load",
         Some((_, false)) | None => "removed the break",
