@@ -98,7 +98,7 @@ fn differences(random: &mut Random, dir: &Path, backends: &[SocketAddr]) -> (Vec
     let reading = Reading { root: dir.to_owned(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
     let config = Config::read(&main, reading).unwrap();
     let mine: BTreeSet<String> =
-        members(&config, "balancer://b/").unwrap_or_default().into_iter().map(|member| member.url).collect();
+        members(&config, "balancer://b/").unwrap_or_default().first.into_iter().map(|member| member.url).collect();
     let _server = Server::start("apache2", &["-f", main.to_str().unwrap(), "-D", "FOREGROUND"]);
     let end = Instant::now() + Duration::from_secs(60);
     while page(listen, "/manager").is_none() && Instant::now() < end {
