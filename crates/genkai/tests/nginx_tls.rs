@@ -107,7 +107,7 @@ http {
 fn costly(dir: &Path, more: &str) -> Run {
     let file = dir.join("nginx.conf");
     std::fs::write(&file, COSTLY).unwrap();
-    let load = "--new-connections --rate 700 --ramp 7s --hold 1s --backend-time 2ms --timeout 10s";
+    let load = "--new-connections --rate 600 --ramp 6s --hold 1s --backend-time 2ms --timeout 10s";
     let flags =
         format!("tune nginx --backend embedded {load} --quick --pairs 0 --bisect 0 --quiet --max-limits 1 {more}");
     told(genkai(&flags).args(["-H", "Host: shop.example", "--objective", "p99 < 300ms", "--config"]).arg(&file))
