@@ -9,8 +9,8 @@ use genkai_engine::broadcast::{BroadcastClients, BroadcastError, ClientOptions};
 use genkai_engine::pin;
 use genkai_model::latencies::steps::{Step, StepEnd};
 
+use super::ear::{Ear, Voice};
 use super::protocol::{ClientsOrder, Did, Said, Task};
-use super::worker::{Ear, Voice};
 use crate::headroom;
 
 /// How often it is looked whether this is over.

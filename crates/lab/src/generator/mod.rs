@@ -4,6 +4,7 @@
 mod clients;
 mod clock;
 mod crowd;
+mod ear;
 mod keeper;
 mod listener;
 pub mod locust;

@@ -1,45 +1,18 @@
 //! A worker process: makes its part of a load and tells what it sees.
 
 use std::io::{self, BufRead, Write};
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver};
 
-use genkai_engine::{End, EngineError, Part, Start, StopFlag, run_part};
+use genkai_engine::{End, EngineError, Part, Start, run_part};
 use genkai_model::rooms::Attended;
-use genkai_model::units::Span;
 
 use super::clients;
+use super::ear::{Ear, Voice};
 use super::own::Own;
-use super::protocol::{ClientsOrder, Ended, Hello, Order, Request, Said, Stamps, Task, Word, read, write};
+use super::protocol::{ClientsOrder, Ended, Hello, Order, Request, Said, read};
 use super::room::Room;
 use crate::error::LabError;
 use crate::headroom;
-
-/// How often it is looked whether the way to genkai is cut.
-const LOOK: Duration = Duration::from_millis(250);
-
-/// Where a worker speaks: from the thread that makes the load, and from the one that listens.
-pub(super) struct Voice<W> {
-    output: Arc<Mutex<W>>,
-    /// Set when nobody reads any more.
-    pub(super) stop: StopFlag,
-}
-
-impl<W: Write> Voice<W> {
-    pub(super) fn say(&self, what: &Said) {
-        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        if write(&mut *output, what).is_err() {
-            self.stop.stop();
-        }
-    }
-
-    pub(super) fn another(&self) -> Voice<W> {
-        Voice { output: self.output.clone(), stop: self.stop.clone() }
-    }
-}
 
 /// Reads an order from `input`, makes that part of the load, and tells `output` what it sees. Ends the load early when `input` ends,
 /// nobody reads `output` any more, or nothing was heard for as long as the order says; returns when `input` has ended.
@@ -48,7 +21,7 @@ impl<W: Write> Voice<W> {
 /// When there is no order, and nothing else was asked. That the load cannot be made is said to `output`.
 pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send + 'static) -> Result<(), LabError> {
     let lost = |e: io::Error| LabError::Environment(format!("a worker cannot talk to genkai: {e}"));
-    let voice = Voice { output: Arc::new(Mutex::new(output)), stop: StopFlag::new() };
+    let voice = Voice::new(output);
     voice.say(&Said::Hello(Hello::ours()));
     let order = match order(&mut input, &voice).map_err(lost)? {
         Heard::Order(order) => order,
@@ -123,63 +96,13 @@ fn make<W: Write>(
     run_part(&order.load, part, order.cpus.as_deref(), &voice.stop, begin, tick)
 }
 
-/// What listens to genkai after the order.
-pub(super) struct Ear<W> {
-    voice: Voice<W>,
-    go: Sender<Start>,
-    tasks: Sender<Task>,
-    /// When something was heard last: CLOCK_MONOTONIC, nanoseconds.
-    heard: Arc<AtomicI64>,
-}
-
-impl<W: Write + Send + 'static> Ear<W> {
-    /// Listens on a thread of its own, until the input ends; the load stops when nothing is heard for as long as `leash`.
-    pub(super) fn open(
-        leash: Option<Span>,
-        voice: &Voice<W>,
-        (go, tasks): (Sender<Start>, Sender<Task>),
-        input: impl BufRead + Send + 'static,
-    ) -> JoinHandle<()> {
-        let ear = Ear { voice: voice.another(), go, tasks, heard: Arc::new(AtomicI64::new(Start::now().0)) };
-        watch(leash, &ear.heard, &voice.stop);
-        thread::spawn(move || ear.listen(input))
-    }
-
-    /// Until the input ends, which is the word to stop.
-    fn listen(self, mut input: impl BufRead) {
-        while let Ok(Some(word)) = read::<Word>(&mut input) {
-            let received = Start::now().0;
-            self.heard.store(received, Ordering::Relaxed);
-            match word {
-                // Fails when the load could not be made.
-                Word::Start(at) => drop(self.go.send(Start(at))),
-                Word::Do(task) => drop(self.tasks.send(task)),
-                Word::Clock(asked) => {
-                    self.voice.say(&Said::Clock(Stamps { asked, received, answered: Start::now().0 }));
-                }
-            }
-        }
-        self.voice.stop.stop();
-    }
-}
-
-/// Stops the load when nothing is heard for as long as `leash`.
-fn watch(leash: Option<Span>, heard: &Arc<AtomicI64>, stop: &StopFlag) {
-    let Some(leash) = leash else { return };
-    let (heard, stop) = (heard.clone(), stop.clone());
-    thread::spawn(move || {
-        while !stop.is_stopped() {
-            thread::sleep(LOOK);
-            let silent = Start::now().0.saturating_sub(heard.load(Ordering::Relaxed));
-            if u64::try_from(silent).is_ok_and(|silent| silent > leash.0) {
-                stop.stop();
-            }
-        }
-    });
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use genkai_model::units::Span;
+
+    use super::super::protocol::{Stamps, Word, write};
     use super::*;
 
     /// An output that can be looked at afterwards.
@@ -251,16 +174,5 @@ mod tests {
         });
         let Stamps { asked, received, answered } = stamps.unwrap();
         assert!(asked == 5 && (before..=answered).contains(&received) && answered <= Start::now().0);
-    }
-
-    #[test]
-    fn one_who_hears_nothing_for_too_long_stops() {
-        let (stop, heard) = (StopFlag::new(), Arc::new(AtomicI64::new(Start::now().0)));
-        watch(Some(Span::from_millis(1)), &heard, &stop);
-        let longest = std::time::Instant::now() + Duration::from_secs(60);
-        while !stop.is_stopped() {
-            assert!(std::time::Instant::now() < longest);
-            thread::sleep(Duration::from_millis(5));
-        }
     }
 }
