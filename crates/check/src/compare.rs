@@ -1,7 +1,6 @@
 //! Systems compared: each turn from its own intervals, effects over blocks, ranks from effects.
 
 use genkai_model::event::Environment;
-use genkai_model::figure::Figure;
 use serde_json::Value as Json;
 
 use crate::broken::{Judged, counted};
@@ -26,11 +25,6 @@ const AGING: [&str; 2] = ["cpu", "memory"];
 const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
 /// Where the plan has the claim that a comparison tests.
 const CLAIM: &str = "/plan/comparison/claim";
-
-/// The figure of a name.
-fn figure_of(name: &str) -> Option<Figure> {
-    serde_json::from_value(name.into()).ok()
-}
 
 /// A turn as it was played.
 struct Turn<'e> {
@@ -318,7 +312,7 @@ impl<'a> Comparison<'a> {
                 }
                 effects::expect(&format!("{address}/effects/{k}"), &said, line, expected);
                 expected.word(format!("{address}/effects/{k}/figure"), *figure, "their order", line);
-                pair.extend(figure_of(figure).map(|figure| (figure, said)));
+                pair.extend(effects::figure_of(figure).map(|figure| (figure, said)));
             }
             all.push(pair);
         }
@@ -353,8 +347,8 @@ impl<'a> Comparison<'a> {
         let deciding = self.deciding.iter().filter_map(Json::as_str);
         let came = Came {
             pairs,
-            strays: strays.filter_map(|(name, _)| figure_of(name)).collect(),
-            deciding: deciding.filter_map(figure_of).collect(),
+            strays: strays.filter_map(|(name, _)| effects::figure_of(name)).collect(),
+            deciding: deciding.filter_map(effects::figure_of).collect(),
             blocks: self.blocks(begun),
             limited: self.turns.iter().any(|turn| turn.limited),
             silent: self.names().iter().filter(|(a, b)| self.is_silent((*a, false), (*b, false))).count(),
@@ -495,6 +489,9 @@ impl<'a> Comparison<'a> {
 fn value(own: &[&Turn<'_>], figure: usize) -> Option<Interval> {
     if figure == FAILURES {
         return intervals::failures(&own.iter().map(|turn| (turn.failed, turn.finished)).collect::<Vec<_>>());
+    }
+    if figure == THROUGHPUT && own.iter().any(|turn| turn.finished > 0.0 && turn.failed >= turn.finished) {
+        return None;
     }
     intervals::geometric(&own.iter().filter_map(|turn| turn.values[figure]).collect::<Vec<_>>(), ALPHA)
 }

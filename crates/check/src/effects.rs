@@ -1,9 +1,15 @@
 //! What one thing does to a figure beside another, from pairs; and what that means.
 
+use genkai_model::figure::Figure;
 use serde_json::Value as Json;
 
 use crate::expected::Expected;
 use crate::intervals::{self, ALPHA, Counts, Interval};
+
+/// The figure of a name.
+pub(crate) fn figure_of(name: &str) -> Option<Figure> {
+    serde_json::from_value(name.into()).ok()
+}
 
 /// Observations in pairs: before, after.
 #[derive(Clone, Debug, PartialEq)]

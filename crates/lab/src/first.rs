@@ -243,7 +243,10 @@ fn alone(load: &Load, took: &[Duration], failed: usize, warm: &[Duration]) -> Op
         (_, None) => String::new(),
     };
     Some(Limit {
-        value: rounded(*least),
+        value: match time {
+            Spread::Bimodal(..) => format!("{} to {}", rounded(*least), rounded(*most)),
+            _ => rounded(*least),
+        },
         origin: Origin::Machine("asked before any load".to_owned()),
         caps: "time the backend takes for a request, however few there are".to_owned(),
         law: Law::Delay { time },

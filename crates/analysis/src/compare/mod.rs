@@ -189,6 +189,11 @@ fn value(own: &[&Seen<'_>], figure: Figure) -> Option<Estimate> {
     if figure.is_fraction() {
         return statistics::failures(&own.iter().map(|seen| seen.counts()).collect::<Vec<_>>());
     }
+    // A mean of logarithms knows no nothing: of a turn without a good answer no throughput is told.
+    let none = |seen: &&Seen<'_>| matches!(seen.counts(), (failed, finished) if finished > 0 && failed == finished);
+    if figure == Figure::Throughput && own.iter().any(none) {
+        return None;
+    }
     let values: Vec<f64> = own.iter().filter_map(|seen| seen.value(figure)).collect();
     statistics::geometric(&values, ALPHA)
 }

@@ -200,11 +200,12 @@ pub(super) fn seconds(text: &str) -> Option<u64> {
 pub fn of(config: &Entries, pools: &[Pool], machine: &Machine, memory: u64) -> Vec<Limit> {
     let mut all = Vec::new();
     let shared = process_max(config).filter(|most| *most < asked(pools));
-    for pool in pools {
+    let shares = shared.map(|most| shares(pools, most));
+    for (number, pool) in pools.iter().enumerate() {
         let own = pool.children.as_ref().map(|held| children(pool, held, machine));
-        all.extend(own.map(|limit| match shared {
-            Some(most) => sharing(limit, most, pools),
-            None => limit,
+        all.extend(own.map(|limit| match (shared, &shares) {
+            (Some(most), Some(shares)) => sharing(limit, most, shares[number]),
+            _ => limit,
         }));
         all.extend([backlog(pool, machine), memory_limit(pool, memory), descriptors(pool)]);
     }
@@ -240,18 +241,43 @@ fn rates(children: u64) -> String {
     format!("requests/s <= {children} children / time of a request: {fast} at 100 ms, {children} at 1 s")
 }
 
-/// `pm.max_children` where `process.max` gives all pools fewer children together than they ask for: a pool alone gets those, of several the
-/// first that ask (fpm_children.c: `fpm_children_make`), which may leave none.
-fn sharing(limit: Limit, most: u64, pools: &[Pool]) -> Limit {
+/// Children that each pool has at least and at most where `most` are all that there are of all pools together: who asks first has them
+/// (fpm_children.c: `fpm_children_make`). Pools start theirs in the order in which they are written (fpm_conf.c:
+/// `fpm_worker_pool_config_alloc`), and of `pm = static` all are started and stay.
+fn shares(pools: &[Pool], most: u64) -> Vec<(u64, u64)> {
+    let asks = |pool: &Pool| pool.children.as_ref().map_or(0, |held| held.value);
+    let mut free = most;
+    let kept: Vec<u64> = pools
+        .iter()
+        .map(|pool| {
+            // `ondemand` starts none; how many `dynamic` starts is no more than it may have.
+            let begun = if pool.manager == "ondemand" { 0 } else { asks(pool).min(free) };
+            free -= begun;
+            if pool.manager == "static" { begun } else { 0 }
+        })
+        .collect();
+    let (taken, all) = (kept.iter().sum::<u64>(), asked(pools));
+    let share = |(pool, own): (&Pool, &u64)| {
+        // What the others do not ask for is left to it.
+        let left = most.saturating_sub(all.saturating_sub(asks(pool)));
+        (left.min(asks(pool)).max(*own), asks(pool).min(most - (taken - own)))
+    };
+    pools.iter().zip(&kept).map(share).collect()
+}
+
+/// `pm.max_children` of a pool that has from so many to so many children, of the `most` that `process.max` gives all pools.
+fn sharing(limit: Limit, most: u64, (least, top): (u64, u64)) -> Limit {
     let law = match limit.law {
-        Law::Workers { queue, service, wait, .. } if pools.len() == 1 => {
-            Law::Workers { workers: most as f64, queue, service, wait }
+        Law::Workers { queue, service, wait, .. } if least == top => {
+            Law::Workers { workers: top as f64, queue, service, wait }
         }
         _ => Law::Unknown,
     };
-    let formula = match pools.len() {
-        1 => format!("{}; process.max of global gives no more", rates(most)),
-        _ => format!("from 0 to {most} children: process.max of global is shared, and who asks first has them"),
+    let formula = match least == top {
+        true => format!("{}; process.max of global gives all pools {most}", rates(top)),
+        false => format!(
+            "from {least} to {top} children: process.max of global gives all pools {most} together, and who asks first has them"
+        ),
     };
     Limit { law, formula, ..limit }
 }
@@ -349,4 +375,35 @@ fn together(config: &Entries, pools: &[Pool]) -> Option<Limit> {
         source: "php.net/manual/install.fpm.configuration#process.max".to_owned(),
         ..Limit::named("php-fpm.process.max", "php-fpm", "process.max")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phpfpm::config;
+
+    /// php-fpm 8.2 with these: four children of `a` from the start, at most two of `b`.
+    #[test]
+    fn pools_share_what_all_may_have() {
+        let text = |pools: &[(&str, u64)]| {
+            let pool = |(n, (manager, most)): (usize, &(&str, u64))| {
+                format!("[p{n}]\nlisten = /run/{n}\npm = {manager}\npm.max_children = {most}\n")
+            };
+            pools.iter().enumerate().map(pool).collect::<String>()
+        };
+        let shared = |all: &[(&str, u64)]| {
+            let dir = tempfile::tempdir().unwrap();
+            let main = dir.path().join("fpm.conf");
+            std::fs::write(&main, text(all)).unwrap();
+            let config = config::read(&main).unwrap();
+            let machine = Machine::of(&Default::default());
+            let pools: Vec<Pool> =
+                config::pools(&config).into_iter().map(|name| Pool::of(&config, name, &machine)).collect();
+            shares(&pools, 6)
+        };
+        assert_eq!(shared(&[("static", 4), ("ondemand", 10)]), [(4, 4), (0, 2)]);
+        assert_eq!(shared(&[("static", 4), ("static", 10)]), [(4, 4), (2, 2)]);
+        assert_eq!(shared(&[("dynamic", 4), ("ondemand", 3)]), [(3, 4), (2, 3)]);
+        assert_eq!(shared(&[("dynamic", 10)]), [(6, 6)]);
+    }
 }

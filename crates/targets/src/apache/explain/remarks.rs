@@ -9,6 +9,7 @@ use super::{clamped, refused};
 use crate::apache::config::modules::{any_loaded, directives};
 use crate::apache::config::{Config, Found};
 use crate::apache::limits::Facts;
+use crate::apache::route::Pass;
 use crate::apache::settings::{Context, Setting, TABLE};
 use crate::explain::{place, remark};
 use crate::files::names::nearest;
@@ -20,6 +21,7 @@ pub(super) fn of(config: &Config, facts: &Facts) -> Vec<Remark> {
     all.extend(contradictions(config, facts));
     all.extend(without_effect(config, facts));
     all.extend(undefined(config));
+    all.extend(shared(config));
     all.extend(refused::of(config));
     all.sort();
     all.dedup();
@@ -109,6 +111,26 @@ fn contradictions(config: &Config, facts: &Facts) -> Vec<Remark> {
         ));
     }
     all
+}
+
+/// Parameters of a `ProxyPass` whose worker is another's.
+fn shared(config: &Config) -> Vec<Remark> {
+    let said = |pass: &Pass<'_>| pass.found.args.iter().skip(pass.index + 1).any(|word| word.contains('='));
+    let passes = config.found().iter().filter_map(Pass::read).filter(said);
+    let other = |pass: Pass<'_>| {
+        let worker = pass.worker(config).filter(|worker| !std::ptr::eq(worker.found, pass.found))?;
+        let (place, text) = (
+            config.place(pass.found),
+            format!(
+                "its parameters are passed over: {} was there before at {}, and those of its worker count (AH01146)",
+                worker.url,
+                config.place(worker.found)
+            ),
+        );
+        let hint = "write them there, or give this one an address that begins otherwise".to_owned();
+        Some(remark(RemarkKind::Ignored, Some(place), &pass.found.words[0].value, text, Some(hint)))
+    };
+    passes.filter_map(other).collect()
 }
 
 fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {

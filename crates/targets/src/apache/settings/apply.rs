@@ -125,7 +125,7 @@ fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Request
         SettingError::no_place(setting.name, "no ProxyPass holds this path; choose a path that is passed to a backend")
     };
     let route = Route::find(config, requests).ok_or_else(missing)?;
-    let pass = route.pass(config, &requests.path).ok_or_else(missing)?;
+    let pass = route.pass(config, &requests.path).and_then(|pass| pass.worker(config)).ok_or_else(missing)?;
     Ok(pair(pass.found, pass.index + 1, setting, value).into_iter().collect())
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) 
         Context::Pass => {
             let route = Route::find(config, requests);
             let pass = route.as_ref().and_then(|r| r.pass(config, &requests.path));
-            let given = pass.and_then(|p| Some((p.found, p.parameter(setting.directive)?.to_owned())));
+            let given = pass.and_then(|p| p.worker(config)).and_then(|p| Some((p.found, p.parameter(setting.directive)?.to_owned())));
             given.map_or_else(default, |(found, value)| file(found, value))
         }
         Context::Members => {

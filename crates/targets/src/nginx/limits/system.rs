@@ -10,7 +10,7 @@ use crate::nginx::settings::{LISTEN_BACKLOG, WORKER_PROCESSES};
 
 /// The accept queue of the listener under load.
 pub(super) fn backlog(facts: &Facts) -> Limit {
-    AcceptQueue {
+    let queue = AcceptQueue {
         subject: "nginx",
         product: "nginx",
         setting: LISTEN_BACKLOG.name,
@@ -18,8 +18,19 @@ pub(super) fn backlog(facts: &Facts) -> Limit {
         backlog: &facts.backlog,
         somaxconn: facts.somaxconn,
         default: LISTEN_BACKLOG.source,
+    };
+    let limit = queue.limit();
+    // `reuseport`: the kernel chooses by a hash of the addresses (net/core/sock_reuseport.c: reuseport_select_sock).
+    match facts.sockets > facts.listeners {
+        true => Limit {
+            formula: format!(
+                "{}, of each of {} queues: with `reuseport` each worker has one, and chance puts a connection into one of them",
+                limit.formula, facts.workers.value
+            ),
+            ..limit
+        },
+        false => limit,
     }
-    .limit()
 }
 
 /// The processor time that the workers can use.
