@@ -123,6 +123,13 @@ impl Met {
     }
 }
 
+impl Met {
+    /// The users who ask for so many requests a second.
+    fn level_at(&self, rate: f64) -> Option<f64> {
+        self.service.map(|took| rate * (took + self.think))
+    }
+}
+
 /// The time a response may take, and the quantile that it is judged at.
 fn patience(objective: &Objective, deadline: f64) -> (f64, f64) {
     let mut latency: Option<(f64, f64)> = None;
@@ -346,7 +353,7 @@ fn of_workers(workers: f64, queue: Option<f64>, service: Option<f64>, wait: Opti
 /// are added to those whom the rate serves, but for the places for which one would wait too long.
 fn bucket(rate: f64, burst: f64, at_once: Option<f64>, met: &Met) -> Option<Ends> {
     let (spawn, took) = (met.spawn?, met.alone.or(met.service)?);
-    let passes = at_once.map_or(burst, |n| n.min(burst));
+    let Some(passes) = at_once.map(|n| n.min(burst)) else { return met.level_at(rate).map(|n| (n, n)) };
     // The times seen are longer than a response alone takes, by some waiting.
     let alone = if passes < burst { met.alone.unwrap_or(0.0) } else { took };
     let served = |time: f64| rate * (time + met.think);

@@ -74,7 +74,7 @@ fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
     let (mut busy, mut kept) = (f64::INFINITY, f64::INFINITY);
     for limit in judged.limits.iter().filter(|limit| limit.symptom.slow) {
         let turns = match limit.law {
-            Law::Rate { at_once, .. } => at_once.is_some(),
+            Law::Rate { at_once, burst, .. } => at_once.is_some_and(|early| burst > early),
             Law::NewConnections { .. } => !met.keeps,
             _ => false,
         };

@@ -1,6 +1,7 @@
 //! What a larger value of a setting takes of memory, from the looks at a server's processes, put down plainly once more.
 
 use genkai_model::limit::{Law, Limit, RemedyUnit};
+use genkai_model::load::Arrivals;
 
 use crate::broken::Judged;
 use crate::events::Line;
@@ -85,9 +86,13 @@ fn present(law: &Law) -> f64 {
     }
 }
 
-/// What counts the clients of an interval: where they share connections, their requests do.
+/// What counts the clients of an interval: where they share connections, the users, or the requests of a rate.
 pub(crate) fn of_clients(judged: &Judged<'_>) -> &'static str {
-    if judged.asked.shares() { "/in_flight" } else { "/connections" }
+    match judged.asked.load.arrivals {
+        _ if !judged.asked.shares() => "/connections",
+        Arrivals::Users { .. } => "/level",
+        Arrivals::Rate { .. } => "/in_flight",
+    }
 }
 
 /// All looks at a server from before the load to the end of its last interval, but for what was seen in the last round: when its reading ended is not known.

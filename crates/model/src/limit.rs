@@ -177,7 +177,8 @@ pub enum Law {
         value: f64,
         /// How many may come early.
         burst: f64,
-        /// How many of those are passed on at once, where the others wait until it is their turn; none: all of them are.
+        /// How many of those are passed on at once, the others wait until it is their turn (nobody does where it is `burst` or more); none: records of
+        /// older versions do not tell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_once: Option<f64>,
     },

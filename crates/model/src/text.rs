@@ -25,15 +25,35 @@ pub fn beginning(text: &str, most: usize) -> &str {
     }
 }
 
+/// The end of a text, of at most `most` characters: what is left out ends with a word, where that leaves more than half of them, and never inside a
+/// number.
+pub fn end(text: &str, most: usize) -> &str {
+    let count = text.chars().count();
+    let Some((from, _)) = count.checked_sub(most).and_then(|skip| text.char_indices().nth(skip)) else { return text };
+    let kept = &text[from..];
+    if from == 0 || text[..from].ends_with(char::is_whitespace) {
+        return kept;
+    }
+    match kept.find(char::is_whitespace) {
+        Some(at) if (kept.len() - at) * 2 >= kept.len() => kept[at..].trim_start(),
+        _ if text[..from].ends_with(|c: char| c.is_ascii_digit()) => {
+            kept.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | ','))
+        }
+        _ => kept,
+    }
+}
+
 /// How much is kept of a word that goes on with `next`, bytes.
 fn of_word(part: &str, next: char) -> usize {
-    let between = part.rfind(BETWEEN).map_or(0, |at| at + 1);
-    if between * 2 >= part.len() {
-        return between;
+    let in_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | ':' | ',');
+    // A unit belongs to its number.
+    let whole = if next.is_ascii_alphanumeric() || in_number(next) { part.trim_end_matches(in_number) } else { part };
+    let between = whole.rfind(BETWEEN).map_or(0, |at| at + 1);
+    match () {
+        () if between * 2 >= part.len() => between,
+        () if whole.is_empty() => part.len(),
+        () => whole.len(),
     }
-    let in_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | ':');
-    let whole = if in_number(next) { part.trim_end_matches(in_number).len() } else { part.len() };
-    if whole > 0 { whole } else { part.len() }
 }
 
 #[cfg(test)]
@@ -50,10 +70,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_out_ends_with_a_word() {
+        assert_eq!(end("exhausted in /srv/app.php on line 2048", 12), "on line 2048");
+        assert_eq!(end("exhausted at 2048 connections", 14), "connections");
+        assert_eq!(end("a:12345678", 4), "");
+        assert_eq!((end("abcdef", 3), end("abc", 3), end("", 3)), ("def", "abc", ""));
+    }
+
+    #[test]
     fn a_long_word_is_cut_between_its_parts_and_no_number_is_cut() {
         assert_eq!(shortened("/var/www/html/index.html", 16), "/var/www/html/…");
         assert_eq!(shortened("abcdefghij", 4), "abcd…");
         assert_eq!(shortened("maxconn=12345", 10), "maxconn=…");
+        assert_eq!(shortened("burst:10,000,000", 12), "burst…");
+        assert_eq!(shortened("size=512M", 8), "size=…");
         assert_eq!(shortened("upstream127.0.0.1:80", 14), "upstream…");
         assert_eq!(shortened("    abcdefghij", 8), "    abcd…");
         assert_eq!(shortened("ßßßßßß", 2), "ßß…");

@@ -29,8 +29,8 @@ pub fn ends(text: &str, longest: usize) -> String {
         return whole(text);
     }
     let (first, last) = (longest - longest / 2, longest / 2);
-    let kept = |part: &mut dyn Iterator<Item = char>| part.map(visible).collect::<String>();
-    format!("{}…{}", kept(&mut text.chars().take(first)), kept(&mut text.chars().skip(all - last)))
+    let kept = |part: &str| part.chars().map(visible).collect::<String>();
+    format!("{}…{}", kept(text::beginning(text, first)), kept(text::end(text, last)))
 }
 
 /// What a log line says, without the time, severity, process and connection that servers write before it: of

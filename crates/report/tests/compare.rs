@@ -188,8 +188,8 @@ fn addresses_are_told_as_what_they_are() {
     assert!(said[0].contains("; not judged: CPU per request, memory."), "{said:?}");
     let standing = said.iter().find(|one| one.starts_with("one, two: genkai did not start them")).expect("said");
     assert!(standing.contains("CPU per request and memory change with age and are not judged"), "{standing}");
-    let paced = "two: after 1,200 failures the user waited until 100 ms after the request was planned; without these pauses it \
-                 asks more often.";
+    let paced = "two: after 1,200 failures the user waited until 100 ms after the request was planned; without these pauses \
+                 users ask more often.";
     assert!(said.iter().any(|one| one == paced), "{said:?}");
     let together = said.iter().find(|one| one.contains("hold together")).expect("said");
     assert!(together.contains("all 6 statements"), "only what has an interval is one: {together}");

@@ -5,7 +5,8 @@ use genkai_model::units::Range;
 use super::demand::Demand;
 
 /// Users at which a bucket that lets `rate` requests a second through, and `burst` come early, overflows; `at_once` of those are passed on
-/// at once, the others wait for their turn (none: no one waits). None for a load at a rate, or where nothing is known of response times.
+/// at once, the others wait for their turn (none: it is not known whether any does, and how long it takes to overflow is not told). None for a load at a
+/// rate, or where nothing is known of response times.
 ///
 /// Users who are not made to wait overflow it once they ask for more than its rate: `rate * (service + think)`. Those who wait ask for
 /// nothing meanwhile, so that all places to wait are taken first, and no request waits longer than it may. While users are added the
@@ -14,7 +15,10 @@ use super::demand::Demand;
 pub(super) fn users(rate: f64, burst: f64, at_once: Option<f64>, demand: &Demand) -> Option<Range> {
     let spawn = demand.spawn_rate?;
     let long = demand.alone.or(demand.service)?;
-    let early = at_once.unwrap_or(burst).min(burst);
+    let Some(early) = at_once.map(|n| n.min(burst)) else {
+        let at = rate * (long + demand.think);
+        return Some(Range { low: at, high: at });
+    };
     let waits = burst - early;
     // Where some wait, their waiting is in the times that were seen.
     let short = if waits > 0.0 { demand.alone.unwrap_or(0.0) } else { long };
@@ -66,7 +70,8 @@ mod tests {
     /// `nodelay`: two users ask for all that may come; the bucket of 100 fills while some 14 more come.
     #[test]
     fn a_bucket_takes_time_to_fill() {
-        let Range { low, high } = users(20.0, 100.0, None, &demand(0.1)).unwrap();
+        let Range { low, high } = users(20.0, 100.0, Some(1e9), &demand(0.1)).unwrap();
+        assert_eq!(users(20.0, 100.0, None, &demand(0.1)).map(|at| at.high), Some(2.0), "an old record");
         assert!((low - 2.0).abs() < 1e-9 && (high - 2.0 - 200f64.sqrt()).abs() < 1e-9, "{low} {high}");
     }
 }

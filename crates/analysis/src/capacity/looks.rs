@@ -1,14 +1,23 @@
 //! Looks at a server that were over before the load was.
 
+use genkai_model::event::Tick;
 use genkai_model::evidence::Sample;
+use genkai_model::load::Arrivals;
 use genkai_model::record::Trial;
 
 use crate::window;
 
-/// Clients of a trial at an instant, microseconds: connections, or where clients share these (HTTP/2) requests in flight.
+/// Clients of a trial at an instant, microseconds: connections, or where clients share these (HTTP/2) the users, and of a rate the requests in
+/// flight.
 pub(super) fn clients_at(trial: &Trial, us: u64) -> f64 {
-    let shared = trial.started.load.http2().is_some();
-    window::gauge(&trial.ticks, us, |tick| if shared { tick.in_flight as f64 } else { tick.connections as f64 })
+    let load = &trial.started.load;
+    let users = matches!(load.arrivals, Arrivals::Users { .. });
+    let clients = |tick: &Tick| match load.http2() {
+        None => tick.connections as f64,
+        Some(_) if users => tick.level,
+        Some(_) => tick.in_flight as f64,
+    };
+    window::gauge(&trial.ticks, us, clients)
 }
 
 /// The looks at `subject` before the load and while it ran, in order: microseconds of the trial, and what was seen.

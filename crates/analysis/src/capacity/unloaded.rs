@@ -36,7 +36,7 @@ pub(crate) fn mean(ticks: &[Tick], until: Option<u64>, limits: &[Limit], demand:
 /// Whether a limit makes requests wait however few are in flight: two that come shortly after one another, each its turn.
 fn delays(limit: &Limit, demand: &Demand) -> bool {
     match limit.law {
-        Law::Rate { at_once: Some(_), .. } => true,
+        Law::Rate { at_once: Some(early), burst, .. } => early < burst,
         Law::NewConnections { .. } => limit.symptom.slow && !demand.keeps,
         _ => false,
     }

@@ -34,7 +34,7 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             if *asked { "" } else { "; the requests do not ask for it (-H \"Accept-Encoding: gzip\")" }
         ),
         ComparisonCaveat::Paced { name, paced } => format!(
-            "{}: after {} the user waited until {} after the request was planned; without these pauses it asks more often.",
+            "{}: after {} the user waited until {} after the request was planned; without these pauses users ask more often.",
             clean::line(name),
             figure::plural(*paced, "failure", "failures"),
             words::pace()

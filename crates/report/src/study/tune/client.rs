@@ -31,11 +31,15 @@ pub(super) fn check(context: Context<'_>, v: &Verdict) -> Option<String> {
     if !c.valid && c.reasons.iter().all(|r| matches!(r, ClientLimit::Connections { .. })) {
         return Some(format!("The generator's connections were the limit, not its speed: {figures}."));
     }
-    let busy = |r: &ClientLimit| matches!(r, ClientLimit::Cpu { .. } | ClientLimit::LocustCpu { .. });
+    let late = |r: &ClientLimit| match r {
+        ClientLimit::Late { .. } | ClientLimit::Short { .. } => true,
+        ClientLimit::Worker { used, .. } => *used < IDLE,
+        _ => false,
+    };
     Some(match c.valid {
         true => format!("The generator was not the limit: {figures}."),
         // It had time left, and was late: it was not let run.
-        false if c.cpu_max > 0.0 && c.cpu_max < IDLE && !c.reasons.iter().any(busy) => format!(
+        false if c.cpu_max > 0.0 && c.cpu_max < IDLE && c.reasons.iter().all(late) => format!(
             "The generator could not keep to its plan although it had time left ({figures}): other programs or the machine kept it from \
              running, or it waited for something that was not measured."
         ),

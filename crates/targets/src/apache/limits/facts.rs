@@ -437,7 +437,9 @@ impl Reading<'_> {
             balanced: members.is_some(),
             acquire: match &members {
                 Some(_) => acquire,
-                None => pass.worker(self.config).and_then(|worker| wait(worker.parameter(PROXY_PASS_ACQUIRE.directive)?)),
+                None => {
+                    pass.worker(self.config).and_then(|worker| wait(worker.parameter(PROXY_PASS_ACQUIRE.directive)?))
+                }
             }
             .map(Span::from_millis),
             untimed: self.is_untimed(urls.first().map_or(scheme, |url| authority(url).0)),

@@ -197,7 +197,9 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) 
         Context::Pass => {
             let route = Route::find(config, requests);
             let pass = route.as_ref().and_then(|r| r.pass(config, &requests.path));
-            let given = pass.and_then(|p| p.worker(config)).and_then(|p| Some((p.found, p.parameter(setting.directive)?.to_owned())));
+            let given = pass
+                .and_then(|p| p.worker(config))
+                .and_then(|p| Some((p.found, p.parameter(setting.directive)?.to_owned())));
             given.map_or_else(default, |(found, value)| file(found, value))
         }
         Context::Members => {

@@ -104,7 +104,8 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
                 true => Law::Rate {
                     value: zone.rate.value,
                     burst: zone.burst as f64,
-                    at_once: delays.then_some(zone.at_once as f64),
+                    // With `nodelay` nobody waits, whatever the burst becomes.
+                    at_once: Some(if delays || zone.burst == 0 { zone.at_once as f64 } else { f64::from(u32::MAX) }),
                 },
                 false => Law::Unknown,
             },

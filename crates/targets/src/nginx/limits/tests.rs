@@ -194,7 +194,7 @@ fn limit_req_is_a_rate_that_may_delay() {
         };
         limit(&Facts { limit_req: vec![zone], ..proxy(512) }, "nginx.limit_req")
     };
-    assert_eq!(req(20, true).law, Law::Rate { value: 5.0, burst: 20.0, at_once: None });
+    assert_eq!(req(20, true).law, Law::Rate { value: 5.0, burst: 20.0, at_once: Some(f64::from(u32::MAX)) });
     assert_eq!(
         (req(20, true).symptom.slow, req(20, false).symptom.slow, req(0, false).symptom.slow),
         (false, true, false)
