@@ -301,18 +301,15 @@ impl<'a, 'e> Case<'a, 'e> {
                 if matches!(signature.sign, Sign::GrewAsEnded(_)) && !kept::met_as_it_grew(&self.ticks(), &all) {
                     return None;
                 }
-                let before = all.iter().rev().find(|(at, ..)| *at < self.from).or(all.first())?;
-                let after = all.iter().filter(|(at, ..)| self.holds(*at) && *at > before.0).map(|(_, value, _)| *value);
-                let after = after.reduce(f64::max).filter(|after| *after > before.1)?;
-                Some(
-                    json!({ "evidence": "grew", "metric": metric, "from": before.1, "to": after, "strength": strength }),
-                )
+                let (from, to) = self.grown(metric).filter(|(from, to)| to > from)?;
+                Some(json!({ "evidence": "grew", "metric": metric, "from": from, "to": to, "strength": strength }))
             }
             Sign::Answers { own, others } => {
                 let mut during = self.ticks();
                 during.retain(|tick| tick.number("/to_us") > self.from && tick.number("/from_us") <= self.to);
                 let clients = during.iter().map(|tick| failed(tick)).sum();
-                answered::evidence(own, others, &strength, |metric| self.grown(metric), clients)
+                let more = |metric: &str| self.grown(metric).map(|(from, to)| to - from);
+                answered::evidence(own, others, &strength, more, clients)
             }
             Sign::Closed(code) => {
                 let count = sum_where(&self.ticks(), "/messages/closes", ("code", &json!(code)), "count");
@@ -347,12 +344,12 @@ impl<'a, 'e> Case<'a, 'e> {
         }
     }
 
-    /// By how much a metric grew; none where it was not looked at before, or in, these seconds.
-    fn grown(&self, metric: &str) -> Option<f64> {
+    /// From what to what a metric grew; none where it was not looked at before, or in, these seconds.
+    fn grown(&self, metric: &str) -> Option<(f64, f64)> {
         let all = self.values(metric);
         let before = all.iter().rev().find(|(at, ..)| *at < self.from).or(all.first())?;
         let later = all.iter().filter(|(at, ..)| self.holds(*at) && *at > before.0).map(|(_, value, _)| *value);
-        Some(later.reduce(f64::max)? - before.1)
+        Some((before.1, later.reduce(f64::max)?))
     }
 
     /// Lines of a kind from one moment to another.

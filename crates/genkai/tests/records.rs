@@ -57,6 +57,7 @@ const REWORDED: [(&str, &str); 38] = [
     ("Nobody was stressed (", "No contender was stressed ("),
     ("95 % interval", "95 % confidence interval"),
     ("Intervals hold together with", "The confidence intervals hold together with"),
+    ("to decide the rest would take", "to decide every deciding figure would take"),
     (
         "What was offered was the limit: no cache was busy, and differences say nothing of them. Offer more: --clients, no --rate; a machine",
         "The offered load was the limit: no cache was busy, so the differences say nothing about them. Raise --clients or drop --rate; use a machine",

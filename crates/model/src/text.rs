@@ -36,7 +36,7 @@ pub fn end(text: &str, most: usize) -> &str {
     }
     match kept.find(char::is_whitespace) {
         Some(at) if (kept.len() - at) * 2 >= kept.len() => kept[at..].trim_start(),
-        _ if text[..from].ends_with(|c: char| c.is_ascii_digit()) => {
+        _ if text[..from].ends_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ':' | ',')) => {
             kept.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | ','))
         }
         _ => kept,

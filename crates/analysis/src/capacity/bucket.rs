@@ -16,8 +16,7 @@ pub(super) fn users(rate: f64, burst: f64, at_once: Option<f64>, demand: &Demand
     let spawn = demand.spawn_rate?;
     let long = demand.alone.or(demand.service)?;
     let Some(early) = at_once.map(|n| n.min(burst)) else {
-        let at = rate * (long + demand.think);
-        return Some(Range { low: at, high: at });
+        return demand.level_at_throughput(rate).map(|at| Range { low: at, high: at });
     };
     let waits = burst - early;
     // Where some wait, their waiting is in the times that were seen.

@@ -235,7 +235,7 @@ impl Tracker {
         self.longest_us = self.longest_us.max(latency.max() / 1_000);
         let waited = waiting.since_us.map_or(0, |since| tick.to_us.saturating_sub(since));
         let all = tick.level >= self.full && tick.in_flight as f64 >= STRAYS;
-        let unlike = all && waited > (self.longest_us * UNLIKE).max(WINDOW_US);
+        let unlike = all && self.longest_us > 0 && waited > (self.longest_us * UNLIKE).max(WINDOW_US);
         self.suspected = silent || unlike || hanging.max(waiting.overdue as f64) >= STRAYS;
         match self.steady.is_long() && waiting.overdue > 0 {
             true => (waiting.overdue as f64, waiting.since_us, waiting.since_level),

@@ -8,6 +8,8 @@ pub(super) mod rewrite;
 pub use documents::{documents, errors_may_hide, is_url};
 pub use members::{Member, Members, answers_are_told, members};
 
+use std::net::SocketAddr;
+
 use super::config::{Config, Found};
 use crate::files::Requests;
 
@@ -311,6 +313,24 @@ impl<'a> Pass<'a> {
 pub fn authority(url: &str) -> (&str, &str) {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     (scheme, rest.split(['/', '?']).next().unwrap_or(rest))
+}
+
+/// An authority without the user and password that a URL may have.
+pub(super) fn host(authority: &str) -> &str {
+    authority.rsplit('@').next().unwrap_or(authority)
+}
+
+/// The address of a URL; without a port that of its scheme (apr_uri_port_of_scheme).
+pub(super) fn address(url: &str) -> Option<SocketAddr> {
+    let (scheme, name) = authority(url);
+    let named = host(name).replace("localhost", "127.0.0.1");
+    let usual = match scheme {
+        "https" | "wss" => 443,
+        _ => 80,
+    };
+    let bare = || Some(SocketAddr::new(named.trim_matches(['[', ']']).parse().ok()?, usual));
+    let web = matches!(scheme, "http" | "https" | "ws" | "wss");
+    named.parse().ok().or_else(|| bare().filter(|_| web))
 }
 
 #[cfg(test)]

@@ -172,7 +172,8 @@ fn differs(explained: &Explanation, backends: &BTreeMap<String, BTreeMap<String,
             let setting = format!("backend {name}: {timer}");
             let ours = explained.timers.iter().find(|one| one.setting == setting).and_then(|one| one.span);
             let ours = ours.map_or(f64::NAN, |span| span.0 as f64 / 1e9);
-            let theirs = fields.get(timer).copied().unwrap_or(default);
+            // A time of nothing is the parameter's.
+            let theirs = fields.get(timer).copied().filter(|seconds| *seconds > 0.0).unwrap_or(default);
             if (ours - theirs).abs() > 1e-6 * theirs.max(1.0) {
                 return Some(format!("{setting} {theirs}, genkai {ours}"));
             }

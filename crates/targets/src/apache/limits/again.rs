@@ -1,10 +1,8 @@
 //! Requests that httpd passes to a virtual host of its own: each time they take one of its workers more.
 
 use crate::apache::config::Config;
-use crate::apache::route::{Listen, Pass, Route, authority, listens, members};
+use crate::apache::route::{Listen, Pass, Route, address, authority, listens, members};
 use crate::files::Requests;
-
-use super::facts::address;
 
 /// Requests that are passed on more often than this go in a circle.
 const MOST: u64 = 16;

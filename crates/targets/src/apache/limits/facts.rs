@@ -8,7 +8,7 @@ use genkai_model::units::Span;
 
 use crate::apache::config::{Config, Found};
 use crate::apache::evidence::told;
-use crate::apache::route::{Member, Members, Pass, Route, authority, listens, members};
+use crate::apache::route::{Member, Members, Pass, Route, address, authority, host, listens, members};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
     LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS,
@@ -452,11 +452,6 @@ impl Reading<'_> {
     }
 }
 
-/// An authority without the user and password that a URL may have.
-fn host(authority: &str) -> &str {
-    authority.rsplit('@').next().unwrap_or(authority)
-}
-
 /// Where `scheme://address:port/`, or `unix:/path|scheme://name/`, leads.
 fn endpoint(url: &str) -> Option<Endpoint> {
     match url.strip_prefix("unix:") {
@@ -473,17 +468,4 @@ pub fn handlers(config: &Config) -> Vec<Endpoint> {
 
 fn is_encrypted(url: &str) -> bool {
     matches!(authority(url).0, "https" | "wss")
-}
-
-/// Its address; without a port that of its scheme (apr_uri_port_of_scheme).
-pub(super) fn address(url: &str) -> Option<SocketAddr> {
-    let (scheme, name) = authority(url);
-    let named = host(name).replace("localhost", "127.0.0.1");
-    let usual = match scheme {
-        "https" | "wss" => 443,
-        _ => 80,
-    };
-    let bare = || Some(SocketAddr::new(named.trim_matches(['[', ']']).parse().ok()?, usual));
-    let web = matches!(scheme, "http" | "https" | "ws" | "wss");
-    named.parse().ok().or_else(|| bare().filter(|_| web))
 }
