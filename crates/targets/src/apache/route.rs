@@ -321,7 +321,7 @@ pub(super) fn host(authority: &str) -> &str {
 }
 
 /// The address of a URL; without a port that of its scheme (apr_uri_port_of_scheme).
-pub(super) fn address(url: &str) -> Option<SocketAddr> {
+pub(super) fn socket(url: &str) -> Option<SocketAddr> {
     let (scheme, name) = authority(url);
     let named = host(name).replace("localhost", "127.0.0.1");
     let usual = match scheme {

@@ -1,7 +1,7 @@
 //! Requests that httpd passes to a virtual host of its own: each time they take one of its workers more.
 
 use crate::apache::config::Config;
-use crate::apache::route::{Listen, Pass, Route, address, authority, listens, members};
+use crate::apache::route::{Listen, Pass, Route, authority, listens, members, socket};
 use crate::files::Requests;
 
 /// Requests that are passed on more often than this go in a circle.
@@ -88,7 +88,7 @@ pub(super) fn followed<'c>(config: &'c Config, requests: &Requests) -> (Passes, 
 
 /// The listener of the same httpd that a URL leads to.
 fn own<'c>(config: &'c Config, url: &str) -> Option<Listen<'c>> {
-    let to = address(url)?;
+    let to = socket(url)?;
     let takes = |listen: &Listen<'_>| {
         listen.port == to.port()
             && match &listen.ip {

@@ -8,7 +8,7 @@ use genkai_model::units::Span;
 
 use crate::apache::config::{Config, Found};
 use crate::apache::evidence::told;
-use crate::apache::route::{Member, Members, Pass, Route, address, authority, host, listens, members};
+use crate::apache::route::{Member, Members, Pass, Route, authority, host, listens, members, socket};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
     LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS,
@@ -423,7 +423,7 @@ impl Reading<'_> {
         Some(Upstream {
             name: SourcedValue { value: (), written: host(name).to_owned(), origin: self.origin(pass.found) },
             lone: self.lone(&pass, members.as_deref()),
-            addresses: urls.iter().filter_map(|url| address(url)).collect(),
+            addresses: urls.iter().filter_map(|url| socket(url)).collect(),
             behind: urls.iter().filter_map(|url| endpoint(url)).collect(),
             max: match &members {
                 Some(all) => all.iter().map(own).collect(),
@@ -456,7 +456,7 @@ impl Reading<'_> {
 fn endpoint(url: &str) -> Option<Endpoint> {
     match url.strip_prefix("unix:") {
         Some(rest) => Endpoint::parse(rest.split('|').next()?),
-        None => address(url).map(Endpoint::Tcp),
+        None => socket(url).map(Endpoint::Tcp),
     }
 }
 
