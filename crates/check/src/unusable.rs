@@ -42,7 +42,9 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     for (i, caveat) in told.filter(|(_, one)| one.get("caveat").and_then(Json::as_str) == Some("does_not_start")) {
         let setting = caveat.get("setting").and_then(Json::as_str).unwrap_or_default();
         let most = measured(events, setting);
-        let refused = events.of("not_started").filter(|one| one.text("/setting") == setting);
+        // One that listened had started.
+        let had_started = |one: &Line| one.json.pointer("/listens").and_then(Json::as_bool) == Some(true);
+        let refused = events.of("not_started").filter(|one| one.text("/setting") == setting && !had_started(one));
         let above = refused.filter_map(|one| Some((one.text("/value").parse::<f64>().ok()?, one)));
         let least =
             above.filter(|(value, _)| most.is_some_and(|most| *value > most)).min_by(|a, b| a.0.total_cmp(&b.0));

@@ -140,7 +140,8 @@ pub(crate) struct Explain {
     /// Consider requests that open WebSocket connections
     #[arg(long)]
     pub(crate) websocket: bool,
-    /// Do not ask the installed server whether it takes the file (`nginx -t` and the like, of a private copy)
+    /// Do not have the installed server test a private copy of the file (`nginx -t` and the like), which loads the modules and Lua that the
+    /// file names, with your rights
     #[arg(long)]
     pub(crate) no_ask: bool,
     /// Print JSON instead of text

@@ -1,10 +1,11 @@
 //! What a handshake of TLS takes a product of processor time, measured before any load of new connections: nothing else tells how much of a load it is.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use genkai_engine::{connect, handshake};
+use genkai_engine::{Connected, connect, handshake};
 use genkai_model::limit::Limit;
 use genkai_model::load::{Load, Protocol, Reuse};
 use genkai_model::transport::{Tls, Transport};
@@ -45,8 +46,36 @@ pub(crate) struct Measured {
 struct Took {
     /// A full handshake alone.
     alone: Duration,
-    /// With requests; none where one takes too long for that.
-    asked: Option<Asked>,
+    /// With requests.
+    asked: Result<Asked, Unasked>,
+}
+
+/// Why no connections with a request were timed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unasked {
+    /// A request takes too long for many.
+    Slow,
+    /// It may do something.
+    Unsafe,
+    /// One came to nothing.
+    Failed,
+    /// Not all were answered as the first one was: what refuses some of them takes another time.
+    Unlike,
+}
+
+impl Unasked {
+    fn words(self) -> &'static str {
+        match self {
+            Unasked::Slow => "a request takes too long for connections with one to be timed",
+            Unasked::Unsafe => {
+                "a request that may do something is not made before a load, so connections with one were not timed"
+            }
+            Unasked::Failed => "a connection with a request came to nothing, so they were not timed",
+            Unasked::Unlike => {
+                "not all connections with a request were answered with one status, so they were not timed"
+            }
+        }
+    }
 }
 
 /// What connections with a request took.
@@ -64,17 +93,19 @@ impl Measured {
         self.secured == product.secured()
     }
 
-    /// The limits that handshakes set, beside those of the product that are known. Where sessions are resumed there are none.
+    /// The limits that handshakes set, beside those of the product that are known. Where most sessions are resumed there are none.
     pub(crate) fn limits(&self, product: &str, known: &[Limit]) -> Vec<Limit> {
         let processor = known.iter().find(|limit| limit.id == format!("{product}.cpu"));
-        let (Some(secured), Some(processor), Some(asked)) = (&self.secured, processor, self.took.asked) else {
+        let (Some(secured), Some(processor), Some(asked)) = (&self.secured, processor, self.took.asked.ok()) else {
             return Vec::new();
         };
-        let resumed = asked.again.2 > 0;
-        if self.offers && resumed {
+        let ((least, most), (again, of, resumed)) = (asked.full, asked.again);
+        if self.offers && resumed * 2 >= of {
             return Vec::new();
         }
-        secured.limits(processor, &Handshakes { alone: self.took.alone, asked: asked.full, refused: self.offers })
+        // Where a few are, a connection may take as little as it takes with them.
+        let least = if self.offers && resumed > 0 { least.min(again) } else { least };
+        secured.limits(processor, &Handshakes { alone: self.took.alone, asked: (least, most), refused: self.offers })
     }
 
     /// The sentence.
@@ -85,7 +116,7 @@ impl Measured {
             seconds => format!("; full handshakes alone fill a core at {:.0} a second", 1.0 / seconds),
         };
         let with = asked.map_or_else(
-            || ", and requests take too long to be timed so; whether sessions are resumed was not tried".to_owned(),
+            |why| format!("; {}; whether sessions are resumed is not known", why.words()),
             |Asked { full: (least, most), again }| {
                 format!(
                     ", {} to {} with a request (means of {}); {}",
@@ -161,8 +192,12 @@ fn measure(running: &dyn Running, load: &Load, tls: &Tls) -> Option<Took> {
     };
     // What is done once for the first connection is no cost of all.
     let began = Instant::now();
-    connect(&with(false), address, 1, WITHIN)?;
+    let is_safe = ["GET", "HEAD"].contains(&load.request.method.as_str());
+    let first = if is_safe { connect(&with(false), address, 1, WITHIN)? } else { Connected::default() };
     let took = began.elapsed();
+    if !is_safe {
+        handshake(tls, address, WITHIN).ok()?;
+    }
     used(1);
     for _ in 0..TIMES {
         handshake(tls, address, WITHIN).ok()?;
@@ -171,23 +206,37 @@ fn measure(running: &dyn Running, load: &Load, tls: &Tls) -> Option<Took> {
     let mut with_request = || {
         let mut means = Vec::new();
         for _ in 0..PARTS {
-            at_once(&with(false), address, TIMES / PARTS)?;
+            alike(at_once(&with(false), address, TIMES / PARTS), &first.statuses)?;
             means.push(used(TIMES / PARTS));
         }
-        let full = (*means.iter().min()?, *means.iter().max()?);
+        let full = means.iter().min().copied().zip(means.iter().max().copied()).ok_or(Unasked::Failed)?;
         let times = if took <= QUICK { TIMES } else { FEW };
-        let resumed = connect(&with(true), address, times, WITHIN)?;
-        Some(Asked { full, again: (used(times), times, resumed) })
+        let made = alike(connect(&with(true), address, times, WITHIN), &first.statuses)?;
+        Ok(Asked { full, again: (used(times), times, made.resumed) })
     };
-    Some(Took { alone, asked: if took <= SLOW { with_request() } else { None } })
+    let asked = match (is_safe, took <= SLOW) {
+        (false, _) => Err(Unasked::Unsafe),
+        (true, false) => Err(Unasked::Slow),
+        (true, true) => with_request(),
+    };
+    Some(Took { alone, asked })
+}
+
+/// What was made, where all of it was answered as the first was.
+fn alike(made: Option<Connected>, statuses: &BTreeSet<u16>) -> Result<Connected, Unasked> {
+    let made = made.ok_or(Unasked::Failed)?;
+    if made.statuses == *statuses { Ok(made) } else { Err(Unasked::Unlike) }
 }
 
 /// Makes so many connections at once, each with the load's request; none where one comes to nothing.
-fn at_once(load: &Load, address: SocketAddr, times: u32) -> Option<()> {
+fn at_once(load: &Load, address: SocketAddr, times: u32) -> Option<Connected> {
     thread::scope(|scope| {
         let all: Vec<_> = (0..times).map(|_| scope.spawn(|| connect(load, address, 1, WITHIN))).collect();
-        let made = all.into_iter().map(|one| one.join().ok().flatten());
-        made.map(|resumed| resumed.map(|_| ())).collect()
+        let made: Option<Vec<Connected>> = all.into_iter().map(|one| one.join().ok().flatten()).collect();
+        made.map(|made| Connected {
+            resumed: made.iter().map(|one| one.resumed).sum(),
+            statuses: made.into_iter().flat_map(|one| one.statuses).collect(),
+        })
     })
 }
 
@@ -201,8 +250,14 @@ mod tests {
         let asked = |resumed| Asked { full: (us(2_400), us(2_600)), again: (us(600), TIMES, resumed) };
         let of =
             |asked| Measured { secured: None, offers: true, took: Took { alone: us(2_000), asked } }.words("nginx");
-        let (slow, none, some) = (of(None), of(Some(asked(0))), of(Some(asked(39))));
-        assert!(slow.contains("2.00 ms") && slow.contains("was not tried") && !slow.contains("resumed: "), "{slow}");
+        let (slow, none, some) = (of(Err(Unasked::Slow)), of(Ok(asked(0))), of(Ok(asked(39))));
+        assert!(
+            slow.contains("2.00 ms")
+                && slow.contains("too long")
+                && slow.contains("resumed is not known")
+                && !slow.contains("resumed: "),
+            "{slow}"
+        );
         assert!(
             none.contains("are not resumed: 0.60 ms")
                 && none.contains("2.00 ms")
@@ -210,5 +265,15 @@ mod tests {
             "{none}"
         );
         assert!(some.contains("39 of 40 were resumed") && some.contains("fill a core at 500 a second"), "{some}");
+    }
+
+    #[test]
+    fn what_is_refused_at_once_is_not_timed_as_what_is_answered() {
+        let of = |statuses: &[u16]| Connected { resumed: 0, statuses: statuses.iter().copied().collect() };
+        let first = of(&[200]).statuses;
+        assert_eq!(alike(Some(of(&[200])), &first), Ok(of(&[200])));
+        assert_eq!(alike(Some(of(&[200, 503])), &first), Err(Unasked::Unlike));
+        assert_eq!(alike(Some(of(&[503])), &first), Err(Unasked::Unlike));
+        assert_eq!(alike(None, &first), Err(Unasked::Failed));
     }
 }

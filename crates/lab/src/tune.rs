@@ -2,6 +2,7 @@
 
 mod answers;
 mod bisect;
+mod proposal;
 mod start;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,19 +12,18 @@ use std::time::Duration;
 
 use genkai_analysis::tuning::{self, Next, TrialPlan};
 use genkai_analysis::{capacity, findings};
-use genkai_model::event::{Change, EndReason, FinishedFile, Limits, Purpose, ServerState, State, Step, What};
+use genkai_model::event::{EndReason, Limits, Purpose, ServerState, State, Step, What};
 use genkai_model::finding::Because;
 use genkai_model::limit::BACKEND_BY_ITSELF;
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::locust::Locust;
 use genkai_model::plan::{ConfigSource, Plan};
-use genkai_model::seal::checksum;
 use genkai_model::transport::Transport;
 use genkai_place::kernel::Kernel;
 use genkai_place::observation::Observation;
-use genkai_targets::files::{Finished, masked};
 use genkai_targets::product::{Prepared, Running};
 
+use self::answers::Asking;
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
@@ -246,11 +246,17 @@ impl Run<'_, '_, '_> {
             return self.direct(what);
         }
         let product = self.system.variant(&what.changes, self.folder)?;
-        if let Some(text) = self.system.shake(&*product, &self.job.plan.load)? {
-            self.recorder.note(None, handshakes::NOTE, text)?;
-        }
+        // What the backend still does of the trial before would be in the time of a request.
         if !self.drained()? {
             return Ok(EndReason::Interrupted);
+        }
+        let shaken = self.system.shake(&*product, &self.job.plan.load);
+        // Nobody waits for it any more, whatever came of it.
+        if self.job.interrupt.is_stopped() {
+            return Ok(EndReason::Interrupted);
+        }
+        if let Some(text) = shaken? {
+            self.recorder.note(None, handshakes::NOTE, text)?;
         }
         let Some(mut server) = self.ready(what, &*product)? else { return Ok(self.unloaded()) };
         if self.ask(what, &*product, &mut *server)? {
@@ -270,14 +276,28 @@ impl Run<'_, '_, '_> {
 
     /// The server of a trial, which answers; none where the value that is to be tried cannot be used, or nobody waits for it any more.
     fn ready(&mut self, what: &TrialPlan, product: &dyn Prepared) -> Result<Option<Box<dyn Running>>, LabError> {
-        let Some(mut server) = self.started(what, product)? else { return Ok(None) };
-        let answers = self.answers(what, product, &mut *server);
-        if !matches!(answers, Ok(true)) {
+        // What does not answer once may not by chance.
+        let mut again = self.is_tried(what);
+        loop {
+            let Some(mut server) = self.started(what, product)? else { return Ok(None) };
+            let (came, address) = (self.asking(what, product, &mut *server), server.address());
+            if matches!(came, Ok(Asking::Answers(_))) {
+                self.state(ServerState::Ready, Some(address.to_string()))?;
+                return Ok(Some(server));
+            }
             server.stop();
-            return answers.map(|_| None);
+            let (said, listens) = match came? {
+                Asking::Silent(said) => (said, true),
+                Asking::Ended(said) => (said, false),
+                Asking::Answers(_) | Asking::Interrupted => return Ok(None),
+            };
+            if !std::mem::take(&mut again) {
+                return match self.unusable(what, &said, listens)? {
+                    true => Ok(None),
+                    false => Err(self.unanswered(address, &said)),
+                };
+            }
         }
-        self.state(ServerState::Ready, Some(server.address().to_string()))?;
-        Ok(Some(server))
     }
 
     /// How a trial ended that came to no load.
@@ -384,64 +404,5 @@ impl Run<'_, '_, '_> {
     fn state(&mut self, state: ServerState, detail: Option<String>) -> Result<(), LabError> {
         let subject = self.job.plan.system.product.clone();
         self.recorder.now(None, What::State(State { subject, state, detail }))
-    }
-
-    /// Writes a proved proposal into the user's files.
-    fn write(&mut self) -> Result<(), LabError> {
-        let verdict = findings(self.recorder.record()).verdict;
-        if verdict.because() != Because::ProvedAndHolds {
-            let text = "the proposal is not proved, so no file was changed".to_owned();
-            return self.recorder.note(None, "not-written", text);
-        }
-        let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
-        let backups = self.system.baseline().write_back(&changes)?;
-        if backups.is_empty() {
-            // The kind of a certificate's key.
-            let text = "what is proposed stands in no file of the configuration, so none was changed".to_owned();
-            return self.recorder.note(None, "not-written", text);
-        }
-        for backup in backups {
-            let text = format!("{} changed; the old file is {}", backup.file.display(), backup.backup.display());
-            self.recorder.note(None, "written", text)?;
-            self.written.push((backup.file, backup.backup));
-        }
-        Ok(())
-    }
-
-    /// Notes what the proposal changes in the user's files, for the last line of the record, and writes the finished files into the run's
-    /// folder. One with secrets in it is not written a second time.
-    fn propose(&mut self) -> Result<(), LabError> {
-        let verdict = findings(self.recorder.record()).verdict;
-        let changes: Vec<_> = verdict.proposal.iter().map(|p| p.change.clone()).collect();
-        if changes.is_empty() {
-            return Ok(());
-        }
-        // The diff first: it stays, whatever comes of the files.
-        let diff = masked(&self.system.baseline().diff(&changes));
-        self.recorder.propose(diff.clone(), Vec::new());
-        let mut files = Vec::new();
-        let written = self.finish(&changes, &mut files);
-        self.recorder.propose(diff, files);
-        match written {
-            Ok(()) => Ok(()),
-            Err(e) => self.recorder.note(None, "proposal-not-written", format!("a finished file was not written: {e}")),
-        }
-    }
-
-    /// Writes the finished files into the run's folder, and tells where each is.
-    fn finish(&self, changes: &[Change], files: &mut Vec<FinishedFile>) -> Result<(), LabError> {
-        let mut folder = None;
-        for Finished { path, bytes } in self.system.baseline().finished(changes) {
-            let text = String::from_utf8_lossy(&bytes);
-            let copy = if masked(&text) == text {
-                let name = folder.take().map_or_else(|| self.folder.proposal(), Ok)?;
-                Some(self.folder.propose(folder.insert(name), &path, &bytes)?)
-            } else {
-                None
-            };
-            let sum = copy.is_some().then(|| checksum(&bytes));
-            files.push(FinishedFile { path, copy, sum });
-        }
-        Ok(())
     }
 }

@@ -101,7 +101,7 @@ pub enum What {
     Bisection(Box<Bisection>),
     /// Some of its directives were left out.
     Removal(Box<Removal>),
-    /// The server does not start with a value that was to be tried: no trial of it follows.
+    /// The server does not start, or does not answer, with a value that was to be tried: no trial of it follows.
     NotStarted(NotStarted),
     /// Something the reader should know.
     Note(Note),

@@ -22,10 +22,10 @@ pub fn began(pid: u32) -> Option<SystemTime> {
 /// What a file's dates say of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touched {
-    /// Its content was written (mtime).
+    /// Its content was written, or its date was set (mtime).
     Written,
-    /// Its content was not written since, but something of its inode was: its mode, owner, name or a link, or it was put there with an older
-    /// date (ctime). Whether what is there now is what was there then cannot be told.
+    /// The date of its content is older, but something of its inode was changed since (ctime): its mode, owner, name or a link, or it was put
+    /// there, or written, and given an older date. Whether what is there now is what was there then cannot be told.
     Moved,
 }
 

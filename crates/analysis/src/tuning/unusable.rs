@@ -77,13 +77,17 @@ impl<'r> Tests<'r> {
             return mine.clone().all(|one| one.value != *word).then(|| limit.clone());
         }
         let present = law::setting(&limit.law);
-        let above: Vec<f64> = mine.filter_map(|one| one.value.parse().ok()).filter(|value| *value > present).collect();
-        let Some(least) = above.iter().copied().reduce(f64::min) else { return Some(limit.clone()) };
+        let numbers = mine.filter_map(|one| Some((one.value.parse::<f64>().ok()?, *one)));
+        let above: Vec<_> = numbers.filter(|(value, _)| *value > present).collect();
+        let Some((least, one)) = above.iter().min_by(|one, other| one.0.total_cmp(&other.0)) else {
+            return Some(limit.clone());
+        };
         let value = ((present + least) / 2.0).floor();
         if above.len() >= MOST || value <= present {
             return None;
         }
-        let ceiling = Ceiling { value, by: format!("it does not start with {} = {least}", remedy.setting) };
+        let not = if one.listens { "does not answer" } else { "does not start" };
+        let ceiling = Ceiling { value, by: format!("it {not} with {} = {least}", remedy.setting) };
         let tighter = remedy.ceiling.as_ref().is_none_or(|known| value < known.value);
         let ceiling = if tighter { Some(ceiling) } else { remedy.ceiling.clone() };
         Some(Limit { remedy: Some(Remedy { ceiling, ..remedy.clone() }), ..limit.clone() })
@@ -114,6 +118,7 @@ mod tests {
             value: value.to_owned(),
             said: String::new(),
             purpose: Purpose::Counterfactual,
+            listens: false,
         }
     }
 
@@ -125,6 +130,17 @@ mod tests {
         assert_eq!(ceiling(4.0, &["8", "6"]), Some(Some(5.0)));
         assert_eq!(ceiling(4.0, &["8", "6", "5"]), None);
         assert_eq!(ceiling(100.0, &["200", "150", "125", "112"]), None, "so many are enough");
+    }
+
+    #[test]
+    fn what_starts_and_does_not_answer_is_told_so() {
+        let silent = NotStarted { listens: true, ..refusal("8") };
+        let by = |all: &[&NotStarted]| {
+            let tests = Tests { rest: VecDeque::new(), unusable: all.to_vec() };
+            tests.usable(&limit(4.0, None)).unwrap().remedy.unwrap().ceiling.unwrap().by
+        };
+        assert_eq!(by(&[&refusal("9"), &silent]), "it does not answer with n = 8");
+        assert_eq!(by(&[&silent, &refusal("6")]), "it does not start with n = 6");
     }
 
     #[test]

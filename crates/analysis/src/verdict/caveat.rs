@@ -247,7 +247,7 @@ fn refused(record: &Record, state: &SearchState<'_>) -> Vec<Caveat> {
 fn does_not_start(record: &Record, setting: &str, from: f64) -> Option<Caveat> {
     let changes = of_search(record).flat_map(|trial| &trial.started.changes).filter(|change| change.setting == setting);
     let most = changes.filter_map(|change| change.to.parse::<f64>().ok()).fold(from, f64::max);
-    let values = record.not_started.iter().filter(|(_, one)| one.setting == setting);
+    let values = record.not_started.iter().filter(|(_, one)| one.setting == setting && !one.listens);
     let above = values.filter_map(|(_, one)| Some((one.value.parse::<f64>().ok()?, one)));
     let (value, one) = above.filter(|(value, _)| *value > most).min_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(Caveat::DoesNotStart { setting: setting.to_owned(), value, most, said: one.said.clone() })

@@ -168,7 +168,7 @@ fn a_value_that_the_server_refuses_is_told_as_what_ends_the_search() {
         match change.filter(|c| c.setting == "second" && c.to.parse::<f64>().unwrap() > 22.0) {
             Some(change) => {
                 let (setting, value, said) = (change.setting, change.to, "too many threads".to_owned());
-                let one = NotStarted { setting, value, said, purpose: Purpose::Counterfactual };
+                let one = NotStarted { setting, value, said, purpose: Purpose::Counterfactual, listens: false };
                 run.record.push(Event { at_us: 0, trial: None, what: What::NotStarted(one) });
             }
             None => world.trial(&mut run, &what),

@@ -10,7 +10,7 @@ use genkai_wire::websocket::Kind;
 use hdrhistogram::Histogram;
 
 use super::client::ReceivedMessage;
-use super::clock::{delay, stamp};
+use super::clock::{delay, stamp, wrong};
 use super::dialect::HEAD;
 use super::{BroadcastClients, BroadcastError, busy, monotonic};
 
@@ -153,6 +153,7 @@ impl BroadcastClients {
                                 return true;
                             }
                         };
+                        all.wrong = all.wrong.max(wrong(clock, asked, said, message.at));
                         if !std::mem::replace(&mut came[number], true) {
                             delays.saturating_record(delay);
                             (longest, open) = (longest.max(delay), open - 1);
@@ -220,6 +221,7 @@ impl BroadcastClients {
             false
         })?;
         let (Some(said), Some(came)) = (began, whole) else { return Ok(None) };
+        self.wrong = self.wrong.max(wrong(clock, Some(asked), said, came));
         delay(clock, Some(asked), said, came).map(Some)
     }
 

@@ -15,6 +15,12 @@ pub(super) fn delay(clock: ServerClock, asked: Option<u64>, said: u64, came: u64
     Ok(came.saturating_sub(sent).max(1))
 }
 
+/// By how much the clock is wrong at the least, if a message came before it was sent or was sent before it was asked for.
+pub(super) fn wrong(clock: ServerClock, asked: Option<u64>, said: u64, came: u64) -> u64 {
+    let sent = said.saturating_add_signed(clock.offset_ns);
+    sent.saturating_sub(came).max(asked.map_or(0, |asked| asked.saturating_sub(sent)))
+}
+
 /// An instant of ours as the server is told it: of its own clock, and earlier by what that may be wrong, so that no delay is below zero.
 pub(super) fn stamp(clock: ServerClock, now: u64) -> u64 {
     now.saturating_add_signed(clock.offset_ns.saturating_neg()).saturating_sub(clock.within_ns)
@@ -41,6 +47,8 @@ mod tests {
         assert_eq!(delay(ahead, Some(2_090), 100, 2_130).unwrap(), 30);
         assert_eq!(delay(ahead, Some(2_149), 100, 2_160).unwrap(), 60, "asked after it was sent: the clocks' error");
         assert_eq!(delay(ahead, None, 100, 2_080).unwrap(), 1, "received before it was sent: the clocks' error");
+        assert_eq!([wrong(ahead, Some(2_149), 100, 2_160), wrong(ahead, None, 100, 2_080)], [49, 20], "which is told");
+        assert_eq!(wrong(ahead, Some(2_090), 100, 2_130), 0);
         assert!(delay(ahead, Some(2_151), 100, 2_160).is_err() && delay(ahead, None, 100, 2_049).is_err());
         assert_eq!(stamp(ahead, 2_130), 80, "its 130, less what is not known");
         let behind = ServerClock { offset_ns: -2_000, within_ns: 50 };

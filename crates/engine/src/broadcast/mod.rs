@@ -105,6 +105,8 @@ pub struct BroadcastClients {
     clients: Vec<Client>,
     buffer: Vec<u8>,
     closes: Messages,
+    /// By how much messages of a step showed that the clock is wrong, ns.
+    wrong: u64,
 }
 
 impl BroadcastClients {
@@ -122,7 +124,7 @@ impl BroadcastClients {
         let clients = (0..count).map(|_| Client::default()).collect();
         let closes = Messages::default();
         let mut clients =
-            BroadcastClients { address, options, patience, epoll, clients, buffer: vec![0; READ], closes };
+            BroadcastClients { address, options, patience, epoll, clients, buffer: vec![0; READ], closes, wrong: 0 };
         clients.reconnect()?;
         Ok(clients)
     }

@@ -15,7 +15,8 @@ impl BroadcastClients {
     /// # Errors
     /// As [`BroadcastClients::ask`].
     pub fn step(&mut self, step: Step, clock: ServerClock) -> Result<StepEnd, BroadcastError> {
-        let worked = busy();
+        let (mut began, mut worked) = (Instant::now(), busy());
+        self.wrong = 0;
         let mut end = match step {
             Step::Prepare => StepEnd { closes: self.prepare()?, ..StepEnd::default() },
             Step::Broadcast { bytes } => of(self.receive(Broadcast::Asked { bytes: bytes as usize }, clock)?),
@@ -26,6 +27,7 @@ impl BroadcastClients {
             }
             Step::Send { bytes, at } => {
                 std::thread::sleep(Duration::from_nanos(at.saturating_sub(monotonic())));
+                (began, worked) = (Instant::now(), busy());
                 self.stamp(bytes as usize, clock);
                 self.flushed()?;
                 StepEnd { due: self.clients.len() as u64, ..StepEnd::default() }
@@ -36,7 +38,10 @@ impl BroadcastClients {
             }
             Step::Large(case) => of(self.large(case, clock)?),
         };
+        // What else is asked afterwards is none of it.
         end.busy_ns = busy() - worked;
+        end.lasted_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        end.wrong_ns = self.wrong;
         if !matches!(step, Step::Prepare) {
             end.closes = self.take_closes();
         }

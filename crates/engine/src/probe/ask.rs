@@ -1,5 +1,6 @@
 //! One request before any load, to know what the load will be answered.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -82,28 +83,37 @@ pub fn handshake(tls: &Tls, address: SocketAddr, within: Duration) -> Result<(),
     }
 }
 
-/// Makes so many connections with TLS one after the other, each with the load's request, and tells on how many of them a session was resumed. Sessions
-/// are offered again where the load does so. None where asking is not safe, or a connection comes to nothing.
-pub fn connect(load: &Load, address: SocketAddr, times: u32, within: Duration) -> Option<u32> {
+/// What came of connections with TLS, each with a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connected {
+    /// On how many of them a session was resumed.
+    pub resumed: u32,
+    /// With what the requests were answered.
+    pub statuses: BTreeSet<u16>,
+}
+
+/// Makes so many connections with TLS one after the other, each with the load's request. Sessions are offered again where the load does so. None
+/// where asking is not safe, or a connection comes to nothing.
+pub fn connect(load: &Load, address: SocketAddr, times: u32, within: Duration) -> Option<Connected> {
     let Transport::Tls(tls) = &load.transport else { return None };
     if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
         return None;
     }
     let message = Message::render(&load.request, Reuse::PerRequest).ok()?;
     let mut plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
-    let mut resumed = 0;
+    let mut all = Connected::default();
     for _ in 0..times {
         if !tls.resume {
             plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
         }
         let mut stream = plan.over(connected(address, within).ok()?).ok()?;
-        resumed += u32::from(stream.conn.handshake_kind() == Some(rustls::HandshakeKind::Resumed));
+        all.resumed += u32::from(stream.conn.handshake_kind() == Some(rustls::HandshakeKind::Resumed));
         match exchange(&message, &mut stream, within, Read::Whole(&mut |_| ())) {
-            Ok(Asked::Answered { .. }) => {}
+            Ok(Asked::Answered { status, .. }) => drop(all.statuses.insert(status)),
             _ => return None,
         }
     }
-    Some(resumed)
+    Some(all)
 }
 
 /// The status of the answer to a handshake.

@@ -1,7 +1,7 @@
 //! Clients of servers that are compared by latency, in several processes: they do one thing together, and their delays are told by the server's
 //! clock, which is this machine's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -144,7 +144,7 @@ impl<'a> Crowd<'a> {
         self.servers += 1;
         // All connections of a process may wait for their turn.
         let within = self.patience * (self.clients.iter().max().copied().unwrap_or(0) / 16 + 2);
-        self.have(tasks, within)?.map_err(|why| LabError::Environment(format!("no load was sent: {why}")))?;
+        self.have(tasks, within)?.map_err(LabError::Environment)?;
         self.set_clocks()
     }
 
@@ -178,7 +178,7 @@ impl<'a> Crowd<'a> {
         };
         let lasted = began.elapsed();
         self.set_clocks()?;
-        let workers = self.round_workers(&before, &ended.busy_ns, lasted);
+        let workers = self.round_workers(&before, &ended.works);
         let busy = workers.iter().map(|one| one.busy).fold(0.0, f64::max);
         let Together { figure, delays, due, missing, closes, heap, .. } = ended;
         let reopened = codes(prepared.iter().flat_map(|(_, end)| &end.closes));
@@ -242,17 +242,21 @@ impl<'a> Crowd<'a> {
         within: Duration,
     ) -> Result<Result<Vec<(usize, StepEnd)>, String>, LabError> {
         let mut ends: BTreeMap<usize, StepEnd> = BTreeMap::new();
-        let (count, deadline, mut gone) = (tasks.len(), Instant::now() + within + GRACE, None);
+        let deadline = Instant::now() + within + GRACE;
+        let asked: BTreeSet<usize> = tasks.iter().map(|(n, _)| *n).collect();
+        let mut gone: BTreeMap<usize, String> = BTreeMap::new();
+        // Whatever was done before, nobody was asked for anything meanwhile.
+        self.workers.all.iter_mut().for_each(|worker| worker.heard = Instant::now());
         for (n, task) in tasks {
             // Should it be gone, that is heard.
             drop(self.workers.all[n].orders.as_mut().map(|to| write(to, &Word::Do(task))));
         }
-        while ends.len() < count {
-            match self.next(deadline)? {
+        while let Some(waiting) = asked.iter().find(|n| !ends.contains_key(n)).copied() {
+            match self.next(deadline, waiting)? {
                 Some((n, Did::Done(end))) => drop(ends.insert(n, *end)),
                 Some((n, Did::Gone(why))) => {
                     ends.insert(n, StepEnd::default());
-                    gone = Some(why);
+                    gone.insert(n, why);
                 }
                 Some((n, Did::Failed(why))) => {
                     return Err(LabError::Environment(self.workers.all[n].named(why)));
@@ -260,11 +264,18 @@ impl<'a> Crowd<'a> {
                 None => {}
             }
         }
-        Ok(gone.map_or_else(|| Ok(ends.into_iter().collect()), Err))
+        let Some((&n, why)) = gone.iter().find(|(n, _)| self.workers.all[**n].way == Way::Here).or(gone.iter().next())
+        else {
+            return Ok(Ok(ends.into_iter().collect()));
+        };
+        let why = self.workers.all[n].named(why.clone());
+        // Where only another machine does not reach it, that is no word on the server.
+        let is_server = self.workers.all[n].way == Way::Here || gone.len() == asked.len();
+        if is_server { Ok(Err(why)) } else { Err(LabError::Environment(why)) }
     }
 
-    /// What one did, if that is heard in a moment.
-    fn next(&mut self, deadline: Instant) -> Result<Option<(usize, Did)>, LabError> {
+    /// What one did, if that is heard in a moment; `waiting` is one that is waited for.
+    fn next(&mut self, deadline: Instant, waiting: usize) -> Result<Option<(usize, Did)>, LabError> {
         if self.beat.elapsed() >= HEARTBEAT {
             self.beat = Instant::now();
             self.workers.beat();
@@ -287,7 +298,7 @@ impl<'a> Crowd<'a> {
             return Err(self.workers.died(n, Some(format!("nothing was heard of it for {:?}", SILENCE + HEARTBEAT))));
         }
         if Instant::now() >= deadline {
-            return Err(self.workers.died(0, Some("it did not say what its clients did".to_owned())));
+            return Err(self.workers.died(waiting, Some("it did not say what its clients did".to_owned())));
         }
         Ok(None)
     }
@@ -327,18 +338,14 @@ impl<'a> Crowd<'a> {
     }
 
     /// The processes as a round has them.
-    fn round_workers(
-        &self,
-        before: &[Option<WorkerClock>],
-        busy: &BTreeMap<usize, u64>,
-        lasted: Duration,
-    ) -> Vec<RoundWorker> {
+    fn round_workers(&self, before: &[Option<WorkerClock>], works: &BTreeMap<usize, Work>) -> Vec<RoundWorker> {
         let one = |n: usize| {
             let worker = &self.workers.all[n];
-            let both = before[n].zip(worker.clock);
+            let (both, work) = (before[n].zip(worker.clock), works.get(&n).copied().unwrap_or_default());
             let clock = both.map(|(before, after)| RoundClock {
                 offset_ns: before.offset_ns,
-                uncertainty_ns: before.uncertainty_ns.max(after.uncertainty_ns),
+                // A message that came before it was sent shows by how much it is wrong at the least.
+                uncertainty_ns: before.uncertainty_ns.max(after.uncertainty_ns).max(work.wrong_ns),
                 drift_ns: after.offset_ns.saturating_sub(before.offset_ns),
             });
             RoundWorker {
@@ -346,7 +353,7 @@ impl<'a> Crowd<'a> {
                 node: worker.process.node().map(str::to_owned),
                 clients: self.clients[n],
                 clock,
-                busy: busy.get(&n).map_or(0.0, |busy| *busy as f64 / lasted.as_nanos().max(1) as f64),
+                busy: work.busy_ns as f64 / work.lasted_ns.max(1) as f64,
             }
         };
         (0..self.clients.len()).map(one).collect()
@@ -369,8 +376,19 @@ struct Together {
     missing: u64,
     sum: u64,
     closes: Vec<genkai_model::websocket::CloseCount>,
-    busy_ns: BTreeMap<usize, u64>,
+    works: BTreeMap<usize, Work>,
     heap: Option<u64>,
+}
+
+/// What a process did in a case.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Work {
+    /// Time in which its clients' thread was busy, ...
+    busy_ns: u64,
+    /// ... of this.
+    lasted_ns: u64,
+    /// By how much its messages show that its clock is wrong.
+    wrong_ns: u64,
 }
 
 /// Joins what came of steps: the figure is the largest, where everybody has one.
@@ -386,16 +404,22 @@ fn received(ends: Vec<(usize, StepEnd)>) -> Together {
         missing: 0,
         sum: 0,
         closes: codes(ends.iter().flat_map(|(_, end)| &end.closes)),
-        busy_ns: BTreeMap::new(),
+        works: BTreeMap::new(),
         heap: None,
     };
     for (n, end) in &ends {
-        // A payload that is none adds nothing; both ends have one layout.
-        let _ = end.delays.add_to(&mut all.delays);
         all.due += end.due;
         all.missing += end.missing;
+        // Delays that cannot be read are not there.
+        if end.delays.add_to(&mut all.delays).is_err() {
+            all.figure = None;
+            all.missing += end.due.saturating_sub(end.missing);
+        }
         all.sum += end.sum;
-        *all.busy_ns.entry(*n).or_default() += end.busy_ns;
+        let work = all.works.entry(*n).or_default();
+        work.busy_ns += end.busy_ns;
+        work.lasted_ns += end.lasted_ns;
+        work.wrong_ns = work.wrong_ns.max(end.wrong_ns);
         all.heap = all.heap.max(end.heap);
     }
     all
@@ -432,7 +456,7 @@ mod tests {
             delays.iter().for_each(|ns| histogram.saturating_record(*ns));
             let missing = u64::from(figure.is_none());
             let delays = Payload::encode(&histogram);
-            StepEnd { figure, delays, due: 2, missing, busy_ns: 10, heap: figure, ..StepEnd::default() }
+            StepEnd { figure, delays, due: 2, missing, busy_ns: 10, lasted_ns: 40, heap: figure, ..StepEnd::default() }
         };
         let all = received(vec![(0, end(Some(30_000), &[10_000, 30_000])), (1, end(Some(90_000), &[50_000, 90_000]))]);
         assert_eq!(
@@ -440,7 +464,10 @@ mod tests {
             (Some(90_000), 4, 0, 4, Some(90_000))
         );
         let all = received(vec![(0, end(Some(30_000), &[30_000])), (1, end(None, &[1]))]);
-        assert_eq!((all.figure, all.missing, all.busy_ns[&1]), (None, 1, 10));
+        assert_eq!((all.figure, all.missing), (None, 1));
+        let several = |wrong_ns| (1, StepEnd { busy_ns: 10, lasted_ns: 40, wrong_ns, ..StepEnd::default() });
+        let work = received(vec![several(7), several(0)]).works[&1];
+        assert_eq!(work, Work { busy_ns: 20, lasted_ns: 80, wrong_ns: 7 });
     }
 
     #[test]

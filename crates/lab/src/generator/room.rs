@@ -102,7 +102,7 @@ impl Room {
         let elsewhere = |what: String| {
             Err(LabError::Plan(format!(
                 "--on {who}: {what} leads to another server there than here: {who} is another machine\n  hint: load an address that all of the \
-                 machines reach"
+                 machines reach (--listen ADDRESS for a server that genkai starts)"
             )))
         };
         if let Transport::Unix { path } = &load.transport {

@@ -38,29 +38,32 @@ impl Run<'_, '_, '_> {
             Ok(server) => return Ok(Some(server)),
         };
         match error.own_end() {
-            Some(said) if self.unusable(what, &said)? => Ok(None),
+            Some(said) if self.unusable(what, &said, false)? => Ok(None),
             _ => Err(error.into()),
         }
     }
 
-    /// Writes down that the value that a trial is to try cannot be used, and why; false, and nothing is written, where it tries none.
+    /// Writes down that the value that a trial is to try cannot be used, and why (`listens`: the server starts, but does not answer); false, and
+    /// nothing is written, where it tries none.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(super) fn unusable(&mut self, what: &TrialPlan, said: &str) -> Result<bool, LabError> {
+    pub(super) fn unusable(&mut self, what: &TrialPlan, said: &str, listens: bool) -> Result<bool, LabError> {
         let Some(change) = what.changes.last().filter(|_| self.is_tried(what)) else { return Ok(false) };
         let in_proof = what.purpose == Purpose::Proposal;
         let said: String = shortened(&masked(said), LONGEST);
+        let (not, had) = match listens {
+            false => ("does not start", "started"),
+            true => ("starts, but does not answer", "answered"),
+        };
         let text = if in_proof {
             let all: Vec<String> = what.changes.iter().map(|one| format!("{} = {}", one.setting, one.to)).collect();
-            format!(
-                "in the proof, the server does not start with {}, with which it had started before: {said}",
-                all.join(", ")
-            )
+            format!("in the proof, the server {not} with {}, with which it had {had} before: {said}", all.join(", "))
         } else {
-            format!("the server does not start with {} = {}: {said}", change.setting, change.to)
+            format!("the server {not} with {} = {}: {said}", change.setting, change.to)
         };
-        let one = NotStarted { setting: change.setting.clone(), value: change.to.clone(), said, purpose: what.purpose };
+        let (setting, value) = (change.setting.clone(), change.to.clone());
+        let one = NotStarted { setting, value, said, purpose: what.purpose, listens };
         self.recorder.now(None, What::NotStarted(one))?;
         self.recorder.note(None, NOTE, text)?;
         Ok(true)
@@ -68,7 +71,7 @@ impl Run<'_, '_, '_> {
 
     /// Whether a trial tries a value of which nothing is known but, in a proof, that it was tried before. A smaller one than is proposed is
     /// only looked at: nothing else rests on it.
-    fn is_tried(&self, what: &TrialPlan) -> bool {
+    pub(super) fn is_tried(&self, what: &TrialPlan) -> bool {
         let trials = &self.recorder.record().trials;
         let mut limits = trials.iter().flat_map(|trial| &trial.limits.limits).filter(|limit| limit.law.is_tried());
         match what.purpose {

@@ -47,7 +47,7 @@ pub enum Because {
     ChangeMadeItWorse,
     /// The objective had failed, and then held in every trial of the proof without any change.
     NotReproduced,
-    /// The server, which had started with the proposal in the search, did not start with it in the proof.
+    /// The server, which had started with the proposal in the search, did not start with it in the proof, or did not answer.
     ProposalNotStarted,
     /// Measured in pairs, the change helps for certain, and the objective held with it; but without it, it held sometimes, too.
     Helps,

@@ -97,7 +97,7 @@ pub enum Pairing {
         /// Baselines that held.
         of: u32,
     },
-    /// The server, which had started with the changes in the search, did not start with them in the proof.
+    /// The server, which had started with the changes in the search, did not start with them in the proof, or did not answer.
     NotStarted,
     /// No measurable difference.
     Same,

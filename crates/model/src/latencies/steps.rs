@@ -67,6 +67,12 @@ pub struct StepEnd {
     pub closes: Vec<CloseCount>,
     /// Time in which the thread was busy, ns.
     pub busy_ns: u64,
+    /// How long the step took, from when it could begin, ns.
+    #[serde(default)]
+    pub lasted_ns: u64,
+    /// By how much messages that came before they were sent, or were sent before they were asked for, show that the clock is wrong, ns.
+    #[serde(default)]
+    pub wrong_ns: u64,
     /// Heap in use in the server, bytes, of whoever asked the server for something.
     pub heap: Option<u64>,
 }

@@ -72,6 +72,10 @@ impl Running for Started {
         self.running.observe()
     }
 
+    fn first(&self) -> Option<u32> {
+        self.running.first()
+    }
+
     fn stop(self: Box<Self>) -> ExitStatus {
         self.running.stop()
     }

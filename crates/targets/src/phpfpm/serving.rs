@@ -417,6 +417,6 @@ mod tests {
         assert!(asked.ends_with("status page /s"), "{asked}");
         // The first process of all began before this file was written.
         let changed = told(1, pool).unwrap_err();
-        assert!(changed.contains("was changed after it began"), "{changed}");
+        assert!(changed.contains("has a date after it began"), "{changed}");
     }
 }

@@ -24,6 +24,7 @@ use crate::files::{Applied, Backup, Configuration, Finished, Move, Requests};
 use genkai_place::authority::{self, Key};
 use genkai_place::caps;
 use genkai_place::endpoint::Endpoint;
+use genkai_place::remote::ANYWHERE;
 use genkai_place::scratch::Scratch;
 
 /// A product that can be started, any number of times, one at a time.
@@ -56,7 +57,9 @@ impl<P: Product> Deployment<P> {
         let users = P::certificate(applied.config(), applied.requests());
         let (tls, unlike) = shown(what.tls, users.as_ref(), &scratch, P::ENTRY.called)?;
         let (backend, secured) = (what.backend, what.secured.map(str::to_owned));
-        let (allowed, nofile, listen) = (what.allow_remote.to_vec(), caps::descriptors(), what.listen);
+        // A plan may hold anything: that all hosts are allowed is not for it to say.
+        let allowed = what.allow_remote.iter().filter(|host| *host != ANYWHERE).cloned().collect();
+        let (nofile, listen) = (caps::descriptors(), what.listen);
         let conditions = Conditions { backend, secured, allowed, tls, unlike, nofile, listen, resumes: what.resumes };
         let (shared, moves) = (Arc::new(Shared { product: Arc::new(product), conditions }), Vec::new());
         Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })

@@ -48,7 +48,7 @@ pub struct Handshakes {
     pub alone: Duration,
     /// A connection with a full handshake and the load's request: the least and the most, in means of several.
     pub asked: (Duration, Duration),
-    /// Whether connections of the load make full handshakes though they offer sessions to be resumed.
+    /// Whether most connections of the load make full handshakes though they offer sessions to be resumed.
     pub refused: bool,
 }
 
@@ -87,7 +87,10 @@ impl Sessions {
         Limit {
             value: self.value.clone(),
             origin: self.origin.clone(),
-            caps: format!("full TLS handshakes a second ({}): sessions that clients offer are not resumed", of.key),
+            caps: format!(
+                "full TLS handshakes a second ({}): most sessions that clients offer are not resumed",
+                of.key
+            ),
             remedy: Some(word(self.setting, self.word.clone(), self.price.to_owned())),
             ..Limit::named("tls_sessions", "", self.setting)
         }

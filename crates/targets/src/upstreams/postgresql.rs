@@ -188,7 +188,7 @@ mod tests {
         assert_eq!((plain.value, matches!(plain.origin, Origin::Default(_))), (97, true));
         assert!(of(&Started::of_line("postgres"), &at).unwrap_err().contains("no folder of data"));
         let older = |words: &str| line(words).began(std::time::UNIX_EPOCH);
-        assert!(of(&older(""), &at).unwrap_err().contains("postgresql.conf was changed after it began"));
+        assert!(of(&older(""), &at).unwrap_err().contains("postgresql.conf has a date after it began"));
         let given = "-N 9 -c superuser_reserved_connections=1 -c reserved_connections=0";
         assert_eq!(of(&older(given), &at).unwrap().parts[0].held.value, 8, "its command line is what it was");
     }

@@ -154,9 +154,9 @@ impl Started {
 pub(crate) fn newer(path: &Path, began: SystemTime) -> String {
     let what = match touched_since(path, began) {
         Some(Touched::Moved) => {
-            "may be another file than when it began (what was changed since is its mode, owner, name or links, or it was put there with an older date)"
+            "may be another file than when it began (what was changed since is its mode, owner, name or links, or it was written or put there with an older date)"
         }
-        _ => "was changed after it began",
+        _ => "has a date after it began",
     };
     format!("{} {what}, so whether that is in force cannot be told: start it anew first", path.display())
 }
@@ -213,7 +213,7 @@ mod tests {
         let read = |began: Option<SystemTime>| Started { began, ..started("server") }.has_read([&*path].into_iter());
         let hour = std::time::Duration::from_secs(3600);
         assert_eq!(read(Some(SystemTime::now() + hour)), Ok(()));
-        assert!(read(Some(SystemTime::now() - hour)).unwrap_err().contains("x.conf was changed after it began"));
+        assert!(read(Some(SystemTime::now() - hour)).unwrap_err().contains("x.conf has a date after it began"));
         assert_eq!(read(None), Ok(()), "nobody knows when");
         // A mode is no content.
         let old = SystemTime::now() - 2 * hour;

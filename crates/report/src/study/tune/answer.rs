@@ -220,7 +220,7 @@ fn carried(v: &Verdict, pairs: Pairing) -> String {
             "Cannot tell: the objective had failed, but held in all {of} trials of the proof without any change; {changing} is not known to be needed."
         ),
         Pairing::NotStarted => format!(
-            "Cannot tell: {changing} carried the load in the search, but in the proof the server did not start with it."
+            "Cannot tell: {changing} carried the load in the search, but in the proof the server did not start with it, or did not answer."
         ),
         Pairing::Same => format!(
             "Cannot tell: {changing} carried the load in the search, but makes no measurable difference in the proof."
