@@ -70,6 +70,13 @@ pub fn check_timed(trial: &Trial, objective: &Objective) -> Check {
     checked(trial, objective, None, true)
 }
 
+/// The processes of a load, from 1, that had no processor time left or sent late over all of it, by the bounds of the study that made it.
+pub(crate) fn limiting(trial: &Trial, objective: &Objective) -> Vec<u16> {
+    let timed = trial.turn.is_some() || !counts_only(trial, objective);
+    let bound = if timed { bound(&trial.ticks, objective) } else { LATE_COUNTED };
+    workers::all_at_end(trial, SPENT, bound).map(|one| one.worker).collect()
+}
+
 /// Checks the client; `timed` is whether anything is judged that a late message changes.
 fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool) -> Check {
     let up_to = window::before(&trial.ticks, until);
@@ -268,27 +275,13 @@ const UNSECURED: &[ErrorKind] = &[
     ErrorKind::TlsTimeout,
 ];
 
-/// Kinds of errors that stand for a planned request which never got as far as being written.
+/// Kinds of errors, beside [`UNSECURED`], that stand for a planned request which never got as far as being written.
 const UNSENT: &[ErrorKind] = &[
     ErrorKind::ConnectRefused,
     ErrorKind::ConnectTimeout,
     ErrorKind::ConnectOther,
     ErrorKind::PortsExhausted,
     ErrorKind::DescriptorsExhausted,
-    ErrorKind::TlsExpired,
-    ErrorKind::TlsUntrusted,
-    ErrorKind::TlsSelfSigned,
-    ErrorKind::TlsWrongName,
-    ErrorKind::TlsCertificate,
-    ErrorKind::TlsRefused,
-    ErrorKind::TlsUnknownName,
-    ErrorKind::TlsVersion,
-    ErrorKind::TlsHandshakeFailure,
-    ErrorKind::TlsClientWanted,
-    ErrorKind::TlsClientRefused,
-    ErrorKind::TlsFailed,
-    ErrorKind::TlsClosed,
-    ErrorKind::TlsTimeout,
     ErrorKind::UpgradeRefused,
     ErrorKind::UpgradeInvalid,
 ];
@@ -314,7 +307,9 @@ fn short(trial: &Trial, ticks: &[Tick]) -> Option<(ClientLimit, u64)> {
     let total: f64 = planned.iter().sum();
     // The count of a Poisson process strays by its root: three of them hold 99.7 % of all cases.
     let stray = if spacing == Spacing::Poisson { 3.0 * total.sqrt() } else { 0.0 };
-    let begun = (tally.sent + tally.count(UNSENT) + shaking(&trial.started.load.transport, ticks)) as f64;
+    let begun =
+        (tally.sent + tally.count(UNSENT) + tally.count(UNSECURED) + shaking(&trial.started.load.transport, ticks))
+            as f64;
     if total < ENOUGH as f64 || begun >= total * SENT - stray - 2.0 {
         return None;
     }
@@ -346,4 +341,17 @@ fn exhausted(ticks: &[Tick], kind: ErrorKind, limit: impl Fn(u64) -> ClientLimit
     let count = Tally::of(ticks).count(&[kind]);
     let first = ticks.iter().find(|t| t.errors.iter().any(|e| e.kind == kind && e.count > 0))?;
     Some((limit(count), first.first_error_us.unwrap_or(first.from_us)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_failure_of_tls_is_one_of_a_connection_without_it() {
+        let is_of_tls = |kind: &&ErrorKind| format!("{kind:?}").starts_with("Tls");
+        let all: Vec<ErrorKind> = ErrorKind::ALL.iter().filter(is_of_tls).copied().collect();
+        assert!(all.iter().all(|kind| UNSECURED.contains(kind)), "{all:?}");
+        assert_eq!(all.len(), UNSECURED.len());
+    }
 }

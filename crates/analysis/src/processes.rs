@@ -1,6 +1,6 @@
 //! The processes that made the loads of a run, one by one, where several machines did.
 
-use genkai_model::finding::{ClientLimit, ProcessFinding, WorkerFinding};
+use genkai_model::finding::{ProcessFinding, WorkerFinding};
 use genkai_model::record::Record;
 
 use crate::{client, workers};
@@ -14,10 +14,9 @@ pub(crate) fn over(record: &Record) -> Vec<ProcessFinding> {
         if workers.is_empty() {
             continue;
         }
-        let limits = client::check(trial, &objective, None).finding.reasons;
+        let limiting = client::limiting(trial, &objective);
         for (one, number) in workers.into_iter().zip(1u16..) {
-            let limited =
-                limits.iter().any(|limit| matches!(limit, ClientLimit::Worker { worker, .. } if *worker == number));
+            let limited = limiting.contains(&number);
             let at = usize::from(number) - 1;
             if at == sum.len() {
                 sum.push(first(&one));
@@ -60,10 +59,12 @@ fn add(sum: &mut ProcessFinding, one: &WorkerFinding, limited: bool) {
 
 #[cfg(test)]
 mod tests {
+    use genkai_model::comparison::Turn;
     use genkai_model::event::{EndReason, Event, TrialEnded, TrialStarted, What, WorkerClock, WorkerEnd, WorkerUse};
     use genkai_model::histogram::Payload;
-    use genkai_model::load::Load;
+    use genkai_model::load::{Arrivals, Load, Protocol, Spacing};
     use genkai_model::units::Span;
+    use genkai_model::websocket::WebSocket;
 
     use super::*;
 
@@ -79,6 +80,10 @@ mod tests {
 
     /// A load that these made.
     fn load(record: &mut Record, number: u32, workers: Vec<WorkerUse>) {
+        made(record, number, Load::users(2, 1.0), workers);
+    }
+
+    fn made(record: &mut Record, number: u32, load: Load, workers: Vec<WorkerUse>) {
         let ended = TrialEnded {
             reason: EndReason::Completed,
             lasted: Span::from_secs(1),
@@ -87,10 +92,41 @@ mod tests {
             client: None,
             workers,
         };
-        for what in [What::TrialStarted(Box::new(TrialStarted::measure(Load::users(2, 1.0)))), What::TrialEnded(ended)]
-        {
+        for what in [What::TrialStarted(Box::new(TrialStarted::measure(load))), What::TrialEnded(ended)] {
             record.push(Event { at_us: number.into(), trial: Some(number), what });
         }
+    }
+
+    /// A load of which every process was at its end has as many limits.
+    #[test]
+    fn each_process_that_was_at_its_end_is_counted() {
+        let mut record = Record::default();
+        load(&mut record, 1, vec![worker("here", 0.98, 0), worker("m1", 0.99, 0), worker("m2", 0.5, 0)]);
+        let saturated: Vec<u32> = over(&record).iter().map(|one| one.saturated).collect();
+        assert_eq!(saturated, [1, 1, 0]);
+    }
+
+    /// Of WebSockets a second late does not matter where only counts are judged; between servers that are compared it does.
+    #[test]
+    fn who_sends_late_is_judged_as_the_study_judges_it() {
+        let limited = |is_turn: bool| {
+            let mut late = genkai_model::histogram::empty();
+            late.record_n(100_000_000, 100).unwrap();
+            let mut slow = worker("m1", 0.1, 0);
+            slow.ended.as_mut().unwrap().lateness = Payload::encode(&late);
+            let mut record = Record::default();
+            if is_turn {
+                let turn = Turn { contender: "a".into(), block: 1, place: 1, of: 2, control: false };
+                record.push(Event { at_us: 0, trial: None, what: What::Turn(turn) });
+            }
+            let arrivals =
+                Arrivals::Rate { per_second: 10.0, ramp: Span(0), spacing: Spacing::Uniform, connections: 10 };
+            let protocol = Protocol::WebSocket(WebSocket::default());
+            let sockets = Load { arrivals, protocol, ..Load::users(2, 1.0) };
+            made(&mut record, 1, sockets, vec![worker("here", 0.1, 0), slow]);
+            over(&record)[1].saturated
+        };
+        assert_eq!((limited(false), limited(true)), (0, 1));
     }
 
     #[test]

@@ -38,12 +38,28 @@ fn late(end: &WorkerEnd) -> Option<f64> {
     window::quantile(&window::decode(&end.lateness), 0.99)
 }
 
-/// The process that was at its end worst, if one was: it had no processor time left (`spent` of a core), or sent later than `bound`
-/// seconds. How it was is known of the whole load only.
-pub(crate) fn at_end(trial: &Trial, spent: f64, bound: f64) -> Option<ClientLimit> {
+/// A process that was at its end: it had no processor time left, or sent late.
+pub(crate) struct AtEnd {
+    /// Its number, from 1.
+    pub(crate) worker: u16,
+    /// Of a core, by its busiest thread.
+    used: f64,
+    /// How late it sent, seconds.
+    p99: f64,
+}
+
+/// Every process that had no processor time left (`spent` of a core), or sent later than `bound` seconds. How it was is known of the whole
+/// load only.
+pub(crate) fn all_at_end(trial: &Trial, spent: f64, bound: f64) -> impl Iterator<Item = AtEnd> {
     let numbered = findings(trial).into_iter().zip(1u16..);
-    let known = numbered.filter_map(|(one, worker)| Some((worker, one.busiest?, one.late_p99.unwrap_or(0.0))));
-    let bad = known.filter(|(_, used, p99)| *used >= spent || *p99 > bound);
-    let worst = bad.max_by(|a, b| (a.1, a.2).partial_cmp(&(b.1, b.2)).unwrap_or(std::cmp::Ordering::Equal));
-    worst.map(|(worker, used, p99)| ClientLimit::Worker { worker, used, p99, bound })
+    let known = numbered
+        .filter_map(|(one, worker)| Some(AtEnd { worker, used: one.busiest?, p99: one.late_p99.unwrap_or(0.0) }));
+    known.filter(move |one| one.used >= spent || one.p99 > bound)
+}
+
+/// The worst of them, if there is one.
+pub(crate) fn at_end(trial: &Trial, spent: f64, bound: f64) -> Option<ClientLimit> {
+    let order = |a: &AtEnd, b: &AtEnd| (a.used, a.p99).partial_cmp(&(b.used, b.p99));
+    let worst = all_at_end(trial, spent, bound).max_by(|a, b| order(a, b).unwrap_or(std::cmp::Ordering::Equal));
+    worst.map(|AtEnd { worker, used, p99 }| ClientLimit::Worker { worker, used, p99, bound })
 }

@@ -245,8 +245,12 @@ fn cause(i: usize, step: &Step<'_>, of: &Weighed, confidence: &str, expected: &m
     );
     expected.word(format!("{address}/confidence"), confidence, "by its signs, or by what lifting it did", line);
     expected.same(&format!("{address}/evidence"), &of.evidence.clone().into(), "the signs seen around the break", line);
-    let others = step.weighed.iter().filter(|one| one.limit.id != of.limit.id).map(Weighed::told).collect::<Vec<_>>();
-    expected.same(&format!("{address}/others"), &others.into(), "the other limits in force, best first", line);
+    expected.same(
+        &format!("{address}/others"),
+        &step.beside(&of.limit).into(),
+        "the other limits in force, best first",
+        line,
+    );
     true
 }
 

@@ -62,8 +62,7 @@ pub(crate) fn of(
     let begun: Vec<&Line> = all.iter().copied().filter(|tick| tick.number("/from_us") <= end).collect();
     let ticks: Vec<&Line> =
         begun.iter().copied().filter(|tick| until.is_none() || tick.number("/to_us") < end).collect();
-    let judged = merged(&ticks, "/latency").quantile(0.5).unwrap_or(0.0).max(asked::tightest(objective).unwrap_or(0.0));
-    let bound = if timed { (0.1 * judged).max(0.010) } else { 1.0 };
+    let bound = allowed(&ticks, objective, timed);
     let late = |tick: &&Line| {
         let one = merged(&[tick], "/lateness");
         (tick.number, (one.over(Span::from_secs_f64(bound).0, false), one.count() as f64))
@@ -82,6 +81,20 @@ pub(crate) fn of(
     let since = found.iter().map(|(_, since)| *since).reduce(f64::min);
     let why = since.and_then(|_| looked.throttled());
     Generator { reasons: why.into_iter().chain(found.into_iter().map(|(reason, _)| reason)).collect(), since }
+}
+
+/// How late requests may leave, seconds.
+fn allowed(ticks: &[&Line], objective: &Objective, timed: bool) -> f64 {
+    let median = merged(ticks, "/latency").quantile(0.5).unwrap_or(0.0);
+    let judged = median.max(asked::tightest(objective).unwrap_or(0.0));
+    if timed { (0.1 * judged).max(0.010) } else { 1.0 }
+}
+
+/// Whether a worker process of a load, as its end tells of it, had no time left or sent late; what is `timed` allows less.
+pub(crate) fn is_at_end(worker: &Json, trial: &Trial<'_>, asked: &Asked, objective: &Objective, timed: bool) -> bool {
+    let Some(used) = worker.pointer("/ended/busiest").and_then(Json::as_f64) else { return false };
+    let late = || worker_late(worker).filter(|_| asked.is_planned());
+    used >= 0.97 || late().is_some_and(|late| late > allowed(&trial.ticks(), objective, timed))
 }
 
 /// How late a worker process of several machines sent, seconds: the 99th percentile of what it says of itself.

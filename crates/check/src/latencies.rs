@@ -121,7 +121,9 @@ fn pairs(address: &str, all: &[(&Json, Vec<&Line>)], several: bool, expected: &m
             expected.is(format!("{place}/clock_uncertainty"), both, None);
             let limited = [&slower.1, &faster.1].iter().all(|all| client_busy(all) > CLIENT_BUSY);
             let differ = !limited && (plain.low > 1.0 || plain.high < 1.0);
-            let gone = observed(&slower.1, several, -1.0).iter().any(|(_, figure)| *figure <= 0.0);
+            let both = observed(&faster.1, several, 1.0);
+            let is_common = |key: &(u32, u32)| both.iter().any(|(of, _)| of == key);
+            let gone = observed(&slower.1, several, -1.0).iter().any(|(key, figure)| *figure <= 0.0 && is_common(key));
             let certain = differ && !gone && by(1.0).is_some_and(|ratio| ratio.low > 1.0);
             within += if differ && !certain { 1.0 } else { 0.0 };
             expected.word(format!("{place}/certain"), certain, WHY, None);
@@ -153,10 +155,22 @@ fn wrong(round: &Line) -> Option<f64> {
 
 /// Each process with clients: the worst of all rounds that count.
 fn processes(verdict: &Json, events: &Events, expected: &mut Expected) {
+    // Of any other study the loads tell.
+    if verdict.get("contest").is_none() {
+        return;
+    }
     let told = verdict.get("processes").and_then(Json::as_array).map_or(0, Vec::len);
     let counts = |line: &&Line| line.json.get("warm_up") != Some(&Json::Bool(true)) && line.text("/case") != "take";
     let rounds: Vec<&Line> = events.of("round").filter(counts).collect();
+    let ran = |i: usize| rounds.iter().find(|round| round.items("/workers").len() > i);
+    let why = "each process that had clients is told";
+    expected.there(format!("/processes/{told}"), ran(told).is_some(), why, None);
     for i in 0..told {
+        let first = ran(i).and_then(|round| round.items("/workers").get(i));
+        for name in ["place", "node"] {
+            let place = first.and_then(|one| one.get(name)).cloned().unwrap_or(Json::Null);
+            expected.word(format!("/processes/{i}/{name}"), place, why, None);
+        }
         let most = |name: &str| {
             let of = |round: &&Line| round.found(&format!("/workers/{i}{name}")).map(f64::abs);
             rounds.iter().filter_map(of).reduce(f64::max)

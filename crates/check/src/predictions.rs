@@ -67,8 +67,8 @@ pub(crate) fn met(judged: &Judged<'_>) -> Met {
 }
 
 /// The mean response time, seconds, up to the break and to the end of the last interval before one with more requests in flight than any
-/// limit that makes wait lets through, or more connections than one lets through whose places kept connections hold. Where there is one, the mean must be known: 2 s / sqrt(n) within a tenth of it, n at least 3, and
-/// time for two of the longest.
+/// limit that makes wait lets through, or more connections than one lets through whose places kept connections hold. Where there is such an
+/// interval, the mean must be known: 2 s / sqrt(n) within a tenth of it, n at least 3, and time for two of the longest.
 fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
     let until = judged.onset.map_or(f64::INFINITY, |onset| onset.at_us as f64);
     let (mut busy, mut kept) = (f64::INFINITY, f64::INFINITY);

@@ -46,11 +46,11 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
         for (trial, one) in of(i) {
             let Some(asked) = Asked::of(trial) else { continue };
             let objective = asked::objective(events);
-            let timed = generator::is_timed(&asked, &objective);
-            let reasons = generator::of(trial, &asked, &objective, None, timed).reasons;
-            let limited = |reason: &Json| reason.get("worker").and_then(Json::as_u64) == Some(i as u64 + 1);
+            // Between servers that are compared every latency counts.
+            let compared = events.of("turn").any(|turn| turn.number < trial.start.number);
+            let timed = compared || generator::is_timed(&asked, &objective);
             loads += 1.0;
-            saturated += if reasons.iter().any(limited) { 1.0 } else { 0.0 };
+            saturated += if generator::is_at_end(&one, trial, &asked, &objective, timed) { 1.0 } else { 0.0 };
             let own = if asked.is_planned() { generator::worker_late(&one) } else { None };
             late = late.into_iter().chain(own).reduce(f64::max);
         }

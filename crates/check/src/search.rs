@@ -85,6 +85,19 @@ impl<'e> Step<'e> {
     pub(crate) fn untested(&self) -> Option<&Weighed> {
         self.weighed.iter().find(|one| one.is_possible() && !matches!(one.limit.law, Law::Tried { .. }))
     }
+
+    /// Whether other programs keep a test from telling, and nothing is left that is too slow without them as well.
+    fn leaves_open(&self) -> bool {
+        let slow = self.untested().map(|one| &one.limit.law);
+        self.tests.iter().any(|test| test.hindered) && !matches!(slow, Some(Law::Delay { .. }))
+    }
+
+    /// What is told beside `limit`: everything that was weighed but what was lifted in vain beside other programs.
+    pub(crate) fn beside(&self, limit: &Limit) -> Vec<serde_json::Value> {
+        let hindered = self.tests.iter().filter(|test| test.hindered).map(|test| &test.candidate.limit.id);
+        let left: Vec<&String> = hindered.chain([&limit.id]).collect();
+        self.weighed.iter().filter(|one| !left.contains(&&one.limit.id)).map(Weighed::told).collect()
+    }
 }
 
 /// Whether a setting can be given a larger number, which the memory holds as far as `at` tells, or be taken away.
@@ -252,7 +265,7 @@ impl<'a, 'e> Search<'a, 'e> {
             let candidate = match pick(step, &values) {
                 Ok(candidate) => candidate,
                 // What was tried in vain beside other programs is still open.
-                Err(End::Refuted) if step.tests.iter().any(|test| test.hindered) => return End::Crowded,
+                Err(End::Refuted | End::CannotLift) if step.leaves_open() => return End::Crowded,
                 Err(why) => return why,
             };
             let Some(trial) = tests.next() else { return End::Open };

@@ -59,7 +59,7 @@ fn caches_are_asked_by_several_machines_for_each_object_once() {
     let told: Vec<(&str, u32, bool)> =
         finding.processes.iter().map(|one| (one.place.as_str(), one.loads, one.clock_uncertainty.is_some())).collect();
     assert_eq!(told, [("m1", 8, true), ("m2", 8, true), ("m3", 8, true)]);
-    assert!(shown.story().contains("in each load all processes had begun at most "), "{}", shown.story());
+    assert!(shown.story().contains("in each load all processes that ended it had begun at most "), "{}", shown.story());
     for pass in &finding.passes {
         assert!(pass.standings.iter().all(|one| one.requests == 2 * 31), "{pass:?}");
     }

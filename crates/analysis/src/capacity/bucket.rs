@@ -66,6 +66,20 @@ mod tests {
         assert!((low - 200.0).abs() < 1e-9 && (high - 201.0).abs() < 1e-9, "20/s x (10 s - 0.1 s) + 2: {low} {high}");
     }
 
+    proptest::proptest! {
+        #[test]
+        fn the_lower_end_is_the_lower_one(
+            rate in 0.01f64..1e5, burst in 0f64..1e5, early in 0f64..2.0, took in 0.001f64..100.0, known in proptest::option::of(0.001f64..1.0),
+        ) {
+            // What is taken alone takes no longer with others.
+            let met = Demand { alone: known.map(|part| part * took), ..demand(took) };
+            for at_once in [None, Some(early * burst)] {
+                let Range { low, high } = users(rate, burst, at_once, &met).unwrap();
+                proptest::prop_assert!(0.0 <= low && low <= high && high.is_finite(), "{low} {high}");
+            }
+        }
+    }
+
     /// `nodelay`: two users ask for all that may come; the bucket of 100 fills while some 14 more come.
     #[test]
     fn a_bucket_takes_time_to_fill() {

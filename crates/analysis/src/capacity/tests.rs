@@ -305,6 +305,7 @@ proptest! {
             slots(value, 2.0), Law::Workers { workers: value, queue: Some(value), service: Some(s), wait: None },
             Law::Growing { least: value / 3.0, most: value, full: Some(value + 1.0), wait: Some(s) },
             Law::NewConnections { value }, Law::Backlog { value }, Law::BodySize { value }, Law::Rate { value, burst: 1.0, at_once: None }, Law::Cpu { cores: value },
+            Law::Rate { value, burst: s, at_once: Some(s / 2.0) }, Law::Handshakes { cores: value.max(1.0), least: 1e-4, most: 1e-4 + s },
         ] {
             for load in [users(level, think), open(f64::from(level))] {
                 for seen in [None, took(s)] {

@@ -16,7 +16,7 @@ pub(super) fn all(counted: &Counted<'_>) -> Vec<LatencyWorker> {
                 all.push(LatencyWorker {
                     place: one.place.clone(),
                     node: one.node.clone(),
-                    clients: one.clients,
+                    clients: 0,
                     clock_uncertainty: None,
                     clock_drift: None,
                     busy: 0.0,
@@ -29,6 +29,7 @@ pub(super) fn all(counted: &Counted<'_>) -> Vec<LatencyWorker> {
             };
             sum.clock_uncertainty = most(sum.clock_uncertainty, clock.map(|clock| clock.uncertainty_ns));
             sum.clock_drift = most(sum.clock_drift, clock.map(|clock| clock.drift_ns.unsigned_abs()));
+            sum.clients = sum.clients.max(one.clients);
             sum.busy = sum.busy.max(one.busy);
         }
     }

@@ -81,7 +81,7 @@ impl<'r> BreakStep<'r> {
             let (candidate, attempt) = match step.pick(changes, plan, tests) {
                 Ok(found) => found,
                 // What did not move while others had the machine is not known to be in vain.
-                Err(Progress::Refuted | Progress::NoCause) if step.tests.iter().any(Test::is_crowded) => {
+                Err(Progress::Refuted | Progress::CannotLift) if step.is_hindered() => {
                     return (step, Progress::Crowded);
                 }
                 Err(why) => return (step, why),
@@ -189,9 +189,18 @@ impl<'r> BreakStep<'r> {
         self.weighed.iter().find(|w| w.is_possible() && !w.forecast.limit.law.is_tried())
     }
 
-    /// All candidates but one.
+    /// Whether a test was in vain while other programs had the machine, and what is left to name may be theirs, too. What takes too long alone
+    /// does, whoever has the machine.
+    fn is_hindered(&self) -> bool {
+        let alone = self.untested().is_some_and(|w| matches!(w.forecast.limit.law, Law::Delay { .. }));
+        !alone && self.tests.iter().any(Test::is_crowded)
+    }
+
+    /// All candidates but one, and but those of which a test said nothing: no reason is known against them.
     pub(crate) fn others(&self, but: &str) -> Vec<Candidate> {
-        self.weighed.iter().map(|w| &w.candidate).filter(|c| c.limit != but).cloned().collect()
+        let open = |c: &&Candidate| self.tests.iter().any(|t| t.is_crowded() && t.attempt.limit.id == c.limit);
+        let told = self.weighed.iter().map(|w| &w.candidate).filter(|c| c.limit != but && !open(c));
+        told.cloned().collect()
     }
 }
 

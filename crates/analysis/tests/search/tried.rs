@@ -190,8 +190,8 @@ fn a_value_that_the_server_refuses_is_told_as_what_ends_the_search() {
     assert!(v.proposal.iter().all(|p| p.change.to.parse::<f64>().unwrap() <= most), "{:?}", v.proposal);
 }
 
-/// The same in which other programs use most of the machine in every trial from the second on.
-fn crowded(world: World) -> World {
+/// The same in which the server and the generator use so many cores in the first trial, and other programs most of the machine in every other.
+fn crowded(world: World, own: f64) -> World {
     let World { plan, settings, limits, behaviour } = world;
     let limits = move |s: &_| {
         let mut all: Vec<Limit> = limits(s);
@@ -202,8 +202,8 @@ fn crowded(world: World) -> World {
     };
     let behaviour = move |m: &Moment<'_>| {
         let mut seen = behaviour(m);
-        let used = [("kernel.cpu", 2.0), ("kernel.genkai_cpu", 0.1), ("machine.servers_cpu", 0.05)];
-        seen.gauges.extend(used.into_iter().filter(|_| m.trial > 1));
+        let [all, servers] = if m.trial > 1 { [2.0, 0.05] } else { [own, own - 0.1] };
+        seen.gauges.extend([("kernel.cpu", all), ("kernel.genkai_cpu", 0.1), ("machine.servers_cpu", servers)]);
         seen
     };
     World { plan, settings, limits: Box::new(limits), behaviour: Box::new(behaviour) }
@@ -211,11 +211,15 @@ fn crowded(world: World) -> World {
 
 #[test]
 fn a_test_that_other_programs_crowd_leaves_the_other_parameters_to_be_tried() {
-    let v = verdict(&crowded(world(60, None, |_, second| second)).run());
+    let v = verdict(&crowded(world(60, None, |_, second| second), 0.5).run());
     assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
     assert_eq!(named(&v), (vec![], vec!["proxy.second"]), "of the first, which did not move it, nothing is said");
-    // Where none moves it, what kept it there is not known.
-    let v = verdict(&crowded(world(60, None, |_, _| 10.0)).run());
-    assert_eq!(answer(&v), (Outcome::Invalid, Answer::CannotTell, Because::OtherPrograms));
-    assert_eq!((named(&v), v.trials.len()), ((vec![], vec![]), 3), "each was tried");
+    let others: Vec<&str> = v.causes[0].others.iter().map(|one| one.limit.as_str()).collect();
+    assert!(others.contains(&"proxy.cores") && !others.contains(&"proxy.first"), "nor why it is not: {others:?}");
+    // Where none moves it, what kept it there is not known, also where the processor had been full before.
+    for own in [0.5, 2.0] {
+        let v = verdict(&crowded(world(60, None, |_, _| 10.0), own).run());
+        assert_eq!(answer(&v), (Outcome::Invalid, Answer::CannotTell, Because::OtherPrograms), "{own}");
+        assert_eq!((named(&v), v.trials.len()), ((vec![], vec![]), 3), "each was tried");
+    }
 }

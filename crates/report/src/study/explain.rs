@@ -19,9 +19,7 @@ pub fn explain(explanation: &Explanation) -> Document {
 
 /// What the server that is installed says of it.
 fn asked(explanation: &Explanation) -> Option<Section> {
-    let said = |key: &'static str, lines: &[String]| {
-        Block::facts(lines.iter().take(MOST_WORDS).map(|line| (key, clean::line(line))).collect::<Vec<_>>())
-    };
+    let said = |key: &'static str, lines: &[String]| Block::facts(sentences(key, lines));
     match explanation.server.as_ref()? {
         Asked::Refused { by, words } => {
             let text = format!("{} refuses it: a server does not start with this.", clean::line(by));
@@ -41,6 +39,13 @@ fn asked(explanation: &Explanation) -> Option<Section> {
 
 /// Of a server's own sentences no more are shown.
 const MOST_WORDS: usize = 8;
+
+/// A server's own sentences, and how many are left out.
+fn sentences(key: &'static str, lines: &[String]) -> Vec<(&'static str, String)> {
+    let left = lines.len().saturating_sub(MOST_WORDS);
+    let more = (left > 0).then(|| format!("({} more)", figure::count(left as u64)));
+    lines.iter().take(MOST_WORDS).map(|line| clean::line(line)).chain(more).map(|line| (key, line)).collect()
+}
 
 fn mistakes(explanation: &Explanation) -> Option<Section> {
     let facts: Vec<_> = explanation.mistakes().map(fact).collect();
@@ -136,4 +141,17 @@ fn timers(explanation: &Explanation) -> Option<Section> {
         false => "Timers: what ends, and after how long",
     };
     (!all.is_empty()).then(|| Section::terminal(title).with([Block::facts(all.iter().map(fact))]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_many_sentences_of_a_server_are_left_out_is_said() {
+        let said = |count: usize| sentences("warns", &vec!["a\u{1b}".to_owned(); count]);
+        assert_eq!((said(8).len(), said(0).len()), (8, 0));
+        let many = said(20);
+        assert_eq!((many.len(), &many[0].1[..], &many[8].1[..]), (9, "a·", "(12 more)"));
+    }
 }

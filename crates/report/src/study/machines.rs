@@ -27,7 +27,9 @@ pub(super) fn sections(all: &[ProcessFinding]) -> Vec<Section> {
     else {
         return Vec::new();
     };
-    let skew = format!("in each load all processes had begun at most {} after its start", figure::seconds(last));
+    // Who was lost does not tell when it began.
+    let skew =
+        format!("in each load all processes that ended it had begun at most {} after its start", figure::seconds(last));
     let each =
         all.iter().zip(1..).map(|(one, number)| format!("process {number} {}: {}", whereabouts(one), process(one)));
     let lines: Vec<String> = std::iter::once(skew).chain(each).collect();
@@ -37,23 +39,34 @@ pub(super) fn sections(all: &[ProcessFinding]) -> Vec<Section> {
     vec![page, Section::terminal("Load generator").and_markdown().with(facts())]
 }
 
-/// `on load1`; `on this machine`.
-fn whereabouts(one: &ProcessFinding) -> String {
-    if one.clock_uncertainty.is_none() && one.place == Way::HERE {
+/// `on load1`; of the machine that genkai was started on, `on this machine`.
+pub(super) fn at(place: &str, node: Option<&str>, is_here: bool) -> String {
+    if is_here {
         return "on this machine".to_owned();
     }
-    let node = one.node.as_deref().map(|node| format!(" (node {})", clean::line(node)));
-    format!("on {}{}", clean::line(&one.place), node.unwrap_or_default())
+    let node = node.map(|node| format!(" (node {})", clean::line(node)));
+    format!("on {}{}", clean::line(place), node.unwrap_or_default())
+}
+
+/// Whether it ran on the machine that genkai was started on, whose clock needs no comparison.
+fn is_here(one: &ProcessFinding) -> bool {
+    one.clock_uncertainty.is_none() && one.place == Way::HERE
+}
+
+fn whereabouts(one: &ProcessFinding) -> String {
+    at(&one.place, one.node.as_deref(), is_here(one))
 }
 
 fn process(one: &ProcessFinding) -> String {
     let mut text = figure::plural(one.loads.into(), "load", "loads");
-    if let Some(began) = one.began {
-        text += &format!(", began up to {} after the start", figure::seconds(began));
+    match one.began {
+        Some(began) => text += &format!(", began up to {} after the start", figure::seconds(began)),
+        None => text += ", lost in each",
     }
     match one.clock_uncertainty {
         Some(within) => text += &format!(" (its clock known to {})", figure::seconds(within)),
-        None => text += " (our clock)",
+        None if is_here(one) => text += " (our clock)",
+        None => {}
     }
     if let Some(drift) = one.clock_drift {
         text += &format!(", moved by up to {} against ours in a load", figure::seconds(drift));
@@ -93,12 +106,14 @@ mod tests {
         );
         let shown = serde_json::to_string(&sections(&all)).unwrap();
         for part in [
-            "in each load all processes had begun at most 1.5 ms after its start",
+            "in each load all processes that ended it had begun at most 1.5 ms after its start",
             "process 1 on this machine: 8 loads, began up to 1 ms after the start (our clock), busiest thread 99 % of a core",
             "(its clock known to 500 µs), moved by up to 4 µs against ours in a load",
         ] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
+        let lost = ProcessFinding { began: None, clock_drift: None, busiest: None, ..one("load2", None, 0) };
+        assert_eq!(process(&lost), "8 loads, lost in each", "nothing is said of a clock that nobody asked");
         assert!(sections(&[]).is_empty() && limited(&[]).is_empty());
     }
 }

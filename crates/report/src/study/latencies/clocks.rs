@@ -6,6 +6,7 @@ use genkai_model::latencies::Case;
 use genkai_model::load::Way;
 
 use crate::document::{Block, Part, Section, Table};
+use crate::study::machines;
 use crate::{clean, figure};
 
 /// ` on load1`; nothing for a process of this machine.
@@ -62,7 +63,13 @@ pub(super) fn processes(finding: &LatencyFinding) -> Option<Section> {
         ]
     };
     let head = ["process", "clients of each server", "its clock known to", "moved in a round by", "busiest round"];
-    let lead = "Delays are told by the server's clock: each machine's was asked before every round and after it.";
+    let compared = finding.processes.iter().any(|one| one.clock_uncertainty.is_some());
+    let lead = match compared {
+        true => {
+            "Delays are told by the server's clock: that of each other machine was asked before every round and after it."
+        }
+        false => "Delays are told by the server's clock, which is that of every process.",
+    };
     let table = Table::new("Processes", &head, finding.processes.iter().zip(1..).map(row)).figures();
     let section = Section::page(Part::Environment, "processes", "Where the clients were", lead);
     (!finding.processes.is_empty()).then(|| section.with(table.block()))
@@ -90,11 +97,6 @@ pub(super) fn in_short(finding: &LatencyFinding) -> Option<Section> {
     (!facts.is_empty()).then(|| Section::terminal("").and_markdown().with([Block::facts(facts)]))
 }
 
-/// `on load1`; `on this machine`.
 fn whereabouts(one: &LatencyWorker) -> String {
-    if one.place == Way::HERE {
-        return "on this machine".to_owned();
-    }
-    let node = one.node.as_deref().map(|node| format!(" (node {})", clean::line(node)));
-    format!("on {}{}", clean::line(&one.place), node.unwrap_or_default())
+    machines::at(&one.place, one.node.as_deref(), one.place == Way::HERE)
 }

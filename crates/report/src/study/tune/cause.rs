@@ -269,9 +269,13 @@ fn answered(who: &str, failed: u64, of: u64, rates: Option<[Failures; 2]>) -> St
 /// `processor use of the busiest worker reached 0.993 of 1 (one core)`.
 fn reached(metric: &str, value: f64, mark: f64, of: &str) -> String {
     let (value, mark) = (figure::number(value), figure::number(mark));
-    // The mark is a part of what another metric tells.
+    // The mark is what another metric tells, or a part of it.
     if of.contains('.') {
-        return format!("{} reached {value}, near {} ({mark} or more tells)", words::metric(metric), words::metric(of));
+        return format!(
+            "{} reached {value} ({mark} or more tells, a mark set by {})",
+            words::metric(metric),
+            words::metric(of)
+        );
     }
     if of.is_empty() {
         return format!("{} reached {value} ({mark} or more tells)", words::metric(metric));
@@ -469,4 +473,15 @@ fn became(context: Context<'_>, cause: &Cause, after: &Break) -> String {
 pub(super) fn why_not(candidate: &Candidate) -> String {
     let why: Vec<&str> = candidate.against.iter().map(|a| words::against(*a)).collect();
     if why.is_empty() { "less speaks for it".to_owned() } else { why.join("; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_reached_is_not_said_to_be_near() {
+        let said = reached("haproxy.sessions", 105.0, 100.0, "haproxy.sessions_most");
+        assert!(said.contains(" reached 105 (100 or more tells, a mark set by ") && !said.contains("near"), "{said}");
+    }
 }
