@@ -6,7 +6,7 @@ use std::process::Command;
 use genkai_place::{caps, usage};
 
 use super::lifecycle::{LOOKUP, root};
-use crate::product::alike;
+use crate::product::{alike, program_of};
 use crate::upstreams::Started;
 
 /// Flags whose value changes what is read.
@@ -48,7 +48,7 @@ fn main(started: &Started, said: impl FnOnce() -> Option<String>) -> Result<Path
 
 /// What its program says of how it was built.
 fn said(pid: u32) -> Option<String> {
-    let output = Command::new(format!("/proc/{pid}/exe")).arg("-V").output().ok()?;
+    let output = Command::new(program_of(pid).ok()?).arg("-V").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

@@ -8,7 +8,7 @@ use regex::Regex;
 /// %d second%s exceeded`). What a request sent comes later in the line, if at all.
 static FATAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"^(?:PHP message: )?PHP Fatal error:  (?:Allowed memory size of (\d+) bytes exhausted|Maximum execution time of (\d+) seconds? exceeded)",
+        r"^((?:PHP message: .*?; PHP message: )??)(?:PHP message: )?PHP Fatal error:  (?:Allowed memory size of (\d+) bytes exhausted|Maximum execution time of (\d+) seconds? exceeded)",
     )
     .expect("pattern is a constant")
 });
@@ -17,11 +17,18 @@ static FATAL: LazyLock<Regex> = LazyLock::new(|| {
 /// set one of its own: only where it is that of the configuration, the configuration is the limit.
 pub(crate) fn ended(message: &str) -> Option<String> {
     let found = FATAL.captures(message)?;
-    match (found.get(1), found.get(2)) {
-        (Some(bytes), _) => Some(memory(bytes.as_str().parse().ok()?)),
-        (_, Some(seconds)) => Some(time(seconds.as_str().parse().ok()?)),
-        _ => None,
-    }
+    let ended = match (found.get(2), found.get(3)) {
+        (Some(bytes), _) => memory(bytes.as_str().parse().ok()?),
+        (_, Some(seconds)) => time(seconds.as_str().parse().ok()?),
+        _ => return None,
+    };
+    // What stands before it may have words of a visitor's in it.
+    Some(if found.get(1).is_some_and(|before| !before.is_empty()) { likely(&ended) } else { ended })
+}
+
+/// The same where it may be what another script told, or what a visitor wrote.
+pub(crate) fn likely(signature: &str) -> String {
+    format!("{signature}.likely")
 }
 
 /// That of scripts that ask for more than so many bytes.
@@ -43,6 +50,10 @@ mod tests {
         let rest = "(tried to allocate 41947136 bytes) in /srv/mem.php on line 1";
         let said = format!("PHP message: PHP Fatal error:  Allowed memory size of 16777216 bytes exhausted {rest}");
         assert_eq!(ended(&said), Some(memory(16 << 20)));
+        // Messages of one request are joined (sapi/fpm/fpm/fpm_main.c: sapi_cgi_log_fastcgi).
+        let joined = format!("PHP message: PHP Warning:  x in /a.php on line 3; {said}");
+        assert_eq!(ended(&joined), Some(likely(&memory(16 << 20))));
+        assert_eq!(ended(&format!("{said}; {said}")), Some(memory(16 << 20)));
         let time_of = |text: &str| {
             ended(&format!("PHP Fatal error:  Maximum execution time of {text} exceeded in /a.php on line 1"))
         };

@@ -2,15 +2,18 @@
 //! `request_terminate_timeout` of the pool.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Limit, Strength};
+use genkai_model::limit::{Limit, Origin, Strength};
 
-use super::limits::{Pool, placed};
+use super::limits::Pool;
 use crate::limits::backend::closed;
 use crate::limits::{errors, log, php, valued};
 use crate::settings::SourcedValue;
+use crate::upstreams::placed;
 
 const MEMORY: &str = "php.net/manual/ini.core#ini.memory-limit; Zend/zend_alloc.c: zend_mm_safe_error";
 const TIME: &str = "php.net/manual/info.configuration#ini.max-execution-time (Linux: processor time; what a script waits for does not count)";
+/// How (main/main.c: php_error_cb).
+const ANSWER: &str = "answered with 500, or, with display_errors on or where output had begun, as if nothing had failed, with the message or cut short";
 const TERMINATE: &str = "php.net/manual/install.fpm.configuration#request-terminate-timeout; sapi/fpm/fpm/fpm_request.c: fpm_request_check_timed_out";
 
 /// What may end a request of the pool.
@@ -19,13 +22,19 @@ pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
         let id = format!("php-fpm.{}.{key}", pool.name);
         valued(&id, "php-fpm", &format!("{key} of [{}]", pool.name), held)
     };
-    let fatal = |signature: String| vec![log(&signature, Strength::Decisive)];
-    let place = |held: &SourcedValue<u64>| format!("{}{}", held.written, placed(&held.origin));
+    let fatal = |signature: String| {
+        vec![log(&signature, Strength::Decisive), log(&php::likely(&signature), Strength::Supports)]
+    };
+    let place = |key: &str, held: &SourcedValue<u64>| {
+        let asked = pool.asked.get(key).filter(|_| matches!(held.origin, Origin::File { .. }));
+        let asked = asked.map(|how| format!(", as {how} says")).unwrap_or_default();
+        format!("{}{}{asked}", held.written, placed(&held.origin))
+    };
     let capped = |held: &&SourcedValue<u64>| held.value > 0;
     let memory = Some(&pool.memory_limit).filter(capped).map(|held| Limit {
         caps: format!(
-            "scripts that ask for more than memory_limit = {} are ended and answered with 500, with one user as with many",
-            place(held)
+            "scripts that ask for more than memory_limit = {} are ended, with one user as with many: {ANSWER}",
+            place("memory_limit", held)
         ),
         formula: format!(
             "each request has {} bytes of its own, so that no load is too much: it is what these scripts ask for",
@@ -38,8 +47,8 @@ pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
     });
     let time = Some(&pool.execution_time).filter(capped).map(|held| Limit {
         caps: format!(
-            "scripts that compute for longer than max_execution_time = {} are ended and answered with 500",
-            place(held)
+            "scripts that compute for longer than max_execution_time = {} are ended: {ANSWER}",
+            place("max_execution_time", held)
         ),
         formula: format!("a script may take {} s of the processor; what it waits for does not count", held.value),
         source: TIME.to_owned(),
@@ -50,7 +59,7 @@ pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
     let terminate = pool.terminate.as_ref().map(|held| Limit {
         caps: format!(
             "requests that last longer than request_terminate_timeout = {} are ended together with their child, and answered with 502 or 503 by the proxy",
-            place(held)
+            place("request_terminate_timeout", held)
         ),
         formula: format!(
             "a request may last {} s from when a child takes it (what it waits in the accept queue does not count), and somewhat longer: php-fpm looks now and then",
@@ -87,14 +96,20 @@ fn is_ended(rest: &str) -> bool {
     rest.rsplit_once(") execution timed out (").is_some_and(|(_, end)| end.ends_with(" sec), terminating"))
 }
 
-/// The signature of a line of PHP's own log, `[26-Nov-2026 09:10:11 UTC] PHP Fatal error:  ...`.
-pub(super) fn logged(line: &str) -> Option<String> {
-    php::ended(line.strip_prefix('[')?.split_once("] ")?.1)
+/// The signature of a line of PHP's own log, `[26-Nov-2026 09:10:11 UTC] PHP Fatal error:  ...`. Unless the log is the pool's own, it may
+/// be of a script of another pool, or of none.
+pub(super) fn logged(line: &str, own: bool) -> Option<String> {
+    let ended = php::ended(line.strip_prefix('[')?.split_once("] ")?.1)?;
+    Some(if own { ended } else { php::likely(&ended) })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::config;
+    use super::super::ini::Ini;
+    use super::super::limits::logs_alone;
     use super::*;
     use genkai_place::caps::Machine;
 
@@ -126,11 +141,40 @@ mod tests {
     }
 
     #[test]
+    fn a_log_is_a_pools_own_only_where_nobody_else_is_known_to_write_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("php-fpm.conf");
+        let alone = |other: &str, ini: &str| {
+            std::fs::write(&main, format!("[www]\nphp_admin_value[error_log] = /x/www.log\n[b]\n{other}")).unwrap();
+            let ini = Ini::of(&format!("error_log => {ini} => {ini}\n"));
+            let config = config::read(&main).unwrap();
+            ["www", "b"].map(|pool| logs_alone(&config, pool, &ini, Path::new("/x/www.log")))
+        };
+        assert_eq!(alone("", "no value"), [true, false]);
+        assert_eq!(alone("", "/x/www.log"), [false, false], "php.ini names it");
+        assert_eq!(alone("php_value[error_log] = /x/www.log\n", "no value"), [false, false]);
+    }
+
+    #[test]
+    fn a_value_of_php_ini_is_told_as_the_program_tells_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("php.ini");
+        std::fs::write(&file, "memory_limit = 64M\n").unwrap();
+        let said = format!("Loaded Configuration File => {}\nmemory_limit => 64M => 64M\n", file.display());
+        let caps = |text: &str| {
+            let pool = pool(text).with(&Ini::of(&said));
+            limits(&pool).into_iter().find(|limit| limit.id.ends_with("memory_limit")).unwrap().caps
+        };
+        assert!(caps("").contains(&format!("64M ({}:1), as ", file.display())), "{}", caps(""));
+        assert!(!caps("php_admin_value[memory_limit] = 16M\n").contains(", as  says"));
+    }
+
+    #[test]
     fn what_php_tells_of_memory_is_a_sign_of_the_setting_whose_number_it_has() {
         let pool = pool("php_admin_value[memory_limit] = 16M\n");
         let fatal = "PHP Fatal error:  Allowed memory size of 16777216 bytes exhausted (tried to allocate 41947136 bytes) in /srv/mem.php on line 1";
         let ways = [
-            logged(&format!("[26-Nov-2026 09:10:11 UTC] {fatal}")),
+            logged(&format!("[26-Nov-2026 09:10:11 UTC] {fatal}"), true),
             told(
                 &pool,
                 &format!(
@@ -142,8 +186,13 @@ mod tests {
         let all = limits(&pool);
         let memory = all.iter().find(|limit| limit.id == "php-fpm.www.memory_limit").unwrap();
         for way in ways {
-            assert_eq!(memory.signatures, [log(&way.unwrap(), Strength::Decisive)]);
+            assert_eq!(memory.signatures[0], log(&way.unwrap(), Strength::Decisive));
         }
+        // In a log that others write, too, it may be of another script.
+        let shared = logged(&format!("[26-Nov-2026 09:10:11 UTC] {fatal}"), false).unwrap();
+        assert_eq!(memory.signatures[1..], [log(&shared, Strength::Supports)]);
+        // With display_errors on it is no 500.
+        assert!(memory.caps.contains("display_errors"), "{}", memory.caps);
         assert!(memory.caps.contains("memory_limit = 16M (") && memory.caps.contains(":5)"), "{}", memory.caps);
         assert!(
             limits(&self::pool("php_admin_value[memory_limit] = -1\n"))

@@ -11,9 +11,24 @@ use genkai_place::scratch::Scratch;
 
 use crate::product::tested;
 use crate::settings::SourcedValue;
+use crate::upstreams::Started;
 
 /// Variables by which php finds its files (main/php_ini.c: php_init_config).
 const VARIABLES: [&str; 2] = ["PHPRC", "PHP_INI_SCAN_DIR"];
+
+/// Those of process `pid`.
+pub(super) fn variables(pid: u32) -> Vec<(&'static str, String)> {
+    let started = Started::of(pid);
+    VARIABLES.into_iter().filter_map(|name| Some((name, started.variable(name)?))).collect()
+}
+
+/// A command with these, and no others of their names.
+pub(super) fn given(command: &mut Command, variables: &[(&'static str, String)]) {
+    for name in VARIABLES {
+        command.env_remove(name);
+    }
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
+}
 
 /// What it said.
 #[derive(Clone, Debug, Default)]
@@ -27,10 +42,10 @@ pub(super) struct Ini {
 }
 
 impl Ini {
-    /// Of this program, with the variables that decide which files it reads as `variable` has them. Nothing where it does not answer.
-    pub(super) fn asked(program: &Path, variable: impl Fn(&str) -> Option<String>) -> Ini {
+    /// Of this program, with the variables that decide which files it reads. Nothing where it does not answer.
+    pub(super) fn asked(program: &Path, variables: &[(&'static str, String)]) -> Ini {
         let mut command = Command::new(program);
-        command.arg("-i").envs(VARIABLES.into_iter().filter_map(|name| Some((name, variable(name)?))));
+        given(command.arg("-i"), variables);
         let name = program.file_name().map_or_else(|| "php-fpm".to_owned(), |name| name.to_string_lossy().into_owned());
         let asked = format!("{name} -i");
         let said = Scratch::short("genkai-php-").ok().and_then(|dir| tested(command, &asked, dir.path()).ok());
@@ -38,7 +53,7 @@ impl Ini {
     }
 
     /// Of its text: `name => local value => master value`, a line each, and lists of files that go on in further lines.
-    fn of(text: &str) -> Ini {
+    pub(super) fn of(text: &str) -> Ini {
         let mut ini = Ini::default();
         let mut lines = text.lines();
         while let Some(line) = lines.next() {
@@ -72,6 +87,11 @@ impl Ini {
             _ => Origin::Machine(self.asked.clone()),
         };
         Some(SourcedValue { value: read(&written)?, written, origin })
+    }
+
+    /// How it was asked.
+    pub(super) fn how(&self) -> &str {
+        &self.asked
     }
 
     /// Its files.

@@ -1,10 +1,12 @@
 //! The limits of php-fpm's pools, as data.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
 
+use super::config;
 use super::ini::Ini;
 use crate::files::entry::Entries;
 use crate::limits::{raised, valued};
@@ -40,6 +42,9 @@ pub struct Pool {
     pub memory_limit: SourcedValue<u64>,
     /// `max_execution_time` of its scripts, seconds; 0: none.
     pub execution_time: SourcedValue<u64>,
+    /// Settings whose value the program alone told, with how it was asked: what its master was started with besides (`-c`, `-n`, `-d`) its title
+    /// hides.
+    pub asked: BTreeMap<&'static str, String>,
     /// `request_terminate_timeout`, seconds; none where it ends no request.
     pub terminate: Option<SourcedValue<u64>>,
     /// PHP's own log, where that is a file of its own.
@@ -70,9 +75,11 @@ impl Pool {
         let unsaid = |held: &SourcedValue<u64>| matches!(held.origin, Origin::Default(_));
         if let Some(held) = ini.value("memory_limit", bytes).filter(|_| unsaid(&self.memory_limit)) {
             self.memory_limit = held;
+            self.asked.insert("memory_limit", ini.how().to_owned());
         }
         if let Some(held) = ini.value("max_execution_time", number).filter(|_| unsaid(&self.execution_time)) {
             self.execution_time = held;
+            self.asked.insert("max_execution_time", ini.how().to_owned());
         }
         let log = || ini.value("error_log", |text| Some(PathBuf::from(text)).filter(|path| path.is_absolute()));
         self.error_log = self.error_log.or_else(|| log().map(|held| held.value));
@@ -133,6 +140,7 @@ impl Pool {
                 )
             }),
             terminate: own("request_terminate_timeout", seconds).filter(|held| held.value > 0),
+            asked: BTreeMap::new(),
             error_log: told("error_log").map(PathBuf::from).filter(|path| path.is_absolute()),
             descriptors: descriptors
                 .unwrap_or_else(|| SourcedValue::plain(machine.descriptors, Origin::Machine("ulimit -n".to_owned()))),
@@ -142,12 +150,16 @@ impl Pool {
     }
 }
 
-/// Where a value stands: ` (path:line)`; empty where it stands in no file.
-pub(super) fn placed(origin: &Origin) -> String {
-    match origin {
-        Origin::File { path, line } => format!(" ({}:{line})", path.display()),
-        _ => String::new(),
-    }
+/// Whether of all that is known only this pool's scripts write PHP's messages there: the pool names the file itself, and no other pool nor php.ini
+/// names it.
+pub(super) fn logs_alone(config: &Entries, pool: &str, ini: &Ini, path: &Path) -> bool {
+    let names = |pool: &str| {
+        let each = ["php_admin_value[error_log]", "php_value[error_log]"];
+        each.iter().any(|key| config.value_in(pool, key).is_some_and(|entry| Path::new(&entry.value()) == path))
+    };
+    let others = config::pools(config).into_iter().filter(|other| *other != pool).any(names);
+    let all = ini.value("error_log", |text| Some(PathBuf::from(text)));
+    names(pool) && !others && all.is_some_and(|all| all.value != path)
 }
 
 /// A number that is not below zero.

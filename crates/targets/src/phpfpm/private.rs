@@ -21,13 +21,13 @@ use genkai_place::usage::alone;
 use genkai_place::{isolated, port};
 
 use super::config;
-use super::ini::Ini;
+use super::ini::{self, Ini};
 use super::limits::Pool;
 use super::serving::{self, Serving};
 use super::settings::{PoolFiles, is_setting};
 use crate::error::TargetError;
 use crate::files::{Applied, Edited, Move, Requests, save};
-use crate::product::{Cost, READY_WITHIN, Served, Twin, alike, led_by, tested};
+use crate::product::{Cost, READY_WITHIN, Served, Twin, alike, is_own, led_by, program_of, tested};
 
 /// Longest path of a Unix socket (`sun_path` less its final zero, unix(7)).
 const SUN_PATH: usize = 107;
@@ -55,13 +55,21 @@ const OWN: [&str; 13] = [
 ];
 
 /// The same of a pool: where PHP writes what fails.
-const OWN_PHP: [&str; 4] =
-    ["php_admin_value[error_log]", "php_value[error_log]", "php_admin_flag[log_errors]", "php_flag[log_errors]"];
+const OWN_PHP: [&str; 6] = [
+    "php_admin_value[error_log]",
+    "php_value[error_log]",
+    "php_admin_flag[log_errors]",
+    "php_flag[log_errors]",
+    "php_admin_value[log_errors]",
+    "php_value[log_errors]",
+];
 
 /// One pool of a master that somebody else started, as genkai runs it again.
 #[derive(Debug)]
 struct PrivatePool {
     program: PathBuf,
+    /// Variables of the user's by which PHP finds its files.
+    variables: Vec<(&'static str, String)>,
     applied: Applied<PoolFiles>,
     /// Where the user's listens.
     from: Endpoint,
@@ -98,9 +106,10 @@ impl PrivatePool {
             return Err(format!("process.max is shared by {pools} pools, and a copy would have it alone"));
         }
         alike(pid)?;
-        let program =
-            fs::read_link(format!("/proc/{pid}/exe")).map_err(|e| format!("its program is not known: {e}"))?;
-        let ini = Ini::asked(&program, |_| None);
+        is_own(pid)?;
+        let program = program_of(pid)?;
+        let variables = ini::variables(pid);
+        let ini = Ini::asked(&program, &variables);
         let files = PoolFiles { config, name };
         let applied = Applied::new(ConfigSource::File(main.to_owned()), files, Requests::default(), &BTreeMap::new())
             .map_err(|e| e.to_string())?;
@@ -108,8 +117,8 @@ impl PrivatePool {
         let at = place(endpoint, sockets.path())?;
         let nofile = alone(pid).and_then(|one| one.fd_limit);
         let (scratch, from) = (sockets.clone(), endpoint.clone());
-        let pool =
-            PrivatePool { program, applied, from, at, sockets, scratch, nofile, moves: Vec::new(), cost: None, ini };
+        let (moves, cost) = (Vec::new(), None);
+        let pool = PrivatePool { program, variables, applied, from, at, sockets, scratch, nofile, moves, cost, ini };
         pool.written().map_err(|e| e.to_string())?;
         Ok(pool)
     }
@@ -118,6 +127,7 @@ impl PrivatePool {
     fn variant(&self, applied: Applied<PoolFiles>, moves: Vec<Move>, dir: &Path) -> Result<PrivatePool, TargetError> {
         let pool = PrivatePool {
             program: self.program.clone(),
+            variables: self.variables.clone(),
             applied,
             from: self.from.clone(),
             at: self.at.clone(),
@@ -204,6 +214,7 @@ impl PrivatePool {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        ini::given(&mut command, &self.variables);
         command.arg("--nodaemonize").arg("--fpm-config").arg(self.file()).current_dir("/");
         if nix::unistd::geteuid().is_root() {
             command.arg("--allow-to-run-as-root");
@@ -390,7 +401,7 @@ mod tests {
         let text = "[global]\npid = /run/php.pid\nerror_log = /var/log/php.log\nlog_level = error\nemergency_restart_threshold = 3\n\
                     [other]\nlisten = 9001\npm = static\npm.max_children = 2\n\
                     [www]\nuser = nobody\nlisten = /run/$pool.sock\nlisten.owner = www-data\nlisten.mode = 0600\nslowlog = /var/log/slow.log\n\
-                    php_value[error_log] = /var/log/php-errors.log\nphp_flag[log_errors] = off\nphp_admin_value[memory_limit] = \"64M\" ; small\npm = static\npm.max_children = 4\n";
+                    php_value[error_log] = /var/log/php-errors.log\nphp_flag[log_errors] = off\nphp_admin_value[log_errors] = 0\nphp_value[log_errors] = 0\nphp_admin_value[memory_limit] = \"64M\" ; small\npm = static\npm.max_children = 4\n";
         fs::write(&main, text).unwrap();
         let files = PoolFiles { config: config::read(&main).unwrap(), name: "www".to_owned() };
         let at = Endpoint::Unix("/x/pool.sock".into());

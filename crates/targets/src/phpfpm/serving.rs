@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use genkai_model::evidence::LogLine;
 use genkai_model::limit::{Law, Limit, Strength};
@@ -13,16 +14,16 @@ use genkai_place::log_lines::{self, ParsedLine};
 use genkai_place::tail::{self, Tail};
 use genkai_place::usage::Usage;
 
-use super::ini::Ini;
-use super::limits::{self, Pool, placed};
+use super::ini::{self, Ini};
+use super::limits::{self, Pool};
 use super::slow::SlowLog;
 use super::watched::Watched;
 use super::{config, ended};
 use crate::files::entry::Entries;
 use crate::limits::{backend, grew, log, reached};
-use crate::product::{Cost, NOTICE, Served, behind};
+use crate::product::{Cost, NOTICE, Served, behind, is_own, program_of, same_files};
 use crate::settings::SourcedValue;
-use crate::upstreams::{Started, newer};
+use crate::upstreams::{newer, placed};
 
 /// Children of the pool that there are; after its subject.
 const CHILDREN: &str = "children";
@@ -50,6 +51,8 @@ pub(super) struct Serving {
     log: Option<Tail>,
     /// PHP's own log, where that is a file.
     said: Option<Tail>,
+    /// Whether only scripts of this pool write there.
+    own_log: bool,
     /// Its status page, where that is on.
     status: Option<Watched>,
     /// Its slow log, where that is on.
@@ -77,26 +80,29 @@ impl Serving {
     /// The pool that listens at `endpoint`, of a master that was started with `main`.
     fn find(pid: u32, main: &Path, endpoint: &Endpoint, machine: &Machine, memory: u64) -> Result<Serving, String> {
         let config = config::read(main).map_err(|e| e.to_string())?;
-        has_read(pid, &config)?;
+        let read = read_at(pid, &config);
+        as_read(read, &config)?;
         let name = pool_at(&config, endpoint);
         let name = name.ok_or_else(|| {
             let missing: String =
                 config::missing(&config).iter().map(|include| format!("; {include} names no file")).collect();
             format!("{} has no pool that listens there{missing}", main.display())
         })?;
-        let started = Started::of(pid);
-        let program = std::fs::read_link(format!("/proc/{pid}/exe"));
-        let ini = program.map(|program| Ini::asked(&program, |name| started.variable(name))).unwrap_or_default();
-        // What was changed after it began it need not have read.
-        let ini = if started.has_read(ini.files()).is_ok() { ini } else { Ini::default() };
+        // Its title anybody can have written: what another user has chosen is not executed.
+        let program = same_files(pid).and_then(|()| is_own(pid)).and_then(|()| program_of(pid));
+        let ini = program.map(|program| Ini::asked(&program, &ini::variables(pid))).unwrap_or_default();
+        // What was changed after it was read is not what is in force.
+        let changed = |path: &Path| read.is_some_and(|read| changed_since(path, read));
+        let ini = if ini.files().any(changed) { Ini::default() } else { ini };
         let pool = Pool::of(&config, &name, machine).with(&ini);
+        let own_log = pool.error_log.as_ref().is_some_and(|path| limits::logs_alone(&config, &name, &ini, path));
         let said = pool.error_log.clone();
         let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
         let page = pool.page().and_then(|(_, listen)| placed_at(listen));
         let slow = pool.slow.as_ref().map(|(path, _)| path.clone()).filter(|path| path.is_absolute());
         let serving = Serving::of(&config, pool, endpoint, memory, machine).watched(page, slow);
         let log = log.filter(|path| path.is_absolute()).map(Tail::open);
-        Ok(Serving { log, said: said.map(Tail::open), ..serving })
+        Ok(Serving { log, said: said.map(Tail::open), own_log, ..serving })
     }
 
     /// A pool of a configuration, which listens there; its log is not read.
@@ -107,6 +113,7 @@ impl Serving {
             limits: limits::of(config, std::slice::from_ref(&pool), machine, memory),
             log: None,
             said: None,
+            own_log: false,
             status: None,
             slow: None,
             socket: endpoint.socket(),
@@ -126,7 +133,7 @@ impl Serving {
 
     /// The same as genkai runs it: its settings can be tried, and it logs there, and PHP there.
     pub(super) fn ours(self, log: PathBuf, said: PathBuf) -> Serving {
-        Serving { ours: true, log: Some(Tail::open(log)), said: Some(Tail::open(said)), ..self }
+        Serving { ours: true, log: Some(Tail::open(log)), said: Some(Tail::open(said)), own_log: true, ..self }
     }
 
     /// Its children as a limit, with the signs that can be seen from outside. It is somebody else's: genkai changes nothing of it.
@@ -263,7 +270,7 @@ impl Served for Serving {
         all.extend(log_lines::aggregate(subject, said.iter().map(String::as_str).filter(fatal), |line| ParsedLine {
             level: "error",
             gist: line,
-            signature: ended::logged(line).map(Into::into),
+            signature: ended::logged(line, self.own_log).map(Into::into),
         }));
         let slow = self.slow.as_mut().map(SlowLog::places).unwrap_or_default();
         let signature = self.slow_signature();
@@ -310,19 +317,29 @@ pub(super) fn main(pid: u32) -> Option<PathBuf> {
     Some(folder.join(path))
 }
 
-/// That the files are as they were when master `pid` read them. A reload replaces the master by itself (execve(2)), as old as it was, which
-/// then writes its number anew (sapi/fpm/fpm/fpm_conf.c: `fpm_conf_write_pid`).
-///
-/// # Errors
-/// Which was changed since, in words.
-pub(super) fn has_read(pid: u32, config: &Entries) -> Result<(), String> {
-    let Some(began) = began(pid) else { return Ok(()) };
+/// When master `pid` read its files. A reload replaces the master by itself (execve(2)), as old as it was, which then writes its number anew
+/// (sapi/fpm/fpm/fpm_conf.c: `fpm_conf_write_pid`).
+fn read_at(pid: u32, config: &Entries) -> Option<SystemTime> {
+    let began = began(pid)?;
     let file = config.value_in("global", "pid").map(|entry| PathBuf::from(entry.value()));
     let written = |path: PathBuf| {
         let own = std::fs::read_to_string(&path).ok()?.trim().parse() == Ok(pid);
         own.then(|| path.metadata().ok()?.modified().ok()).flatten()
     };
-    let read = file.filter(|path| path.is_absolute()).and_then(written).map_or(began, |written| began.max(written));
+    Some(file.filter(|path| path.is_absolute()).and_then(written).map_or(began, |written| began.max(written)))
+}
+
+/// That the files are as they were when master `pid` read them.
+///
+/// # Errors
+/// Which was changed since, in words.
+pub(super) fn has_read(pid: u32, config: &Entries) -> Result<(), String> {
+    as_read(read_at(pid, config), config)
+}
+
+/// That the files are as they were at this moment.
+fn as_read(read: Option<SystemTime>, config: &Entries) -> Result<(), String> {
+    let Some(read) = read else { return Ok(()) };
     match config.paths().find(|path| changed_since(path, read)) {
         None => Ok(()),
         Some(path) => Err(newer(path, read)),
@@ -384,6 +401,26 @@ mod tests {
         for pool in ["dynamic\npm.min_spare_servers = 5", "ondemand"] {
             assert_eq!(strengths(pool), [Strength::Supports; 2], "{pool}");
         }
+    }
+
+    #[test]
+    fn a_master_that_was_reloaded_read_its_files_when_it_wrote_its_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let (main, number) = (dir.path().join("php-fpm.conf"), dir.path().join("pid"));
+        let pid = std::process::id();
+        std::fs::write(&main, format!("[global]\npid = {}\n", number.display())).unwrap();
+        let config = config::read(&main).unwrap();
+        let near = |read: Option<SystemTime>, wanted: SystemTime| {
+            let (read, most) = (read.unwrap(), std::time::Duration::from_millis(100));
+            read.max(wanted).duration_since(read.min(wanted)).unwrap() < most
+        };
+        assert!(near(read_at(pid, &config), began(pid).unwrap()), "it was not reloaded");
+        let later = began(pid).unwrap() + std::time::Duration::from_secs(3_600);
+        std::fs::write(&number, pid.to_string()).unwrap();
+        std::fs::File::options().write(true).open(&number).unwrap().set_modified(later).unwrap();
+        assert!(near(read_at(pid, &config), later));
+        std::fs::write(&number, "1").unwrap();
+        assert!(near(read_at(pid, &config), began(pid).unwrap()), "the number is another's");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use genkai_model::event::Rewrite;
 use genkai_place::authority::TlsMaterial;
 use genkai_place::caps;
 use genkai_place::remote::ANYWHERE;
+use genkai_place::scratch::Scratch;
 
 use crate::files::{CopyOptions, Move};
 
@@ -22,6 +23,8 @@ pub struct Conditions {
     pub allowed: Vec<String>,
     /// What its TLS was made with: that of a generated configuration, or what stands in for the user's certificates.
     pub tls: Option<TlsMaterial>,
+    /// Where that is: it lasts as long as whoever runs with it.
+    pub(super) _folder: Option<Scratch>,
     /// What of the user's certificate could not be had for that.
     pub(super) unlike: Option<Rewrite>,
     /// Soft limit on descriptors that it inherits.
@@ -36,7 +39,17 @@ impl Conditions {
     /// Those of a copy that its product tests and that is never started.
     pub(super) fn of_question(tls: Option<TlsMaterial>) -> Conditions {
         let (allowed, nofile, listen) = (vec![ANYWHERE.to_owned()], caps::descriptors(), Ipv4Addr::LOCALHOST);
-        Conditions { backend: None, secured: None, allowed, tls, unlike: None, nofile, listen, resumes: true }
+        Conditions {
+            backend: None,
+            secured: None,
+            allowed,
+            tls,
+            _folder: None,
+            unlike: None,
+            nofile,
+            listen,
+            resumes: true,
+        }
     }
 
     /// Whether its product is asked for its opinion, and nothing is started.

@@ -60,7 +60,8 @@ impl<P: Product> Deployment<P> {
         // A plan may hold anything: that all hosts are allowed is not for it to say.
         let allowed = what.allow_remote.iter().filter(|host| *host != ANYWHERE).cloned().collect();
         let (nofile, listen) = (caps::descriptors(), what.listen);
-        let conditions = Conditions { backend, secured, allowed, tls, unlike, nofile, listen, resumes: what.resumes };
+        let (_folder, resumes) = (Some(scratch.clone()), what.resumes);
+        let conditions = Conditions { backend, secured, allowed, tls, _folder, unlike, nofile, listen, resumes };
         let (shared, moves) = (Arc::new(Shared { product: Arc::new(product), conditions }), Vec::new());
         Deployment::made(Variant { shared, applied, scratch, moves, moved: Mutex::default() })
     }
@@ -173,7 +174,8 @@ impl<P: Product> Deployment<P> {
             Some((key, users)) => {
                 let (tls, unlike) = stand_in(&scratch, &users, P::ENTRY.called, Some(key))?;
                 let Shared { product, conditions } = &*self.variant.shared;
-                let conditions = Conditions { tls: Some(tls), unlike, ..conditions.clone() };
+                let conditions =
+                    Conditions { tls: Some(tls), _folder: Some(scratch.clone()), unlike, ..conditions.clone() };
                 Arc::new(Shared { product: Arc::clone(product), conditions })
             }
             None => Arc::clone(&self.variant.shared),

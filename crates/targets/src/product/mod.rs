@@ -16,6 +16,7 @@ mod secured;
 mod served;
 mod startup;
 mod streams;
+mod trusted;
 mod twin;
 
 use std::collections::BTreeMap;
@@ -48,8 +49,9 @@ pub use served::{Cost, Served, ServesFn};
 pub(crate) use served::{NOTICE, behind};
 pub use startup::Startup;
 pub(crate) use streams::{shared, unknown};
+pub(crate) use trusted::{is_own, program_of, trusted};
 pub use twin::{Twin, TwinFn};
-pub(crate) use twin::{alike, led_by};
+pub(crate) use twin::{alike, led_by, same_files};
 
 use crate::error::TargetError;
 use crate::files::{Backup, Finished, Move, Requests};

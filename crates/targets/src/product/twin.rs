@@ -109,15 +109,24 @@ pub(crate) fn led_by(socket: &Path) -> PathBuf {
     path.into()
 }
 
+/// That process `pid` sees the files that this process sees.
+///
+/// # Errors
+/// That it does not, in words.
+pub(crate) fn same_files(pid: u32) -> Result<(), String> {
+    let space = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
+    if space(&pid.to_string()) == space("self") {
+        return Ok(());
+    }
+    Err("it sees other files than genkai does (a mount namespace of its own, as in a container)".to_owned())
+}
+
 /// Whether what process `pid` has of the machine is what a child of this process has.
 ///
 /// # Errors
 /// What a child would have otherwise, in words.
 pub(crate) fn alike(pid: u32) -> Result<(), String> {
-    let space = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
-    if space(&pid.to_string()) != space("self") {
-        return Err("it sees other files than genkai does (a mount namespace of its own, as in a container)".to_owned());
-    }
+    same_files(pid)?;
     let unit = group::unit(pid).map(|unit| format!(" of {unit}")).unwrap_or_default();
     let has = |what: &str| Err(format!("its control group{unit} has {what} that a copy would not have"));
     if group::quota_of(pid).is_some() {

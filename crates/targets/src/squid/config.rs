@@ -112,7 +112,8 @@ impl Config {
 
     /// Whether Squid counts the connections of each client (`client_db`): without, nothing that asks for their number matches.
     pub(super) fn counts_clients(&self) -> bool {
-        self.sourced("client_db", |text| Some(text.to_owned())).value != "off"
+        let written = self.sourced("client_db", |text| Some(text.to_lowercase())).value;
+        !["off", "disable"].contains(&written.as_str())
     }
 
     /// A directive as it is written, without line ends.
@@ -278,6 +279,13 @@ mod tests {
 
     fn config(text: &str) -> Config {
         Config::of_text(Path::new("/x/squid.conf"), text.as_bytes().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn clients_are_not_counted_in_each_way_of_saying_so() {
+        let counts = ["", "client_db on\n", "client_db enable\n", "client_db off\n", "client_db disable\n"]
+            .map(|text| config(text).counts_clients());
+        assert_eq!(counts, [true, true, true, false, false]);
     }
 
     #[test]
