@@ -15,6 +15,7 @@ use crate::product::{Answer, Entry};
 const OF_THE_MACHINE: &[&str] = &[
     "no such file",
     "does not exist",
+    "is not a directory",
     "failed (2:",
     "failed (13:",
     "permission denied",
@@ -177,6 +178,7 @@ mod tests {
         for words in [
             "host not found in upstream \"a\" in /x:3",
             "getpwnam(\"a\") failed in /x:1",
+            "DocumentRoot '/nosuch' is not a directory, or is not readable",
             "cannot load certificate \"/a\": BIO_new_file() failed",
             "unknown directive \"brotli\" in /x:6",
             "the \"ssl\" parameter requires ngx_http_ssl_module in /x:6",
