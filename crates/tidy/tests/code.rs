@@ -96,7 +96,12 @@ const MAY_NAME: [&str; 13] = [
 ];
 
 /// What is about some products by its purpose: a path's beginning, the folders of those that it may name, and why.
-const ABOUT: [(&str, &[&str], &str); 25] = [
+const ABOUT: [(&str, &[&str], &str); 26] = [
+    (
+        "crates/targets/src/limits/closed.rs",
+        &["nginx", "apache", "haproxy", "caddy"],
+        "what each says of a server that closed a connection",
+    ),
     ("crates/targets/src/wordpress/", &["nginx", "phpfpm"], "the site is made of them"),
     ("crates/targets/src/application/rooms.rs", &["redis"], "rooms of several nodes share a backplane"),
     ("crates/origin/src/rooms/", &["redis"], "rooms of several nodes share a backplane"),

@@ -15,6 +15,7 @@ use crate::product::{Answer, Entry};
 const OF_THE_MACHINE: &[&str] = &[
     "no such file",
     "does not exist",
+    "is not a directory",
     "failed (2:",
     "failed (13:",
     "permission denied",
@@ -36,6 +37,7 @@ const OF_THE_MACHINE: &[&str] = &[
     "cannot load",
     "unable to load",
     "unable to open",
+    "failed to open",
     "unable to stat",
     "dlopen",
     "took longer than",
@@ -55,8 +57,28 @@ const OF_THE_BUILD: &[&str] = &[
     "not supported on this platform",
     "module not registered",
     "could not find vmod",
-    "not included in the server configuration",
 ];
+
+/// Words of a line that only says that others tell of errors.
+const OF_OTHERS: &[&str] = &[
+    "error(s) found in configuration",
+    "fatal errors found in configuration",
+    "failed to load configuration file",
+    "failed to post process the configuration",
+    "initialization failed",
+];
+
+/// Words by which a line is a warning: no file is refused for it.
+const WARNS: &[&str] = &["warning: "];
+
+/// What a line that says why a configuration is not taken speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Machine,
+    /// What it was built with, or its version.
+    Build,
+    File,
+}
 
 /// What the product that is installed says of what was explained; none: it has no check of its own. Nothing is started, nothing of the user's is written.
 pub fn asked(explained: &Explanation, main: &Path, requests: &Requests) -> Option<Asked> {
@@ -83,21 +105,47 @@ fn judged(entry: &Entry, command: &str, answer: Answer, named: bool) -> Asked {
         Err(error) => error,
     };
     let ErrorKind::Rejected(words) = &error.kind else { return open(&[], &error.without_hint()) };
-    let has = |all: &[&str]| {
-        let words = words.to_lowercase();
-        all.iter().any(|one| words.contains(one))
+    let all = reasons(words);
+    let (of, unknown): (Vec<Of>, Vec<bool>) = all.iter().map(|line| of(line, entry.unknown)).unzip();
+    // A line follows from another often enough: what is said of the file alone refuses it, and what genkai knows itself.
+    let known = named && of.iter().zip(unknown).any(|(of, unknown)| unknown && *of != Of::Machine);
+    let has = |one: Of| of.contains(&one);
+    let open = |what: &str| open(&[format!("{what}:")], words);
+    match (has(Of::Machine), has(Of::Build), has(Of::File)) {
+        _ if known => Asked::Refused { by, words: lines(words) },
+        (false, false, _) => Asked::Refused { by, words: lines(words) },
+        (true, false, false) => open(&format!("what {by} says of it is of this machine")),
+        (true, ..) => {
+            open(&format!("some of what {by} says of it is of this machine, and the rest may follow from that"))
+        }
+        (false, true, false) => {
+            open(&format!("{by} does not know all that is in it; another version, or one with other modules, may"))
+        }
+        (false, true, true) => {
+            open(&format!("{by} does not know all that is in it, and the rest may follow from that"))
+        }
+    }
+}
+
+/// The lines that say why a configuration is not taken, in lower case; all, where none of them is more than a warning or a summary.
+fn reasons(words: &str) -> Vec<String> {
+    let lines = words.lines().filter(|line| !line.trim().is_empty());
+    let all: Vec<String> = lines.map(str::to_lowercase).collect();
+    let says = |line: &&String| !WARNS.iter().chain(OF_OTHERS).any(|word| line.contains(word));
+    let reasons: Vec<String> = all.iter().filter(says).cloned().collect();
+    if reasons.is_empty() { all } else { reasons }
+}
+
+/// What a line speaks of; whether it has the words for a setting that the product does not know.
+fn of(line: &str, unknown: &str) -> (Of, bool) {
+    let has = |all: &[&str]| all.iter().any(|word| line.contains(word));
+    let strange = !unknown.is_empty() && line.contains(&unknown.to_lowercase());
+    let of = match (has(OF_THE_MACHINE), strange || has(OF_THE_BUILD)) {
+        (true, _) => Of::Machine,
+        (false, true) => Of::Build,
+        (false, false) => Of::File,
     };
-    let strange = !entry.unknown.is_empty() && words.contains(entry.unknown) && !named;
-    if has(OF_THE_MACHINE) {
-        return open(&[format!("what {by} says of it is of this machine:")], words);
-    }
-    if has(OF_THE_BUILD) || strange {
-        return open(
-            &[format!("{by} does not know all that is in it; another version, or one with other modules, may:")],
-            words,
-        );
-    }
-    Asked::Refused { by, words: lines(words) }
+    (of, strange)
 }
 
 fn open(before: &[String], words: &str) -> Asked {
@@ -113,9 +161,13 @@ mod tests {
     use super::*;
 
     fn judge(words: &str, named: bool) -> Asked {
+        judge_of("nginx", words, named)
+    }
+
+    fn judge_of(product: &'static str, words: &str, named: bool) -> Asked {
         let answer =
-            Answer { version: "1.2".to_owned(), verdict: Err(TargetError::rejected("nginx", words.to_owned())) };
-        judged(find("nginx").unwrap(), "`nginx -t`", answer, named)
+            Answer { version: "1.2".to_owned(), verdict: Err(TargetError::rejected(product, words.to_owned())) };
+        judged(find(product).unwrap(), "`nginx -t`", answer, named)
     }
 
     #[test]
@@ -126,6 +178,7 @@ mod tests {
         for words in [
             "host not found in upstream \"a\" in /x:3",
             "getpwnam(\"a\") failed in /x:1",
+            "DocumentRoot '/nosuch' is not a directory, or is not readable",
             "cannot load certificate \"/a\": BIO_new_file() failed",
             "unknown directive \"brotli\" in /x:6",
             "the \"ssl\" parameter requires ngx_http_ssl_module in /x:6",
@@ -134,5 +187,43 @@ mod tests {
         }
         let known = judge("unknown directive \"workr_processes\" in /x:6", true);
         assert!(matches!(known, Asked::Refused { .. }), "genkai knows that it is none, too");
+    }
+    /// Whether it is refused; else the first words of why that is open.
+    fn open_of(product: &'static str, words: &str, named: bool) -> Option<String> {
+        match judge_of(product, words, named) {
+            Asked::Refused { .. } => None,
+            Asked::Open { why } => Some(why[0].clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_typo_that_genkai_knows_refuses_whatever_product_says_so() {
+        let typo = "syntax error in /x:3: Invalid command 'KeepAliveTimout', perhaps misspelled or defined by a module not included in the \
+                    server configuration";
+        assert_eq!(open_of("apache", typo, true), None);
+        let why = open_of("apache", typo, false).unwrap();
+        assert!(why.contains("does not know all that is in it; another version"), "{why}");
+    }
+
+    #[test]
+    fn lines_are_judged_one_by_one() {
+        let (machine, file) =
+            ("parsing [/x:2] : 'user' : cannot find user id for 'nosuch'", "parsing [/x:5] : 'clint' is no timeout");
+        let summary = "Error(s) found in configuration file : /x\nFatal errors found in configuration.";
+        let of = |lines: &[&str]| open_of("haproxy", &lines.join("\n"), false);
+        let why = of(&[machine, summary]).unwrap();
+        assert!(why.contains("what HAProxy 1.2") && why.contains("says of it is of this machine:"), "{why}");
+        let why = of(&[machine, file, summary]).unwrap();
+        assert!(why.starts_with("some of what"), "{why}");
+        assert_eq!(of(&[file, summary]), None);
+        let map = "parsing [/x:9] : error detected: failed to open pattern file <allowed.lst>";
+        assert!(of(&[map, summary]).unwrap().contains("is of this machine:"));
+        // A warning refuses nothing.
+        let warned = [
+            "AH00112: Warning: DocumentRoot [/nosuch] does not exist",
+            "syntax error in /x:3: Timeout takes one argument",
+        ];
+        assert_eq!(of(&warned), None);
     }
 }

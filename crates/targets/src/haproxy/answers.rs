@@ -23,10 +23,13 @@ pub(super) fn own(config: &Config, copy: &Private, requests: &Requests, request:
     let rules: Vec<&Found> = rules.collect();
     let one = |found: &&Found| {
         let answer = of_rule((config, copy), found, sure == Some(*found))?;
-        let Some(counter) = counter(found) else { return Some(answer) };
+        if !is_early(found) {
+            return Some(answer);
+        }
         // What such a rule ends is not logged; where several may have, the counter does not say which.
-        let alone = rules.iter().filter(|other| self::counter(other) == Some(counter)).count() == 1;
-        Some(OwnAnswer { signature: None, counter: alone.then(|| counter.to_owned()), ..answer })
+        let counter = counter(found)
+            .filter(|counter| rules.iter().filter(|other| self::counter(other) == Some(*counter)).count() == 1);
+        Some(OwnAnswer { signature: None, counter: counter.map(str::to_owned), ..answer })
     };
     let mut all: Vec<OwnAnswer> = rules.iter().filter_map(one).collect();
     all.extend(too_large(config, requests, request));
@@ -36,11 +39,18 @@ pub(super) fn own(config: &Config, copy: &Private, requests: &Requests, request:
     all
 }
 
-/// What counts the connections that a rule ends before anything is read of them (src/tcp_rules.c: tcp_exec_l4_rules, tcp_exec_l5_rules).
+/// Whether a rule ends connections before anything is read of them.
+fn is_early(rule: &Found) -> bool {
+    rule.is("tcp-request") && matches!(rule.arg(0), Some("connection" | "session"))
+}
+
+/// What counts those that a rule ends (src/tcp_rules.c: tcp_exec_l4_rules, tcp_exec_l5_rules; src/http_ana.c). A connection that is dropped in silence
+/// is counted as a request (src/tcp_act.c: tcp_exec_action_silent_drop).
 fn counter(rule: &Found) -> Option<&'static str> {
-    match rule.arg(0).filter(|_| rule.is("tcp-request"))? {
-        "connection" => Some(metrics::DENIED_CONNECTIONS),
-        "session" => Some(metrics::DENIED_SESSIONS),
+    match (final_action(rule)?.0, rule.arg(0)) {
+        ("reject", Some("connection")) => Some(metrics::DENIED_CONNECTIONS),
+        ("reject", Some("session")) => Some(metrics::DENIED_SESSIONS),
+        ("reject" | "silent-drop" | "deny" | "tarpit", _) => Some(metrics::DENIED_REQUESTS),
         _ => None,
     }
 }
@@ -121,4 +131,28 @@ fn certificate(config: &Config, route: &Route<'_>) -> Option<OwnAnswer> {
     let wants = found.option(0, "verify").is_some_and(|word| word.value == "required") && route.bind.tls;
     let when = "the client shows no certificate".to_owned();
     wants.then(|| OwnAnswer { certain: true, when, ..of(config, found, 1) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::haproxy::config::Reading;
+
+    #[test]
+    fn what_is_dropped_in_silence_is_counted_as_a_request() {
+        let text = "frontend f\n mode http\n bind :80\n tcp-request connection reject if { src 1.1.1.1 }\n \
+                    tcp-request connection silent-drop if { src 1.1.1.2 }\n tcp-request session reject if { src 1.1.1.3 }\n \
+                    http-request deny if { path /x }\n http-request return status 200 if { path /y }\n";
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+        let rules = config.found().iter().filter(|found| found.name().ends_with("-request"));
+        let counters: Vec<_> = rules.map(|rule| (is_early(rule), counter(rule))).collect();
+        let known = [
+            (true, Some(metrics::DENIED_CONNECTIONS)),
+            (true, Some(metrics::DENIED_REQUESTS)),
+            (true, Some(metrics::DENIED_SESSIONS)),
+            (false, Some(metrics::DENIED_REQUESTS)),
+            (false, None),
+        ];
+        assert_eq!(counters, known);
+    }
 }

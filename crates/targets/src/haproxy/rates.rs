@@ -6,6 +6,7 @@ use genkai_model::limit::Law;
 use genkai_model::units::Span;
 
 use super::config::{Config, Found, Section};
+use super::proxy::{Mode, mode};
 use super::settings::value;
 use crate::limits;
 
@@ -57,11 +58,17 @@ pub(super) fn at_once(config: &Config, rule: &Found) -> Option<Law> {
     let certain = !by.words.iter().any(|word| matches!(word.value.as_str(), "if" | "unless"));
     let before = stage(by) < stage(rule) || stage(by) == stage(rule) && (by.file, by.line) < (rule.file, rule.line);
     let most = if counted.more { counted.number } else { counted.number.checked_sub(1)? };
-    (certain && before && stored && counted.key == "src").then(|| match stage(by) {
-        // The counter is the session's, and a kept connection is one.
-        0 | 1 => limits::connections(most as f64, 1.0),
-        _ => limits::at_once(most as f64, 1.0),
+    (certain && before && stored && counted.key == "src").then(|| match of_requests(config, home, by) {
+        // A kept connection is one.
+        false => limits::connections(most as f64, 1.0),
+        true => limits::at_once(most as f64, 1.0),
     })
+}
+
+/// Whether what a rule tracks is counted for each request: else for a connection, of the rules before there is a request and of all in a section that
+/// passes bytes on.
+fn of_requests(config: &Config, home: &Section, tracks: &Found) -> bool {
+    stage(tracks) > 1 && mode(config, home) == Mode::Http
 }
 
 /// When a rule is looked at (configuration manual 4.2, `tcp-request`): one for connections before those of sessions, contents and requests.
@@ -132,7 +139,10 @@ fn of_one<'c>(config: &'c Config, home: &'c Section, words: &[&'c str]) -> Optio
     let how = if more { "more than" } else { "at least" };
     if fetch.counter == AT_ONCE {
         // Counted from the rule that tracks to the end of what it is looked at for.
-        let request = fetch.slot.and_then(|slot| tracking(config, home, slot)).is_some_and(|rule| stage(rule) > 1);
+        let request = fetch
+            .slot
+            .and_then(|slot| tracking(config, home, slot))
+            .is_some_and(|rule| of_requests(config, home, rule));
         let counted = if request { "requests" } else { fetch.counted };
         return stores(config, table)
             .any(|one| one == AT_ONCE)
@@ -281,6 +291,10 @@ mod tests {
         let connection = " tcp-request connection track-sc0 src table per_ip\n";
         let reject = at_once_of(&format!("{connection} tcp-request connection reject if {{ sc0_conn_cur ge 26 }}\n"));
         assert_eq!(reject, (words("at least 26 connections of one src at once"), Some(limits::connections(25.0, 1.0))));
+        let content = " tcp-request content track-sc0 src table per_ip\n tcp-request content reject if { sc_conn_cur(0) gt 40 }\n";
+        assert_eq!(at_once_of(content).1, Some(limits::at_once(40.0, 1.0)));
+        let bytes = at_once_of(&format!(" mode tcp\n{content}"));
+        assert_eq!(bytes, (words("more than 40 connections of one src at once"), Some(limits::connections(40.0, 1.0))));
         let named = at_once_of(&format!(" acl many sc_conn_cur(0) gt 7\n{connection} http-request deny if many\n"));
         assert_eq!(named.1, Some(limits::connections(7.0, 1.0)));
     }

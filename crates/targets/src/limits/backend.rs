@@ -135,16 +135,6 @@ pub(crate) fn queue_full(socket: &str) -> String {
     format!("{QUEUE_FULL}.{socket}")
 }
 
-/// Signature of a proxy's log line that says that a server behind it closed a connection before it had answered: of the proxy's limit, and of
-/// those of servers that close connections for a reason of their own.
-pub(crate) const CLOSED: &str = "backend.closed";
-
-/// What a proxy says when a server behind it closes connections for a reason of its own, which that server's own signs tell: so that what the
-/// proxy saw of it is not told as another cause.
-pub(crate) fn closed() -> Signature {
-    log(CLOSED, Strength::Consistent)
-}
-
 /// What it begins with.
 pub(crate) const QUEUE_FULL: &str = "backend.queue_full";
 

@@ -2,6 +2,7 @@
 //! processor, descriptors, body) or every proxy ([`backend`]).
 
 pub(crate) mod backend;
+pub(crate) mod closed;
 pub(crate) mod php;
 
 use genkai_model::error::ErrorKind;

@@ -1,7 +1,7 @@
 //! The certificate that nginx shows, and what it resumes TLS sessions by: a cache that its workers share, or tickets that clients keep.
 
 use crate::files::{Configuration, Requests};
-use crate::nginx::config::{Config, Found};
+use crate::nginx::config::{Config, Found, Route};
 use crate::nginx::settings::{SSL_SESSION_CACHE, SSL_SESSION_TICKETS};
 use crate::product::{Certificate, Sessions};
 use genkai_place::authority;
@@ -38,18 +38,29 @@ fn is_shared(word: &str) -> bool {
     word.starts_with("shared:")
 }
 
-/// How sessions are resumed, from the configuration alone.
+/// How sessions are resumed, from the configuration alone. The cache is that of the listener's default server; for tickets it depends on the version of
+/// nginx which of the two counts for what, that server or the one of the name.
 pub(super) fn told(config: &Config, requests: &Requests) -> String {
-    let value = |setting: &str| config.value_of(setting, requests).map(|(value, _)| value).unwrap_or_default();
-    let (cache, tickets) = (value(SSL_SESSION_CACHE.name), value(SSL_SESSION_TICKETS.name));
-    match cache.split_whitespace().any(is_shared) {
-        true => format!("sessions are resumed from ssl_session_cache {cache}"),
-        false if tickets == "off" => {
+    let cache = config.value_of(SSL_SESSION_CACHE.name, requests).map(|(value, _)| value).unwrap_or_default();
+    let on = |route: &Route<'_>| {
+        let written = route.inherited(SSL_SESSION_TICKETS.directive).into_iter().next().and_then(|found| found.arg(0));
+        written.is_none_or(|word| word != "off")
+    };
+    let own = config.route_of(requests);
+    let first = own.as_ref().and_then(|route| config.first_of(route));
+    let tickets = [own.as_ref().is_none_or(on), first.as_ref().is_none_or(on)];
+    match (cache.split_whitespace().any(is_shared), tickets) {
+        (true, _) => format!("sessions are resumed from ssl_session_cache {cache}"),
+        (false, [false, false]) => {
             format!(
                 "no session is resumed, or by chance: ssl_session_tickets off, and ssl_session_cache {cache} is none that workers share"
             )
         }
-        false => "sessions are resumed by tickets (ssl_session_tickets on)".to_owned(),
+        (false, [true, true]) => "sessions are resumed by tickets (ssl_session_tickets on)".to_owned(),
+        (false, _) => {
+            "whether sessions are resumed is tried then: ssl_session_tickets is off in one of two, the server of this name and the listener's default server"
+                .to_owned()
+        }
     }
 }
 
@@ -70,6 +81,8 @@ pub(super) fn sessions(config: &Config, requests: &Requests) -> Option<Sessions>
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use genkai_model::limit::Origin;
 
     use super::*;
 
@@ -94,5 +107,33 @@ mod tests {
         assert_eq!(sessions.map(|(value, _)| value).as_deref(), Some("builtin:1000"));
         let (text, sessions) = of("ssl_session_tickets off; ssl_session_cache builtin shared:le:5m;");
         assert!(text.contains("from ssl_session_cache builtin shared:le:5m") && sessions.is_none(), "{text}");
+    }
+    #[test]
+    fn the_default_server_of_the_listener_has_the_cache() {
+        let text = |first: &str, second: &str| {
+            format!(
+                "http {{ server {{ listen 443 ssl; {first} }}\nserver {{ listen 443 ssl; server_name a.test; {second} \
+                 location / {{ proxy_pass http://127.0.0.1:9; }} }} }}"
+            )
+        };
+        let config = |first: &str, second: &str| {
+            Config::of_text(Path::new("/n.conf"), text(first, second).into(), Path::new("/usr")).unwrap()
+        };
+        let requests = Requests::to("a.test", "/");
+        let (off, shared) = ("ssl_session_tickets off;", "ssl_session_tickets off; ssl_session_cache shared:x:1m;");
+        let told = |first: &str, second: &str| told(&config(first, second), &requests);
+        assert!(told(off, shared).starts_with("no session is resumed"), "{}", told(off, shared));
+        assert!(told(shared, off).starts_with("sessions are resumed from ssl_session_cache shared:x:1m"));
+        assert!(told("", "").contains("by tickets"));
+        assert!(told("", off).starts_with("whether sessions are resumed is tried then"));
+        assert!(super::sessions(&config(shared, off), &requests).is_none());
+        let without = "ssl_session_cache off;";
+        let wanting = config(without, shared);
+        let sessions = super::sessions(&wanting, &requests).unwrap();
+        assert_eq!((&*sessions.value, &*sessions.word), ("off", "shared:x:1m"));
+        let mended = wanting.set(sessions.setting, &sessions.word, &requests).unwrap();
+        assert!(super::sessions(&mended, &requests).is_none());
+        let written = mended.value_of(sessions.setting, &requests).unwrap();
+        assert_eq!(written, (sessions.word.clone(), Origin::File { path: "/n.conf".into(), line: 1 }));
     }
 }

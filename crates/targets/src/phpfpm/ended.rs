@@ -5,7 +5,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Limit, Origin, Strength};
 
 use super::limits::Pool;
-use crate::limits::backend::closed;
+use crate::limits::closed::closed;
 use crate::limits::{errors, log, php, valued};
 use crate::settings::SourcedValue;
 use crate::upstreams::placed;
@@ -66,7 +66,7 @@ pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
             held.value
         ),
         source: TERMINATE.to_owned(),
-        signatures: vec![log(&signature(pool), Strength::Decisive), closed()],
+        signatures: [log(&signature(pool), Strength::Decisive)].into_iter().chain(closed()).collect(),
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503, ErrorKind::Status500]),
         ..one("request_terminate_timeout", held)
     });

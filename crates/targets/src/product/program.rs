@@ -1,11 +1,11 @@
 //! A product's program that is installed: where it is, and what it says of itself; a test of a configuration by it.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use crate::error::TargetError;
-use genkai_place::PlaceError;
 use genkai_place::oneshot::{Finished, finish};
 use genkai_place::process::Spawn;
 use genkai_place::program;
@@ -110,8 +110,41 @@ pub(crate) fn after<'a>(said: &'a str, before: &str) -> Option<&'a str> {
 /// Has a program test a configuration: `name` is the command as people type it, `dir` takes what it prints.
 ///
 /// # Errors
-/// When it cannot be started.
-pub(crate) fn tested(command: Command, name: &str, dir: &Path) -> Result<Finished, PlaceError> {
+/// When it cannot be started, or does not end by itself: then it has not said of the configuration what it would.
+pub(crate) fn tested(command: Command, name: &str, dir: &Path) -> Result<Finished, TargetError> {
     let spawn = Spawn { name: name.to_owned(), log: Some(dir.join("check.txt")), ..Spawn::default() };
-    finish(command, spawn, LONGEST)
+    let finished = finish(command, spawn, LONGEST)?;
+    let why = match finished.status.signal() {
+        None => return Ok(finished),
+        Some(9) => format!(
+            "`{name}` took longer than {} s, or was killed\n  hint: does the configuration name hosts that do not resolve?",
+            LONGEST.as_secs()
+        ),
+        Some(signal) => format!("`{name}` was ended by signal {signal}"),
+    };
+    Err(TargetError::machine("", why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_does_not_end_by_itself_says_nothing_of_the_configuration() {
+        let dir = tempfile::tempdir().unwrap();
+        let said = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            tested(command, "x -t", dir.path())
+        };
+        let refused = said("echo half; exit 1").unwrap();
+        assert_eq!((refused.status.code(), &*refused.text), (Some(1), "half\n"));
+        let killed = said("echo half; kill -9 $$").err().unwrap();
+        assert!(
+            !killed.is_usage() && killed.to_string().contains("`x -t` took longer than 30 s, or was killed"),
+            "{killed}"
+        );
+        let ended = said("kill -6 $$").err().unwrap();
+        assert!(ended.to_string().contains("`x -t` was ended by signal 6"), "{ended}");
+    }
 }

@@ -48,6 +48,7 @@ fn known(held: SourcedValue<u64>, at: &Endpoint) -> Known {
         socket: at.socket(),
         cost: None,
         says: &[],
+        says_of: None,
     }
 }
 

@@ -112,8 +112,9 @@ impl Config {
 
     /// Whether Squid counts the connections of each client (`client_db`): without, nothing that asks for their number matches.
     pub(super) fn counts_clients(&self) -> bool {
-        let written = self.sourced("client_db", |text| Some(text.to_lowercase())).value;
-        !["off", "disable"].contains(&written.as_str())
+        let held = self.sourced("client_db", |text| text.split_ascii_whitespace().next().map(str::to_owned));
+        // src/cache_cf.cc: parse_onoff.
+        !matches!(&*held.value, "off" | "disable")
     }
 
     /// A directive as it is written, without line ends.

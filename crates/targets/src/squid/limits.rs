@@ -244,6 +244,7 @@ mod tests {
         assert_eq!((per_client(&config("client_ip_max_connections -1")), per_client(&config(""))), (None, None));
         let law = |text: &str| per_client(&config(text)).map(|limit| limit.law);
         assert_eq!(law("client_db off\nclient_ip_max_connections 12"), None, "clients are not counted");
+        assert_eq!(law("client_db disable\nclient_ip_max_connections 12"), None, "nor by its other word");
         assert_eq!(law("client_ip_max_connections 12"), Some(connections(13.0, 1.0)));
         assert_eq!(law("client_ip_max_connections 0"), Some(connections(1.0, 1.0)));
     }

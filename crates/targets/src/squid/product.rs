@@ -59,8 +59,7 @@ fn asked(main: &Path, _: &Requests, dir: &Path) -> Result<Answer, TargetError> {
     let verdict = match finished.status.code() {
         Some(0) => Ok(said),
         Some(_) if !said.is_empty() => Err(TargetError::rejected(CALLED, said.join("\n"))),
-        Some(_) => Err(TargetError::rejected(CALLED, finished.text)),
-        None => Err(TargetError::machine(CALLED, "`squid -k parse` did not end in time")),
+        _ => Err(TargetError::rejected(CALLED, finished.text)),
     };
     Ok(Answer { version, verdict })
 }

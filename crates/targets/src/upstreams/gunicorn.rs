@@ -66,7 +66,17 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
     let mut parts = own;
     parts.push(part("backlog", backlog, Caps::Queue, String::new()));
     let told = format!("{PRODUCT} ({} workers)", class.value);
-    Ok(Known { product: PRODUCT, told, parts, keeps, threads: None, socket: at.socket(), cost: None, says: &[] })
+    Ok(Known {
+        product: PRODUCT,
+        told,
+        parts,
+        keeps,
+        threads: None,
+        socket: at.socket(),
+        cost: None,
+        says: &[],
+        says_of: None,
+    })
 }
 
 fn threaded(workers: &SourcedValue<u64>, threads: &SourcedValue<u64>) -> Part {

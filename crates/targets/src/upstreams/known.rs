@@ -9,7 +9,8 @@ use genkai_model::limit::{Law, Limit, Origin, Signature, Strength, Symptom};
 use genkai_place::endpoint::Endpoint;
 use genkai_place::usage::Usage;
 
-use crate::limits::backend::{closed, queue_full};
+use crate::limits::backend::queue_full;
+use crate::limits::closed::closed;
 use crate::limits::{SLOW, connections, counted, grew, log, reached};
 use crate::product::{Cost, Served, behind};
 use crate::settings::SourcedValue;
@@ -44,6 +45,8 @@ pub(crate) struct Known {
     pub(crate) cost: Option<Cost>,
     /// Settings with a part of the message by which it tells that one of them was reached, where its log is read.
     pub(crate) says: &'static [(&'static str, &'static str)],
+    /// What such a message must have, too, to be of what listens there; none: its log is of that alone.
+    pub(crate) says_of: Option<String>,
 }
 
 /// A setting of it with its value in force.
@@ -142,7 +145,7 @@ impl Known {
                     (after.1.saturating_add(held.value)) as f64,
                     Strength::Supports,
                 )]);
-                waiting(held.value, after, Limit { signatures: signatures.chain([closed()]).collect(), ..named })
+                waiting(held.value, after, Limit { signatures: signatures.chain(closed()).collect(), ..named })
             }
             Caps::Queue => self.queue(held, false, &metric, named),
             Caps::QueueAfter { open, somaxconn } => {
@@ -196,6 +199,7 @@ impl Known {
     /// What a line of its log is called, where it tells that a setting was reached.
     pub(crate) fn told_in(&self, line: &str, subject: &str) -> Option<String> {
         let (setting, _) = self.says.iter().find(|(_, part)| line.contains(part))?;
+        self.says_of.as_ref().is_none_or(|of| line.contains(of)).then_some(())?;
         Some(self.saying(setting, subject))
     }
 

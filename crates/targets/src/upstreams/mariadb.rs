@@ -51,6 +51,7 @@ fn of(started: &Started, product: &'static str, at: &Endpoint) -> Result<Known, 
         socket: at.socket(),
         cost: None,
         says: &[],
+        says_of: None,
     })
 }
 

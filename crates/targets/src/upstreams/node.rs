@@ -61,6 +61,7 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
         socket: at.socket(),
         cost: None,
         says: &[],
+        says_of: None,
     };
     Some(Ok(Managed::of(known, of_node(&started))))
 }

@@ -39,7 +39,20 @@ fn of(started: &Started, at: &Endpoint) -> Result<(Known, Option<PathBuf>), Stri
     let own = config.value_in("pgbouncer", "logfile").map(|entry| started.path(&entry.value()));
     let log = own.filter(|path| path.is_file()).or_else(|| started.errors());
     let (product, told) = ("PgBouncer", "PgBouncer".to_owned());
-    Ok((Known { product, told, parts, keeps: true, threads: None, socket: at.socket(), cost: None, says: &[] }, log))
+    Ok((
+        Known {
+            product,
+            told,
+            parts,
+            keeps: true,
+            threads: None,
+            socket: at.socket(),
+            cost: None,
+            says: &[],
+            says_of: None,
+        },
+        log,
+    ))
 }
 
 /// Whether some pools have a size of their own, or get more for a while: then the size of all says nothing of one.

@@ -54,6 +54,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         socket: at.socket(),
         cost: None,
         says: &[],
+        says_of: None,
     })
 }
 

@@ -73,7 +73,13 @@ fn timers(vcl: &Vcl) -> Vec<Timer> {
         for (name, default, ends) in TIMERS {
             let (zero, written) = (zero(backend, name), backend.attributes.iter().find(|one| one.name == name));
             let written = written.filter(|_| !zero);
-            let unset = if zero { format!("; `.{name} = 0s` is as if it was not written") } else { String::new() };
+            let unset = if zero {
+                format!(
+                    "; in Varnish 7.1 `.{name} = 0s` is as if it was not written, newer ones may take it as no time at all"
+                )
+            } else {
+                String::new()
+            };
             let value = written.map_or_else(|| format!("{default}s"), |one| one.value.clone());
             all.push(Timer {
                 setting: format!("backend {}: {name}", backend.name),
@@ -243,7 +249,10 @@ mod tests {
         };
         let (none, zero, some) = (of(""), of(".first_byte_timeout = 0s;"), of(".first_byte_timeout = 2s;"));
         assert_eq!((none.span, zero.span, some.span), (zero.span, Some(Span::from_secs(60)), Some(Span::from_secs(2))));
-        assert!(zero.ends.ends_with("is as if it was not written") && !none.ends.contains("written"));
+        assert!(
+            zero.ends.contains("in Varnish 7.1 `.first_byte_timeout = 0s` is as if it was not written")
+                && !none.ends.contains("written")
+        );
     }
 
     /// varnishd 7.1 compiles it, and its child does not start.

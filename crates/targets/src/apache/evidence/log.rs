@@ -40,7 +40,7 @@ pub mod signature {
     /// The backend was silent longer than it may.
     pub const BACKEND_SILENT: &str = "apache.backend.silent";
     /// The backend closed or reset the connection before it had answered.
-    pub const BACKEND_CLOSED: &str = crate::limits::backend::CLOSED;
+    pub const BACKEND_CLOSED: &str = crate::limits::closed::APACHE;
     /// No local port left towards the backend (error 99).
     pub const BACKEND_PORTS: &str = "apache.backend.ports";
     /// A request body above `LimitRequestBody`.

@@ -41,11 +41,14 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let config = Config::read(main, reading)?;
     let facts = Facts::of(&config, requests, machine);
     let mut limits = limits::of(&facts);
-    limits.extend(explained("apache", secured::certificate(&config, requests).as_ref(), TRIED));
+    let route = Route::find(&config, requests);
+    // A listener without TLS has no handshakes, whatever certificates others show.
+    let shown =
+        route.as_ref().filter(|route| route.is_tls(&config)).and_then(|_| secured::certificate(&config, requests));
+    limits.extend(explained("apache", shown.as_ref(), TRIED));
     let files = config.files().filter(|(id, _)| !config.is_use(*id)).map(|(_, file)| file.path.clone());
     let explained =
         explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks::of(&config, &facts));
-    let route = Route::find(&config, requests);
     Ok(in_place_of_errors(explained, "Apache", |status| {
         let document = document(&config, route.as_ref()?, requests, status)?;
         instead(&config, route.as_ref()?, document)
@@ -65,5 +68,31 @@ fn instead(config: &Config, route: &Route<'_>, document: &Found) -> Option<Strin
         _ => Some(format!(
             "what {page} answers, with another status if it is a script that says one (ErrorDocument at {place})"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::event::Environment;
+    use genkai_place::caps::Machine;
+
+    use super::*;
+    use crate::files::Requests;
+
+    fn told(text: &str) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("httpd.conf");
+        std::fs::write(&main, text).unwrap();
+        let machine = Machine::of(&Environment::default());
+        let what = Explain { main: &main, requests: &Requests::to("", "/"), machine: &machine, memory: 1 << 30 };
+        explain(&what).unwrap().limits.into_iter().map(|limit| limit.id).collect()
+    }
+
+    #[test]
+    fn handshakes_are_no_limit_of_a_listener_without_tls() {
+        let secured = "<VirtualHost *:443>\nSSLEngine on\nSSLCertificateFile /nosuch.pem\n</VirtualHost>\n";
+        let key = "apache.tls_key".to_owned();
+        assert!(told(&format!("Listen 443\n{secured}")).contains(&key));
+        assert!(!told(&format!("Listen 80\nListen 443\n{secured}")).contains(&key));
     }
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use super::CALLED;
 use crate::error::TargetError;
-use crate::product::{LONGEST, Lookup, Program, tested};
+use crate::product::{Lookup, Program, tested};
 
 /// How httpd is found. (An empty configuration: it must not read, and complain about, the packaged one.)
 pub(crate) const LOOKUP: Lookup = Lookup {
@@ -63,7 +63,7 @@ pub(super) fn command(program: &Program, conf: &Path, environment: &BTreeMap<Str
 /// Gives the warnings of a test that passed: values that are clamped or ignored.
 ///
 /// # Errors
-/// [`crate::error::ErrorKind::Rejected`] with httpd's messages when it says no, or is not done in time.
+/// [`crate::error::ErrorKind::Rejected`] with httpd's messages when it says no.
 pub(super) fn check(
     program: &Program,
     dir: &Path,
@@ -79,9 +79,8 @@ pub(super) fn check(
         return Ok(text.lines().filter(|l| l.contains("WARNING")).map(str::to_owned).collect());
     }
     let reasons: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).take(20).collect();
-    let reason = match finished.status.code() {
-        Some(code) if reasons.is_empty() => format!("`apache2 -t` failed with exit code {code}"),
-        None if reasons.is_empty() => format!("`apache2 -t` took longer than {} s", LONGEST.as_secs()),
+    let reason = match reasons[..] {
+        [] => format!("`apache2 -t` failed ({})", finished.status),
         _ => reasons.join("\n"),
     };
     Err(TargetError::rejected(CALLED, reason))

@@ -1,5 +1,7 @@
 //! Requests that httpd passes to a virtual host of its own: each time they take one of its workers more.
 
+use std::net::{IpAddr, UdpSocket};
+
 use crate::apache::config::Config;
 use crate::apache::route::{Listen, Pass, Route, authority, listens, members, socket};
 use crate::files::Requests;
@@ -92,11 +94,16 @@ fn own<'c>(config: &'c Config, url: &str) -> Option<Listen<'c>> {
     let takes = |listen: &Listen<'_>| {
         listen.port == to.port()
             && match &listen.ip {
-                Some(ip) => ip.parse().is_ok_and(|ip: std::net::IpAddr| ip == to.ip()),
-                None => to.ip().is_loopback(),
+                Some(ip) => ip.parse().is_ok_and(|ip: IpAddr| ip == to.ip() || ip.is_unspecified() && is_here(to.ip())),
+                None => is_here(to.ip()),
             }
     };
     listens(config).into_iter().find(takes)
+}
+
+/// Whether an address is this machine's: one can listen there.
+fn is_here(ip: IpAddr) -> bool {
+    ip.is_loopback() || !ip.is_unspecified() && UdpSocket::bind((ip, 0)).is_ok()
 }
 
 #[cfg(test)]
@@ -129,11 +136,24 @@ mod tests {
         assert_eq!(passes("ProxyPass /a http://127.0.0.1:81/round"), Passes::Times(3, false), "and out of it again");
         assert_eq!(passes("ProxyPass /a/ http://localhost:81/b/\nProxyPreserveHost On"), Passes::Times(2, true));
         assert_eq!(passes("ProxyPass / http://10.0.0.1:81/"), Passes::Times(1, true), "another address");
+        assert_eq!(passes("ProxyPass / http://192.0.2.1:80/"), Passes::Times(1, true), "another machine's");
         let balanced =
             |members: &str| passes(&format!("<Proxy balancer://b>\n{members}</Proxy>\nProxyPass / balancer://b/"));
         assert_eq!(balanced("BalancerMember http://127.0.0.1:81\n"), Passes::Times(2, true));
         assert_eq!(balanced("BalancerMember http://127.0.0.1:81\nBalancerMember http://127.0.0.1:9\n"), Passes::Untold);
         assert_eq!(balanced("BalancerMember http://127.0.0.1:9\nBalancerMember http://127.0.0.1:81\n"), Passes::Untold);
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_one_to_listen_at() {
+        let is_here = |ip: &str| super::is_here(ip.parse().unwrap());
+        assert!(is_here("127.0.0.1") && is_here("::1"));
+        assert!(!is_here("192.0.2.1") && !is_here("0.0.0.0"));
+        // The one by which this machine reaches others, where it has one.
+        let way = UdpSocket::bind("0.0.0.0:0").unwrap();
+        if way.connect("192.0.2.1:9").is_ok() {
+            assert!(super::is_here(way.local_addr().unwrap().ip()));
+        }
     }
 
     #[test]

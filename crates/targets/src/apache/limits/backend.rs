@@ -205,7 +205,8 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
             Some(_) => errors(&[ErrorKind::Status503]),
             None => Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         },
-        remedy: Some(Remedy {
+        // Settings are of the pass by which requests come in: where they come in again, another has this.
+        remedy: (!facts.passes.is_again()).then(|| Remedy {
             ceiling: Some(Ceiling { value: threads as f64, by: format!("{threads} threads of a child") }),
             note: Some("without `max` each child may have as many connections as threads".to_owned()),
             ..raised_onward(setting)

@@ -19,7 +19,7 @@ use genkai_model::event::Rewrite;
 pub use listen::Moved;
 
 use super::config::{Config, Edit, Found, lexer::quote};
-use super::route::{Route, answers_are_told, documents, errors_may_hide, is_url};
+use super::route::{Route, answers_are_told, documents, errors_may_hide, is_url, listens};
 use super::settings::{Mpm, UNVERIFIED};
 use crate::files::{CopyError, CopyOptions, folders, numbered, renamed, save};
 use changes::Changes;
@@ -175,6 +175,13 @@ fn passes_tls(found: &Found) -> bool {
     found.name == "sslproxyengine" && found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on"))
 }
 
+/// Whether clients may come by TLS.
+fn takes_tls(config: &Config) -> bool {
+    let engine =
+        |found: &Found| found.name == "sslengine" && found.arg(0).is_none_or(|word| !word.eq_ignore_ascii_case("off"));
+    config.found().iter().any(engine) || listens(config).iter().any(|listen| listen.https)
+}
+
 /// What stands around the copies.
 fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, modules: &Path) -> String {
     let path = |name: &str| quote(&dir.join(name).to_string_lossy()).into_owned();
@@ -197,8 +204,9 @@ fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, m
         // Nor that a request did not come in time.
         text.push_str("LogLevel reqtimeout:info\n");
     }
-    if config.has_module("ssl_module") && config.found().iter().any(passes_tls) {
-        // Nor why a backend ended a connection whose handshake was done (TLS 1.3).
+    if config.has_module("ssl_module") && config.found().iter().any(passes_tls) && !takes_tls(config) {
+        // Nor why a backend ended a connection whose handshake was done (TLS 1.3). Where clients come by TLS, too, it would say several lines of
+        // each of their connections, which would then cost more than the user's.
         text.push_str("LogLevel ssl:info\n");
     }
     let Some(status) = status else { return text };

@@ -21,7 +21,7 @@ pub mod signature {
     /// An upstream was silent longer than it may: 504.
     pub const UPSTREAM_SILENT: &str = "caddy.upstream_silent";
     /// An upstream closed before it had answered: 502.
-    pub const UPSTREAM_CLOSED: &str = crate::limits::backend::CLOSED;
+    pub const UPSTREAM_CLOSED: &str = crate::limits::closed::CADDY;
     /// The handshake of TLS with an upstream failed: 502.
     pub const UPSTREAM_TLS: &str = "caddy.upstream_tls";
     /// Every upstream is full or held for down: 503.

@@ -30,7 +30,7 @@ pub mod signature {
     /// Something of this machine ran out while HAProxy connected to a server: 503.
     pub const RESOURCE: &str = "haproxy.refused.RC";
     /// A server closed before it had answered: 502.
-    pub const SERVER_CLOSED: &str = crate::limits::backend::CLOSED;
+    pub const SERVER_CLOSED: &str = crate::limits::closed::HAPROXY;
     /// HAProxy did not pass on what a server answered: 502.
     pub const RESPONSE_REFUSED: &str = "haproxy.response_refused";
     /// A server was silent longer than it may: 504.

@@ -73,6 +73,8 @@ pub mod metrics {
     pub const DENIED_CONNECTIONS: &str = "haproxy.denied_connections_total";
     /// The same of `tcp-request session` (dses).
     pub const DENIED_SESSIONS: &str = "haproxy.denied_sessions_total";
+    /// Requests that rules of the frontend denied, and connections that they dropped in silence (dreq).
+    pub const DENIED_REQUESTS: &str = "haproxy.denied_requests_total";
     /// CPU of its process, cores.
     pub const CPU: &str = "haproxy.cpu";
     /// Its open descriptors.

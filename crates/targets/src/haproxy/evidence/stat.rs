@@ -87,8 +87,8 @@ impl Stat {
                 let now = row.fields.entry(name.clone()).or_default();
                 match &**name {
                     "smax" | "qmax" => *now = (*now).max(*past),
-                    "dcon" | "dses" | "econ" | "eresp" | "stot" | "hrsp_1xx" | "hrsp_2xx" | "hrsp_3xx" | "hrsp_4xx"
-                    | "hrsp_5xx" | "hrsp_other" => *now += past,
+                    "dcon" | "dses" | "dreq" | "econ" | "eresp" | "stot" | "hrsp_1xx" | "hrsp_2xx" | "hrsp_3xx"
+                    | "hrsp_4xx" | "hrsp_5xx" | "hrsp_other" => *now += past,
                     _ => {}
                 }
             }
@@ -120,6 +120,7 @@ impl Stat {
         put("refused_total", front, "hrsp_5xx");
         put("denied_connections_total", front, "dcon");
         put("denied_sessions_total", front, "dses");
+        put("denied_requests_total", front, "dreq");
         let servers: Vec<&Row> = self.servers(names).collect();
         let fullest = servers.iter().copied().max_by_key(|row| row.get("scur"));
         put("server_sessions_max", fullest, "scur");

@@ -37,11 +37,14 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let config = Config::read(main, reading)?;
     let facts = Facts::of(&config, None, requests, machine, memory);
     let mut limits = limits::of(&facts);
-    limits.extend(explained("haproxy", secured::certificate(&config, requests).as_ref(), TRIED));
+    let route = Route::find(&config, requests);
+    // A listener without TLS has no handshakes, whatever certificates others show.
+    let shown = route.as_ref().filter(|route| route.bind.tls).and_then(|_| secured::certificate(&config, requests));
+    limits.extend(explained("haproxy", shown.as_ref(), TRIED));
     let files = config.files().map(|(_, file)| file.path.clone());
     let remarks = remarks::of(&config, &facts, requests);
     let explained = explanation("haproxy", files, limits, timers::of(&config, requests), remarks);
-    let pages = Route::find(&config, requests).map(|route| pages(&config, &route)).unwrap_or_default();
+    let pages = route.as_ref().map(|route| pages(&config, route)).unwrap_or_default();
     Ok(in_place_of_errors(explained, "HAProxy", |status| instead(&config, pages.get(&status)?, status)))
 }
 
@@ -56,5 +59,32 @@ fn instead(config: &Config, page: &Page<'_>, status: u16) -> Option<String> {
             Some(other) => Some(format!("{other} {by}")),
             None => Some(format!("what {file} has, which was not read {by}")),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::event::Environment;
+    use genkai_place::caps::Machine;
+
+    use super::*;
+    use crate::files::Requests;
+
+    fn told(text: &str) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("haproxy.cfg");
+        std::fs::write(&main, text).unwrap();
+        let machine = Machine::of(&Environment::default());
+        let what = Explain { main: &main, requests: &Requests::to("", "/"), machine: &machine, memory: 1 << 30 };
+        explain(&what).unwrap().limits.into_iter().map(|limit| limit.id).collect()
+    }
+
+    #[test]
+    fn handshakes_are_no_limit_of_a_listener_without_tls() {
+        let front =
+            "frontend s\n bind :443 ssl crt /nosuch.pem\n default_backend b\nbackend b\n server s 127.0.0.1:9\n";
+        let key = "haproxy.tls_key".to_owned();
+        assert!(told(front).contains(&key));
+        assert!(!told(&format!("frontend f\n bind :80\n default_backend b\n{front}")).contains(&key));
     }
 }

@@ -135,7 +135,13 @@ pub(super) fn frontend(facts: &Facts) -> Option<Limit> {
 /// `maxsslconn` of `global`, which counts connections to servers over TLS, too.
 pub(super) fn secured(facts: &Facts) -> Option<Limit> {
     let held = facts.maxsslconn.as_ref()?;
-    let onward = if facts.encrypted { ", and one more of each that is passed on to a server over TLS" } else { "" };
+    let onward = facts.encrypted || facts.partly_encrypted;
+    let most = facts.maxconn.value;
+    let (most, by) = match onward {
+        true => (most.saturating_mul(2), format!("2 x maxconn {most} of global: each side of a connection may be TLS")),
+        false => (most, format!("maxconn {most} of global")),
+    };
+    let onward = if onward { ", and one more of each that is passed on to a server over TLS" } else { "" };
     let law = Law::Slots {
         value: held.value as f64,
         reserved: 0.0,
@@ -146,17 +152,13 @@ pub(super) fn secured(facts: &Facts) -> Option<Limit> {
     };
     Some(Limit {
         caps: "TLS connections at once; a further one is closed in its handshake".to_owned(),
-        law: passing(facts, law),
+        // Which server a client is passed on to is not known.
+        law: if facts.partly_encrypted { Law::Unknown } else { passing(facts, law) },
         formula: format!("maxsslconn {}: one of each client{onward}{}", held.value, facts.passes.said()),
         source: "HAProxy src/ssl_sock.c: ssl_sock_init (CO_ER_SSL_TOO_MANY)".to_owned(),
         signatures: vec![full(metrics::TLS_CONNECTIONS, metrics::TLS_CONNECTIONS_LIMIT)],
         symptom: errors(&[ErrorKind::TlsClosed, ErrorKind::EofNew, ErrorKind::Reset]),
-        remedy: Some(remedy(
-            MAXSSLCONN.name,
-            facts,
-            facts.maxconn.value,
-            format!("maxconn {} of global", facts.maxconn.value),
-        )),
+        remedy: Some(remedy(MAXSSLCONN.name, facts, most, by)),
         ..valued("haproxy.maxsslconn", "haproxy", MAXSSLCONN.name, held)
     })
 }

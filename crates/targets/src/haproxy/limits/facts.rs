@@ -66,6 +66,8 @@ pub struct Facts {
     pub each: Vec<(String, SourcedValue<()>)>,
     /// Whether TLS is spoken to all servers.
     pub encrypted: bool,
+    /// Whether it is to some of them and not to others.
+    pub partly_encrypted: bool,
     /// The server, where there is one alone: its name with the place of its line, and its address. None where it cannot be told whether its
     /// handshake of TLS fails or its connection.
     pub server: Option<Place>,
@@ -181,6 +183,7 @@ impl Facts {
             each: used.iter().filter_map(|server| named(config, server)).collect(),
             server: lone(config, &used).filter(|_| served.is_some_and(|r| doubt(config, r).is_none())),
             encrypted: !used.is_empty() && used.iter().all(|server| server.encrypted),
+            partly_encrypted: [true, false].iter().all(|tls| used.iter().any(|server| server.encrypted == *tls)),
             check: served.and_then(|r| Check::of(config, r.back?, &used)),
             back: served.and_then(|r| Some(r.back?.title())),
             queue_timeout,

@@ -212,6 +212,14 @@ mod tests {
             Some(law(2.0)),
             "the connection to the server counts, too"
         );
+        let mixed = text(" ssl crt /x", "\n server t 127.0.0.1:3 ssl verify none");
+        assert_eq!(cap(&mixed), Some(Law::Unknown), "one of the two servers is spoken to in clear");
+        let most = |text: &str| {
+            let limit = told(text, false).into_iter().find(|limit| limit.id == "haproxy.maxsslconn").unwrap();
+            limit.remedy.and_then(|remedy| remedy.ceiling).map(|ceiling| ceiling.value)
+        };
+        assert_eq!(most(&text(" ssl crt /x", "")), Some(60.0));
+        assert_eq!(most(&text(" ssl crt /x", " ssl verify none")), Some(120.0), "two of each of 60 clients");
     }
 
     #[test]

@@ -155,6 +155,11 @@ impl Config {
         self.route_by(listen.as_ref().map(|l| &l.address), host, path)
     }
 
+    /// The route of a request that comes in as this one, whose name no server has: by the default server of its listener.
+    pub fn first_of(&self, route: &Route<'_>) -> Option<Route<'_>> {
+        self.route_by(route.listen.as_ref().map(|listen| &listen.address), None, "/")
+    }
+
     /// The route of a request that comes in by `address`; none: by the one that nginx makes up for servers without any.
     pub fn route_by(&self, address: Option<&Address>, host: Option<&str>, path: &str) -> Option<Route<'_>> {
         let host = host.map(|h| h.split(':').next().unwrap_or(h).to_ascii_lowercase());

@@ -44,7 +44,7 @@ pub mod signature {
     /// The upstream was silent longer than `proxy_read_timeout` (or `proxy_send_timeout`).
     pub const UPSTREAM_TIMEOUT: &str = "nginx.upstream.timeout";
     /// The upstream closed or reset the connection before it had answered.
-    pub const UPSTREAM_CLOSED: &str = crate::limits::backend::CLOSED;
+    pub const UPSTREAM_CLOSED: &str = crate::limits::closed::NGINX;
     /// The handshake of TLS with the upstream failed.
     pub const UPSTREAM_TLS: &str = "nginx.upstream.tls";
     /// The response head does not fit `proxy_buffer_size`.

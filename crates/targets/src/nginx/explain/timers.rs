@@ -19,7 +19,7 @@ const OF_CLIENTS: &[(&str, &str)] = &[
     ),
     (
         "client_body_timeout",
-        "a request body that pauses for so long: nginx closes the connection without an answer (its access log says 408)",
+        "a request body that pauses for so long: nginx closes the connection (of HTTP/2 the stream) without an answer (its access log says 408)",
     ),
     ("send_timeout", "a client that takes no byte for so long"),
 ];
@@ -68,4 +68,31 @@ fn first(written: &str) -> Option<Span> {
 fn timer(written: String, origin: Origin, name: &str, ends: &str) -> Timer {
     let value = first(&written);
     SourcedValue { value, written, origin }.timer(name, ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_ends_towards_clients_is_told_as_nginx_does_it() {
+        let of = |within: &str| {
+            let text =
+                format!("http {{ {within} server {{ listen 80; location / {{ proxy_pass http://127.0.0.1:9; }} }} }}");
+            let config = Config::of_text(Path::new("/n.conf"), text.into(), Path::new("/usr")).unwrap();
+            of(&config, &Requests::to("", "/"))
+        };
+        let ends = |within: &str, name: &str| {
+            of(within).into_iter().find(|timer| timer.setting == name).map(|timer| timer.ends).unwrap()
+        };
+        assert_eq!(ends("", "keepalive_timeout"), "a kept connection without a next request");
+        assert_eq!(ends("keepalive_timeout 5 60;", "keepalive_timeout"), "a kept connection without a next request");
+        for none in ["keepalive_timeout 0;", "keepalive_timeout 0 60;"] {
+            assert_eq!(ends(none, "keepalive_timeout"), "each connection after its response: none is kept");
+        }
+        assert!(ends("", "client_header_timeout").contains("without an answer (its access log says 408)"));
+        assert!(ends("", "client_body_timeout").contains("the connection (of HTTP/2 the stream) without an answer"));
+    }
 }

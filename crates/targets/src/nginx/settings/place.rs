@@ -1,6 +1,6 @@
 //! Where a setting is written, for the requests under test.
 
-use super::{Context, LIMIT_CONN, LISTEN_BACKLOG, Named, SettingError};
+use super::{Context, LIMIT_CONN, LISTEN_BACKLOG, Named, SSL_SESSION_CACHE, SettingError};
 use crate::nginx::config::{Address, Config, Found, Listen, Route, Target, Upstream};
 
 /// The directives that hold a setting for requests of this route: the first is the one in force. Empty where it is not written.
@@ -14,6 +14,11 @@ pub(super) fn places<'a>(
     Ok(match setting.context {
         Context::Main => config.find(&[], name),
         Context::Events => config.find(&["events"], name),
+        // Sessions are made and looked for in what the listener has before the client's name is known.
+        Context::Http if name == SSL_SESSION_CACHE.directive => {
+            let first = route.and_then(|route| config.first_of(route));
+            inherited(config, name, first.as_ref().or(route))
+        }
         Context::Http => inherited(config, name, route),
         Context::HttpZone => {
             let all = config.find(&["http"], name);

@@ -132,6 +132,11 @@ fn of(path: &Path, text: &str, at: &Endpoint, somaxconn: u32) -> Result<Known, S
         socket: at.socket(),
         cost: None,
         says: SAYS,
+        // The log is of all connectors: `connected local=/127.0.0.1:80 remote=/127.0.0.1:9`.
+        says_of: match at {
+            Endpoint::Tcp(address) => Some(format!(":{} remote=", address.port())),
+            Endpoint::Unix(_) => None,
+        },
     })
 }
 
@@ -220,6 +225,8 @@ mod tests {
                     Executor rejected socket [org.apache.tomcat.util.net.NioEndpoint$NioSocketWrapper@3a:java.nio.channels.SocketChannel[connected \
                     local=/127.0.0.1:80 remote=/127.0.0.1:9]] for processing";
         let name = known(80).told_in(line, "backend").unwrap();
+        let other = line.replace("local=/127.0.0.1:80 ", "local=/127.0.0.1:8080 ");
+        assert_eq!(known(80).told_in(&other, "backend"), None, "another connector's");
         let decisive = |one: &Signature| one.sign == Sign::Log(name.clone()) && one.strength == Strength::Decisive;
         assert!(queue.signatures.iter().any(decisive), "{:?}", queue.signatures);
         assert_eq!(known(80).told_in("SEVERE: Servlet.service() threw exception", "backend"), None);

@@ -193,6 +193,7 @@ impl PrivateTomcat {
         let copied = self.copied()?;
         let own = super::of(xml.path(), &String::from_utf8_lossy(&copied.text), &self.at, somaxconn).map_err(wrong)?;
         known.threads = own.threads;
+        known.says_of = own.says_of;
         known.cost = self.cost;
         Ok(known)
     }
