@@ -265,3 +265,14 @@ fn requests_that_come_in_again_hold_a_worker_each_time() {
     let Law::Slots { busy_cost, .. } = limit(&facts, "apache.ThreadsPerChild").law else { panic!("children") };
     assert_eq!(busy_cost, 2.0 / 16.0);
 }
+
+#[test]
+fn a_pool_behind_itself_is_told_and_not_changed() {
+    let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+    let text = "Listen 80\nListen 127.0.0.1:81\n<VirtualHost *:80>\nProxyPass / http://127.0.0.1:81/\n</VirtualHost>\n\
+                <VirtualHost *:81>\nProxyPass / balancer://b/\n</VirtualHost>\n<Proxy balancer://b>\nBalancerMember http://127.0.0.1:1 \
+                max=5\n</Proxy>\n";
+    let config = Config::of_text(Path::new("/x/httpd.conf"), text.into(), reading).unwrap();
+    let pool = limit(&Facts::of(&config, &Requests::to("x", "/"), &machine()), "apache.BalancerMember.max");
+    assert_eq!((&*pool.value, pool.remedy), ("5", None));
+}

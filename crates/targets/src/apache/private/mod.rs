@@ -231,3 +231,23 @@ fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, m
     ));
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apache::config::Reading;
+
+    #[test]
+    fn what_is_said_of_each_tls_connection_is_asked_for_where_only_backends_have_it() {
+        let framed = |text: &str| {
+            let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+            let text = format!("LoadModule ssl_module /x.so\n{text}");
+            let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
+            frame(&config, Path::new("/d"), Path::new("/d/c"), None, Path::new("/m")).contains("LogLevel ssl:info\n")
+        };
+        assert!(framed("Listen 80\nSSLProxyEngine on\n") && framed("Listen 80\nSSLEngine off\nSSLProxyEngine on\n"));
+        assert!(!framed("Listen 80\n"));
+        assert!(!framed("Listen 443\nSSLEngine on\nSSLProxyEngine on\n"));
+        assert!(!framed("Listen 443 https\nSSLProxyEngine on\n"));
+    }
+}
