@@ -413,7 +413,7 @@ mod tests {
                 config::pools(&config).into_iter().map(|name| Pool::of(&config, name, &machine)).collect();
             shares(&pools, 6)
         };
-        assert_eq!(shared(&[("static", 4), ("ondemand", 10)]), [(4, 4), (0, 2)]);
+        assert_eq!(shared(&[("static", 4), ("ondemand", 10)]), [(4, 4), (2, 2)]);
         assert_eq!(shared(&[("static", 4), ("static", 10)]), [(4, 4), (2, 2)]);
         assert_eq!(shared(&[("dynamic", 4), ("ondemand", 3)]), [(3, 4), (2, 3)]);
         assert_eq!(shared(&[("dynamic", 10)]), [(6, 6)]);
