@@ -39,22 +39,18 @@ pub(super) fn sections(all: &[ProcessFinding]) -> Vec<Section> {
     vec![page, Section::terminal("Load generator").and_markdown().with(facts())]
 }
 
-/// `on load1`; of the machine that genkai was started on, `on this machine`.
-pub(super) fn at(place: &str, node: Option<&str>, is_here: bool) -> String {
-    if is_here {
-        return "on this machine".to_owned();
-    }
-    let node = node.map(|node| format!(" (node {})", clean::line(node)));
-    format!("on {}{}", clean::line(place), node.unwrap_or_default())
-}
-
 /// Whether it ran on the machine that genkai was started on, whose clock needs no comparison.
 fn is_here(one: &ProcessFinding) -> bool {
     one.clock_uncertainty.is_none() && one.place == Way::HERE
 }
 
+/// `on load1`; `on this machine`.
 fn whereabouts(one: &ProcessFinding) -> String {
-    at(&one.place, one.node.as_deref(), is_here(one))
+    if is_here(one) {
+        return "on this machine".to_owned();
+    }
+    let node = one.node.as_deref().map(|node| format!(" (node {})", clean::line(node)));
+    format!("on {}{}", clean::line(&one.place), node.unwrap_or_default())
 }
 
 fn process(one: &ProcessFinding) -> String {
