@@ -15,7 +15,7 @@ use harness::recorded::{copy, judged, read, records};
 use harness::{finish, genkai};
 
 /// Words that are plainer today, wherever they stood then: (then, now).
-const REWORDED: [(&str, &str); 39] = [
+const REWORDED: [(&str, &str); 40] = [
     // An interval does not tell which request failed first.
     ("From the first request on", "From the start of the load on"),
     ("The load was felt: ", ""),
@@ -57,6 +57,10 @@ const REWORDED: [(&str, &str); 39] = [
     ("Nobody was stressed (", "No contender was stressed ("),
     ("95 % interval", "95 % confidence interval"),
     ("Intervals hold together with", "The confidence intervals hold together with"),
+    (
+        "haproxy connections reached 48 of 48 (haproxy maxconn)",
+        "haproxy connections reached 48 (48 or more tells, a mark set by haproxy maxconn)",
+    ),
     ("to decide the rest would take", "to decide every deciding figure would take"),
     (
         "What was offered was the limit: no cache was busy, and differences say nothing of them. Offer more: --clients, no --rate; a machine",

@@ -4,7 +4,7 @@ use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::finding::{
     Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen, Verdict,
 };
-use genkai_model::limit::Strength;
+use genkai_model::limit::{Sign, Strength};
 use genkai_model::objective::Condition;
 
 use super::foretold::foretold;
@@ -215,7 +215,20 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
         }
         Evidence::Reached { metric, value, mark, of, .. } => {
             let rose = if cause.broke.until.is_some() { " as the load rose on" } else { "" };
-            format!("{}{rose}", reached(metric, *value, *mark, of))
+            let part = cause.limit.signatures.iter().find_map(|one| match &one.sign {
+                Sign::ReachedMetric { metric: gauge, of: whole, fraction } if gauge == metric && whole == of => {
+                    Some(*fraction)
+                }
+                _ => None,
+            });
+            // What it is a part of is known by the limit.
+            match part.filter(|part| *part > 0.0) {
+                Some(part) => {
+                    let (value, whole) = (figure::number(*value), figure::number(mark / part));
+                    format!("{} reached {value} of {whole} ({}){rose}", words::metric(metric), words::metric(of))
+                }
+                None => format!("{}{rose}", reached(metric, *value, *mark, of)),
+            }
         }
         Evidence::Alone { .. } => {
             let alone = alone(&words::subject(&cause.limit.subject), cause);
