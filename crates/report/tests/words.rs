@@ -2,6 +2,8 @@
 
 mod fixture;
 
+use std::collections::BTreeSet;
+
 use genkai_model::event::Change;
 use genkai_model::finding::{
     Answered, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt, Pairing, PredictedRung, ProvedRung,
@@ -11,7 +13,7 @@ use genkai_model::limit::Origin;
 use genkai_model::load::{Arrivals, Spacing};
 use genkai_model::units::{Range, Span};
 use genkai_report::text::Style;
-use genkai_report::{html, study, text};
+use genkai_report::{html, markdown, study, text};
 
 fn verdict(s: &fixture::Sample, style: Style) -> String {
     text::document(&study::tune(&s.record, &s.findings), style)
@@ -191,6 +193,22 @@ fn what_broke_later_at_the_same_load_did_not_begin_with_it() {
 fn the_plan_at_80_columns() {
     let plan = study::plan(&fixture::plan(), &fixture::limits::predictions(), &fixture::environment());
     insta::assert_snapshot!(text::document(&plan, PLAIN));
+}
+
+#[test]
+fn markdown_has_every_figure_of_the_terminal() {
+    let numbers = |text: &str| -> BTreeSet<String> {
+        let parts = text.split(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','));
+        parts.map(|part| part.trim_matches(['.', ',']).to_owned()).filter(|part| !part.is_empty()).collect()
+    };
+    let all = fixture::stories::all().into_iter().chain([("experiment", fixture::experiment(1.0))]);
+    for (name, s) in all {
+        let shown = numbers(&markdown(&study::tune(&s.record, &s.findings)).replace('\\', ""));
+        let terminal = verdict(&s, Style { width: 10_000, ..PLAIN });
+        let titled = terminal.split_once('\n').map_or("", |(_, rest)| rest);
+        let lacking: Vec<String> = numbers(titled).difference(&shown).cloned().collect();
+        assert!(lacking.is_empty(), "{name}: {lacking:?}");
+    }
 }
 
 #[test]

@@ -94,6 +94,20 @@ pub(crate) fn place(origin: &Origin) -> Option<String> {
     }
 }
 
+/// For the tests of products: the names of the limits that `explain` tells of a configuration.
+#[cfg(test)]
+pub(crate) fn limits_of(
+    explain: fn(&Explain<'_>) -> Result<Explanation, crate::error::TargetError>,
+    text: &str,
+) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let main = dir.path().join("server.conf");
+    std::fs::write(&main, text).unwrap();
+    let machine = Machine::of(&Default::default());
+    let what = Explain { main: &main, requests: &Requests::to("", "/"), machine: &machine, memory: 1 << 30 };
+    explain(&what).unwrap().limits.into_iter().map(|limit| limit.id).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

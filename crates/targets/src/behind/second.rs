@@ -1,14 +1,13 @@
 //! What stands behind a product, run a second time: a part of it that genkai knows how to run alone ([`Twin`]), or a whole product that can be put
 //! under test itself, from the same files.
 
-use std::net::Ipv4Addr;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Law, Limit, Origin, Sign};
-use genkai_model::plan::ConfigSource;
 use genkai_model::transport::Transport;
 use genkai_place::began::{began, changed_since};
 use genkai_place::caps::Machine;
@@ -239,25 +238,9 @@ impl Whole {
         let program = program_of(pid)?;
         // What another user has written may have it execute anything.
         is_own(pid).or_else(|_| trusted(main))?;
-        let what = Prepare {
-            program: Some(&program),
-            source: ConfigSource::File(main.to_owned()),
-            settings: &Default::default(),
-            backend: None,
-            secured: None,
-            dir: dir.to_owned(),
-            path: asked.path,
-            host: asked.host,
-            websocket: asked.websocket,
-            upgrade: Default::default(),
-            streams: None,
-            headers: None,
-            tls: None,
-            allow_remote: &[],
-            listen: Ipv4Addr::LOCALHOST,
-            resumes: true,
-        };
         let requests = |host: &str| Requests { websocket: asked.websocket, ..Requests::to(host, asked.path) };
+        let (those, none) = (requests(asked.host), BTreeMap::new());
+        let what = Prepare { program: Some(&program), ..Prepare::of(main, &those, &none, dir) };
         let limits = |host: &str| catalog::explain(Some(entry.name), main, &requests(host)).map(|all| all.limits);
         if entry.explain.is_some() && limits(asked.host).ok() != limits(&from.to_string()).ok() {
             let text =

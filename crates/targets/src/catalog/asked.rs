@@ -9,7 +9,7 @@ use super::find;
 use crate::error::{ErrorKind, TargetError};
 use crate::explain::Requests;
 use crate::files::masked;
-use crate::product::{Answer, Entry};
+use crate::product::{Answer, Entry, trusted};
 
 /// Words with which servers say that something of this machine is not as the configuration wants it.
 const OF_THE_MACHINE: &[&str] = &[
@@ -88,6 +88,10 @@ pub fn asked(explained: &Explanation, main: &Path, requests: &Requests) -> Optio
         .prefix("genkai-asked-")
         .tempdir()
         .map_err(|e| TargetError::machine(entry.called, format!("there is no folder for a private copy: {e}")));
+    // Modules and scripts that it names are executed by the check.
+    if let Err(why) = trusted(main) {
+        return Some(open(&[], &why));
+    }
     let answer = answer.and_then(|dir| ask(main, requests, dir.path()));
     let named = explained.remarks.iter().any(|remark| remark.kind == RemarkKind::Unknown);
     Some(match answer {
@@ -168,6 +172,26 @@ mod tests {
         let answer =
             Answer { version: "1.2".to_owned(), verdict: Err(TargetError::rejected(product, words.to_owned())) };
         judged(find(product).unwrap(), "`nginx -t`", answer, named)
+    }
+
+    #[test]
+    fn what_another_user_can_write_has_nothing_executed() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("nginx.conf");
+        std::fs::write(&main, "events {}\nload_module /nosuch.so;\n").unwrap();
+        std::fs::set_permissions(&main, std::fs::Permissions::from_mode(0o666)).unwrap();
+        let explained = Explanation {
+            product: "nginx".to_owned(),
+            files: Vec::new(),
+            limits: Vec::new(),
+            predictions: Vec::new(),
+            timers: Vec::new(),
+            remarks: Vec::new(),
+            server: None,
+        };
+        let Some(Asked::Open { why }) = asked(&explained, &main, &Requests::to("", "/")) else { panic!() };
+        assert!(why[0].contains("another user can write"), "{why:?}");
     }
 
     #[test]

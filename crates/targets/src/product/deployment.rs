@@ -73,23 +73,11 @@ impl<P: Product> Deployment<P> {
     pub(crate) fn rendered(config: &str, listen: Option<Ipv4Addr>, dir: &Path) -> Result<Deployment<P>, TargetError> {
         let file = dir.join("router.conf");
         std::fs::write(&file, config).map_err(TargetError::files(&file))?;
+        let requests = Requests { websocket: true, ..Requests::to("localhost", "/rooms") };
+        let listen = listen.unwrap_or(Ipv4Addr::LOCALHOST);
         Deployment::prepare(Prepare {
-            program: None,
-            source: ConfigSource::File(file),
-            settings: &BTreeMap::new(),
-            backend: None,
-            secured: None,
-            dir: dir.join(P::ENTRY.name),
-            path: "/rooms",
-            host: "localhost",
-            websocket: true,
-            upgrade: Default::default(),
-            streams: None,
-            headers: None,
-            tls: None,
-            allow_remote: &[],
-            listen: listen.unwrap_or(Ipv4Addr::LOCALHOST),
-            resumes: true,
+            listen,
+            ..Prepare::of(&file, &requests, &BTreeMap::new(), &dir.join(P::ENTRY.name))
         })
         .map_err(|error| match error.kind {
             // The user wrote none of it.
@@ -113,7 +101,7 @@ impl<P: Product> Deployment<P> {
     pub(crate) fn asked(main: &Path, requests: &Requests, dir: &Path) -> Result<Answer, TargetError> {
         let scratch = scratch::<P>(dir)?;
         let none = BTreeMap::new();
-        let product = P::find(&Prepare::question(main, requests, &none, dir), scratch.path())?;
+        let product = P::find(&Prepare::of(main, requests, &none, dir), scratch.path())?;
         let version = product.version().to_owned();
         let verdict = Deployment::<P>::answered(product, main, requests, scratch);
         Ok(Answer { version, verdict })

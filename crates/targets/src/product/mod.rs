@@ -97,8 +97,8 @@ pub struct Prepare<'a> {
 }
 
 impl Prepare<'_> {
-    /// For finding the program that is asked for its opinion of `main`.
-    fn question<'a>(
+    /// The configuration `main` as it is, in `dir`, for these requests at 127.0.0.1.
+    pub(crate) fn of<'a>(
         main: &Path,
         requests: &'a Requests,
         settings: &'a BTreeMap<String, String>,

@@ -32,11 +32,20 @@ pub(super) fn sections(record: &Record, findings: &Findings, context: Context<'_
         facts.push((if last == sentence.about { "" } else { sentence.about.label() }, sentence.text));
         last = sentence.about;
     }
-    facts.extend(notes(record).into_iter().map(|note| ("Note", note)));
+    let noted = notes(record);
+    let listed: Vec<_> = noted.iter().map(|note| ("Note", note.clone())).collect();
+    let listed = (!noted.is_empty()).then(|| Section::markdown("Noted in the run").with([Block::facts(listed)]));
+    facts.extend(noted.into_iter().map(|note| ("Note", note)));
     let proof = v.proof.as_ref().map(|proof| before_after(context, v, proof));
     let limits = predicted(context.closed(), &v.predictions, Tense::After, &v.caveats);
     let first = [Section::terminal("").with(answer), Section::terminal("").with([Block::facts(facts)])];
-    head.into_iter().chain(first).chain(super::ladder::section(findings, context)).chain(proof).chain(limits).collect()
+    head.into_iter()
+        .chain(first)
+        .chain(super::ladder::section(findings, context))
+        .chain(proof)
+        .chain(limits)
+        .chain(listed)
+        .collect()
 }
 
 /// What the run noted for the reader, each once.

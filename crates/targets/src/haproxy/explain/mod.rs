@@ -64,19 +64,11 @@ fn instead(config: &Config, page: &Page<'_>, status: u16) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use genkai_model::event::Environment;
-    use genkai_place::caps::Machine;
-
     use super::*;
-    use crate::files::Requests;
+    use crate::explain::limits_of;
 
     fn told(text: &str) -> Vec<String> {
-        let dir = tempfile::tempdir().unwrap();
-        let main = dir.path().join("haproxy.cfg");
-        std::fs::write(&main, text).unwrap();
-        let machine = Machine::of(&Environment::default());
-        let what = Explain { main: &main, requests: &Requests::to("", "/"), machine: &machine, memory: 1 << 30 };
-        explain(&what).unwrap().limits.into_iter().map(|limit| limit.id).collect()
+        limits_of(explain, text)
     }
 
     #[test]
