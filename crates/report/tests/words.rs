@@ -209,6 +209,9 @@ fn markdown_has_every_figure_of_the_terminal() {
         let lacking: Vec<String> = numbers(titled).difference(&shown).cloned().collect();
         assert!(lacking.is_empty(), "{name}: {lacking:?}");
     }
+    let s = fixture::experiment(1.0);
+    let noted = "The private copy listens on 127.0.0.1 only";
+    assert!(markdown(&study::tune(&s.record, &s.findings)).contains(noted));
 }
 
 #[test]
