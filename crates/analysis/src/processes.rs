@@ -1,5 +1,7 @@
 //! The processes that made the loads of a run, one by one, where several machines did.
 
+use std::collections::BTreeMap;
+
 use genkai_model::finding::{ProcessFinding, WorkerFinding};
 use genkai_model::record::Record;
 
@@ -27,6 +29,39 @@ pub(crate) fn over(record: &Record) -> Vec<ProcessFinding> {
     sum
 }
 
+/// The processes of several runs as those of one: the worst of all. A run of fewer users than processes has fewer of them, so that each is told
+/// by its place and by which of that place's it is.
+pub(crate) fn joined(sum: &mut Vec<ProcessFinding>, more: Vec<ProcessFinding>) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for one in more {
+        let before = seen.entry(one.place.clone()).or_default();
+        let known = sum.iter_mut().filter(|known| known.place == one.place).nth(*before);
+        *before += 1;
+        match known {
+            Some(known) => merge(known, &one),
+            None => sum.push(one),
+        }
+    }
+}
+
+fn merge(sum: &mut ProcessFinding, one: &ProcessFinding) {
+    sum.loads += one.loads;
+    sum.saturated += one.saturated;
+    if sum.node != one.node {
+        // Each run has a Job of its own, whose pods may be on other nodes.
+        sum.node = None;
+    }
+    for (most, now) in [
+        (&mut sum.clock_uncertainty, one.clock_uncertainty),
+        (&mut sum.clock_drift, one.clock_drift),
+        (&mut sum.began, one.began),
+        (&mut sum.busiest, one.busiest),
+        (&mut sum.late_p99, one.late_p99),
+    ] {
+        *most = [*most, now].into_iter().flatten().reduce(f64::max);
+    }
+}
+
 /// Nothing of a process yet.
 fn first(one: &WorkerFinding) -> ProcessFinding {
     ProcessFinding {
@@ -44,17 +79,18 @@ fn first(one: &WorkerFinding) -> ProcessFinding {
 
 /// Adds a load that a process made a part of; `limited`: it was that load's limit.
 fn add(sum: &mut ProcessFinding, one: &WorkerFinding, limited: bool) {
-    sum.loads += 1;
-    sum.saturated += u32::from(limited);
-    for (most, now) in [
-        (&mut sum.clock_uncertainty, one.clock_uncertainty),
-        (&mut sum.clock_drift, one.clock_drift),
-        (&mut sum.began, one.began),
-        (&mut sum.busiest, one.busiest),
-        (&mut sum.late_p99, one.late_p99),
-    ] {
-        *most = [*most, now].into_iter().flatten().reduce(f64::max);
-    }
+    let load = ProcessFinding {
+        place: one.place.clone(),
+        node: sum.node.clone(),
+        loads: 1,
+        saturated: u32::from(limited),
+        clock_uncertainty: one.clock_uncertainty,
+        clock_drift: one.clock_drift,
+        began: one.began,
+        busiest: one.busiest,
+        late_p99: one.late_p99,
+    };
+    merge(sum, &load);
 }
 
 #[cfg(test)]
@@ -140,5 +176,49 @@ mod tests {
         assert_eq!((far.place.as_str(), far.loads, far.saturated, far.busiest), ("m1", 2, 1, Some(0.99)));
         assert_eq!((far.clock_uncertainty, far.clock_drift, far.began), (Some(0.000_5), Some(0.000_007), Some(0.001)));
         assert_eq!(far.late_p99, None);
+    }
+
+    /// A run of fewer users than processes lacks the last of them, or has none of its own.
+    #[test]
+    fn processes_of_several_runs_are_told_together() {
+        let run = |loads: &[&[(&str, f64)]]| {
+            let mut record = Record::default();
+            for (workers, number) in loads.iter().zip(1..) {
+                load(
+                    &mut record,
+                    number,
+                    workers.iter().map(|(place, busiest)| worker(place, *busiest, 4_000)).collect(),
+                );
+            }
+            over(&record)
+        };
+        let mut sum = Vec::new();
+        joined(&mut sum, run(&[&[("here", 0.1), ("m1", 0.2)]]));
+        joined(
+            &mut sum,
+            run(&[&[("here", 0.3), ("m1", 0.1), ("m1", 0.99)], &[("here", 0.2), ("m1", 0.1), ("m1", 0.4)]]),
+        );
+        joined(&mut sum, run(&[&[]]));
+        let told: Vec<_> = sum.iter().map(|one| (one.place.as_str(), one.loads, one.saturated, one.busiest)).collect();
+        assert_eq!(told, [("here", 3, 0, Some(0.3)), ("m1", 3, 0, Some(0.2)), ("m1", 2, 1, Some(0.99))]);
+        assert_eq!((sum[1].clock_uncertainty, sum[0].clock_drift), (Some(0.000_5), None));
+    }
+
+    #[test]
+    fn a_pod_that_was_on_several_nodes_is_told_without_one() {
+        let on = |node: &str| {
+            let mut record = Record::default();
+            load(&mut record, 1, vec![WorkerUse { node: Some(node.to_owned()), ..worker("pod 0", 0.1, 0) }]);
+            over(&record)
+        };
+        let nodes = |runs: &[&str]| {
+            let mut sum = Vec::new();
+            runs.iter().for_each(|node| joined(&mut sum, on(node)));
+            sum[0].node.clone()
+        };
+        assert_eq!(
+            (nodes(&["a", "a"]).as_deref(), nodes(&["a", "b"]), nodes(&["a", "b", "b"])),
+            (Some("a"), None, None)
+        );
     }
 }

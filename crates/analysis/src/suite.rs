@@ -1,13 +1,14 @@
 //! Several runs as one experiment: whether each named what it was made to meet, and its loads in the words people use.
 
 use genkai_model::event::{Purpose, Tick};
-use genkai_model::finding::{Because, Cause, Confidence, Outcome, Verdict};
+use genkai_model::finding::{Because, Cause, Confidence, Outcome, ProcessFinding, Verdict};
 use genkai_model::limit::Law;
 use genkai_model::record::{Record, Trial};
 use genkai_model::suite::LoadFigures;
 
 use crate::compare;
 use crate::diagnosis::hang;
+use crate::processes;
 use crate::series;
 use crate::sockets;
 use crate::window::{self, Tally};
@@ -31,6 +32,11 @@ fn is_limit(cause: &Cause, id: &str) -> bool {
 /// crowd requests before they are full (`machine.servers_cpu` from 80 % on, and all of `machine.cpu`), and no lifting can prove more.
 fn is_processor(cause: &Cause) -> bool {
     matches!(cause.limit.law, Law::Cpu { .. })
+}
+
+/// Adds the processes that made the loads of a run to those of the runs before it.
+pub fn add_processes(sum: &mut Vec<ProcessFinding>, record: &Record) {
+    processes::joined(sum, processes::over(record));
 }
 
 /// The loads of a run in figures: of the system as it is, and the last of the proposal, where it was proved.

@@ -142,6 +142,29 @@ fn two_workers_make_what_the_master_asks_for_and_all_count_the_same() {
     assert!(site.log().contains(r#"All users spawned: {"buy": 6, "look": 5} (11 total users)"#), "{}", site.log());
 }
 
+/// A worker that comes late gets its part of the users, and the first gives them up: all are counted once.
+#[test]
+fn users_are_divided_anew_when_another_worker_comes() {
+    let _machine = machine();
+    let site = Site::start();
+    let mut master = site.master(1, "--users 9 --spawn-rate 9 --run-time 14s --enable-rebalancing");
+    let start = || site.worker().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let first = start();
+    until("all users", LONGEST, || site.log().contains("All users spawned").then_some(()));
+    let workers = [first, start()].map(|child| child.wait_with_output().unwrap());
+    assert!(master.ended().success(), "{}", site.log());
+    let [first, second] = workers.map(|output| {
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        (trial(&String::from_utf8_lossy(&output.stdout)), String::from_utf8_lossy(&output.stderr).into_owned())
+    });
+    assert_eq!((first.0.asked, second.0.asked), (9.0, 4.0), "{}\n{}", first.1, second.1);
+    assert!(first.1.contains("5 of 5 users"), "{}", first.1);
+    let sums = site.statistics();
+    let all = sums.iter().find(|(of, ..)| of == "Aggregated").map(|(_, requests, failures)| (*requests, *failures));
+    assert_eq!(all, Some((first.0.finished + second.0.finished, 0)), "{sums:?}\n{}", site.log());
+    assert!(site.log().contains("to 2 ready workers"), "{}", site.log());
+}
+
 #[test]
 fn a_class_that_the_scenario_has_not_is_refused() {
     let _machine = machine();

@@ -3,6 +3,7 @@
 mod harness;
 
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -11,12 +12,14 @@ use genkai_model::cache::{Aim, Warmth};
 use genkai_model::event::WorkerUse;
 use genkai_model::finding::cache::CacheFinding;
 use genkai_model::finding::latencies::{LatencyCaveat, LatencyFinding};
+use genkai_model::finding::{ClientLimit, Verdict};
 use genkai_model::latencies::{Case, Round};
 use genkai_model::record::Record;
 use genkai_model::suite::SuiteFinding;
 use harness::lan::Lan;
 use harness::loads::show;
-use harness::servers::Guard;
+use harness::servers::{Guard, serve};
+use harness::ssh::{Sessions, Sshd};
 use harness::{all_gone, descendants, genkai, machine, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(90);
@@ -91,6 +94,15 @@ fn parts_of_the_apache_experiment_are_loaded_by_several_machines() {
         let all = makers(&record(&out.join(part)));
         assert!(!all.is_empty() && all.iter().all(|made| *made == ["m1", "m2"]), "{part}: {all:?}");
     }
+    // In the joined report they are told over the loads of all parts.
+    let loads: usize =
+        ["baseline", "refused", "fan-out"].map(|part| makers(&record(&out.join(part))).len()).iter().sum();
+    let told: Vec<_> = finding.processes.iter().map(|one| (one.place.as_str(), one.loads as usize)).collect();
+    assert_eq!(told, [("m1", loads), ("m2", loads)]);
+    assert!(finding.processes.iter().all(|one| one.clock_uncertainty.is_some() && one.began.is_some()), "{finding:?}");
+    let again = show(genkai("report").arg(&out).arg("--json"));
+    assert_eq!(serde_json::from_str::<SuiteFinding>(&again.stdout).unwrap().processes, finding.processes);
+    assert!(show(genkai("report").arg(&out)).stdout.contains("process 2 on m2: "), "{}", again.story());
     // Members of both machines heard each other.
     let heard = record(&out.join("fan-out"));
     let heard =
@@ -135,6 +147,42 @@ fn machines_whose_clocks_differ_by_seconds_begin_within_5_ms_and_say_so() {
 
 fn is_worker(pid: &u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().ends_with("\0worker\0")
+}
+
+/// One process of two is let run a quarter of the time: the load says nothing of the server, and that process is named, not the other.
+#[test]
+fn a_worker_that_is_kept_from_running_makes_the_load_invalid_and_is_named() {
+    let _machine = machine();
+    let own = Path::new(env!("CARGO_BIN_EXE_genkai"));
+    let known = std::fs::metadata(own).unwrap();
+    // It passes for the same program, and is.
+    let stat = format!("#!/bin/sh\necho '{} {}'\n", known.len(), known.mtime());
+    let hindered = format!(
+        "#!/bin/sh\nme=$$\n(while kill -STOP $me; do sleep 0.15; kill -CONT $me; sleep 0.05; done) </dev/null >/dev/null 2>&1 &\n\
+         exec {} \"$@\"\n",
+        own.display()
+    );
+    let programs: &[(&str, &str)] = &[("stat", &stat), ("genkai", &hindered)];
+    let sshd = Sshd::with(&Sessions { programs, ..Sessions::default() });
+    let (_origin, address) = serve("origin --listen 127.0.0.1:0");
+    let words = format!("load http://{address}/ --rate 200 --connections 20 -d 3s --on ssh:load1 --on here --json");
+    let shown = show(genkai(&words).arg("--ssh").arg(sshd.ssh()));
+    assert_eq!(shown.code, Some(4), "{}", shown.story());
+    let verdict: Verdict = serde_json::from_str(&shown.stdout).unwrap();
+    let one = &verdict.trials[0];
+    let named: Vec<u16> = one
+        .client
+        .reasons
+        .iter()
+        .filter_map(|reason| if let ClientLimit::Worker { worker, .. } = reason { Some(*worker) } else { None })
+        .collect();
+    assert_eq!(named, [1], "{:?}", one.client);
+    assert_eq!(one.workers[0].place, "load1");
+    assert!(
+        one.workers[0].late_p99 > Some(0.03) && one.workers[0].late_p99 > one.workers[1].late_p99,
+        "{:?}",
+        one.workers
+    );
 }
 
 /// A worker is killed while caches are measured: the run ends, and says so.

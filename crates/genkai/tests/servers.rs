@@ -6,6 +6,7 @@ mod harness;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use genkai_model::finding::Outcome;
@@ -277,7 +278,11 @@ fn bad_input_is_refused_before_anything_starts() {
         ("--rounds 1", "--rounds"),
         ("--nodes 3", "unexpected argument '--nodes'"),
         ("--servers embedded,tomcat --apps /nowhere", "make apps"),
-        ("--servers embedded,node-ws --clients 20000", "--clients "),
+        ("--servers embedded,node-ws --clients 1000001", "--clients "),
+        (
+            "--servers embedded,tomcat --processes 2 --clients 8193",
+            "tomcat takes 8192 connections at most (Tomcat's default maxConnections",
+        ),
     ] {
         let run = run(&genkai(&format!("{experiment} {flags}")));
         assert!(run.code == Some(2) || run.code == Some(3), "{flags}\n{}", run.story());
@@ -286,4 +291,41 @@ fn bad_input_is_refused_before_anything_starts() {
     }
     let run = run(&genkai("experiment run rooms --servers tomcat"));
     assert!(run.code == Some(2) && run.stderr.contains("unexpected argument '--servers'"), "{}", run.story());
+}
+
+/// genkai where a process may open 400 descriptors: 190 clients of five servers are too many for one, and not for four.
+#[test]
+fn more_clients_than_one_process_has_descriptors_for_are_made_by_several() {
+    let _machine = machine();
+    let narrow = |flags: &str| {
+        let words = format!(
+            "experiment run websocket-servers --rounds 2 --warm-up 0 --message 100 --sizes 1k --answer-timeout 30s {flags}"
+        );
+        let mut command = Command::new("bash");
+        command.args(["-c", "ulimit -n 400 && exec \"$@\"", "bash", env!("CARGO_BIN_EXE_genkai")]);
+        command.args(words.split_whitespace());
+        run(&command)
+    };
+    for (flags, said) in [
+        (
+            "--clients 190",
+            "190 clients of 5 servers need 1050 descriptors in one process, which may have 400\n  hint: --clients 60, more",
+        ),
+        (
+            "--clients 201 --processes 4",
+            "201 clients need 401 descriptors in the process of each server, which may have 400",
+        ),
+    ] {
+        let refused = narrow(flags);
+        assert!(refused.code == Some(3) && refused.stderr.contains(said), "{flags}\n{}", refused.story());
+        assert!(!refused.out.exists(), "{flags}");
+    }
+    let run = narrow("--clients 190 --processes 4");
+    assert_eq!(run.code, Some(0), "{}", run.story());
+    let heard: Vec<Round> = rounds(&run).into_iter().filter(|round| round.case == Case::Receive).collect();
+    assert_eq!(heard.len(), 5 * 2, "{}", run.story());
+    for round in &heard {
+        let clients: Vec<u32> = round.workers.iter().map(|one| one.clients).collect();
+        assert_eq!((round.due, round.missing, clients), (190, 0, vec![48, 48, 47, 47]), "{round:?}");
+    }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::ErrorCount;
 use crate::finding::claim::{ClaimFinding, ClaimVerdict};
 use crate::finding::comparison::ComparisonFinding;
-use crate::finding::{Outcome, Quantiles, Verdict};
+use crate::finding::{Outcome, ProcessFinding, Quantiles, Verdict};
 
 /// Version of the finding's format.
 pub const SCHEMA: &str = "genkai.suite/1";
@@ -26,6 +26,9 @@ pub struct SuiteFinding {
     /// Advice put to the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<AdviceFinding>,
+    /// Each process that made a part of the loads, over the loads of all parts; none where one machine made them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessFinding>,
     /// Whether it was cut off: the user ended it, or the record of one of its runs has no end. Parts may be missing then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,

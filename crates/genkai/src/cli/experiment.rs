@@ -259,7 +259,9 @@ pub(crate) struct ServersFlags {
     #[arg(long, value_name = "SERVER.NAME=V,V")]
     pub(crate) sweep: Vec<String>,
     /// Clients of each server [default: 200, with --full 1000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    ///
+    /// As many as the processes that make them, and each server's own, have descriptors for: `genkai doctor`, --processes, --on.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) clients: Option<u32>,
     /// Measured rounds after each start [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]

@@ -32,6 +32,7 @@ impl Joined {
             parts: Vec::new(),
             changes: Vec::new(),
             advice: None,
+            processes: Vec::new(),
             interrupted: false,
         };
         Joined { head: None, finding }
@@ -47,6 +48,7 @@ impl Joined {
         if record.end.as_ref().is_none_or(|end| end.interrupted || end.failure.is_some()) {
             self.cut_off();
         }
+        suite::add_processes(&mut self.finding.processes, record);
         let (title, head) = (&self.finding.title, &mut self.head);
         if let (None, Some(first)) = (&head, &record.head) {
             let mut first = first.clone();

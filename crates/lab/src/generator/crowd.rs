@@ -70,13 +70,17 @@ pub(crate) fn largest_share(clients: u32, processes: u16) -> u32 {
 }
 
 impl Workplaces {
-    /// Whether processes on each of the other machines may have enough descriptors: `fits` says so of their limit.
+    /// Whether each of the other machines can have its clients: `fits` says so of the way to it, of how many descriptors a process may have there, and
+    /// of its local ports.
     ///
     /// # Errors
-    /// When one may not.
-    pub(crate) fn have_descriptors(&self, fits: impl Fn(u64) -> Result<(), String>) -> Result<(), LabError> {
+    /// When one cannot.
+    pub(crate) fn have_clients(
+        &self,
+        fits: impl Fn((&Way, u64, (u16, u16))) -> Result<(), String>,
+    ) -> Result<(), LabError> {
         for (way, room) in &self.rooms {
-            let fit = fits(room.machine.descriptors_hard);
+            let fit = fits((way, room.machine.descriptors_hard, room.machine.ports));
             fit.map_err(|why| LabError::Environment(format!("no load was sent: {}: {why}", way.name())))?;
         }
         Ok(())

@@ -155,7 +155,7 @@ impl Generator<'_> {
 }
 
 /// Local ports in a range.
-fn range((first, last): (u16, u16)) -> u32 {
+pub(crate) fn range((first, last): (u16, u16)) -> u32 {
     (u32::from(last) + 1).saturating_sub(u32::from(first))
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn run(
     // The servers are not up yet; they will listen there.
     let front = (job.plan.system.front.address(), 80).into();
     places.check(&scenario::aimed(&job.plan.load, front, Transport::Tcp))?;
-    places.have_descriptors(|limit| check::fits(comparison, scale, limit))?;
+    places.have_clients(|has| check::fits(comparison, scale, has))?;
     job.recorded(
         watcher,
         |_| Ok(()),

@@ -2,8 +2,8 @@
 
 use super::comparison::{call, interval, size, title};
 use super::environment::{self, Asked};
-use super::{claim, compare};
-use crate::document::{Block, Cell, Document, Kind, Part, Section, Style, Table, Tone};
+use super::{claim, compare, machines};
+use crate::document::{Block, Cell, Document, Kind, Part, Section, Style, Table, Tone, sure};
 use crate::{clean, figure, words};
 use genkai_model::error::ErrorKind;
 use genkai_model::event::RunStarted;
@@ -253,7 +253,9 @@ pub fn suite(head: &RunStarted, finding: &SuiteFinding) -> Document {
     document.sections.extend(finding.changes.iter().map(changes_section));
     document.sections.extend(finding.advice.iter().map(advice_section));
     document.sections.extend(parts_section(finding));
+    document.sections.extend(sure(machines::limited(&finding.processes)));
     document.sections.push(environment::section(head, Vec::new(), Asked::Versions));
+    document.sections.extend(machines::sections(&finding.processes));
     document.sections.extend(in_short(finding, figures));
     document
 }

@@ -16,6 +16,7 @@ pub(super) const PRODUCT: Product = Product {
     built: None,
     command,
     gc_log: None,
+    most: None,
 };
 
 fn command(place: &Place, settings: &Settings, _: &Path) -> Result<Command, TargetError> {

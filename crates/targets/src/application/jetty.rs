@@ -27,6 +27,7 @@ pub(super) const PRODUCT: Product = Product {
     built: Some(JAR),
     command,
     gc_log: Some(jvm::GC_LOG),
+    most: None,
 };
 
 fn command(place: &Place, settings: &Settings, dir: &Path) -> Result<Command, TargetError> {

@@ -16,7 +16,7 @@ pub mod settings;
 mod tomcat;
 
 pub use lifecycle::{Application, Observed};
-pub use product::{Place, Product};
+pub use product::{Most, Place, Product};
 
 use crate::error::TargetError;
 

@@ -32,6 +32,7 @@ pub(super) const WS: Product = Product {
     built: Some("node-ws/node_modules/ws/package.json"),
     command: |place, settings, _| command(place, WS_NAME, settings),
     gc_log: None,
+    most: None,
 };
 
 pub(super) const SOCKET_IO: Product = Product {
@@ -46,6 +47,7 @@ pub(super) const SOCKET_IO: Product = Product {
     built: Some("socketio/node_modules/socket.io/package.json"),
     command: |place, settings, _| command(place, SOCKET_IO_NAME, settings),
     gc_log: None,
+    most: None,
 };
 
 fn command(place: &Place, server: &'static str, settings: &Settings) -> Result<Command, TargetError> {

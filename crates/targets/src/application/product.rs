@@ -31,6 +31,17 @@ pub struct Product {
     pub(super) command: fn(&Place, &Settings, &Path) -> Result<Command, TargetError>,
     /// Its log of garbage collections, in that folder.
     pub(super) gc_log: Option<&'static str>,
+    /// Connections that it takes at most, as it is started here; none: as many as it has descriptors for.
+    pub most: Option<Most>,
+}
+
+/// A bound of a server's own.
+#[derive(Debug)]
+pub struct Most {
+    /// The number.
+    pub connections: u32,
+    /// What sets it.
+    pub by: &'static str,
 }
 
 /// What a server needs beside its application.

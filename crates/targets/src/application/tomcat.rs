@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::product::{Need, unwritten};
+use super::product::{Most, Need, unwritten};
 use super::settings::{AGGREGATION, BUFFER, IDLE_TIMEOUT, Knob, MAX_MESSAGE, Settings};
 use super::{Place, Product, jvm};
 use crate::error::TargetError;
@@ -41,6 +41,8 @@ pub(super) const PRODUCT: Product = Product {
     built: Some("tomcat/base/.done"),
     command,
     gc_log: Some(jvm::GC_LOG),
+    // A connection that has become a WebSocket counts until it is closed.
+    most: Some(Most { connections: 8192, by: "Tomcat's default maxConnections, AbstractEndpoint.java" }),
 };
 
 fn command(place: &Place, settings: &Settings, dir: &Path) -> Result<Command, TargetError> {
