@@ -173,6 +173,13 @@ fn pods_that_do_not_come_are_named_with_their_reasons() {
             "1 of 2 pods did not come: pod 1: Error (exit code 1): exec /genkai: exec format error (node node-2)\n  \
              hint: the image is for another kind of processor than the node's",
         ),
+        // So it was on a real cluster.
+        (
+            Behaviour { nodes: 2, other_kind: Some(2), seems: true, ..Behaviour::default() },
+            "kubernetes:2",
+            "1 of 2 pods did not come: pod 1: Error (exit code 1): exec /genkai: exec format error (node node-2)\n  \
+             hint: the image is for another kind of processor than the node's",
+        ),
         (
             Behaviour { quota: Some(2), ..Behaviour::default() },
             "kubernetes:3",

@@ -14,7 +14,7 @@ mod standing;
 
 pub use attached::Attached;
 pub use manifest::{JobPlan, access, deadline, job, yaml};
-pub use run::{Run, Stopped};
+pub use run::{Run, Stopped, advice};
 
 /// Why there are no pods: one sentence for the user, and a hint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

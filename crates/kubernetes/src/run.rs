@@ -184,13 +184,8 @@ impl Run {
             }
         }
         reasons.extend(waiting);
-        let more = reasons.len().saturating_sub(TOLD);
-        let (missing, all) = (reasons.len(), usize::from(many));
-        reasons.truncate(TOLD);
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         let when = if over || hopeless { String::new() } else { format!(" within {} s", wait.as_secs()) };
-        let why = format!("kubernetes: {missing} of {all} pods did not come{when}: {}{more}", reasons.join("; "));
-        Err(ClusterError::new(why, hint(&reasons)))
+        Err(missing(reasons, many.into(), &when))
     }
 
     /// Attaches to a pod.
@@ -201,11 +196,32 @@ impl Run {
         let Some(pod) = self.pods.get(&n) else {
             return Err(ClusterError::new(format!("kubernetes: there is no pod {n}"), "this is a bug in genkai"));
         };
-        let process = self.server.attach(pod)?;
+        let process = self.server.attach(pod).map_err(|e| self.over().unwrap_or(e))?;
         let own = |e: std::io::Error| {
             ClusterError::new(format!("cannot speak to the pod {pod}: {e}"), "free some descriptors")
         };
         Attached::new(process, &self.server.runtime).map_err(own)
+    }
+
+    /// Which pods that were seen to run have ended. One whose program cannot be executed runs for a moment, and the cluster knows of its end a moment
+    /// after that.
+    fn over(&self) -> Option<ClusterError> {
+        let latest = Instant::now() + KNOWN_WITHIN;
+        loop {
+            let all = self.server.list_within(&self.name, KNOWN_WITHIN).ok()?;
+            let ended = all.iter().filter_map(|pod| match standing(pod) {
+                Standing::Over(why) => Some(format!("pod {}: {why}", index(pod)?)),
+                Standing::Running | Standing::Waiting(_) => None,
+            });
+            let ended: Vec<String> = ended.collect();
+            if !ended.is_empty() {
+                return Some(missing(ended, self.pods.len(), ""));
+            }
+            if Instant::now() >= latest {
+                return None;
+            }
+            thread::sleep(LOOK);
+        }
     }
 
     /// The node that a pod is on.
@@ -240,6 +256,21 @@ impl Drop for Run {
         // Where that fails, the end of their input ends the pods, and the cluster removes a Job that is over; or its deadline does.
         let _ = self.deleted();
     }
+}
+
+/// Which of all pods are not there, with the reason of each; `when`: ` within 60 s`.
+fn missing(mut reasons: Vec<String>, all: usize, when: &str) -> ClusterError {
+    let missing = reasons.len();
+    let more = missing.saturating_sub(TOLD);
+    reasons.truncate(TOLD);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let why = format!("kubernetes: {missing} of {all} pods did not come{when}: {}{more}", reasons.join("; "));
+    ClusterError::new(why, hint(&reasons))
+}
+
+/// What to do about a pod that was lost for this reason.
+pub fn advice(why: &str) -> &'static str {
+    hint(&[why.to_owned()])
 }
 
 /// What to do where the image cannot run on a node.

@@ -62,7 +62,11 @@ fn each_machine_of_a_load_is_told_with_its_part() {
         let machine = checkup().machine;
         PlaceCheckup { place: place.to_owned(), processes: 2, machine, holds, part: Some(part), good }
     };
-    let places = vec![place("here", 20_000, true), place("load1\u{1b}", 30_000, false)];
+    let mut places = vec![place("here", 20_000, true), place("load1\u{1b}", 30_000, false)];
+    places[0].machine.available = 8 << 30;
+    // As in a pod: less than the machine has, and an image that does not say what it is of.
+    let far = &mut places[1].machine;
+    (far.available, far.memory_limit, far.os) = (8 << 30, Some(512 << 20), String::new());
     let checkup = PlacesCheckup { places, holds: 56_460, asked: Some(50_000), good: false };
     insta::assert_snapshot!("places_80", text::document(&study::places(&checkup), Style::default()));
 }

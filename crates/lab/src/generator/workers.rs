@@ -451,10 +451,11 @@ impl<'a> Workers<'a> {
         if let Some(why) = self.all[n].refused() {
             return LabError::Environment(format!("no load was sent: {why}"));
         }
-        LabError::Environment(format!(
-            "no load was sent: {}\n  hint: look whether the machine has memory and processes to spare",
-            self.lost(n, why)
-        ))
+        let hint = match (&self.all[n].way, &why) {
+            (Way::Pod { .. }, Some(why)) => genkai_kubernetes::advice(why),
+            _ => "look whether the machine has memory and processes to spare",
+        };
+        LabError::Environment(format!("no load was sent: {}\n  hint: {hint}", self.lost(n, why)))
     }
 
     /// Who was lost, and how.

@@ -1,6 +1,6 @@
 //! What a machine holds.
 
-use genkai_model::machine::{Checkup, Item, PlaceCheckup, PlacesCheckup, State};
+use genkai_model::machine::{Checkup, Item, Machine, PlaceCheckup, PlacesCheckup, State};
 
 use crate::document::{Block, Document, Section, Tone};
 use crate::{clean, figure};
@@ -17,7 +17,7 @@ pub fn doctor(checkup: &Checkup) -> Document {
         None => format!("{} do not fit", figure::count(asked)),
     });
     let facts = [
-        ("machine", format!("{}, {}", clean::line(&machine.os), clean::line(&machine.kernel))),
+        ("machine", what(machine)),
         ("holds", format!("{} idle connections, {each} in each process", figure::count(holds.all))),
     ];
     let facts = Block::facts(facts.into_iter().chain(asked.map(|asked| ("asked", asked))));
@@ -37,6 +37,20 @@ pub fn places(checkup: &PlacesCheckup) -> Document {
     Document::plain(String::new(), [Section::terminal("").with([facts])].into_iter().chain(each).collect())
 }
 
+/// Its system and kernel. An image need not say what it is of.
+fn what(machine: &Machine) -> String {
+    let all = [clean::line(&machine.os), clean::line(&machine.kernel)];
+    all.into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// The memory that there is for connections: what is available, or what the control group allows where that is less.
+fn memory(machine: &Machine) -> String {
+    match machine.memory_limit.filter(|limit| *limit < machine.available) {
+        Some(limit) => format!("{} of memory (control group)", figure::bytes(limit as f64)),
+        None => format!("{} of memory available", figure::bytes(machine.available as f64)),
+    }
+}
+
 fn place(one: &PlaceCheckup) -> Section {
     let (machine, holds) = (&one.machine, &one.holds);
     let word = if one.good { "good" } else { "too low" };
@@ -47,7 +61,7 @@ fn place(one: &PlaceCheckup) -> Section {
     );
     let quota = machine.cpu_quota.map(|quota| format!(" (control group {quota})")).unwrap_or_default();
     let cores = figure::plural(machine.cores.into(), "core", "cores");
-    let has = format!("{cores}{quota}, {} of memory available", figure::bytes(machine.available as f64));
+    let has = format!("{cores}{quota}, {}", memory(machine));
     let tracked =
         holds.conntrack.map(|free| format!(", {} by the firewall's table", figure::count(free))).unwrap_or_default();
     let by = format!(
@@ -62,8 +76,7 @@ fn place(one: &PlaceCheckup) -> Section {
         figure::count(holds.files),
     );
     let part = one.part.map(|part| ("its part", format!("{} connections", figure::count(part))));
-    let machine = format!("{}, {}", clean::line(&machine.os), clean::line(&machine.kernel));
-    let facts = [("machine", machine), ("has", has), ("holds", by)].into_iter().chain(part);
+    let facts = [("machine", what(machine)), ("has", has), ("holds", by)].into_iter().chain(part);
     Section::terminal("")
         .with([Block::toned(if one.good { Tone::Plain } else { Tone::Bad }, name), Block::facts(facts)])
 }

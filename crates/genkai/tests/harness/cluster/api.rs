@@ -179,6 +179,11 @@ fn attach(request: Request<Incoming>, shared: &Arc<Shared>, name: &str) -> Answe
     for wanted in ["stdin=true", "stdout=true", "stderr=true", "container=worker"] {
         assert!(query.split('&').any(|part| part == wanted), "{query}");
     }
+    if shared.state().has_ended(name) {
+        // The kubelet's words, as a real one (1.36) had them.
+        let message = format!("container worker not found in pod {name}_load");
+        return refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message);
+    }
     let Some(pipes) = shared.state().attach(name) else {
         return refused(StatusCode::NOT_FOUND, "NotFound", &format!("pods \"{name}\" not found"));
     };

@@ -57,6 +57,8 @@ pub struct Behaviour {
     pub nodes: usize,
     /// A node of this number, from 1, has another kind of processor than the image is for.
     pub other_kind: Option<usize>,
+    /// Its pods seem to run until somebody attaches to them, as the kubelet tells of what ended at once a moment later.
+    pub seems: bool,
     /// Pods have IPv6 addresses.
     pub ipv6: bool,
     /// What it does with pods of Deployments.

@@ -55,6 +55,8 @@ struct Pod {
     disrupted: Option<Value>,
     /// When it is killed.
     killed: Option<Instant>,
+    /// Its end is not known yet.
+    seems: bool,
 }
 
 struct Standing {
@@ -177,6 +179,12 @@ impl State {
         json!({"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": items})
     }
 
+    /// Whether a container is not there, whatever is said of its pod; from then on it is known.
+    pub(super) fn has_ended(&mut self, name: &str) -> bool {
+        let pod = self.pods.iter_mut().find(|pod| pod.name == name && pod.ended.is_some());
+        pod.map(|pod| pod.seems = false).is_some()
+    }
+
     pub(super) fn attach(&mut self, name: &str) -> Option<Pipes> {
         let pod = self.pods.iter_mut().find(|pod| pod.name == name)?;
         let (sender, output) = unbounded_channel();
@@ -231,6 +239,7 @@ impl Pod {
             lost: Arc::default(),
             disrupted: None,
             killed: None,
+            seems: false,
         };
         let from = |first: Option<usize>| first.is_some_and(|first| index >= first);
         if from(behaviour.no_node_from) {
@@ -251,6 +260,7 @@ impl Pod {
             // message where the pod says so.
             assert_eq!(container.termination_message_policy.as_deref(), Some("FallbackToLogsOnError"));
             pod.ended = Some(json!({"exitCode": 1, "reason": "Error", "message": "exec /genkai: exec format error\n"}));
+            pod.seems = behaviour.seems;
             return pod;
         }
         assert_eq!(container.command.as_deref(), Some(&["/genkai".to_owned()][..]), "the image has no other program");
@@ -323,6 +333,7 @@ impl Pod {
 
     fn told(&self) -> Value {
         let mut status = match (&self.ended, &self.waits) {
+            _ if self.seems => self.status("Running", &json!({"running": {}})),
             (Some(ended), _) => {
                 self.status(if self.failed() { "Failed" } else { "Succeeded" }, &json!({"terminated": ended}))
             }
