@@ -125,6 +125,7 @@ impl<'e> Search<'_, 'e> {
         let of = pairs.len();
         let held = pairs.iter().filter(|(a, _)| a.onset.is_none()).count();
         let failed = pairs.iter().filter(|(_, b)| b.onset.is_some()).count();
+        let silent = pairs.iter().filter(|(_, b)| is_silent(b)).count();
         match call {
             _ if self.has_no_proposal() => pairing("not_started"),
             _ if pairs.is_empty() && fewest == 0 => pairing("none"),
@@ -133,6 +134,7 @@ impl<'e> Search<'_, 'e> {
             _ if failed > 0 => {
                 json!({ "pairing": "not_enough", "failed": failed, "of": of, "helps": call == Some("better") })
             }
+            _ if silent > 0 => json!({ "pairing": "unanswered", "unanswered": silent, "of": of }),
             _ if held == of => json!({ "pairing": "not_reproduced", "of": of }),
             Some("same") => pairing("same"),
             Some("worse") => pairing("worse"),
@@ -176,6 +178,14 @@ fn is_unanswered(judged: &Judged<'_>) -> bool {
     if judged.asked.tunnels { ended == 0.0 && opened == 0.0 } else { ended == 0.0 || ended < waiting }
 }
 
+/// Whether a trial has no request that was answered or failed; where WebSockets stay open, whether it has no such one, either.
+fn is_silent(judged: &Judged<'_>) -> bool {
+    let ticks = judged.trial.ticks();
+    let none = |of: &dyn Fn(&Line) -> f64| ticks.iter().all(|tick| of(tick) == 0.0);
+    let unopened = none(&|tick| tick.number("/handshakes/upgraded"));
+    none(&|tick| tick.number("/ok") + failed(tick)) && (unopened || !judged.asked.tunnels)
+}
+
 /// Baselines with their proposals.
 pub(crate) type Pairs<'a, 'e> = [(&'a Judged<'e>, &'a Judged<'e>)];
 
@@ -215,6 +225,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
                 "none" | "enough" => ("yes", "proved_and_holds"),
                 "generator" => ("cannot_tell", "client_is_limit"),
                 "not_enough" => ("cannot_tell", "proved_but_next_limit"),
+                "unanswered" => ("cannot_tell", "unanswered"),
                 "not_reproduced" => ("cannot_tell", "not_reproduced"),
                 "same" => ("cannot_tell", "change_made_no_difference"),
                 "not_started" => ("cannot_tell", "proposal_not_started"),

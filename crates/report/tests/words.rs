@@ -135,6 +135,21 @@ fn a_limit_that_did_not_come_again_is_told_with_what_was_changed_of_it() {
 }
 
 #[test]
+fn a_change_with_which_nobody_got_an_answer_proves_nothing() {
+    let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
+        s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::Unanswered { unanswered: 3, of: 3 } });
+    });
+    assert!(
+        text.contains("Cannot tell: changing")
+            && text.contains("in 3 of 3 trials of the proof with it no request was answered"),
+        "{text}"
+    );
+    for words in ["(proved)", "held with every proposal", "the objective held in", "Yes: change"] {
+        assert!(!text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
 fn only_pairs_that_decided_for_a_change_prove_it() {
     let text = |decision: Decision, gone: bool| {
         with(vec![changed("slots", ["512", "640"], 243.0)], |s| {

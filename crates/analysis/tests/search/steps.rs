@@ -81,6 +81,24 @@ fn a_proposal_that_fails_in_the_proof_is_said_to() {
     assert!(v.caveats.contains(&Caveat::ProposalFailedInProof));
 }
 
+/// Whoever waits for an answer until the load ends has not failed; that nobody failed is no objective that held.
+#[test]
+fn a_proposal_that_nobody_got_an_answer_from_is_not_said_to_hold() {
+    let world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
+            if m.purpose == Purpose::Proposal {
+                (seen.ok, seen.errors) = (0.0, Vec::new());
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    let v = verdict(&world.run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::Unanswered));
+    assert_eq!(v.decision(), Decision::Carried { pairs: Pairing::Unanswered { unanswered: 3, of: 3 } });
+}
+
 #[test]
 fn a_baseline_that_holds_in_the_proof_is_said_to() {
     let world = World {

@@ -262,6 +262,7 @@ fn proof(v: &Verdict, said: &str) -> Vec<String> {
             Pairing::Same => call == Some(Call::Same) && !failed,
             Pairing::Worse => call == Some(Call::Worse) && !failed,
             Pairing::NotEnough { failed: n, of, .. } => n > 0 && n <= of && (failed || v.proof.is_none()),
+            Pairing::Unanswered { unanswered, of } => unanswered > 0 && unanswered <= of && !failed,
             Pairing::NotReproduced { .. } => !failed && (held || v.proof.is_none()),
             Pairing::Undecided => !matches!(call, Some(Call::Better | Call::Same | Call::Worse)),
             Pairing::None | Pairing::Unfinished | Pairing::Generator | Pairing::NotStarted => true,

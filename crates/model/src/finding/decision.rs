@@ -92,6 +92,13 @@ pub enum Pairing {
         /// Whether the proposal is better for certain.
         helps: bool,
     },
+    /// No request was answered with the proposal (nor failed), or no WebSocket was opened: nothing failed, and nothing held.
+    Unanswered {
+        /// Proposals in which none was.
+        unanswered: u32,
+        /// Of so many.
+        of: u32,
+    },
     /// The objective held with every baseline: what had failed in the search did not fail again.
     NotReproduced {
         /// Baselines that held.
@@ -189,6 +196,7 @@ impl Pairing {
             Pairing::Unfinished => Because::Unfinished,
             Pairing::Generator => Because::ClientIsLimit,
             Pairing::NotEnough { .. } => Because::ProvedButNextLimit,
+            Pairing::Unanswered { .. } => Because::Unanswered,
             Pairing::NotReproduced { .. } => Because::NotReproduced,
             Pairing::NotStarted => Because::ProposalNotStarted,
             Pairing::Same => Because::ChangeMadeNoDifference,

@@ -34,7 +34,7 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
         }
         Decision::Moved { then } => moved(context, v, then),
         Decision::Bisected => directives::headline(context, v),
-        Decision::Carried { pairs } => carried(v, pairs),
+        Decision::Carried { pairs } => carried(context, v, pairs),
     }
 }
 
@@ -193,7 +193,7 @@ fn standing(v: &Verdict) -> Option<&Break> {
 }
 
 /// What the pairs say of changes that carried the load in the search.
-fn carried(v: &Verdict, pairs: Pairing) -> String {
+fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
     let changing = format!("changing {}", changes(&v.proposal));
     let of = |some: u32, of: u32| format!("{some} of {}", figure::plural(u64::from(of), "trial", "trials"));
     match pairs {
@@ -216,6 +216,17 @@ fn carried(v: &Verdict, pairs: Pairing) -> String {
                 of(failed, all)
             )
         }
+        Pairing::Unanswered { unanswered, of: all } => format!(
+            "Cannot tell: {changing} moved the break in the search, but in {} of the proof with it {}, so there is nothing by which {} could be \
+             judged.",
+            of(unanswered, all),
+            if context.counted() == Unit::Openings.many() {
+                "no WebSocket was opened"
+            } else {
+                "no request was answered"
+            },
+            quoted(&context.objective())
+        ),
         Pairing::NotReproduced { of } => format!(
             "Cannot tell: the objective had failed, but held in all {of} trials of the proof without any change; {changing} is not known to be needed."
         ),

@@ -175,7 +175,11 @@ fn together(ladder: &Ladder, context: Context<'_>, verdict: &Verdict) -> Option<
         1 => "The change".to_owned(),
         many => format!("All {many} changes together"),
     };
+    let silent = matches!(verdict.decision(), Decision::Carried { pairs: Pairing::Unanswered { .. } });
     let proof = match (pairs, failed) {
+        _ if silent => {
+            format!("; nothing was answered by which the objective could be judged at {}", context.level(ladder.asked))
+        }
         (0, _) => "; not measured in pairs".to_owned(),
         (pairs, 0) => format!("; the objective held in {} at {}", of(pairs, pairs), context.level(ladder.asked)),
         (pairs, failed) => {

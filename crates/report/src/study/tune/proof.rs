@@ -148,7 +148,9 @@ pub(super) fn held(context: Context<'_>, v: &Verdict) -> Option<String> {
 
 /// How sure the answer is: of the causes, and of the changes.
 pub(super) fn sure(context: Context<'_>, v: &Verdict) -> Option<String> {
-    let proof = v.proof.as_ref().map(|p| decided(context, p));
+    // Nothing failed where nothing came, and nothing held.
+    let silent = matches!(v.decision(), Decision::Carried { pairs: Pairing::Unanswered { .. } });
+    let proof = v.proof.as_ref().filter(|_| !silent).map(|p| decided(context, p));
     let parts: Vec<String> = causes(v).into_iter().chain(proof).collect();
     match (parts.is_empty(), v.must_change()) {
         (false, _) => Some(parts.join(" ")),
