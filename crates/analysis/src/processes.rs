@@ -29,29 +29,28 @@ pub(crate) fn over(record: &Record) -> Vec<ProcessFinding> {
 
 /// Nothing of a process yet.
 fn first(one: &WorkerFinding) -> ProcessFinding {
-    ProcessFinding {
-        place: one.place.clone(),
-        node: one.node.clone(),
-        loads: 0,
-        saturated: 0,
+    let figures = WorkerFinding {
         clock_uncertainty: None,
         clock_drift: None,
         began: None,
         busiest: None,
         late_p99: None,
-    }
+        ..one.clone()
+    };
+    ProcessFinding { worst: figures, loads: 0, saturated: 0 }
 }
 
 /// Adds a load that a process made a part of; `limited`: it was that load's limit.
 fn add(sum: &mut ProcessFinding, one: &WorkerFinding, limited: bool) {
     sum.loads += 1;
     sum.saturated += u32::from(limited);
+    let worst = &mut sum.worst;
     for (most, now) in [
-        (&mut sum.clock_uncertainty, one.clock_uncertainty),
-        (&mut sum.clock_drift, one.clock_drift),
-        (&mut sum.began, one.began),
-        (&mut sum.busiest, one.busiest),
-        (&mut sum.late_p99, one.late_p99),
+        (&mut worst.clock_uncertainty, one.clock_uncertainty),
+        (&mut worst.clock_drift, one.clock_drift),
+        (&mut worst.began, one.began),
+        (&mut worst.busiest, one.busiest),
+        (&mut worst.late_p99, one.late_p99),
     ] {
         *most = [*most, now].into_iter().flatten().reduce(f64::max);
     }
@@ -136,9 +135,15 @@ mod tests {
         load(&mut record, 2, vec![worker("here", 0.4, 0), worker("m1", 0.3, 3_000)]);
         load(&mut record, 3, Vec::new());
         let [here, far] = &over(&record)[..] else { panic!("{:?}", over(&record)) };
-        assert_eq!((here.loads, here.saturated, here.busiest, here.clock_uncertainty), (2, 0, Some(0.4), None));
-        assert_eq!((far.place.as_str(), far.loads, far.saturated, far.busiest), ("m1", 2, 1, Some(0.99)));
-        assert_eq!((far.clock_uncertainty, far.clock_drift, far.began), (Some(0.000_5), Some(0.000_007), Some(0.001)));
-        assert_eq!(far.late_p99, None);
+        assert_eq!(
+            (here.loads, here.saturated, here.worst.busiest, here.worst.clock_uncertainty),
+            (2, 0, Some(0.4), None)
+        );
+        assert_eq!((far.worst.place.as_str(), far.loads, far.saturated, far.worst.busiest), ("m1", 2, 1, Some(0.99)));
+        assert_eq!(
+            (far.worst.clock_uncertainty, far.worst.clock_drift, far.worst.began),
+            (Some(0.000_5), Some(0.000_007), Some(0.001))
+        );
+        assert_eq!(far.worst.late_p99, None);
     }
 }
