@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest bench differential drill groups examine truth c100k c100k-ssh c1m autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest prepared bench differential drill groups examine truth c100k c100k-ssh c1m autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -31,13 +31,18 @@ demo-cache: packages-cache build ## Seven caches in front of static content in t
 # One seed for all property tests: a change fails by what it changed, not by chance. Another: PROPTEST_RNG_SEED=7 make test.
 test: export PROPTEST_RNG_SEED ?= 20261121
 test: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
-test: packages-test page apps nextest ## Everything: format, lints, unit, property and integration tests on real servers
+test: ## Everything: format, lints, unit, property and integration tests on real servers
+	@$(MAKE) --no-print-directory -j 3 nextest page prepared
 	@scripts/test.sh
 
-# Not optimised: it only starts tests, and is built in a third of the time.
+# Packages and what they build mostly wait for the network: cargo-nextest is built meanwhile.
+prepared: packages-test
+	@$(MAKE) --no-print-directory apps
+
+# Not optimised: it only starts tests, and is built in a third of the time. Nor does it update itself.
 nextest:
 	@command -v cargo-nextest >/dev/null || { echo "building cargo-nextest from crates.io into target/tools (some minutes)"; \
-	  CARGO_PROFILE_DEV_DEBUG=0 cargo install cargo-nextest --locked --quiet --debug --root target/tools; }
+	  CARGO_PROFILE_DEV_DEBUG=0 cargo install cargo-nextest --locked --no-default-features --quiet --debug --root target/tools; }
 
 bench: packages-bench build ## CPU per request beside wrk, ab, oha and h2load on the same nginx; WebSocket beside tcpkali and k6
 	scripts/bench.sh $(GENKAI)

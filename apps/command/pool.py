@@ -7,31 +7,17 @@ import json
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from serving import Server
 
 with open(sys.argv[1], encoding="utf-8") as file:
     settings = json.load(file)
 slots = threading.Semaphore(1 if settings["order"] == "strict" else settings["slots"])
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        with slots:
-            time.sleep(0.05)
-        self.send_response(200)
-        self.send_header("Content-Length", "6")
-        self.end_headers()
-        self.wfile.write(b"hello\n")
-
-    def log_message(self, *_):
-        pass
+def wait():
+    with slots:
+        time.sleep(0.05)
 
 
-class Server(ThreadingHTTPServer):
-    request_queue_size = 128
-    daemon_threads = True
-
-
-Server(("127.0.0.1", settings["port"]), Handler).serve_forever()
+Server(settings["port"], wait).serve_forever()

@@ -7,7 +7,8 @@ side of more than 7, and with any other cache than 10.
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from serving import Server
 
 port, side, cache = (int(word) for word in sys.argv[1:])
 if side > 7:
@@ -17,24 +18,9 @@ if cache != 10:
 free = threading.BoundedSemaphore(side * side // 8)
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        with free:
-            time.sleep(0.05)
-        self.send_response(200)
-        self.send_header("Content-Length", "6")
-        self.end_headers()
-        self.wfile.write(b"hello\n")
-
-    def log_message(self, *_):
-        pass
+def wait():
+    with free:
+        time.sleep(0.05)
 
 
-class Server(ThreadingHTTPServer):
-    request_queue_size = 128
-    daemon_threads = True
-
-
-Server(("127.0.0.1", port), Handler).serve_forever()
+Server(port, wait).serve_forever()

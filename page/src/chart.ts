@@ -2,8 +2,8 @@
 import { LineChart, ScatterChart } from "echarts/charts";
 import { AriaComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
 import * as echarts from "echarts/core";
-import type { EChartsCoreOption } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
+import type { Figure } from "./charts/figure";
 import { lines } from "./charts/lines";
 import { steps } from "./charts/steps";
 import { trend } from "./charts/trend";
@@ -13,16 +13,6 @@ import { onTheme } from "./theme";
 import type { Chart, Plot } from "./types";
 
 echarts.use([LineChart, ScatterChart, AriaComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent, SVGRenderer]);
-
-export type Option = EChartsCoreOption;
-
-/** A drawing with axes. */
-export interface Figure {
-  /** Height in pixels, by the width there is. */
-  height: (width: number) => number;
-  /** Built anew whenever width or colours change. */
-  option: (width: number) => Option;
-}
 
 function figure(plot: Plot): Figure {
   if (plot.plot === "trend") return trend(plot);

@@ -34,8 +34,8 @@ pub(crate) fn over(record: &Record) -> Vec<ProcessFinding> {
 pub(crate) fn joined(sum: &mut Vec<ProcessFinding>, more: Vec<ProcessFinding>) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for one in more {
-        let before = seen.entry(one.place.clone()).or_default();
-        let known = sum.iter_mut().filter(|known| known.place == one.place).nth(*before);
+        let before = seen.entry(one.worst.place.clone()).or_default();
+        let known = sum.iter_mut().filter(|known| known.worst.place == one.worst.place).nth(*before);
         *before += 1;
         match known {
             Some(known) => merge(known, &one),
@@ -47,10 +47,15 @@ pub(crate) fn joined(sum: &mut Vec<ProcessFinding>, more: Vec<ProcessFinding>) {
 fn merge(sum: &mut ProcessFinding, one: &ProcessFinding) {
     sum.loads += one.loads;
     sum.saturated += one.saturated;
-    if sum.node != one.node {
+    if sum.worst.node != one.worst.node {
         // Each run has a Job of its own, whose pods may be on other nodes.
-        sum.node = None;
+        sum.worst.node = None;
     }
+    worst(&mut sum.worst, &one.worst);
+}
+
+/// The worse of two, figure by figure.
+fn worst(sum: &mut WorkerFinding, one: &WorkerFinding) {
     for (most, now) in [
         (&mut sum.clock_uncertainty, one.clock_uncertainty),
         (&mut sum.clock_drift, one.clock_drift),
@@ -64,33 +69,22 @@ fn merge(sum: &mut ProcessFinding, one: &ProcessFinding) {
 
 /// Nothing of a process yet.
 fn first(one: &WorkerFinding) -> ProcessFinding {
-    ProcessFinding {
-        place: one.place.clone(),
-        node: one.node.clone(),
-        loads: 0,
-        saturated: 0,
+    let figures = WorkerFinding {
         clock_uncertainty: None,
         clock_drift: None,
         began: None,
         busiest: None,
         late_p99: None,
-    }
+        ..one.clone()
+    };
+    ProcessFinding { worst: figures, loads: 0, saturated: 0 }
 }
 
 /// Adds a load that a process made a part of; `limited`: it was that load's limit.
 fn add(sum: &mut ProcessFinding, one: &WorkerFinding, limited: bool) {
-    let load = ProcessFinding {
-        place: one.place.clone(),
-        node: sum.node.clone(),
-        loads: 1,
-        saturated: u32::from(limited),
-        clock_uncertainty: one.clock_uncertainty,
-        clock_drift: one.clock_drift,
-        began: one.began,
-        busiest: one.busiest,
-        late_p99: one.late_p99,
-    };
-    merge(sum, &load);
+    sum.loads += 1;
+    sum.saturated += u32::from(limited);
+    worst(&mut sum.worst, one);
 }
 
 #[cfg(test)]
@@ -172,10 +166,16 @@ mod tests {
         load(&mut record, 2, vec![worker("here", 0.4, 0), worker("m1", 0.3, 3_000)]);
         load(&mut record, 3, Vec::new());
         let [here, far] = &over(&record)[..] else { panic!("{:?}", over(&record)) };
-        assert_eq!((here.loads, here.saturated, here.busiest, here.clock_uncertainty), (2, 0, Some(0.4), None));
-        assert_eq!((far.place.as_str(), far.loads, far.saturated, far.busiest), ("m1", 2, 1, Some(0.99)));
-        assert_eq!((far.clock_uncertainty, far.clock_drift, far.began), (Some(0.000_5), Some(0.000_007), Some(0.001)));
-        assert_eq!(far.late_p99, None);
+        assert_eq!(
+            (here.loads, here.saturated, here.worst.busiest, here.worst.clock_uncertainty),
+            (2, 0, Some(0.4), None)
+        );
+        assert_eq!((far.worst.place.as_str(), far.loads, far.saturated, far.worst.busiest), ("m1", 2, 1, Some(0.99)));
+        assert_eq!(
+            (far.worst.clock_uncertainty, far.worst.clock_drift, far.worst.began),
+            (Some(0.000_5), Some(0.000_007), Some(0.001))
+        );
+        assert_eq!(far.worst.late_p99, None);
     }
 
     /// A run of fewer users than processes lacks the last of them, or has none of its own.
@@ -199,9 +199,9 @@ mod tests {
             run(&[&[("here", 0.3), ("m1", 0.1), ("m1", 0.99)], &[("here", 0.2), ("m1", 0.1), ("m1", 0.4)]]),
         );
         joined(&mut sum, run(&[&[]]));
-        let told: Vec<_> = sum.iter().map(|one| (one.place.as_str(), one.loads, one.saturated, one.busiest)).collect();
+        let told: Vec<_> = sum.iter().map(|one| (one.worst.place.as_str(), one.loads, one.saturated, one.worst.busiest)).collect();
         assert_eq!(told, [("here", 3, 0, Some(0.3)), ("m1", 3, 0, Some(0.2)), ("m1", 2, 1, Some(0.99))]);
-        assert_eq!((sum[1].clock_uncertainty, sum[0].clock_drift), (Some(0.000_5), None));
+        assert_eq!((sum[1].worst.clock_uncertainty, sum[0].worst.clock_drift), (Some(0.000_5), None));
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         let nodes = |runs: &[&str]| {
             let mut sum = Vec::new();
             runs.iter().for_each(|node| joined(&mut sum, on(node)));
-            sum[0].node.clone()
+            sum[0].worst.node.clone()
         };
         assert_eq!(
             (nodes(&["a", "a"]).as_deref(), nodes(&["a", "b"]), nodes(&["a", "b", "b"])),

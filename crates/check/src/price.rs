@@ -11,6 +11,8 @@ use crate::laws::{Met, predicted};
 
 /// Of the memory that is left, the part that a change may take.
 const USABLE: f64 = 0.8;
+/// How far a measured price may be from the predicted one, as a part of the measured one.
+const FAR: f64 = 0.15;
 
 /// Whether a limit's setting counts requests or connections to servers, not those of clients.
 fn counts_onward(limit: &Limit) -> bool {
@@ -256,6 +258,10 @@ impl Priced<'_, '_> {
         ] {
             expected.is(format!("{address}/tested/{name}"), value, line);
         }
+        let ratio = seen.map(|look| (high.both() + part(look) * more) / look.both());
+        let refuted = ratio.filter(|ratio| !(1.0 - FAR..=1.0 + FAR).contains(ratio)).map(|_| true);
+        let why = "whether the prediction is more than 15 % of what was measured away from it";
+        expected.word(format!("{address}/tested/refuted"), refuted, why, line);
     }
 }
 

@@ -50,23 +50,12 @@ fn marked(text: &str, mark: &str) -> (String, Option<usize>) {
 
 /// `product` with this configuration, before a backend of ours.
 fn prepared(product: &str, file: &Path, request: &Request, backend: &Backend, dir: &Path) -> Box<dyn Prepared> {
+    let none = BTreeMap::new();
     let what = Prepare {
-        listen: std::net::Ipv4Addr::LOCALHOST,
-        resumes: true,
-        program: None,
-        source: ConfigSource::File(file.to_owned()),
-        settings: &BTreeMap::new(),
         backend: backend.address(),
-        secured: None,
-        dir: dir.join("copy"),
         path: &request.path,
         host: &request.host,
-        websocket: false,
-        upgrade: Default::default(),
-        streams: None,
-        headers: None,
-        tls: None,
-        allow_remote: &[],
+        ..Prepare::plain(ConfigSource::File(file.to_owned()), &none, dir.join("copy"))
     };
     let told = |e| panic!("{e}\n{}", std::fs::read_to_string(file).unwrap());
     catalog::prepare(product, what).unwrap_or_else(told)

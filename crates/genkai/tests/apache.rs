@@ -11,9 +11,9 @@ use harness::{genkai, machine, run};
 fn max_request_workers_of_worker() {
     let _machine = machine();
     let run = told(&genkai(
-        "tune apache --set MaxRequestWorkers=25 --users 50 --spawn-rate 20 --backend-time 200ms --hold 6s --quick --quiet",
+        "tune apache --set MaxRequestWorkers=25 --users 50 --spawn-rate 20 --backend-time 200ms --hold 3s --quick --pairs 0 --quiet",
     ));
-    let verdict = proved(&run, "apache.MaxRequestWorkers", "MaxRequestWorkers");
+    let verdict = lifted(&run, "apache.MaxRequestWorkers", "MaxRequestWorkers");
     let cause = &verdict.causes[0];
     assert_eq!(cause.limit.value, "25");
     let predicted = cause.predicted.clients.unwrap();
@@ -85,11 +85,13 @@ fn limit_request_body() {
     );
     std::fs::write(&file, config).unwrap();
     let run = told(
-        genkai("tune apache --path /index.html --body-size 20k --users 5 --spawn-rate 10 --think 50ms --quick --pairs 0 --quiet")
+        genkai("tune apache --path /index.html --body-size 20k --users 5 --spawn-rate 10 --think 50ms --hold 2s --quick --quiet")
+            .args(["--objective", "errors < 0.1%, p99 < 5s"])
             .arg("--config")
             .arg(&file),
     );
-    let verdict = lifted(&run, "apache.LimitRequestBody", "LimitRequestBody");
+    // Here a trial is short: the pairs of the product's proof are seen here.
+    let verdict = proved(&run, "apache.LimitRequestBody", "LimitRequestBody");
     let errors = &verdict.causes[0].broke.errors;
     assert!(errors.iter().any(|e| e.kind == ErrorKind::Status413), "{}", run.story());
 }

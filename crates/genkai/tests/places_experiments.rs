@@ -59,8 +59,11 @@ fn caches_are_asked_by_several_machines_for_each_object_once() {
     assert!(cold.len() == 4 && cold.iter().all(|pass| pass.origin == 31), "{cold:?}");
     let finding: CacheFinding =
         serde_json::from_str(&std::fs::read_to_string(out.join("verdict.json")).unwrap()).unwrap();
-    let told: Vec<(&str, u32, bool)> =
-        finding.processes.iter().map(|one| (one.place.as_str(), one.loads, one.clock_uncertainty.is_some())).collect();
+    let told: Vec<(&str, u32, bool)> = finding
+        .processes
+        .iter()
+        .map(|one| (one.worst.place.as_str(), one.loads, one.worst.clock_uncertainty.is_some()))
+        .collect();
     assert_eq!(told, [("m1", 8, true), ("m2", 8, true), ("m3", 8, true)]);
     assert!(shown.story().contains("in each load all processes that ended it had begun at most "), "{}", shown.story());
     for pass in &finding.passes {

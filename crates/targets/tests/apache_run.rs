@@ -23,24 +23,7 @@ fn prepare(
     set: &[(&str, &str)],
 ) -> Result<Apache, TargetError> {
     let settings: BTreeMap<String, String> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Apache::prepare(Prepare {
-        listen: std::net::Ipv4Addr::LOCALHOST,
-        resumes: true,
-        program: None,
-        source,
-        settings: &settings,
-        backend,
-        secured: None,
-        dir: dir.join("private"),
-        path: "/",
-        host: "two.example",
-        websocket: false,
-        upgrade: Default::default(),
-        streams: None,
-        headers: None,
-        tls: None,
-        allow_remote: &[],
-    })
+    Apache::prepare(Prepare { backend, host: "two.example", ..Prepare::plain(source, &settings, dir.join("private")) })
 }
 
 /// A backend that answers every request with its own name, until the test ends.

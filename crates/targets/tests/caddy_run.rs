@@ -25,24 +25,7 @@ fn prepare(
     set: &[(&str, &str)],
 ) -> Result<Caddy, TargetError> {
     let settings: BTreeMap<String, String> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Caddy::prepare(Prepare {
-        listen: std::net::Ipv4Addr::LOCALHOST,
-        resumes: true,
-        program: None,
-        source,
-        settings: &settings,
-        backend,
-        secured: None,
-        dir: dir.join("private"),
-        path: "/",
-        host: "two.example",
-        websocket: false,
-        upgrade: Default::default(),
-        streams: None,
-        headers: None,
-        tls: None,
-        allow_remote: &[],
-    })
+    Caddy::prepare(Prepare { backend, host: "two.example", ..Prepare::plain(source, &settings, dir.join("private")) })
 }
 
 /// A backend that answers every request after a while with its own name, until the test ends.
@@ -200,22 +183,9 @@ fn a_generated_proxy_listens_with_and_without_tls() {
     let tls = authority::make(dir.path()).unwrap();
     let authority = tls.authority.clone();
     let caddy = Caddy::prepare(Prepare {
-        listen: std::net::Ipv4Addr::LOCALHOST,
-        resumes: true,
-        program: None,
-        source: ConfigSource::Generated,
-        settings: &BTreeMap::new(),
         backend: to,
-        secured: None,
-        dir: dir.path().join("tls"),
-        path: "/",
-        host: "localhost",
-        websocket: false,
-        upgrade: Default::default(),
-        streams: None,
-        headers: None,
         tls: Some(tls),
-        allow_remote: &[],
+        ..Prepare::plain(ConfigSource::Generated, &BTreeMap::new(), dir.path().join("tls"))
     })
     .unwrap();
     let running = caddy.start(None).unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use genkai_model::event::Change;
 use genkai_model::limit::Origin;
-use genkai_model::plan::{ConfigSource, Upgrade};
+use genkai_model::plan::ConfigSource;
 use genkai_targets::catalog::caches::contender;
 use genkai_targets::catalog::prepare;
 use genkai_targets::error::TargetError;
@@ -46,25 +46,8 @@ fn prepared(
     dir: PathBuf,
     backend: Option<SocketAddr>,
 ) -> Result<Box<dyn Prepared>, TargetError> {
-    let what = Prepare {
-        listen: std::net::Ipv4Addr::LOCALHOST,
-        resumes: true,
-        program: None,
-        source: ConfigSource::File(config.to_owned()),
-        settings: &BTreeMap::new(),
-        backend,
-        secured: None,
-        dir,
-        path: "/",
-        host: "localhost",
-        websocket: false,
-        upgrade: Upgrade::default(),
-        streams: None,
-        headers: None,
-        tls: None,
-        allow_remote: &[],
-    };
-    prepare(product, what)
+    let none = BTreeMap::new();
+    prepare(product, Prepare { backend, ..Prepare::plain(ConfigSource::File(config.to_owned()), &none, dir) })
 }
 
 /// Runs it, asks once, looks at it, ends it.

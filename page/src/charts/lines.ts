@@ -1,5 +1,5 @@
 // Lines over time, one drawing area above the other, with log lines beneath on the same axis.
-import type { Figure, Option } from "../chart";
+import type { Figure, Option } from "./figure";
 import { number, whole } from "../format";
 import { colour } from "../theme";
 import type { Axis, Dash, Lane, Pane, Time, Trace } from "../types";

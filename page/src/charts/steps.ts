@@ -1,5 +1,5 @@
 // A figure of each of a few cases, coloured by whether it is as it should be.
-import type { Figure } from "../chart";
+import type { Figure } from "./figure";
 import { whole } from "../format";
 import { colour } from "../theme";
 import type { Steps } from "../types";

@@ -1,5 +1,5 @@
 // A figure from round to round: a line a contender, rings where something held it up.
-import type { Figure, Option } from "../chart";
+import type { Figure, Option } from "./figure";
 import { h } from "../element";
 import { number } from "../format";
 import { colour } from "../theme";

@@ -13,6 +13,8 @@ use super::{Demand, law};
 
 /// Part of the memory that is left which a change may take: the rest is for what PSS does not count (buffers of the kernel, the cache of files).
 const USABLE: f64 = 0.8;
+/// How far what was measured may be from what was predicted for a price to hold, as a part of what was measured.
+const PRICE_TOLERANCE: f64 = 0.15;
 /// The largest value that is looked at.
 const MOST: f64 = 1e9;
 
@@ -187,7 +189,9 @@ impl Cost {
         let tested = highest(&seen).filter(|look| look.clients > 0.0).map(|look| {
             let part = if clients > 0.0 { ((look.clients - high.clients) / clients).clamp(0.0, 1.0) } else { 1.0 };
             let predicted = high.taken() + bytes * part;
-            TestedPrice { trial: after.number, clients: look.clients, taken: look.taken(), predicted }
+            let taken = look.taken();
+            let refuted = (predicted - taken).abs() > taken * PRICE_TOLERANCE;
+            TestedPrice { trial: after.number, clients: look.clients, taken, predicted, refuted }
         });
         Some(Price {
             trial: self.trial,

@@ -124,3 +124,18 @@ fn a_look_that_may_have_ended_after_the_load_tells_nothing_of_its_clients() {
     let tested = price.tested.unwrap();
     assert!(near(tested.taken, OWN + tested.clients * CLIENT), "{tested:?}");
 }
+
+#[test]
+fn a_price_that_was_measured_elsewhere_is_refuted() {
+    for (times, refuted) in [(1.0, false), (1.1, false), (1.3, true), (0.7, true)] {
+        let mut run = hungry(512.0, 1e9).run();
+        let tested = verdict(&run).proposal[0].price.unwrap().tested.unwrap().trial;
+        for trial in run.record.trials.iter_mut().filter(|trial| trial.number == tested) {
+            for (_, sample) in &mut trial.samples {
+                sample.metrics.entry("proxy.pss".into()).and_modify(|pss| *pss *= times);
+            }
+        }
+        let told = verdict(&run).proposal[0].price.unwrap().tested.unwrap();
+        assert_eq!(told.refuted, refuted, "{times}: {told:?}");
+    }
+}

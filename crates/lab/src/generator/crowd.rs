@@ -19,7 +19,7 @@ use super::clock::{self, Exchange};
 use super::listener::Heard;
 use super::one_worker::END_WITHIN;
 use super::protocol::{ClientsOrder, Did, Request, Said, Task, Word, write};
-use super::workers::{ANSWERED_WITHIN, GRACE, HEARTBEAT, LEASH, POLL, READY_WITHIN, SILENCE, Workers, rotated};
+use super::workers::{ANSWERED_WITHIN, GRACE, HEARTBEAT, LEASH, POLL, SILENCE, Workers, rotated};
 use super::workplace::Workplaces;
 use crate::error::LabError;
 
@@ -107,33 +107,14 @@ impl<'a> Crowd<'a> {
         if !crowd.workers.start(&ways, listener, stop)? {
             return Ok(None);
         }
-        for (n, worker) in (0u16..).zip(&mut crowd.workers.all) {
-            let here = worker.way == Way::Here;
+        let ready = crowd.workers.order(stop, |n, here| {
             let cpu = if here { rotated(cpus, n).and_then(|cpus| cpus.first().copied()) } else { None };
-            let order = Request::Clients(ClientsOrder { cpu, leash: (!here).then_some(LEASH) });
-            // Should it have died already, that is heard.
-            drop(worker.orders.as_mut().map(|to| write(to, &order)));
-        }
-        if !crowd.wait_ready(stop)? || !crowd.workers.set_clocks(stop)? {
+            Request::Clients(ClientsOrder { cpu, leash: (!here).then_some(LEASH) })
+        })?;
+        if !ready || !crowd.workers.set_clocks(stop)? {
             return Ok(None);
         }
         Ok(Some(crowd))
-    }
-
-    fn wait_ready(&mut self, stop: &StopFlag) -> Result<bool, LabError> {
-        self.workers.deadline = Instant::now() + READY_WITHIN;
-        let mut waiting = (0..self.workers.all.len()).collect::<std::collections::BTreeSet<_>>();
-        while !waiting.is_empty() {
-            match self.workers.hear(POLL) {
-                _ if stop.is_stopped() => return Ok(false),
-                Some((n, Heard::Said(Said::Ready, _))) => drop(waiting.remove(&n)),
-                Some((n, Heard::Gone(why))) => return Err(self.workers.absent(n, why)),
-                Some(_) => {}
-                None if Instant::now() < self.workers.deadline => {}
-                None => return Err(self.workers.late(&waiting)),
-            }
-        }
-        Ok(true)
     }
 
     /// Connects clients to the next server.

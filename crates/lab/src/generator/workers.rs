@@ -24,7 +24,7 @@ use crate::error::LabError;
 /// How often the wish to stop is looked at while nothing is said.
 pub(super) const POLL: Duration = Duration::from_millis(20);
 /// How long workers may take until they are there, and again until their threads are ready.
-pub(super) const READY_WITHIN: Duration = Duration::from_secs(30);
+const READY_WITHIN: Duration = Duration::from_secs(30);
 /// From the word to begin to the beginning: long enough for every worker to have heard it, and to sleep until then. So many round trips
 /// more, where it has a way to go.
 const AHEAD: Duration = Duration::from_millis(100);
@@ -74,7 +74,7 @@ pub(super) fn run(
     let (mut workers, listener) = Workers::new(generator.places);
     workers.books = Books::of(load);
     if workers.start(&ways, listener, stop)?
-        && workers.wait_ready(generator, load, stop)?
+        && workers.give_parts(generator, load, stop)?
         && workers.set_clocks(stop)?
     {
         let ahead = workers.begin(load)?;
@@ -197,14 +197,20 @@ impl<'a> Workers<'a> {
         self.end.stopped
     }
 
-    /// Gives each its order; whether all are ready then: false when the user wants to stop before.
-    fn wait_ready(&mut self, generator: &Generator<'_>, load: &Load, stop: &StopFlag) -> Result<bool, LabError> {
+    /// Gives each its part of a load; whether all are ready then: false when the user wants to stop before.
+    fn give_parts(&mut self, generator: &Generator<'_>, load: &Load, stop: &StopFlag) -> Result<bool, LabError> {
         let of = u16::try_from(self.all.len()).unwrap_or(u16::MAX);
-        for (process, worker) in (0..of).zip(&mut self.all) {
-            let here = worker.way == Way::Here;
+        self.order(stop, |process, here| {
             let cpus = if here { rotated(generator.cpus, process) } else { None };
             let order = Order { load: load.clone(), process, of, cpus, leash: (!here).then_some(LEASH) };
-            let order = Request::Order(Box::new(order));
+            Request::Order(Box::new(order))
+        })
+    }
+
+    /// Gives each the order for its number, here or elsewhere; whether all are ready then: false when the user wants to stop before.
+    pub(super) fn order(&mut self, stop: &StopFlag, order: impl Fn(u16, bool) -> Request) -> Result<bool, LabError> {
+        for (process, worker) in (0u16..).zip(&mut self.all) {
+            let order = order(process, worker.way == Way::Here);
             // Should it have died already, that is heard.
             drop(worker.orders.as_mut().map(|to| write(to, &order)));
         }

@@ -68,6 +68,9 @@ pub struct TestedPrice {
     pub taken: f64,
     /// What was predicted for so many clients, bytes.
     pub predicted: f64,
+    /// Whether what was measured is farther from that than a price may be wrong by.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refuted: bool,
 }
 
 /// What a server took without a change and with it, as it was seen, each with as many clients as came.
@@ -131,14 +134,4 @@ pub struct OnwardLimit {
     pub value: String,
     /// How many at once, by its law.
     pub at_once: f64,
-}
-
-/// How far what is measured may be from what was predicted for a price to hold, as a part of what is measured.
-const TOLERANCE: f64 = 0.15;
-
-impl TestedPrice {
-    /// Whether what was predicted came true.
-    pub fn holds(&self) -> bool {
-        (self.predicted - self.taken).abs() <= self.taken * TOLERANCE
-    }
 }

@@ -97,33 +97,16 @@ pub struct WorkerFinding {
     pub late_p99: Option<f64>,
 }
 
-/// A process of the generator over all loads of a run, where several machines made them: the worst of each.
+/// A process of the generator over all loads of a run, where several machines made them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessFinding {
-    /// Its machine: `here`, or its name for ssh.
-    pub place: String,
-    /// The node that its pod was on, where it was in one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub node: Option<String>,
+    /// Where it was, and the worst of each figure over its loads.
+    #[serde(flatten)]
+    pub worst: WorkerFinding,
     /// Loads of which it made a part.
     pub loads: u32,
     /// Loads that it limited: it had no processor time left, or sent late.
     pub saturated: u32,
-    /// As in [`WorkerFinding`], the largest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock_uncertainty: Option<f64>,
-    /// The largest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock_drift: Option<f64>,
-    /// The latest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub began: Option<f64>,
-    /// The largest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub busiest: Option<f64>,
-    /// The largest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub late_p99: Option<f64>,
 }
 
 /// What became of a scenario's flows, and how each of its steps went.

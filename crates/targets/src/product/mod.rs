@@ -97,6 +97,28 @@ pub struct Prepare<'a> {
 }
 
 impl Prepare<'_> {
+    /// A configuration with these settings, for requests of `/` at this machine by nothing but HTTP/1.1; its private copy in `dir`.
+    pub fn plain<'a>(source: ConfigSource, settings: &'a BTreeMap<String, String>, dir: PathBuf) -> Prepare<'a> {
+        Prepare {
+            program: None,
+            source,
+            settings,
+            backend: None,
+            secured: None,
+            dir,
+            path: "/",
+            host: "localhost",
+            websocket: false,
+            upgrade: Default::default(),
+            streams: None,
+            headers: None,
+            tls: None,
+            allow_remote: &[],
+            listen: Ipv4Addr::LOCALHOST,
+            resumes: true,
+        }
+    }
+
     /// The configuration `main` as it is, in `dir`, for these requests at 127.0.0.1.
     pub(crate) fn of<'a>(
         main: &Path,
@@ -105,22 +127,10 @@ impl Prepare<'_> {
         dir: &Path,
     ) -> Prepare<'a> {
         Prepare {
-            program: None,
-            source: ConfigSource::File(main.to_owned()),
-            settings,
-            backend: None,
-            secured: None,
-            dir: dir.to_owned(),
             path: &requests.path,
             host: &requests.host,
             websocket: requests.websocket,
-            upgrade: Default::default(),
-            streams: None,
-            headers: None,
-            tls: None,
-            allow_remote: &[],
-            listen: Ipv4Addr::LOCALHOST,
-            resumes: true,
+            ..Prepare::plain(ConfigSource::File(main.to_owned()), settings, dir.to_owned())
         }
     }
 

@@ -268,24 +268,7 @@ impl Stage {
     ) -> Result<Nginx, TargetError> {
         let settings: BTreeMap<_, _> = settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let dir = self.folder();
-        Nginx::prepare(Prepare {
-            listen: std::net::Ipv4Addr::LOCALHOST,
-            resumes: true,
-            program: None,
-            source,
-            settings: &settings,
-            backend,
-            secured: None,
-            dir,
-            path: "/",
-            host: "localhost",
-            websocket: false,
-            upgrade: Default::default(),
-            streams: None,
-            headers: None,
-            tls: None,
-            allow_remote: &[],
-        })
+        Nginx::prepare(Prepare { backend, ..Prepare::plain(source, &settings, dir) })
     }
 }
 

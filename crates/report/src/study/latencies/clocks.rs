@@ -6,6 +6,7 @@ use genkai_model::latencies::Case;
 use genkai_model::load::Way;
 
 use crate::document::{Block, Part, Section, Table};
+use crate::study::machines;
 use crate::{clean, figure};
 
 /// ` on load1`; nothing for a process of this machine.
@@ -96,11 +97,6 @@ pub(super) fn in_short(finding: &LatencyFinding) -> Option<Section> {
     (!facts.is_empty()).then(|| Section::terminal("").and_markdown().with([Block::facts(facts)]))
 }
 
-/// `on load1`; `on this machine`.
 fn whereabouts(one: &LatencyWorker) -> String {
-    if one.place == Way::HERE {
-        return "on this machine".to_owned();
-    }
-    let node = one.node.as_deref().map(|node| format!(" (node {})", clean::line(node)));
-    format!("on {}{}", clean::line(&one.place), node.unwrap_or_default())
+    machines::on(one.place == Way::HERE, &one.place, one.node.as_deref())
 }

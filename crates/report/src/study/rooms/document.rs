@@ -11,8 +11,8 @@ use crate::document::{
     Tab, Table, Tile, Time, Tone, Trace, When,
 };
 use crate::study::environment::{self, Asked};
+use crate::study::machines;
 use crate::study::over_time;
-use crate::study::tune::client;
 use crate::{clean, figure};
 
 /// The report.
@@ -448,6 +448,6 @@ fn in_short(run: &RoomsRun) -> Section {
     facts.extend(run.losses.iter().map(|one| ("lost", format!("{} deliveries {}", count(one.count), place(one)))));
     facts.extend(run.router.as_ref().map(|one| ("router", router(one))));
     facts.push(("generator", generator(run)));
-    facts.extend(client::workers(&run.workers).into_iter().map(|text| ("on", text)));
+    facts.extend(machines::of_load(&run.workers).into_iter().map(|text| ("on", text)));
     Section::terminal(&format!("With {}", clean::line(&nodes(run.nodes)))).and_markdown().with([Block::facts(facts)])
 }

@@ -1,8 +1,7 @@
 //! The generator's check of itself, and everything that limits what the verdict says.
 
 use genkai_model::event::ClientUse;
-use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, LateOver, Scale, Verdict, WorkerFinding};
-use genkai_model::load::Way;
+use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, LateOver, Scale, Verdict};
 
 use crate::context::Context;
 use crate::{clean, figure, words};
@@ -76,50 +75,6 @@ pub(crate) fn used(used: &ClientUse) -> String {
             )
         }
     }
-}
-
-/// The processes on several machines, as many lines: where each was, how well it began with the others, and how busy it was.
-pub(crate) fn workers(all: &[WorkerFinding]) -> Vec<String> {
-    let numbered = all.iter().zip(1..);
-    let each = numbered.map(|(one, number)| format!("process {number} {}: {}", whereabouts(one), worker(one)));
-    let began = || all.iter().filter_map(|one| Some(one.began? + one.clock_uncertainty.unwrap_or(0.0)));
-    let skew = match (began().reduce(f64::min), began().reduce(f64::max)) {
-        (Some(_), Some(last)) => {
-            Some(format!("all processes had begun at most {} after the start", figure::seconds(last)))
-        }
-        _ => None,
-    };
-    skew.into_iter().chain(each).collect()
-}
-
-/// `on load1`; of the machine that genkai was started on, whose clock needs no comparison, `on this machine`.
-fn whereabouts(one: &WorkerFinding) -> String {
-    match one.clock_uncertainty {
-        None if one.place == Way::HERE => "on this machine".to_owned(),
-        _ => {
-            let node = one.node.as_deref().map(|node| format!(" (node {})", clean::line(node)));
-            format!("on {}{}", clean::line(&one.place), node.unwrap_or_default())
-        }
-    }
-}
-
-fn worker(one: &WorkerFinding) -> String {
-    let Some(began) = one.began else { return "lost".to_owned() };
-    let mut text = format!("began {} after the start", figure::seconds(began));
-    match one.clock_uncertainty {
-        Some(within) => text += &format!(" (its clock known to {})", figure::seconds(within)),
-        None => text += " (our clock)",
-    }
-    if let Some(drift) = one.clock_drift {
-        text += &format!(", moved by {} against ours until the end", figure::seconds(drift));
-    }
-    if let Some(busiest) = one.busiest {
-        text += &format!(", busiest thread {} of a core", figure::percent(busiest));
-    }
-    if let Some(late) = one.late_p99 {
-        text += &format!(", sent late: p99 {}", figure::seconds(late));
-    }
-    text
 }
 
 /// Why the generator limited its own measurement, as a list in words.
@@ -378,28 +333,4 @@ fn interrupted(trial: Option<u32>, failure: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_process_is_on_this_machine_or_on_a_host() {
-        let one = |place: &str, clock: Option<f64>| WorkerFinding {
-            place: place.to_owned(),
-            node: place.starts_with("pod ").then(|| "n-2".to_owned()),
-            clock_uncertainty: clock,
-            clock_drift: None,
-            began: None,
-            busiest: None,
-            late_p99: None,
-        };
-        let all = [
-            one("here", None),
-            one("load1", Some(0.1)),
-            one("here", Some(0.1)),
-            one("a\u{1b}", None),
-            one("pod 1", Some(0.1)),
-        ];
-        let told = workers(&all);
-        let places = ["this machine", "load1", "here", "a·", "pod 1 (node n-2)"];
-        let expected: Vec<String> = (1..).zip(places).map(|(n, at)| format!("process {n} on {at}: lost")).collect();
-        assert_eq!(told, expected);
-    }
 }

@@ -106,7 +106,7 @@ fn memory(rung: &ProvedRung, verdict: &Verdict) -> String {
     let price = rung.price.or(proposed.and_then(|proposed| proposed.price));
     let measured = rung.measured.or(proposed.and_then(|proposed| proposed.measured));
     match (price, measured) {
-        (Some(price), _) if price.tested.is_none_or(|tested| tested.holds()) => {
+        (Some(price), _) if price.tested.is_none_or(|tested| !tested.refuted) => {
             format!("+{}", figure::bytes(price.memory.more))
         }
         (Some(_), _) => "not told".to_owned(),

@@ -10,6 +10,7 @@ use genkai_model::websocket::Messages;
 use super::{client, condition, flows, sentences};
 use crate::document::{Block, Section, Table, Tone};
 use crate::figure::{bytes, count, number, percent, seconds};
+use crate::study::machines;
 use crate::{clean, figure, words};
 
 /// Labels with a text beside each.
@@ -31,7 +32,7 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     let came = [messages(trial), flows::section(trial), statuses(load), failures(load, trial), thresholds(load, trial)];
     let mut generator = generator(load, findings, record);
     generator.extend(trial.used.as_ref().map(|used| Block::fact("took", client::used(used))));
-    generator.extend(client::workers(&trial.workers).into_iter().map(|text| Block::fact("on", text)));
+    generator.extend(machines::of_load(&trial.workers).into_iter().map(|text| Block::fact("on", text)));
     figures.into_iter().chain(came.into_iter().flatten()).chain([short("").with(generator)]).collect()
 }
 

@@ -49,7 +49,7 @@ fn of(proposed: &ProposedChange) -> String {
     let name = words::change(&proposed.change);
     if let Some(price) = &proposed.price {
         return match price.tested {
-            Some(tested) if !tested.holds() => format!("{name}: {}.", refuted(price, &tested)),
+            Some(tested) if tested.refuted => format!("{name}: {}.", refuted(price, &tested)),
             _ => format!("{name}: {}.{}", taken(price), tested_too(price)),
         };
     }

@@ -1,16 +1,14 @@
 //! HTTP/2 servers that break RFC 9113, in bytes: an error kind each time, never a hang or a crash.
 
-mod server;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use crate::server::{Seen, Server, load, make, users};
 use genkai_model::error::ErrorKind;
 use genkai_model::http2::Http2;
 use genkai_model::load::{Load, Protocol};
 use genkai_model::units::Span;
 use proptest::prelude::*;
-use server::{Seen, Server, load, make, users};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -141,10 +139,10 @@ fn servers_that_say_nothing_or_leave() {
     });
     let kinds = make(&http2(&leaves, 1)).kinds();
     assert!(kinds == [ErrorKind::EofNew] || kinds == [ErrorKind::Reset], "{kinds:?}");
-    let early = server::Server::start(|stream, _| {
+    let early = crate::server::Server::start(|stream, _| {
         let _ = stream.write_all(&frame(SETTINGS, 0, 0, &[]));
         let _ = await_preface(stream).and_then(|()| await_request(stream));
-        server::reset(stream);
+        crate::server::reset(stream);
     });
     assert_eq!(make(&http2(&early, 1)).kinds(), [ErrorKind::Reset]);
     assert_eq!(self::kinds(|s| frame(HEADERS, END_HEADERS, s, OK)), [ErrorKind::Timeout], "no body comes");

@@ -1,14 +1,12 @@
 //! What servers answer, well and badly, and what it counts as.
 
-mod server;
-
 use std::io::{Read, Write};
 use std::time::Duration;
 
+use crate::server::{HELLO, Seen, Server, arrived, load, make, read_request, reset, users};
 use genkai_model::error::{ErrorKind, Side};
 use genkai_model::load::{Body, Load};
 use genkai_model::units::Span;
-use server::{HELLO, Seen, Server, arrived, load, make, read_request, reset, users};
 
 /// Two requests by one user against a server that always answers so.
 fn answered(answer: &[u8]) -> (Seen, usize) {

@@ -1,16 +1,13 @@
 //! Clients that do one thing together, against the real ws and Socket.IO.
 
-mod product;
-mod server;
-
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::product::{Product, folder, said};
 use genkai_engine::broadcast::{Answer, BroadcastClients, BroadcastError, ClientOptions};
 use genkai_model::latencies::Case;
-use product::{Product, folder, said};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const PLAIN: ClientOptions = ClientOptions { socketio: false, compression: false };

@@ -1,17 +1,14 @@
 //! The client against Tomcat.
 
-mod product;
-mod server;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::product::case::{get, head, hold, post};
+use crate::product::{Product, folder, render, said};
 use genkai_model::error::ErrorKind;
 use genkai_model::load::Arrivals;
 use genkai_model::units::{Span, Spread};
-use product::case::{get, head, hold, post};
-use product::{Product, folder, render, said};
 
 /// Where the package tomcat10-common puts it.
 const HOME: &str = "/usr/share/tomcat10";

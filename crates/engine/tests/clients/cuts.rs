@@ -1,17 +1,15 @@
 //! Connections that end, or stall, after any byte; writes and reads that are short.
 
-mod server;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::server::{Seen, Server, arrived, load, make, make_until, read_request, reset, users};
 use genkai_engine::StopFlag;
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Body, Load, Stop};
 use genkai_model::units::Span;
-use server::{Seen, Server, arrived, load, make, make_until, read_request, reset, users};
 
 const RESPONSES: [&str; 4] = [
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",

@@ -1,7 +1,5 @@
 //! Private copies of every configuration of the corpus, judged by the real nginx.
 
-mod nginx_configs;
-
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,8 +10,8 @@ use genkai_targets::nginx::config::{Address, Config, Host, sockets};
 use genkai_targets::nginx::private;
 use genkai_targets::nginx::settings::render;
 
-use nginx_configs::CASES;
-use nginx_configs::place::{Place, check, contents, free_port, needs_modules, nginx_configure, reread, root};
+use crate::nginx_configs::CASES;
+use crate::nginx_configs::place::{Place, check, contents, free_port, needs_modules, nginx_configure, reread, root};
 
 #[test]
 fn nginx_accepts_every_private_copy() {

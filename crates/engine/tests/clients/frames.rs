@@ -1,13 +1,12 @@
 //! WebSocket servers that break the rules, or never come to an end: a kind, and where it is due the right close code; never
 //! a hang.
 
-mod server;
-
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::server::{Seen, Server, load, make, make_until};
 use genkai_engine::StopFlag;
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Load, Protocol, Stop};
@@ -18,7 +17,6 @@ use genkai_wire::http1::RequestHead;
 use genkai_wire::websocket::deflate::Settings;
 use genkai_wire::websocket::handshake::Upgrade;
 use genkai_wire::websocket::{Decoder, Event, MAX_MESSAGE, Role, Scratch};
-use server::{Seen, Server, load, make, make_until};
 
 /// Close codes that clients sent, in order; 1005 for a close frame without one, 1006 for none.
 type Codes = Arc<Mutex<Vec<u16>>>;
@@ -271,7 +269,7 @@ fn handshakes_that_never_end() {
     let drip = |start: &'static str, again: &'static str, pause: Option<Duration>| {
         let again = again.repeat(if pause.is_none() { 1000 } else { 1 });
         let server = Server::start(move |stream, _| {
-            server::read_request(stream);
+            crate::server::read_request(stream);
             let _ = stream.write_all(start.as_bytes());
             while stream.write_all(again.as_bytes()).is_ok() {
                 pause.into_iter().for_each(std::thread::sleep);

@@ -1,12 +1,10 @@
 //! Which blocks serve a request, and which values are in force for it.
 
-mod nginx_configs;
-
 use std::path::Path;
 
 use genkai_targets::nginx::config::{Config, Found, Target};
 
-use nginx_configs::lay_out;
+use crate::nginx_configs::lay_out;
 
 fn text(text: &str) -> Config {
     Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.as_bytes().to_vec(), Path::new("/usr/share/nginx"))

@@ -1,9 +1,6 @@
 //! Every configuration of the corpus, run for real: it starts, answers, is watched, and its worker has exactly the
 //! descriptors that the formula says.
 
-mod nginx_configs;
-mod stage;
-
 use std::collections::BTreeMap;
 
 use genkai_model::limit::{Limit, Origin};
@@ -13,9 +10,9 @@ use genkai_targets::nginx::evidence::metrics;
 use genkai_targets::nginx::limits::Machine;
 use genkai_targets::product::{Prepare, Prepared as _};
 
-use nginx_configs::place::{certificate, needs_modules};
-use nginx_configs::{CASES, Case, lay_out};
-use stage::{Backend, Nginx, Stage, Watched, environment, eventually, facts, get};
+use crate::nginx_configs::place::{certificate, needs_modules};
+use crate::nginx_configs::{CASES, Case, lay_out};
+use crate::stage::{Backend, Nginx, Stage, Watched, environment, eventually, facts, get};
 
 fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, TargetError> {
     needs_modules(case);
@@ -26,22 +23,8 @@ fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, Targe
     }
     let settings = BTreeMap::new();
     Nginx::prepare(Prepare {
-        listen: std::net::Ipv4Addr::LOCALHOST,
-        resumes: true,
-        program: None,
-        source: ConfigSource::File(main),
-        settings: &settings,
         backend: Some(backend.address()),
-        secured: None,
-        dir: stage.folder(),
-        path: "/",
-        host: "localhost",
-        websocket: false,
-        upgrade: Default::default(),
-        streams: None,
-        headers: None,
-        tls: None,
-        allow_remote: &[],
+        ..Prepare::plain(ConfigSource::File(main), &settings, stage.folder())
     })
 }
 

@@ -1,7 +1,5 @@
 //! What a private copy changes, and what it leaves.
 
-mod nginx_configs;
-
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +10,9 @@ use genkai_targets::files::CopyOptions;
 use genkai_targets::nginx::config::Config;
 use genkai_targets::nginx::private::{self, At};
 
-use nginx_configs::place::{Place, case, check, contents, free_port, nginx_configure, nginx_prefix, reread, root};
+use crate::nginx_configs::place::{
+    Place, case, check, contents, free_port, nginx_configure, nginx_prefix, reread, root,
+};
 
 #[test]
 fn an_ipv6_twin_is_left_out_and_virtual_hosts_stay_together() {

@@ -1,7 +1,5 @@
 //! Writing a change over the user's files: whole or not at all, with backups that no include takes in.
 
-mod nginx_configs;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -9,7 +7,7 @@ use std::path::{Path, PathBuf};
 use genkai_targets::files::{Configuration, Requests};
 use genkai_targets::nginx::config::Config;
 
-use nginx_configs::lay_out;
+use crate::nginx_configs::lay_out;
 
 fn read(main: &Path) -> Config {
     Config::read(main, Path::new("/usr/share/nginx")).unwrap()

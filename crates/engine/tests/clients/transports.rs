@@ -1,19 +1,16 @@
 //! TCP, Unix sockets and TLS: the same load over each, and what can be wrong with a certificate.
 
-mod authority;
-mod server;
-
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
-use authority::{Authority, Paper, TlsServer};
+use crate::authority::{Authority, Paper, TlsServer};
+use crate::server::{HELLO, Seen, Server, load, make, users};
 use genkai_engine::{EngineError, StopFlag, run};
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Body, Load, Reuse, Stop};
 use genkai_model::transport::{Identity, Tls, Transport};
 use genkai_model::units::Span;
-use server::{HELLO, Seen, Server, load, make, users};
 
 fn tls(server: &TlsServer, authority: &Authority, requests: u64) -> Load {
     let tls = authority.trusted();

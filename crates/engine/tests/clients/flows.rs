@@ -1,18 +1,16 @@
 //! Redirections of a scenario: whose time they take, and where they lead.
 
-mod server;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use crate::server::{HELLO, Seen, Server, load, make};
 use genkai_model::load::Load;
 use genkai_model::scenario::{Flow, Request, Scenario, Step, Target};
 use genkai_model::template::Template;
 use genkai_model::units::Span;
-use server::{HELLO, Seen, Server, load, make};
 
 /// A user who asks for each of `paths` in turn, again and again, and follows one redirection of each; until so many requests are made.
 fn tour(server: &Server, paths: &[&str], requests: u64) -> Load {

@@ -1,15 +1,13 @@
 //! Servers that break the rules, or never come to an end: always a kind, never a hang.
 
-mod server;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use crate::server::{HELLO, Server, load, make, read_request};
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Arrivals, Load};
 use genkai_model::units::{Span, Spread};
-use server::{HELLO, Server, load, make, read_request};
 
 /// A response that begins well and has these fields.
 fn fields(fields: &str) -> Vec<u8> {
@@ -232,7 +230,7 @@ fn endless(start: &[u8], again: &'static [u8], pause: Option<Duration>) -> Vec<E
         }
     });
     let timeout = Span::from_millis(150);
-    let seen = make(&Load { arrivals: server::users(2), timeout, ..load(server.address, 2) });
+    let seen = make(&Load { arrivals: crate::server::users(2), timeout, ..load(server.address, 2) });
     assert_eq!((seen.ok(), seen.errors()), (0, 2));
     assert!(seen.end.lasted < Span::from_secs(5), "{}", seen.end.lasted);
     seen.kinds()

@@ -1,7 +1,5 @@
 //! Settings: found where they are in force, changed there, refused when nginx would not take them.
 
-mod nginx_configs;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -10,7 +8,7 @@ use genkai_targets::files::{Configuration, Requests};
 use genkai_targets::nginx::config::Config;
 use genkai_targets::nginx::settings::{TABLE, render};
 
-use nginx_configs::lay_out;
+use crate::nginx_configs::lay_out;
 
 fn text(text: &str) -> Config {
     Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.as_bytes().to_vec(), Path::new("/usr/share/nginx"))

@@ -1,12 +1,9 @@
 //! WebSocket load on a server that does as told: echoes, and all that can happen to them.
 
-mod authority;
-mod echo;
-mod server;
-
 use std::time::Duration;
 
-use echo::{Echo, Next};
+use crate::echo::{Echo, Next};
+use crate::server::{Seen, load, make, read_request, users};
 use genkai_engine::{EngineError, StopFlag, run};
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Handshakes;
@@ -14,7 +11,6 @@ use genkai_model::load::{Arrivals, Load, Protocol, Reuse, Spacing, Stop};
 use genkai_model::transport::Transport;
 use genkai_model::units::{Span, Spread};
 use genkai_model::websocket::{Deflate, Fate, Message, WebSocket};
-use server::{Seen, load, make, read_request, users};
 
 fn talk(server: &Echo, messages: u64) -> Load {
     let message = Some(Message { size: 64, binary: false });
@@ -198,7 +194,7 @@ fn messages_on_their_way_when_the_load_is_stopped_are_neither_lost_nor_waited_fo
     let load = Load { arrivals: rate(50.0, 1), stop: lasting(60_000), ..talk(&server, 1) };
     let stopper = stop.clone();
     // Stopped once the three have come back and others have gone out since.
-    let seen = server::make_while(&load, &stop, move |tick| {
+    let seen = crate::server::make_while(&load, &stop, move |tick| {
         if tick.from_us > 200_000 {
             stopper.stop();
         }
@@ -277,7 +273,7 @@ fn a_held_connection_that_is_closed_is_opened_again() {
 #[test]
 fn handshakes_that_fail_say_how() {
     let says = |answer: &'static str| {
-        let server = server::Server::start(move |stream, _| {
+        let server = crate::server::Server::start(move |stream, _| {
             use std::io::Write;
             if read_request(stream) {
                 let _ = stream.write_all(answer.as_bytes());
@@ -318,8 +314,8 @@ fn the_handshake_carries_what_was_asked_for() {
 
 #[test]
 fn over_tls() {
-    let authority = authority::Authority::new();
-    let server = Echo::start(|_| Next::Echo).secured(authority.server(authority::Paper::good()));
+    let authority = crate::authority::Authority::new();
+    let server = Echo::start(|_| Next::Echo).secured(authority.server(crate::authority::Paper::good()));
     let tls = authority.trusted();
     for size in [64, 100_000] {
         let mut load = Load { arrivals: users(4), ..talk(&server, 100) };

@@ -1,7 +1,5 @@
 //! Objects asked for one after the other, and their bodies compared: with a server of the test's own that can lie.
 
-mod server;
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -14,7 +12,7 @@ use genkai_model::event::Tick;
 use genkai_model::load::Load;
 use genkai_model::units::Bytes;
 
-use server::{load, users};
+use crate::server::{load, users};
 
 const OBJECTS: u32 = 40;
 

@@ -1,16 +1,13 @@
 //! The WebSocket client against ws on Node.
 
-mod product;
-mod server;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::product::{Product, file, folder, said};
+use crate::server::{Seen, load, make, users};
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Load, Protocol};
 use genkai_model::websocket::{Deflate, Message, WebSocket};
-use product::{Product, file, folder, said};
-use server::{Seen, load, make, users};
 
 /// The application of the server comparison, with the ws that it uses.
 fn application() -> PathBuf {

@@ -1,20 +1,16 @@
 //! HTTP/2 with a real server, Node's: what it may allow, refuse, break off and send away.
 
-mod authority;
-mod http2_node;
-mod server;
-
 use std::time::Duration;
 
-use authority::Authority;
+use crate::authority::Authority;
+use crate::http2_node::Node;
+use crate::server::{Seen, Server, load, make, users};
 use genkai_engine::{Asked, NotOffered, ask, http2_offered};
 use genkai_model::error::ErrorKind;
 use genkai_model::http2::{GoAways, Http2};
 use genkai_model::load::{Arrivals, Body, Load, Protocol, Reuse, Spacing};
 use genkai_model::transport::Transport;
 use genkai_model::units::Span;
-use http2_node::Node;
-use server::{Seen, Server, load, make, users};
 
 const WITHIN: Duration = Duration::from_secs(10);
 
@@ -227,19 +223,22 @@ fn agreed_by_alpn_over_tls() {
 #[test]
 fn a_server_that_does_not_speak_it_is_told_before_the_load() {
     let authority = Authority::new();
-    let plain = authority::TlsServer::start(&authority, authority::Paper::good());
+    let plain = crate::authority::TlsServer::start(&authority, crate::authority::Paper::good());
     let load = over_tls(plain.address, &authority);
     let says = |instead: &str, server: std::net::SocketAddr| {
         Err(NotOffered { server: server.to_string(), instead: instead.to_owned() })
     };
     assert_eq!(http2_offered(&load, WITHIN), says("ALPN chose nothing", plain.address));
-    assert_eq!(make(&Load { stop: server::load(plain.address, 2).stop, ..load }).kinds(), [ErrorKind::Http2NotOffered]);
+    assert_eq!(
+        make(&Load { stop: crate::server::load(plain.address, 2).stop, ..load }).kinds(),
+        [ErrorKind::Http2NotOffered]
+    );
     let http1 = Server::start(|stream, _| {
         use std::io::Write;
-        let _ = server::read_request(stream);
+        let _ = crate::server::read_request(stream);
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     });
-    let mut load = server::load(http1.address, 1);
+    let mut load = crate::server::load(http1.address, 1);
     load.protocol = Protocol::Http2(Http2 { streams: 5 });
     assert_eq!(http2_offered(&load, WITHIN), says("it answered in HTTP/1", http1.address));
     assert_eq!(make(&load).kinds(), [ErrorKind::Http2NotOffered]);

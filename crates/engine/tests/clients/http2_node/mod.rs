@@ -24,7 +24,7 @@ impl Node {
     }
 
     fn with(options: &str) -> Node {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/http2_node/server.mjs");
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/http2_node/server.mjs");
         let mut child = Command::new("node")
             .args([script, options])
             .stdin(Stdio::piped())

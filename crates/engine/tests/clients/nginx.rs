@@ -1,16 +1,13 @@
 //! The client against nginx.
 
-mod product;
-mod server;
-
 use std::fs;
 use std::process::Command;
 
+use crate::product::case::{get, head, hold, post};
+use crate::product::{Product, folder, on_a_port, render};
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Arrivals, Reuse};
 use genkai_model::units::{Span, Spread};
-use product::case::{get, head, hold, post};
-use product::{Product, folder, on_a_port, render};
 
 const FILE: usize = 8_000;
 

@@ -1,13 +1,11 @@
 //! Reading and editing of nginx configurations: nothing is lost, and an edit changes what it says and no more.
 
-mod nginx_configs;
-
 use std::path::Path;
 
 use genkai_targets::files::{Configuration, Requests};
 use genkai_targets::nginx::config::{Config, Found, lexer, parse};
 
-use nginx_configs::{CASES, lay_out};
+use crate::nginx_configs::{CASES, lay_out};
 
 fn text(text: &str) -> Config {
     Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.as_bytes().to_vec(), Path::new("/usr/share/nginx"))

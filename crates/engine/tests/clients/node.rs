@@ -1,15 +1,12 @@
 //! The client against Node's `http` and `net`.
 
-mod product;
-mod server;
-
 use std::process::Command;
 
+use crate::product::case::{get, head, hold, post};
+use crate::product::{Product, file, folder, said};
 use genkai_model::error::ErrorKind;
 use genkai_model::load::Arrivals;
 use genkai_model::units::{Span, Spread};
-use product::case::{get, head, hold, post};
-use product::{Product, file, folder, said};
 
 fn node(idle_ms: u32) -> Product {
     let folder = folder();

@@ -1,18 +1,16 @@
 //! Connections: refused, closed under our feet, used once, shared out.
 
-mod server;
-
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::server::{HELLO, Seen, Server, load, make, read_request, reset, users};
 use genkai_engine::FAILURE_PACE;
 use genkai_model::error::ErrorKind;
 use genkai_model::load::{Arrivals, Load, Reuse, Stop};
 use genkai_model::units::{Span, Spread};
 use hdrhistogram::Histogram;
-use server::{HELLO, Seen, Server, load, make, read_request, reset, users};
 
 #[test]
 fn nobody_listens() {

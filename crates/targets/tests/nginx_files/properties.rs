@@ -1,8 +1,6 @@
 //! What must be so for any text: nothing panics, tokens tile it, what is printed reads back the same, and an edit of one
 //! thing leaves everything else.
 
-mod nginx_configs;
-
 use std::path::Path;
 
 use genkai_targets::nginx::config::lexer::{Kind, quote, tokens, value};
@@ -10,7 +8,7 @@ use genkai_targets::nginx::config::{Config, Directive, End, parse};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use nginx_configs::{CASES, lay_out};
+use crate::nginx_configs::{CASES, lay_out};
 
 /// What a directive means, without where it is written.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,13 +1,11 @@
 //! What is asked of a configuration: includes, listeners, upstreams, and which blocks serve a request.
 
-mod nginx_configs;
-
 use std::fs;
 use std::path::Path;
 
 use genkai_targets::nginx::config::{Address, Config, Family, Host, Protocol, Target, sockets};
 
-use nginx_configs::lay_out;
+use crate::nginx_configs::lay_out;
 
 fn text(text: &str) -> Config {
     Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.as_bytes().to_vec(), Path::new("/usr/share/nginx"))
