@@ -52,6 +52,7 @@ fn marked(text: &str, mark: &str) -> (String, Option<usize>) {
 fn prepared(product: &str, file: &Path, request: &Request, backend: &Backend, dir: &Path) -> Box<dyn Prepared> {
     let what = Prepare {
         listen: std::net::Ipv4Addr::LOCALHOST,
+        also: &[],
         resumes: true,
         program: None,
         source: ConfigSource::File(file.to_owned()),

@@ -25,6 +25,7 @@ fn prepare(
     let settings: BTreeMap<String, String> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Apache::prepare(Prepare {
         listen: std::net::Ipv4Addr::LOCALHOST,
+        also: &[],
         resumes: true,
         program: None,
         source,

@@ -27,6 +27,7 @@ fn prepare(
     let settings: BTreeMap<String, String> = set.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Caddy::prepare(Prepare {
         listen: std::net::Ipv4Addr::LOCALHOST,
+        also: &[],
         resumes: true,
         program: None,
         source,
@@ -201,6 +202,7 @@ fn a_generated_proxy_listens_with_and_without_tls() {
     let authority = tls.authority.clone();
     let caddy = Caddy::prepare(Prepare {
         listen: std::net::Ipv4Addr::LOCALHOST,
+        also: &[],
         resumes: true,
         program: None,
         source: ConfigSource::Generated,

@@ -48,6 +48,7 @@ fn prepared(
 ) -> Result<Box<dyn Prepared>, TargetError> {
     let what = Prepare {
         listen: std::net::Ipv4Addr::LOCALHOST,
+        also: &[],
         resumes: true,
         program: None,
         source: ConfigSource::File(config.to_owned()),

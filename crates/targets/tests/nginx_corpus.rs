@@ -27,6 +27,7 @@ fn prepare(stage: &Stage, case: &Case, backend: &Backend) -> Result<Nginx, Targe
     let settings = BTreeMap::new();
     Nginx::prepare(Prepare {
         listen: std::net::Ipv4Addr::LOCALHOST,
+        also: &[],
         resumes: true,
         program: None,
         source: ConfigSource::File(main),

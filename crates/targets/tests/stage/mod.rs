@@ -270,6 +270,7 @@ impl Stage {
         let dir = self.folder();
         Nginx::prepare(Prepare {
             listen: std::net::Ipv4Addr::LOCALHOST,
+            also: &[],
             resumes: true,
             program: None,
             source,
