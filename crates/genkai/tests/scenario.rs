@@ -314,7 +314,8 @@ fn of_another_request(flags: &str) -> Run {
 fn a_limit_that_another_request_of_the_scenario_meets_is_found_by_leaving_directives_out() {
     let _machine = machine();
     // Beside other programs it cannot tell.
-    let named = |run: &Run| run.out.join("verdict.json").exists() && run.verdict().because() == Because::DirectivesNamed;
+    let named =
+        |run: &Run| run.out.join("verdict.json").exists() && run.verdict().because() == Because::DirectivesNamed;
     let run = (0..3).map(|_| of_another_request("")).find(named).expect("the directive is found");
     let found = run.verdict().bisection.unwrap();
     let told: Vec<&str> = found.named.iter().map(|one| one.text.as_str()).collect();

@@ -317,7 +317,13 @@ mod tests {
 
     #[test]
     fn what_can_be_asked_one_by_one_is_asked_once() {
-        let steps = [request("GET", "/a"), request("POST", "/in"), request("GET", "/{{id}}"), request("HEAD", "/h"), request("GET", "/a")];
+        let steps = [
+            request("GET", "/a"),
+            request("POST", "/in"),
+            request("GET", "/{{id}}"),
+            request("HEAD", "/h"),
+            request("GET", "/a"),
+        ];
         let some = serde_json::json!({ "name": "s", "weight": 1, "steps": steps });
         let never = serde_json::json!({ "name": "n", "weight": 0, "steps": [request("GET", "/never")] });
         let many: Vec<_> = (0..20).map(|n| request("GET", &format!("/{n}"))).collect();

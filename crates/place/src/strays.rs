@@ -127,7 +127,8 @@ mod tests {
         let first = child.pid() as i32;
         let session =
             |pid: &u32| procfs::process::Process::new(*pid as i32).and_then(|one| one.stat()).map(|stat| stat.session);
-        let has_left = || strays.alive(first as u32).iter().any(|pid| session(pid).is_ok_and(|session| session != first));
+        let has_left =
+            || strays.alive(first as u32).iter().any(|pid| session(pid).is_ok_and(|session| session != first));
         while child.try_exited().is_none() || !has_left() {
             assert!(Instant::now() < deadline, "the first process ends, and the other leaves its session");
             thread::sleep(PAUSE);

@@ -53,9 +53,17 @@ mod tests {
     fn those_of_a_kind_of_which_there_are_few() {
         let headers = ["add_header A 1", "add_header B 1", "add_header C 1", "add_header D 1"];
         assert_eq!(few(&[&headers[..], &["limit_rate 4k"]].concat()), ["limit_rate 4k"]);
-        let rules = ["http-request set-var(a) x", "http-request set-var(b) x", "http-request set-var(c) x", "http-request set-var(d) x"];
+        let rules = [
+            "http-request set-var(a) x",
+            "http-request set-var(b) x",
+            "http-request set-var(c) x",
+            "http-request set-var(d) x",
+        ];
         let few_rules = ["http-request lua.slow", "http-request deny if bad"];
-        assert_eq!(few(&[&rules[..], &few_rules, &["acl bad src 10.0.0.1"]].concat()), [&few_rules[..], &["acl bad src 10.0.0.1"]].concat());
+        assert_eq!(
+            few(&[&rules[..], &few_rules, &["acl bad src 10.0.0.1"]].concat()),
+            [&few_rules[..], &["acl bad src 10.0.0.1"]].concat()
+        );
     }
 
     #[test]

@@ -17,7 +17,9 @@ pub fn smallest<E>(
     let apart = apart(all, first);
     let Some(begin) = any(all, &apart, &mut is_enough)? else { return Ok(None) };
     let (mut set, mut parts) = (begin, 2);
-    if set == all && let Some((smaller, next)) = reduced(&set, &apart, &mut is_enough)? {
+    if set == all
+        && let Some((smaller, next)) = reduced(&set, &apart, &mut is_enough)?
+    {
         (set, parts) = (smaller, next);
     }
     while set.len() > 1 {

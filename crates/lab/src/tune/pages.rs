@@ -22,9 +22,8 @@ impl Pages {
     pub(super) fn of(load: &Load) -> Pages {
         let requests = load.scenario.as_deref().map_or_else(|| vec![load.request.clone()], scenario::asked);
         let protocol = load.http2().map_or_else(|| load.protocol.clone(), Protocol::Http2);
-        let one = |request: Request| {
-            (Load { request, protocol: protocol.clone(), scenario: None, ..load.clone() }, true)
-        };
+        let one =
+            |request: Request| (Load { request, protocol: protocol.clone(), scenario: None, ..load.clone() }, true);
         Pages(requests.into_iter().filter(|one| ["GET", "HEAD"].contains(&one.method.as_str())).map(one).collect())
     }
 
@@ -65,7 +64,8 @@ impl Pages {
 /// Several answers as one: none, where there was none to one of them; else the worst status, and all contents that are compared.
 fn joined(all: Vec<(Page, Duration)>) -> Option<(Page, Duration)> {
     let took = all.iter().map(|(_, took)| *took).max()?;
-    let status = all.iter().map(|(page, _)| page.status).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
+    let status =
+        all.iter().map(|(page, _)| page.status).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
     let digests: Vec<&str> = all.iter().filter_map(|(page, _)| page.digest.as_deref()).collect();
     let digest = (!digests.is_empty()).then(|| digests.join("-"));
     Some((Page { status, digest }, took))

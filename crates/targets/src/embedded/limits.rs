@@ -196,7 +196,10 @@ mod tests {
             ids(&spec("50ms", Some(5), Some(9))),
             ["backend.workers", "backend.queue", "backend.service_time", "backend.descriptors", "backend.cpu"]
         );
-        assert_eq!(ids(&spec("50ms", Some(5), None)), ["backend.workers", "backend.service_time", "backend.descriptors", "backend.cpu"]);
+        assert_eq!(
+            ids(&spec("50ms", Some(5), None)),
+            ["backend.workers", "backend.service_time", "backend.descriptors", "backend.cpu"]
+        );
         assert_eq!(ids(&spec("50ms", None, Some(9))), ["backend.service_time", "backend.descriptors", "backend.cpu"]);
         assert_eq!(ids(&spec("0s", Some(5), Some(9))), ["backend.descriptors", "backend.cpu"]);
     }

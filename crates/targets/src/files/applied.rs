@@ -193,9 +193,7 @@ impl<C: Configuration + Clone> Applied<C> {
         let told = |one: Removable| one.told(self.origin(&self.config.path_of(&one), one.line));
         match self.base.source {
             ConfigSource::Generated => Vec::new(),
-            ConfigSource::File(_) | ConfigSource::Cluster(_) => {
-                self.removables().into_iter().map(told).collect()
-            }
+            ConfigSource::File(_) | ConfigSource::Cluster(_) => self.removables().into_iter().map(told).collect(),
         }
     }
 

@@ -171,7 +171,8 @@ mod tests {
     fn a_backend_in_whose_place_another_is_leads_there_and_the_others_stay() {
         let dir = tempfile::tempdir().unwrap();
         let main = dir.path().join("default.vcl");
-        let text = "vcl 4.1;\nbackend a { .host = \"127.0.0.1\"; .port = \"8080\"; }\nbackend b { .host = \"localhost\"; }\n";
+        let text =
+            "vcl 4.1;\nbackend a { .host = \"127.0.0.1\"; .port = \"8080\"; }\nbackend b { .host = \"localhost\"; }\n";
         std::fs::write(&main, text).unwrap();
         let vcl = Vcl::read(&main).unwrap();
         let to = |place: &str| Endpoint::parse(place).unwrap();
