@@ -260,6 +260,7 @@ fn braces_parameters_and_values_that_do_not_fit_are_said_before_anything_is_star
         ("--set a=1", &["sh", "{listen}"], "--set a: nothing uses this parameter"),
         ("--set a=1", &["sleep", "{a}"], "nothing tells the command where to listen"),
         ("--set a=9:1..2", &["sleep", "{a}", "{port}"], "9 is not from 1 to 2"),
+        ("--set a=2:64..1", &["sleep", "{a}", "{port}"], "64..1 is no range"),
         ("--set a=1 --set a=2", &["sleep", "{a}", "{port}"], "given twice"),
         ("--set port=1", &["sleep", "{port}"], "choose another name"),
         ("--set a", &["sleep", "{port}"], "write it like workers=2"),

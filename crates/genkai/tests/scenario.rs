@@ -4,10 +4,10 @@ mod harness;
 
 use std::path::{Path, PathBuf};
 
-use genkai_model::finding::{FlowFinding, TrialFinding, Verdict};
+use genkai_model::finding::{Because, FlowFinding, TrialFinding, Verdict};
 use harness::loads::{load, show};
 use harness::servers::{Guard, free, nginx, serve};
-use harness::{genkai, holds, machine, run};
+use harness::{Run, genkai, holds, machine, run};
 
 /// A shop: log in for a token and a cookie, without which there is nothing to see.
 const SHOP: &str = r#"
@@ -289,9 +289,8 @@ fn a_limit_is_found_and_lifted_under_a_scenario() {
     assert!(run.stdout.is_empty() && holds(&run.out, "other requests of the scenario may meet other directives"));
 }
 
-#[test]
-fn a_limit_that_another_request_of_the_scenario_meets_is_told_as_the_log_tells_it() {
-    let _machine = machine();
+/// nginx with a limit that only the second request of a scenario meets, tried with it.
+fn of_another_request(flags: &str) -> Run {
     let dir = tempfile::tempdir().unwrap();
     let file = written(
         &dir,
@@ -305,10 +304,29 @@ fn a_limit_that_another_request_of_the_scenario_meets_is_told_as_the_log_tells_i
          location / {{ proxy_pass http://127.0.0.1:9; }}\n  location /api/ {{ limit_req zone=rq; limit_req_status 429; proxy_pass http://127.0.0.1:9; }}\n }}\n}}\n"
     );
     std::fs::write(&config, text).unwrap();
-    let run = run(&genkai(&format!(
-        "tune nginx --config {} --backend embedded --scenario {file} --spawn-rate 20 --quick --pairs 0 --max-limits 1 --quiet",
+    run(&genkai(&format!(
+        "tune nginx --config {} --backend embedded --scenario {file} --spawn-rate 20 --quick --pairs 0 --max-limits 1 --quiet {flags}",
         config.display()
-    )));
+    )))
+}
+
+#[test]
+fn a_limit_that_another_request_of_the_scenario_meets_is_found_by_leaving_directives_out() {
+    let _machine = machine();
+    // Beside other programs it cannot tell.
+    let named =
+        |run: &Run| run.out.join("verdict.json").exists() && run.verdict().because() == Because::DirectivesNamed;
+    let run = (0..3).map(|_| of_another_request("")).find(named).expect("the directive is found");
+    let found = run.verdict().bisection.unwrap();
+    let told: Vec<&str> = found.named.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!((told.as_slice(), run.code), (&["limit_req zone=rq"][..], Some(1)), "{}", run.story());
+    assert!(found.compared && run.story().contains("limit_req zone=rq"), "{}", run.story());
+}
+
+#[test]
+fn a_limit_that_another_request_of_the_scenario_meets_is_told_as_the_log_tells_it() {
+    let _machine = machine();
+    let run = of_another_request("--bisect 0");
     let verdict = run.verdict();
     assert!(verdict.causes.iter().all(|cause| !cause.limit.id.contains("limit_req")), "{}", run.story());
     let said = "nothing in the evidence names a cause among the limits of `GET /a`";

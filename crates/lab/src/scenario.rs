@@ -25,6 +25,9 @@ pub fn aimed(load: &Load, address: SocketAddr, transport: Transport) -> Load {
     Load { addresses: vec![address], transport, ..load }
 }
 
+/// Most requests that are made one by one.
+const MOST_ASKED: usize = 8;
+
 /// Identity of the note in the record.
 pub const NOTE: &str = "scenario";
 
@@ -49,7 +52,7 @@ pub fn told(load: &Load) -> Option<String> {
     let (method, path) = (&load.request.method, &load.request.path);
     Some(format!(
         "limits, predictions and the first answer are those of `{method} {path}`: other requests of the scenario may meet other directives. The \
-         backend is not asked by itself, and no directives are left out one by one"
+         backend is not asked by itself"
     ))
 }
 
@@ -122,6 +125,24 @@ pub fn first(scenario: &Scenario, usual: Request) -> Request {
     let path = if target.base.is_empty() { "/".to_owned() } else { target.base.clone() };
     let none = Request { host: target.host.clone(), path, ..usual };
     asks.into_iter().chain(others).next().unwrap_or(none)
+}
+
+/// Requests that can be made one by one before a load, in the order of the file, each once: GET or HEAD that need no value of a run.
+pub fn asked(scenario: &Scenario) -> Vec<Request> {
+    let mut all = Vec::new();
+    scenario.flows.iter().filter(|flow| flow.weight > 0).for_each(|flow| requests(&flow.steps, &mut all));
+    let mut once: Vec<Request> = Vec::new();
+    for one in all.into_iter().filter_map(|one| fixed(scenario, one)) {
+        if ["GET", "HEAD"].contains(&one.method.as_str()) && once.len() < MOST_ASKED && !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
+}
+
+/// Their paths.
+pub fn paths_asked(scenario: &Scenario) -> Vec<String> {
+    asked(scenario).into_iter().map(|one| one.path).collect()
 }
 
 fn requests<'s>(steps: &'s [Step], all: &mut Vec<&'s scenario::Request>) {
@@ -292,6 +313,23 @@ mod tests {
         assert_eq!(of(serde_json::json!([posts])), all("POST", "/b/in", "a"));
         let none = serde_json::json!({ "name": "p", "weight": 1, "steps": [request("GET", "/{{id}}")] });
         assert_eq!(of(serde_json::json!([none])), all("GET", "/b", "a"));
+    }
+
+    #[test]
+    fn what_can_be_asked_one_by_one_is_asked_once() {
+        let steps = [
+            request("GET", "/a"),
+            request("POST", "/in"),
+            request("GET", "/{{id}}"),
+            request("HEAD", "/h"),
+            request("GET", "/a"),
+        ];
+        let some = serde_json::json!({ "name": "s", "weight": 1, "steps": steps });
+        let never = serde_json::json!({ "name": "n", "weight": 0, "steps": [request("GET", "/never")] });
+        let many: Vec<_> = (0..20).map(|n| request("GET", &format!("/{n}"))).collect();
+        let many = serde_json::json!({ "name": "m", "weight": 1, "steps": many });
+        assert_eq!(paths_asked(&scenario(serde_json::json!([some, never]))), ["/b/a", "/b/h"]);
+        assert_eq!(asked(&scenario(serde_json::json!([many]))).len(), MOST_ASKED);
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::pinning;
 use crate::pod;
 use crate::reach;
 use crate::redact;
-use crate::scenario::{aimed, of_sockets};
+use crate::scenario::{aimed, of_sockets, paths_asked};
 
 /// Between two looks at where servers have connections to, and looks until it is asked again which processes there are.
 const BETWEEN: Duration = Duration::from_millis(3);
@@ -91,6 +91,7 @@ pub(crate) fn prepare(
         return Ok(command::prepare(line, &system.settings, redact::parts(&line.words), &dir)?);
     }
     let secured = backend::secured(&system.backend);
+    let also = load.scenario.as_deref().map(paths_asked).unwrap_or_default();
     let tls = system.front.tls.then(|| papers(&dir.join("tls"))).transpose()?;
     let what = Prepare {
         program: system.program.as_deref(),
@@ -100,6 +101,7 @@ pub(crate) fn prepare(
         secured: secured.as_deref(),
         dir,
         path: &load.request.path,
+        also: &also,
         host: &load.request.host,
         websocket: talks(load),
         upgrade: system.front.upgrade,

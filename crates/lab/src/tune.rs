@@ -2,6 +2,7 @@
 
 mod answers;
 mod bisect;
+mod pages;
 mod proposal;
 mod start;
 

@@ -132,6 +132,9 @@ fn ranged(present: &str, range: &str) -> Result<(ParameterKind, String), String>
         text.trim().parse::<u64>().map_err(|_| format!("`{}` is no whole number; write it like 2:1..64", text.trim()))
     };
     let (present, least, most) = (number(present)?, number(least)?, number(most)?);
+    if least > most {
+        return Err(format!("{least}..{most} is no range; write the least first"));
+    }
     if !(least..=most).contains(&present) {
         return Err(format!("{present} is not from {least} to {most}"));
     }

@@ -1,6 +1,7 @@
 //! Which directives make it fail, where no rule names a cause: some are left out, again and again, until the fewest are left without which it
 //! holds. The search has no state: what to leave out next follows from the record.
 
+mod few;
 mod minimize;
 mod outcome;
 
@@ -16,6 +17,7 @@ use crate::capacity::demand;
 use crate::tuning::TrialPlan;
 use crate::tuning::search_state::SearchState;
 
+pub use few::few_of_a_kind;
 pub use minimize::smallest;
 use outcome::of;
 pub use outcome::{Outcome, is_normal};
@@ -111,7 +113,7 @@ fn told(record: &Record, search: &Removals, plan: &Plan) -> Result<BisectionEnd,
     });
     let all: Vec<u32> = (0..search.began.directives.len() as u32).collect();
     let heals = |set: &[u32]| known.get(set).map(|found| *found == Outcome::Heals).ok_or_else(|| set.to_vec());
-    let Some(named) = smallest(&all, heals)? else { return Ok(BisectionEnd::Nothing) };
+    let Some(named) = smallest(&all, &search.began.first, heals)? else { return Ok(BisectionEnd::Nothing) };
     proved(&steps, &named)
 }
 

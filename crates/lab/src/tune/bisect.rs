@@ -1,13 +1,11 @@
 //! Leaves directives out of the private copy, some at a time, until it is known which of them make it fail.
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use genkai_analysis::bisection;
 use genkai_analysis::tuning::TrialPlan;
 use genkai_analysis::verdict::{Open, leaves_open};
-use genkai_engine::{Asked, ask_page};
-use genkai_model::event::{Bisection, EndReason, Page, Removal, ServerState, Trying, What};
+use genkai_model::event::{Bisection, EndReason, Removal, ServerState, Trying, What};
 use genkai_model::load::{Load, Protocol};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::text::shortened;
@@ -15,12 +13,11 @@ use genkai_model::units::Span;
 use genkai_targets::product::{Prepared, Running};
 
 use super::Run;
+use super::pages::{Pages, WITHIN, is_page};
 use crate::error::LabError;
 use crate::{scenario, trial};
 
-/// How long an answer is waited for at first.
-const WITHIN: Duration = Duration::from_secs(5);
-/// How long it is waited for later: so many times as long as it took what stands behind, and no less than this.
+/// How long an answer is waited for after the first: so many times as long as it took what stands behind, and no less than this.
 const PATIENCE: (u32, Duration) = (4, Duration::from_secs(2));
 /// What a step takes beside its load, at least: a check, a start, an end.
 const AROUND: Duration = Duration::from_secs(1);
@@ -31,6 +28,8 @@ const NOTE: &str = "not-bisected";
 /// What is known before the first step.
 struct Begun {
     search: Bisection,
+    /// What is asked of each configuration.
+    pages: Pages,
     /// How long an answer is waited for.
     patience: Duration,
 }
@@ -47,12 +46,12 @@ impl Run<'_, '_, '_> {
             return self.recorder.note(None, NOTE, format!("no directives were left out to find the cause: {why}"));
         }
         let (began, budget) = (Instant::now(), self.job.plan.procedure.bisect);
-        let Some(Begun { search, patience }) = self.look(budget)? else { return Ok(()) };
-        let by = search.tried_by;
+        let Some(begun) = self.look(budget)? else { return Ok(()) };
+        let (by, patience) = (begun.search.tried_by, begun.patience);
         if open == Open::ToRequests && matches!(by, Trying::Load { .. }) {
             return Ok(());
         }
-        self.recorder.now(None, What::Bisection(Box::new(search.clone())))?;
+        self.recorder.now(None, What::Bisection(Box::new(begun.search.clone())))?;
         let mut longest =
             AROUND + bisection::trial(by).map_or(patience, |what| what.ramp.duration() + what.hold.duration());
         while let Some(removed) = bisection::next(self.recorder.record()) {
@@ -60,7 +59,7 @@ impl Run<'_, '_, '_> {
             if self.job.interrupt.is_stopped() || began.elapsed() + longest > budget.duration() {
                 break;
             }
-            if self.leave_out(&removed, &search, patience)? == EndReason::Interrupted {
+            if self.leave_out(&removed, &begun)? == EndReason::Interrupted {
                 break;
             }
             longest = longest.max(step.elapsed());
@@ -71,14 +70,20 @@ impl Run<'_, '_, '_> {
     /// Why this load or this configuration allows no such search.
     fn in_the_way(&self) -> Option<String> {
         let load = &self.job.plan.load;
-        if !load.is_one_request() {
-            return Some("that is done under loads of one request only, and here a file says what users do".to_owned());
+        if load.locust.is_some() {
+            return Some("Locust makes the load, and what its users ask for is not known here".to_owned());
         }
-        if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
-            return Some("only GET and HEAD can be asked one by one, to see that the answer stays the same".to_owned());
+        let talks = load.scenario.as_ref().is_some_and(|scenario| scenario.talks());
+        if talks || matches!(load.protocol, Protocol::WebSocket(_)) || !load.stages.is_empty() {
+            return Some("that is done under plain loads of requests only".to_owned());
         }
-        if matches!(load.protocol, Protocol::WebSocket(_)) || !load.stages.is_empty() {
-            return Some("that is done under plain loads of one request only".to_owned());
+        if Pages::of(load).is_empty() {
+            return Some(match load.scenario {
+                None => "only GET and HEAD can be asked one by one, to see that the answer stays the same".to_owned(),
+                Some(_) => "none of the requests can be asked by itself (GET or HEAD, without a value of a run), to see that answers stay \
+                            the same"
+                    .to_owned(),
+            });
         }
         let none = self.system.baseline().removable().is_empty();
         none.then(|| {
@@ -89,21 +94,24 @@ impl Run<'_, '_, '_> {
     /// What is asked before the first step: the backend, and the product with all directives in place. None where no load can be told.
     fn look(&mut self, budget: Span) -> Result<Option<Begun>, LabError> {
         let load = self.job.plan.load.clone();
+        let mut pages = Pages::of(&load);
         let directly = self.system.directly().cloned().unwrap_or_else(|| load.clone());
-        let behind = self.system.backend.alone().and_then(|address| page(&directly, address));
+        // What a scenario asks for is passed on in other words that are not known.
+        let alone = self.system.backend.alone().filter(|_| load.is_one_request());
+        let behind = alone.and_then(|address| Pages::of(&directly).twice(address, &directly.transport));
         let behind = behind.filter(|(page, _)| is_page(page));
         let product = self.system.without(&[], self.folder)?;
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
         let server = product.start(cpus.as_deref())?;
-        let load = Load { transport: product.transport(), ..load };
-        let through = page(&load, server.address()).filter(|(page, _)| is_page(page));
+        let through = pages.twice(server.address(), &product.transport()).filter(|(page, _)| is_page(page));
         server.stop();
         let alone = behind.as_ref().map_or(Duration::ZERO, |(_, took)| *took);
         let patience = (alone * PATIENCE.0).clamp(PATIENCE.1, WITHIN);
         let (tried_by, patience) = match &through {
             None => (Some(Trying::Request { within: Span::from(patience) }), patience),
             Some((_, took)) => {
-                match allowed(&self.job.plan.objective).filter(|most| most < took && alone * 2 < *most) {
+                let allowed = allowed(&self.job.plan.objective).filter(|_| load.is_one_request());
+                match allowed.filter(|most| most < took && alone * 2 < *most) {
                     Some(most) => (Some(Trying::Request { within: Span::from(most) }), most),
                     None => {
                         let patience = patience.max(*took * 3 / 2);
@@ -114,13 +122,15 @@ impl Run<'_, '_, '_> {
         };
         let normal = behind.into_iter().chain(through).map(|(page, _)| page).collect();
         let directives = self.system.baseline().removable();
-        let begun = |tried_by| Begun { search: Bisection { budget, directives, tried_by, normal }, patience };
-        Ok(tried_by.map(begun))
+        let first = bisection::few_of_a_kind(&directives);
+        let search = |tried_by| Bisection { budget, directives, first, tried_by, normal };
+        Ok(tried_by.map(search).map(|search| Begun { search, pages, patience }))
     }
 
     /// One step: a copy without these, checked and started; one request; a short load where the answer is as it should be and that is how it
     /// is tried.
-    fn leave_out(&mut self, removed: &[u32], search: &Bisection, patience: Duration) -> Result<EndReason, LabError> {
+    fn leave_out(&mut self, removed: &[u32], begun: &Begun) -> Result<EndReason, LabError> {
+        let Begun { search, pages, patience } = begun;
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
         let started = self.system.without(removed, self.folder).and_then(|product| {
             let server = product.start(cpus.as_deref())?;
@@ -136,15 +146,14 @@ impl Run<'_, '_, '_> {
             }
         };
         self.state(ServerState::Ready, Some(server.address().to_string()))?;
-        let load = Load { transport: product.transport(), ..self.job.plan.load.clone() };
-        let address = server.address();
-        let ask = || once(&load, address, patience).map(|(page, _)| page).unwrap_or_default();
+        let (address, transport) = (server.address(), product.transport());
+        let ask = || pages.once(address, &transport, *patience).unwrap_or_default();
         // What is late once may be late by chance.
         let page = Some(ask()).filter(|page| page.status.is_some()).unwrap_or_else(ask);
         let normal = bisection::is_normal(&page, &search.normal) == Some(true);
         self.recorder.now(None, step(None, Some(page)))?;
         let ended = match bisection::trial(search.tried_by).filter(|_| normal) {
-            Some(what) => self.shortly(&what, &*product, &mut *server, patience),
+            Some(what) => self.shortly(&what, &*product, &mut *server, *patience),
             None => Ok(EndReason::Completed),
         };
         server.stop();
@@ -168,26 +177,6 @@ impl Run<'_, '_, '_> {
     }
 }
 
-/// The request of `load`, made twice, with the lesser of the times that it took: a content that differs is not compared. None where it cannot be
-/// asked.
-fn page(load: &Load, address: SocketAddr) -> Option<(Page, Duration)> {
-    let (first, took) = once(load, address, WITHIN)?;
-    if !is_page(&first) {
-        return Some((first, took));
-    }
-    let (second, again) = once(load, address, WITHIN)?;
-    let digest = first.digest.filter(|digest| second.digest.as_ref() == Some(digest));
-    Some((Page { digest, ..first }, took.min(again)))
-}
-
-fn once(load: &Load, address: SocketAddr, within: Duration) -> Option<(Page, Duration)> {
-    let load = Load { addresses: vec![address], ..load.clone() };
-    let begun = Instant::now();
-    let (asked, digest) = ask_page(&load, address, within)?;
-    let status = if let Asked::Answered { status, .. } = asked { Some(status) } else { None };
-    Some((Page { status, digest }, begun.elapsed()))
-}
-
 /// The shortest time that an objective allows a request.
 fn allowed(objective: &Objective) -> Option<Duration> {
     let bounds = objective.0.iter().filter_map(|condition| match condition {
@@ -195,11 +184,6 @@ fn allowed(objective: &Objective) -> Option<Duration> {
         _ => None,
     });
     bounds.min()
-}
-
-/// Whether it is a page, and no failure.
-fn is_page(page: &Page) -> bool {
-    page.status.is_some_and(|status| status < 400)
 }
 
 /// What is said against a configuration, on one line.

@@ -13,6 +13,9 @@ pub struct Bisection {
     pub budget: Span,
     /// Directives in force for the requests that may be left out, in the order in which they are written.
     pub directives: Vec<Directive>,
+    /// Which are left out first, by position: those of a kind of which there are few. Empty: in the order in which they are written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first: Vec<u32>,
     /// How each configuration is tried.
     pub tried_by: Trying,
     /// Answers that are as they should be: of what stands behind the product, asked directly, and, where it answers at all, of the product with

@@ -145,7 +145,7 @@ fn stacked(front: &dyn Prepared, twin: Second, named: &[Endpoint], dir: &Path) -
 /// Whether a line names a place: in one word, or host and port in two.
 fn names(line: &str, place: &Endpoint) -> bool {
     let Endpoint::Tcp(at) = place else { return place.socket().is_some_and(|path| line.contains(&path)) };
-    let word = |wanted: String| line.split_whitespace().any(|word| word == wanted);
+    let word = |wanted: String| line.split_whitespace().any(|word| word.trim_matches(['"', ';']) == wanted);
     line.contains(&place.to_string()) || (word(at.ip().to_string()) && word(at.port().to_string()))
 }
 

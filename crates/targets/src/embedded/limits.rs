@@ -7,15 +7,18 @@ use genkai_model::limit::{Law, Limit, Origin, Sign, Signature, Strength, Symptom
 use genkai_model::plan::{OriginSpec, WebSocketServer};
 use genkai_model::units::Spread;
 use genkai_model::websocket::TOO_BIG;
+use genkai_place::machine;
 
 use super::Spec;
-use super::evidence::CPU;
+use super::evidence::{CPU, FD_LIMIT, FDS};
 use crate::limits::{SLOW, at_once, errors, grew, reached, reached_of};
 
 /// Threads that serve: one does everything (genkai's `origin` crate, `http::serve`).
 const THREADS: u32 = 1;
 /// Fraction of its processor time that counts as all of it; the kernel's own work takes a share that is nobody's.
 const FULL: f64 = 0.95;
+/// Descriptors that it has for itself: its standard streams, a listener, what its event loop waits with.
+const OWN: f64 = 16.0;
 
 /// Limits of a server built so, that may run on `cores` cores.
 pub fn of(spec: &Spec, cores: u32) -> Vec<Limit> {
@@ -69,8 +72,24 @@ fn of_http(spec: &OriginSpec, cores: u32) -> Vec<Limit> {
     if service > 0.0 {
         limits.push(alone(spec, service));
     }
+    limits.push(descriptors(machine::hard_descriptors()));
     limits.push(processor(cores));
     limits
+}
+
+/// Each connection is a descriptor of one process; it gets all that may be given ([`super::Origin::start`]).
+fn descriptors(most: u64) -> Limit {
+    Limit {
+        value: most.to_string(),
+        origin: Origin::Machine("the hard limit on descriptors".to_owned()),
+        caps: "descriptors of the backend: connections, and some of its own".to_owned(),
+        law: Law::Slots { value: most as f64, reserved: OWN, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 },
+        formula: format!("{most} descriptors - {OWN} of its own = {} requests at once", most as f64 - OWN),
+        source: "getrlimit(2): RLIMIT_NOFILE".to_owned(),
+        signatures: vec![reached_of(FDS, FD_LIMIT, 0.98, Strength::Supports)],
+        symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
+        ..limit("backend.descriptors", "descriptors (embedded origin)")
+    }
 }
 
 fn pool(spec: &OriginSpec, workers: f64, service: f64) -> Limit {
@@ -175,11 +194,14 @@ mod tests {
     fn only_limits_that_can_bite() {
         assert_eq!(
             ids(&spec("50ms", Some(5), Some(9))),
-            ["backend.workers", "backend.queue", "backend.service_time", "backend.cpu"]
+            ["backend.workers", "backend.queue", "backend.service_time", "backend.descriptors", "backend.cpu"]
         );
-        assert_eq!(ids(&spec("50ms", Some(5), None)), ["backend.workers", "backend.service_time", "backend.cpu"]);
-        assert_eq!(ids(&spec("50ms", None, Some(9))), ["backend.service_time", "backend.cpu"]);
-        assert_eq!(ids(&spec("0s", Some(5), Some(9))), ["backend.cpu"]);
+        assert_eq!(
+            ids(&spec("50ms", Some(5), None)),
+            ["backend.workers", "backend.service_time", "backend.descriptors", "backend.cpu"]
+        );
+        assert_eq!(ids(&spec("50ms", None, Some(9))), ["backend.service_time", "backend.descriptors", "backend.cpu"]);
+        assert_eq!(ids(&spec("0s", Some(5), Some(9))), ["backend.descriptors", "backend.cpu"]);
     }
 
     #[test]
@@ -189,7 +211,8 @@ mod tests {
         assert_eq!(limits[0].formula, "5 workers / 0.05 s mean service = 100 requests/s");
         assert!(matches!(limits[1].law, Law::Slots { value: 14.0, .. }));
         assert_eq!(limits[2].law, Law::Delay { time: "uniform(20ms,80ms)".parse().unwrap() });
-        assert_eq!(limits[3].law, Law::Cpu { cores: 1.0 });
+        assert!(matches!(limits[3].law, Law::Slots { idle_cost: 0.0, .. }));
+        assert_eq!(limits[4].law, Law::Cpu { cores: 1.0 });
         assert!(limits.iter().all(|limit| limit.remedy.is_none() && limit.subject == "backend"));
     }
 

@@ -8,7 +8,7 @@ use genkai_model::event::{Change, Directive, Rewrite};
 use genkai_model::limit::Origin;
 use genkai_model::plan::ConfigSource;
 
-use super::{Backup, Edit, Finished, Origins, Pair, Removable, SaveError, diff, finished, write_back};
+use super::{Backup, Edit, Finished, Origins, Pair, Removable, SaveError, diff, finished, removable, write_back};
 use crate::error::TargetError;
 
 /// The requests that are looked at: they decide which virtual server and path count.
@@ -24,12 +24,14 @@ pub struct Requests {
     pub streams: Option<u32>,
     /// All headers that they have, beside Host and what tells of their body; none: not known.
     pub headers: Option<Vec<(String, String)>>,
+    /// Further paths that are asked for (a scenario's): directives in force for any of them may be left out.
+    pub also: Vec<String>,
 }
 
 impl Requests {
     /// Plain requests to this host for this path.
     pub fn to(host: &str, path: &str) -> Requests {
-        Requests { host: host.to_owned(), path: path.to_owned(), websocket: false, streams: None, headers: None }
+        Requests { host: host.to_owned(), path: path.to_owned(), ..Requests::default() }
     }
 }
 
@@ -176,20 +178,28 @@ impl<C: Configuration + Clone> Applied<C> {
         Ok(Applied::of(Arc::clone(&self.base), self.after(changes)?, given, true))
     }
 
+    /// What may be left out for any of the paths.
+    fn removables(&self) -> Vec<Removable> {
+        let requests = self.requests();
+        let others = requests.also.iter().map(|path| Requests { path: path.clone(), ..requests.clone() });
+        let of_others: Vec<Removable> = others.flat_map(|one| self.config.removable(&one)).collect();
+        let mut all = removable::once(self.config.removable(requests).into_iter().chain(of_others));
+        all.sort_by_key(|one| (one.file, one.line));
+        all
+    }
+
     /// Directives that may be left out; nothing of a generated configuration.
     pub(crate) fn removable(&self) -> Vec<Directive> {
         let told = |one: Removable| one.told(self.origin(&self.config.path_of(&one), one.line));
         match self.base.source {
             ConfigSource::Generated => Vec::new(),
-            ConfigSource::File(_) | ConfigSource::Cluster(_) => {
-                self.config.removable(self.requests()).into_iter().map(told).collect()
-            }
+            ConfigSource::File(_) | ConfigSource::Cluster(_) => self.removables().into_iter().map(told).collect(),
         }
     }
 
     /// The same without some of the directives that may be left out.
     pub(crate) fn without(&self, which: &[u32]) -> Result<Self, TargetError> {
-        let all = self.config.removable(self.requests());
+        let all = self.removables();
         let edits: Vec<Edit> =
             which.iter().filter_map(|at| all.get(*at as usize)).map(|one| one.edit.clone()).collect();
         Ok(Applied::of(Arc::clone(&self.base), self.config.without(&edits)?, self.given.clone(), self.changed))

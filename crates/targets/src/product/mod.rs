@@ -76,6 +76,8 @@ pub struct Prepare<'a> {
     pub dir: PathBuf,
     /// Path of the requests that will be made.
     pub path: &'a str,
+    /// Further paths that are asked for (a scenario's), of which nothing is told but what may be left out.
+    pub also: &'a [String],
     /// Their Host header; it decides which virtual server answers.
     pub host: &'a str,
     /// Whether they open WebSocket connections.
@@ -107,6 +109,7 @@ impl Prepare<'_> {
             secured: None,
             dir,
             path: "/",
+            also: &[],
             host: "localhost",
             websocket: false,
             upgrade: Default::default(),
@@ -128,6 +131,7 @@ impl Prepare<'_> {
     ) -> Prepare<'a> {
         Prepare {
             path: &requests.path,
+            also: &requests.also,
             host: &requests.host,
             websocket: requests.websocket,
             ..Prepare::plain(ConfigSource::File(main.to_owned()), settings, dir.to_owned())
@@ -137,7 +141,8 @@ impl Prepare<'_> {
     /// The requests that it is asked for.
     pub(crate) fn requests(&self) -> Requests {
         let headers = self.headers.map(<[_]>::to_vec);
-        Requests { websocket: self.websocket, streams: self.streams, headers, ..Requests::to(self.host, self.path) }
+        let (websocket, streams, also) = (self.websocket, self.streams, self.also.to_vec());
+        Requests { websocket, streams, headers, also, ..Requests::to(self.host, self.path) }
     }
 }
 

@@ -61,11 +61,7 @@ pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine, requests:
 /// Several backends, of which some answer with errors or not at all. A VCL may have a request made again (`return (retry)`, `return (restart)`).
 pub(super) fn answering(vcl: &Vcl) -> Vec<Limit> {
     let held = |(_, file, backend): (_, &File<Item>, &Backend)| {
-        let of = |name: &str| backend.attributes.iter().find(|one| one.name == name).map(|one| one.value.as_str());
-        let written = match (of("path"), of("host"), of("port")) {
-            (Some(path), ..) => path.to_owned(),
-            (None, host, port) => format!("{}:{}", host?, port.unwrap_or("80")),
-        };
+        let written = backend.place()?;
         let origin = Origin::File { path: file.path.clone(), line: file.line(backend.inside) };
         Some((backend.name.clone(), SourcedValue { value: (), written, origin }))
     };

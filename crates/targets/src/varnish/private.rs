@@ -8,7 +8,8 @@ use genkai_model::event::Rewrite;
 use super::vcl::{Attribute, Backend, Item, Vcl};
 use crate::cache::{Sandbox, unseen};
 use crate::error::TargetError;
-use crate::files::{Edit, File, FileId, edited, flat};
+use crate::files::{Edit, File, FileId, Move, edited, flat};
+use genkai_place::endpoint::Endpoint;
 use genkai_place::remote;
 
 /// Modules that make no backends while it runs and ask no hosts themselves: those of Varnish (`debug` makes backends), of Debian's
@@ -100,7 +101,11 @@ impl Private {
         edits: &mut Vec<Edit>,
     ) -> Result<(), TargetError> {
         let of = |name: &str| backend.attributes.iter().find(|attribute| attribute.name == name);
-        let Some(address) = at.backend else {
+        let led = || match Move::to(at.moves, &backend.place()?)? {
+            Endpoint::Tcp(address) => Some(*address),
+            Endpoint::Unix(_) => None,
+        };
+        let Some(address) = at.backend.or_else(led) else {
             let Some(host) = of("host").map(|host| host.value.trim_matches(['[', ']'])) else { return Ok(()) };
             return Ok(remote::check(host, at.allowed, || file.place(backend.inside))?);
         };
@@ -160,6 +165,25 @@ mod tests {
         );
         let said = built(&vcl, None, &[]).unwrap_err().to_string();
         assert!(said.contains("default.vcl:2") && said.contains("is not this machine"), "{said}");
+    }
+
+    #[test]
+    fn a_backend_in_whose_place_another_is_leads_there_and_the_others_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("default.vcl");
+        let text =
+            "vcl 4.1;\nbackend a { .host = \"127.0.0.1\"; .port = \"8080\"; }\nbackend b { .host = \"localhost\"; }\n";
+        std::fs::write(&main, text).unwrap();
+        let vcl = Vcl::read(&main).unwrap();
+        let to = |place: &str| Endpoint::parse(place).unwrap();
+        let moves = [Move { from: to("127.0.0.1:80"), to: to("127.0.0.1:9") }];
+        let (program, listen, budget) = (&Program::default(), ([127, 0, 0, 1], 7).into(), Budget::USUAL);
+        let at = Sandbox { program, dir: Path::new("/p"), listen, backend: None, moves: &moves, allowed: &[], budget };
+        let private = build(&vcl, &at).unwrap();
+        let expected = text.replace(".host = \"localhost\";", ".host = \"127.0.0.1\"; .port = \"9\";");
+        assert_eq!(String::from_utf8_lossy(&private.files[0].1), expected);
+        let told: Vec<&str> = private.rewrites.iter().map(|one| one.to.as_str()).collect();
+        assert_eq!(told, [".host = \"127.0.0.1\"; .port = \"9\";"]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::error::TargetError;
 use crate::files::Configuration;
 use crate::product::{Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after};
 use genkai_place::caps::Machine;
+use genkai_place::endpoint::Endpoint;
 
 /// How its program is found.
 pub(crate) const LOOKUP: Lookup = Lookup {
@@ -92,6 +93,13 @@ impl Product for Varnish {
             None => limits::answering(&of.config().vcl),
         };
         all.into_iter().chain(answering).collect()
+    }
+
+    fn behind(of: &Variant<Self>, _: &Tested<Private>) -> Vec<Endpoint> {
+        match of.conditions().backend {
+            Some(backend) => vec![Endpoint::Tcp(backend)],
+            None => of.config().vcl.places(of.requests()),
+        }
     }
 
     fn start(of: &Variant<Self>, _: &Tested<Private>, cpus: Option<&[usize]>) -> Result<Cache, TargetError> {

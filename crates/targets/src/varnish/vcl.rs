@@ -10,6 +10,7 @@ use crate::error::TargetError;
 use crate::files::ConfigError;
 use crate::files::entry::ENDLESS;
 use crate::files::{File, FileId, Pair, Requests, pairs, read};
+use genkai_place::endpoint::Endpoint;
 
 /// How many connections a backend takes at once.
 pub(super) const CAP: &str = "max_connections";
@@ -29,6 +30,17 @@ pub(super) struct Backend {
     pub(super) attributes: Vec<Attribute>,
     /// Whether it is `none`, which answers nothing.
     pub(super) is_none: bool,
+}
+
+impl Backend {
+    /// Where it is: the path of a socket, or host and port.
+    pub(super) fn place(&self) -> Option<String> {
+        let of = |name: &str| self.attributes.iter().find(|one| one.name == name).map(|one| one.value.as_str());
+        match (of("path"), of("host"), of("port")) {
+            (Some(path), ..) => Some(path.to_owned()),
+            (None, host, port) => Some(format!("{}:{}", host?, port.unwrap_or("80"))),
+        }
+    }
 }
 
 /// An attribute of a backend, `.host = "a";`.
@@ -127,6 +139,18 @@ impl Vcl {
         let (to, handling) = Walk::usual(&subs, self.default(), requests).filter(|_| !elsewhere)?;
         let name = self.backends().map(|(.., one)| one.name.as_str()).find(|one| *one == to)?;
         Some((name, handling))
+    }
+
+    /// Where these requests may go: to the backend that is theirs, or, where that is not known, to any.
+    pub(super) fn places(&self, requests: &Requests) -> Vec<Endpoint> {
+        let usual = self.usual(requests).map(|(name, _)| name);
+        let theirs = |backend: &&Backend| usual.is_none_or(|name| backend.name == name);
+        let mut all: Vec<Endpoint> = Vec::new();
+        for backend in self.backends().map(|(.., backend)| backend).filter(theirs) {
+            let place = backend.place().and_then(|place| Endpoint::parse(&place));
+            all.extend(place.filter(|place| !all.contains(place)));
+        }
+        all
     }
 
     /// What all files declare, each in the place where it is included.
