@@ -54,6 +54,29 @@ fn ended() -> Vec<Case> {
             GREEDY,
         ),
         one(
+            "php-fpm.PHP_VALUE.memory_limit",
+            "php-memory-value",
+            "memory_limit=16M that nginx passes to a pool with 32M (PHP_VALUE), and such a script",
+            MORE,
+            GREEDY,
+        )
+        .config(nginx.replacen("fastcgi_pass", "fastcgi_param PHP_VALUE \"memory_limit=16M\"; fastcgi_pass", 1)),
+        one(
+            "php-fpm.user.ini.memory_limit",
+            "php-memory-site",
+            "memory_limit = 16M in the .user.ini of a site, of a pool with 32M, and such a script",
+            MORE,
+            GREEDY,
+        )
+        .beside("www/.user.ini", "memory_limit = 16M\n"),
+        one(
+            "php-fpm.www.memory_limit.otherwise",
+            "php-memory-script",
+            "a script that gives itself 24M (ini_set) of a pool's 32M, and takes 40 MB for one request of ten",
+            MORE,
+            "<?php ini_set('memory_limit', '24M'); if (mt_rand(1, 10) == 1) { $x = str_repeat('x', 40 << 20); } usleep(20000); echo 'here';\n",
+        ),
+        one(
             terminate,
             "php-terminate-nginx",
             "a pool with request_terminate_timeout 1s, and a script that sleeps 3 s for one request of twenty, behind nginx",
@@ -224,6 +247,7 @@ macro_rules! pool {
 
 const MEMORY: Between = pool!("php_admin_value[memory_limit] = 16M\n");
 const UNLOGGED: Between = pool!("php_value[memory_limit] = 16M\nphp_flag[log_errors] = off\n");
+const MORE: Between = pool!("php_value[memory_limit] = 32M\n");
 const TERMINATE: Between = pool!("request_terminate_timeout = 1s\n");
 const TIME: Between = pool!("php_admin_value[max_execution_time] = 1\n");
 
