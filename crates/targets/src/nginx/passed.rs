@@ -35,8 +35,12 @@ fn passed(found: &Found<'_>) -> Passed {
     }
 }
 
-/// The folder of the script, where the configuration names it, and the site's.
+/// The folder of the script, where the configuration names it, and the site's: PHP looks for a `.user.ini` from the one up to the other, which it must be
+/// told (sapi/fpm/fpm/fpm_main.c: sapi_cgi_activate).
 fn folders(config: &Config, route: &Route<'_>, params: &[Found<'_>]) -> Vec<PathBuf> {
+    if !params.iter().any(|found| found.arg(0).as_deref() == Some("DOCUMENT_ROOT")) {
+        return Vec::new();
+    }
     let root = route.inherited("root").last().and_then(|found| found.arg(0)).filter(|path| !path.contains('$'));
     let root = root.map(|path| config.prefix().join(path));
     let named = params.iter().rev().find(|found| found.arg(0).as_deref() == Some("SCRIPT_FILENAME"));
@@ -70,7 +74,9 @@ mod tests {
         assert_eq!(of("", &format!("{few}{more}")), [told("PHP_ADMIN_VALUE", "32M", 4), told("PHP_VALUE", "16M", 4)]);
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(".user.ini"), "memory_limit = 24M\n").unwrap();
-        let sites = of(&format!("root {};", dir.path().display()), "");
+        let root = format!("root {};", dir.path().display());
+        assert_eq!(of(&root, ""), [], "PHP is not told of it");
+        let sites = of(&root, "fastcgi_param DOCUMENT_ROOT $document_root;");
         assert_eq!(sites.len(), 1, "{sites:?}");
         assert_eq!(sites[0].2, Origin::File { path: dir.path().join(".user.ini"), line: 1 });
     }
