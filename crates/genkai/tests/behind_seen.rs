@@ -109,7 +109,8 @@ fn what_scripts_may_not_have_by_another_number_than_the_pools_is_no_limit_of_the
     let _fpm = pool(dir.path(), &["php-fpm8.2"], "php_value[memory_limit] = 32M\n");
     let nginx = before_pool(dir.path());
     let greedy = |first: &str| {
-        let page = format!("<?php {first}\nif (mt_rand(1, 4) == 1) {{ $x = str_repeat('x', 40 << 20); }}\necho 'here';\n");
+        let page =
+            format!("<?php {first}\nif (mt_rand(1, 4) == 1) {{ $x = str_repeat('x', 40 << 20); }}\necho 'here';\n");
         std::fs::write(dir.path().join("index.php"), page).unwrap();
         let mut tune = genkai("tune nginx --users 4 --spawn-rate 4 --think 50ms --quick --pairs 0 --bisect 0");
         told(tune.args(["--objective", "errors < 5%", "--config"]).arg(&nginx))

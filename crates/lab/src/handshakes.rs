@@ -56,7 +56,8 @@ impl Busy {
     fn on(cores: Option<&[usize]>, threads: u16) -> Busy {
         let ended = Arc::new(AtomicBool::new(false));
         let one = |number: usize| {
-            let (ended, core) = (ended.clone(), cores.and_then(|cores| cores.get(number % cores.len().max(1)).copied()));
+            let (ended, core) =
+                (ended.clone(), cores.and_then(|cores| cores.get(number % cores.len().max(1)).copied()));
             thread::spawn(move || {
                 let _ = core.map(genkai_engine::pin);
                 let (mut state, mut memory) = (number as u64 + 1, vec![0_u64; 8_192]);
@@ -302,8 +303,9 @@ mod tests {
     fn it_is_said_whether_sessions_are_resumed() {
         let us = Duration::from_micros;
         let asked = |resumed| Asked { full: (us(2_400), us(2_600)), again: (us(600), TIMES, resumed) };
-        let of =
-            |asked| Measured { secured: None, offers: true, each: true, took: Took { alone: us(2_000), asked } }.words("nginx");
+        let of = |asked| {
+            Measured { secured: None, offers: true, each: true, took: Took { alone: us(2_000), asked } }.words("nginx")
+        };
         let (slow, none, some) = (of(Err(Unasked::Slow)), of(Ok(asked(0))), of(Ok(asked(39))));
         assert!(
             slow.contains("2.00 ms")

@@ -25,8 +25,8 @@ use super::settings::{Mpm, Rendering, render};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
 use crate::product::{
-    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Sessions, Startup, Variant, followed,
-    shared, unknown,
+    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Sessions, Startup, Variant,
+    followed, shared, unknown,
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;

@@ -23,8 +23,8 @@ use super::{CALLED, LOG};
 use crate::error::TargetError;
 use crate::files::{Requests, passing};
 use crate::product::{
-    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Sessions, Startup, Variant,
-    followed, shared, unknown,
+    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Sessions, Startup,
+    Variant, followed, shared, unknown,
 };
 use crate::socket;
 use genkai_place::authority;

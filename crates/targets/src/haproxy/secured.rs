@@ -12,7 +12,8 @@ use crate::files::{Configuration, Requests, number};
 use crate::product::{Certificate, Sessions};
 
 /// What a cache of HAProxy's own size takes (configuration manual 3.2: blocks of about 200 bytes).
-const PRICE: &str = "about 4 MB of memory for 20,000 sessions, or fewer large ones; new visitors make full handshakes as before";
+const PRICE: &str =
+    "about 4 MB of memory for 20,000 sessions, or fewer large ones; new visitors make full handshakes as before";
 /// As many as without the setting.
 const BLOCKS: &str = "20000";
 

@@ -124,11 +124,16 @@ impl Passed {
             ),
             value,
             origin: self.origin.clone(),
-            formula: "each request has that of its own, so that no load is too much: it is what these scripts ask for".to_owned(),
+            formula: "each request has that of its own, so that no load is too much: it is what these scripts ask for"
+                .to_owned(),
             source: PASSED.to_owned(),
             signatures: ending(&signature(number)),
             symptom: errors(&[ErrorKind::Status500]),
-            ..Limit::named(&format!("php-fpm.{}.{name}", self.by.trim_start_matches('.')), "php-fpm", &format!("{name} ({})", self.by))
+            ..Limit::named(
+                &format!("php-fpm.{}.{name}", self.by.trim_start_matches('.')),
+                "php-fpm",
+                &format!("{name} ({})", self.by),
+            )
         })
     }
 }
@@ -206,17 +211,26 @@ mod tests {
         let told: Vec<_> = given.iter().map(|one| (one.setting.as_str(), one.value.as_str())).collect();
         assert_eq!(told, [("memory_limit (PHP_VALUE)", "16M"), ("max_execution_time (PHP_VALUE)", "3")]);
         assert_eq!(given[0].signatures, ending(&memory(16 << 20)));
-        assert!(given[0].caps.contains("memory_limit = 16M, as PHP_VALUE says (/etc/nginx/nginx.conf:9)"), "{}", given[0].caps);
+        assert!(
+            given[0].caps.contains("memory_limit = 16M, as PHP_VALUE says (/etc/nginx/nginx.conf:9)"),
+            "{}",
+            given[0].caps
+        );
         assert!(passed_by("memory_limit=-1\nupload_max_filesize=2M").is_empty());
-        let pool = |signatures| Limit { signatures, ..Limit::named("php-fpm.www.memory_limit", "php-fpm", "memory_limit") };
+        let pool =
+            |signatures| Limit { signatures, ..Limit::named("php-fpm.www.memory_limit", "php-fpm", "memory_limit") };
         let mut all = [pool(ending(&memory(16 << 20))), pool(ending_otherwise(&memory(32 << 20)))];
         settled(&mut all);
         assert_eq!(all[1].signatures, ending_otherwise(&memory(32 << 20)), "nobody gives another one");
         let mut all = [all[0].clone(), all[1].clone(), given[0].clone()];
         settled(&mut all);
         assert!(all[0].signatures.is_empty(), "it is told as what gives it: {:?}", all[0]);
-        let known = |one: &Signature| if let Sign::LogOther { known, .. } = &one.sign { known.clone() } else { Vec::new() };
-        assert_eq!(all[1].signatures.iter().map(known).collect::<Vec<_>>(), [[32 << 20, 16 << 20], [32 << 20, 16 << 20]]);
+        let known =
+            |one: &Signature| if let Sign::LogOther { known, .. } = &one.sign { known.clone() } else { Vec::new() };
+        assert_eq!(
+            all[1].signatures.iter().map(known).collect::<Vec<_>>(),
+            [[32 << 20, 16 << 20], [32 << 20, 16 << 20]]
+        );
         assert_eq!(all[2], given[0]);
     }
 
@@ -228,6 +242,9 @@ mod tests {
         std::fs::write(&path, "; of the shop\nmemory_limit = 24M\n").unwrap();
         let all = passed(&Passed::of_site(dir.path()));
         assert_eq!((all.len(), &all[0].origin), (1, &Origin::File { path, line: 2 }));
-        assert_eq!((all[0].id.as_str(), &all[0].signatures), ("php-fpm.user.ini.memory_limit", &ending(&memory(24 << 20))));
+        assert_eq!(
+            (all[0].id.as_str(), &all[0].signatures),
+            ("php-fpm.user.ini.memory_limit", &ending(&memory(24 << 20)))
+        );
     }
 }

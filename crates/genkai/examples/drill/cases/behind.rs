@@ -60,7 +60,11 @@ fn ended() -> Vec<Case> {
             MORE,
             GREEDY,
         )
-        .config(nginx.replacen("fastcgi_pass", "fastcgi_param PHP_VALUE \"memory_limit=16M\"; fastcgi_pass", 1)),
+        .config(nginx.replacen(
+            "fastcgi_pass",
+            "fastcgi_param PHP_VALUE \"memory_limit=16M\"; fastcgi_pass",
+            1,
+        )),
         one(
             "php-fpm.user.ini.memory_limit",
             "php-memory-site",
@@ -125,7 +129,7 @@ fn watched_executor() -> Case {
         .beside("www/index.jsp", "<% Thread.sleep(500); %>here\n")
         .beside("www/WEB-INF/web.xml", JSP)
         .cause("backend.tomcat.maxQueueSize")
-        .off(SPREAD)
+        .off("how much of their time users ask is taken from how long answers took on average")
 }
 
 fn servers() -> Vec<Case> {

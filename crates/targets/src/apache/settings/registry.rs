@@ -65,8 +65,13 @@ pub const PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP: Setting =
 pub const SSL_PROXY_ENGINE: Setting =
     Setting::new("SSLProxyEngine", Host, FLAG, "Off", "httpd modules/ssl/ssl_engine_config.c: modssl_ctx_init_proxy");
 /// Whether clients keep TLS sessions themselves.
-pub const SSL_SESSION_TICKETS: Setting =
-    Setting::new("SSLSessionTickets", Host, FLAG, "On", "httpd modules/ssl/ssl_engine_config.c: ssl_cmd_SSLSessionTickets");
+pub const SSL_SESSION_TICKETS: Setting = Setting::new(
+    "SSLSessionTickets",
+    Host,
+    FLAG,
+    "On",
+    "httpd modules/ssl/ssl_engine_config.c: ssl_cmd_SSLSessionTickets",
+);
 /// How long a request may take to arrive.
 pub const REQUEST_READ_TIMEOUT: Setting =
     Setting::new("RequestReadTimeout", Host, Line, "header=20-40,MinRate=500 body=20,MinRate=500", REQTIMEOUT);
