@@ -56,3 +56,24 @@ pub(crate) fn paced(ticks: &[&Line], rate: f64, after: f64) -> Option<Json> {
     let fits = seen >= takes - 1.0 && seen >= 0.3 * takes && seen <= 1.1 * takes + 0.05;
     (takes > 0.0 && fits).then(|| json!({ "evidence": "paced", "bytes": bytes, "seen": seen, "takes": takes }))
 }
+
+/// Whether a name is `before`, digits and `after`, and is not the name that one of the known numbers makes.
+pub(crate) fn is_other_number(name: &str, before: &str, known: &[u64], after: &str) -> bool {
+    let made = known.iter().any(|number| name == format!("{before}{number}{after}"));
+    let around = name.len() > before.len() + after.len() && name.starts_with(before) && name.ends_with(after);
+    around && !made && name[before.len()..name.len() - after.len()].bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_in_a_name_is_another_one_where_nobody_has_told_it() {
+        let is = |name: &str| is_other_number(name, "memory.", &[16, 32], "");
+        assert!(is("memory.24") && is("memory.160"));
+        assert!(!is("memory.16") && !is("memory.32") && !is("memory.") && !is("memory.x") && !is("memory.24.likely"));
+        assert!(is_other_number("memory.24.likely", "memory.", &[16], ".likely"));
+        assert!(!is_other_number("memory.16.likely", "memory.", &[16], ".likely"));
+    }
+}

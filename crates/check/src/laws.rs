@@ -67,6 +67,11 @@ const ERRORS: f64 = 0.001;
 const WHOLE: f64 = 1e-9;
 
 impl Met {
+    /// The same of users who ask again at once.
+    pub(crate) fn without_pauses(&self) -> Met {
+        Met { think: 0.0, ..self.clone() }
+    }
+
     /// A load with the response times seen, or else the longest that a limit knows of.
     pub(crate) fn of(asked: &Asked, objective: &Objective, seen: Option<f64>, limits: &[Limit]) -> Met {
         let load = &asked.load;

@@ -41,6 +41,7 @@ mod proof;
 mod quoted;
 mod rooms;
 mod scan;
+mod score;
 mod search;
 mod smaller;
 mod steady;

@@ -14,6 +14,7 @@ use crate::instants;
 use crate::kept;
 use crate::laws::{Ends, Met, longer, predicted};
 use crate::others;
+use crate::score::{Place, score};
 
 /// How far from a range counts as there: a tenth.
 pub(crate) const TOLERANCE: f64 = 0.1;
@@ -133,6 +134,12 @@ pub(crate) fn is_near((low, high): Ends, at: f64) -> bool {
     at >= low * (1.0 - TOLERANCE) - 1.0 && at <= high * (1.0 + TOLERANCE) + 1.0
 }
 
+/// Whether users keep their connections while they think, and for which part of their time is known.
+fn thinks(judged: &Judged<'_>, met: &Met) -> bool {
+    let keeps = met.keeps && met.think > 0.0 && met.spawn.is_some();
+    keeps && met.service.is_some() && !met.tunnels && !judged.asked.shares()
+}
+
 /// What a limit counts, when a trial broke, with what its law predicts in the same unit.
 pub(crate) fn place(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(Ends, f64)> {
     let predicted = predicted(&limit.law, met);
@@ -144,7 +151,7 @@ pub(crate) fn place(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(En
             let users = each && !met.tunnels && met.spawn.is_some();
             let connected = !met.tunnels && !shares && met.keeps && idle_cost > 0.0;
             let seen = match () {
-                () if users => judged.level()?,
+                () if users || thinks(judged, met) && idle_cost == 0.0 => judged.level()?,
                 () if connected => instants::counted_at(&judged.trial.ticks(), onset.at_us as f64, "/connections"),
                 () => judged.in_flight()?,
             };
@@ -157,13 +164,6 @@ pub(crate) fn place(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(En
         | Law::Handshakes { .. } => Some((predicted.levels(met)?, judged.level()?)),
         _ => None,
     }
-}
-
-/// Where a break came, against the formula.
-enum Place {
-    There(Ends, f64),
-    Elsewhere,
-    Unknown,
 }
 
 impl<'a, 'e> Case<'a, 'e> {
@@ -275,6 +275,12 @@ impl<'a, 'e> Case<'a, 'e> {
         let strength = serde_json::to_value(signature.strength).ok()?;
         match &signature.sign {
             Sign::Log(name) => self.log(name, (self.from, self.to), &strength),
+            Sign::LogOther { before, known, after } => {
+                let during = self.lines("log").into_iter().filter(|(at, _)| self.holds(*at));
+                let mut names = during.map(|(_, line)| line.text("/signature"));
+                let first = names.find(|name| kept::is_other_number(name, before, known, after))?;
+                self.log(first, (self.from, self.to), &strength)
+            }
             Sign::LoggedOnce(name) => self.log(name, (self.from, self.to), &strength).or_else(|| {
                 let weaker = serde_json::to_value(signature.strength.min(Strength::Supports)).ok()?;
                 let early = self.log(name, (0.0, self.from), &weaker)?;
@@ -462,6 +468,14 @@ impl<'a, 'e> Case<'a, 'e> {
         ticks.iter().map(there).fold(0.0, f64::max) < value * (1.0 - TOLERANCE)
     }
 
+    /// Whether as many requests were in flight as a limit on those at once lets in.
+    fn asks_as_many(&self, limit: &Limit) -> bool {
+        let Law::Slots { idle_cost: 0.0, .. } = limit.law else { return false };
+        let asking = self.met.without_pauses();
+        let seen = self.judged.in_flight().filter(|_| thinks(self.judged, &self.met));
+        predicted(&limit.law, &asking).clients.zip(seen).is_some_and(|(ends, seen)| is_near(ends, seen))
+    }
+
     fn place(&self, limit: &Limit) -> Place {
         let bites = match limit.law {
             Law::BodySize { value } => Some(self.met.body > value),
@@ -474,25 +488,8 @@ impl<'a, 'e> Case<'a, 'e> {
             (Some(false), _) => Place::Elsewhere,
             (None, Some((ends, seen))) if is_near(ends, seen) => Place::There(ends, seen),
             (None, Some((ends, seen))) if self.judged.asked.ramp < STEEP && seen > ends.1 => Place::Unknown,
+            _ if self.asks_as_many(limit) => Place::Unknown,
             _ => Place::Elsewhere,
         }
     }
-}
-
-fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: usize) -> f64 {
-    let quarter = match strongest {
-        None => 0.0,
-        Some(Strength::Consistent) => 1.0,
-        Some(Strength::Supports) => 2.0,
-        Some(Strength::Decisive) => 3.0,
-    };
-    let place = match place {
-        Place::There(..) => 0.4,
-        Place::Unknown => 0.2,
-        Place::Elsewhere => 0.0,
-    };
-    let more = (signs.saturating_sub(1) as f64 * 0.05).min(0.15);
-    // In this order: what lies half way between two thousandths is rounded as it comes out.
-    let within = 0.4 * share.unwrap_or(0.0) + place + more;
-    ((quarter + within) / 4.0 * 1000.0).round() / 1000.0
 }

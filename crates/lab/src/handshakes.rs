@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use genkai_engine::{Connected, connect, handshake};
+use genkai_model::event::Pinning;
 use genkai_model::limit::Limit;
-use genkai_model::load::{Load, Protocol, Reuse};
+use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
 use genkai_model::transport::{Tls, Transport};
 use genkai_place::usage::Tree;
 use genkai_targets::product::{Handshakes, Prepared, Running, Secured};
@@ -37,8 +40,49 @@ pub(crate) struct Measured {
     secured: Option<Secured>,
     /// Whether the load offers sessions to be resumed.
     offers: bool,
+    /// Whether each request of the load is a connection of its own; otherwise its users make as many as a file says.
+    each: bool,
     /// What they took.
     took: Took,
+}
+
+/// Threads that never wait, as those of a generator with much to do: what shares a core, a cache or a clock with them takes longer.
+struct Busy {
+    ended: Arc<AtomicBool>,
+    threads: Vec<thread::JoinHandle<()>>,
+}
+
+impl Busy {
+    fn on(cores: Option<&[usize]>, threads: u16) -> Busy {
+        let ended = Arc::new(AtomicBool::new(false));
+        let one = |number: usize| {
+            let (ended, core) =
+                (ended.clone(), cores.and_then(|cores| cores.get(number % cores.len().max(1)).copied()));
+            thread::spawn(move || {
+                let _ = core.map(genkai_engine::pin);
+                let (mut state, mut memory) = (number as u64 + 1, vec![0_u64; 8_192]);
+                while !ended.load(Ordering::Relaxed) {
+                    for _ in 0..1_000 {
+                        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        let at = (state >> 51) as usize;
+                        memory[at] = memory[at].wrapping_add(state);
+                    }
+                }
+                std::hint::black_box(memory);
+            })
+        };
+        let threads = (0..usize::from(threads.max(1))).map(one).collect();
+        Busy { ended, threads }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// Processor time of all processes of the product for one connection each.
@@ -96,16 +140,19 @@ impl Measured {
     /// The limits that handshakes set, beside those of the product that are known. Where most sessions are resumed there are none.
     pub(crate) fn limits(&self, product: &str, known: &[Limit]) -> Vec<Limit> {
         let processor = known.iter().find(|limit| limit.id == format!("{product}.cpu"));
-        let (Some(secured), Some(processor), Some(asked)) = (&self.secured, processor, self.took.asked.ok()) else {
-            return Vec::new();
+        let (Some(secured), Some(processor)) = (&self.secured, processor) else { return Vec::new() };
+        let asked = match self.took.asked {
+            Ok(Asked { again: (_, of, resumed), .. }) if self.offers && resumed * 2 >= of => return Vec::new(),
+            // Where a few are resumed, a connection may take as little as it takes with them.
+            Ok(Asked { full: (least, most), again: (again, _, resumed) }) => {
+                Some((if self.offers && resumed > 0 { least.min(again) } else { least }, most))
+            }
+            // Whether sessions are resumed is not known, or how long a connection takes.
+            Err(_) if self.offers || self.each => return Vec::new(),
+            Err(_) => None,
         };
-        let ((least, most), (again, of, resumed)) = (asked.full, asked.again);
-        if self.offers && resumed * 2 >= of {
-            return Vec::new();
-        }
-        // Where a few are, a connection may take as little as it takes with them.
-        let least = if self.offers && resumed > 0 { least.min(again) } else { least };
-        secured.limits(processor, &Handshakes { alone: self.took.alone, asked: (least, most), refused: self.offers })
+        let asked = asked.filter(|_| self.each);
+        secured.limits(processor, &Handshakes { alone: self.took.alone, asked, refused: self.offers })
     }
 
     /// The sentence.
@@ -119,7 +166,7 @@ impl Measured {
             |why| format!("; {}; whether sessions are resumed is not known", why.words()),
             |Asked { full: (least, most), again }| {
                 format!(
-                    ", {} to {} with a request (means of {}); {}",
+                    ", {} to {} with a request (means of {}, half of them beside threads as busy as a generator can be); {}",
                     ms(least),
                     ms(most),
                     TIMES / PARTS,
@@ -134,8 +181,12 @@ impl Measured {
             }
             false => "the load offers none (--no-resume): each handshake is full, as that of a new visitor",
         };
+        let makes = match self.each {
+            true => "each request is a connection with TLS of its own",
+            false => "users make connections with TLS as the file says, how many a second is not predicted",
+        };
         format!(
-            "each request is a connection with TLS of its own: before the load, {product} took {} of processor time for a full handshake alone{key} \
+            "{makes}: before the load, {product} took {} of processor time for a full handshake alone{key} \
              (mean of {TIMES}){with}{most}; {load}",
             ms(alone),
         )
@@ -164,20 +215,23 @@ fn sessions((took, of, resumed): (Duration, u32, u32)) -> String {
 pub(crate) fn measured(
     product: &dyn Prepared,
     load: &Load,
-    cpus: Option<&[usize]>,
+    pinning: Option<&Pinning>,
 ) -> Result<Option<Measured>, LabError> {
     let Transport::Tls(tls) = product.transport() else { return Ok(None) };
-    let each = load.reuse == Reuse::PerRequest && load.protocol == Protocol::Http1 && load.is_one_request();
-    if !each || product.elsewhere().is_some() {
+    let each = load.reuse == Reuse::PerRequest && load.is_one_request();
+    // Users who come at a rate go again, and each has connections of its own.
+    let comes = matches!(load.arrivals, Arrivals::Rate { .. });
+    let makes = each || comes && load.scenario.as_ref().is_some_and(|scenario| !scenario.talks());
+    if !makes || matches!(load.protocol, Protocol::WebSocket(_)) || product.elsewhere().is_some() {
         return Ok(None);
     }
-    let running = product.start(cpus)?;
-    let took = measure(&*running, load, &tls);
+    let running = product.start(pinning.map(|pinning| &*pinning.servers))?;
+    let took = measure(&*running, load, &tls, pinning.map(|pinning| &*pinning.client));
     running.stop();
-    Ok(took.map(|took| Measured { secured: product.secured(), offers: tls.resume, took }))
+    Ok(took.map(|took| Measured { secured: product.secured(), offers: tls.resume, each, took }))
 }
 
-fn measure(running: &dyn Running, load: &Load, tls: &Tls) -> Option<Took> {
+fn measure(running: &dyn Running, load: &Load, tls: &Tls, client: Option<&[usize]>) -> Option<Took> {
     let address = running.address();
     let with = |resume: bool| {
         let transport = Transport::Tls(Tls { resume, ..tls.clone() });
@@ -205,7 +259,8 @@ fn measure(running: &dyn Running, load: &Load, tls: &Tls) -> Option<Took> {
     let alone = used(TIMES);
     let mut with_request = || {
         let mut means = Vec::new();
-        for _ in 0..PARTS {
+        for part in 0..PARTS {
+            let _busy = (part * 2 >= PARTS).then(|| Busy::on(client, load.threads));
             alike(at_once(&with(false), address, TIMES / PARTS), &first.statuses)?;
             means.push(used(TIMES / PARTS));
         }
@@ -248,8 +303,9 @@ mod tests {
     fn it_is_said_whether_sessions_are_resumed() {
         let us = Duration::from_micros;
         let asked = |resumed| Asked { full: (us(2_400), us(2_600)), again: (us(600), TIMES, resumed) };
-        let of =
-            |asked| Measured { secured: None, offers: true, took: Took { alone: us(2_000), asked } }.words("nginx");
+        let of = |asked| {
+            Measured { secured: None, offers: true, each: true, took: Took { alone: us(2_000), asked } }.words("nginx")
+        };
         let (slow, none, some) = (of(Err(Unasked::Slow)), of(Ok(asked(0))), of(Ok(asked(39))));
         assert!(
             slow.contains("2.00 ms")

@@ -60,15 +60,22 @@ pub fn told(load: &Load) -> Option<String> {
 pub fn unexplained(record: &Record, load: &Load) -> Option<String> {
     let mut all: BTreeMap<(&str, &str), (&str, u64)> = BTreeMap::new();
     for trial in &record.trials {
-        let signs = trial.limits.limits.iter().flat_map(|limit| &limit.signatures);
-        let known: BTreeSet<&str> = signs
+        let signs = || trial.limits.limits.iter().flat_map(|limit| &limit.signatures);
+        let numbered = |name: &str| {
+            signs().any(|one| match &one.sign {
+                Sign::LogOther { before, after, .. } => name.starts_with(before) && name.ends_with(after),
+                _ => false,
+            })
+        };
+        let known: BTreeSet<&str> = signs()
             .filter_map(|one| match &one.sign {
                 Sign::Log(name) | Sign::LoggedOnce(name) | Sign::LoggedUnserved(name) => Some(name.as_str()),
                 _ => None,
             })
             .collect();
         for (_, line) in &trial.logs {
-            let Some(name) = line.signature.as_deref().filter(|name| !known.contains(name)) else { continue };
+            let unknown = |name: &&str| !known.contains(name) && !numbered(name);
+            let Some(name) = line.signature.as_deref().filter(unknown) else { continue };
             all.entry((&line.subject, name)).or_insert((&line.text, 0)).1 += line.count;
         }
     }

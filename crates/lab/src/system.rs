@@ -20,7 +20,7 @@ use genkai_place::endpoint::{self, Endpoint};
 use genkai_place::usage::Tree;
 use genkai_place::{machine, port};
 use genkai_targets::behind::{Asked, Behind, with_store, with_twin};
-use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared};
+use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared, settled};
 use genkai_targets::{catalog, command, cores, embedded};
 
 use crate::backend::{self, Backend};
@@ -361,7 +361,7 @@ impl System {
         }
         let directly = as_passed_on(&plan.load, &*baseline);
         let (alone, asked) = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
-        let handshakes = Vec::from_iter(handshakes::measured(&*baseline, &plan.load, cpus.as_deref())?);
+        let handshakes = Vec::from_iter(handshakes::measured(&*baseline, &plan.load, environment.pinning.as_ref())?);
         let (request, scenario) = (plan.load.request.clone(), plan.load.scenario.clone());
         let (answered, variants) = (None, 0);
         Ok(System {
@@ -425,7 +425,7 @@ impl System {
         if self.handshakes.is_empty() || self.handshakes.iter().any(|one| one.is_of(product)) {
             return Ok(None);
         }
-        let measured = handshakes::measured(product, load, self.cpus.as_deref())?;
+        let measured = handshakes::measured(product, load, self.environment.pinning.as_ref())?;
         self.handshakes.extend(measured);
         Ok(self.handshakes_of(product).map(|one| one.words(product.product())))
     }
@@ -470,6 +470,7 @@ impl System {
         all.extend(self.answers(product));
         let shaken = self.handshakes_of(product).map(|one| one.limits(product.product(), &all));
         all.extend(shaken.unwrap_or_default());
+        settled(&mut all);
         as_met(all, self.scenario.as_deref())
     }
 

@@ -230,6 +230,15 @@ pub enum Sign {
     /// A log line recognised as this signature, which the server writes only the first time: while the load is no lower than it was then, what it
     /// says is so still.
     LoggedOnce(String),
+    /// A log line recognised as a signature that is made of `before`, a whole number and `after`, where the number is none of `known`.
+    LogOther {
+        /// What stands before the number.
+        before: String,
+        /// Numbers that are told otherwise.
+        known: Vec<u64>,
+        /// What stands after it.
+        after: String,
+    },
     /// A log line recognised as this signature, whenever it came, in a trial in which nobody got through: no request had an answer that is
     /// none of an error.
     LoggedUnserved(String),

@@ -292,6 +292,11 @@ impl Demand {
         }
     }
 
+    /// Whether its users keep their connections while they think, and it is known which part of their time that is.
+    pub fn thinks_present(&self) -> bool {
+        self.keeps && self.think > 0.0 && !self.tunnels && !self.shares && !self.is_open() && self.service.is_some()
+    }
+
     /// Whether every client that is present occupies its connection: it keeps it, or is never without a request.
     fn always_there(&self) -> bool {
         self.keeps || self.think == 0.0

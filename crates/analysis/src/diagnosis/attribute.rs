@@ -304,6 +304,8 @@ pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Opti
                 // Who keeps a stream is there, whether or not it has a request in flight.
                 false if demand.shares && demand.keeps && !demand.is_open() => broke.level,
                 false if demand.keeps && idle_cost > 0.0 && !demand.shares => broke.connections.unwrap_or(broke.level),
+                // What takes nothing while it thinks is predicted as all who are there, of whom a part asks.
+                false if demand.thinks_present() => broke.level,
                 false => broke.in_flight,
             };
             Some((predicted.clients?, at))
@@ -340,11 +342,19 @@ fn place(forecast: &Forecast<'_>, case: &Case<'_>) -> Place {
     let steep = capacity::demand::ramp(&case.trial.started.load) < STEEP;
     if is_near(predicted, observed) {
         Place::There { predicted, observed }
-    } else if steep && observed > predicted.high {
+    } else if steep && observed > predicted.high || is_at_once(forecast, case) {
         Place::Unknown
     } else {
         Place::Elsewhere
     }
+}
+
+/// Whether just as many requests were in flight as a limit on those at once lets in, whatever part of its time a user was thought to ask.
+fn is_at_once(forecast: &Forecast<'_>, case: &Case<'_>) -> bool {
+    let Law::Slots { idle_cost: 0.0, .. } = forecast.limit.law else { return false };
+    let asking = Demand { think: 0.0, ..case.demand };
+    let lets = capacity::law::clients(&forecast.limit.law, &asking).filter(|_| case.demand.thinks_present());
+    lets.is_some_and(|lets| is_near(lets, case.broke.in_flight))
 }
 
 /// Marks what the best candidate explains: weaker ones, and those as strong whose signs are all among its own.

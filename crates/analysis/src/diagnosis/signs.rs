@@ -62,6 +62,13 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
     let strength = signature.strength;
     match &signature.sign {
         Sign::Log(name) => log(name, trial, seconds).map(|lines| logged(name, lines, strength)),
+        Sign::LogOther { before, known, after } => {
+            let other = |name: &str| is_other(name, before, known, after);
+            let lines = trial.logs.iter().filter(|(at, _)| seconds.hold(*at));
+            // The first of them says which number it is.
+            let name = lines.filter_map(|(_, line)| line.signature.as_deref()).find(|name| other(name))?;
+            log(name, trial, seconds).map(|lines| logged(name, lines, strength))
+        }
         Sign::LoggedOnce(name) => {
             let now = log(name, trial, seconds).map(|lines| logged(name, lines, strength));
             // That it is so still follows from the load.
@@ -189,6 +196,12 @@ fn logged(name: &str, (at, count, first): Lines<'_>, strength: Strength) -> Evid
     }
 }
 
+/// Whether a signature is made of `before`, a number and `after`, and the number is none of `known`.
+fn is_other(name: &str, before: &str, known: &[u64], after: &str) -> bool {
+    let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).and_then(|text| text.parse().ok());
+    number.is_some_and(|number: u64| !known.contains(&number))
+}
+
 /// How strong a sign is as it was seen: a line may say less than its kind does.
 pub(super) fn strength(signature: &Signature, seen: &Evidence) -> Strength {
     match seen {
@@ -277,6 +290,15 @@ mod tests {
         assert!(!seen(10_000, 0.02, 0.0), "sent at once");
         assert!(!seen(10_000, 0.9, 0.0) && !seen(60_000, 1.5, 0.0), "something else");
         assert!(!seen(10_000, 0.4, 10_000.0), "all of it goes before the pace counts");
+    }
+
+    #[test]
+    fn a_number_is_another_one_where_nobody_has_told_it() {
+        let is = |name: &str| is_other(name, "memory.", &[16, 32], "");
+        assert!(is("memory.24") && is("memory.160"));
+        assert!(!is("memory.16") && !is("memory.") && !is("memory.x") && !is("memory.24.likely"));
+        let likely = |name: &str| is_other(name, "memory.", &[16], ".likely");
+        assert!(likely("memory.24.likely") && !likely("memory.16.likely") && !likely("memory.24"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
 use genkai_model::finding::*;
 use genkai_model::limit::{Law, Limit, RemedyUnit, Sign, Signature, Strength};
-use genkai_model::load::{Body, Load, Request};
+use genkai_model::load::{Arrivals, Body, Load, Request};
 
 use crate::world::parts::*;
 use crate::world::{Seen, World};
@@ -324,4 +324,39 @@ fn a_full_accept_queue_is_no_cause_of_responses_that_come_sooner_than_a_connecti
     assert_eq!((v.because(), v.causes.len()), (Because::NoCauseFound, 0));
     let v = verdict(&world(1.3).run());
     assert_eq!((v.because(), v.causes[0].limit.id.as_str()), (Because::BackendIsLimit, "backend.backlog"));
+}
+
+/// What waits for a place counts as a request at once, and is predicted as a user who thinks between two of them.
+#[test]
+fn a_limit_on_requests_at_once_is_met_by_users_who_think_where_its_formula_has_them() {
+    let think = "300ms".parse().unwrap();
+    let arrivals = Arrivals::Users { count: 80, spawn_rate: 4.0, think };
+    let law = Law::Slots { value: 15.0, reserved: -20.0, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+    let signs = vec![said("rejected", Strength::Decisive), said("closed", Strength::Consistent)];
+    let queue = behind(limit("queue", 15.0, law, signs, &[ErrorKind::Status502], false));
+    let closed = vec![said("closed", Strength::Decisive)];
+    let closing = behind(limit("closing", 0.0, Law::Unknown, closed, &[ErrorKind::Status502], false));
+    let run = World {
+        plan: plan(Load { arrivals, ..users(80, 4.0) }, "errors < 1%"),
+        settings: settings(&[]),
+        limits: Box::new(move |_| vec![queue.clone(), closing.clone()]),
+        behaviour: Box::new(|m| {
+            let asked = m.level * 0.5 / 0.8;
+            let mut seen = Seen { in_flight: asked.min(36.0), ..Seen::closed(asked.min(35.0), 0.5) };
+            if asked > 35.0 {
+                seen.errors = vec![(ErrorKind::Status502, (asked - 35.0) * 4.0)];
+                seen.logs = vec![("rejected", 1), ("closed", 1)];
+            }
+            seen
+        }),
+    }
+    .run();
+    let v = verdict(&run);
+    let cause = &v.causes[0];
+    assert_eq!((cause.limit.id.as_str(), cause.confidence), ("backend.queue", Confidence::Likely), "{:?}", v.causes);
+    let there = |evidence: &Evidence| match evidence {
+        Evidence::Place { predicted, observed } => predicted.low == 56.0 && (54.0..=60.0).contains(observed),
+        _ => false,
+    };
+    assert!(cause.evidence.iter().any(there), "{:?}", cause.evidence);
 }

@@ -92,16 +92,24 @@ pub struct Connected {
     pub statuses: BTreeSet<u16>,
 }
 
-/// Makes so many connections with TLS one after the other, each with the load's request. Sessions are offered again where the load does so. None
-/// where asking is not safe, or a connection comes to nothing.
+/// Makes so many connections with TLS one after the other, each with the load's request. Sessions are offered again where the load does so, by
+/// HTTP/1.1 whatever the load speaks; where it does not, it is asked by the load's protocol. None where asking is not safe, or a connection comes to
+/// nothing.
 pub fn connect(load: &Load, address: SocketAddr, times: u32, within: Duration) -> Option<Connected> {
     let Transport::Tls(tls) = &load.transport else { return None };
     if !["GET", "HEAD"].contains(&load.request.method.as_str()) {
         return None;
     }
+    let mut all = Connected::default();
+    if matches!(load.protocol, Protocol::Http2(_)) && !tls.resume {
+        for _ in 0..times {
+            let Asked::Answered { status, .. } = asked(load, address, within, Read::Head)? else { return None };
+            all.statuses.insert(status);
+        }
+        return Some(all);
+    }
     let message = Message::render(&load.request, Reuse::PerRequest).ok()?;
     let mut plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;
-    let mut all = Connected::default();
     for _ in 0..times {
         if !tls.resume {
             plan = tls::Plan::read(tls, &["http/1.1"]).ok()?;

@@ -9,6 +9,7 @@ pub mod lifecycle;
 pub mod limits;
 mod looks;
 pub mod origin;
+mod passed;
 pub mod private;
 mod product;
 mod removable;

@@ -17,6 +17,7 @@ use super::evidence::{Answers, Watch, children};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
 use super::limits::{self, Facts, handlers};
+use super::passed;
 use super::private::{self, Private};
 use super::route::{Route, answers_are_told, documents, errors_may_hide, is_url};
 use super::secured;
@@ -24,8 +25,8 @@ use super::settings::{Mpm, Rendering, render};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
 use crate::product::{
-    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Startup, Variant, followed,
-    shared, unknown,
+    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Sessions, Startup, Variant,
+    followed, shared, unknown,
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
@@ -154,7 +155,8 @@ impl Product for Apache {
 
     fn limits(of: &Variant<Self>, _: &Private, machine: &Machine, _: &Environment) -> Vec<Limit> {
         let facts = facts(of, machine);
-        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
+        let passed = passed::limits(of.config(), of.requests());
+        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).chain(passed).collect()
     }
 
     fn answers(of: &Variant<Self>, _: &Private, request: &Request) -> Vec<OwnAnswer> {
@@ -201,6 +203,10 @@ impl Product for Apache {
             ),
             _ => shared(limit, streams),
         }
+    }
+
+    fn sessions(of: &Variant<Self>) -> Option<Sessions> {
+        secured::sessions(of.config(), of.requests())
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

@@ -242,6 +242,10 @@ impl Prepared for Stack {
         self.front.secured()
     }
 
+    fn told(&self) -> Vec<String> {
+        self.front.told()
+    }
+
     fn transport(&self) -> Transport {
         self.front.transport()
     }

@@ -11,6 +11,7 @@ mod looks;
 mod private;
 mod product;
 pub mod route;
+mod secured;
 pub mod settings;
 
 pub use product::Caddy;

@@ -15,11 +15,12 @@ use super::lifecycle::{self, LOOKUP, command};
 use super::limits::{self, Facts};
 use super::private::{self, Private};
 use super::route::{Route, Upstream};
+use super::secured;
 use super::settings::render;
 use crate::error::TargetError;
-use crate::files::passing;
+use crate::files::{Requests, passing};
 use crate::product::{
-    Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant, shared,
+    Certificate, Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant, shared,
 };
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -131,6 +132,10 @@ impl Product for Caddy {
         let named = inside("tls_server_name").map(|word| word.value.clone());
         let host = || route.upstreams().first().and_then(|one| Upstream::parse(&one.value).host);
         Some(named.or_else(host).filter(|name| !name.contains('{')).unwrap_or_default())
+    }
+
+    fn certificate(config: &Config, requests: &Requests) -> Option<Certificate> {
+        secured::certificate(config, requests)
     }
 
     fn over_http2(_: &Variant<Self>, limit: Limit, streams: u32) -> Limit {

@@ -23,8 +23,8 @@ use super::{CALLED, LOG};
 use crate::error::TargetError;
 use crate::files::{Requests, passing};
 use crate::product::{
-    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant,
-    followed, shared, unknown,
+    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Sessions, Startup,
+    Variant, followed, shared, unknown,
 };
 use crate::socket;
 use genkai_place::authority;
@@ -171,6 +171,10 @@ impl Product for Haproxy {
             }
             _ => shared(limit, streams),
         }
+    }
+
+    fn sessions(of: &Variant<Self>) -> Option<Sessions> {
+        secured::sessions(of.config(), of.requests())
     }
 
     fn is_tls(of: &Variant<Self>) -> bool {

@@ -1,8 +1,14 @@
 //! What PHP says when it ends a script, whatever way it comes: FastCGI's stderr in the log of the product before it, or a log of PHP's own.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Limit, Origin, Sign, Signature, Strength};
 use regex::Regex;
+
+use super::{errors, log};
 
 /// main/main.c and Zend/zend_alloc.c (`Allowed memory size of %zu bytes exhausted`), Zend/zend_execute_API.c (`Maximum execution time of
 /// %d second%s exceeded`). What a request sent comes later in the line, if at all.
@@ -41,6 +47,133 @@ pub(crate) fn time(seconds: u64) -> String {
     format!("php.max_execution_time.{seconds}")
 }
 
+/// What ends a script, each with what its signature begins with.
+const ENDS: [(&str, fn(u64) -> String); 2] = [("memory_limit", memory), ("max_execution_time", time)];
+
+/// How a script that is ended is answered (main/main.c: php_error_cb).
+pub(crate) const ANSWER: &str = "answered with 500, or, with display_errors on or where output had begun, as if nothing had failed, with the message or cut short";
+
+/// Where it is written down what a product may pass on to php-fpm with a request.
+const PASSED: &str = "php.net/manual/install.fpm.configuration; sapi/fpm/fpm/fpm_main.c: init_request_info (PHP_VALUE, PHP_ADMIN_VALUE; a pool's \
+                      php_admin_value counts before both)";
+
+/// The signs that PHP ends scripts by a setting with this number: `name` is that of [`memory`] or [`time`].
+pub(crate) fn ending(name: &str) -> Vec<Signature> {
+    vec![log(name, Strength::Decisive), log(&likely(name), Strength::Supports)]
+}
+
+/// The signs that it ends some by another number than the one that `name` has.
+pub(crate) fn ending_otherwise(name: &str) -> Vec<Signature> {
+    let Some((before, number)) = name.rsplit_once('.') else { return Vec::new() };
+    let other = |after: String, strength| {
+        let known = number.parse().into_iter().collect();
+        Signature { sign: Sign::LogOther { before: format!("{before}."), known, after }, strength }
+    };
+    vec![other(String::new(), Strength::Decisive), other(likely(""), Strength::Supports)]
+}
+
+/// What a configuration before php-fpm, or a file of the site's, gives PHP for the requests that count.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Passed {
+    /// What gives it, e.g. `PHP_VALUE`.
+    pub(crate) by: String,
+    /// Settings as php.ini has them, a line each.
+    pub(crate) text: String,
+    /// Where that is.
+    pub(crate) origin: Origin,
+}
+
+impl Passed {
+    /// What the file `.user.ini` of a folder of scripts says, a setting each; nothing where there is none. (main/main.c: user_ini.filename is left
+    /// as it is nearly everywhere.)
+    pub(crate) fn of_site(folder: &Path) -> Vec<Passed> {
+        let path = folder.join(".user.ini");
+        let text = std::fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let line = |(number, line): (usize, &str)| Passed {
+            by: ".user.ini".to_owned(),
+            text: line.to_owned(),
+            origin: Origin::File { path: path.clone(), line: number + 1 },
+        };
+        text.lines().enumerate().map(line).collect()
+    }
+
+    /// The value of a setting of that name, as it is written there; of several lines the last.
+    fn value(&self, name: &str) -> Option<String> {
+        let of = |line: &str| {
+            let (key, value) = line.split_once('=')?;
+            let value = value.split(';').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+            (key.trim() == name).then(|| value.to_owned())
+        };
+        self.text.lines().filter_map(of).next_back()
+    }
+
+    /// The setting as a limit; none where it is not given, or is none.
+    fn limit(&self, name: &str, signature: fn(u64) -> String) -> Option<Limit> {
+        let value = self.value(name)?;
+        let number = bytes(&value).filter(|number| *number > 0)?;
+        let (path, line) = match &self.origin {
+            Origin::File { path, line } => (path.clone(), *line),
+            _ => (PathBuf::new(), 0),
+        };
+        let what = if name == ENDS[0].0 { "ask for more than" } else { "compute for longer than" };
+        Some(Limit {
+            caps: format!(
+                "scripts that {what} {name} = {value}, as {} says ({}:{line}), are ended, with one user as with many: {ANSWER}",
+                self.by,
+                path.display()
+            ),
+            value,
+            origin: self.origin.clone(),
+            formula: "each request has that of its own, so that no load is too much: it is what these scripts ask for"
+                .to_owned(),
+            source: PASSED.to_owned(),
+            signatures: ending(&signature(number)),
+            symptom: errors(&[ErrorKind::Status500]),
+            ..Limit::named(
+                &format!("php-fpm.{}.{name}", self.by.trim_start_matches('.')),
+                "php-fpm",
+                &format!("{name} ({})", self.by),
+            )
+        })
+    }
+}
+
+/// What is given to PHP beside its own files, as limits. Of those that give one thing the first counts.
+pub(crate) fn passed(all: &[Passed]) -> Vec<Limit> {
+    let mut seen = BTreeSet::new();
+    let each = ENDS.iter().flat_map(|(name, signature)| all.iter().filter_map(|one| one.limit(name, *signature)));
+    each.filter(|limit| limit.signatures.iter().all(|one| seen.insert(format!("{:?}", one.sign)))).collect()
+}
+
+/// Limits of a system, of which a number that has a limit of its own is no other one, and one that is given to PHP from outside is no pool's.
+pub fn settled(all: &mut [Limit]) {
+    let is_passed = |limit: &Limit| limit.source == PASSED;
+    let named = |limit: &Limit| {
+        let name = |one: &Signature| if let Sign::Log(name) = &one.sign { Some(name.clone()) } else { None };
+        limit.signatures.iter().filter_map(name).collect::<Vec<_>>()
+    };
+    let given: BTreeSet<String> = all.iter().filter(|limit| is_passed(limit)).flat_map(named).collect();
+    for limit in all.iter_mut().filter(|limit| !is_passed(limit)) {
+        limit.signatures.retain(|one| !matches!(&one.sign, Sign::Log(name) if given.contains(name)));
+        for one in &mut limit.signatures {
+            let Sign::LogOther { before, known, after } = &mut one.sign else { continue };
+            let number = |name: &String| name.strip_prefix(&*before)?.strip_suffix(&*after)?.parse::<u64>().ok();
+            known.extend(given.iter().filter_map(number));
+        }
+    }
+}
+
+/// Bytes of `128M`, `1G`, `64K` (Zend/zend_ini.c); `-1` is no limit, 0 here.
+pub(crate) fn bytes(text: &str) -> Option<u64> {
+    let unit = match text.as_bytes().last()?.to_ascii_lowercase() {
+        b'k' => 1 << 10,
+        b'm' => 1 << 20,
+        b'g' => 1 << 30,
+        _ => return Some(text.parse::<i64>().ok()?.try_into().unwrap_or(0)),
+    };
+    text[..text.len() - 1].trim().parse::<u64>().ok()?.checked_mul(unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +198,53 @@ mod tests {
         ] {
             assert_eq!(ended(other), None, "{other}");
         }
+    }
+
+    fn passed_by(text: &str) -> Vec<Limit> {
+        let origin = Origin::File { path: "/etc/nginx/nginx.conf".into(), line: 9 };
+        passed(&[Passed { by: "PHP_VALUE".to_owned(), text: text.to_owned(), origin }])
+    }
+
+    #[test]
+    fn what_is_passed_with_a_request_is_a_limit_with_its_line_and_no_pools() {
+        let given = passed_by("memory_limit = \"16M\" ; few\n max_execution_time=3\ndisplay_errors=1");
+        let told: Vec<_> = given.iter().map(|one| (one.setting.as_str(), one.value.as_str())).collect();
+        assert_eq!(told, [("memory_limit (PHP_VALUE)", "16M"), ("max_execution_time (PHP_VALUE)", "3")]);
+        assert_eq!(given[0].signatures, ending(&memory(16 << 20)));
+        assert!(
+            given[0].caps.contains("memory_limit = 16M, as PHP_VALUE says (/etc/nginx/nginx.conf:9)"),
+            "{}",
+            given[0].caps
+        );
+        assert!(passed_by("memory_limit=-1\nupload_max_filesize=2M").is_empty());
+        let pool =
+            |signatures| Limit { signatures, ..Limit::named("php-fpm.www.memory_limit", "php-fpm", "memory_limit") };
+        let mut all = [pool(ending(&memory(16 << 20))), pool(ending_otherwise(&memory(32 << 20)))];
+        settled(&mut all);
+        assert_eq!(all[1].signatures, ending_otherwise(&memory(32 << 20)), "nobody gives another one");
+        let mut all = [all[0].clone(), all[1].clone(), given[0].clone()];
+        settled(&mut all);
+        assert!(all[0].signatures.is_empty(), "it is told as what gives it: {:?}", all[0]);
+        let known =
+            |one: &Signature| if let Sign::LogOther { known, .. } = &one.sign { known.clone() } else { Vec::new() };
+        assert_eq!(
+            all[1].signatures.iter().map(known).collect::<Vec<_>>(),
+            [[32 << 20, 16 << 20], [32 << 20, 16 << 20]]
+        );
+        assert_eq!(all[2], given[0]);
+    }
+
+    #[test]
+    fn the_file_of_a_site_is_read_line_by_line() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Passed::of_site(dir.path()).is_empty());
+        let path = dir.path().join(".user.ini");
+        std::fs::write(&path, "; of the shop\nmemory_limit = 24M\n").unwrap();
+        let all = passed(&Passed::of_site(dir.path()));
+        assert_eq!((all.len(), &all[0].origin), (1, &Origin::File { path, line: 2 }));
+        assert_eq!(
+            (all[0].id.as_str(), &all[0].signatures),
+            ("php-fpm.user.ini.memory_limit", &ending(&memory(24 << 20)))
+        );
     }
 }

@@ -9,6 +9,7 @@ pub mod explain;
 pub(crate) mod lifecycle;
 pub mod limits;
 mod looks;
+mod passed;
 pub mod private;
 mod product;
 pub mod remote;

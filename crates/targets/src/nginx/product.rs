@@ -14,6 +14,7 @@ use super::evidence::{Answers, Out, StubPage, Watch, workers};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, arguments, command, pin};
 use super::limits::{self, Facts, Reading};
+use super::passed;
 use super::private::{self, Private, STATUS_PATH};
 use super::remote;
 use super::secured;
@@ -157,7 +158,8 @@ impl Product for Nginx {
 
     fn limits(of: &Variant<Self>, copy: &Copied, machine: &Machine, _: &Environment) -> Vec<Limit> {
         let facts = facts(of, copy, machine);
-        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
+        let passed = passed::limits(of.config(), of.requests());
+        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).chain(passed).collect()
     }
 
     fn answers(of: &Variant<Self>, _: &Copied, request: &Request) -> Vec<OwnAnswer> {

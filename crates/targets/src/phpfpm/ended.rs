@@ -6,14 +6,13 @@ use genkai_model::limit::{Limit, Origin, Strength};
 
 use super::limits::Pool;
 use crate::limits::closed::closed;
-use crate::limits::{errors, log, php, valued};
+use crate::limits::php::{self, ANSWER};
+use crate::limits::{errors, log, valued};
 use crate::settings::SourcedValue;
 use crate::upstreams::placed;
 
 const MEMORY: &str = "php.net/manual/ini.core#ini.memory-limit; Zend/zend_alloc.c: zend_mm_safe_error";
 const TIME: &str = "php.net/manual/info.configuration#ini.max-execution-time (Linux: processor time; what a script waits for does not count)";
-/// How (main/main.c: php_error_cb).
-const ANSWER: &str = "answered with 500, or, with display_errors on or where output had begun, as if nothing had failed, with the message or cut short";
 const TERMINATE: &str = "php.net/manual/install.fpm.configuration#request-terminate-timeout; sapi/fpm/fpm/fpm_request.c: fpm_request_check_timed_out";
 
 /// What may end a request of the pool.
@@ -21,9 +20,6 @@ pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
     let one = |key: &str, held: &SourcedValue<u64>| {
         let id = format!("php-fpm.{}.{key}", pool.name);
         valued(&id, "php-fpm", &format!("{key} of [{}]", pool.name), held)
-    };
-    let fatal = |signature: String| {
-        vec![log(&signature, Strength::Decisive), log(&php::likely(&signature), Strength::Supports)]
     };
     let place = |key: &str, held: &SourcedValue<u64>| {
         let asked = pool.asked.get(key).filter(|_| matches!(held.origin, Origin::File { .. }));
@@ -41,7 +37,7 @@ pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
             held.value
         ),
         source: MEMORY.to_owned(),
-        signatures: fatal(php::memory(held.value)),
+        signatures: php::ending(&php::memory(held.value)),
         symptom: errors(&[ErrorKind::Status500]),
         ..one("memory_limit", held)
     });
@@ -52,7 +48,7 @@ pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
         ),
         formula: format!("a script may take {} s of the processor; what it waits for does not count", held.value),
         source: TIME.to_owned(),
-        signatures: fatal(php::time(held.value)),
+        signatures: php::ending(&php::time(held.value)),
         symptom: errors(&[ErrorKind::Status500]),
         ..one("max_execution_time", held)
     });
@@ -70,7 +66,41 @@ pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
         symptom: errors(&[ErrorKind::Status502, ErrorKind::Status503, ErrorKind::Status500]),
         ..one("request_terminate_timeout", held)
     });
-    memory.into_iter().chain(time).chain(terminate).collect()
+    let other = [
+        otherwise(pool, ("memory_limit", &pool.memory_limit), "ask for more memory than", php::memory, MEMORY),
+        otherwise(pool, ("max_execution_time", &pool.execution_time), "compute for longer than", php::time, TIME),
+    ];
+    memory.into_iter().chain(time).chain(terminate).chain(other).collect()
+}
+
+/// The same where PHP itself says that another number is in force than the configuration has: its message tells which, and not who set it.
+fn otherwise(
+    pool: &Pool,
+    (key, held): (&str, &SourcedValue<u64>),
+    what: &str,
+    signature: fn(u64) -> String,
+    source: &str,
+) -> Limit {
+    Limit {
+        value: "as PHP says".to_owned(),
+        origin: Origin::Given,
+        caps: format!(
+            "scripts that {what} the {key} in force for them are ended, with one user as with many: {ANSWER}. PHP's own message has that number, and \
+             it is another than that of the configuration ({}{}): the script itself set it (ini_set), a .user.ini, what a proxy passes (PHP_VALUE, \
+             PHP_ADMIN_VALUE), or what php-fpm was started with (-c, -n, -d)",
+            held.written,
+            placed(&held.origin)
+        ),
+        formula: "no load is too much: it is what these scripts ask for".to_owned(),
+        source: source.to_owned(),
+        signatures: php::ending_otherwise(&signature(held.value)),
+        symptom: errors(&[ErrorKind::Status500]),
+        ..Limit::named(
+            &format!("php-fpm.{}.{key}.otherwise", pool.name),
+            "php-fpm",
+            &format!("{key} of scripts of [{}]", pool.name),
+        )
+    }
 }
 
 /// What the message is called by which php-fpm tells that it ends a request.
@@ -199,5 +229,16 @@ mod tests {
                 .iter()
                 .all(|limit| !limit.id.ends_with("memory_limit"))
         );
+    }
+
+    #[test]
+    fn a_number_that_is_not_the_configurations_is_told_as_somebody_elses() {
+        let pool = pool("php_admin_value[memory_limit] = 16M\n");
+        let all = limits(&pool);
+        let other = all.iter().find(|limit| limit.id == "php-fpm.www.memory_limit.otherwise").unwrap();
+        assert_eq!(other.signatures, php::ending_otherwise(&php::memory(16 << 20)));
+        for part in ["(16M (", ":5))", "ini_set", ".user.ini", "PHP_VALUE", "-c, -n, -d"] {
+            assert!(other.caps.contains(part), "{part}: {}", other.caps);
+        }
     }
 }

@@ -9,6 +9,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Sympt
 use super::config;
 use super::ini::Ini;
 use crate::files::entry::Entries;
+use crate::limits::php::bytes;
 use crate::limits::{raised, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
@@ -181,17 +182,6 @@ pub(super) fn integer(text: &str) -> Option<i32> {
         let size = digits.bytes().fold(0, digit);
         (if text.starts_with('-') { -size } else { size }) as i32
     })
-}
-
-/// Bytes of `128M`, `1G`, `64K` (Zend/zend_ini.c); `-1` is no limit, 0 here.
-fn bytes(text: &str) -> Option<u64> {
-    let unit = match text.as_bytes().last()?.to_ascii_lowercase() {
-        b'k' => 1 << 10,
-        b'm' => 1 << 20,
-        b'g' => 1 << 30,
-        _ => return Some(text.parse::<i64>().ok()?.try_into().unwrap_or(0)),
-    };
-    text[..text.len() - 1].trim().parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// Seconds of `30`, `30s`, `5m`, `1h`, `1d` (fpm_conf.c: `fpm_conf_set_time`): the last letter is the unit, and before it only digits at the

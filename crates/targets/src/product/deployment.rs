@@ -285,6 +285,14 @@ impl<P: Product> Prepared for Deployment<P> {
         Some(Secured { setting: users.setting, origin, key, sessions })
     }
 
+    fn told(&self) -> Vec<String> {
+        let unlike = self.variant.conditions().unlike.iter();
+        let text = |one: &Rewrite| {
+            format!("{}: your certificate has {}; the one that stands in for it has {}", one.place, one.from, one.to)
+        };
+        unlike.filter(|_| P::is_tls(&self.variant)).map(text).collect()
+    }
+
     fn transport(&self) -> Transport {
         let (tls, host) = (self.variant.conditions().tls.as_ref(), &self.variant.requests().host);
         let resumes = self.variant.conditions().resumes;

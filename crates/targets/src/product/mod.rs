@@ -32,6 +32,7 @@ use genkai_model::plan::{ConfigSource, Upgrade};
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
+pub use crate::limits::php::settled;
 pub use certificate::Certificate;
 pub use conditions::Conditions;
 pub use contained::{Contained, Inside, Printed, WatchInside};
@@ -212,7 +213,7 @@ pub trait Prepared {
         None
     }
 
-    /// Where it runs, where that is not this machine: sentences.
+    /// Where it runs, where that is not this machine, and in what it is unlike the user's: sentences.
     fn told(&self) -> Vec<String> {
         Vec::new()
     }

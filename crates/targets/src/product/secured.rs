@@ -46,8 +46,9 @@ pub struct Sessions {
 pub struct Handshakes {
     /// A full handshake alone.
     pub alone: Duration,
-    /// A connection with a full handshake and the load's request: the least and the most, in means of several.
-    pub asked: (Duration, Duration),
+    /// A connection with a full handshake and the load's request: the least and the most, in means of several. None: how many a load makes is not
+    /// known beforehand.
+    pub asked: Option<(Duration, Duration)>,
     /// Whether most connections of the load make full handshakes though they offer sessions to be resumed.
     pub refused: bool,
 }
@@ -134,7 +135,8 @@ fn handshakes(limit: Limit, processor: &Limit, cores: f64, measured: &Handshakes
             gauges.push((metric, *value, one.strength));
         }
     }
-    let Handshakes { alone, asked: (least, most), .. } = *measured;
+    let Handshakes { alone, asked, .. } = *measured;
+    let (least, most) = asked.unwrap_or((alone, alone));
     let (each, least, most) = (alone.as_secs_f64(), least.as_secs_f64(), most.as_secs_f64());
     if least <= 0.0 || cores <= 0.0 || gauges.is_empty() {
         return None;
@@ -150,13 +152,20 @@ fn handshakes(limit: Limit, processor: &Limit, cores: f64, measured: &Handshakes
         id,
         subject,
         law: Law::Handshakes { cores, least, most },
-        formula: format!(
-            "{} / {:.2} to {:.2} ms of processor time a connection; a full handshake alone took {:.2} ms (measured before the load)",
-            counted(cores as u64, "core"),
-            least * 1e3,
-            most * 1e3,
-            each * 1e3
-        ),
+        formula: match asked {
+            Some(_) => format!(
+                "{} / {:.2} to {:.2} ms of processor time a connection; a full handshake alone took {:.2} ms (measured before the load)",
+                counted(cores as u64, "core"),
+                least * 1e3,
+                most * 1e3,
+                each * 1e3
+            ),
+            None => format!(
+                "{} / {:.2} ms of processor time a full handshake alone (measured before the load); how many users make is up to the file",
+                counted(cores as u64, "core"),
+                each * 1e3
+            ),
+        },
         source: SOURCE.to_owned(),
         signatures: gauges.into_iter().map(sign).collect(),
         symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
@@ -183,7 +192,7 @@ mod tests {
 
     fn measured(refused: bool) -> Handshakes {
         let ms = Duration::from_millis;
-        Handshakes { alone: ms(4), asked: (ms(5), ms(10)), refused }
+        Handshakes { alone: ms(4), asked: Some((ms(5), ms(10))), refused }
     }
 
     #[test]

@@ -12,7 +12,7 @@ fn case(product: &'static str, name: &'static str, fault: &'static str, server: 
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    servers().into_iter().chain(ended()).chain([executor()]).collect()
+    servers().into_iter().chain(ended()).chain([executor(), watched_executor()]).collect()
 }
 
 /// Pools whose scripts some requests of which are ended, whatever the load is.
@@ -54,6 +54,34 @@ fn ended() -> Vec<Case> {
             GREEDY,
         ),
         one(
+            "php-fpm.PHP_VALUE.memory_limit",
+            "php-memory-value",
+            "memory_limit=16M that nginx passes to a pool with 32M (PHP_VALUE), and such a script",
+            MORE,
+            GREEDY,
+        )
+        .config(nginx.replacen(
+            "fastcgi_pass",
+            "fastcgi_param PHP_VALUE \"memory_limit=16M\"; fastcgi_pass",
+            1,
+        )),
+        one(
+            "php-fpm.user.ini.memory_limit",
+            "php-memory-site",
+            "memory_limit = 16M in the .user.ini of a site, of a pool with 32M, and such a script",
+            MORE,
+            GREEDY,
+        )
+        .config(nginx.replacen("fastcgi_pass", "fastcgi_param DOCUMENT_ROOT {dir}/www; fastcgi_pass", 1))
+        .beside("www/.user.ini", "memory_limit = 16M\n"),
+        one(
+            "php-fpm.www.memory_limit.otherwise",
+            "php-memory-script",
+            "a script that gives itself 24M (ini_set) of a pool's 32M, and takes 40 MB for one request of ten",
+            MORE,
+            "<?php ini_set('memory_limit', '24M'); if (mt_rand(1, 10) == 1) { $x = str_repeat('x', 40 << 20); } usleep(20000); echo 'here';\n",
+        ),
+        one(
             terminate,
             "php-terminate-nginx",
             "a pool with request_terminate_timeout 1s, and a script that sleeps 3 s for one request of twenty, behind nginx",
@@ -88,6 +116,20 @@ fn executor() -> Case {
         .beside("www/index.jsp", "<% Thread.sleep(500); %>here\n")
         .beside("www/WEB-INF/web.xml", JSP)
         .cause("tomcat.maxQueueSize")
+}
+
+/// The same where no copy of it is made, before users who think longer.
+fn watched_executor() -> Case {
+    let fault = "Tomcat with an Executor of maxThreads 20 and maxQueueSize 15, which is only watched, and pages of 500 ms, behind nginx";
+    Case::of("nginx", "tomcat-executor-watched", fault)
+        .behind(Alone(EXECUTOR))
+        .config("events { }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n")
+        .flags("--users 70 --spawn-rate 6 --think 300ms")
+        .objective("errors < 1%")
+        .beside("www/index.jsp", "<% Thread.sleep(500); %>here\n")
+        .beside("www/WEB-INF/web.xml", JSP)
+        .cause("backend.tomcat.maxQueueSize")
+        .off("how much of their time users ask is taken from how long answers took on average")
 }
 
 fn servers() -> Vec<Case> {
@@ -224,6 +266,7 @@ macro_rules! pool {
 
 const MEMORY: Between = pool!("php_admin_value[memory_limit] = 16M\n");
 const UNLOGGED: Between = pool!("php_value[memory_limit] = 16M\nphp_flag[log_errors] = off\n");
+const MORE: Between = pool!("php_value[memory_limit] = 32M\n");
 const TERMINATE: Between = pool!("request_terminate_timeout = 1s\n");
 const TIME: Between = pool!("php_admin_value[max_execution_time] = 1\n");
 

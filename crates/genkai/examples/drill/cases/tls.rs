@@ -174,23 +174,39 @@ fn handshakes() -> Vec<Case> {
     let modules = ["mpm_event", "authz_core", "proxy", "proxy_http", "ssl"];
     let modules: String =
         modules.map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n")).concat();
+    let apache = |within: &str| {
+        format!(
+            "{modules}ServerName localhost\nUser www-data\nGroup www-data\nListen 443\nSSLEngine on\n{within}\nSSLCertificateFile \
+             {{dir}}/cert.pem\nSSLCertificateKeyFile /nonexistent/key.pem\nProxyPass / http://{{backend}}/ retry=0\n"
+        )
+    };
+    let haproxy = |global: &str, bind: &str| {
+        format!(
+            "global\n  nbthread 1\n  {global}\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 20s\n  timeout server 20s\nfrontend \
+             f\n  bind :443 ssl crt {{dir}}/both.pem {bind}\n  default_backend b\nbackend b\n  server s {{backend}}\n"
+        )
+    };
     vec![
         rising("nginx", "tls-key-nginx", "a key of RSA 4096, for new visitors", "--no-resume").config(nginx("")).cause("nginx.tls_key"),
         rising("haproxy", "tls-key-haproxy", "a key of RSA 4096, for new visitors", "--no-resume")
-            .config(
-                "global\n  nbthread 1\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 20s\n  timeout server 20s\nfrontend f\n  bind \
-                 :443 ssl crt {dir}/both.pem\n  default_backend b\nbackend b\n  server s {backend}\n",
-            )
+            .config(haproxy("", ""))
             .cause("haproxy.tls_key"),
         rising("apache", "tls-key-apache", "a key of RSA 4096, for new visitors", "--no-resume")
-            .config(format!(
-                "{modules}ServerName localhost\nUser www-data\nGroup www-data\nListen 443\nSSLEngine on\nSSLCertificateFile \
-                 {{dir}}/cert.pem\nSSLCertificateKeyFile /nonexistent/key.pem\nProxyPass / http://{{backend}}/ retry=0\n"
-            ))
+            .config(apache(""))
             .cause("apache.tls_key"),
         rising("nginx", "tls-sessions-nginx", "visitors who come back, and neither tickets nor a cache for their sessions", "")
             .config(nginx("ssl_session_tickets off;"))
             .cause("nginx.tls_sessions"),
+        rising("haproxy", "tls-sessions-haproxy", "visitors who come back, and neither tickets nor a cache for their sessions", "")
+            .config(haproxy("tune.ssl.cachesize 0", "no-tls-tickets"))
+            .cause("haproxy.tls_sessions"),
+        rising("apache", "tls-sessions-apache", "visitors who come back, and neither tickets nor a cache for their sessions", "")
+            .config(apache("SSLSessionTickets off"))
+            .cause("apache.tls_sessions"),
+        rising("caddy", "tls-key-caddy", "a key of RSA 4096, for new visitors", "--no-resume")
+            .config("{\n\tauto_https off\n}\nhttps://:443 {\n\ttls {dir}/cert.pem /nonexistent/key.pem\n\treverse_proxy {backend}\n}\n")
+            .called("Caddyfile")
+            .cause("caddy.tls_key"),
         Case::of("nginx", "tls-key-gzip-nginx", "gzip at its dearest, beside a key of RSA 4096")
             .flags("--new-connections --no-resume --rate 300 --ramp 12s --timeout 10s")
             .objective("p99 < 300ms")

@@ -24,9 +24,6 @@ use crate::product::explained;
 /// What is taken for the version of a server that is not asked: defaults are those of httpd 2.4.68.
 const VERSION: (u32, u32, u32) = (2, 4, 68);
 
-/// What is said of sessions.
-const TRIED: &str = "whether sessions are resumed is tried then";
-
 /// Explains a configuration.
 ///
 /// # Errors
@@ -45,7 +42,7 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     // A listener without TLS has no handshakes, whatever certificates others show.
     let shown =
         route.as_ref().filter(|route| route.is_tls(&config)).and_then(|_| secured::certificate(&config, requests));
-    limits.extend(explained("apache", shown.as_ref(), TRIED));
+    limits.extend(explained("apache", shown.as_ref(), &secured::told(&config, requests)));
     let files = config.files().filter(|(id, _)| !config.is_use(*id)).map(|(_, file)| file.path.clone());
     let explained =
         explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks::of(&config, &facts));

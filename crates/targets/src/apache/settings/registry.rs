@@ -64,6 +64,14 @@ pub const PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP: Setting =
 /// Whether backends are spoken to with TLS.
 pub const SSL_PROXY_ENGINE: Setting =
     Setting::new("SSLProxyEngine", Host, FLAG, "Off", "httpd modules/ssl/ssl_engine_config.c: modssl_ctx_init_proxy");
+/// Whether clients keep TLS sessions themselves.
+pub const SSL_SESSION_TICKETS: Setting = Setting::new(
+    "SSLSessionTickets",
+    Host,
+    FLAG,
+    "On",
+    "httpd modules/ssl/ssl_engine_config.c: ssl_cmd_SSLSessionTickets",
+);
 /// How long a request may take to arrive.
 pub const REQUEST_READ_TIMEOUT: Setting =
     Setting::new("RequestReadTimeout", Host, Line, "header=20-40,MinRate=500 body=20,MinRate=500", REQTIMEOUT);
@@ -127,6 +135,7 @@ pub static TABLE: Table<Context> = Table {
         Setting::new("ProxyReceiveBufferSize", Host, Bytes(1 << 31), "0", PROXY),
         PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP,
         SSL_PROXY_ENGINE,
+        SSL_SESSION_TICKETS,
         Setting::new("LimitRequestLine", Host, Bytes(1 << 20), "8190", CORE),
         Setting::new("LimitRequestFields", Host, Count(0, 32767), "100", CORE),
         Setting::new("LimitRequestFieldSize", Host, Bytes(1 << 20), "8190", CORE),

@@ -10,9 +10,11 @@ use super::config::{Config, variables};
 use super::errors;
 use super::limits::{self, Facts};
 use super::route::{Address, Ports, Route};
+use super::secured;
 use crate::error::TargetError;
 use crate::explain::{Explain, explanation, in_place_of_errors};
 use crate::files::Requests;
+use crate::product::explained as explained_key;
 
 /// Explains a configuration.
 ///
@@ -23,7 +25,8 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let config = Config::read(main, variables())?;
     let requests = &asked(&config, requests);
     let facts = Facts { asked: requests.host.clone(), ..Facts::of(&config, None, requests, machine) };
-    let limits = limits::of(&facts);
+    let mut limits = limits::of(&facts);
+    limits.extend(explained_key("caddy", secured::certificate(&config, requests).as_ref(), secured::TOLD));
     let files = config.files().map(|(_, file)| file.path.clone());
     let remarks = remarks::of(&config, &facts, requests);
     let explained = explanation("caddy", files, limits, timers::of(&config, requests), remarks);

@@ -22,6 +22,7 @@ use super::config::{Config, FileId, Line, Variables, Word, quote};
 use super::evidence::Hidden;
 use super::route::{Route, answers_are_told};
 use crate::files::{CopyError, CopyOptions, Move, folders, save};
+use genkai_place::authority::TlsMaterial;
 use genkai_place::port;
 use genkai_place::scratch::Scratch;
 use listen::Moved;
@@ -89,6 +90,7 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
         secured: options.secured,
         moves: options.moves,
         allowed: options.allowed,
+        papers: options.papers,
         rewrites: Vec::new(),
     };
     let mut out = text::Text::default();
@@ -123,6 +125,8 @@ struct Copy<'a> {
     secured: Option<&'a str>,
     moves: &'a [Move],
     allowed: &'a [String],
+    /// What stands in for certificates of the user's.
+    papers: Option<&'a TlsMaterial>,
     rewrites: Vec<Rewrite>,
 }
 

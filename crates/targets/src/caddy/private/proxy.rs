@@ -176,8 +176,16 @@ mod tests {
         let config = Config::of_texts(vec![("/x".into(), text.into_bytes())], Variables::new()).unwrap();
         let moved = listen::moved(&config, (Ipv4Addr::LOCALHOST, &mut || Ok(40_002))).unwrap();
         let (moves, rewrites) = (&moves[..], Vec::new());
-        let mut copy =
-            Copy { config: &config, moved: &moved, backend: None, secured: None, moves, allowed: &[], rewrites };
+        let mut copy = Copy {
+            config: &config,
+            moved: &moved,
+            backend: None,
+            secured: None,
+            moves,
+            allowed: &[],
+            papers: None,
+            rewrites,
+        };
         let line = config.sites()[0].lines.iter().find(|line| line.name() == "reverse_proxy").unwrap();
         let new = copy.proxy(line).unwrap();
         assert_eq!(copy.rewrites.is_empty(), texts(&new) == texts(line), "what is led elsewhere is told");

@@ -4,6 +4,7 @@ use super::text::Text;
 use super::{Copy, allowed, texts};
 use crate::caddy::config::{Block, ConfigError, Line, Site, Word};
 use crate::caddy::route::Address;
+use crate::caddy::secured;
 use crate::files::CopyError;
 use crate::files::names::nearest;
 
@@ -76,9 +77,14 @@ impl Copy<'_> {
         CopyError::Config(ConfigError::at(self.config.place(line), what))
     }
 
-    /// Certificates from files are read where they are; all others Caddy makes itself.
+    /// For a certificate from a file another one stands in, and those of a folder are read where they are; all others Caddy makes itself.
     fn tls(&mut self, line: &Line) -> Option<Line> {
         let kept = self.keeping(line, |inner| allowed::TLS.contains(&inner.name()));
+        if let (Some(_), Some(papers)) = (secured::files(line), self.papers) {
+            let paths = [&papers.certificate, &papers.key].map(|path| path.to_string_lossy().into_owned());
+            let head = self.with(line, &["tls".to_owned()].into_iter().chain(paths).collect::<Vec<_>>());
+            return Some(Line { block: kept.block, ..head });
+        }
         let from_files = line.args().len() == 2 || line.option("load").is_some();
         if from_files || line.is("tls internal") {
             return Some(kept);

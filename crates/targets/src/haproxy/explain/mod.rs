@@ -24,9 +24,6 @@ const VERSION: (u32, u32, u32) = (2, 6, 12);
 const FEATURES: [&str; 10] =
     ["EPOLL", "GETADDRINFO", "LUA", "NS", "OPENSSL", "PCRE2", "PROMEX", "SYSTEMD", "TFO", "THREAD"];
 
-/// What is said of sessions.
-const TRIED: &str = "whether sessions are resumed is tried then";
-
 /// Explains a configuration.
 ///
 /// # Errors
@@ -40,7 +37,7 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let route = Route::find(&config, requests);
     // A listener without TLS has no handshakes, whatever certificates others show.
     let shown = route.as_ref().filter(|route| route.bind.tls).and_then(|_| secured::certificate(&config, requests));
-    limits.extend(explained("haproxy", shown.as_ref(), TRIED));
+    limits.extend(explained("haproxy", shown.as_ref(), &secured::told(&config, requests)));
     let files = config.files().map(|(_, file)| file.path.clone());
     let remarks = remarks::of(&config, &facts, requests);
     let explained = explanation("haproxy", files, limits, timers::of(&config, requests), remarks);

@@ -29,6 +29,14 @@ pub const MAXSESSRATE: Setting = Setting::new("maxsessrate", Global, Count(0, MA
 /// Bytes of one buffer.
 pub const TUNE_BUFSIZE: Setting =
     Setting::new("tune.bufsize", Global, Count(1, 1 << 30), "16384", "HAProxy include/haproxy/defaults.h: BUFSIZE");
+/// TLS sessions that are kept, to be resumed, in blocks of which most take one.
+pub const TUNE_SSL_CACHESIZE: Setting = Setting::new(
+    "tune.ssl.cachesize",
+    Global,
+    Count(0, MANY),
+    "20000",
+    "HAProxy include/haproxy/defaults.h: SSLCACHESIZE",
+);
 /// Connections of the frontend.
 pub const FRONTEND_MAXCONN: Setting =
     Setting::new("frontend.maxconn", Front, Count(0, MANY), "", "HAProxy src/cfgparse.c: check_config_validity")
@@ -80,6 +88,7 @@ pub static TABLE: Table<Context> = Table {
         MAXCONNRATE,
         MAXSESSRATE,
         TUNE_BUFSIZE,
+        TUNE_SSL_CACHESIZE,
         Setting::new("tune.maxaccept", Global, Count(1, MANY), "4", "HAProxy src/haproxy.c: MAX_ACCEPT"),
         FRONTEND_MAXCONN,
         BACKLOG,
