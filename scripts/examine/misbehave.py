@@ -213,6 +213,40 @@ def cutchunk(connection, request):
     raw(connection, head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + b"5\r\nhello\r\n", 0, shut=True)
 
 
+def hit(connection, request):
+    """Whether it is one of every n-th request for its path."""
+    return connection.server.counts.by_path[request.target] % int(request.query) == 0
+
+
+@path("/everycut")
+def everycut(connection, request):
+    cut(connection, request) if hit(connection, request) else connection.answer(200, BODY)
+
+
+@path("/everycutchunk")
+def everycutchunk(connection, request):
+    cutchunk(connection, request) if hit(connection, request) else chunked(connection, request)
+
+
+@path("/interims")
+def interims(connection, request):
+    """So many interim responses before the last, the first with a field, and nobody has asked for them."""
+    for n in range(int(request.query)):
+        connection.write(head("HTTP/1.1 %d Interim" % (103 if n == 0 else 102), "Link: </a>"))
+    connection.answer(200, BODY)
+
+
+@path("/headlong")
+def headlong(connection, request):
+    """The head in as many pieces, some milliseconds apart."""
+    whole = head("HTTP/1.1 200 OK", "Content-Length: 5") + b"hello"
+    pieces = max(1, int(request.query))
+    step = len(whole) // (pieces + 1)
+    for n in range(pieces):
+        connection.later(0.003 * n, lambda part=whole[n * step:(n + 1) * step]: connection.write(part))
+    connection.later(0.003 * pieces, lambda: raw(connection, whole[pieces * step:], 200))
+
+
 @path("/cuthead")
 def cuthead(connection, request):
     raw(connection, b"HTTP/1.1 200 OK\r\nContent-Le", 0, shut=True)

@@ -79,6 +79,11 @@ fn counts(load: &Summary) -> Facts {
     if load.failed > 0 && load.sent < load.ok + load.failed {
         facts.push(("sent", format!("{} of them; the others failed before they could be", count(load.sent))));
     }
+    let follows = load.counted == Counted::Requests && load.sent > load.ok + load.failed + load.in_flight;
+    if follows {
+        let text = format!("{} requests: redirects were followed, and count as one with what they lead to, as its status", count(load.sent));
+        facts.push(("sent", text));
+    }
     let mut rate = format!("{} {unit}/s ok", number(load.ok_rate));
     if load.failed > 0 {
         rate += &format!(", {} {unit}/s in all", number(load.rate));
@@ -88,7 +93,7 @@ fn counts(load: &Summary) -> Facts {
         rate += &format!("; second by second {low} to {high}, standard deviation {stdev}");
     }
     // Bytes are of all that was sent or came, also for requests that did not finish; of what failed, some may have brought none.
-    let came = if load.in_flight == 0 && load.failed == 0 { load.ok } else { 0 };
+    let came = if load.in_flight == 0 && load.failed == 0 && !follows { load.ok } else { 0 };
     let [received, sent] =
         [(load.bytes_in, came), (load.bytes_out, load.sent)].map(|(amount, of)| transfer(load, amount, of));
     facts.extend([("rate", rate), ("received", received), ("sent out", sent)]);
@@ -334,6 +339,20 @@ mod tests {
         };
         assert!(told(ErrorKind::Timeout).starts_with(" on this side"), "{}", told(ErrorKind::Timeout));
         assert_eq!(told(ErrorKind::EofNew), "", "the server closed it");
+    }
+
+    /// Of 80 requests 40 were redirected, and no response has the bytes of two.
+    #[test]
+    fn redirects_that_were_followed_are_told() {
+        let mut load: Summary = serde_json::from_value(summary(&[])).unwrap();
+        (load.ok, load.failed, load.planned, load.sent, load.bytes_in) = (40, 0, 40, 80, 8_000);
+        let told = counts(&load);
+        let of = |label| told.iter().find(|(name, _)| *name == label).map(|(_, text)| text.clone()).unwrap_or_default();
+        assert!(of("sent").starts_with("80 requests: redirects were followed"), "{told:?}");
+        assert!(!of("received").contains("each") && of("sent out").contains("each"), "{told:?}");
+        load.sent = 40;
+        let told = counts(&load);
+        assert!(told.iter().all(|(name, _)| *name != "sent") && told.iter().any(|(_, text)| text.contains("200 B each")), "{told:?}");
     }
 
     fn summary(errors: &[serde_json::Value]) -> serde_json::Value {
