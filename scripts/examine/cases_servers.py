@@ -162,8 +162,34 @@ for row in TUNE:
 
 # ------------------------------------------------------------------ compare
 
+def processors():
+    """Busy and all processor time of the machine so far, in ticks."""
+    with open("/proc/stat") as file:
+        ticks = [int(n) for n in file.readline().split()[1:9]]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+
+
+BUSY = 0.7
+"""The share of the machine from which on `cannot tell` is as good an answer as any: the servers and the load take a twentieth."""
+
+
 def compared(bench, name, one, two, flags, decided, code):
-    """Two backends: what must be decided by (figure, call), and whether the exit code says that something was."""
+    """Two backends: what must be decided by (figure, call), and whether the exit code says that something was.
+
+    "Cannot tell" is never untrue. It is asked again once, and taken only where the machine was busy with other programs both times.
+    """
+    before = processors()
+    untold = turns(bench, name, one, two, flags, decided, code)
+    if untold:
+        untold = turns(bench, name + ", again", one, two, flags, decided, code)
+    after = processors()
+    busy = (after[0] - before[0]) / max(1, after[1] - before[1])
+    for figure in untold:
+        bench.checks.say("%s can be told" % figure, "cannot tell, twice", "the machine was %.0f %% busy" % (busy * 100), busy > BUSY)
+
+
+def turns(bench, name, one, two, flags, decided, code):
+    """The figures of which nothing was decided."""
     checks = bench.checks
     checks.where = "compare: " + name
     with Backend("backend.py", *one) as a, Backend("backend.py", *two) as b:
@@ -180,12 +206,18 @@ def compared(bench, name, one, two, flags, decided, code):
         requests = counted["requests"]
         checks.within("requests finished by %s" % ("A" if address == a.address else "B"), n, requests["begun"] - requests["left"] - 100, requests["begun"])
         checks.within("requests failed", bad, 0 if not requests["by_status"].get("500") else requests["by_status"]["500"] - 30, requests["by_status"].get("500", 0))
+    untold = []
     for figure, call in decided:
         block = re.search(r"^%s\n(?:  .*\n)*?  says: (.*)" % figure, run.out, re.M)
-        checks.same(figure, block and block.group(1).split(" (")[0], call)
-    if code is not None:
+        said = block and block.group(1).split(" (")[0]
+        if said == "cannot tell":
+            untold.append(figure)
+        else:
+            checks.same(figure, said, call)
+    if code is not None and not untold:
         checks.say("exit code", run.code, code, run.code in code)
     outputs_agree(bench, run)
+    return untold
 
 
 @case("compare")

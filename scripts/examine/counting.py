@@ -22,6 +22,9 @@ REASONS = {200: "OK", 204: "No Content", 301: "Moved Permanently", 302: "Found",
            400: "Bad Request", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error",
            502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout"}
 
+ESTABLISHED = 1
+"""TCP_ESTABLISHED, the first byte of struct tcp_info."""
+
 PATHS_MOST = 1000
 """Further paths are counted together as "(others)"."""
 
@@ -46,6 +49,7 @@ class Counts:
         self.waiting_most = self.waiting
         self.accepted = 0
         self.open_most = self.open
+        self.held_most = 0
         self.closed_here = 0
         self.closed_by_client = 0
         self.received = 0
@@ -88,7 +92,7 @@ class Counts:
                          "by_path": dict(self.by_path), "by_method": dict(self.by_method),
                          "by_status": {str(k): v for k, v in sorted(self.by_status.items())}},
             "connections": {"accepted": self.accepted, "open": self.open, "most": self.open_most,
-                            "refused": self.refused_connections, "closed_here": self.closed_here,
+                            "held_most": self.held_most, "refused": self.refused_connections, "closed_here": self.closed_here,
                             "closed_by_client": self.closed_by_client},
             "bytes": {"received": self.received, "sent": self.sent, "bodies": self.bodies, "request_bodies": self.body_bytes_in},
             "messages": {"in": self.messages_in, "out": self.messages_out},
@@ -144,7 +148,15 @@ class Connection(asyncio.Protocol):
         counts.open += 1
         counts.open_most = max(counts.open_most, counts.open)
         self.server.connections.add(self)
+        counts.held_most = max(counts.held_most, sum(each.held() for each in self.server.connections))
         self.server.opened(self)
+
+    def held(self):
+        """Whether the client has it open, too, as far as the kernel has heard: no FIN and no reset of the client's has come."""
+        try:
+            return self.transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == ESTABLISHED
+        except (OSError, AttributeError):
+            return False
 
     def connection_lost(self, error):
         self.gone = True

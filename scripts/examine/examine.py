@@ -19,6 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bench  # noqa: E402
 import cases_load  # noqa: E402, F401
+import cases_more  # noqa: E402, F401
 import cases_servers  # noqa: E402, F401
 
 

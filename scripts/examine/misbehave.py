@@ -129,13 +129,31 @@ def everyhang(connection, request):
         connection.answer(200, BODY)
 
 
+def unanswered(connection):
+    """Closes, and counts whether the connection was new or kept."""
+    notes, name = connection.server.counts.notes, "closed_kept" if connection.requests > 1 else "closed_new"
+    notes[name] = notes.get(name, 0) + 1
+    connection.shut()
+
+
 @path("/everyclose")
 def everyclose(connection, request):
-    """Every n-th request is answered by closing the connection without a byte."""
+    """Every n-th request is answered by closing the connection without a byte, whether it is the first of its connection or not."""
     if connection.server.counts.by_path[request.target] % int(request.query):
         connection.answer(200, BODY)
     else:
-        connection.shut()
+        unanswered(connection)
+
+
+@path("/everyclosekept")
+def everyclosekept(connection, request):
+    """Every n-th request that is not the first of its connection is answered by closing the connection without a byte."""
+    notes = connection.server.counts.notes
+    notes["kept"] = notes.get("kept", 0) + (connection.requests > 1)
+    if connection.requests > 1 and notes["kept"] % int(request.query) == 0:
+        unanswered(connection)
+    else:
+        connection.answer(200, BODY)
 
 
 @path("/hang")
@@ -145,7 +163,7 @@ def hang(connection, request):
 
 @path("/close")
 def close(connection, request):
-    connection.shut()
+    unanswered(connection)
 
 
 @path("/reset")
@@ -193,6 +211,40 @@ def cut(connection, request):
 @path("/cutchunk")
 def cutchunk(connection, request):
     raw(connection, head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + b"5\r\nhello\r\n", 0, shut=True)
+
+
+def hit(connection, request):
+    """Whether it is one of every n-th request for its path."""
+    return connection.server.counts.by_path[request.target] % int(request.query) == 0
+
+
+@path("/everycut")
+def everycut(connection, request):
+    cut(connection, request) if hit(connection, request) else connection.answer(200, BODY)
+
+
+@path("/everycutchunk")
+def everycutchunk(connection, request):
+    cutchunk(connection, request) if hit(connection, request) else chunked(connection, request)
+
+
+@path("/interims")
+def interims(connection, request):
+    """So many interim responses before the last, the first with a field, and nobody has asked for them."""
+    for n in range(int(request.query)):
+        connection.write(head("HTTP/1.1 %d Interim" % (103 if n == 0 else 102), "Link: </a>"))
+    connection.answer(200, BODY)
+
+
+@path("/headlong")
+def headlong(connection, request):
+    """The head in as many pieces, some milliseconds apart."""
+    whole = head("HTTP/1.1 200 OK", "Content-Length: 5") + b"hello"
+    pieces = max(1, int(request.query))
+    step = len(whole) // (pieces + 1)
+    for n in range(pieces):
+        connection.later(0.003 * n, lambda part=whole[n * step:(n + 1) * step]: connection.write(part))
+    connection.later(0.003 * pieces, lambda: raw(connection, whole[pieces * step:], 200))
 
 
 @path("/cuthead")
@@ -255,12 +307,17 @@ def frame(opcode, payload):
 
 
 class WebSocket:
-    """Echoes messages; `drop`, `twice`, `garble`, `close`, `cut`: that to every n-th message of all connections."""
+    """Echoes messages; `drop`, `twice`, `garble`, `close`, `cut`: that to every n-th message of all connections.
+
+    `lastclose`, `lastcut`: the n-th message of each connection is echoed, and the close frame (or the end of the stream) follows in the same
+    write; `soonclose`, `sooncut`: 2 ms later. These are counted as closings of the server unless the client's close frame had come before.
+    """
 
     def __init__(self, connection, query):
         self.connection, self.buffer = connection, b""
         self.what, _, n = query.partition("=")
         self.n = int(n or 1)
+        self.echoed, self.over = 0, False
 
     def __call__(self, data):
         self.buffer += data
@@ -292,7 +349,11 @@ class WebSocket:
 
     def got(self, opcode, payload):
         connection, counts = self.connection, self.connection.counts
+        if self.over:
+            return
         if opcode == 8:
+            self.over = True
+            counts.notes["asked"] = counts.notes.get("asked", 0) + 1
             connection.write(frame(8, payload))
             connection.shut()
         elif opcode == 9:
@@ -300,10 +361,33 @@ class WebSocket:
             counts.notes["pings"] = counts.notes.get("pings", 0) + 1
         elif opcode in (1, 2):
             counts.messages_in += 1
+            if self.what.startswith(("last", "soon")):
+                self.last(opcode, payload)
+                return
             hit = self.what and counts.messages_in % self.n == 0
             if hit:
                 counts.notes[self.what] = counts.notes.get(self.what, 0) + 1
             self.reply(opcode, payload, self.what if hit else "")
+
+    def last(self, opcode, payload):
+        connection, counts = self.connection, self.connection.counts
+        self.echoed += 1
+        counts.messages_out += 1
+        data = frame(opcode, payload)
+        if self.echoed < self.n:
+            connection.write(data)
+        elif self.what.startswith("last"):
+            self.part(data)
+        else:
+            connection.write(data)
+            connection.later(0.002, lambda: None if self.over else self.part(b""))
+
+    def part(self, data):
+        self.over = True
+        notes = self.connection.counts.notes
+        notes["parted"] = notes.get("parted", 0) + 1
+        self.connection.write(data + (frame(8, struct.pack("!H", 1001)) if self.what.endswith("close") else b""))
+        self.connection.shut()
 
     def reply(self, opcode, payload, what):
         connection, counts = self.connection, self.connection.counts

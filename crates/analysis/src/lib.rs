@@ -20,6 +20,7 @@ pub mod diagnosis;
 pub mod doubts;
 pub mod effect;
 pub mod flows;
+mod hidden;
 pub mod idle_requests;
 pub mod latencies;
 pub mod machine;

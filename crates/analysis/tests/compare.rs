@@ -88,6 +88,21 @@ fn pauses_after_failures_are_told_of_who_fails() {
     assert!(own.clone().count() == 2 && own.clone().all(|turn| turn.paced == 75), "{:?}", finding.turns);
 }
 
+/// Good statuses that stand for errors are no failures for clients: who sent them, and how many, is told beside "no difference in failures".
+#[test]
+fn good_answers_in_the_place_of_errors_are_told_of_who_sent_them() {
+    let mut story = Story::new(comparison(&["base", "more"], true));
+    story.blocks(2, &[("base", PLAIN), ("more", Does { hidden: 2, ..PLAIN })]);
+    let finding = story.findings();
+    let hidden = finding.caveats.iter().filter_map(|caveat| match caveat {
+        ComparisonCaveat::HiddenErrors { name, responses, hidden } => Some((name.as_str(), *responses, *hidden)),
+        _ => None,
+    });
+    // 25 intervals of each of 2 turns, and as many responses as the turns have.
+    let own = finding.turns.iter().filter(|turn| turn.contender == "more").map(|turn| turn.finished).sum();
+    assert_eq!(hidden.collect::<Vec<_>>(), [("more", own, 100)]);
+}
+
 /// Responses are as large with the change as without.
 #[test]
 fn a_compression_that_compresses_nothing_is_no_comparison_of_it() {

@@ -324,12 +324,13 @@ impl<'a> Comparison<'a> {
         compared::caveats(self.verdict, |name| self.of_caveats(name), line, expected);
     }
 
-    /// Pauses of a contender in all, and the mean bytes of its responses.
-    fn of_caveats(&self, name: &Json) -> (f64, f64) {
-        let own = || self.turns.iter().filter(|turn| turn.is(name, false));
-        let ticks: Vec<&Line> = own().flat_map(|turn| turn.judged.trial.ticks()).collect();
+    fn of_caveats(&self, name: &Json) -> compared::OfCaveats {
+        let own = || self.turns.iter().filter(|turn| turn.is(name, false)).map(|turn| &turn.judged.trial);
+        let ticks: Vec<&Line> = own().flat_map(Trial::ticks).collect();
         let ended = sum(&ticks, "/ok") + ticks.iter().map(|tick| crate::events::failed(tick)).sum::<f64>();
-        (own().map(|turn| turn.paced).sum(), sum(&ticks, "/bytes_in") / ended)
+        let paced = self.turns.iter().filter(|turn| turn.is(name, false)).map(|turn| turn.paced).sum();
+        let answers = own().map(|trial| crate::trials::grown(trial, "hidden_errors_total")).collect();
+        compared::OfCaveats { paced, bytes: sum(&ticks, "/bytes_in") / ended, answers }
     }
 
     /// What all of it decides.

@@ -158,14 +158,28 @@ impl Came<'_> {
     }
 }
 
-/// What caveats tell of contenders: their pauses, and the bytes of a response; `own` gives both of each by its name.
-pub(crate) fn caveats(verdict: &Json, own: impl Fn(&Json) -> (f64, f64), line: Option<usize>, expected: &mut Expected) {
+/// What a contender's turns that count have, of which caveats tell: pauses, the mean bytes of a response, good answers and those of them that
+/// stood for errors.
+pub(crate) struct OfCaveats {
+    pub(crate) paced: f64,
+    pub(crate) bytes: f64,
+    pub(crate) answers: Vec<(f64, f64)>,
+}
+
+/// What caveats tell of contenders; `own` gives it of each by its name.
+pub(crate) fn caveats(verdict: &Json, own: impl Fn(&Json) -> OfCaveats, line: Option<usize>, expected: &mut Expected) {
     let told = verdict.get("caveats").and_then(Json::as_array).into_iter().flatten().enumerate();
     for (i, caveat) in told {
-        let own = caveat.get("name").map(&own);
+        let Some(own) = caveat.get("name").map(&own) else { continue };
         match caveat.get("caveat").and_then(Json::as_str) {
-            Some("paced") => expected.is(format!("/caveats/{i}/paced"), own.map(|own| own.0), line),
-            Some("not_compressed") => expected.is(format!("/caveats/{i}/bytes"), own.map(|own| own.1), line),
+            Some("paced") => expected.is(format!("/caveats/{i}/paced"), own.paced, line),
+            Some("not_compressed") => expected.is(format!("/caveats/{i}/bytes"), own.bytes, line),
+            Some("hidden_errors") => {
+                let responses: f64 = own.answers.iter().map(|(responses, _)| responses).sum();
+                let hidden: f64 = own.answers.iter().map(|(responses, hidden)| hidden.min(*responses)).sum();
+                expected.is(format!("/caveats/{i}/responses"), responses, line);
+                expected.is(format!("/caveats/{i}/hidden"), hidden, line);
+            }
             _ => {}
         }
     }

@@ -67,19 +67,19 @@ pub(crate) fn met(judged: &Judged<'_>) -> Met {
 }
 
 /// The mean response time, seconds, up to the break and to the end of the last interval before one with more requests in flight than any
-/// limit that makes wait lets through, or more connections than one lets through whose places kept connections hold. Where there is such an
+/// limit that makes wait lets through, or more connections than one lets through whose places kept connections hold, or in which a request may
+/// have waited for its turn at a rate for more than a tenth of the mean there, had all come at once. Where there is such an
 /// interval, the mean must be known: 2 s / sqrt(n) within a tenth of it, n at least 3, and time for two of the longest.
 fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
     let until = judged.onset.map_or(f64::INFINITY, |onset| onset.at_us as f64);
     let (mut busy, mut kept) = (f64::INFINITY, f64::INFINITY);
+    // Rate, how many need not wait, requests that are not let through yet.
+    let mut queues: Vec<(f64, f64, f64)> = Vec::new();
     for limit in judged.limits.iter().filter(|limit| limit.symptom.slow) {
-        let turns = match limit.law {
-            Law::Rate { at_once, burst, .. } => at_once.is_some_and(|early| burst > early),
-            Law::NewConnections { .. } => !met.keeps,
-            _ => false,
-        };
-        if turns {
-            return None;
+        match limit.law {
+            Law::NewConnections { .. } if !met.keeps => return None,
+            Law::Rate { value, at_once: Some(early), burst } if burst > early => queues.push((value, early, 0.0)),
+            _ => {}
         }
         let held = matches!(limit.law, Law::Slots { idle_cost, .. } if idle_cost > 0.0) && met.keeps;
         if matches!(limit.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. }) {
@@ -94,6 +94,14 @@ fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
             break;
         }
         let (asking, open) = (tick.number("/in_flight"), tick.number("/connections"));
+        let seconds = (tick.number("/to_us") - tick.number("/from_us")) / 1e6;
+        let own = merged(&[tick], "/service");
+        for (rate, early, queued) in &mut queues {
+            let all = *queued + tick.number("/sent");
+            let last_waits = (all - 1.0 - *early) / *rate;
+            more = more || own.count() > 0 && last_waits > 0.0 && last_waits > TOLERANCE * own.moments().0;
+            *queued = f64::max(0.0, all - *rate * seconds);
+        }
         more = more || asking > busy.min(kept) || open > kept;
         if !more {
             few.push(tick);
@@ -290,6 +298,7 @@ impl<'a, 'e> Search<'a, 'e> {
             between.expect(&format!("/proposal/{i}/onward"), expected);
             let Some(to) = to else { continue };
             priced(to).expect(&format!("/proposal/{i}/price"), expected);
+            priced(to).expect_descriptors(&format!("/proposal/{i}/descriptors"), expected);
             let law = match limit.law {
                 Law::Slots { reserved, idle_cost, busy_cost, pools, soft, .. } => {
                     Law::Slots { value: to, reserved, idle_cost, busy_cost, pools, soft }

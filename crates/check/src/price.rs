@@ -50,6 +50,8 @@ struct Told {
     client: f64,
     process: Option<f64>,
     descriptors: f64,
+    /// Whether memory tells anything: it grew with the clients, or processes come.
+    tells: bool,
 }
 
 /// Clients served at once with all of a law used.
@@ -154,12 +156,10 @@ impl Told {
         }
         let process = looks.first().and_then(|look| look.private);
         let grown = high.both() - low.both() - process.unwrap_or(0.0) * (high.workers - low.workers);
-        // A server may have taken before what it needs for all of them.
-        if !forks && grown <= 0.0 {
-            return None;
-        }
         let descriptors = (high.descriptors - low.descriptors) / between;
-        Some(Told { high, client: (grown / between).max(0.0), process, descriptors: descriptors.max(0.0) })
+        // A server may have taken before what it needs for all of them.
+        let tells = forks || grown > 0.0;
+        Some(Told { high, client: (grown / between).max(0.0), process, descriptors: descriptors.max(0.0), tells })
     }
 
     /// Clients and bytes beyond the highest look, with the setting at a number and all of it used.
@@ -175,7 +175,7 @@ impl Told {
 /// Whether the memory holds the next larger value of a limit's setting, as far as a trial in which it was met tells.
 pub(crate) fn holds_more(limit: &Limit, judged: &Judged<'_>, met: &Met) -> bool {
     let Some(remedy) = limit.remedy.as_ref().filter(|remedy| remedy.unit == RemedyUnit::Count) else { return true };
-    let Some(told) = Told::of(limit, judged, met) else { return true };
+    let Some(told) = Told::of(limit, judged, met).filter(|told| told.tells) else { return true };
     let next = (present(&limit.law) / remedy.parts.max(1.0)).floor() + 1.0;
     told.beyond(limit, met, next).is_none_or(|(_, bytes)| bytes <= told.high.left() * USABLE)
 }
@@ -195,13 +195,13 @@ impl Priced<'_, '_> {
     /// Whether there is a price: somebody looked, and clients can be counted.
     pub(crate) fn is_told(&self) -> bool {
         let told = Told::of(self.limit, self.at, &self.met);
-        told.is_some_and(|told| told.beyond(self.limit, &self.met, self.number).is_some())
+        told.is_some_and(|told| told.tells && told.beyond(self.limit, &self.met, self.number).is_some())
     }
 
     /// What the events say of the price at `address`.
     pub(crate) fn expect(&self, address: &str, expected: &mut Expected) {
         let line = Some(self.at.trial.start.number);
-        let told = Told::of(self.limit, self.at, &self.met);
+        let told = Told::of(self.limit, self.at, &self.met).filter(|told| told.tells);
         let Some((told, (clients, more))) =
             told.and_then(|told| told.beyond(self.limit, &self.met, self.number).map(|beyond| (told, beyond)))
         else {
@@ -228,6 +228,25 @@ impl Priced<'_, '_> {
             expected.is(format!("{address}/{name}"), value, line);
         }
         self.tested(address, &told, (clients, more), expected);
+    }
+
+    /// What the events say of descriptors at `address`, where they say nothing of memory.
+    pub(crate) fn expect_descriptors(&self, address: &str, expected: &mut Expected) {
+        let line = Some(self.at.trial.start.number);
+        let told = Told::of(self.limit, self.at, &self.met).filter(|told| !told.tells && told.high.descriptors > 0.0);
+        let clients = told.as_ref().and_then(|told| Some(told.beyond(self.limit, &self.met, self.number)?.0));
+        let (Some(Told { high, descriptors, .. }), Some(clients)) = (told, clients) else {
+            return expected.there(address, false, "a price tells of them, or nobody looked", line);
+        };
+        for (name, value) in [
+            ("trial", f64::from(self.at.trial.number)),
+            ("clients", high.clients),
+            ("full", high.clients + clients),
+            ("held", high.descriptors),
+            ("more", clients * descriptors),
+        ] {
+            expected.is(format!("{address}/{name}"), value, line);
+        }
     }
 
     /// Whether it is the product under test, and something stands behind it.

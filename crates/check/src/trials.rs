@@ -102,6 +102,15 @@ fn whole(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expe
 /// Good answers of a trial, and by how much a metric grew from the last look before the load to the last of all.
 fn answered(address: &str, caveat: &Json, (name, metric): (&str, &str), events: &Events, expected: &mut Expected) {
     let Some(trial) = named(events, caveat, address, expected) else { return };
+    let (responses, more) = grown(&trial, metric);
+    expected.is(format!("{address}/responses"), responses, trial.first());
+    // A part is no larger than the whole.
+    let most = if name == "hidden" { responses } else { f64::INFINITY };
+    expected.is(format!("{address}/{name}"), more.min(most), trial.first());
+}
+
+/// Both figures; 0 where nobody counted.
+pub(crate) fn grown(trial: &Trial<'_>, metric: &str) -> (f64, f64) {
     let began = trial.start.number("/at_us");
     let mut before = 0.0;
     let mut last = 0.0;
@@ -116,11 +125,7 @@ fn answered(address: &str, caveat: &Json, (name, metric): (&str, &str), events: 
     }
     let ticks = trial.ticks();
     let by_then: Vec<&Line> = ticks.into_iter().filter(|tick| tick.number("/to_us") <= seen).collect();
-    let responses = sum(&by_then, "/ok");
-    expected.is(format!("{address}/responses"), responses, trial.first());
-    // A part is no larger than the whole.
-    let most = if name == "hidden" { responses } else { f64::INFINITY };
-    expected.is(format!("{address}/{name}"), f64::max(last - before, 0.0).min(most), trial.first());
+    (sum(&by_then, "/ok"), f64::max(last - before, 0.0))
 }
 
 /// At how many looks during the load a server was down, of how many, and when first.

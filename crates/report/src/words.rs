@@ -248,6 +248,16 @@ pub(crate) fn retried(count: u64) -> String {
     )
 }
 
+/// That some good answers stood for errors.
+pub(crate) fn hidden_errors(looks: &str, product: &str, responses: u64, hidden: u64) -> String {
+    format!(
+        "Of {} requests that had been answered well at {looks}, {product} sent {} another answer in the place of an error of what it asks, by the log that its \
+         private copy writes of those: nothing failed for clients, and what they got is not judged.",
+        crate::figure::count(responses),
+        crate::figure::count(hidden)
+    )
+}
+
 /// What a change does: `worker_connections from 512 to 768`.
 pub(crate) fn change(change: &Change) -> String {
     let [setting, from, to] = [&change.setting, &change.from, &change.to].map(|text| clean::line(text));

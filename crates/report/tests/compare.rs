@@ -183,6 +183,7 @@ fn addresses_are_told_as_what_they_are() {
     stand.caveats = vec![
         ComparisonCaveat::NotRestarted { names },
         ComparisonCaveat::Paced { name: "two".to_owned(), paced: 1_200 },
+        ComparisonCaveat::HiddenErrors { name: "two".to_owned(), responses: 5_000, hidden: 1_250 },
     ];
     let said = says(&stand);
     assert!(said[0].contains("; not judged: CPU per request, memory."), "{said:?}");
@@ -191,6 +192,9 @@ fn addresses_are_told_as_what_they_are() {
     let paced = "two: after 1,200 failures the user waited until 100 ms after the request was planned; without these pauses \
                  users ask more often.";
     assert!(said.iter().any(|one| one == paced), "{said:?}");
+    let hidden = said.iter().find(|one| one.contains("in the place of an error")).expect("said");
+    assert!(hidden.starts_with("Of 5,000 requests") && hidden.contains("two sent 1,250 another answer"), "{hidden}");
+    assert!(hidden.ends_with("Failures are compared as clients saw them."), "{hidden}");
     let together = said.iter().find(|one| one.contains("hold together")).expect("said");
     assert!(together.contains("all 6 statements"), "only what has an interval is one: {together}");
     let page = html::page(None, &document(&stand));

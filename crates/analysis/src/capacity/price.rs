@@ -4,7 +4,7 @@
 //! by that of the clients; what one process more takes is what one had written by the first look and no other shared, before it served or just when it began to.
 
 use genkai_model::evidence::{Sample, metric};
-use genkai_model::finding::{DescriptorPrice, MeasuredPrice, MemoryPrice, Price, Taken, TestedPrice};
+use genkai_model::finding::{DescriptorPrice, DescriptorsAlone, MeasuredPrice, MemoryPrice, Price, Taken, TestedPrice};
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit};
 use genkai_model::record::Trial;
 
@@ -26,6 +26,9 @@ pub(crate) struct Cost {
     high: Look,
     /// Bytes of a client more.
     client: f64,
+    /// Whether memory grew with the clients, or the setting brings processes: what a server had taken before for all clients (a heap) says
+    /// nothing of what one more takes.
+    grew: bool,
     /// Descriptors of a client more.
     descriptors: f64,
     /// Bytes of a process more; none where the setting brings none.
@@ -127,14 +130,11 @@ impl Cost {
         let (process, clients) = (looks.first().and_then(|look| look.private), high.clients - low.clients);
         let started = (high.workers - low.workers) * process.unwrap_or(0.0);
         let grown = high.taken() - low.taken() - started;
-        // What a server had taken before for all of them (a heap) says nothing of what one more takes.
-        if grown <= 0.0 && !brings {
-            return None;
-        }
         Some(Cost {
             trial: trial.number,
             high,
             client: (grown / clients).max(0.0),
+            grew: grown > 0.0 || brings,
             descriptors: ((high.descriptors - low.descriptors) / clients).max(0.0),
             process: process.filter(|_| brings),
             behind: limit.subject == product && is_passed_on(&trial.limits.limits, product),
@@ -166,8 +166,11 @@ impl Cost {
         Some(low)
     }
 
-    /// `limit` with the memory as a ceiling of its remedy, where that is the tightest.
+    /// `limit` with the memory as a ceiling of its remedy, where that is known and the tightest.
     pub(crate) fn bound(&self, limit: &Limit, demand: &Demand) -> Option<Limit> {
+        if !self.grew {
+            return None;
+        }
         let remedy = limit.remedy.as_ref().filter(|remedy| remedy.unit == RemedyUnit::Count)?;
         let most = self.most(limit, remedy, demand)?;
         let tighter = remedy.ceiling.as_ref().is_none_or(|ceiling| most < ceiling.value);
@@ -183,6 +186,9 @@ impl Cost {
 
     /// The price of giving the setting of `limit` this number; `after` is the trial that tested it.
     pub(crate) fn price(&self, limit: &Limit, number: f64, demand: &Demand, after: &Trial) -> Option<Price> {
+        if !self.grew {
+            return None;
+        }
         let (clients, bytes) = self.more(limit, limit.remedy.as_ref()?, number, demand)?;
         let (high, full) = (&self.high, self.high.clients + clients);
         let seen = looks(after, &limit.subject, full);
@@ -210,6 +216,17 @@ impl Cost {
             behind: self.behind.then_some(full),
             tested,
         })
+    }
+
+    /// What is known of descriptors where memory did not grow: the two have nothing to do with each other.
+    pub(crate) fn descriptors(&self, limit: &Limit, number: f64, demand: &Demand) -> Option<DescriptorsAlone> {
+        if self.grew || self.high.descriptors <= 0.0 {
+            return None;
+        }
+        let (clients, _) = self.more(limit, limit.remedy.as_ref()?, number, demand)?;
+        let Look { clients: served, descriptors: held, .. } = self.high;
+        let more = clients * self.descriptors;
+        Some(DescriptorsAlone { trial: self.trial, clients: served, full: served + clients, held, more })
     }
 }
 

@@ -18,28 +18,55 @@ const TIME: f64 = 2.0;
 const NS: f64 = 1e9;
 
 /// The mean response time, seconds, before `until` microseconds and before there were more requests in flight than the smallest of those
-/// `limits` that make wait lets through, or, where a client that is idle holds a place too, more connections than places. None where it is not
-/// known within a tenth.
+/// `limits` that make wait lets through, or, where a client that is idle holds a place too, more connections than places, or requests may have
+/// waited for their turn at a rate for more than a tenth of it. None where it is not known within a tenth.
 pub(crate) fn mean(ticks: &[Tick], until: Option<u64>, limits: &[Limit], demand: &Demand) -> Option<f64> {
-    if limits.iter().any(|limit| delays(limit, demand)) {
+    if limits.iter().any(|limit| matches!(limit.law, Law::NewConnections { .. }) && limit.symptom.slow && !demand.keeps) {
         return None;
     }
     let ticks = window::before(ticks, until);
     let [most, open] = [false, true].map(|idle| places(limits, demand, idle));
     let full = |tick: &Tick| tick.in_flight as f64 > most || tick.in_flight.max(tick.connections) as f64 > open;
-    let few = ticks.iter().position(full).unwrap_or(ticks.len());
+    let mut buckets: Vec<Bucket> = limits.iter().filter_map(Bucket::of).collect();
+    let few = ticks.iter().position(|tick| take_turns(&mut buckets, tick) || full(tick)).unwrap_or(ticks.len());
     let took = window::merge(&ticks[..few], |tick| &tick.service);
     let known = few == ticks.len() || ticks[..few].last().is_some_and(|last| is_known(&took, last));
     (known && !took.is_empty()).then(|| took.mean() / NS)
 }
 
-/// Whether a limit makes requests wait however few are in flight: two that come shortly after one another, each its turn.
-fn delays(limit: &Limit, demand: &Demand) -> bool {
-    match limit.law {
-        Law::Rate { at_once: Some(early), burst, .. } => early < burst,
-        Law::NewConnections { .. } => limit.symptom.slow && !demand.keeps,
-        _ => false,
+/// What is left of earlier requests at a limit that lets them through one by one at a rate, each in its turn (nginx src/http/modules/ngx_http_limit_req_module.c,
+/// a leaky bucket).
+struct Bucket {
+    rate: f64,
+    /// So many wait for nothing.
+    early: f64,
+    level: f64,
+}
+
+impl Bucket {
+    /// That of a limit which makes wait.
+    fn of(limit: &Limit) -> Option<Bucket> {
+        match limit.law {
+            Law::Rate { value, burst, at_once: Some(early) } if early < burst => {
+                Some(Bucket { rate: value, early, level: 0.0 })
+            }
+            _ => None,
+        }
     }
+
+    /// The longest that a request of this interval can have waited, seconds: if all of them came at the same moment.
+    fn wait(&mut self, tick: &Tick) -> f64 {
+        let most = self.level + tick.sent as f64;
+        self.level = (most - self.rate * tick.to_us.saturating_sub(tick.from_us) as f64 / window::US).max(0.0);
+        ((most - 1.0 - self.early) / self.rate).max(0.0)
+    }
+}
+
+/// Whether waiting for turns may have been more than a tenth of the response times of an interval.
+fn take_turns(buckets: &mut [Bucket], tick: &Tick) -> bool {
+    let wait = buckets.iter_mut().map(|bucket| bucket.wait(tick)).fold(0.0, f64::max);
+    let took = window::merge(std::slice::from_ref(tick), |tick| &tick.service);
+    wait > 0.0 && !took.is_empty() && wait > TOLERANCE * took.mean() / NS
 }
 
 /// Clients from which on some wait; of the limits only whose places are held by clients that are idle, or only by those that are not.
@@ -97,6 +124,29 @@ mod tests {
         let limits = [limit];
         let demand = Demand::of(&Load { arrivals, ..Load::users(40, 10.0) }, &Objective(Vec::new()), None, &limits);
         mean(&ticks(&[(1, 10, 0.1), (2, 20, 0.1), (3, 30, 0.4), (3, 40, 0.4)]), None, &limits, &demand).unwrap()
+    }
+
+    /// The mean where requests wait for their turn at a rate, of intervals of a second with so many requests sent.
+    fn in_turn(rate: f64, sent: [u64; 3]) -> Option<f64> {
+        let law = Law::Rate { value: rate, burst: 100.0, at_once: Some(0.0) };
+        let limit = Limit { law, symptom: Symptom { errors: Vec::new(), slow: true }, ..Limit::named("a", "a", "a") };
+        let limits = [limit];
+        let mut ticks = ticks(&[(1, 1, 0.1), (1, 1, 0.1), (1, 1, 0.4)]);
+        ticks.iter_mut().zip(sent).for_each(|(tick, sent)| tick.sent = sent);
+        let demand = Demand::of(&Load::users(40, 10.0), &Objective(Vec::new()), None, &limits);
+        mean(&ticks, None, &limits, &demand)
+    }
+
+    #[test]
+    fn a_rate_that_no_request_waited_long_for_leaves_the_times_known() {
+        let about = |seen: Option<f64>, so: f64| assert!((seen.unwrap() - so).abs() < 0.001, "{seen:?}");
+        // Of ten at the same moment the last waits 9 ms at 1,000 a second; of fifty 49 ms, which is more than a tenth of 400 ms.
+        about(in_turn(1000.0, [10, 10, 50]), 0.1);
+        about(in_turn(1000.0, [10, 10, 40]), 0.2);
+        // At 20 a second that is 450 ms from the first interval on.
+        assert_eq!(in_turn(20.0, [10, 10, 10]), None);
+        about(in_turn(1000.0, [1, 1000, 1]), 0.1);
+        assert_eq!(in_turn(1000.0, [1009, 1, 1]), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use genkai_model::record::Record;
 use super::Seen;
 use super::pairs::Differing;
 use crate::effect;
+use crate::hidden::{self, Grown};
 use crate::statistics::ALPHA;
 use crate::window::Tally;
 
@@ -39,6 +40,7 @@ pub(super) fn of(
         found.extend(client(&contender.name, &own));
         found.extend(died(&contender.name, &own));
         found.extend(paced(&contender.name, &own));
+        found.extend(hidden_errors(&contender.name, &own));
         found.extend(unsteady(&contender.name, &own));
         found.extend(drifts(&contender.name, &own, comparison.contenders.len()));
     }
@@ -67,6 +69,13 @@ fn paced(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let counted = own.iter().filter(|seen| seen.is(name, false));
     let paced = counted.map(|seen| seen.finding.paced).sum();
     (paced > 0).then(|| ComparisonCaveat::Paced { name: name.to_owned(), paced })
+}
+
+/// Good answers in the place of errors, in the turns that are compared.
+fn hidden_errors(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
+    let counted = own.iter().filter(|seen| seen.is(name, false));
+    let Grown { responses, by: hidden } = hidden::errors(counted.map(|seen| seen.trial))?;
+    Some(ComparisonCaveat::HiddenErrors { name: name.to_owned(), responses, hidden })
 }
 
 /// A change of compression that left responses as large as they were.

@@ -1,7 +1,7 @@
 //! A limit to be lifted, to see what becomes of the break.
 
 use genkai_model::event::{Change, Purpose};
-use genkai_model::finding::{Predicted, Price};
+use genkai_model::finding::{DescriptorsAlone, Predicted, Price};
 use genkai_model::limit::{Limit, Remedy};
 use genkai_model::load::Arrivals;
 use genkai_model::plan::{FARTHEST, Plan};
@@ -80,6 +80,11 @@ impl<'r> Attempt<'r> {
     /// What the change takes, as told from the trial in which its limit was met, and held against the one that tested it.
     pub(crate) fn price(&self, at: &JudgedTrial<'_>, after: &JudgedTrial<'_>) -> Option<Price> {
         self.cost?.price(self.limit, self.lift.value.parse().ok()?, &at.demand, after.trial)
+    }
+
+    /// What the change takes of descriptors where nothing is known of memory.
+    pub(crate) fn descriptors(&self, at: &JudgedTrial<'_>) -> Option<DescriptorsAlone> {
+        self.cost?.descriptors(self.limit, self.lift.value.parse().ok()?, &at.demand)
     }
 
     /// The trial that puts it to the test: the ramp is as steep as the plan's.

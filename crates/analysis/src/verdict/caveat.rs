@@ -1,7 +1,7 @@
 //! Facts that contradict the verdict or limit what it says.
 
 use genkai_model::event::{EndReason, Purpose, Tick};
-use genkai_model::evidence::{Sample, metric};
+use genkai_model::evidence::metric;
 use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::objective::{Condition, Objective};
@@ -13,13 +13,14 @@ use crate::capacity::{self, TOLERANCE, demand, law, remedy};
 use crate::diagnosis::attribute;
 use crate::diagnosis::others::Others;
 use crate::effect;
+use crate::hidden::{self, Grown};
 use crate::proof::Trials;
 use crate::refusals;
 use crate::tuning::attempt;
 use crate::tuning::directly::Directly;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
-use crate::window::{self, Tally};
+use crate::window;
 
 /// Every caveat.
 pub(crate) fn all(
@@ -146,13 +147,7 @@ fn answered_before(judged: &JudgedTrial<'_>) -> Option<Caveat> {
     if judged.broke.is_some() || judged.demand.tunnels {
         return None;
     }
-    let done = |(us, sample): &(i64, Sample)| Some((*us, *sample.metrics.get(metric::BACKEND_DONE)?));
-    let counted: Vec<(i64, f64)> = judged.trial.samples.iter().filter_map(done).collect();
-    let (at, last) = counted.last().filter(|(us, _)| *us > 0)?;
-    // What was answered after the last look is nobody's yet.
-    let by_then = judged.trial.ticks.partition_point(|tick| tick.to_us as i64 <= *at);
-    let before = counted.iter().rev().find(|(us, _)| *us <= 0).map_or(0.0, |(_, before)| *before);
-    let (responses, served) = (Tally::of(&judged.trial.ticks[..by_then]).ok, (last - before).max(0.0) as u64);
+    let Grown { responses, by: served } = hidden::grown(judged.trial, metric::BACKEND_DONE)?;
     let few = responses >= COMPARED && served * 2 < responses;
     few.then_some(Caveat::AnsweredBefore { trial: judged.trial.number, responses, served })
 }
@@ -162,15 +157,8 @@ fn hidden_errors(judged: &JudgedTrial<'_>) -> Option<Caveat> {
     if judged.broke.is_some() {
         return None;
     }
-    let counted = |(us, sample): &(i64, Sample)| Some((*us, *sample.metrics.get(metric::HIDDEN_ERRORS)?));
-    let counted: Vec<(i64, f64)> = judged.trial.samples.iter().filter_map(counted).collect();
-    let (at, last) = counted.last().filter(|(us, _)| *us > 0)?;
-    let by_then = judged.trial.ticks.partition_point(|tick| tick.to_us as i64 <= *at);
-    let before = counted.iter().rev().find(|(us, _)| *us <= 0).map_or(0.0, |(_, before)| *before);
-    let responses = Tally::of(&judged.trial.ticks[..by_then]).ok;
-    // The look came within an interval, whose answers are not among those that are counted; nor are those to requests that no client waited for.
-    let hidden = ((last - before).max(0.0) as u64).min(responses);
-    (hidden > 0).then_some(Caveat::HiddenErrors { trial: judged.trial.number, responses, hidden })
+    let Grown { responses, by } = hidden::errors([judged.trial])?;
+    Some(Caveat::HiddenErrors { trial: judged.trial.number, responses, hidden: by })
 }
 
 /// A break while programs that are no part of the run used most of the machine, where nothing else is named, or where it decides nothing of

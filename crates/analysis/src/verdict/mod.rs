@@ -106,6 +106,7 @@ fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
             holds_for: attempt.lift.holds_for,
             price,
             measured: price.is_none().then(|| measured(state, test)).flatten(),
+            descriptors: attempt.descriptors(&step.at),
             onward: onwards(state, test),
         };
         match all.iter_mut().find(|p| p.change.setting == proposed.change.setting) {

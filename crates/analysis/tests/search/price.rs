@@ -48,6 +48,25 @@ fn a_proposal_has_a_price_that_the_test_of_it_confirms() {
 }
 
 #[test]
+fn descriptors_have_a_price_where_memory_did_not_grow() {
+    let mut world = hungry(512.0, 1e9);
+    let before = world.behaviour;
+    world.behaviour = Box::new(move |m| {
+        let mut seen = before(m);
+        // A heap that was taken before anybody came.
+        seen.gauges.iter_mut().filter(|(name, _)| *name == "proxy.pss").for_each(|(_, value)| *value = OWN);
+        seen
+    });
+    let proposed = verdict(&world.run()).proposal.remove(0);
+    let alone = proposed.descriptors.unwrap();
+    assert_eq!((proposed.price, alone.full), (None, 384.0), "{proposed:?}");
+    assert!(near(alone.held, 10.0 + 2.0 * alone.clients), "{alone:?}");
+    assert!(near(alone.more, (384.0 - alone.clients) * 2.0), "{alone:?}");
+    let whole = verdict(&hungry(512.0, 1e9).run());
+    assert_eq!(whole.proposal[0].descriptors, None, "they are told with the memory");
+}
+
+#[test]
 fn of_a_proposal_that_does_not_fit_the_largest_that_does_is_made() {
     // 771 slots take 384 clients; the memory is for 340 of them.
     let v = verdict(&hungry(512.0, 24e6 + 10e6 / 0.8).run());

@@ -1,10 +1,12 @@
 //! Records of comparisons of systems, made up turn by turn.
 
+use std::collections::BTreeMap;
+
 use genkai_analysis::compare::findings;
 use genkai_model::comparison::{Comparison, Contender, Runs, Turn};
 use genkai_model::error::{ErrorCount, ErrorKind};
 use genkai_model::event::{EndReason, Event, RunEnded, RunStarted, SCHEMA, Tick, TrialEnded, TrialStarted, What};
-use genkai_model::evidence::Sample;
+use genkai_model::evidence::{Sample, metric};
 use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::ComparisonFinding;
 use genkai_model::histogram::{self, Payload};
@@ -35,10 +37,12 @@ pub(crate) struct Does {
     pub(crate) warm_up: usize,
     /// Busy fraction of the generator's thread.
     pub(crate) client: f64,
+    /// Answers in the place of errors a tick, as the server counts them.
+    pub(crate) hidden: u64,
 }
 
 pub(crate) const PLAIN: Does =
-    Does { rate: 100.0, latency: 10.0, failed: 0, size: 1000, cpu: 0.9, warm_up: 0, client: 0.1 };
+    Does { rate: 100.0, latency: 10.0, failed: 0, size: 1000, cpu: 0.9, warm_up: 0, client: 0.1, hidden: 0 };
 
 pub(crate) fn comparison(names: &[&str], base: bool) -> Comparison {
     let runs = || Runs::Server { system: Box::new(System::generated("nginx")), changes: Vec::new() };
@@ -107,7 +111,11 @@ impl Story {
             (self.touch)(&mut tick);
             self.push(Some(number), What::Tick(Box::new(tick)));
             if n % 4 == 0 {
-                let metrics = [("nginx.cpu".to_owned(), does.cpu), ("nginx.rss".to_owned(), 1e7)].into();
+                let mut metrics: BTreeMap<_, _> =
+                    [("nginx.cpu".to_owned(), does.cpu), ("nginx.rss".to_owned(), 1e7)].into();
+                if does.hidden > 0 {
+                    metrics.insert(metric::HIDDEN_ERRORS.to_owned(), (does.hidden * (n + 1)) as f64);
+                }
                 self.push(Some(number), What::Sample(Sample { subject: "nginx".to_owned(), metrics }));
             }
         }

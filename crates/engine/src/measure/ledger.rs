@@ -153,7 +153,7 @@ impl Ledger {
 
     /// A WebSocket ended unasked: by a close frame, or cut after nothing had been sent on it for `silent`.
     pub(crate) fn disconnected(&mut self, now: Moment, by_frame: bool, silent: Moment) {
-        if self.open(now) {
+        if self.counts(now) {
             let disconnects = &mut *self.tally.disconnects;
             if by_frame {
                 disconnects.closed += 1;
@@ -230,7 +230,7 @@ impl Ledger {
 
     /// The peer closed an idle connection ([`closed`](Self::closed) follows).
     pub(crate) fn closed_idle(&mut self, now: Moment) {
-        if self.open(now) {
+        if self.counts(now) {
             self.tally.closed_idle += 1;
         }
     }
@@ -395,6 +395,11 @@ impl Ledger {
         // Waits for room: the collector reads until it has everybody's last. It fails only when the collector is gone.
         let _ = self.handover.reports.send(report);
         self.in_flight
+    }
+
+    /// Whether the end of a connection at `now` counts: also when it came with the last answer of the load.
+    fn counts(&mut self, now: Moment) -> bool {
+        self.open(now) || now <= self.end
     }
 
     /// Whether what happens at `now` counts. Hands over intervals that ended before.

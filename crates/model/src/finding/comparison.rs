@@ -192,6 +192,16 @@ pub enum ComparisonCaveat {
         /// Pauses in all turns that count.
         paced: u64,
     },
+    /// Some of the requests that were answered well got an answer in the place of an error of what is behind, by the contender's own log:
+    /// failures are compared as clients saw them.
+    HiddenErrors {
+        /// Whose.
+        name: String,
+        /// Requests answered well up to the last look of each turn that counts.
+        responses: u64,
+        /// Of these, answered in the place of an error.
+        hidden: u64,
+    },
     /// The client was the limit in some turns, which do not count.
     ClientLimit {
         /// Whose turns.

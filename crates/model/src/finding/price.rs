@@ -57,6 +57,21 @@ pub struct DescriptorPrice {
     pub more: f64,
 }
 
+/// What a change takes of descriptors where memory did not grow with the clients, so that nothing is known of that.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DescriptorsAlone {
+    /// The trial in which its limit was met.
+    pub trial: u32,
+    /// Clients that were served at the look with most of them.
+    pub clients: f64,
+    /// Clients that are served where all of the proposed value is used.
+    pub full: f64,
+    /// Descriptors that all processes held then.
+    pub held: f64,
+    /// What all of the proposed value takes beyond them.
+    pub more: f64,
+}
+
 /// A price held against what was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestedPrice {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Estimate, MeasuredPrice, OnwardPrice, Price};
+use super::{Call, DescriptorsAlone, Estimate, MeasuredPrice, OnwardPrice, Price};
 use crate::event::Change;
 use crate::units::Range;
 
@@ -24,6 +24,9 @@ pub struct ProposedChange {
     /// What the server took before and with it, where `price` is none; none where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredPrice>,
+    /// What it takes of descriptors, where memory did not grow and `price` is none for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub descriptors: Option<DescriptorsAlone>,
     /// Connections that it held to what stands behind it, before and with it; none where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onward: Option<OnwardPrice>,

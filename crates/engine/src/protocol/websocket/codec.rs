@@ -30,6 +30,8 @@ pub(super) struct Codec {
     pub(super) last_sent: Moment,
     /// Whether it is closed on purpose.
     pub(super) leaving: bool,
+    /// Whether its end has been counted.
+    pub(super) counted: bool,
     /// Messages kept, where they are.
     pub(super) inbox: Option<Box<Inbox>>,
     /// Socket.IO, where that is spoken.
@@ -64,6 +66,7 @@ impl Codec {
             pinged: false,
             last_sent: 0,
             leaving: false,
+            counted: false,
             inbox: None,
             socketio: None,
             ready: true,

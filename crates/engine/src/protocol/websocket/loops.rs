@@ -21,6 +21,9 @@ use crate::protocol::request::{Channel, Done, ScheduledRequest};
 use crate::protocol::users::{Next, Thinker};
 use crate::transport::deadline::Slot;
 
+/// Most steps in a row before a message is sent without looking further.
+const LOOKS: usize = 8;
+
 /// A user who sends, waits for the echo, thinks, and sends again; `first` has been claimed. Where connections are not kept, each
 /// message has one of its own.
 pub(super) async fn converse(core: Rc<Core>, mut session: Session, mut thinker: Thinker, first: ScheduledRequest) {
@@ -144,6 +147,7 @@ impl Session {
     /// Makes one request: opens if need be, sends, waits for the echo.
     async fn ask(&mut self, request: ScheduledRequest) -> Done {
         let core = Rc::clone(self.core());
+        self.notice_close().await;
         let prompt = request.prompt && self.is_prompt();
         if !self.is_open()
             && let Err(kind) = self.open(|_| ()).await
@@ -153,17 +157,44 @@ impl Session {
             core.ledger.borrow_mut().failed(at, request.planned, kind);
             return Done { at, failed: true };
         }
-        let outcome = match self.send(request.planned, prompt) {
+        let sent = self.send(request.planned, prompt);
+        let outcome = match sent {
             Ok(()) => self.answer().await,
             Err(kind) => Err(kind),
         };
         match outcome {
             Ok(in_time) => Done { at: if in_time { self.received_at() } else { core.clock.now() }, failed: !in_time },
+            // The echo has come, and the end of the connection with it.
+            Err(kind) if sent.is_ok() && self.waiting() == 0 => {
+                self.left(kind).await;
+                Done { at: core.clock.now(), failed: false }
+            }
             Err(kind) => {
                 let at = core.clock.now();
                 self.part(kind).await;
                 Done { at, failed: true }
             }
+        }
+    }
+
+    /// Closes the connection if the server has already done so. Costs no system call when nothing came.
+    async fn notice_close(&mut self) {
+        if !self.is_open() {
+            return;
+        }
+        let ended = poll_fn(|cx| {
+            for _ in 0..LOOKS {
+                match self.poll_step(cx) {
+                    Poll::Pending => break,
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(kind)) => return Poll::Ready(Some(kind)),
+                }
+            }
+            Poll::Ready(None)
+        })
+        .await;
+        if let Some(kind) = ended {
+            self.left(kind).await;
         }
     }
 
@@ -211,13 +242,15 @@ impl Session {
     /// The server ended an idle connection.
     async fn left(&mut self, kind: ErrorKind) {
         let core = Rc::clone(self.core());
-        core.ledger.borrow_mut().closed_idle(core.clock.now());
+        let now = if kind == ErrorKind::Closed { self.received_at() } else { core.clock.now() };
+        core.ledger.borrow_mut().closed_idle(now);
         self.part(kind).await;
     }
 
     /// Ends the connection; after close frames it is the server's to close first (RFC 6455 section 7.1.1), which also
     /// leaves TIME_WAIT on its side.
     pub(crate) async fn part(&mut self, kind: ErrorKind) {
+        self.count_end(kind);
         if kind == ErrorKind::Closed {
             self.connection.await_close().await;
         }
@@ -287,8 +320,10 @@ impl Session {
         })
         .await;
         self.connection.slot().disarm();
-        if let Err(kind) = ended {
-            self.part(kind).await;
+        match ended {
+            Err(kind) if self.waiting() == 0 => self.left(kind).await,
+            Err(kind) => self.part(kind).await,
+            Ok(()) => {}
         }
     }
 

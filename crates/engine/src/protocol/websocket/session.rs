@@ -406,8 +406,29 @@ impl Session {
         true
     }
 
+    /// Counts the end of the connection, because of `kind`, when it is noticed: what follows, waiting for the server to close, is no part of it.
+    pub(super) fn count_end(&mut self, kind: ErrorKind) {
+        let core = Rc::clone(self.core());
+        let received = self.last_received;
+        let Some(codec) = self.codec.as_deref_mut() else { return };
+        // One that Socket.IO had not opened yet is a failed opening.
+        if std::mem::replace(&mut codec.counted, true) || !codec.ready || core.is_ending() {
+            return;
+        }
+        let by_frame = kind == ErrorKind::Closed;
+        // A close frame came with what was received last, which may have been the last echo of the load.
+        let now = if by_frame { received } else { core.clock.now() };
+        let mut ledger = core.ledger.borrow_mut();
+        if codec.leaving {
+            ledger.left(now);
+        } else {
+            ledger.disconnected(now, by_frame, now.saturating_sub(received.max(codec.last_sent)));
+        }
+    }
+
     /// The connection has ended, because of `kind`: what is on its way will not come. Closes the socket.
     pub(crate) fn end(&mut self, kind: ErrorKind) {
+        self.count_end(kind);
         let Some(mut codec) = self.codec.take() else { return self.connection.close() };
         let core = Rc::clone(self.core());
         let now = core.clock.now();
@@ -426,18 +447,6 @@ impl Session {
             });
             if kind != ErrorKind::Closed {
                 ledger.messages().closed(code::ABNORMAL, 1);
-            }
-            // One that Socket.IO had not opened yet is a failed opening.
-            match (codec.ready && !core.is_ending(), codec.leaving) {
-                (true, false) => {
-                    ledger.disconnected(
-                        now,
-                        kind == ErrorKind::Closed,
-                        now.saturating_sub(self.last_received.max(codec.last_sent)),
-                    );
-                }
-                (true, true) => ledger.left(now),
-                (false, _) => {}
             }
         }
         core.count_session(-1);

@@ -32,6 +32,8 @@ pub(crate) enum Next {
     After(Duration),
     /// A close frame instead; 1005: without a code.
     Close(u16),
+    /// The echo, and a close frame in the same segment.
+    Last(u16),
     /// RST instead.
     Reset,
     /// Bytes that are no frame instead.
@@ -261,6 +263,11 @@ fn serve(mut stream: impl Read + Write, raw: &TcpStream, manner: &Manner, last_h
                 }
                 Next::Replaced => data = b"welcome".to_vec(),
                 Next::Heralded => encoder.message(&mut out, kind, b"welcome", 0, &mut scratch).unwrap(),
+                Next::Last(code) => {
+                    encoder.message(&mut out, kind, &data, 0, &mut scratch).unwrap();
+                    encoder.close(&mut out, Some((code, "bye")), 0).unwrap();
+                    return stream.write_all(&out).and_then(|()| stream.flush());
+                }
                 Next::Echo | Next::Twice | Next::After(_) => {}
             }
             let mut all = vec![data.clone()];

@@ -39,6 +39,10 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             figure::plural(*paced, "failure", "failures"),
             words::pace()
         ),
+        ComparisonCaveat::HiddenErrors { name, responses, hidden } => format!(
+            "{} Failures are compared as clients saw them.",
+            words::hidden_errors("the last looks in the turns that count", &clean::line(name), *responses, *hidden)
+        ),
         ComparisonCaveat::ClientLimit { name, turns: n, reason } => format!(
             "{}: the generator was the limit in {} ({}), which do not count.",
             clean::line(name),

@@ -314,13 +314,7 @@ fn member_down(trial: u32, (subject, server): (&str, &str), (down, looks): (u64,
 
 /// That some good answers stood for errors.
 fn hidden_errors(context: Context<'_>, trial: u32, responses: u64, hidden: u64) -> String {
-    format!(
-        "Of {} requests that had been answered well at the last look in trial {trial}, {} sent {} another answer in the place of an error of what it asks, by the log that its \
-         private copy writes of those: nothing failed for clients, and what they got is not judged.",
-        figure::count(responses),
-        context.product(),
-        figure::count(hidden)
-    )
+    words::hidden_errors(&format!("the last look in trial {trial}"), &context.product(), responses, hidden)
 }
 
 fn interrupted(trial: Option<u32>, failure: Option<&str>) -> String {

@@ -1,6 +1,7 @@
 //! The figures of a plain load, in the words that users of other load testers know: counts, rates, transfer, the latency
 //! distribution from the planned instant and from the write, statuses, failures with their side, thresholds.
 
+use genkai_model::error::ErrorKind;
 use genkai_model::finding::{Because, Findings, Outcome, TrialFinding};
 use genkai_model::objective::Condition;
 use genkai_model::record::Record;
@@ -79,6 +80,11 @@ fn counts(load: &Summary) -> Facts {
     if load.failed > 0 && load.sent < load.ok + load.failed {
         facts.push(("sent", format!("{} of them; the others failed before they could be", count(load.sent))));
     }
+    let follows = load.counted == Counted::Requests && load.sent > load.ok + load.failed + load.in_flight;
+    if follows {
+        let text = format!("{} requests: redirects were followed, and count as one with what they lead to, as its status", count(load.sent));
+        facts.push(("sent", text));
+    }
     let mut rate = format!("{} {unit}/s ok", number(load.ok_rate));
     if load.failed > 0 {
         rate += &format!(", {} {unit}/s in all", number(load.rate));
@@ -88,7 +94,7 @@ fn counts(load: &Summary) -> Facts {
         rate += &format!("; second by second {low} to {high}, standard deviation {stdev}");
     }
     // Bytes are of all that was sent or came, also for requests that did not finish; of what failed, some may have brought none.
-    let came = if load.in_flight == 0 && load.failed == 0 { load.ok } else { 0 };
+    let came = if load.in_flight == 0 && load.failed == 0 && !follows { load.ok } else { 0 };
     let [received, sent] =
         [(load.bytes_in, came), (load.bytes_out, load.sent)].map(|(amount, of)| transfer(load, amount, of));
     facts.extend([("rate", rate), ("received", received), ("sent out", sent)]);
@@ -112,6 +118,7 @@ fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
             Known::Counted => format!(", at most {} at once", count(most)),
             Known::AtMost => format!(", at most {} at once in all processes together", count(most)),
         };
+        text += closed_here(load);
     }
     if all.closed_idle > 0 {
         text += &format!(", {} closed by the server while idle", count(all.closed_idle));
@@ -138,6 +145,16 @@ fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
         facts.push(("handshakes", format!("took {}", quantiles(made.took.p50, made.took.p99, made.took.max))));
     }
     facts
+}
+
+/// Whose count of connections at once it is, where the client closed some itself: to the server they are open until it notices.
+fn closed_here(load: &Summary) -> &'static str {
+    let given_up = |kind| matches!(kind, ErrorKind::Timeout | ErrorKind::Protocol | ErrorKind::TooLarge | ErrorKind::Frame);
+    if load.errors.iter().any(|error| given_up(error.kind)) {
+        " on this side (the connection of a request that was given up is closed here first: the server may count it a while longer)"
+    } else {
+        ""
+    }
 }
 
 fn brief(times: &Distribution) -> String {
@@ -312,6 +329,39 @@ mod tests {
 
     fn said(theirs: u64, pinged: u64, pongs: u64) -> String {
         pings(&Messages { pings: theirs, pinged, pongs, ..Messages::default() }).join(", ")
+    }
+
+    /// What timed out was closed here first: to the server, which notices later, more are open than were here.
+    #[test]
+    fn connections_at_once_are_this_sides_where_requests_were_given_up() {
+        let told = |kind| {
+            let errors: &[_] = &[serde_json::json!({"kind": kind, "side": kind.side(), "count": 6})];
+            closed_here(&serde_json::from_value(summary(errors)).unwrap())
+        };
+        assert!(told(ErrorKind::Timeout).starts_with(" on this side"), "{}", told(ErrorKind::Timeout));
+        assert_eq!(told(ErrorKind::EofNew), "", "the server closed it");
+    }
+
+    /// Of 80 requests 40 were redirected, and no response has the bytes of two.
+    #[test]
+    fn redirects_that_were_followed_are_told() {
+        let mut load: Summary = serde_json::from_value(summary(&[])).unwrap();
+        (load.ok, load.failed, load.planned, load.sent, load.bytes_in) = (40, 0, 40, 80, 8_000);
+        let told = counts(&load);
+        let of = |label| told.iter().find(|(name, _)| *name == label).map(|(_, text)| text.clone()).unwrap_or_default();
+        assert!(of("sent").starts_with("80 requests: redirects were followed"), "{told:?}");
+        assert!(!of("received").contains("each") && of("sent out").contains("each"), "{told:?}");
+        load.sent = 40;
+        let told = counts(&load);
+        assert!(told.iter().all(|(name, _)| *name != "sent") && told.iter().any(|(_, text)| text.contains("200 B each")), "{told:?}");
+    }
+
+    fn summary(errors: &[serde_json::Value]) -> serde_json::Value {
+        serde_json::json!({
+            "counted": "requests", "lasted": 1.0, "planned": 6, "sent": 6, "ok": 0, "failed": 6, "in_flight": 0, "rate": 6.0, "ok_rate": 0.0,
+            "seconds": null, "bytes_in": 0, "bytes_out": 600, "statuses": [], "errors": errors, "connections": {"opened": 6, "closed_idle": 0},
+            "cpu": 0.0, "cpu_busiest": 0.0, "memory": 0, "thresholds": []
+        })
     }
 
     #[test]

@@ -9,7 +9,22 @@ use crate::{clean, figure, words};
 /// What each proposed change takes, or that nobody measured it.
 pub(super) fn said(v: &Verdict) -> Vec<String> {
     let onward = |one: &ProposedChange| one.onward.as_ref().map(onward).unwrap_or_default();
-    v.proposal.iter().map(|one| format!("{}{}", of(one), onward(one))).collect()
+    v.proposal.iter().map(|one| format!("{}{}{}", of(one), descriptors_alone(one), onward(one))).collect()
+}
+
+/// Descriptors, where nothing is known of memory.
+fn descriptors_alone(proposed: &ProposedChange) -> String {
+    let Some(alone) = proposed.descriptors else { return String::new() };
+    let Some(more) = known(alone.more, alone.full - alone.clients) else { return String::new() };
+    format!(
+        " Computed: {} descriptors more with all of it used by {} clients, beyond the {} of {} clients in trial {}; memory did not grow with the \
+         clients there.",
+        figure::whole(more),
+        figure::whole(alone.full),
+        figure::whole(alone.held),
+        figure::whole(alone.clients),
+        alone.trial,
+    )
 }
 
 /// What the next tier had to bear, and what is known that it serves at once.
@@ -122,15 +137,22 @@ const DESCRIPTORS: f64 = 2.0;
 
 /// Descriptors more; none where clients that were not served held some, too, so that what one takes is not known.
 fn descriptors(price: &Price) -> Option<f64> {
-    let more = price.descriptors.more.ceil();
-    (more <= (price.full - price.clients).max(0.0) * DESCRIPTORS).then_some(more)
+    known(price.descriptors.more, price.full - price.clients)
 }
 
-/// What was measured, where the computation does not hold.
+fn known(more: f64, clients: f64) -> Option<f64> {
+    let more = more.ceil();
+    (more <= clients.max(0.0) * DESCRIPTORS).then_some(more)
+}
+
+/// What was measured, where the computation of memory does not hold. That of descriptors has nothing to do with it.
 fn refuted(price: &Price, tested: &TestedPrice) -> String {
-    format!(
+    let more = descriptors(price).map(|more| {
+        format!("; computed: {} descriptors more with all of it used by {} clients", figure::whole(more), figure::whole(price.full))
+    });
+    let memory = format!(
         "with it in place, {} clients took {} of memory in trial {}, where {} clients had taken {} in trial {} ({}); {} had been computed, \
-         so what it takes with all of it used is not told",
+         so what it takes of memory with all of it used is not told",
         figure::whole(tested.clients),
         figure::bytes(tested.taken),
         tested.trial,
@@ -139,7 +161,8 @@ fn refuted(price: &Price, tested: &TestedPrice) -> String {
         price.trial,
         counted(price),
         figure::bytes(tested.predicted),
-    )
+    );
+    memory + &more.unwrap_or_default()
 }
 
 fn tested_too(price: &Price) -> String {
