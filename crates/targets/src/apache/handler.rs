@@ -10,7 +10,7 @@ use crate::files::Requests;
 pub(super) fn pass<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Option<Pass<'c>> {
     route.pass(config, &requests.path).or_else(|| {
         let found = handler(config, route, requests)?;
-        let url = found.arg(0)?.strip_prefix("proxy:").filter(|url| !url.starts_with("balancer:"))?;
+        let url = found.arg(0)?.strip_prefix("proxy:")?;
         let path = requests.path.split('?').next().unwrap_or_default();
         let root = route.of_host(config, &["documentroot"]).and_then(|found| found.arg(0)).unwrap_or_default();
         Some(Pass::handled(found, url, format!("{}{path}", root.trim_end_matches('/'))))
@@ -47,6 +47,6 @@ mod tests {
         assert_eq!(within("If \"true\"", ""), None, "not sure");
         assert_eq!(url(&format!("{to}ProxyPass / http://h:2/\n")).as_deref(), Some("http://h:2/"));
         assert_eq!(url(&format!("{to}ProxyPass /x.php !\nProxyPass / http://h:2/\n")), one);
-        assert_eq!(url("SetHandler proxy:balancer://b\n"), None);
+        assert_eq!(url("SetHandler proxy:balancer://b\n").as_deref(), Some("balancer://b"));
     }
 }

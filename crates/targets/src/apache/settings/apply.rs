@@ -153,7 +153,7 @@ fn pair(found: &Found, first: usize, setting: &Setting, value: &str) -> Option<E
 
 /// The members that requests go to of the balancer that the path is passed to; none: it is passed to none.
 fn balanced<'c>(config: &'c Config, requests: &Requests) -> Option<Vec<Member<'c>>> {
-    let pass = Route::find(config, requests)?.pass(config, &requests.path)?;
+    let pass = handler::pass(config, &Route::find(config, requests)?, requests)?;
     members(config, &pass.url).map(|all| all.first).filter(|all| !all.is_empty())
 }
 
