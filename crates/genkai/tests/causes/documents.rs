@@ -89,10 +89,10 @@ fn a_member_of_apache_that_is_down_while_everything_holds_is_told() {
 #[test]
 fn a_backend_of_varnish_that_is_sick_while_everything_holds_is_told() {
     let _machine = machine();
-    let probed = "probe p { .url = \"/\"; .interval = 300ms; .timeout = 200ms; .window = 3; .threshold = 2; .initial = 1; }\n";
-    let backend = |name: &str| {
-        format!("backend {name} {{ .host = \"127.0.0.1\"; .port = \"{{{name}}}\"; .probe = p; }}\n")
-    };
+    let probed =
+        "probe p { .url = \"/\"; .interval = 300ms; .timeout = 200ms; .window = 3; .threshold = 2; .initial = 1; }\n";
+    let backend =
+        |name: &str| format!("backend {name} {{ .host = \"127.0.0.1\"; .port = \"{{{name}}}\"; .probe = p; }}\n");
     let text = format!(
         "vcl 4.1;\nimport directors;\n{probed}{}{}sub vcl_init {{ new d = directors.round_robin(); d.add_backend(one); d.add_backend(two); }}\n\
          sub vcl_recv {{ set req.backend_hint = d.backend(); return (pass); }}\n",

@@ -28,14 +28,17 @@ mod tests {
     #[test]
     fn the_handler_is_that_of_the_section_that_is_merged_last() {
         let url = |text: &str| {
-            let reading = Reading { root: "/e".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+            let reading =
+                Reading { root: "/e".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
             let config = Config::of_text(Path::new("/x"), format!("Listen 80\n{text}").into(), reading).unwrap();
             let requests = Requests::to("x", "/x.php");
             let route = Route::find(&config, &requests)?;
             Some(pass(&config, &route, &requests)?.url)
         };
         let (to, one) = ("SetHandler proxy:http://h:1\n", Some("http://h:1".to_owned()));
-        let within = |section: &str, more: &str| url(&format!("<{section}>\n{to}</{}>\n{more}", section.split(' ').next().unwrap()));
+        let within = |section: &str, more: &str| {
+            url(&format!("<{section}>\n{to}</{}>\n{more}", section.split(' ').next().unwrap()))
+        };
         assert_eq!(url(to), one);
         assert_eq!(within("Location /", ""), one);
         assert_eq!(within("Location /y", ""), None);

@@ -224,7 +224,9 @@ impl Product for Apache {
             let forking = (facts.mpm == Mpm::Prefork).then(|| facts.children());
             let pages = errors_may_hide(of.config()).then(|| elsewhere(of.config()));
             let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), members, pages));
-            let watch = |pid, log| Watch::new(pid, copy.address, copy.status, log).answered(answers).balancing(out).forking(forking);
+            let watch = |pid, log| {
+                Watch::new(pid, copy.address, copy.status, log).answered(answers).balancing(out).forking(forking)
+            };
             of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("AH00072") || line.contains("could not bind to address"))

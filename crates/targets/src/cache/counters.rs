@@ -157,7 +157,8 @@ impl Counters {
     pub(crate) fn gauges(&self, address: SocketAddr) -> Vec<(String, f64)> {
         match self {
             Counters::Program { command, gauges: Some(gauges), beside, output, .. } => {
-                let all = std::iter::once((command, gauges)).chain(beside.iter().map(|(command, gauges)| (command, gauges)));
+                let all =
+                    std::iter::once((command, gauges)).chain(beside.iter().map(|(command, gauges)| (command, gauges)));
                 let told = all.filter_map(|(command, gauges)| Some(gauges(&printed(command, output, GLANCE).ok()?)));
                 told.flatten().collect()
             }

@@ -220,7 +220,8 @@ fn output(facts: &Facts) -> Limit {
 
 fn evicted(held: &SourcedValue<u64>) -> Limit {
     Limit {
-        caps: "memory of all clients' connections and buffers together; beyond it Redis closes those that take most".to_owned(),
+        caps: "memory of all clients' connections and buffers together; beyond it Redis closes those that take most"
+            .to_owned(),
         formula: format!(
             "{} bytes (maxmemory-clients {}, at least 128 KiB), then connections are closed, largest first; those of replicas, of its \
              master and with CLIENT NO-EVICT are spared",

@@ -209,13 +209,20 @@ mod tests {
         assert!(gauges("HTTP/1.1 403 Forbidden\r\n\r\n").is_empty());
         let other = |status: &str| is(status, 0).replace(": o\n", ": p\n");
         let down = |page: &str| {
-            let told = gauges(page).into_iter().filter_map(|(name, value)| Some((metric::down(&name)?.1.to_owned(), value)));
+            let told =
+                gauges(page).into_iter().filter_map(|(name, value)| Some((metric::down(&name)?.1.to_owned(), value)));
             told.collect::<Vec<_>>()
         };
         let one = |value: f64| vec![("o".to_owned(), 0.0), ("p".to_owned(), value)];
         assert_eq!(down(&format!("{head}{}{}", is("Up", 3), other("Down"))), one(1.0));
         assert_eq!(down(&format!("{head}{}{}", is("Up", 3), other("Up"))), one(0.0));
-        let split = format!("{head}by kid1 {{\n{}{}}} by kid1\n\nby kid2 {{\n{}{}}} by kid2\n\n", is("Up", 3), other("Down"), is("Up", 2), other("Up"));
+        let split = format!(
+            "{head}by kid1 {{\n{}{}}} by kid1\n\nby kid2 {{\n{}{}}} by kid2\n\n",
+            is("Up", 3),
+            other("Down"),
+            is("Up", 2),
+            other("Up")
+        );
         assert_eq!(down(&split), [("o".to_owned(), 0.0)], "workers do not agree on it");
     }
 
@@ -261,7 +268,10 @@ mod tests {
         assert_eq!(pools(page), [(empty("1"), 1.0), (empty("2"), 0.0)]);
         assert_eq!(pools(&page.replace("1:0\n", "1:7\n")), [(empty("1"), 0.0), (empty("2"), 0.0)]);
         assert!(pools("HTTP/1.1 403 Forbidden\r\n\r\n").is_empty());
-        assert_eq!((too_big("TCP_DENIED_REPLY ERR_TOO_BIG"), too_big("TCP_DENIED ERR_ACCESS_DENIED")), (Some(TOO_BIG), None));
+        assert_eq!(
+            (too_big("TCP_DENIED_REPLY ERR_TOO_BIG"), too_big("TCP_DENIED ERR_ACCESS_DENIED")),
+            (Some(TOO_BIG), None)
+        );
     }
 
     #[test]

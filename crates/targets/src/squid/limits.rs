@@ -48,7 +48,12 @@ pub(super) fn of(
     let peers = peers::limit(config).filter(|_| !direct);
     let ports = peers::ports(config, machine.ports).filter(|_| !direct);
     let more = [Some(object(config)), rock(config), per_client(config), body(config), peers, ports];
-    first.into_iter().chain(more.into_iter().flatten()).chain(too_many::limits(config, client)).chain(replies::limits(config, client)).collect()
+    first
+        .into_iter()
+        .chain(more.into_iter().flatten())
+        .chain(too_many::limits(config, client))
+        .chain(replies::limits(config, client))
+        .collect()
 }
 
 /// Those that decide what a cache of genkai's own making can hold: all else of it is Squid's default.

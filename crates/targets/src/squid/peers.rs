@@ -203,7 +203,10 @@ mod tests {
         assert_eq!(clients(&(ten.clone() + off + "http_port 81\n")), None, "a forward proxy goes direct");
         assert!(clients(&(ten.clone() + off + "http_port 81\nnever_direct allow all\n")).is_some());
         assert_eq!(clients(&(ten.clone() + off + "cache_peer_access a allow some\n")), None);
-        assert_eq!((pages(&config(&ten)).len(), pages(&config(&(ten + "client_ip_max_connections 9\n"))).len()), (1, 0));
+        assert_eq!(
+            (pages(&config(&ten)).len(), pages(&config(&(ten + "client_ip_max_connections 9\n"))).len()),
+            (1, 0)
+        );
     }
 
     #[test]

@@ -12,11 +12,17 @@ use super::evidence::{self, TOO_BIG};
 use super::settings::{UNLIMITED, bytes, number};
 use crate::files::entry::Entry;
 use crate::limits::{SLOW, errors, log, reached};
+use crate::product::OwnAnswer;
 
 /// Those that may hold for clients at this address; none: nobody knows where.
 pub(super) fn limits(config: &Config, client: Option<IpAddr>) -> Vec<Limit> {
     let access = Access { config, client };
-    too_big(access).into_iter().chain(pool(access)).collect()
+    too_big(access).map(|most| largest(config, &most)).into_iter().chain(pool(access)).collect()
+}
+
+/// Whether a limit is told as an answer of Squid's own while it runs ([`own`]).
+pub(super) fn is_own(limit: &Limit) -> bool {
+    limit.setting == MOST
 }
 
 /// Lines of the log of answers that were too big, in the folder of a copy; empty where there is no such rule.
@@ -41,7 +47,7 @@ const MOST: &str = "reply_body_max_size";
 
 /// Of the lines whose ACLs all match the first counts (src/client_side_reply.cc: `checkMaxReplySize` by src/http/Stream; HttpReply.cc:
 /// `calcMaxBodySize`).
-fn too_big(access: Access<'_>) -> Option<Limit> {
+fn too_big(access: Access<'_>) -> Option<Most<'_>> {
     let (mut sure, mut first) = (true, None);
     for line in access.config.each(MOST) {
         let (size, names) = sized(line)?;
@@ -60,18 +66,44 @@ fn too_big(access: Access<'_>) -> Option<Limit> {
         }
     }
     let (line, size) = first?;
-    let depends = if sure { "" } else { "; it depends on more than is in the file whose answers" };
-    Some(Limit {
+    Some(Most { line, size, sure })
+}
+
+/// The rule that says how large an answer may be.
+struct Most<'c> {
+    line: &'c Entry,
+    size: u64,
+    /// Whether it is sure that it is the one that counts.
+    sure: bool,
+}
+
+/// What Squid answers in the place of a larger one.
+pub(super) fn own(config: &Config, client: Option<IpAddr>) -> Option<OwnAnswer> {
+    let Most { line, size, .. } = too_big(Access { config, client })?;
+    Some(OwnAnswer {
+        statuses: vec![403],
+        signature: Some(TOO_BIG.to_owned()),
+        late: true,
+        when: format!("an answer has a Content-Length above {size}"),
+        ..OwnAnswer::of(MOST, line.value(), config.entries.origin(line))
+    })
+}
+
+fn largest(config: &Config, Most { line, size, sure }: &Most<'_>) -> Limit {
+    let depends = if *sure { "" } else { "; it depends on more than is in the file whose answers" };
+    Limit {
         value: line.value(),
-        origin: access.config.entries.origin(line),
+        origin: config.entries.origin(line),
         caps: "bytes of an answer: a larger one is refused with 403 (ERR_TOO_BIG)".to_owned(),
         law: Law::Unknown,
-        formula: format!("a Content-Length above {size} is answered 403; an answer that does not say how long it is ends there{depends}"),
+        formula: format!(
+            "a Content-Length above {size} is answered 403; an answer that does not say how long it is ends there{depends}"
+        ),
         source: "squid 5.7 src/cf.data.pre, reply_body_max_size; src/HttpReply.cc: calcMaxBodySize".to_owned(),
         signatures: vec![log(TOO_BIG, Strength::Decisive)],
         symptom: errors(&[ErrorKind::Status4xx]),
         ..Limit::named("squid.reply_body_max_size", "squid", MOST)
-    })
+    }
 }
 
 /// The size of a line, and its ACLs: `SIZE [UNIT] [ACL ...]`; a size of 0 is none, and has no unit.
@@ -146,7 +178,8 @@ fn slowest(class: u64, line: &Entry) -> Option<(u64, u64)> {
 }
 
 fn bounded(access: Access<'_>, (pool, line): (u64, &Entry), (rate, first): (u64, u64), sure: bool) -> Limit {
-    let depends = if sure { "" } else { "; it depends on more than is in the file which requests go by it (delay_access)" };
+    let depends =
+        if sure { "" } else { "; it depends on more than is in the file which requests go by it (delay_access)" };
     Limit {
         value: line.values.get(1..).unwrap_or_default().join(" "),
         origin: access.config.entries.origin(line),
@@ -182,7 +215,9 @@ mod tests {
             let all = told(&format!("acl here src 10.0.0.1\nacl me src 127.0.0.1\nacl late time M\n{text}"));
             all.into_iter().next().map(|(_, formula)| formula)
         };
-        let is = |formula: Option<String>, bytes: u64| formula.is_some_and(|f| f.starts_with(&format!("a Content-Length above {bytes} is")));
+        let is = |formula: Option<String>, bytes: u64| {
+            formula.is_some_and(|f| f.starts_with(&format!("a Content-Length above {bytes} is")))
+        };
         assert!(is(size("reply_body_max_size 10 KB\n"), 10_240));
         assert!(is(size("reply_body_max_size 1000 bytes\n"), 1000));
         assert!(is(size("reply_body_max_size 10 KB here\nreply_body_max_size 15 KB all\n"), 15_360));
@@ -195,14 +230,20 @@ mod tests {
     /// How long 60,000 bytes took two clients of 5.7.
     #[test]
     fn a_pool_bounds_those_that_it_takes() {
-        let rate = |text: &str| told(text).into_iter().next().map(|(setting, formula)| {
-            (setting["delay_parameters ".len()..].to_owned(), formula.split(' ').next().unwrap().to_owned())
-        });
+        let rate = |text: &str| {
+            told(text).into_iter().next().map(|(setting, formula)| {
+                (setting["delay_parameters ".len()..].to_owned(), formula.split(' ').next().unwrap().to_owned())
+            })
+        };
         let one = |pool: &str, rate: &str| Some((pool.to_owned(), rate.to_owned()));
         let first = "delay_pools 1\ndelay_class 1 1\ndelay_parameters 1 20000/40000\n";
         assert_eq!(rate(&format!("{first}delay_access 1 allow all\n")), one("1", "20000"));
         assert_eq!(rate(first), None, "without a line nobody's requests go by it");
-        assert_eq!(rate(&format!("acl o src 10.0.0.1\n{first}delay_access 1 deny o\n")), one("1", "20000"), "the opposite of the last line");
+        assert_eq!(
+            rate(&format!("acl o src 10.0.0.1\n{first}delay_access 1 deny o\n")),
+            one("1", "20000"),
+            "the opposite of the last line"
+        );
         let second = "delay_pools 1\ndelay_class 1 2\ndelay_access 1 allow all\n";
         assert_eq!(rate(&format!("{second}delay_parameters 1 -1/-1 5000/5000\n")), one("1", "5000"));
         assert_eq!(rate(&format!("{second}delay_parameters 1 none 5000/5000\n")), one("1", "5000"));

@@ -86,7 +86,8 @@ fn is_told(config: &Config) -> bool {
 
 /// Whether one of several backends may be held to be sick: by a probe.
 fn is_probed(config: &Config) -> bool {
-    config.vcl.backends().filter(|(.., backend)| !backend.is_none).count() > 1 && ["probe", ".probe"].iter().any(|name| config.vcl.mentions(name) > 0)
+    config.vcl.backends().filter(|(.., backend)| !backend.is_none).count() > 1
+        && ["probe", ".probe"].iter().any(|name| config.vcl.mentions(name) > 0)
 }
 
 /// Its working folder.

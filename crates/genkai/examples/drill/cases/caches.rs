@@ -63,7 +63,7 @@ fn squid() -> Vec<Case> {
             "acl here src 127.0.0.1\nreply_body_max_size 10 KB here",
         )
         .flags("--users 10 --spawn-rate 10 --backend-body 20480")
-        .cause("squid.reply_body_max_size")
+        .cause("squid.answers.reply_body_max_size.5")
         .off(NO_NUMBER),
         case(
             "squid-delay-pool",
@@ -71,6 +71,7 @@ fn squid() -> Vec<Case> {
             "cache deny all\ndelay_pools 1\ndelay_class 1 1\ndelay_parameters 1 40000/40000\ndelay_access 1 allow all",
         )
         .flags("--users 20 --spawn-rate 4 --backend-body 20480")
+        .objective("errors < 0.1%, p99 < 1s")
         .cause("squid.delay_parameters")
         .off(NO_NUMBER),
         case("squid-healthy", "nothing: 60 users through Squid", "")

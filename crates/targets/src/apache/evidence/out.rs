@@ -36,9 +36,8 @@ impl Out {
     pub(super) fn count(&self, now: Instant, metrics: &mut BTreeMap<String, f64>) {
         let is_out = |until: &Option<Instant>| until.is_some_and(|until| now < until);
         let all = self.0.values();
-        metrics.extend(
-            all.map(|(member, until)| (metric::of_down("apache", member), f64::from(u8::from(is_out(until))))),
-        );
+        metrics
+            .extend(all.map(|(member, until)| (metric::of_down("apache", member), f64::from(u8::from(is_out(until))))));
     }
 }
 

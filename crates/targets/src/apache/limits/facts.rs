@@ -356,9 +356,7 @@ impl Reading<'_> {
     fn pass(&self) -> Option<Pass<'_>> {
         match followed(self.config, self.requests) {
             (Passes::Times(..), pass) => pass,
-            (Passes::Untold, _) => {
-                handler::pass(self.config, &Route::find(self.config, self.requests)?, self.requests)
-            }
+            (Passes::Untold, _) => handler::pass(self.config, &Route::find(self.config, self.requests)?, self.requests),
         }
     }
 

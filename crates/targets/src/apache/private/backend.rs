@@ -125,7 +125,9 @@ fn workers(config: &Config, changes: &mut Changes<'_>, moved: &[Moved], backend:
             || found.name == "proxyset" && !found.context.iter().any(|s| s.name.starts_with("proxy"))
     };
     for found in config.found().iter().filter(names) {
-        let Some(url) = found.arg(0).filter(|url| server(url).is_some_and(|of| servers.contains(&of))) else { continue };
+        let Some(url) = found.arg(0).filter(|url| server(url).is_some_and(|of| servers.contains(&of))) else {
+            continue;
+        };
         let plain = plain(url);
         let Some((scheme, authority, rest)) = parts(&plain) else { continue };
         let (host, port) = host_and_port(scheme, authority);

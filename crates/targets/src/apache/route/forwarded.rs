@@ -13,7 +13,8 @@ impl Route<'_> {
             return None;
         }
         let Some(pass) = pass else {
-            let handles = |found: &crate::apache::config::Found| found.arg(0).is_some_and(|to| to.starts_with("proxy:"));
+            let handles =
+                |found: &crate::apache::config::Found| found.arg(0).is_some_and(|to| to.starts_with("proxy:"));
             return Some(target.to_owned()).filter(|_| !config.named("sethandler").any(handles));
         };
         let after = pass.url.split_once("://").map_or("", |(_, rest)| rest);

@@ -48,8 +48,7 @@ fn is_like(url: &str, name: &str) -> bool {
     let Some(first) = name.chars().next() else { return true };
     if is_reference(name) {
         let after = &name[2..];
-        return after.is_empty()
-            || url.char_indices().map(|(at, _)| at).any(|at| is_like(&url[at..], after));
+        return after.is_empty() || url.char_indices().map(|(at, _)| at).any(|at| is_like(&url[at..], after));
     }
     url.strip_prefix(first).is_some_and(|rest| is_like(rest, &name[first.len_utf8()..]))
 }
@@ -122,9 +121,10 @@ fn made<'c>(config: &'c Config, host: Option<usize>) -> (Vec<Worker<'c>>, Vec<(P
             // What stands in its head is read when it ends (mod_proxy.c: proxysection).
             all[at].add(found, 1);
         } else if found.name == "proxyset" && within.is_none() {
-            let at = found.arg(0).and_then(named).and_then(|name| {
-                place(&all, &name, false).or_else(|| place(&all, &name, true))
-            });
+            let at = found
+                .arg(0)
+                .and_then(named)
+                .and_then(|name| place(&all, &name, false).or_else(|| place(&all, &name, true)));
             at.into_iter().for_each(|at| all[at].add(found, 1));
         }
     }
@@ -177,15 +177,23 @@ mod tests {
         assert_eq!(handled("<Proxy \"http://h:1\">\nRequire all granted\n</Proxy>\n"), None, "no worker is made");
         assert_eq!(handled("<Proxy \"http://h:1\">\nProxySet timeout=9 max=3\n</Proxy>\n"), three);
         assert_eq!(handled("<Proxy \"HTTP://H:1/\">\nProxySet max=3\n</Proxy>\n"), three);
-        assert_eq!(handled("<Proxy http://h:1 max=4>\nProxySet max=3\n</Proxy>\n").as_deref(), Some("4"), "its head ends it");
+        assert_eq!(
+            handled("<Proxy http://h:1 max=4>\nProxySet max=3\n</Proxy>\n").as_deref(),
+            Some("4"),
+            "its head ends it"
+        );
         assert_eq!(handled("<Proxy http://h:1 retry=0>\n</Proxy>\nProxySet http://h:1 max=3\n"), three);
-        let long = |path: &str| format!("<Proxy http://h:1>\nProxySet max=3\n</Proxy>\n<Proxy http://h:1{path} max=2>\n</Proxy>\n");
+        let long = |path: &str| {
+            format!("<Proxy http://h:1>\nProxySet max=3\n</Proxy>\n<Proxy http://h:1{path} max=2>\n</Proxy>\n")
+        };
         assert_eq!(handled(&long("/app")), three, "it is asked for a file");
         assert_eq!(handled(&long("/run")).as_deref(), Some("2"));
         assert_eq!(handled("<Proxy http://h:12 max=2>\n</Proxy>\n"), None, "another port");
         assert_eq!(handled("<Location /other>\nProxyPass http://h:1/ max=3\n</Location>\n"), three);
         assert_eq!(handled("<ProxyMatch \"http://h:1\">\nProxySet max=3\n</ProxyMatch>\n"), three);
-        let host = |inner: &str| handled(&format!("<Proxy http://h:1 max=3>\n</Proxy>\n<VirtualHost *:80>\n{inner}</VirtualHost>\n"));
+        let host = |inner: &str| {
+            handled(&format!("<Proxy http://h:1 max=3>\n</Proxy>\n<VirtualHost *:80>\n{inner}</VirtualHost>\n"))
+        };
         assert_eq!(host(""), three);
         assert_eq!(host("<Proxy http://h:1 max=2>\n</Proxy>\n"), three, "the main server's come first");
     }
@@ -194,14 +202,19 @@ mod tests {
     fn a_pass_has_the_worker_that_is_there() {
         let three = Some("3".to_owned());
         assert_eq!(most("<Proxy http://h:1>\nProxySet max=3\n</Proxy>\nProxyPass / http://h:1/ max=5\n"), three);
-        assert_eq!(most("ProxyPass / http://h:1/ max=3\n<Proxy http://h:1>\nProxySet max=5\n</Proxy>\n"), three, "another");
+        assert_eq!(
+            most("ProxyPass / http://h:1/ max=3\n<Proxy http://h:1>\nProxySet max=5\n</Proxy>\n"),
+            three,
+            "another"
+        );
         assert_eq!(most("ProxyPass / http://h:1/ max=5\n<Proxy http://h:1/>\nProxySet max=3\n</Proxy>\n"), three);
         assert_eq!(most("ProxyPass / http://h:1/ max=5\nProxySet http://h:1/ max=3\n"), three);
         assert_eq!(most("ProxyPass / http://h:1/ max=5\n<Proxy http://h:1/app max=3>\n</Proxy>\n"), three);
         assert_eq!(most("ProxyPassMatch ^/(.*)$ http://h:1/$1 max=3\n"), three);
         assert_eq!(most("ProxyPassMatch ^(/.*)$ http://h:1$1 max=3\n<Proxy http://h:1 max=5>\n</Proxy>\n"), three);
         assert_eq!(most("ProxyPass /app http://h:1/ max=5\nProxyPassMatch ^/(.*)$ http://h:1/$1 max=3\n"), three);
-        let both = "ProxyPass /zz http://h:1/ max=3\n<VirtualHost *:80>\nProxyPass / http://h:1/ max=5\n</VirtualHost>\n";
+        let both =
+            "ProxyPass /zz http://h:1/ max=3\n<VirtualHost *:80>\nProxyPass / http://h:1/ max=5\n</VirtualHost>\n";
         assert_eq!(most(both), three, "the main server's come first");
     }
 

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::apache::config::{Config, Edit, Found};
 use crate::apache::route::{Member, Pass, Route, members};
-use crate::apache::{handler, removable};
 use crate::apache::within::variable;
+use crate::apache::{handler, removable};
 use crate::error::TargetError;
 use crate::files::{Configuration, Pair, Removable, Requests, pairs};
 use crate::settings::{Kind, SourcedValue};
@@ -122,7 +122,10 @@ fn is_unset(setting: &Setting, found: &Found) -> bool {
 
 fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Vec<Edit>, SettingError> {
     let missing = || {
-        SettingError::no_place(setting.name, "nothing passes this path on (ProxyPass, SetHandler); choose a path that is passed to a backend")
+        SettingError::no_place(
+            setting.name,
+            "nothing passes this path on (ProxyPass, SetHandler); choose a path that is passed to a backend",
+        )
     };
     let route = Route::find(config, requests).ok_or_else(missing)?;
     let pass = handler::pass(config, &route, requests).ok_or_else(missing)?;
@@ -211,9 +214,9 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) 
     match setting.context {
         Context::Pass => {
             let route = Route::find(config, requests);
-            let worker = route.as_ref().and_then(|route| {
-                route.worker(config, &handler::pass(config, route, requests)?, &requests.path)
-            });
+            let worker = route
+                .as_ref()
+                .and_then(|route| route.worker(config, &handler::pass(config, route, requests)?, &requests.path));
             let given = worker.as_ref().and_then(|worker| worker.parameter(setting.directive));
             given.map_or_else(default, |(found, value)| file(found, value.to_owned()))
         }

@@ -99,7 +99,8 @@ mod tests {
         let of = |name: &str| all.get(name).copied();
         assert_eq!((of(metrics::UPSTREAM_REQUESTS), of(metrics::UPSTREAM_REQUESTS_MAX)), (Some(16.0), Some(9.0)));
         assert_eq!((of(metrics::UPSTREAM_FAILS), upstreams("").len()), (Some(1.0), 0));
-        let judged = |most: u64, names: &[&str]| Judged { upstreams: names.iter().map(|n| (*n).to_owned()).collect(), most };
+        let judged =
+            |most: u64, names: &[&str]| Judged { upstreams: names.iter().map(|n| (*n).to_owned()).collect(), most };
         let both = ["127.0.0.1:1", "127.0.0.1:2"];
         let of = |which: &str| metric::of_down("caddy", which);
         assert_eq!(judged(1, &both).down(body), BTreeMap::from([(of(both[0]), 1.0), (of(both[1]), 0.0)]));
