@@ -393,7 +393,9 @@ mod tests {
             worker.map(|worker| worker.parameter("max").unwrap().1.to_owned())
         };
         let own = |text: &str| Some(text.to_owned());
-        assert_eq!(["/a", "/b", "/c", "/d", "/m/x"].map(most), ["5", "5", "5", "3", "5"].map(own));
+        assert_eq!(["/a", "/b", "/c", "/d"].map(most), ["5", "5", "5", "3"].map(own));
+        // A name that is longer than the URL is none of its workers' (measured on 2.4.71: 25 at once with `max=5`).
+        assert_eq!(["/m/x", "/m/xy"].map(most), [None, own("5")]);
     }
 
     #[test]
