@@ -101,6 +101,7 @@ mod tests {
             law: None,
             silent: false,
             certain,
+            late: false,
             when: String::new(),
         }
     }

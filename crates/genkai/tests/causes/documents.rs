@@ -42,11 +42,11 @@ fn clients_that_apache_leads_elsewhere_instead_of_an_error_are_told_of() {
 }
 
 /// That the server `gone` was down, of a run in which everything held.
-fn is_told_as_down(product: &str, text: &str, server: impl Fn(&str) -> String) {
+fn is_told_as_down(product: &str, text: &str, written: fn(&str) -> String, server: impl Fn(&str) -> String) {
     // Nobody listens there, and no other test gets that port.
     let gone = "127.0.0.1:9";
     let (_well, well) = scripted(WELL);
-    let (run, _) = two_servers(product, text, [&well, gone]);
+    let (run, _) = two_servers(product, text, [&written(&well), &written(gone)]);
     let verdict = run.verdict();
     assert_eq!((run.code, verdict.because()), (Some(0), Because::ObjectiveHolds), "{}", run.story());
     let down: Vec<_> = verdict
@@ -69,11 +69,35 @@ fn a_server_of_haproxy_that_is_down_while_everything_holds_is_told() {
         "server one {one}\n  server two {two}",
         "option redispatch 1\n  server one {one} check\n  server two {two} check inter 200ms",
     );
-    is_told_as_down("haproxy", &text, |_| "two".to_owned());
+    is_told_as_down("haproxy", &text, str::to_owned, |_| "two".to_owned());
 }
 
 #[test]
 fn a_server_of_nginx_that_is_down_while_everything_holds_is_told() {
     let _machine = machine();
-    is_told_as_down("nginx", TWO_OF_NGINX, str::to_owned);
+    is_told_as_down("nginx", TWO_OF_NGINX, str::to_owned, str::to_owned);
+}
+
+#[test]
+fn a_member_of_apache_that_is_down_while_everything_holds_is_told() {
+    let _machine = machine();
+    let text = TWO_OF_APACHE.replace("{modules}", "/usr/lib/apache2/modules");
+    is_told_as_down("apache", &text, str::to_owned, |address| format!("http://{address}"));
+}
+
+/// Without a probe Varnish asks a dead backend each time.
+#[test]
+fn a_backend_of_varnish_that_is_sick_while_everything_holds_is_told() {
+    let _machine = machine();
+    let probed =
+        "probe p { .url = \"/\"; .interval = 300ms; .timeout = 200ms; .window = 3; .threshold = 2; .initial = 1; }\n";
+    let backend =
+        |name: &str| format!("backend {name} {{ .host = \"127.0.0.1\"; .port = \"{{{name}}}\"; .probe = p; }}\n");
+    let text = format!(
+        "vcl 4.1;\nimport directors;\n{probed}{}{}sub vcl_init {{ new d = directors.round_robin(); d.add_backend(one); d.add_backend(two); }}\n\
+         sub vcl_recv {{ set req.backend_hint = d.backend(); return (pass); }}\n",
+        backend("one"),
+        backend("two")
+    );
+    is_told_as_down("varnish", &text, |address| address.rsplit(':').next().unwrap().to_owned(), |_| "two".to_owned());
 }

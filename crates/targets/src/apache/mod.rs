@@ -5,6 +5,7 @@ pub(crate) mod cache;
 pub mod config;
 pub mod evidence;
 pub mod explain;
+mod handler;
 pub mod lifecycle;
 pub mod limits;
 mod looks;

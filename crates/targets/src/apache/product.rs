@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 use super::CALLED;
 use super::answers;
 use super::config::{Config, Reading};
-use super::evidence::{Answers, Watch, children};
+use super::evidence::{Answers, Out, Watch, children};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command, environment, modules, root};
 use super::limits::{self, Facts, handlers};
@@ -224,10 +224,15 @@ impl Product for Apache {
             let startup = Startup { command, address: copy.address, output, log };
             let ready = |child: &mut Child| process_tree::ready(child, copy.address, first, children).map(drop);
             let members = facts.upstream.iter().flat_map(|upstream| &upstream.each).map(|(url, _)| url.clone());
+            let several = |upstream: &&limits::Upstream| upstream.balanced && upstream.each.len() > 1;
+            let balanced = facts.upstream.as_ref().filter(several);
+            let out = balanced.map(|upstream| Out::of(upstream.each.iter().map(|(url, _)| url.clone())));
             let forking = (facts.mpm == Mpm::Prefork).then(|| facts.children());
             let pages = errors_may_hide(of.config()).then(|| elsewhere(of.config()));
             let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), members, pages));
-            let watch = |pid, log| Watch::new(pid, copy.address, copy.status, log).answered(answers).forking(forking);
+            let watch = |pid, log| {
+                Watch::new(pid, copy.address, copy.status, log).answered(answers).balancing(out).forking(forking)
+            };
             of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("AH00072") || line.contains("could not bind to address"))

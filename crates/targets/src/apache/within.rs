@@ -49,6 +49,11 @@ pub(super) fn document<'c>(
     last(config, route, requests, config.named("errordocument").filter(of))
 }
 
+/// The `SetHandler` of such requests, where it is sure that it is theirs.
+pub(super) fn handler<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Option<&'c Found> {
+    merged(config, route, requests, config.named("sethandler")).filter(|(_, sure)| *sure).map(|(found, _)| found)
+}
+
 /// Of these directives the one that is merged last for such requests.
 fn last<'c>(
     config: &'c Config,
@@ -56,6 +61,16 @@ fn last<'c>(
     requests: &Requests,
     all: impl Iterator<Item = &'c Found>,
 ) -> Option<&'c Found> {
+    merged(config, route, requests, all).map(|(found, _)| found)
+}
+
+/// The same, and whether it surely holds.
+fn merged<'c>(
+    config: &'c Config,
+    route: &Route<'_>,
+    requests: &Requests,
+    all: impl Iterator<Item = &'c Found>,
+) -> Option<(&'c Found, bool)> {
     let path = requests.path.split('?').next().unwrap_or_default();
     let request = Request {
         method: "GET".to_owned(),
@@ -66,8 +81,8 @@ fn last<'c>(
     };
     let passed = route.pass(config, path).is_some();
     let within = Within { config, route, request: &request, path, passed };
-    let ranked = all.filter_map(|found| Some((within.rank(found)?.0, found)));
-    ranked.max_by_key(|(rank, _)| *rank).map(|(_, found)| found)
+    let ranked = all.filter_map(|found| Some((within.rank(found)?, found)));
+    ranked.max_by_key(|((rank, _), _)| *rank).map(|((_, sure), found)| (found, sure))
 }
 
 /// A directive that holds for a request, and whether that is sure.
@@ -131,6 +146,11 @@ impl<'w> Within<'w> {
             "directory" if !pattern && !self.passed => {
                 self.file().is_some_and(|file| under(&file, of)).then_some((2, true))
             }
+            "files" | "filesmatch" if !self.passed => match self.name() {
+                Some(name) if pattern => matched(name, 3),
+                Some(name) if !of.contains(['*', '?', '[']) => (name == of).then_some((3, true)),
+                _ => Some((3, false)),
+            },
             "directory" | "directorymatch" | "files" | "filesmatch" => (!self.passed).then_some((3, false)),
             "limit" => self.is_among(&section.args).then_some((1, true)),
             "limitexcept" => (!self.is_among(&section.args)).then_some((1, true)),
@@ -143,6 +163,13 @@ impl<'w> Within<'w> {
     fn file(&self) -> Option<String> {
         let root = self.route.of_host(self.config, &["documentroot"])?.arg(0)?;
         Some(format!("{}{}", root.trim_end_matches('/'), self.path))
+    }
+
+    /// The name of that file, where it is sure: right below the root, and no alias or rule leads elsewhere.
+    fn name(&self) -> Option<&str> {
+        let leads = ["alias", "aliasmatch", "scriptalias", "scriptaliasmatch", "rewriterule"];
+        let alone = !self.config.found().iter().any(|found| leads.contains(&found.name.as_str()));
+        self.path.strip_prefix('/').filter(|name| alone && !name.is_empty() && !name.contains('/'))
     }
 
     /// GET stands for HEAD, too.

@@ -40,8 +40,8 @@ pub(crate) enum Counters {
         read: fn(&str, u64) -> Option<OwnCounts>,
         /// How far behind it may be.
         lag: Duration,
-        /// Another page, and what it says of how the cache is, by metric; none: it is not asked while a load runs.
-        gauges: Option<(&'static str, Gauges)>,
+        /// Other pages, and what each says of how the cache is, by metric; none: it is not asked while a load runs.
+        gauges: Vec<(&'static str, Gauges)>,
     },
     /// A program that prints them.
     Program {
@@ -51,6 +51,8 @@ pub(crate) enum Counters {
         read: fn(&str) -> Option<OwnCounts>,
         /// What it prints of how the cache is, by metric; none: it is not asked while a load runs.
         gauges: Option<Gauges>,
+        /// Another program with its arguments, and what it prints of how the cache is; none: none is asked.
+        beside: Option<(Vec<String>, Gauges)>,
         /// Where it prints to.
         output: PathBuf,
     },
@@ -154,19 +156,23 @@ impl Counters {
     /// How the cache at `address` is, by metric; nothing where nobody tells, or not in time.
     pub(crate) fn gauges(&self, address: SocketAddr) -> Vec<(String, f64)> {
         match self {
-            Counters::Program { command, gauges: Some(gauges), output, .. } => {
-                printed(command, output, GLANCE).map_or_else(|_| Vec::new(), |text| gauges(&text))
+            Counters::Program { command, gauges: Some(gauges), beside, output, .. } => {
+                let all =
+                    std::iter::once((command, gauges)).chain(beside.iter().map(|(command, gauges)| (command, gauges)));
+                let told = all.filter_map(|(command, gauges)| Some(gauges(&printed(command, output, GLANCE).ok()?)));
+                told.flatten().collect()
             }
-            Counters::Page { gauges: Some((path, gauges)), .. } => {
-                page(address, path, GLANCE).map_or_else(|_| Vec::new(), |text| gauges(&text))
+            Counters::Page { gauges, .. } => {
+                let told = |(path, gauges): &(&str, Gauges)| Some(gauges(&page(address, path, GLANCE).ok()?));
+                gauges.iter().filter_map(told).flatten().collect()
             }
             _ => Vec::new(),
         }
     }
 
-    /// Whether asking how the cache is counts as a request.
-    pub(crate) fn is_asked_as_clients_do(&self) -> bool {
-        matches!(self, Counters::Page { gauges: Some(_), .. })
+    /// How many requests of the cache's asking how it is makes.
+    pub(crate) fn asked(&self) -> u64 {
+        if let Counters::Page { gauges, .. } = self { gauges.len() as u64 } else { 0 }
     }
 }
 

@@ -258,7 +258,7 @@ impl Running for Cache {
         if let Some(answers) = &mut self.answers {
             answers.count(&mut sample.metrics);
         }
-        self.read += u64::from(self.counters.is_asked_as_clients_do());
+        self.read += self.counters.asked();
         let death = process_tree::death(&mut self.child, subject, "first");
         self.dead = death.is_some();
         Observation { samples: vec![sample], states: death.into_iter().collect(), ..words }
@@ -378,7 +378,7 @@ mod tests {
         let prefix = format!("genkai-test-{}-", std::process::id());
         let mut check = Command::new("sh");
         check.args(["-c", "touch \"$0\" && ls \"$0\" && exit 1", &format!("/dev/shm/{prefix}a")]);
-        let counters = Counters::Page { path: "/", read: |_, _| None, lag: Duration::ZERO, gauges: None };
+        let counters = Counters::Page { path: "/", read: |_, _| None, lag: Duration::ZERO, gauges: Vec::new() };
         let setup = Setup::new(check, Command::new(at.program.path()), counters);
         Ok(Setup { shared: Some(prefix), ..setup })
     }

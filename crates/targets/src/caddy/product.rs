@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::CALLED;
 use super::config::{Config, variables};
-use super::evidence::{Answers, Hidden, Watch};
+use super::evidence::{Answers, Hidden, Judged, Watch};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command};
 use super::limits::{self, Facts};
@@ -158,7 +158,11 @@ impl Product for Caddy {
             let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), each));
             let route = Route::find(of.config(), of.requests());
             let hidden = route.map(|route| Hidden::of(route.site)).unwrap_or_default();
-            let watch = |pid, log| Watch::new(pid, copy.address, copy.socket(), log).answered(answers).hiding(hidden);
+            let upstreams = limits::each(of.config(), of.requests()).into_keys().collect();
+            let judged = limits::fails(of.config(), of.requests()).map(|most| Judged { upstreams, most });
+            let watch = |pid, log| {
+                Watch::new(pid, copy.address, copy.socket(), log).answered(answers).hiding(hidden).judging(judged)
+            };
             of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("bind: address already in use"))

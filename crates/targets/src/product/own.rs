@@ -29,6 +29,8 @@ pub struct OwnAnswer {
     pub silent: bool,
     /// Whether these requests are answered so whatever else is the case: the configuration and the requests alone say it.
     pub certain: bool,
+    /// Whether what stands behind has answered before it does.
+    pub late: bool,
     /// When it answers, as a clause.
     pub when: String,
 }
@@ -47,6 +49,7 @@ impl OwnAnswer {
             law: None,
             silent: false,
             certain: false,
+            late: false,
             when,
         }
     }
@@ -88,7 +91,12 @@ impl OwnAnswer {
             origin: self.origin.clone(),
             caps: format!("{product} {} itself", self.gives()),
             law: if all { at_once(0.0, 1.0) } else { self.law.clone().unwrap_or(Law::Unknown) },
-            formula: format!("{}: {product} {} itself, and nothing behind it is asked", self.when, self.gives()),
+            formula: format!(
+                "{}: {product} {} itself, {}",
+                self.when,
+                self.gives(),
+                if self.late { "in the place of what stands behind it" } else { "and nothing behind it is asked" }
+            ),
             signatures: {
                 let logged = self.signature.iter().map(|name| log(name, Strength::Decisive));
                 logged.chain(self.counter.iter().map(|name| grew(name, Strength::Decisive))).collect()

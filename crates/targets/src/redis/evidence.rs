@@ -11,6 +11,9 @@ pub(super) const OUTPUT_BUFFER: &str = "redis.output_buffer_limit";
 /// level the log says nothing of them.
 pub(super) const REJECTED: &str = "redis.rejected_connections";
 
+/// Clients that were closed because all together took too much memory (`maxmemory-clients`; networking.c: evictClients).
+pub(super) const EVICTED: &str = "redis.evicted_clients";
+
 /// Counts of `INFO` that are kept (sections clients, stats, memory).
 const COUNTS: [&str; 8] = [
     "connected_clients",

@@ -6,7 +6,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 
 use super::config;
-use super::evidence::{OUTPUT_BUFFER, REJECTED};
+use super::evidence::{EVICTED, OUTPUT_BUFFER, REJECTED};
 use crate::files::ConfigError;
 use crate::files::entry::Entries;
 use crate::limits::{SLOW, connections, errors, grew, log, raised, valued};
@@ -34,6 +34,8 @@ pub(super) struct Facts {
     pub(super) pubsub: SourcedValue<(u64, u64, u64)>,
     /// `client-query-buffer-limit`, bytes.
     pub(super) query: SourcedValue<u64>,
+    /// `maxmemory-clients`, bytes; none: no cap.
+    pub(super) evicts: Option<SourcedValue<u64>>,
     /// Threads that write.
     pub(super) threads: SourcedValue<u64>,
     /// Whether they read, too.
@@ -48,13 +50,15 @@ impl Facts {
             let origin = entry.map_or_else(|| Origin::Default(SOURCE.to_owned()), |e| config.origin(e));
             SourcedValue { value: read(&written).unwrap_or(0), written, origin }
         };
+        let maxmemory = held("maxmemory", "0", bytes);
         let maxclients = held("maxclients", "10000", number);
         let most = machine.descriptors_ceiling.value as u64;
         Facts {
             clients: with_descriptors(maxclients.value, machine.descriptors.min(most), most),
             maxclients,
             backlog: held("tcp-backlog", "511", number),
-            maxmemory: held("maxmemory", "0", bytes),
+            evicts: evicts(config, maxmemory.value),
+            maxmemory,
             pubsub: pubsub(config),
             query: held("client-query-buffer-limit", "1gb", bytes),
             threads: held("io-threads", "1", number),
@@ -95,6 +99,27 @@ pub(super) fn bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
+/// The least that `maxmemory-clients` comes to (src/server.c: getClientEvictionLimit).
+const LEAST_OF_CLIENTS: u64 = 128 << 10;
+
+/// What clients may take of memory together: bytes, or a part of `maxmemory`, which is none where that is 0.
+fn evicts(config: &Entries, maxmemory: u64) -> Option<SourcedValue<u64>> {
+    let entry = config.last("maxmemory-clients")?;
+    let written = entry.value();
+    let value = match percent(&written) {
+        Some(part) => maxmemory / 100 * part + maxmemory % 100 * part / 100,
+        None => bytes(&written)?,
+    };
+    let origin = config.origin(entry);
+    (value > 0).then(|| SourcedValue { value: value.max(LEAST_OF_CLIENTS), written, origin })
+}
+
+/// `5%` (src/config.c: PERCENT_CONFIG).
+pub(super) fn percent(text: &str) -> Option<u64> {
+    let digits = text.strip_suffix('%')?;
+    digits.parse().ok().filter(|part| *part <= 100 && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// `client-output-buffer-limit CLASS HARD SOFT SECONDS ...`, several classes a line.
 fn pubsub(config: &Entries) -> SourcedValue<(u64, u64, u64)> {
     for entry in config.all().iter().rev().filter(|e| e.name == "client-output-buffer-limit") {
@@ -114,7 +139,7 @@ fn pubsub(config: &Entries) -> SourcedValue<(u64, u64, u64)> {
 
 pub(super) fn of(config: &Entries, facts: &Facts, machine: &Machine, memory: u64) -> Vec<Limit> {
     let policy = config.last("maxmemory-policy").map_or_else(|| "noeviction".to_owned(), |e| e.value().to_lowercase());
-    vec![
+    [
         clients(facts, machine),
         backlog(facts, machine),
         output(facts),
@@ -122,6 +147,9 @@ pub(super) fn of(config: &Entries, facts: &Facts, machine: &Machine, memory: u64
         space(facts, &policy, memory),
         cpu(facts),
     ]
+    .into_iter()
+    .chain(facts.evicts.as_ref().map(evicted))
+    .collect()
 }
 
 /// Limits of a private Redis that runs on these lines beside its defaults, those whose signs can be seen.
@@ -187,6 +215,22 @@ fn output(facts: &Facts) -> Limit {
         signatures: vec![log(OUTPUT_BUFFER, Strength::Decisive)],
         symptom: errors(&[]),
         ..limit("client-output-buffer-limit pubsub", &facts.pubsub)
+    }
+}
+
+fn evicted(held: &SourcedValue<u64>) -> Limit {
+    Limit {
+        caps: "memory of all clients' connections and buffers together; beyond it Redis closes those that take most"
+            .to_owned(),
+        formula: format!(
+            "{} bytes (maxmemory-clients {}, at least 128 KiB), then connections are closed, largest first; those of replicas, of its \
+             master and with CLIENT NO-EVICT are spared",
+            held.value, held.written
+        ),
+        source: "Redis src/server.c: getClientEvictionLimit; src/networking.c: evictClients".to_owned(),
+        signatures: vec![grew(EVICTED, Strength::Decisive)],
+        symptom: errors(&[]),
+        ..limit("maxmemory-clients", held)
     }
 }
 

@@ -96,6 +96,16 @@ impl<'c> Access<'c> {
         !last
     }
 
+    /// Whether all these ACLs match a request of a client with one connection; none: something else decides.
+    pub(super) fn all(self, names: &'c [String]) -> Option<bool> {
+        let of = |name: &'c String| {
+            let plain = name.trim_start_matches('!');
+            self.acl(plain, 1).map(|known| known == (plain.len() == name.len()))
+        };
+        let each: Vec<Option<bool>> = names.iter().map(of).collect();
+        if each.contains(&Some(false)) { Some(false) } else { each.iter().all(Option::is_some).then_some(true) }
+    }
+
     /// The names of ACLs in a list that something else decides.
     fn unknown(self, list: &'c str) -> Vec<&'c str> {
         let names = self.config.each(list).flat_map(|rule| rule.values.get(1..).unwrap_or_default());

@@ -1,6 +1,9 @@
 //! What Squid counts.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use genkai_model::cache::OwnCounts;
+use genkai_model::evidence::metric;
 
 use crate::cache::answers::{Outcome, Told};
 use crate::cache::counters::number;
@@ -35,6 +38,38 @@ pub(super) const DENIED_FOR_MAXCONN: &str = "squid-denied-for-maxconn";
 pub(super) fn refused(line: &str) -> Option<&'static str> {
     let note = line.strip_prefix("TCP_DENIED")?.split(' ').nth(1)?;
     Some(if note == "maxconn" { DENIED_FOR_MAXCONN } else { DENIED })
+}
+
+/// The log of answers that were too big, and what it is called by in a copy.
+pub(super) const TOO_BIG_LOG: &str = "genkai-too-big.log";
+pub(super) const TOO_BIG_MARK: &str = "genkai_too_big";
+/// Signature of a line of it: an answer was larger than may be (src/err_type.h: `ERR_TOO_BIG`).
+pub(super) const TOO_BIG: &str = "squid-reply-too-big";
+
+/// What a line of that log says.
+pub(super) fn too_big(line: &str) -> Option<&'static str> {
+    (line.split(' ').nth(1)? == "ERR_TOO_BIG").then_some(TOO_BIG)
+}
+
+/// Its page of delay pools (cache manager, `mgr:delay`).
+pub(super) const POOLS: &str = "/squid-internal-mgr/delay";
+
+/// Whether a bucket of a pool is empty (1, else 0).
+pub(super) fn empty(pool: &str) -> String {
+    format!("squid.delay_pool.{pool}.empty")
+}
+
+/// What that page says of each pool: whether one of its buckets is empty (src/delay_pools.cc: `DelaySpec::stats`).
+pub(super) fn pools(page: &str) -> Vec<(String, f64)> {
+    let pool = |block: &str| {
+        let number = block.lines().next()?.trim();
+        let levels = block.lines().filter_map(|line| line.trim_start().strip_prefix("Current")?.split_once(": "));
+        // As `LEVEL`, or `WHO:LEVEL` of each.
+        let levels = levels.flat_map(|(_, levels)| levels.split(' ')).map(|one| one.rsplit(':').next().unwrap_or(one));
+        let is_empty = levels.filter_map(|level| level.parse::<i64>().ok()).any(|level| level <= 0);
+        Some((empty(number), f64::from(u8::from(is_empty))))
+    };
+    page.split("\nPool: ").skip(1).filter_map(pool).collect()
 }
 
 /// What its log has of each request: the status that the client got, that of the peer, how the request ended, why it failed, what its own error page says of
@@ -104,11 +139,24 @@ pub(super) fn gauges(page: &str) -> Vec<(String, f64)> {
         all.push((metrics::LIVE_PEER_CONNECTIONS.to_owned(), open(&live) as f64));
         all.push((metrics::LIVE_PEER_MOST.to_owned(), most as f64));
     }
+    all.extend(down(page));
     all
+}
+
+/// Which of several peers get no requests because they do not answer (`Status`; src/neighbors.cc: `neighborUp`), where all workers say the same.
+fn down(page: &str) -> Vec<(String, f64)> {
+    let mut seen: BTreeMap<String, BTreeSet<bool>> = BTreeMap::new();
+    for peer in page.split("\nParent ").skip(1).filter_map(peer) {
+        seen.entry(peer.name).or_default().insert(peer.is_up);
+    }
+    let several = seen.len() > 1;
+    let agreed = seen.into_iter().filter(|(_, ups)| several && ups.len() == 1);
+    agreed.map(|(name, ups)| (metric::of_down(SUBJECT, &name), f64::from(u8::from(ups.contains(&false))))).collect()
 }
 
 /// A peer on that page.
 struct Peer {
+    name: String,
     open: u64,
     is_up: bool,
     /// None: as many as come.
@@ -117,9 +165,10 @@ struct Peer {
 
 fn peer(text: &str) -> Option<Peer> {
     let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'));
+    let name = text.lines().next()?.trim_start().strip_prefix(':')?.trim().to_owned();
     let most =
         of("Flags").and_then(|flags| flags.split(' ').find_map(|word| word.strip_prefix("max-conn=")?.parse().ok()));
-    Some(Peer { open: of("OPEN CONNS")?.trim().parse().ok()?, is_up: of("Status")?.trim() == "Up", most })
+    Some(Peer { name, open: of("OPEN CONNS")?.trim().parse().ok()?, is_up: of("Status")?.trim() == "Up", most })
 }
 
 /// Its page of counters (cache manager, `mgr:counters`).
@@ -158,6 +207,23 @@ mod tests {
         assert_eq!(gauges(&dead), named([9.0, 9.0, 9.0]), "who is dead takes none");
         assert_eq!(gauges(&format!("{head}{}", is("Down", 0))), named([0.0, 0.0, 0.0])[..1]);
         assert!(gauges("HTTP/1.1 403 Forbidden\r\n\r\n").is_empty());
+        let other = |status: &str| is(status, 0).replace(": o\n", ": p\n");
+        let down = |page: &str| {
+            let told =
+                gauges(page).into_iter().filter_map(|(name, value)| Some((metric::down(&name)?.1.to_owned(), value)));
+            told.collect::<Vec<_>>()
+        };
+        let one = |value: f64| vec![("o".to_owned(), 0.0), ("p".to_owned(), value)];
+        assert_eq!(down(&format!("{head}{}{}", is("Up", 3), other("Down"))), one(1.0));
+        assert_eq!(down(&format!("{head}{}{}", is("Up", 3), other("Up"))), one(0.0));
+        let split = format!(
+            "{head}by kid1 {{\n{}{}}} by kid1\n\nby kid2 {{\n{}{}}} by kid2\n\n",
+            is("Up", 3),
+            other("Down"),
+            is("Up", 2),
+            other("Up")
+        );
+        assert_eq!(down(&split), [("o".to_owned(), 0.0)], "workers do not agree on it");
     }
 
     #[test]
@@ -190,6 +256,22 @@ mod tests {
         assert_eq!(of("503|-|TCP_MISS|ERR_CONNECT_FAIL|-|c"), nobodys, "whose fault it was is not said");
         assert_eq!(of("200|503|TCP_REFRESH_FAIL_OLD|-|-|a"), by("a", Outcome::Failed, true));
         assert_eq!(answer("garbage"), None);
+    }
+
+    #[test]
+    fn pools_that_let_nothing_through_are_told() {
+        // Written by 5.7.
+        let page = "HTTP/1.1 200 OK\r\n\r\nDelay pools configured: 2\n\nPool: 1\n\tClass: 3\n\n\tAggregate:\n\t\tMax: 40000\n\t\tRestore: \
+                    40000\n\t\tCurrent: 20000\n\n\tNetwork:\n\t\tMax: 30000\n\t\tRestore: 30000\n\t\tCurrent: 0:10000\n\n\tIndividual:\n\t\tMax: \
+                    20000\n\t\tRestore: 20000\n\t\tCurrent [Network 0]: 1:0\n\nPool: 2\n\tClass: 2\n\n\tAggregate:\n\t\tDisabled.\n\n\tIndividual:\n\
+                    \t\tMax: 20000\n\t\tRestore: 20000\n\t\tCurrent: Not used yet.\n\n";
+        assert_eq!(pools(page), [(empty("1"), 1.0), (empty("2"), 0.0)]);
+        assert_eq!(pools(&page.replace("1:0\n", "1:7\n")), [(empty("1"), 0.0), (empty("2"), 0.0)]);
+        assert!(pools("HTTP/1.1 403 Forbidden\r\n\r\n").is_empty());
+        assert_eq!(
+            (too_big("TCP_DENIED_REPLY ERR_TOO_BIG"), too_big("TCP_DENIED ERR_ACCESS_DENIED")),
+            (Some(TOO_BIG), None)
+        );
     }
 
     #[test]

@@ -95,8 +95,9 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
         messages: vec![
             Messages::of("cache.log", evidence::signature),
             Messages { file: evidence::FAILED_LOG, signature: evidence::refused, only_known: true },
+            Messages { file: evidence::TOO_BIG_LOG, signature: evidence::too_big, only_known: true },
         ],
-        counters: counters(peers::are_watched(config)),
+        counters: counters(peers::pages(config)),
         answers: private::is_told(config, at).then(|| {
             AnswerLog::of(evidence::SUBJECT, private::answers_file(at), evidence::answer, peers::names(config))
         }),
@@ -105,9 +106,8 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
     Ok((private, setup))
 }
 
-/// What it counts, and where that is asked for how many connections to its peers are open.
-fn counters(peers: bool) -> Counters {
-    let gauges = peers.then_some((evidence::PEERS, evidence::gauges as Gauges));
+/// What it counts, and the pages that are read while a load runs.
+fn counters(gauges: Vec<(&'static str, Gauges)>) -> Counters {
     Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: Duration::ZERO, gauges }
 }
 
@@ -122,7 +122,7 @@ fn served(at: &Sandbox<'_>, file: &Path, on_disk: bool, workers: bool) -> Result
     };
     let run = if workers { "--foreground" } else { "-N" };
     // -F: it listens when its store is read, not before.
-    let setup = Setup::new(squid(&["-k", "parse"]), squid(&[run, "-F"]), counters(false));
+    let setup = Setup::new(squid(&["-k", "parse"]), squid(&[run, "-F"]), counters(Vec::new()));
     Ok(Setup { make: on_disk.then(|| squid(&[run, "-z"])), shared: Some(service), ..setup })
 }
 

@@ -9,7 +9,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Stren
 use super::config::Config;
 use super::evidence::{OUT_OF_DESCRIPTORS, TOO_MANY_OF_ADDRESS};
 use super::settings::{UNLIMITED, bytes, integer, number};
-use super::{peers, too_many};
+use super::{peers, replies, too_many};
 use crate::cache::largest;
 use crate::files::entry::Entry;
 use crate::limits::{accept_queue, connections, counted, errors, log, raised, reached, valued};
@@ -48,7 +48,12 @@ pub(super) fn of(
     let peers = peers::limit(config).filter(|_| !direct);
     let ports = peers::ports(config, machine.ports).filter(|_| !direct);
     let more = [Some(object(config)), rock(config), per_client(config), body(config), peers, ports];
-    first.into_iter().chain(more.into_iter().flatten()).chain(too_many::limits(config, client)).collect()
+    first
+        .into_iter()
+        .chain(more.into_iter().flatten())
+        .chain(too_many::limits(config, client))
+        .chain(replies::limits(config, client))
+        .collect()
 }
 
 /// Those that decide what a cache of genkai's own making can hold: all else of it is Squid's default.

@@ -12,6 +12,7 @@ mod looks;
 mod peers;
 mod private;
 mod product;
+mod replies;
 mod settings;
 mod too_many;
 

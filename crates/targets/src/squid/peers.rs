@@ -7,8 +7,10 @@ use genkai_model::limit::{Law, Limit, Remedy, Strength};
 use genkai_place::endpoint::Endpoint;
 
 use super::config::{Config, MAX_CONN, cap};
-use super::evidence::{SUBJECT, metrics};
+use super::evidence::{self, SUBJECT, metrics};
+use super::replies;
 use crate::cache::answers::{self, logged};
+use crate::cache::counters::Gauges;
 use crate::files::entry::Entry;
 use crate::limits::{backend, counted, errors, grew, raised_onward, reached, reached_of, valued};
 use crate::settings::SourcedValue;
@@ -78,12 +80,15 @@ pub(super) fn ports(config: &Config, range: (u16, u16)) -> Option<Limit> {
     Some(Limit { law, signatures, ..limit })
 }
 
-/// Whether Squid is asked how many connections to its peers are open while a load runs: not where they have no cap, and not where who asks
-/// would be one of the connections of a client that are counted.
-pub(super) fn are_watched(config: &Config) -> bool {
+/// Which pages of Squid's are read while a load runs: how many connections to its peers are open, and which are dead, where they have a cap or are several; how
+/// full its delay pools are. None where who asks would be one of the connections of a client that are counted.
+pub(super) fn pages(config: &Config) -> Vec<(&'static str, Gauges)> {
     let counts = |entry: &Entry| entry.values.get(1).is_some_and(|kind| kind == "maxconn");
     let counted = config.value("client_ip_max_connections").is_some() || config.each("acl").any(counts);
-    caps(config).is_some() && !counted
+    let peers = caps(config).is_some() || config.parents().len() > 1;
+    let peers = peers.then_some((evidence::PEERS, evidence::gauges as Gauges));
+    let pools = replies::are_watched(config).then_some((evidence::POOLS, evidence::pools as Gauges));
+    peers.into_iter().chain(pools).filter(|_| !counted).collect()
 }
 
 /// Connections to the peers that answer: a peer with so many open is not chosen, idle ones included (src/neighbors.cc: `peerHTTPOkay`). A kept
@@ -198,7 +203,10 @@ mod tests {
         assert_eq!(clients(&(ten.clone() + off + "http_port 81\n")), None, "a forward proxy goes direct");
         assert!(clients(&(ten.clone() + off + "http_port 81\nnever_direct allow all\n")).is_some());
         assert_eq!(clients(&(ten.clone() + off + "cache_peer_access a allow some\n")), None);
-        assert!(are_watched(&config(&ten)) && !are_watched(&config(&(ten + "client_ip_max_connections 9\n"))));
+        assert_eq!(
+            (pages(&config(&ten)).len(), pages(&config(&(ten + "client_ip_max_connections 9\n"))).len()),
+            (1, 0)
+        );
     }
 
     #[test]

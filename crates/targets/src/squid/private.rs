@@ -8,8 +8,8 @@ use genkai_model::event::Rewrite;
 use super::access::client;
 use super::config::Config;
 use super::evidence;
-use super::peers;
 use super::too_many::Marks;
+use super::{peers, replies};
 use crate::cache::{Sandbox, unseen};
 use crate::error::TargetError;
 use crate::files::entry::Entry;
@@ -129,8 +129,9 @@ pub(super) fn build(config: &Config, at: &Sandbox<'_>) -> Result<Private, Target
     let marks = Marks::of(config, client(at.listen.ip()));
     // Before the user's: an `access_log none` would end the search (src/log/access_log.cc: accessLogLogTo).
     let lines = marks.before().into_iter().chain(marks.log(&at.dir.display().to_string()));
+    let lines = lines.chain(replies::log_lines(config, &at.dir.display().to_string()));
     lines.for_each(|line| private.push(&line, None));
-    if peers::are_watched(config) {
+    if !peers::pages(config).is_empty() {
         // genkai asks from this machine; the user's rules for everybody else stay as they are.
         let line = "http_access allow localhost manager";
         private.push(line, None);

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use genkai_model::event::{Environment, Rewrite};
 use genkai_model::limit::Limit;
+use genkai_model::load::Request;
 
 use super::access::client;
 use super::config::Config;
@@ -13,10 +14,13 @@ use super::lifecycle::copied;
 use super::limits;
 use super::peers;
 use super::private::Private;
+use super::replies;
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
 use crate::files::Requests;
-use crate::product::{Answer, Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after, tested};
+use crate::product::{
+    Answer, Deployment, Entry, Lookup, OwnAnswer, Prepare, Product, Program, Role, Variant, after, tested,
+};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use genkai_place::machine;
@@ -119,7 +123,12 @@ impl Product for Squid {
             None => peers::answering(of.config()),
         };
         let upgrade = limits::upgrade(of.config()).filter(|_| of.requests().websocket);
-        all.into_iter().chain(upgrade).chain(answering).collect()
+        let all = all.into_iter().filter(|limit| !replies::is_own(limit));
+        all.chain(upgrade).chain(answering).collect()
+    }
+
+    fn answers(of: &Variant<Self>, _: &Tested<Private>, _: &Request) -> Vec<OwnAnswer> {
+        replies::own(of.config(), client(of.conditions().listen.into())).into_iter().collect()
     }
 
     fn behind(of: &Variant<Self>, _: &Tested<Private>) -> Vec<Endpoint> {

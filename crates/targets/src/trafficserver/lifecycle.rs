@@ -51,7 +51,8 @@ fn served(at: &Sandbox<'_>) -> Result<Setup, TargetError> {
         command.arg(format!("--run-root={}", root.display())).args(arguments);
         command
     };
-    let counters = Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: 3 * render::SYNC, gauges: None };
+    let counters =
+        Counters::Page { path: evidence::PAGE, read: evidence::counts, lag: 3 * render::SYNC, gauges: Vec::new() };
     let check = traffic_server(&["-C", "verify_config"]);
     let setup = Setup::new(check, traffic_server(&[]), counters);
     Ok(Setup { ready: Some((at.dir.join("log/diags.log"), "fully initialized")), ..setup })

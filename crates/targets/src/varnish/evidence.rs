@@ -1,6 +1,7 @@
 //! What Varnish counts.
 
 use genkai_model::cache::OwnCounts;
+use genkai_model::evidence::metric;
 use serde_json::Value;
 
 use crate::cache::answers::{Outcome, Told};
@@ -73,6 +74,24 @@ fn backends(text: &str) -> Vec<(String, f64)> {
         Some((metric, counter.get("value")?.as_u64()? as f64))
     };
     counters.iter().filter_map(one).collect()
+}
+
+/// What `varnishadm` is asked for how backends are (varnish-cli(7)).
+pub(super) const BACKENDS: [&str; 2] = ["backend.list", "-j"];
+
+/// Which backends get no requests because their probe failed; of those that nothing probes, or an administrator decides on, nothing is said.
+pub(super) fn down(text: &str) -> Vec<(String, f64)> {
+    let all: Value = serde_json::from_str(text).unwrap_or_default();
+    let lists = all.as_array().into_iter().flatten().filter_map(Value::as_object);
+    let told = lists.flatten().filter_map(|(name, of)| {
+        let is = |key: &str, value: &str| of.get(key).and_then(Value::as_str) == Some(value);
+        let probed = is("type", "backend") && is("admin_health", "probe");
+        let state = of.get("probe_message")?.as_array().filter(|_| probed)?.last()?.as_str()?;
+        // As `VCL.NAME`, or the name alone.
+        let name = name.rsplit('.').next()?;
+        Some((metric::of_down(SUBJECT, name), f64::from(u8::from(state == "sick"))))
+    });
+    told.collect()
 }
 
 /// Which requests `varnishncsa` writes down: those that failed, at a backend or before clients (vsl-query(7)).

@@ -57,6 +57,13 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
     }
     let main = private.files.first().map_or(at.dir, |(path, ..)| path);
     let mut setup = served(at, main, &config.arguments(), Some(evidence::gauges))?;
+    if let (Counters::Program { beside: asked, .. }, Some(program)) =
+        (&mut setup.counters, beside(at, "varnishadm").filter(|_| is_probed(config)))
+    {
+        let words = [program.display().to_string(), "-n".to_owned(), work(at).display().to_string()];
+        let words = words.into_iter().chain(evidence::BACKENDS.map(str::to_owned));
+        *asked = Some((words.collect(), evidence::down));
+    }
     if let Some(program) = at.backend.is_none().then(|| beside(at, "varnishncsa")).flatten().filter(|_| is_told(config))
     {
         let log = at.dir.join("answers.log");
@@ -75,6 +82,12 @@ fn is_told(config: &Config) -> bool {
     let names = ["beresp.status", "resp.status", "beresp.grace"];
     config.vcl.backends().filter(|(.., backend)| !backend.is_none).count() > 1
         || names.iter().any(|name| config.vcl.mentions(name) > 0)
+}
+
+/// Whether one of several backends may be held to be sick: by a probe.
+fn is_probed(config: &Config) -> bool {
+    config.vcl.backends().filter(|(.., backend)| !backend.is_none).count() > 1
+        && ["probe", ".probe"].iter().any(|name| config.vcl.mentions(name) > 0)
 }
 
 /// Its working folder.
@@ -105,6 +118,6 @@ fn served(at: &Sandbox<'_>, vcl: &Path, more: &[String], gauges: Option<Gauges>)
         command.extend(evidence::OF_BACKENDS.iter().flat_map(|name| ["-f".to_owned(), (*name).to_owned()]));
     }
     let (read, output) = (evidence::counts, at.dir.join("statistics.json"));
-    let counters = Counters::Program { command, read, gauges, output };
+    let counters = Counters::Program { command, read, gauges, beside: None, output };
     Ok(Setup::new(check, serve, counters))
 }

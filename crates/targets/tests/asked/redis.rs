@@ -18,6 +18,11 @@ const LINES: &[(&str, &[&str], &[&str])] = &[
     ),
     ("tcp-backlog", &["511", "20", "0", "5000", "100000"], &["-1", "x"]),
     ("maxmemory", &["0", "100mb", "1gb", "1000k", "5b", "70MB", "\"\"", "2m"], &["1gbx", "1.5gb", "-1", "50%", "+5"]),
+    (
+        "maxmemory-clients",
+        &["0", "100mb", "5", "5%", "0%", "100%", "128k", "\"\""],
+        &["101%", "-5%", "x", "5.5%", "1mb%"],
+    ),
     ("maxmemory-policy", &["allkeys-lru", "noeviction", "VOLATILE-TTL"], &["bogus"]),
     ("client-query-buffer-limit", &["1gb", "1mb", "5242880"], &["5", "x"]),
     ("io-threads", &["1", "2", "4"], &["0", "200", "x"]),
@@ -177,6 +182,15 @@ fn compared(main: &Path) -> Result<Vec<String>, ()> {
     let space = &told("maxmemory").formula;
     same("maxmemory", (space.starts_with("no limit") || space.starts_with(&gib)).to_string(), "true".to_owned());
     same("maxmemory of 0", space.starts_with("no limit").to_string(), (memory == 0.0).to_string());
+    // It tells bytes, or a part of maxmemory.
+    let evicts = match said["maxmemory-clients"].strip_suffix('%') {
+        Some(part) => (memory * part.parse::<f64>().unwrap() / 100.0).floor(),
+        None => said["maxmemory-clients"].parse().unwrap(),
+    };
+    let expected = if evicts > 0.0 { evicts.max(131_072.0).to_string() } else { String::new() };
+    let clients =
+        limit(&genkai, "redis.maxmemory-clients").map(|limit| limit.formula.split(' ').next().unwrap().to_owned());
+    same("maxmemory-clients", clients.unwrap_or_default(), expected);
     let policy = if said["maxmemory-policy"] == "noeviction" {
         "(noeviction)".to_owned()
     } else {

@@ -136,6 +136,18 @@ fn pools() -> Vec<Case> {
             .cause("apache.ProxyPass.max")
             .then(&["apache.MaxRequestWorkers"])
             .off(spread),
+        case(
+            "apache-handler-pool",
+            "<Proxy> with max=8 acquire=200 beside SetHandler \"proxy:URL\", of Apache's only child",
+        )
+        .flags("--users 40 --spawn-rate 5")
+        .config(conf(
+            "ServerLimit 1\nStartServers 1\nThreadsPerChild 60\nMaxRequestWorkers 60\n<Proxy \"http://{backend}\">\nProxySet max=8 acquire=200\n\
+             </Proxy>\n<Location />\nSetHandler \"proxy:http://{backend}\"\n</Location>",
+        ))
+        .behind(Two("--service-time 300ms", None))
+        .cause("apache.ProxyPass.max")
+        .off("a request waits up to acquire for a free connection, so that more than the pool holds get one in time"),
         case("apache-balancer-pool", "two members of a balancer, each with max=4 acquire=300 in each of two children")
             .flags("--users 60 --spawn-rate 6")
             .config(

@@ -57,6 +57,23 @@ fn squid() -> Vec<Case> {
             .behind(Pair("fixed --time 0.02", "errors --share 0.3 --status 500 --time 0.02 --seed 3"))
             .cause("squid.server.answers.two")
             .off(NO_NUMBER),
+        case(
+            "squid-reply-too-big",
+            "reply_body_max_size 10 KB before answers of 20 KiB",
+            "acl here src 127.0.0.1\nreply_body_max_size 10 KB here",
+        )
+        .flags("--users 10 --spawn-rate 10 --backend-body 20480")
+        .cause("squid.answers.reply_body_max_size.5")
+        .off(NO_NUMBER),
+        case(
+            "squid-delay-pool",
+            "a delay pool of class 1 that reads 40,000 bytes a second, before answers of 20 KiB",
+            "cache deny all\ndelay_pools 1\ndelay_class 1 1\ndelay_parameters 1 40000/40000\ndelay_access 1 allow all",
+        )
+        .flags("--users 20 --spawn-rate 4 --backend-body 20480")
+        .objective("errors < 0.1%, p99 < 1s")
+        .cause("squid.delay_parameters")
+        .off(NO_NUMBER),
         case("squid-healthy", "nothing: 60 users through Squid", "")
             .flags("--users 60 --spawn-rate 30 --backend-time 100ms"),
         case(

@@ -5,10 +5,12 @@
 
 mod answers;
 mod log;
+mod out;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use genkai_model::event::{ServerState, State};
 use genkai_model::evidence::Sample;
@@ -17,6 +19,7 @@ pub(super) use answers::{Answers, of_member, told};
 #[cfg(test)]
 pub(super) use log::known;
 pub use log::{Entry, aggregate, classify, signature};
+pub(super) use out::Out;
 pub use status::{Status, ask};
 
 use genkai_place::listener::Watched;
@@ -94,6 +97,8 @@ pub struct Watch {
     rest: u32,
     /// What members of balancers answered with an error; none where nobody writes it down.
     answers: Option<Answers>,
+    /// Members of a balancer that are left alone; none where there are not several.
+    out: Option<Out>,
 }
 
 impl Watch {
@@ -114,12 +119,18 @@ impl Watch {
             answered: 0,
             rest: 0,
             answers: None,
+            out: None,
         }
     }
 
     /// The same, with the log of what members of balancers answered with an error.
     pub(super) fn answered(self, answers: Option<Answers>) -> Watch {
         Watch { answers, ..self }
+    }
+
+    /// The same, which tells of these members of a balancer which are left alone.
+    pub(super) fn balancing(self, out: Option<Out>) -> Watch {
+        Watch { out, ..self }
     }
 
     /// The same of an httpd whose children serve one connection each, of which there may be so many.
@@ -147,6 +158,9 @@ impl running::Watch for Watch {
             answers.count(&mut metrics);
         }
         let (logs, states) = self.log();
+        if let Some(out) = &self.out {
+            out.count(Instant::now(), &mut metrics);
+        }
         metrics.insert(metrics::ENDED.to_owned(), self.gone(&usage, states.len() as u64) as f64);
         Observation { samples: vec![Sample { subject: "apache".to_owned(), metrics }], logs, states }
     }
@@ -160,6 +174,9 @@ impl running::Watch for Watch {
 impl Watch {
     fn log(&mut self) -> (Vec<genkai_model::evidence::LogLine>, Vec<State>) {
         let lines = self.tail.lines();
+        if let Some(out) = &mut self.out {
+            out.read(&lines, Instant::now());
+        }
         let died = |line: &String| {
             let entry = classify(line);
             (entry.signature.as_deref() == Some(signature::CHILD_DIED)).then(|| State {

@@ -9,7 +9,7 @@ use super::{clamped, refused};
 use crate::apache::config::modules::{any_loaded, directives};
 use crate::apache::config::{Config, Found};
 use crate::apache::limits::Facts;
-use crate::apache::route::Pass;
+use crate::apache::route::{self, Pass};
 use crate::apache::settings::{Context, Setting, TABLE};
 use crate::explain::{place, remark};
 use crate::files::names::nearest;
@@ -116,21 +116,16 @@ fn contradictions(config: &Config, facts: &Facts) -> Vec<Remark> {
 /// Parameters of a `ProxyPass` whose worker is another's.
 fn shared(config: &Config) -> Vec<Remark> {
     let said = |pass: &Pass<'_>| pass.found.args.iter().skip(pass.index + 1).any(|word| word.contains('='));
-    let passes = config.found().iter().filter_map(Pass::read).filter(said);
-    let other = |pass: Pass<'_>| {
-        let worker = pass.worker(config).filter(|worker| !std::ptr::eq(worker.found, pass.found))?;
-        let (place, text) = (
-            config.place(pass.found),
-            format!(
-                "its parameters are passed over: {} was there before at {}, and those of its worker count (AH01146)",
-                worker.url,
-                config.place(worker.found)
-            ),
+    let all = route::shared(config).into_iter().filter(|(pass, _)| said(pass));
+    let remarked = |(pass, by): (Pass<'_>, &Found)| {
+        let text = format!(
+            "its parameters are passed over: a worker of its address was there before, by {}, and what that has counts (AH01146)",
+            config.place(by)
         );
         let hint = "write them there, or give this one an address that begins otherwise".to_owned();
-        Some(remark(RemarkKind::Ignored, Some(place), &pass.found.words[0].value, text, Some(hint)))
+        remark(RemarkKind::Ignored, Some(config.place(pass.found)), &pass.found.words[0].value, text, Some(hint))
     };
-    passes.filter_map(other).collect()
+    all.map(remarked).collect()
 }
 
 fn without_effect(config: &Config, facts: &Facts) -> Vec<Remark> {

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, UdpSocket};
 
 use crate::apache::config::Config;
+use crate::apache::handler;
 use crate::apache::route::{Listen, Pass, Route, authority, listens, members, socket};
 use crate::files::Requests;
 
@@ -66,7 +67,8 @@ pub(super) fn followed<'c>(config: &'c Config, requests: &Requests) -> (Passes, 
     for times in 1..=MOST {
         // The first pass is looked for by the whole target, as its settings are.
         let path = if times == 1 { &target } else { target.split('?').next().unwrap_or_default() };
-        let Some(pass) = route.pass(config, path) else { return (Passes::Times(times, false), None) };
+        let asked = Requests::to(&host, path);
+        let Some(pass) = handler::pass(config, &route, &asked) else { return (Passes::Times(times, false), None) };
         let urls: Vec<String> = match members(config, &pass.url) {
             Some(all) => all.first.into_iter().map(|member| member.url).collect(),
             None => vec![pass.url.clone()],

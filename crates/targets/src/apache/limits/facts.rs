@@ -8,6 +8,7 @@ use genkai_model::units::Span;
 
 use crate::apache::config::{Config, Found};
 use crate::apache::evidence::told;
+use crate::apache::handler;
 use crate::apache::route::{Member, Members, Pass, Route, authority, host, listens, members, socket};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
@@ -355,7 +356,7 @@ impl Reading<'_> {
     fn pass(&self) -> Option<Pass<'_>> {
         match followed(self.config, self.requests) {
             (Passes::Times(..), pass) => pass,
-            (Passes::Untold, _) => Route::find(self.config, self.requests)?.pass(self.config, &self.requests.path),
+            (Passes::Untold, _) => handler::pass(self.config, &Route::find(self.config, self.requests)?, self.requests),
         }
     }
 
@@ -437,9 +438,7 @@ impl Reading<'_> {
             balanced: members.is_some(),
             acquire: match &members {
                 Some(_) => acquire,
-                None => {
-                    pass.worker(self.config).and_then(|worker| wait(worker.parameter(PROXY_PASS_ACQUIRE.directive)?))
-                }
+                None => self.raw(&PROXY_PASS_ACQUIRE).parsed(wait).map(|held| held.value),
             }
             .map(Span::from_millis),
             untimed: self.is_untimed(urls.first().map_or(scheme, |url| authority(url).0)),

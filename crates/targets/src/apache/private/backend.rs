@@ -1,5 +1,6 @@
 //! What is behind: kept, or replaced by one backend. What leads back into the same httpd follows its listeners in any case.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use super::changes::Changes;
@@ -108,13 +109,40 @@ pub(super) fn redirect(
         };
         changes.set_one(place.found, place.index, new);
     }
-    for found in config.found().iter().filter(|found| found.section && found.name == "proxy") {
-        // What a worker's URL has of parameters is its own.
-        if let Some(new) = found.arg(0).filter(|_| backend.is_none()).and_then(|url| elsewhere(moves, url)) {
+    workers(config, changes, moved, backend.as_deref().map(|at| format!("{end}://{at}")).as_deref(), moves);
+    Ok(())
+}
+
+/// Workers that a `<Proxy>` or a `ProxySet` names by their URL go where their requests do: what they have of parameters is in force there, too.
+fn workers(config: &Config, changes: &mut Changes<'_>, moved: &[Moved], backend: Option<&str>, moves: &[Move]) {
+    let plain = |url: &str| url.split_once('|').map_or(url, |(_, rest)| rest).to_ascii_lowercase();
+    let server = |url: &str| parts(&plain(url)).map(|(scheme, authority, _)| format!("{scheme}://{authority}"));
+    let asked = |place: &Place<'_>| server(place.found.arg(place.index)?.strip_prefix(place.before)?);
+    let servers: BTreeSet<String> = places(config).iter().filter_map(asked).collect();
+    let is_one = servers.iter().filter_map(|url| Some(parts(url)?.1)).collect::<BTreeSet<_>>().len() == 1;
+    let names = |found: &&Found| {
+        found.section && found.name == "proxy"
+            || found.name == "proxyset" && !found.context.iter().any(|s| s.name.starts_with("proxy"))
+    };
+    for found in config.found().iter().filter(names) {
+        let Some(url) = found.arg(0).filter(|url| server(url).is_some_and(|of| servers.contains(&of))) else {
+            continue;
+        };
+        let plain = plain(url);
+        let Some((scheme, authority, rest)) = parts(&plain) else { continue };
+        let (host, port) = host_and_port(scheme, authority);
+        // Servers that are one now would share a worker: what one has of parameters would be in force for all.
+        let new = match (own(moved, host, port), backend) {
+            (Some(own), _) => Some(format!("{scheme}://{own}{rest}")),
+            (None, Some(backend)) => {
+                is_one.then(|| format!("{}{backend}{rest}", if scheme.starts_with("ws") { "ws" } else { "http" }))
+            }
+            (None, None) => elsewhere(moves, url),
+        };
+        if let Some(new) = new {
             changes.set_one(found, 0, new);
         }
     }
-    Ok(())
 }
 
 /// A URL with what is there instead of its server; none: it stays. (`unix:PATH|URL`: mod_proxy, `ap_proxy_de_socketfy`.)

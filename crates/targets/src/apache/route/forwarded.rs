@@ -5,14 +5,18 @@ use crate::apache::config::Config;
 
 impl Route<'_> {
     /// The target by which what stands behind is asked for this one: the URL of the `ProxyPass` in the place of its path (mod_proxy.c:
-    /// `proxy_trans`). None where patterns decide.
+    /// `proxy_trans`). None where patterns decide, or a handler passes it on.
     pub fn forwarded(&self, config: &Config, target: &str) -> Option<String> {
         let path = target.split('?').next().unwrap_or_default();
         let pass = self.pass(config, path);
         if config.named("rewriterule").next().is_some() || pass.as_ref().is_some_and(|pass| pass.pattern) {
             return None;
         }
-        let Some(pass) = pass else { return Some(target.to_owned()) };
+        let Some(pass) = pass else {
+            let handles =
+                |found: &crate::apache::config::Found| found.arg(0).is_some_and(|to| to.starts_with("proxy:"));
+            return Some(target.to_owned()).filter(|_| !config.named("sethandler").any(handles));
+        };
         let after = pass.url.split_once("://").map_or("", |(_, rest)| rest);
         let begin = after.find('/').map_or("", |at| &after[at..]);
         let asked = format!("{begin}{}", target.strip_prefix(pass.path.as_str())?);

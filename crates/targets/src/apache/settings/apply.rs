@@ -10,9 +10,9 @@ use super::{
     THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, default_of, directives,
 };
 use crate::apache::config::{Config, Edit, Found};
-use crate::apache::removable;
-use crate::apache::route::{Member, Route, members};
+use crate::apache::route::{Member, Pass, Route, members};
 use crate::apache::within::variable;
+use crate::apache::{handler, removable};
 use crate::error::TargetError;
 use crate::files::{Configuration, Pair, Removable, Requests, pairs};
 use crate::settings::{Kind, SourcedValue};
@@ -122,11 +122,29 @@ fn is_unset(setting: &Setting, found: &Found) -> bool {
 
 fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Vec<Edit>, SettingError> {
     let missing = || {
-        SettingError::no_place(setting.name, "no ProxyPass holds this path; choose a path that is passed to a backend")
+        SettingError::no_place(
+            setting.name,
+            "nothing passes this path on (ProxyPass, SetHandler); choose a path that is passed to a backend",
+        )
     };
     let route = Route::find(config, requests).ok_or_else(missing)?;
-    let pass = route.pass(config, &requests.path).and_then(|pass| pass.worker(config)).ok_or_else(missing)?;
-    Ok(pair(pass.found, pass.index + 1, setting, value).into_iter().collect())
+    let pass = handler::pass(config, &route, requests).ok_or_else(missing)?;
+    let default = || {
+        let why = "mod_proxy's own worker, which takes no parameters, has these requests: a `<Proxy URL>` with a `ProxySet` makes one";
+        SettingError::no_place(setting.name, why)
+    };
+    let worker = route.worker(config, &pass, &requests.path).ok_or_else(default)?;
+    // Where nothing says it yet, who made the worker does.
+    let found = worker.parameter(setting.directive).map_or(worker.found, |(found, _)| found);
+    Ok(pair(found, first(found), setting, value).into_iter().collect())
+}
+
+/// Where the `key=value`s of a directive begin among its arguments.
+fn first(found: &Found) -> usize {
+    match Pass::read(found) {
+        Some(pass) => pass.index + 1,
+        None => usize::from(!(found.name == "proxyset" && found.context.iter().any(|s| s.name.starts_with("proxy")))),
+    }
 }
 
 /// `KEY=value` of a directive, among its arguments from `first` on: changed where it is, else added.
@@ -138,7 +156,7 @@ fn pair(found: &Found, first: usize, setting: &Setting, value: &str) -> Option<E
 
 /// The members that requests go to of the balancer that the path is passed to; none: it is passed to none.
 fn balanced<'c>(config: &'c Config, requests: &Requests) -> Option<Vec<Member<'c>>> {
-    let pass = Route::find(config, requests)?.pass(config, &requests.path)?;
+    let pass = handler::pass(config, &Route::find(config, requests)?, requests)?;
     members(config, &pass.url).map(|all| all.first).filter(|all| !all.is_empty())
 }
 
@@ -196,11 +214,11 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) 
     match setting.context {
         Context::Pass => {
             let route = Route::find(config, requests);
-            let pass = route.as_ref().and_then(|r| r.pass(config, &requests.path));
-            let given = pass
-                .and_then(|p| p.worker(config))
-                .and_then(|p| Some((p.found, p.parameter(setting.directive)?.to_owned())));
-            given.map_or_else(default, |(found, value)| file(found, value))
+            let worker = route
+                .as_ref()
+                .and_then(|route| route.worker(config, &handler::pass(config, route, requests)?, &requests.path));
+            let given = worker.as_ref().and_then(|worker| worker.parameter(setting.directive));
+            given.map_or_else(default, |(found, value)| file(found, value.to_owned()))
         }
         Context::Members => {
             let all = balanced(config, requests).unwrap_or_default();

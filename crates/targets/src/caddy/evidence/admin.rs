@@ -1,14 +1,15 @@
 //! The administration endpoint on a Unix socket: what each upstream has, and the metrics of Go's runtime.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use genkai_model::evidence::metric;
 use serde_json::Value;
 
-use super::metrics;
+use super::{SUBJECT, metrics};
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -34,8 +35,10 @@ fn ask(socket: &Path, path: &str) -> Option<String> {
 }
 
 /// What a running Caddy says of itself.
-pub(super) fn sample(socket: &Path) -> BTreeMap<String, f64> {
-    let mut all = upstreams(&ask(socket, "/reverse_proxy/upstreams").unwrap_or_default());
+pub(super) fn sample(socket: &Path, judged: Option<&Judged>) -> BTreeMap<String, f64> {
+    let body = ask(socket, "/reverse_proxy/upstreams").unwrap_or_default();
+    let mut all = upstreams(&body);
+    all.extend(judged.map(|judged| judged.down(&body)).unwrap_or_default());
     all.extend(runtime(&ask(socket, "/metrics").unwrap_or_default()));
     all
 }
@@ -51,6 +54,28 @@ fn upstreams(body: &str) -> BTreeMap<String, f64> {
         (metrics::UPSTREAM_REQUESTS_MAX.to_owned(), requests.iter().copied().fold(0.0, f64::max)),
         (metrics::UPSTREAM_FAILS.to_owned(), fails),
     ])
+}
+
+/// Upstreams that are judged by how often they failed of late (`fail_duration`).
+#[derive(Clone, Debug)]
+pub(in crate::caddy) struct Judged {
+    /// Where they are.
+    pub(in crate::caddy) upstreams: BTreeSet<String>,
+    /// From how many failures on each gets no requests (`max_fails`; reverseproxy/hosts.go: Healthy).
+    pub(in crate::caddy) most: u64,
+}
+
+impl Judged {
+    /// Which get no requests.
+    fn down(&self, body: &str) -> BTreeMap<String, f64> {
+        let Ok(Value::Array(all)) = serde_json::from_str(body) else { return BTreeMap::new() };
+        let told = all.iter().filter_map(|upstream| {
+            let address = upstream.get("address")?.as_str().filter(|address| self.upstreams.contains(*address))?;
+            let failed = upstream.get("fails")?.as_u64()?;
+            Some((metric::of_down(SUBJECT, address), f64::from(u8::from(failed >= self.most))))
+        });
+        told.collect()
+    }
 }
 
 /// `NAME VALUE` lines of those that are known.
@@ -74,6 +99,12 @@ mod tests {
         let of = |name: &str| all.get(name).copied();
         assert_eq!((of(metrics::UPSTREAM_REQUESTS), of(metrics::UPSTREAM_REQUESTS_MAX)), (Some(16.0), Some(9.0)));
         assert_eq!((of(metrics::UPSTREAM_FAILS), upstreams("").len()), (Some(1.0), 0));
+        let judged =
+            |most: u64, names: &[&str]| Judged { upstreams: names.iter().map(|n| (*n).to_owned()).collect(), most };
+        let both = ["127.0.0.1:1", "127.0.0.1:2"];
+        let of = |which: &str| metric::of_down("caddy", which);
+        assert_eq!(judged(1, &both).down(body), BTreeMap::from([(of(both[0]), 1.0), (of(both[1]), 0.0)]));
+        assert_eq!(judged(2, &both[..1]).down(body), BTreeMap::from([(of(both[0]), 0.0)]), "it may fail twice");
         let text =
             "# HELP go_goroutines Number\ngo_goroutines 79\ngo_memstats_heap_inuse_bytes 6.578176e+06\nother 1\n";
         assert_eq!(runtime(text).values().copied().collect::<Vec<_>>(), [79.0, 6_578_176.0]);

@@ -8,6 +8,7 @@ mod log;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub(super) use admin::Judged;
 pub(super) use answers::{Answers, of_upstream};
 pub(super) use hidden::Hidden;
 pub(crate) use log::aggregate;
@@ -59,6 +60,8 @@ pub struct Watch {
     /// What upstreams answered with an error; none where nobody writes it down.
     answers: Option<Answers>,
     hidden: Hidden,
+    /// Upstreams of several that get no requests once they failed; none: none of them is judged so.
+    judged: Option<Judged>,
 }
 
 impl Watch {
@@ -71,12 +74,18 @@ impl Watch {
             tail: log,
             answers: None,
             hidden: Hidden::default(),
+            judged: None,
         }
     }
 
     /// The same, with the log of what upstreams answered with an error.
     pub(super) fn answered(self, answers: Option<Answers>) -> Watch {
         Watch { answers, ..self }
+    }
+
+    /// The same, which tells which of these upstreams get no requests.
+    pub(super) fn judging(self, judged: Option<Judged>) -> Watch {
+        Watch { judged, ..self }
     }
 
     /// The same, which counts the errors that clients get as good answers.
@@ -93,7 +102,7 @@ impl running::Watch for Watch {
     fn look(&mut self) -> Observation {
         let usage = self.tree.sample();
         let mut sample = usage.sample(SUBJECT);
-        sample.metrics.extend(admin::sample(&self.socket));
+        sample.metrics.extend(admin::sample(&self.socket, self.judged.as_ref()));
         if let Some(answers) = &mut self.answers {
             answers.count(&mut sample.metrics);
         }

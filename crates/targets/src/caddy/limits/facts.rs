@@ -202,6 +202,14 @@ pub(crate) fn each(config: &Config, requests: &Requests) -> BTreeMap<String, Sou
     if all.len() < 2 || all.keys().any(|address| address.contains('{')) { BTreeMap::new() } else { all }
 }
 
+/// From how many failures on an upstream gets no requests; none: failures are not counted (`fail_duration`).
+pub(crate) fn fails(config: &Config, requests: &Requests) -> Option<u64> {
+    let time = |text: &str| value::time(text).map(Span::from).filter(|span| !span.is_zero());
+    written(config, &FAIL_DURATION, requests, time)?;
+    // One, where nothing says how many (reverseproxy.go: Provision).
+    Some(written(config, &MAX_FAILS, requests, number).map_or(1, |held| held.value.max(1)))
+}
+
 /// Whether a proxy chooses each upstream as often as the others: at random, as it does by default, or in turn.
 fn is_in_turn(proxy: &Line) -> bool {
     let policy = proxy.option("lb_policy").and_then(|line| line.arg(0));

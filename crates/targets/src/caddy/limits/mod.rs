@@ -9,7 +9,7 @@ mod requests;
 mod system;
 
 pub use facts::Facts;
-pub(super) use facts::{each, is_encrypted};
+pub(super) use facts::{each, fails, is_encrypted};
 
 use genkai_model::limit::Limit;
 

@@ -6,7 +6,7 @@ use genkai_model::explain::{Remark, RemarkKind};
 
 use crate::explain::about;
 use crate::files::entry::{Entries, Entry};
-use crate::redis::limits::{bytes, number};
+use crate::redis::limits::{bytes, number, percent};
 
 const INT: u64 = i32::MAX as u64;
 
@@ -56,6 +56,7 @@ fn refused(entry: &Entry) -> Option<String> {
     match name {
         "client-output-buffer-limit" => return classes(&entry.values),
         "save" => return saves(&entry.values),
+        "maxmemory-clients" => return part(&entry.values),
         _ => {}
     }
     let form = form(name)?;
@@ -91,6 +92,15 @@ fn saves(values: &[String]) -> Option<String> {
     let nothing = matches!(values, [one] if one.is_empty());
     let pairs = !values.is_empty() && values.len().is_multiple_of(2) && values.iter().all(|v| number(v).is_some());
     (!nothing && !pairs).then(|| "needs seconds and changes in pairs".to_owned())
+}
+
+/// Bytes, or a part of `maxmemory`.
+fn part(values: &[String]) -> Option<String> {
+    match values {
+        [value] if percent(value).is_some() || bytes(value).is_some() => None,
+        [value] => Some(format!("`{value}` is not bytes, or 0% to 100%")),
+        all => Some(format!("has {} arguments, and takes one", all.len())),
+    }
 }
 
 /// Classes of clients, each with two amounts and a number of seconds.

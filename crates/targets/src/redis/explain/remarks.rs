@@ -6,7 +6,7 @@ use super::refused;
 use crate::explain::{about, place, remark};
 use crate::files::entry::{Entries, Entry};
 use crate::files::names::{nearest, table};
-use crate::redis::limits::{Facts, RESERVED};
+use crate::redis::limits::{Facts, RESERVED, bytes, percent};
 use genkai_place::caps::Machine;
 
 /// Every directive of Redis 7.0 (`CONFIG GET *`, and those that it does not tell).
@@ -76,6 +76,11 @@ fn without_effect(config: &Entries) -> Vec<Remark> {
         if let Some(entry) = entry {
             say(entry, format!("has no effect: {other} is {off}"));
         }
+    }
+    let part = config.last("maxmemory-clients").filter(|e| percent(&e.value()).is_some_and(|part| part > 0));
+    let unbounded = config.last("maxmemory").is_none_or(|e| bytes(&e.value()) == Some(0));
+    if let Some(entry) = part.filter(|_| unbounded) {
+        say(entry, "has no effect: it is a part of maxmemory, which is 0".to_owned());
     }
     for (entry, later) in config.replaced(|entry| !SEVERAL.contains(&entry.name.as_str())) {
         say(entry, format!("is set again at {later}: the later one counts"));
