@@ -3,8 +3,9 @@
 
 mod minimize;
 mod outcome;
+mod settled;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use genkai_model::event::{Directive, Purpose, Removal, Trying};
 use genkai_model::finding::{Bisected, BisectionEnd, Decision};
@@ -105,28 +106,7 @@ fn told(record: &Record, search: &Removals, plan: &Plan) -> Result<BisectionEnd,
         Some((_, Outcome::Altered)) => return Ok(BisectionEnd::Unsteady),
         Some(_) => return Ok(BisectionEnd::NotFailing),
     }
-    let mut known: BTreeMap<&[u32], Outcome> = BTreeMap::new();
-    steps.iter().for_each(|(set, outcome)| {
-        known.entry(set).or_insert(*outcome);
-    });
-    let all: Vec<u32> = (0..search.began.directives.len() as u32).collect();
-    let heals = |set: &[u32]| known.get(set).map(|found| *found == Outcome::Heals).ok_or_else(|| set.to_vec());
-    let Some(named) = smallest(&all, heals)? else { return Ok(BisectionEnd::Nothing) };
-    proved(&steps, &named)
-}
-
-/// All in place once more, then without what is named once more.
-fn proved(steps: &[(&[u32], Outcome)], named: &[u32]) -> Result<BisectionEnd, Vec<u32>> {
-    let after = |from: usize, set: &[u32]| steps.iter().skip(from).position(|(one, _)| *one == set).map(|at| from + at);
-    let healed = after(0, named).unwrap_or(steps.len());
-    // With several named, those that were tried alone after it come first.
-    let Some(again) = after(healed, &[]) else { return Err(Vec::new()) };
-    let Some(last) = after(again, named) else {
-        let failed = steps[again].1 == Outcome::Fails;
-        return if failed { Err(named.to_vec()) } else { Ok(BisectionEnd::NotReproduced) };
-    };
-    let both = steps[again].1 == Outcome::Fails && steps[last].1 == Outcome::Heals;
-    Ok(if both { BisectionEnd::Proved } else { BisectionEnd::NotReproduced })
+    settled::end(&steps, search.began.directives.len() as u32)
 }
 
 /// A decision, with what leaving out directives showed.

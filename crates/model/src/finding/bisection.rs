@@ -46,6 +46,8 @@ pub enum BisectionEnd {
     /// With every directive in place one request alone was answered otherwise than normally, where it had been answered well before: what fails
     /// comes and goes.
     Unsteady,
+    /// Without the directives named it holds, but of a smaller set it could not be told, however often it was tried: some of them may be innocent.
+    MayBeFewer,
     /// What was found did not come again: with all in place it held, or without the directives named it failed.
     NotReproduced,
     /// No set of directives that was tried makes it hold, and all were tried that the search has.

@@ -78,6 +78,11 @@ fn worth(found: &Bisected) -> String {
         BisectionEnd::Unsteady => "With all of them in place one request alone was answered otherwise than before: what fails comes and goes, so \
                                    that leaving out directives tells nothing."
             .to_owned(),
+        BisectionEnd::MayBeFewer => format!(
+            "It held without {}; whether all of them are needed for that could not be told (the generator or other programs were in the \
+             way): some of them may be innocent, and nothing is proved.",
+            each(&found.named)
+        ),
         BisectionEnd::NotReproduced => format!(
             "Once it held without {}, but that did not come again: nothing is proved.",
             each(&found.named)

@@ -8,7 +8,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
-use super::{ConnZone, Facts, Keyed, Machine, ReqZone, Serving, Upstream};
+use super::{Besides, ConnZone, Facts, Keyed, Machine, ReqZone, Serving, Upstream};
+use crate::limits::slots::Takes;
 use crate::nginx::config::{
     Address, Config, Found, Host, ITSELF, Listen, Pass, Protocol, Route, Stage, Variables, Way, sockets,
 };
@@ -78,9 +79,10 @@ impl Reading<'_> {
             sockets: listeners + own * workers.value.saturating_sub(1),
             logs: self.logs(),
             helpers: self.helpers(),
-            serving: self.serving(pass.as_ref()),
+            serving: self.serving(),
             cached: self.cached(pass.as_ref()),
             mixed: self.is_mixed(),
+            takes: self.takes(),
             again: Vec::new(),
             asides: self.asides(),
             lost: None,
@@ -93,6 +95,7 @@ impl Reading<'_> {
             body: self.value(&CLIENT_MAX_BODY_SIZE, value::offset),
             limit_conn: self.limit_conn(),
             limit_req: self.limit_req(),
+            besides: Vec::new(),
             connect_timeout: self.of_protocol(pass.as_ref(), &PROXY_CONNECT_TIMEOUT, span),
             read_timeout: self.of_protocol(pass.as_ref(), &PROXY_READ_TIMEOUT, span),
             upgrades: self.upgrades(),
@@ -103,7 +106,31 @@ impl Reading<'_> {
             ports: machine.ports,
             workers,
         };
-        self.through(facts)
+        let facts = self.through(facts);
+        Facts { besides: self.besides(&facts), ..facts }
+    }
+
+    /// Zones that are counted somewhere, and not where `facts` have these requests.
+    fn besides(&self, facts: &Facts) -> Vec<Besides> {
+        let conns = facts.limit_conn.iter().map(|zone| (LIMIT_CONN.name, zone.zone.as_str()));
+        let known: Vec<_> =
+            conns.chain(facts.limit_req.iter().map(|zone| (LIMIT_REQ.name, zone.zone.as_str()))).collect();
+        let mut all: Vec<Besides> = Vec::new();
+        for found in self.config.walk() {
+            let (setting, zone) = match found.directive.name() {
+                b"limit_conn" => (LIMIT_CONN.name, found.arg(0)),
+                b"limit_req" => (LIMIT_REQ.name, Self::named(&found, "zone")),
+                _ => continue,
+            };
+            let Some(zone) = zone else { continue };
+            let told = known.contains(&(setting, zone.as_str()))
+                || all.iter().any(|one| (one.setting, &one.zone) == (setting, &zone));
+            if !told && found.is_under("http") {
+                let written = self.held(&found, (), found.args().join(" "));
+                all.push(Besides { setting, zone, written });
+            }
+        }
+        all
     }
 
     /// Whether the client's wish for another protocol is passed on.
@@ -172,20 +199,35 @@ impl Reading<'_> {
         if self.config.walk().iter().any(cached) { 2 } else { 0 }
     }
 
-    pub(super) fn serving(&self, pass: Option<&Pass<'_>>) -> Serving {
-        let inside = self.route.handler().last().unwrap_or(&self.route.server).inside();
+    pub(super) fn serving(&self) -> Serving {
+        self.served(&self.route.ways[0])
+    }
+
+    /// What answers a request that takes this way.
+    fn served(&self, way: &Way<'_>) -> Serving {
+        let inside = way.handler.last().unwrap_or(&self.route.server).inside();
         let itself = inside.iter().any(|f| ITSELF.iter().any(|name| f.directive.is(name)));
-        match pass {
+        match way.pass() {
             Some(_) => Serving::Upstream,
-            None if itself || self.route.ways[0].status.is_some() => Serving::Nothing,
+            None if itself || way.status.is_some() => Serving::Nothing,
             None => Serving::File,
         }
+    }
+
+    /// Descriptors that a request takes.
+    pub(super) fn takes(&self) -> Takes {
+        let of = |way: &Way<'_>| match self.served(way) {
+            _ if way.lost.is_some() => Takes { fewest: 1, most: 2 },
+            Serving::Upstream | Serving::File => Takes::always(2),
+            Serving::Nothing => Takes::always(1),
+        };
+        Takes::of(self.route.ways.iter().map(of)).unwrap_or(Takes::always(2))
     }
 
     pub(super) fn is_mixed(&self) -> bool {
         let mut passed = self.route.ways.iter().map(|way| way.pass().is_some());
         let first = passed.next();
-        self.route.ways.iter().any(|way| way.lost.is_some()) || passed.any(|one| Some(one) != first)
+        self.route.lost().is_some() || passed.any(|one| Some(one) != first)
     }
 
     /// The argument with this name before its `=`.
@@ -212,20 +254,16 @@ impl Reading<'_> {
         };
         let ways: Vec<Vec<Z>> = self.route.ways.iter().map(of).collect();
         let mut all: Vec<Z> = Vec::new();
-        for zone in ways.iter().flatten() {
-            if !all.contains(zone) {
-                all.push(zone.clone());
+        for zone in ways.iter().cloned().chain(self.route.anywhere().iter().map(of)).flatten() {
+            if !all.contains(&zone) {
+                all.push(zone);
             }
         }
         let why = self.doubts();
         let everywhere = |zone: &Z| ways.iter().all(|zones| zones.contains(zone));
         all.into_iter()
-            .map(|zone| if everywhere(&zone) && !self.is_lost() { zone } else { zone.only(why.clone()) })
+            .map(|zone| if everywhere(&zone) && self.route.lost().is_none() { zone } else { zone.only(why.clone()) })
             .collect()
-    }
-
-    fn is_lost(&self) -> bool {
-        self.route.ways.iter().any(|way| way.lost.is_some())
     }
 
     /// What is not decided, in words.
@@ -328,12 +366,12 @@ impl Reading<'_> {
         let of = |way: &Way<'_>| way.pass().map(|pass| self.targets(way, &pass)).unwrap_or_default();
         let ways: Vec<Vec<Upstream>> = self.route.ways.iter().map(of).collect();
         let mut all: Vec<Upstream> = Vec::new();
-        for one in ways.iter().flatten() {
-            if !all.contains(one) {
-                all.push(one.clone());
+        for one in ways.iter().cloned().chain(self.route.anywhere().iter().map(of)).flatten() {
+            if !all.contains(&one) {
+                all.push(one);
             }
         }
-        let sure = !self.is_lost() && ways.iter().all(|targets| *targets == ways[0]) && all.len() <= 1;
+        let sure = self.route.lost().is_none() && ways.iter().all(|targets| *targets == ways[0]) && all.len() <= 1;
         let why = self.doubts();
         for one in all.iter_mut().filter(|one| !sure && one.only.is_none()) {
             one.only = Some(why.clone());
@@ -388,5 +426,7 @@ pub(in crate::nginx) fn prefix(pass: Option<&Pass<'_>>) -> &'static str {
     }
 }
 
+#[cfg(test)]
+mod expressions;
 #[cfg(test)]
 mod tests;
