@@ -105,13 +105,18 @@ impl<'e> Removals<'e> {
         }
         let Some(set) = self.fewest() else {
             let done = all.is_empty() || self.was_tried(&all) && self.is_exhausted(&all);
-            return if done { "nothing" } else { "unfinished" };
+            let open = self.steps.iter().any(|(set, _)| self.outcome(0, set).0.is_none());
+            return match done {
+                true if open => "undecided",
+                true => "nothing",
+                false => "unfinished",
+            };
         };
         if !self.is_exhausted(set) {
             return "unfinished";
         }
         if Self::fewer(set).iter().any(|rest| self.outcome(0, rest).0.is_none()) {
-            return "may_be_fewer";
+            return "undecided";
         }
         let first = |from: usize, wanted: &[u64], came: Came| {
             (from..self.steps.len()).find(|at| self.steps[*at].0 == wanted && self.steps[*at].1 == came)

@@ -18,11 +18,14 @@ type Step<'s> = (&'s [u32], Outcome);
 pub(super) fn end(steps: &[Step<'_>], all: u32) -> Result<BisectionEnd, Vec<u32>> {
     let all: Vec<u32> = (0..all).collect();
     let heals = |set: &[u32]| Ok::<_, Vec<u32>>(came(steps, 0, set)?.is_some_and(|at| steps[at].1 == Outcome::Heals));
-    let Some(named) = smallest(&all, heals)? else { return Ok(BisectionEnd::Nothing) };
+    let Some(named) = smallest(&all, heals)? else {
+        let open = steps.iter().any(|(set, _)| matches!(came(steps, 0, set), Ok(None)));
+        return Ok(if open { BisectionEnd::Undecided } else { BisectionEnd::Nothing });
+    };
     for one in named.iter().filter(|_| named.len() > 1) {
         let fewer: Vec<u32> = named.iter().copied().filter(|other| other != one).collect();
         if came(steps, 0, &fewer)?.is_none() {
-            return Ok(BisectionEnd::MayBeFewer);
+            return Ok(BisectionEnd::Undecided);
         }
     }
     proved(steps, &named)
@@ -97,8 +100,15 @@ mod tests {
     #[test]
     fn what_may_be_more_than_needed_is_not_proved() {
         let (ended, done) = searched(3, |_, set| if set == [2] { Outcome::Untold } else { truth(set) });
-        assert_eq!(ended, BisectionEnd::MayBeFewer);
+        assert_eq!(ended, BisectionEnd::Undecided);
         assert_eq!(done.iter().filter(|(set, _)| set == &[2]).count(), TRIES, "{done:?}");
+    }
+
+    #[test]
+    fn what_could_not_be_told_is_not_said_to_have_failed() {
+        let untold = |set: &[u32]| if set.contains(&2) { Outcome::Untold } else { truth(set) };
+        assert_eq!(searched(3, |_, set| untold(set)).0, BisectionEnd::Undecided);
+        assert_eq!(searched(3, |_, _| Outcome::Fails).0, BisectionEnd::Nothing);
     }
 
     #[test]

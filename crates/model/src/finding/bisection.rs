@@ -46,8 +46,9 @@ pub enum BisectionEnd {
     /// With every directive in place one request alone was answered otherwise than normally, where it had been answered well before: what fails
     /// comes and goes.
     Unsteady,
-    /// Without the directives named it holds, but of a smaller set it could not be told, however often it was tried: some of them may be innocent.
-    MayBeFewer,
+    /// Of some sets it could not be told, however often they were tried: those that are named may be more than are needed, or, where none are,
+    /// such a set may be enough.
+    Undecided,
     /// What was found did not come again: with all in place it held, or without the directives named it failed.
     NotReproduced,
     /// No set of directives that was tried makes it hold, and all were tried that the search has.

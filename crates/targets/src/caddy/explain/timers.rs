@@ -76,7 +76,7 @@ mod tests {
     fn where_nothing_is_passed_on_no_upstream_has_timers() {
         let named = |lines: &str| {
             let text = format!("http://:80 {{\n\t{lines}\n}}\n");
-            let config = Config::of_texts(vec![("/x".into(), text)], Variables::new()).unwrap();
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Variables::new()).unwrap();
             let all = of(&config, &Requests::to("localhost", "/"));
             all.into_iter().map(|timer| timer.setting).collect::<Vec<_>>()
         };

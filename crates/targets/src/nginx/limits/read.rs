@@ -11,7 +11,7 @@ use genkai_model::units::Span;
 use super::{Besides, ConnZone, Facts, Keyed, Machine, ReqZone, Serving, Upstream};
 use crate::limits::slots::Takes;
 use crate::nginx::config::{
-    Address, Config, Found, Host, ITSELF, Listen, Pass, Protocol, Route, Stage, Variables, Way, sockets,
+    Address, Config, Found, Host, ITSELF, Listen, Pass, Protocol, Refusal, Route, Stage, Variables, Way, sockets,
 };
 use crate::nginx::settings::{
     ACCEPT_MUTEX, ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, KEEPALIVE_TIMEOUT, LIMIT_CONN, LIMIT_CONN_ZONE,
@@ -246,11 +246,14 @@ impl Reading<'_> {
     /// The zones that count requests: of each way those of the first location that counts them, as nginx counts a request once. Those
     /// that not all ways come by say so.
     fn zones<Z: Zone>(&self, at: impl Fn(&Stage<'_>) -> Vec<Z>) -> Vec<Z> {
+        let asked = self.asked_before(&at);
         let of = |way: &Way<'_>| {
             let mut stages: Vec<Vec<Z>> = way.looked.iter().map(&at).collect();
             stages.retain(|zones| !zones.is_empty());
             let counting = stages.iter().position(|zones| zones.iter().any(|zone| zone.keyed() != Keyed::Nothing));
-            if stages.is_empty() { Vec::new() } else { stages.swap_remove(counting.unwrap_or(0)) }
+            let mut all = if stages.is_empty() { Vec::new() } else { stages.swap_remove(counting.unwrap_or(0)) };
+            all.extend(asked.iter().filter(|_| counting.is_none() && way.status.is_none()).cloned());
+            all
         };
         let ways: Vec<Vec<Z>> = self.route.ways.iter().map(of).collect();
         let mut all: Vec<Z> = Vec::new();
@@ -264,6 +267,24 @@ impl Reading<'_> {
         all.into_iter()
             .map(|zone| if everywhere(&zone) && self.route.lost().is_none() { zone } else { zone.only(why.clone()) })
             .collect()
+    }
+
+    /// Zones that count what `auth_request` asks before: the count is the client's request's, for as long as that lasts, where nothing has counted
+    /// that yet (ngx_http_limit_conn_handler: `r->main->limit_conn_status`).
+    fn asked_before<Z: Zone>(&self, at: &impl Fn(&Stage<'_>) -> Vec<Z>) -> Vec<Z> {
+        let before = self.config.asides(&self.route).into_iter().filter(|one| !one.meanwhile);
+        let routes = before.filter_map(|one| Some((one.found.place(), one.route?)));
+        let of = |(place, route): (String, Route<'_>)| {
+            let unsure = (route.ways.len() > 1 || route.lost().is_some())
+                .then(|| format!("what is asked by auth_request at {place} may go several ways"));
+            let stages = route.ways.iter().flat_map(|way| &way.looked);
+            let told = |zone: Z| match &unsure {
+                Some(why) => zone.asked().only(why.clone()),
+                None => zone.asked(),
+            };
+            stages.flat_map(at).map(told).collect::<Vec<Z>>()
+        };
+        routes.flat_map(of).collect()
     }
 
     /// What is not decided, in words.
@@ -387,6 +408,13 @@ trait Zone: Clone + PartialEq {
     fn keyed(&self) -> Keyed;
     /// The same where only some requests come by it.
     fn only(self, why: String) -> Self;
+    /// The same where it is asked before: clients get 500 for what is refused there, but for 401 and 403
+    /// (ngx_http_auth_request_module.c: ngx_http_auth_request_handler).
+    fn asked(self) -> Self;
+}
+
+fn asked(refusal: Refusal) -> Refusal {
+    if matches!(refusal, Refusal::Status(401 | 403)) { refusal } else { Refusal::Status(500) }
 }
 
 impl Zone for ConnZone {
@@ -397,6 +425,10 @@ impl Zone for ConnZone {
     fn only(self, why: String) -> Self {
         ConnZone { only: Some(why), ..self }
     }
+
+    fn asked(self) -> Self {
+        ConnZone { refusal: asked(self.refusal), ..self }
+    }
 }
 
 impl Zone for ReqZone {
@@ -406,6 +438,10 @@ impl Zone for ReqZone {
 
     fn only(self, why: String) -> Self {
         ReqZone { only: Some(why), ..self }
+    }
+
+    fn asked(self) -> Self {
+        ReqZone { refusal: asked(self.refusal), ..self }
     }
 }
 

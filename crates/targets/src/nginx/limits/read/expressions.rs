@@ -75,6 +75,28 @@ fn where_it_is_not_known_where_requests_go_every_zone_may_count_them() {
     assert_eq!(counted(&odd, "/x").0, is(&[("a", false)]));
 }
 
+/// nginx 1.22.1, ten at once: three were served, seven got 500.
+#[test]
+fn a_zone_counts_what_is_asked_before() {
+    let of = |before: &str, main: &str| {
+        let server = format!(
+            "location / {{ auth_request /auth; {main} {PASS} }} location = /auth {{ internal; {before} {PASS} }}"
+        );
+        counted(&server, "/").0
+    };
+    assert_eq!(of("limit_conn a 3;", ""), is(&[("a", true)]));
+    assert_eq!(of("limit_req zone=login;", ""), is(&[("login", true)]));
+    assert_eq!(of("", ""), is(&[]));
+    assert_eq!(of("limit_conn a 3; if ($http_x) { return 403; }", ""), is(&[("a", false)]));
+    let text = "events {} http { limit_conn_zone $binary_remote_addr zone=a:1m; server { listen 80; location / { auth_request /auth; limit_conn a 9; \
+                proxy_pass http://127.0.0.1:9; } location = /auth { limit_conn a 3; proxy_pass http://127.0.0.1:9; } } }";
+    let facts = facts_of(text, "/");
+    let zones: Vec<_> = facts.limit_conn.iter().map(|zone| (zone.number.value, zone.refusal.clone())).collect();
+    assert_eq!(zones, [(9, Refusal::Status(503))], "the client's own counts first");
+    let asked = facts_of(&text.replace("limit_conn a 9;", ""), "/");
+    assert_eq!(asked.limit_conn[0].refusal, Refusal::Status(500));
+}
+
 /// Whatever is read: what the log says of a zone has a limit to stand for.
 #[test]
 fn a_zone_of_another_location_is_known_to_the_log() {
