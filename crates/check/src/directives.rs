@@ -58,7 +58,8 @@ impl<'e> Removals<'e> {
 
     /// The last step that held of those with the fewest left out.
     fn fewest(&self) -> Option<&[u64]> {
-        let held = self.steps.iter().filter(|(_, came)| *came == Came::Held).map(|(set, _)| set.as_slice());
+        let held = self.steps.iter().filter(|(set, came)| *came == Came::Held && !set.is_empty());
+        let held = held.map(|(set, _)| set.as_slice());
         held.rev().min_by_key(|set| set.len())
     }
 

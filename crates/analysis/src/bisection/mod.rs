@@ -39,6 +39,12 @@ pub fn trying(record: &Record, patience: Span) -> Option<Trying> {
     Some(Trying::Load { level, ramp: RAMP, hold: Span(HOLD.0 + patience.0) })
 }
 
+/// Whether one request tells that it fails with all directives in place: of the first load none was answered well. Else what fails comes and goes,
+/// and a request that is answered is chance.
+pub fn fails_always(record: &Record) -> bool {
+    record.trials.first().is_some_and(|trial| trial.ticks.iter().all(|tick| tick.ok == 0))
+}
+
 /// The trial of a configuration that is tried by a load; none where one request is enough.
 pub fn trial(by: Trying) -> Option<TrialPlan> {
     let Trying::Load { level, ramp, hold } = by else { return None };
@@ -57,7 +63,9 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
     let outcomes = outcomes(record, search, plan);
     let count = |wanted| outcomes.iter().filter(|(_, outcome)| *outcome == wanted).count() as u64;
     let ended = told(record, search, plan).unwrap_or(BisectionEnd::Unfinished);
-    let named = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Heals).map(|(set, _)| *set).next_back();
+    // That it holds with all in place names nothing.
+    let healed = outcomes.iter().filter(|(set, outcome)| *outcome == Outcome::Heals && !set.is_empty());
+    let named = healed.map(|(set, _)| *set).next_back();
     let named = named.filter(|_| {
         !matches!(
             ended,

@@ -101,7 +101,10 @@ impl Run<'_, '_, '_> {
         let alone = behind.as_ref().map_or(Duration::ZERO, |(_, took)| *took);
         let patience = (alone * PATIENCE.0).clamp(PATIENCE.1, WITHIN);
         let (tried_by, patience) = match &through {
-            None => (Some(Trying::Request { within: Span::from(patience) }), patience),
+            None if bisection::fails_always(self.recorder.record()) => {
+                (Some(Trying::Request { within: Span::from(patience) }), patience)
+            }
+            None => (bisection::trying(self.recorder.record(), Span::from(patience)), patience),
             Some((_, took)) => {
                 match allowed(&self.job.plan.objective).filter(|most| most < took && alone * 2 < *most) {
                     Some(most) => (Some(Trying::Request { within: Span::from(most) }), most),

@@ -89,7 +89,7 @@ fn worth(found: &Bisected) -> String {
             each(&found.named)
         ),
         BisectionEnd::NotReproduced => format!(
-            "Once it held without {}, but that did not come again: nothing is proved.",
+            "Once it held without {}, but tried again it held with all in place, too, or failed without it: nothing is proved.",
             each(&found.named)
         ),
         BisectionEnd::Nothing if found.kept > 0 => without(found),
