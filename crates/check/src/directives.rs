@@ -20,6 +20,9 @@ enum Came {
     Unknown,
 }
 
+/// A set of which nothing could be told is tried so often.
+const OFTEN: usize = 3;
+
 /// A search.
 pub(crate) struct Removals<'e> {
     began: &'e Line,
@@ -55,7 +58,8 @@ impl<'e> Removals<'e> {
 
     /// The last step that held of those with the fewest left out.
     fn fewest(&self) -> Option<&[u64]> {
-        let held = self.steps.iter().filter(|(_, came)| *came == Came::Held).map(|(set, _)| set.as_slice());
+        let held = self.steps.iter().filter(|(set, came)| *came == Came::Held && !set.is_empty());
+        let held = held.map(|(set, _)| set.as_slice());
         held.rev().min_by_key(|set| set.len())
     }
 
@@ -68,17 +72,27 @@ impl<'e> Removals<'e> {
         seen.len()
     }
 
+    /// What came of a set from a step on, where that is known; and whether it was tried so often that no more is tried.
+    fn outcome(&self, from: usize, set: &[u64]) -> (Option<Came>, bool) {
+        let tried: Vec<Came> = self.steps[from..].iter().filter(|step| step.0 == set).map(|step| step.1).collect();
+        let known = tried.iter().copied().find(|came| *came != Came::Unknown);
+        (known, known.is_some() || tried.len() >= OFTEN)
+    }
+
     fn was_tried(&self, set: &[u64]) -> bool {
-        self.steps.iter().any(|(tried, _)| tried == set)
+        self.outcome(0, set).1
+    }
+
+    /// All of `set` but each.
+    fn fewer(set: &[u64]) -> Vec<Vec<u64>> {
+        let but = |one: &u64| set.iter().copied().filter(|other| other != one).collect();
+        if set.len() < 2 { Vec::new() } else { set.iter().map(but).collect() }
     }
 
     /// Whether each of `set` was tried alone, and all of it but each.
     fn is_exhausted(&self, set: &[u64]) -> bool {
-        set.len() < 2
-            || set.iter().all(|one| {
-                let rest: Vec<u64> = set.iter().copied().filter(|other| other != one).collect();
-                self.was_tried(&[*one]) && self.was_tried(&rest)
-            })
+        Self::fewer(set).iter().all(|rest| self.was_tried(rest))
+            && (set.len() < 2 || set.iter().all(|one| self.was_tried(&[*one])))
     }
 
     fn ended(&self) -> &'static str {
@@ -92,18 +106,34 @@ impl<'e> Removals<'e> {
         }
         let Some(set) = self.fewest() else {
             let done = all.is_empty() || self.was_tried(&all) && self.is_exhausted(&all);
-            return if done { "nothing" } else { "unfinished" };
+            let open = self.steps.iter().any(|(set, _)| self.outcome(0, set).0.is_none());
+            return match done {
+                true if open => "undecided",
+                true => "nothing",
+                false => "unfinished",
+            };
         };
-        let at = |from: usize, wanted: &[u64]| (from..self.steps.len()).find(|at| self.steps[*at].0 == wanted);
-        let healed = at(0, set).unwrap_or(self.steps.len());
-        let Some(again) = at(healed, &[]).filter(|_| self.is_exhausted(set)) else { return "unfinished" };
-        if self.steps[again].1 != Came::Failed {
-            return "not_reproduced";
+        if !self.is_exhausted(set) {
+            return "unfinished";
         }
-        match at(again, set).map(|last| self.steps[last].1) {
-            None => "unfinished",
-            Some(Came::Held) => "proved",
-            Some(_) => "not_reproduced",
+        if Self::fewer(set).iter().any(|rest| self.outcome(0, rest).0.is_none()) {
+            return "undecided";
+        }
+        let first = |from: usize, wanted: &[u64], came: Came| {
+            (from..self.steps.len()).find(|at| self.steps[*at].0 == wanted && self.steps[*at].1 == came)
+        };
+        let healed = first(0, set, Came::Held).unwrap_or(self.steps.len());
+        match self.outcome(healed, &[]) {
+            (None, false) => return "unfinished",
+            (None, true) => return "untold",
+            (Some(Came::Failed), _) => {}
+            (Some(_), _) => return "not_reproduced",
+        }
+        let failed = first(healed, &[], Came::Failed).unwrap_or(self.steps.len());
+        match self.outcome(failed, set) {
+            (None, false) => "unfinished",
+            (Some(Came::Held), _) => "proved",
+            _ => "not_reproduced",
         }
     }
 

@@ -22,10 +22,40 @@ use genkai_targets::nginx::limits::{Facts, Machine, Reading};
 use differential::{Draw, count};
 use stage::{Backend, Client, environment, eventually};
 
-const LOCATIONS: [&str; 9] = ["/", "/a/", "= /a/x", "~ \\.php$", "^~ /s/", "/in", "/in/", "@n1", "@n2"];
+const LOCATIONS: [&str; 12] = [
+    "/",
+    "/a/",
+    "= /a/x",
+    "~ \\.php$",
+    "^~ /s/",
+    "/in",
+    "/in/",
+    "@n1",
+    "@n2",
+    "~ /\\.(?!well-known).*",
+    "~ \"^/([a-z])\\1\"",
+    "~* ^/A/(?=Y)",
+];
 const TARGETS: [&str; 8] = ["/in", "/a/x", "/in/z", "/b.php", "@n1", "@n2", "/s/q?a=1", "/a/$arg_b"];
-const ASKED: [&str; 9] = ["/", "/a/x", "/a/y?a=1", "/a/y?b=x", "/s/x.php", "/b.php", "/in", "/in/?a=1&b=y", "/zz?a=2"];
-const CONDITIONS: [&str; 12] = [
+const ASKED: [&str; 14] = [
+    "/",
+    "/a/x",
+    "/a/y?a=1",
+    "/a/y?b=x",
+    "/s/x.php",
+    "/b.php",
+    "/in",
+    "/in/?a=1&b=y",
+    "/zz?a=2",
+    "/.well-known/x",
+    "/.git/x",
+    "/a//x",
+    "/s/../in/%7a",
+    "/%61/./y/",
+];
+const CONDITIONS: [&str; 14] = [
+    "$uri ~ \"^/(?!a/)\"",
+    "$request_uri ~* \"(?<=/)A(?!/x)\"",
     "$arg_a = 1",
     "$arg_a",
     "$uri ~ ^/(a|s)/",
@@ -42,7 +72,7 @@ const CONDITIONS: [&str; 12] = [
 
 /// A change of the path.
 fn rewrite(draw: &mut Draw) -> String {
-    let pattern = draw.of(&["^", "^/a/(.*)$", "^/(in|zz)", "\\.php$", "^/s/"]);
+    let pattern = draw.of(&["^", "^/a/(.*)$", "^/(in|zz)", "\\.php$", "^/s/", "^/(?!a|in|b)", "^/(.)\\1"]);
     let to = draw.of(&["/in", "/in/$1", "/b.php", "/s/q?c=1", "/a/x?", "/zz/$arg_a"]);
     format!("rewrite {pattern} {to} {};\n", draw.of(&["last", "break", "", "redirect", "last"]))
 }
@@ -179,6 +209,14 @@ fn differences(text: &str, address: SocketAddr, dir: &Path, machine: &Machine) -
         let (facts, route) = (facts(&config, path, machine), config.route(Some("localhost"), path).unwrap());
         let (first, second) = (answer(address, path), answer(address, path));
         let Some(way) = route.ways.first().filter(|way| route.doubts.is_empty() && way.lost.is_none()) else {
+            // Whoever refuses is among the limits, as one of which it is not known whether it counts them.
+            let zones: Vec<String> = facts.limit_req.iter().map(|zone| zone.zone.clone()).collect();
+            let refuses = (451..=451 + LOCATIONS.len() as u16).contains(&second.0) && first.0 != second.0;
+            let zone = format!("z{}", second.0.wrapping_sub(451));
+            compared += 1;
+            if refuses && !text.contains("error_page") && !zones.contains(&zone) {
+                all.push(format!("{path}: {zone} refuses, and genkai has only {zones:?}: {:?}", route.doubts));
+            }
             continue;
         };
         let mut hold = |what: &str, read: String, seen: String| {

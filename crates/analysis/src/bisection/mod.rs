@@ -4,8 +4,9 @@
 mod few;
 mod minimize;
 mod outcome;
+mod settled;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use genkai_model::event::{Directive, Purpose, Removal, Trying};
 use genkai_model::finding::{Bisected, BisectionEnd, Decision};
@@ -40,6 +41,12 @@ pub fn trying(record: &Record, patience: Span) -> Option<Trying> {
     Some(Trying::Load { level, ramp: RAMP, hold: Span(HOLD.0 + patience.0) })
 }
 
+/// Whether one request tells that it fails with all directives in place: of the first load none was answered well. Else what fails comes and goes,
+/// and a request that is answered is chance.
+pub fn fails_always(record: &Record) -> bool {
+    record.trials.first().is_some_and(|trial| trial.ticks.iter().all(|tick| tick.ok == 0))
+}
+
 /// The trial of a configuration that is tried by a load; none where one request is enough.
 pub fn trial(by: Trying) -> Option<TrialPlan> {
     let Trying::Load { level, ramp, hold } = by else { return None };
@@ -58,7 +65,9 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
     let outcomes = outcomes(record, search, plan);
     let count = |wanted| outcomes.iter().filter(|(_, outcome)| *outcome == wanted).count() as u64;
     let ended = told(record, search, plan).unwrap_or(BisectionEnd::Unfinished);
-    let named = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Heals).map(|(set, _)| *set).next_back();
+    // That it holds with all in place names nothing.
+    let healed = outcomes.iter().filter(|(set, outcome)| *outcome == Outcome::Heals && !set.is_empty());
+    let named = healed.map(|(set, _)| *set).next_back();
     let named = named.filter(|_| {
         !matches!(
             ended,
@@ -107,28 +116,7 @@ fn told(record: &Record, search: &Removals, plan: &Plan) -> Result<BisectionEnd,
         Some((_, Outcome::Altered)) => return Ok(BisectionEnd::Unsteady),
         Some(_) => return Ok(BisectionEnd::NotFailing),
     }
-    let mut known: BTreeMap<&[u32], Outcome> = BTreeMap::new();
-    steps.iter().for_each(|(set, outcome)| {
-        known.entry(set).or_insert(*outcome);
-    });
-    let all: Vec<u32> = (0..search.began.directives.len() as u32).collect();
-    let heals = |set: &[u32]| known.get(set).map(|found| *found == Outcome::Heals).ok_or_else(|| set.to_vec());
-    let Some(named) = smallest(&all, &search.began.first, heals)? else { return Ok(BisectionEnd::Nothing) };
-    proved(&steps, &named)
-}
-
-/// All in place once more, then without what is named once more.
-fn proved(steps: &[(&[u32], Outcome)], named: &[u32]) -> Result<BisectionEnd, Vec<u32>> {
-    let after = |from: usize, set: &[u32]| steps.iter().skip(from).position(|(one, _)| *one == set).map(|at| from + at);
-    let healed = after(0, named).unwrap_or(steps.len());
-    // With several named, those that were tried alone after it come first.
-    let Some(again) = after(healed, &[]) else { return Err(Vec::new()) };
-    let Some(last) = after(again, named) else {
-        let failed = steps[again].1 == Outcome::Fails;
-        return if failed { Err(named.to_vec()) } else { Ok(BisectionEnd::NotReproduced) };
-    };
-    let both = steps[again].1 == Outcome::Fails && steps[last].1 == Outcome::Heals;
-    Ok(if both { BisectionEnd::Proved } else { BisectionEnd::NotReproduced })
+    settled::end(&steps, search.began.directives.len() as u32, &search.began.first)
 }
 
 /// A decision, with what leaving out directives showed.

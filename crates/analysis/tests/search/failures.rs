@@ -44,6 +44,21 @@ fn a_backend_that_gives_the_same_failures_later_by_itself_is_not_cleared() {
     );
 }
 
+/// Half of the answers were good, whatever the directives: that one of two requests is answered names none of them.
+#[test]
+fn where_some_requests_are_answered_one_request_does_not_tell_of_a_directive() {
+    let fails = |part: f64| {
+        let world = World {
+            plan: plan(users(20, 10.0), "errors < 0.1%"),
+            settings: settings(&[]),
+            limits: Box::new(|_| vec![descriptors(5000.0)]),
+            behaviour: Box::new(move |m| failing(m.level, &[(ErrorKind::Status500, part)])),
+        };
+        genkai_analysis::bisection::fails_always(&world.run().record)
+    };
+    assert_eq!([fails(0.5), fails(1.0)], [false, true]);
+}
+
 /// A proxy that asks no backend for a while after failures of one; the backend fails so many of all requests.
 fn leaves_alone(fails: f64) -> World {
     World {

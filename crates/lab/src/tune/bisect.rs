@@ -108,7 +108,10 @@ impl Run<'_, '_, '_> {
         let alone = behind.as_ref().map_or(Duration::ZERO, |(_, took)| *took);
         let patience = (alone * PATIENCE.0).clamp(PATIENCE.1, WITHIN);
         let (tried_by, patience) = match &through {
-            None => (Some(Trying::Request { within: Span::from(patience) }), patience),
+            None if bisection::fails_always(self.recorder.record()) => {
+                (Some(Trying::Request { within: Span::from(patience) }), patience)
+            }
+            None => (bisection::trying(self.recorder.record(), Span::from(patience)), patience),
             Some((_, took)) => {
                 let allowed = allowed(&self.job.plan.objective).filter(|_| load.is_one_request());
                 match allowed.filter(|most| most < took && alone * 2 < *most) {

@@ -46,6 +46,9 @@ pub enum BisectionEnd {
     /// With every directive in place one request alone was answered otherwise than normally, where it had been answered well before: what fails
     /// comes and goes.
     Unsteady,
+    /// Of some sets it could not be told, however often they were tried: those that are named may be more than are needed, or, where none are,
+    /// such a set may be enough.
+    Undecided,
     /// What was found did not come again: with all in place it held, or without the directives named it failed.
     NotReproduced,
     /// No set of directives that was tried makes it hold, and all were tried that the search has.

@@ -2,10 +2,9 @@
 //! order in which they are merged.
 
 use genkai_model::load::{Body, Request};
-use regex::Regex;
 
 use super::config::{Config, Found, Section};
-use super::route::{Route, under};
+use super::route::{Route, expression, is_in, under};
 use crate::files::Requests;
 
 /// A request, and what is known of its way.
@@ -130,13 +129,10 @@ impl<'w> Within<'w> {
     /// Whether a section holds the request: when it is merged, and whether it surely does. None: it does not.
     fn holds(&self, section: &Section) -> Option<(u8, bool)> {
         let first = section.args.first().map_or("", String::as_str);
-        let (pattern, of) = match first {
-            "~" => (true, section.args.get(1).map_or("", String::as_str)),
-            of => (section.name.ends_with("match"), of),
-        };
-        let matched = |text: &str, kind: u8| match Regex::new(of).map(|regex| regex.is_match(text)) {
-            Ok(false) => None,
-            is => Some((kind, is.is_ok())),
+        let (pattern, of) = expression(section).map_or((false, first), |pattern| (true, pattern));
+        let matched = |text: &str, kind: u8| match is_in(of, text) {
+            Some(false) => None,
+            is => Some((kind, is.is_some())),
         };
         match section.name.as_str() {
             "location" | "locationmatch" if pattern => matched(self.path, 4),

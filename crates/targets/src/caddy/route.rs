@@ -165,6 +165,8 @@ pub struct Route<'c> {
     pub around: Vec<&'c Line>,
     /// What passes it on; none where nothing does.
     pub proxy: Option<&'c Line>,
+    /// Whether a file answers, where nothing passes it on.
+    pub file: bool,
     /// `request_body` directives that it meets.
     pub bodies: Vec<&'c Line>,
     /// Directives before it that it may meet: what decides is not in the text, or not evaluated. It is taken not to.
@@ -188,9 +190,10 @@ impl<'c> Route<'c> {
     fn through(config: &'c Config, site: &'c Site, address: Address, requests: &Requests) -> Route<'c> {
         let tls = address.is_tls(Ports::of(config), site.lines.iter().any(|line| line.is("tls")));
         let mut walk = Walk::of(config, requests);
-        let End { mut around, proxy } = walk.sorted(&site.lines).unwrap_or(End { around: Vec::new(), proxy: None });
+        let none = End { around: Vec::new(), proxy: None, file: false };
+        let End { mut around, proxy, file } = walk.sorted(&site.lines).unwrap_or(none);
         around.reverse();
-        Route { site, address, tls, around, proxy, bodies: walk.bodies, unsure: walk.unsure }
+        Route { site, address, tls, around, proxy, file, bodies: walk.bodies, unsure: walk.unsure }
     }
 
     /// Where it goes to; nothing where that is decided as it runs (`dynamic`).

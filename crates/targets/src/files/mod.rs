@@ -13,6 +13,7 @@ mod line;
 pub(crate) mod names;
 pub mod number;
 pub(crate) mod origin;
+pub(crate) mod pattern;
 pub(crate) mod read;
 pub(crate) mod removable;
 mod save;

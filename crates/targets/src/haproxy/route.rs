@@ -235,6 +235,14 @@ impl<'c> Route<'c> {
             None => in_use(config, back),
         }
     }
+
+    /// Whether requests reach a server; none: some may, and some may not.
+    pub(super) fn is_served(&self, config: &Config) -> Option<bool> {
+        let reached = self.answered.is_none() && !self.servers(config).is_empty();
+        let may_end = self.doubts.iter().any(|doubt| final_action(doubt).is_some() || is_server(doubt));
+        let sure = if reached { !may_end } else { self.doubts.is_empty() && self.others.is_empty() };
+        sure.then_some(reached)
+    }
 }
 
 fn is_server(found: &Found) -> bool {

@@ -4,6 +4,7 @@
 pub(crate) mod backend;
 pub(crate) mod closed;
 pub(crate) mod php;
+pub(crate) mod slots;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
@@ -12,6 +13,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Sign,
 use genkai_model::units::Span;
 
 use crate::settings::SourcedValue;
+use slots::{Slots, Takes};
 
 /// A known message in a server's log.
 pub(crate) fn log(signature: &str, strength: Strength) -> Signature {
@@ -197,10 +199,12 @@ pub(crate) struct Descriptors<'a> {
     pub(crate) value: &'a SourcedValue<u64>,
     /// Those that are never a client's.
     pub(crate) reserved: u64,
-    /// What a client takes whose request is in flight; an idle one takes one.
-    pub(crate) busy: u64,
+    /// What a client takes.
+    pub(crate) takes: Takes,
     /// Processes.
     pub(crate) pools: f64,
+    /// Whether one of several may get all clients.
+    pub(crate) uneven: bool,
     /// Messages of the log that say there is none left.
     pub(crate) logs: &'a [&'a str],
     /// Metrics: descriptors that are open, and how many may be.
@@ -215,14 +219,15 @@ impl Descriptors<'_> {
         let said = self.logs.iter().map(|signature| log(signature, Strength::Decisive));
         let (open, most) = self.metrics;
         Limit {
-            law: Law::Slots {
+            law: Slots {
                 value: self.value.value as f64,
                 reserved: self.reserved as f64,
-                idle_cost: 1.0,
-                busy_cost: self.busy as f64,
+                takes: self.takes,
                 pools: self.pools,
-                soft: 1.0,
-            },
+                uneven: self.uneven,
+                free: 1.0,
+            }
+            .law(),
             signatures: said.chain([reached_of(open, most, 0.98, Strength::Supports)]).collect(),
             symptom: Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout, self.answer], slow: true },
             ..valued(id, subject, setting, self.value)

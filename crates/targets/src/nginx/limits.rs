@@ -15,7 +15,7 @@ mod upstream;
 #[cfg(test)]
 mod tests;
 
-pub use facts::{Again, Aside, ConnZone, Facts, ReqZone, Serving, Upstream};
+pub use facts::{Again, Aside, Besides, ConnZone, Facts, ReqZone, Serving, Upstream};
 pub use genkai_place::caps::{Machine, online};
 pub use key::Keyed;
 pub use read::Reading;
@@ -48,7 +48,8 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
 
 /// What the running server may say of itself beside: messages of things that no configuration predicts.
 pub(super) fn accidents(facts: &Facts) -> Vec<Limit> {
-    system::accidents().into_iter().chain(clients::kept(facts)).collect()
+    let told = system::accidents().into_iter().chain(clients::kept(facts));
+    told.chain(facts.besides.iter().map(requests::besides)).collect()
 }
 
 /// What clients see of a refusal.

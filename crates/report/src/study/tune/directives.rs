@@ -78,8 +78,18 @@ fn worth(found: &Bisected) -> String {
         BisectionEnd::Unsteady => "With all of them in place one request alone was answered otherwise than before: what fails comes and goes, so \
                                    that leaving out directives tells nothing."
             .to_owned(),
+        BisectionEnd::Undecided if found.named.is_empty() => {
+            "Of some sets it could not be told whether it holds without them (the generator or other programs were in the way), and of the others \
+             none made it hold: nothing is named."
+                .to_owned()
+        }
+        BisectionEnd::Undecided => format!(
+            "It held without {}; whether all of them are needed for that could not be told (the generator or other programs were in the \
+             way): some of them may be innocent, and nothing is proved.",
+            each(&found.named)
+        ),
         BisectionEnd::NotReproduced => format!(
-            "Once it held without {}, but that did not come again: nothing is proved.",
+            "Once it held without {}, but tried again it held with all in place, too, or failed without it: nothing is proved.",
             each(&found.named)
         ),
         BisectionEnd::Nothing if found.kept > 0 => without(found),

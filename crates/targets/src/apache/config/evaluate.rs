@@ -12,6 +12,7 @@ use super::modules::{self, STATIC};
 use super::tree::Directive;
 use super::{Config, File, FileId, Found, Reading, Section, Skipped, include};
 use crate::files::ConfigError;
+use crate::files::pattern::Reads;
 use crate::files::read::{MAX_SIZE, bytes};
 
 /// Files that include files (`AP_MAX_INCLUDE_DEPTH`, include/httpd.h).
@@ -299,7 +300,7 @@ fn version(args: &[String], have: (u32, u32, u32)) -> bool {
     let between = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
     if let Some(pattern) = between.or((operator == "~").then_some(wanted)) {
         let whole = format!("{}.{}.{}", have.0, have.1, have.2);
-        return regex::Regex::new(pattern).is_ok_and(|r| r.is_match(&whole)) != negated;
+        return Reads::default().matches(pattern, &whole).unwrap_or(false) != negated;
     }
     let mut parts = wanted.split('.').map(|n| n.parse().unwrap_or(0));
     let wanted: (u32, u32, u32) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0), parts.next().unwrap_or(0));

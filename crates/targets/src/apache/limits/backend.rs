@@ -173,7 +173,9 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     }
     let children = facts.children();
     let setting = if upstream.balanced { BALANCER_MEMBER_MAX.name } else { PROXY_PASS_MAX.name };
+    let mixed = mixed(upstream);
     let at_once = match (upstream.balanced, children) {
+        (true, _) if mixed.is_some() => all_with_one(&sizes, least, children),
         (true, _) => balanced(&sizes, least, children, passed_on),
         (false, 1) => format!("max {} of the one child", held.value),
         (false, _) => format!(
@@ -194,7 +196,10 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
         },
         formula: match upstream.acquire {
             Some(wait) => format!("{at_once}; further requests wait for one, {wait} at most (acquire), then 503"),
-            None => format!("{at_once}; further requests wait for one, for ever (no acquire)"),
+            None => format!(
+                "{at_once}; {}",
+                mixed.unwrap_or_else(|| "further requests wait for one, for ever (no acquire)".to_owned())
+            ),
         },
         source:
             "httpd modules/proxy/proxy_util.c: ap_proxy_initialize_worker, ap_proxy_acquire_connection (AH00941 after \
@@ -203,6 +208,9 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
         signatures: vec![log(signature::POOL_EXHAUSTED, Strength::Decisive)],
         symptom: match upstream.acquire {
             Some(_) => errors(&[ErrorKind::Status503]),
+            None if is_mixed(upstream) && !upstream.passes_on => {
+                Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::Status503], slow: true }
+            }
             None => Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         },
         // Settings are of the pass by which requests come in: where they come in again, another has this.
@@ -229,12 +237,39 @@ fn balanced(sizes: &[u64], least: u64, children: u64, passed_on: bool) -> String
         );
     }
     format!(
-        "from {least} (all with one member in one child) to {} x ({}) = {}: a request waits for the member that was chosen, whether or not \
-         another one is free",
+        "{}: a request waits for the member that was chosen, whether or not another one is free",
+        all_with_one(sizes, least, children)
+    )
+}
+
+/// From all requests with one member to all members full.
+fn all_with_one(sizes: &[u64], least: u64, children: u64) -> String {
+    let each: Vec<String> = sizes.iter().map(u64::to_string).collect();
+    format!(
+        "from {least} (all with one member in one child) to {} x ({}) = {}",
         counted_children(children),
         each.join(" + "),
-        sum * children
+        sizes.iter().sum::<u64>() * children
     )
+}
+
+/// Whether some members of a balancer give a request up after a time (`acquire`), and some never do.
+fn is_mixed(upstream: &Upstream) -> bool {
+    [true, false].iter().all(|ends| upstream.waits.iter().any(|(_, wait)| wait.is_some() == *ends))
+}
+
+/// How long a request waits at each member, where some have an `acquire` and some have none; none: it is the same of all.
+fn mixed(upstream: &Upstream) -> Option<String> {
+    let then = if upstream.passes_on {
+        "then the request goes to the next member, and this one gets none for its retry time"
+    } else {
+        "then 503"
+    };
+    let said = |(name, wait): &(String, Option<Span>)| match wait {
+        Some(wait) => format!("at {name} a further request waits for {wait} at most (acquire), {then}"),
+        None => format!("at {name} it waits for ever (no acquire)"),
+    };
+    is_mixed(upstream).then(|| upstream.waits.iter().map(said).collect::<Vec<_>>().join("; "))
 }
 
 fn counted_children(children: u64) -> String {

@@ -50,6 +50,10 @@ pub struct Upstream {
     /// How long a request waits for one of them at most (`acquire=`; of a balancer's members for one after another, as it is given to the next
     /// where one was not to be had); none: for ever, at one of them at least.
     pub acquire: Option<Span>,
+    /// The same of each member of a balancer, by its address.
+    pub waits: Vec<(String, Option<Span>)>,
+    /// Whether a member that had no connection within its `acquire` leaves the request to another one.
+    pub passes_on: bool,
     /// Whether all of it takes TLS.
     pub encrypted: bool,
     /// `SSLProxyEngine`, where the backend is one that takes TLS and this is not on.
@@ -421,7 +425,10 @@ impl Reading<'_> {
         let acquire = asked.map(waits).sum::<Option<u64>>();
         // Who waits for one for ever is given to nobody else.
         let further = passed.as_ref().filter(|_| acquire.is_some());
+        let each_waits = |member: &Member<'_>| (told(&member.url), waits(member).map(Span::from_millis));
         Some(Upstream {
+            waits: members.iter().flatten().map(each_waits).collect(),
+            passes_on: passed.is_some(),
             name: SourcedValue { value: (), written: host(name).to_owned(), origin: self.origin(pass.found) },
             lone: self.lone(&pass, members.as_deref()),
             addresses: urls.iter().filter_map(|url| socket(url)).collect(),

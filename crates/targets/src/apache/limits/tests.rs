@@ -138,6 +138,15 @@ fn a_balancer_has_the_pools_and_timeouts_of_its_members() {
     assert!(of(&room).iter().all(|l| l.id != "apache.BalancerMember.max"), "as many connections as threads");
     let one = text.replace("max=5", "max=5 acquire=300");
     assert!(matches!(wait(&one), Law::Growing { wait: None, .. }), "for ever at the other one");
+    // Measured on 2.4.71: AH00941 of the first after its time, and the request was served by the second.
+    let told = |text: &str| limit(&balanced(text), "apache.BalancerMember.max").formula;
+    let ends = "at 127.0.0.1:1 a further request waits for 300ms at most (acquire), then";
+    let (passed, kept) = (told(&one), told(&one.replace("timeout=7", "status=+I")));
+    assert!(passed.contains(&format!("{ends} the request goes to the next member")), "{passed}");
+    assert!(passed.contains("; at 127.0.0.1:2 it waits for ever (no acquire)"), "{passed}");
+    assert!(!passed.contains("whether or not another one is free"), "{passed}");
+    assert!(kept.contains(&format!("{ends} 503")), "{kept}");
+    assert!(told(text).contains("further requests wait for one, for ever (no acquire)"), "{}", told(text));
     let none = balanced(&text.replace("max=", "min="));
     assert!(of(&none).iter().all(|l| l.id != "apache.BalancerMember.max"));
     assert_eq!(none.proxy_timeout.1.value.as_secs_f64(), 7.0);

@@ -9,6 +9,7 @@ use crate::apache::evidence::{metrics, signature};
 use crate::apache::settings::{
     KEEP_ALIVE_TIMEOUT, MAX_REQUEST_WORKERS, Mpm, SERVER_LIMIT, START_SERVERS, THREADS_PER_CHILD,
 };
+use crate::limits::slots::Takes;
 use crate::limits::{
     self, Descriptors, counted, errors, grew, grew_as_ended, log, logged_once, raised, reached, valued,
 };
@@ -280,8 +281,9 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
     let descriptors = Descriptors {
         value: &facts.nofile,
         reserved: base,
-        busy,
+        takes: Takes::always(busy),
         pools: facts.children() as f64,
+        uneven: false,
         logs: &[signature::DESCRIPTORS_ACCEPT, signature::DESCRIPTORS_OTHER],
         metrics: (metrics::WORKER_FDS_MAX, metrics::WORKER_FD_LIMIT),
         answer: ErrorKind::Status503,

@@ -1,10 +1,9 @@
 //! Rules that answer a request by its path: those of mod_rewrite that forbid or redirect, and `Redirect` of mod_alias.
 
-use regex::RegexBuilder;
-
 use super::{Route, under};
 use crate::apache::config::{Config, Found};
 use crate::files::Requests;
+use crate::files::pattern::Reads;
 
 /// A rule that answers.
 #[derive(Debug)]
@@ -120,11 +119,10 @@ fn status(flags: &[String], to: Option<&str>) -> Option<u16> {
     written.or_else(|| away().then_some(302))
 }
 
-/// Whether a pattern, `!` before it for not, is in a text; none: it needs PCRE.
+/// Whether a pattern, `!` before it for not, is in a text; none: that cannot be told.
 fn matches(pattern: &str, text: &str, blind: bool) -> Option<bool> {
     let (not, pattern) = pattern.strip_prefix('!').map_or((false, pattern), |pattern| (true, pattern));
-    let regex = RegexBuilder::new(pattern).case_insensitive(blind).build().ok()?;
-    Some(regex.is_match(text) != not)
+    Some(Reads { blind, whole: true }.matches(pattern, text)? != not)
 }
 
 /// Whether conditions hold, of which `[OR]` joins one to the next; none: not known.

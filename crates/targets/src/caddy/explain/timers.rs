@@ -27,7 +27,9 @@ const TIMERS: &[(&Setting, &str, &str)] = &[
 ];
 
 pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
-    TIMERS.iter().map(|(setting, ends, otherwise)| timer(config, requests, setting, (ends, otherwise))).collect()
+    let proxied = Route::find(config, requests).is_some_and(|route| route.proxy.is_some());
+    let told = TIMERS.iter().filter(|(setting, ..)| proxied || setting.context != Place::Proxy);
+    told.map(|(setting, ends, otherwise)| timer(config, requests, setting, (ends, otherwise))).collect()
 }
 
 /// What a setting ends, and when it does so where it is not written, or 0.
@@ -63,4 +65,23 @@ fn has_keepalive(config: &Config, requests: &Requests) -> bool {
     let proxy = Route::find(config, requests).and_then(|route| route.proxy);
     let transport = proxy.and_then(|proxy| proxy.option("transport http"));
     transport.is_some_and(|line| line.inside().iter().any(|line| line.name().starts_with(KEEPALIVE.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caddy::config::Variables;
+
+    #[test]
+    fn where_nothing_is_passed_on_no_upstream_has_timers() {
+        let named = |lines: &str| {
+            let text = format!("http://:80 {{\n\t{lines}\n}}\n");
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Variables::new()).unwrap();
+            let all = of(&config, &Requests::to("localhost", "/"));
+            all.into_iter().map(|timer| timer.setting).collect::<Vec<_>>()
+        };
+        let (proxied, own) = (named("reverse_proxy h:1"), named("reverse_proxy h:1\n\thandle {\n\t\trespond hi\n\t}"));
+        assert_eq!((proxied.len(), own.len()), (10, 4), "{own:?}");
+        assert!(own.iter().all(|name| name.starts_with("timeouts.")), "{own:?}");
+    }
 }

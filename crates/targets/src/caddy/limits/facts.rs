@@ -11,6 +11,7 @@ use crate::caddy::settings::*;
 use crate::caddy::settings::{in_force, value};
 use crate::files::Requests;
 use crate::limits::backend::Place;
+use crate::limits::slots::Takes;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -26,6 +27,8 @@ pub struct Facts {
     pub nofile: SourcedValue<u64>,
     /// Descriptors that are never a client's.
     pub own: u64,
+    /// Descriptors that a client takes whose request is in flight.
+    pub(crate) takes: Takes,
     /// Who passes requests on: the upstreams as written; empty where nobody does.
     pub upstreams: SourcedValue<()>,
     /// The upstream, where there is one alone and nothing else may take the requests: with the place of its `reverse_proxy`.
@@ -107,6 +110,7 @@ impl Facts {
         Facts {
             nofile: SourcedValue::plain(machine.descriptors_hard, Origin::Machine("hard RLIMIT_NOFILE".to_owned())),
             own: OWN + listeners(actual) + u64::from(running.is_some_and(answers_are_told)),
+            takes: route.as_ref().map_or(Takes::always(1), takes),
             upstreams: SourcedValue {
                 value: (),
                 written: route.as_ref().map(|route| names(route).join(", ")).unwrap_or_default(),
@@ -169,6 +173,18 @@ impl Facts {
     /// `1 upstream`, `3 upstreams`.
     pub(super) fn counted(&self) -> String {
         crate::limits::counted(self.count, "upstream")
+    }
+}
+
+/// What a client takes: one, and one more for its upstream; connections of HTTP/2 to an upstream are shared, and a file is open while it is
+/// read.
+fn takes(route: &Route<'_>) -> Takes {
+    match route.proxy {
+        _ if !route.unsure.is_empty() => Takes { fewest: 1, most: 2 },
+        Some(proxy) if is_multiplexed(proxy) => Takes { fewest: 1, most: 2 },
+        Some(_) => Takes::always(2),
+        None if route.file => Takes { fewest: 1, most: 2 },
+        None => Takes::always(1),
     }
 }
 
@@ -394,5 +410,19 @@ mod tests {
         // 2.6.2 with a hard limit of 60, one listener: 25 clients with a request each are served, more are not.
         let facts = facts("http://:80 {\n\treverse_proxy h:1\n}\n");
         assert_eq!((facts.nofile.value - facts.own) / 2, 25);
+    }
+
+    /// Caddy 2.6.2 with 100 descriptors held 92 clients that it answered itself.
+    #[test]
+    fn a_client_takes_two_descriptors_only_where_it_may_have_an_upstream() {
+        let takes = |lines: &str| {
+            let takes = facts(&format!("http://:80 {{\n\t{lines}\n}}\n")).takes;
+            (takes.fewest, takes.most)
+        };
+        assert_eq!(takes("reverse_proxy h:1"), (2, 2));
+        assert_eq!(takes("reverse_proxy h:1\n\thandle {\n\t\trespond hi\n\t}"), (1, 1));
+        assert_eq!(takes("@a header X-A 1\n\trespond @a no\n\treverse_proxy h:1"), (1, 2));
+        assert_eq!(takes("reverse_proxy https://h:1"), (1, 2), "several requests at once on one connection of HTTP/2");
+        assert_eq!(takes("file_server"), (1, 2));
     }
 }

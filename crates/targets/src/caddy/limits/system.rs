@@ -6,16 +6,17 @@ use genkai_model::limit::{Limit, Origin, Strength};
 use super::Facts;
 use crate::caddy::CALLED;
 use crate::caddy::evidence::{SUBJECT, metrics, signature};
-use crate::limits::{AcceptQueue, Descriptors, Processor, reached};
+use crate::limits::{AcceptQueue, Descriptors, Processor, reached, slots};
 use crate::settings::SourcedValue;
 
-/// Descriptors of the process: one a client, and one more towards an upstream while it has a request.
+/// Descriptors of the process: one a client, and one more towards an upstream, if there is one, while it has a request.
 pub(super) fn descriptors(facts: &Facts) -> Limit {
     let descriptors = Descriptors {
         value: &facts.nofile,
         reserved: facts.own,
-        busy: 2,
+        takes: facts.takes,
         pools: 1.0,
+        uneven: false,
         logs: &[signature::DESCRIPTORS],
         metrics: (metrics::FDS, metrics::FD_LIMIT),
         answer: ErrorKind::Status502,
@@ -23,8 +24,8 @@ pub(super) fn descriptors(facts: &Facts) -> Limit {
     Limit {
         caps: "descriptors of the process: clients, connections to upstreams, listeners".to_owned(),
         formula: format!(
-            "({} descriptors - {} of its own) / 2; Go raises its soft limit to the hard one, which LimitNOFILE= of the service sets",
-            facts.nofile.value, facts.own
+            "{}; Go raises its soft limit to the hard one, which LimitNOFILE= of the service sets",
+            slots::descriptors(&facts.nofile, facts.own, facts.takes)
         ),
         source: "getrlimit(2) RLIMIT_NOFILE; Go os/rlimit.go (since 1.19); net/http server.go: Serve (EMFILE: it tries again)"
             .to_owned(),

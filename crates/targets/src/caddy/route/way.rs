@@ -63,6 +63,8 @@ pub(super) struct End<'c> {
     pub(super) around: Vec<&'c Line>,
     /// What passes it on; none where something else answers.
     pub(super) proxy: Option<&'c Line>,
+    /// Whether a file answers.
+    pub(super) file: bool,
 }
 
 /// A request on its way.
@@ -146,8 +148,10 @@ impl<'c, 'r> Walk<'c, 'r> {
             }
             "route" => around(line, self.written(line.inside())),
             "invoke" => self.invoke(line),
-            "reverse_proxy" => Some(End { around: Vec::new(), proxy: Some(line) }),
-            name if ANSWERS.contains(&name) => Some(End { around: Vec::new(), proxy: None }),
+            "reverse_proxy" => Some(End { around: Vec::new(), proxy: Some(line), file: false }),
+            name if ANSWERS.contains(&name) => {
+                Some(End { around: Vec::new(), proxy: None, file: name == "file_server" })
+            }
             "rewrite" => {
                 only("rewrite");
                 self.rewrite(line)

@@ -47,13 +47,21 @@ const TIMERS: &[(Setting, [&str; 2], &str)] = &[
     (TIMEOUT_HTTP_KEEP_ALIVE, ["a kept connection without a next request", ""], "like timeout http-request"),
 ];
 
+/// Those of the way to servers.
+const OF_SERVERS: [Setting; 4] = [TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_QUEUE, TIMEOUT_TUNNEL];
+
 pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {
     let Some(route) = Route::find(config, requests) else { return Vec::new() };
     let mode = mode(config, route.front) as usize;
     let timer = |(setting, ends, otherwise): &(Setting, [&str; 2], &str)| {
         timer(config, requests, setting, ends[mode], otherwise)
     };
-    TIMERS.iter().filter(|(_, ends, _)| !ends[mode].is_empty()).map(timer).collect()
+    // Where no request reaches a server there is nothing that these could end.
+    let alone = route.is_served(config) == Some(false);
+    let told = TIMERS.iter().filter(|(setting, ends, _)| {
+        !(ends[mode].is_empty() || alone && OF_SERVERS.iter().any(|one| one.name == setting.name))
+    });
+    told.map(timer).collect()
 }
 
 fn timer(config: &Config, requests: &Requests, setting: &Setting, ends: &str, otherwise: &str) -> Timer {
@@ -69,5 +77,30 @@ fn timer(config: &Config, requests: &Requests, setting: &Setting, ends: &str, ot
             span: None,
             ends: format!("{ends}; not set, it ends {otherwise}"),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::haproxy::config::Reading;
+
+    #[test]
+    fn where_no_request_reaches_a_server_no_server_has_timers() {
+        let told = |rules: &str| {
+            let text = format!(
+                "defaults\n mode http\nfrontend f\n bind :80\n{rules} default_backend b\nbackend b\n server s 127.0.0.1:1\n"
+            );
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+            let requests = Requests::to("localhost", "/");
+            let served = Route::find(&config, &requests).unwrap().is_served(&config);
+            let all = of(&config, &requests);
+            (served, all.iter().any(|timer| timer.setting == "timeout server"), all.len())
+        };
+        assert_eq!(told(""), (Some(true), true, 7));
+        assert_eq!(told(" http-request return status 200\n"), (Some(false), false, 3));
+        assert_eq!(told(" http-request deny if { path_reg ^/(?!api) }\n"), (Some(false), false, 3));
+        assert_eq!(told(" http-request deny if { path_reg ^/(?=api) }\n"), (Some(true), true, 7));
+        assert_eq!(told(" http-request deny if { src 10.0.0.0/8 }\n"), (None, true, 7));
     }
 }

@@ -7,7 +7,7 @@ use super::Facts;
 use super::again::Passes;
 use crate::haproxy::evidence::{metrics, signature};
 use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, MAXSSLCONN, RATE_LIMIT_SESSIONS, ULIMIT_N};
-use crate::limits::{self, Descriptors, connections, errors, log, raised, reached_of, valued};
+use crate::limits::{self, Descriptors, connections, errors, log, raised, reached_of, slots, valued};
 
 /// Clients beyond a full process or frontend are not accepted: they wait in the kernel's queue, and hang.
 fn waits() -> Symptom {
@@ -183,8 +183,9 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
     let descriptors = Descriptors {
         value: &facts.nofile,
         reserved: facts.own,
-        busy: 2,
+        takes: facts.takes,
         pools: 1.0,
+        uneven: false,
         logs: &[signature::DESCRIPTORS],
         metrics: (metrics::FDS, metrics::FD_LIMIT),
         answer: super::backend::answer(facts, ErrorKind::Status503),
@@ -194,9 +195,8 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
         caps: "descriptors of the process: clients, servers, listeners, threads".to_owned(),
         law: passing(facts, limit.law.clone()),
         formula: format!(
-            "({} descriptors - {} of its own) / 2{}{}",
-            facts.nofile.value,
-            facts.own,
+            "{}{}{}",
+            slots::descriptors(&facts.nofile, facts.own, facts.takes),
             facts.passes.said(),
             if by_maxconn { "; HAProxy asks for as many as maxconn needs, and never gives up any" } else { "" }
         ),

@@ -16,6 +16,7 @@ use crate::haproxy::settings::{
     TIMEOUT_TUNNEL, TUNE_BUFSIZE, ULIMIT_N, in_force, value, written,
 };
 use crate::limits::backend::Place;
+use crate::limits::slots::Takes;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -60,6 +61,8 @@ pub struct Facts {
     pub http: bool,
     /// How often a request comes in at HAProxy.
     pub passes: Passes,
+    /// Descriptors that a client takes each time: its own connection, and that to a server, if there is one.
+    pub(crate) takes: Takes,
     /// Servers behind it.
     pub servers: u64,
     /// Each server that has a line of its own: its name, and its address with the place of the line.
@@ -179,6 +182,11 @@ impl Facts {
             front_maxconn,
             http: route.as_ref().is_none_or(|r| proxy::mode(config, r.front) == Mode::Http),
             passes: Passes::of(config, route.as_ref(), requests),
+            takes: match route.as_ref().map(|route| route.is_served(config)) {
+                Some(Some(true)) => Takes::always(2),
+                Some(None) => Takes { fewest: 1, most: 2 },
+                Some(Some(false)) | None => Takes::always(1),
+            },
             servers,
             each: used.iter().filter_map(|server| named(config, server)).collect(),
             server: lone(config, &used).filter(|_| served.is_some_and(|r| doubt(config, r).is_none())),

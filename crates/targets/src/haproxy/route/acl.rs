@@ -1,6 +1,7 @@
 //! Conditions of rules, as far as the requests under test decide them (configuration manual 7).
 
 use super::Asked;
+use crate::files::pattern::Reads;
 use crate::haproxy::config::{Config, Found, Section};
 
 /// Whether a rule applies to requests; none where something else decides.
@@ -162,7 +163,7 @@ fn compared(text: &str, pattern: &str, how: &str, blind: bool) -> Option<bool> {
         "sub" => text.contains(&folded),
         "dir" => has_word(&text, &folded, &['/', '?'])?,
         "dom" => has_word(&text, &folded, &['/', '?', '.', ':'])?,
-        "reg" => regex::RegexBuilder::new(pattern).case_insensitive(blind).build().ok()?.is_match(&text),
+        "reg" => Reads { blind, whole: false }.matches(pattern, &text)?,
         _ => return None,
     })
 }

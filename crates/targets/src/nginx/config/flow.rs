@@ -46,6 +46,14 @@ pub struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
+    /// One that ends at a location, however it came there.
+    pub(super) fn at(chain: Vec<Found<'a>>, variables: Variables<'a>) -> Way<'a> {
+        let looked = vec![Stage { chain: chain.clone(), variables: variables.clone(), paged: false }];
+        let (entry, handler) = (chain.clone(), chain);
+        let (status, lost, paged, text, by) = (None, None, false, false, None);
+        Way { entry, looked, handler, status, lost, variables, paged, text, by }
+    }
+
     /// The `*_pass` that answers; none for files and `return`. That of a location holds in its `if`.
     pub fn pass(&self) -> Option<Pass<'a>> {
         pass(&self.handler).filter(|_| self.status.is_none())
@@ -179,19 +187,8 @@ struct Walk<'a, 'o> {
 impl<'a, 'o> Walk<'a, 'o> {
     fn new(variables: Variables<'a>, oracle: &'o mut Oracle, internal: bool) -> Self {
         let (entry, looked, chain) = (None, Vec::new(), Vec::new());
-        Walk {
-            variables,
-            oracle,
-            entry,
-            looked,
-            chain,
-            internal,
-            paged: false,
-            changed: false,
-            changes: 0,
-            text: false,
-            by: None,
-        }
+        let (paged, changed, changes, text, by) = (false, false, 0, false, None);
+        Walk { variables, oracle, entry, looked, chain, internal, paged, changed, changes, text, by }
     }
 
     fn run(mut self, mut next: Next<'a>) -> Way<'a> {

@@ -1,8 +1,7 @@
 //! Which `location` a path is in, by nginx's rules (`ngx_http_core_find_location`).
 
-use regex::bytes::RegexBuilder;
-
 use super::Found;
+use crate::files::pattern::Reads;
 
 /// How a location is chosen.
 pub(super) enum Rule {
@@ -43,14 +42,12 @@ pub(super) fn expression(location: &Found<'_>) -> Option<String> {
     }
 }
 
-/// Whether a regular expression is in a text; none: it needs PCRE.
+/// Whether a regular expression is in a text; none: that cannot be told.
 pub(super) fn matches(pattern: &[u8], path: &str, blind: bool) -> Option<bool> {
-    let pattern = std::str::from_utf8(pattern).ok()?;
-    let regex = RegexBuilder::new(pattern).case_insensitive(blind).unicode(false).build().ok()?;
-    Some(regex.is_match(path.as_bytes()))
+    Reads { blind, whole: false }.matches(std::str::from_utf8(pattern).ok()?, path)
 }
 
-/// The locations of `block` that serve `path`, outermost first. `unknown` says of a regular expression that needs PCRE whether it matches.
+/// The locations of `block` that serve `path`, outermost first. `unknown` says whether a regular expression matches of which that cannot be told.
 pub(super) fn locate<'a>(block: &Found<'a>, path: &str, unknown: &mut dyn FnMut(&Found<'a>) -> bool) -> Vec<Found<'a>> {
     let locations: Vec<_> = block
         .inside()

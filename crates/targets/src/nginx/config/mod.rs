@@ -4,6 +4,7 @@
 //! [`Config::walk`] and what is built on it; changes are [`Edit`]s, which replace spans and leave every other byte alone.
 
 mod aside;
+mod astray;
 mod edit;
 mod error_page;
 mod flow;
@@ -20,6 +21,7 @@ mod route;
 mod syntax;
 mod through;
 mod tree;
+mod uri;
 mod variables;
 mod walk;
 

@@ -5,10 +5,10 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use regex::bytes::RegexBuilder;
-
 use super::headers::Headers;
+use super::uri::path;
 use super::{Config, Found};
+use crate::files::pattern::Reads;
 
 /// Variables that every request has, with the same value for all requests of one visitor to one address.
 const FULL: [&str; 10] = [
@@ -145,13 +145,18 @@ impl<'a> Variables<'a> {
     /// Those of requests for a target (a path that may have a query).
     pub(super) fn new(server: Found<'a>, tls: bool, host: Option<&str>, target: &str) -> Self {
         let (uri, args) = target.split_once('?').unwrap_or((target, ""));
-        // What nginx decodes or merges is not done again here.
-        let plain = !(uri.contains('%') || uri.contains("//") || uri.contains("/."));
+        // With `merge_slashes off` they stay as they are.
+        let merged = |server: &Found<'_>| {
+            let scopes = [Some(server.clone()), server.parent()];
+            let mut all = scopes.into_iter().flatten().flat_map(|block| block.inside());
+            all.find(|f| f.directive.is("merge_slashes")).is_none_or(|f| f.arg(0).as_deref() != Some("off"))
+        };
+        let known = !uri.contains("//") || merged(&server);
         Variables {
             tls,
             host: host.map(|host| host.to_ascii_lowercase()),
             target: target.to_owned(),
-            uri: plain.then(|| uri.to_owned()),
+            uri: path(uri).filter(|_| known),
             args: Some(args.to_owned()),
             set: BTreeMap::new(),
             captures: Vec::new(),
@@ -337,18 +342,24 @@ impl<'a> Variables<'a> {
         let default = entries.iter().rfind(|(key, _)| key == "default").map_or("", |(_, value)| value);
         let rows: Vec<_> =
             entries.iter().filter(|(key, _)| !["default", "hostnames", "volatile"].contains(&key.as_str())).collect();
-        let patterns = special("hostnames") || rows.iter().any(|(key, _)| key.starts_with('~'));
         let source = self.evaluated(&map.arg(0).unwrap_or_default(), room);
         let named = |source: &str| {
             rows.iter().find(|(key, _)| key.strip_prefix('\\').unwrap_or(key).eq_ignore_ascii_case(source))
         };
-        let row = |source: &str| named(source).map_or(default, |(_, value)| value);
-        let decided = source.texts.as_ref().filter(|texts| !patterns || texts.iter().all(|text| named(text).is_some()));
-        let values: Vec<&str> = match decided {
-            Some(texts) => texts.iter().map(|text| row(text)).collect(),
-            None => rows.iter().map(|(_, value)| value.as_str()).chain([default]).collect(),
+        // The entry of a text: the same, else the first expression that finds something (`ngx_http_map_find`); none: that cannot be told.
+        let row = |source: &str| match named(source) {
+            Some(row) => Some(Some(*row)),
+            None if special("hostnames") => None,
+            None => first_match(&rows, source),
         };
-        Value::any(values.into_iter().map(|value| self.evaluated(value, room)).collect(), source.steady)
+        let decided = source.texts.as_ref().and_then(|texts| texts.iter().map(|text| row(text)).collect::<Option<_>>());
+        let all = || rows.iter().map(|row| Some(*row)).chain([None]).collect();
+        let values: Vec<Option<&(String, String)>> = decided.unwrap_or_else(all);
+        let value = |row: Option<&(String, String)>| match row {
+            Some((key, value)) if key.starts_with('~') && has_group(value) => Value::unknown(),
+            row => self.evaluated(row.map_or(default, |(_, value)| value), room),
+        };
+        Value::any(values.into_iter().map(value).collect(), source.steady)
     }
 
     /// The value of the longest network that the visitor is in; where it is not known who that is, what it may be.
@@ -368,6 +379,23 @@ impl<'a> Variables<'a> {
             None => Value::any(rows.map(|(_, value)| value.as_str()).chain([default]).map(Value::text).collect(), true),
         }
     }
+}
+
+/// The first entry of a `map` whose key is an expression that finds something; none: that cannot be told.
+fn first_match<'m>(rows: &[&'m (String, String)], source: &str) -> Option<Option<&'m (String, String)>> {
+    for row in rows {
+        let Some(pattern) = row.0.strip_prefix('~') else { continue };
+        let (blind, pattern) = pattern.strip_prefix('*').map_or((false, pattern), |pattern| (true, pattern));
+        if captures(pattern, source, blind)?.is_some() {
+            return Some(Some(row));
+        }
+    }
+    Some(None)
+}
+
+/// Whether a text has what an expression has found in it: `$1`.
+fn has_group(text: &str) -> bool {
+    parts(text).iter().any(|part| matches!(part, Part::Variable(name) if name.parse::<u8>().is_ok()))
 }
 
 /// Key and value of each entry of a block of data, those of included files too.
@@ -433,13 +461,9 @@ impl Room<'_> {
     }
 }
 
-/// What a regular expression finds in a text, if anything: the whole, and its groups. None: it needs PCRE.
+/// What a regular expression finds in a text, if anything: the whole, and its groups. None: that cannot be told.
 pub(super) fn captures(pattern: &str, text: &str, blind: bool) -> Option<Option<Vec<String>>> {
-    let regex = RegexBuilder::new(pattern).case_insensitive(blind).unicode(false).build().ok()?;
-    let group = |found: Option<regex::bytes::Match<'_>>| {
-        found.map_or_else(String::new, |found| String::from_utf8_lossy(found.as_bytes()).into_owned())
-    };
-    Some(regex.captures(text.as_bytes()).map(|found| found.iter().map(group).collect()))
+    Reads { blind, whole: false }.captures(pattern, text)
 }
 
 /// A part of a text.

@@ -48,6 +48,7 @@ const ELSEWHERE: &[&str] = &[
 pub(super) fn of(config: &Config, facts: &Facts, route: &Route<'_>, machine: &Machine) -> Vec<Remark> {
     let mut all = names(config);
     all.extend(values::of(config));
+    all.extend(lost(route));
     all.extend(clamps(config, facts, machine));
     all.extend(contradictions(config, facts, route, machine));
     all.extend(without_effect(config));
@@ -110,6 +111,16 @@ fn all_down(config: &Config) -> Vec<Remark> {
         remark(RemarkKind::Contradiction, Some(group.found.place()), "upstream", text, None)
     };
     none.map(say).collect()
+}
+
+/// Where it is not known where requests go.
+fn lost(route: &Route<'_>) -> Option<Remark> {
+    let text = format!(
+        "where these requests go: {}; limits of every location are told as such that may count them, and what else a location says as if these \
+         requests came by none",
+        route.lost()?
+    );
+    Some(remark(RemarkKind::Unsure, Some(route.server.place()), "location", text, None))
 }
 
 /// Values that are not what is written.

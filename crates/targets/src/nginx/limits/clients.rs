@@ -4,6 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength};
 
 use super::{Facts, Serving};
+use crate::limits::slots::{Slots, Takes};
 use crate::limits::{self, Descriptors, counted, errors, grew, log, raised, valued};
 use crate::nginx::evidence::{metrics, signature};
 use crate::nginx::settings::{KEEPALIVE_TIMEOUT, WORKER_CONNECTIONS, WORKER_RLIMIT_NOFILE};
@@ -25,19 +26,20 @@ const SYMPTOMS: [ErrorKind; 6] = [
 /// Slots of the workers.
 pub(super) fn worker_connections(facts: &Facts) -> Limit {
     let busy = facts.busy_slots();
-    let soft = soft(facts);
     Limit {
         caps: "connections a worker may hold, clients and upstreams together".to_owned(),
         law: match facts.lost {
             Some(_) => Law::Unknown,
-            None => Law::Slots {
+            // Where some are answered from a cache, the law counts these.
+            None => Slots {
                 value: facts.worker_connections.value as f64,
                 reserved: facts.base_slots() as f64,
-                idle_cost: 1.0,
-                busy_cost: busy as f64,
+                takes: Takes { fewest: busy, most: facts.most_slots() },
                 pools: f64::from(facts.workers.value),
-                soft,
-            },
+                uneven: facts.uneven,
+                free: SOFT,
+            }
+            .law(),
         },
         formula: format!(
             "{} x floor(({} - {}{} - 1 channel) / {}){}{}",
@@ -69,15 +71,6 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
         }),
         ..valued("nginx.worker_connections", "nginx", WORKER_CONNECTIONS.name, &facts.worker_connections)
     }
-}
-
-/// From which fraction of the slots on clients may suffer: the soft onset, with the dearest requests. Where some are answered from a cache,
-/// the law counts these, and the others take more. Where one worker may get all clients, its share is what all have.
-fn soft(facts: &Facts) -> f64 {
-    let (value, reserved) = (facts.worker_connections.value as f64, facts.base_slots() as f64);
-    let dearest = facts.most_slots() as f64 / facts.busy_slots() as f64;
-    let workers = if facts.uneven { f64::from(facts.workers.value) } else { 1.0 };
-    ((SOFT * value - reserved) / (dearest * workers) + reserved) / value
 }
 
 /// How clients come to the workers, for the formula.
@@ -161,12 +154,13 @@ fn slots_ceiling(facts: &Facts) -> Ceiling {
 
 /// Descriptors of the workers.
 pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
-    let (base, busy, setting) = (facts.base_descriptors(), facts.busy_descriptors(), WORKER_RLIMIT_NOFILE.name);
+    let (base, takes, setting) = (facts.base_descriptors(), facts.busy_descriptors(), WORKER_RLIMIT_NOFILE.name);
     let descriptors = Descriptors {
         value: &facts.nofile,
         reserved: base,
-        busy,
+        takes,
         pools: f64::from(facts.workers.value),
+        uneven: facts.uneven,
         logs: &[signature::DESCRIPTORS_ACCEPT, signature::DESCRIPTORS_SOCKET, signature::DESCRIPTORS_OTHER],
         metrics: (metrics::WORKER_FDS_MAX, metrics::WORKER_FD_LIMIT),
         answer: ErrorKind::Status500,
@@ -177,10 +171,11 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
         law,
         caps: "descriptors a worker may open: clients, upstreams, files, logs, listeners".to_owned(),
         formula: format!(
-            "{} x floor(({} - {base} of its own) / {}); its own: 5 + {} + {} + {}{}{}",
+            "{} x floor(({} - {base} of its own) / {}){}; its own: 5 + {} + {} + {}{}{}",
             counted(facts.workers.value.into(), "worker"),
             facts.nofile.value,
-            divisor(facts, busy, "descriptors"),
+            divisor(facts, takes.fewest, "descriptors"),
+            if facts.lost.is_some() { String::new() } else { takes.said("descriptors") },
             counted((facts.workers.value + facts.helpers).into(), "channel"),
             counted((facts.sockets + facts.own_listeners).into(), "listening socket"),
             counted(facts.logs.into(), "log"),

@@ -9,6 +9,7 @@ use genkai_model::units::Span;
 
 use super::Keyed;
 use crate::limits::backend::Place;
+use crate::limits::slots::Takes;
 use crate::nginx::config::Refusal;
 use crate::settings::SourcedValue;
 
@@ -34,6 +35,8 @@ pub struct Again {
     pub cached: bool,
     /// Whether something that the configuration does not tell decides whether there is an upstream at all.
     pub mixed: bool,
+    /// Descriptors that it takes.
+    pub(crate) takes: Takes,
 }
 
 /// Requests of one kind that nginx makes besides, one for each of a client.
@@ -85,6 +88,17 @@ pub struct ReqZone {
     pub refusal: Refusal,
     /// Why it is not known whether requests come by it; none: all do.
     pub only: Option<String>,
+}
+
+/// A `limit_conn` or `limit_req` somewhere else in the configuration than these requests are taken to come by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Besides {
+    /// The directive.
+    pub setting: &'static str,
+    /// Its zone.
+    pub zone: String,
+    /// As it is written.
+    pub written: SourcedValue<()>,
 }
 
 /// The upstream that answers the path under load.
@@ -154,6 +168,8 @@ pub struct Facts {
     pub cached: bool,
     /// Whether something that the configuration does not tell decides whether there is an upstream at all.
     pub mixed: bool,
+    /// Descriptors that a request takes the first time.
+    pub(crate) takes: Takes,
     /// What answers requests that nginx passes to itself, in order; empty: it passes none to itself.
     pub again: Vec<Again>,
     /// Requests that nginx makes besides.
@@ -178,6 +194,8 @@ pub struct Facts {
     pub limit_conn: Vec<ConnZone>,
     /// `limit_req`s.
     pub limit_req: Vec<ReqZone>,
+    /// Zones that no request is taken to come by.
+    pub besides: Vec<Besides>,
     /// The upstream, when there is one.
     pub upstream: Option<Upstream>,
     /// Groups by which nginx passes requests to itself.
@@ -243,13 +261,16 @@ impl Facts {
         times + self.meanwhile().count() as u64
     }
 
-    /// Descriptors of a client whose request is in flight, the most that it can have.
-    pub fn busy_descriptors(&self) -> u64 {
-        let mixed = std::iter::once(self.mixed).chain(self.again.iter().map(|again| again.mixed));
-        let each = self.times().zip(mixed);
-        let times: u64 =
-            each.map(|((serving, _), mixed)| if serving == Serving::Nothing && !mixed { 1 } else { 2 }).sum();
-        times + self.meanwhile().count() as u64
+    /// Descriptors of a client whose request is in flight.
+    pub(crate) fn busy_descriptors(&self) -> Takes {
+        let each = std::iter::once(self.takes).chain(self.again.iter().map(|again| again.takes));
+        let most: u64 = each.clone().map(|takes| takes.most).sum();
+        let (mut fewest, mut open) = (0, true);
+        for (takes, (_, short)) in each.zip(self.times()) {
+            fewest += if open { takes.fewest } else { 0 };
+            open &= !short;
+        }
+        Takes { fewest, most: most + self.meanwhile().count() as u64 }
     }
 
     /// Requests besides that may have connections to upstreams while the client's own request has its.

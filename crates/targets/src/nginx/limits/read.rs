@@ -8,9 +8,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
-use super::{ConnZone, Facts, Keyed, Machine, ReqZone, Serving, Upstream};
+use super::{Besides, ConnZone, Facts, Keyed, Machine, ReqZone, Serving, Upstream};
+use crate::limits::slots::Takes;
 use crate::nginx::config::{
-    Address, Config, Found, Host, ITSELF, Listen, Pass, Protocol, Route, Stage, Variables, Way, sockets,
+    Address, Config, Found, Host, ITSELF, Listen, Pass, Protocol, Refusal, Route, Stage, Variables, Way, sockets,
 };
 use crate::nginx::settings::{
     ACCEPT_MUTEX, ACCESS_LOG, CLIENT_MAX_BODY_SIZE, ERROR_LOG, KEEPALIVE_TIMEOUT, LIMIT_CONN, LIMIT_CONN_ZONE,
@@ -78,9 +79,10 @@ impl Reading<'_> {
             sockets: listeners + own * workers.value.saturating_sub(1),
             logs: self.logs(),
             helpers: self.helpers(),
-            serving: self.serving(pass.as_ref()),
+            serving: self.serving(),
             cached: self.cached(pass.as_ref()),
             mixed: self.is_mixed(),
+            takes: self.takes(),
             again: Vec::new(),
             asides: self.asides(),
             lost: None,
@@ -93,6 +95,7 @@ impl Reading<'_> {
             body: self.value(&CLIENT_MAX_BODY_SIZE, value::offset),
             limit_conn: self.limit_conn(),
             limit_req: self.limit_req(),
+            besides: Vec::new(),
             connect_timeout: self.of_protocol(pass.as_ref(), &PROXY_CONNECT_TIMEOUT, span),
             read_timeout: self.of_protocol(pass.as_ref(), &PROXY_READ_TIMEOUT, span),
             upgrades: self.upgrades(),
@@ -103,7 +106,31 @@ impl Reading<'_> {
             ports: machine.ports,
             workers,
         };
-        self.through(facts)
+        let facts = self.through(facts);
+        Facts { besides: self.besides(&facts), ..facts }
+    }
+
+    /// Zones that are counted somewhere, and not where `facts` have these requests.
+    fn besides(&self, facts: &Facts) -> Vec<Besides> {
+        let conns = facts.limit_conn.iter().map(|zone| (LIMIT_CONN.name, zone.zone.as_str()));
+        let known: Vec<_> =
+            conns.chain(facts.limit_req.iter().map(|zone| (LIMIT_REQ.name, zone.zone.as_str()))).collect();
+        let mut all: Vec<Besides> = Vec::new();
+        for found in self.config.walk() {
+            let (setting, zone) = match found.directive.name() {
+                b"limit_conn" => (LIMIT_CONN.name, found.arg(0)),
+                b"limit_req" => (LIMIT_REQ.name, Self::named(&found, "zone")),
+                _ => continue,
+            };
+            let Some(zone) = zone else { continue };
+            let told = known.contains(&(setting, zone.as_str()))
+                || all.iter().any(|one| (one.setting, &one.zone) == (setting, &zone));
+            if !told && found.is_under("http") {
+                let written = self.held(&found, (), found.args().join(" "));
+                all.push(Besides { setting, zone, written });
+            }
+        }
+        all
     }
 
     /// Whether the client's wish for another protocol is passed on.
@@ -172,20 +199,35 @@ impl Reading<'_> {
         if self.config.walk().iter().any(cached) { 2 } else { 0 }
     }
 
-    pub(super) fn serving(&self, pass: Option<&Pass<'_>>) -> Serving {
-        let inside = self.route.handler().last().unwrap_or(&self.route.server).inside();
+    pub(super) fn serving(&self) -> Serving {
+        self.served(&self.route.ways[0])
+    }
+
+    /// What answers a request that takes this way.
+    fn served(&self, way: &Way<'_>) -> Serving {
+        let inside = way.handler.last().unwrap_or(&self.route.server).inside();
         let itself = inside.iter().any(|f| ITSELF.iter().any(|name| f.directive.is(name)));
-        match pass {
+        match way.pass() {
             Some(_) => Serving::Upstream,
-            None if itself || self.route.ways[0].status.is_some() => Serving::Nothing,
+            None if itself || way.status.is_some() => Serving::Nothing,
             None => Serving::File,
         }
+    }
+
+    /// Descriptors that a request takes.
+    pub(super) fn takes(&self) -> Takes {
+        let of = |way: &Way<'_>| match self.served(way) {
+            _ if way.lost.is_some() => Takes { fewest: 1, most: 2 },
+            Serving::Upstream | Serving::File => Takes::always(2),
+            Serving::Nothing => Takes::always(1),
+        };
+        Takes::of(self.route.ways.iter().map(of)).unwrap_or(Takes::always(2))
     }
 
     pub(super) fn is_mixed(&self) -> bool {
         let mut passed = self.route.ways.iter().map(|way| way.pass().is_some());
         let first = passed.next();
-        self.route.ways.iter().any(|way| way.lost.is_some()) || passed.any(|one| Some(one) != first)
+        self.route.lost().is_some() || passed.any(|one| Some(one) != first)
     }
 
     /// The argument with this name before its `=`.
@@ -204,28 +246,45 @@ impl Reading<'_> {
     /// The zones that count requests: of each way those of the first location that counts them, as nginx counts a request once. Those
     /// that not all ways come by say so.
     fn zones<Z: Zone>(&self, at: impl Fn(&Stage<'_>) -> Vec<Z>) -> Vec<Z> {
+        let asked = self.asked_before(&at);
         let of = |way: &Way<'_>| {
             let mut stages: Vec<Vec<Z>> = way.looked.iter().map(&at).collect();
             stages.retain(|zones| !zones.is_empty());
             let counting = stages.iter().position(|zones| zones.iter().any(|zone| zone.keyed() != Keyed::Nothing));
-            if stages.is_empty() { Vec::new() } else { stages.swap_remove(counting.unwrap_or(0)) }
+            let mut all = if stages.is_empty() { Vec::new() } else { stages.swap_remove(counting.unwrap_or(0)) };
+            all.extend(asked.iter().filter(|_| counting.is_none() && way.status.is_none()).cloned());
+            all
         };
         let ways: Vec<Vec<Z>> = self.route.ways.iter().map(of).collect();
         let mut all: Vec<Z> = Vec::new();
-        for zone in ways.iter().flatten() {
-            if !all.contains(zone) {
-                all.push(zone.clone());
+        for zone in ways.iter().cloned().chain(self.route.anywhere().iter().map(of)).flatten() {
+            if !all.contains(&zone) {
+                all.push(zone);
             }
         }
         let why = self.doubts();
         let everywhere = |zone: &Z| ways.iter().all(|zones| zones.contains(zone));
         all.into_iter()
-            .map(|zone| if everywhere(&zone) && !self.is_lost() { zone } else { zone.only(why.clone()) })
+            .map(|zone| if everywhere(&zone) && self.route.lost().is_none() { zone } else { zone.only(why.clone()) })
             .collect()
     }
 
-    fn is_lost(&self) -> bool {
-        self.route.ways.iter().any(|way| way.lost.is_some())
+    /// Zones that count what `auth_request` asks before: the count is the client's request's, for as long as that lasts, where nothing has counted
+    /// that yet (ngx_http_limit_conn_handler: `r->main->limit_conn_status`).
+    fn asked_before<Z: Zone>(&self, at: &impl Fn(&Stage<'_>) -> Vec<Z>) -> Vec<Z> {
+        let before = self.config.asides(&self.route).into_iter().filter(|one| !one.meanwhile);
+        let routes = before.filter_map(|one| Some((one.found.place(), one.route?)));
+        let of = |(place, route): (String, Route<'_>)| {
+            let unsure = (route.ways.len() > 1 || route.lost().is_some())
+                .then(|| format!("what is asked by auth_request at {place} may go several ways"));
+            let stages = route.ways.iter().flat_map(|way| &way.looked);
+            let told = |zone: Z| match &unsure {
+                Some(why) => zone.asked().only(why.clone()),
+                None => zone.asked(),
+            };
+            stages.flat_map(at).map(told).collect::<Vec<Z>>()
+        };
+        routes.flat_map(of).collect()
     }
 
     /// What is not decided, in words.
@@ -328,12 +387,12 @@ impl Reading<'_> {
         let of = |way: &Way<'_>| way.pass().map(|pass| self.targets(way, &pass)).unwrap_or_default();
         let ways: Vec<Vec<Upstream>> = self.route.ways.iter().map(of).collect();
         let mut all: Vec<Upstream> = Vec::new();
-        for one in ways.iter().flatten() {
-            if !all.contains(one) {
-                all.push(one.clone());
+        for one in ways.iter().cloned().chain(self.route.anywhere().iter().map(of)).flatten() {
+            if !all.contains(&one) {
+                all.push(one);
             }
         }
-        let sure = !self.is_lost() && ways.iter().all(|targets| *targets == ways[0]) && all.len() <= 1;
+        let sure = self.route.lost().is_none() && ways.iter().all(|targets| *targets == ways[0]) && all.len() <= 1;
         let why = self.doubts();
         for one in all.iter_mut().filter(|one| !sure && one.only.is_none()) {
             one.only = Some(why.clone());
@@ -349,6 +408,13 @@ trait Zone: Clone + PartialEq {
     fn keyed(&self) -> Keyed;
     /// The same where only some requests come by it.
     fn only(self, why: String) -> Self;
+    /// The same where it is asked before: clients get 500 for what is refused there, but for 401 and 403
+    /// (ngx_http_auth_request_module.c: ngx_http_auth_request_handler).
+    fn asked(self) -> Self;
+}
+
+fn asked(refusal: Refusal) -> Refusal {
+    if matches!(refusal, Refusal::Status(401 | 403)) { refusal } else { Refusal::Status(500) }
 }
 
 impl Zone for ConnZone {
@@ -359,6 +425,10 @@ impl Zone for ConnZone {
     fn only(self, why: String) -> Self {
         ConnZone { only: Some(why), ..self }
     }
+
+    fn asked(self) -> Self {
+        ConnZone { refusal: asked(self.refusal), ..self }
+    }
 }
 
 impl Zone for ReqZone {
@@ -368,6 +438,10 @@ impl Zone for ReqZone {
 
     fn only(self, why: String) -> Self {
         ReqZone { only: Some(why), ..self }
+    }
+
+    fn asked(self) -> Self {
+        ReqZone { refusal: asked(self.refusal), ..self }
     }
 }
 
@@ -388,5 +462,7 @@ pub(in crate::nginx) fn prefix(pass: Option<&Pass<'_>>) -> &'static str {
     }
 }
 
+#[cfg(test)]
+mod expressions;
 #[cfg(test)]
 mod tests;

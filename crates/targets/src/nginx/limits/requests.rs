@@ -2,8 +2,10 @@
 
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 
-use super::{ConnZone, Facts, Keyed, ReqZone, refusal};
-use crate::limits::{self, at_once, beyond, log, paced, raised, valued};
+use genkai_model::error::ErrorKind;
+
+use super::{Besides, ConnZone, Facts, Keyed, ReqZone, refusal};
+use crate::limits::{self, accident, at_once, beyond, errors, log, paced, raised, valued};
 use crate::nginx::config::Refusal;
 use crate::nginx::evidence::signature;
 use crate::nginx::settings::{CLIENT_MAX_BODY_SIZE, LIMIT_CONN, LIMIT_RATE, LIMIT_REQ};
@@ -130,6 +132,27 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
         }
     };
     counted.iter().map(limit).collect()
+}
+
+/// A zone that these requests are not taken to come by. Where the log says that it refused some, they did.
+pub(super) fn besides(of: &Besides) -> Limit {
+    let named = if of.setting == LIMIT_CONN.name { signature::LIMIT_CONN } else { signature::LIMIT_REQ };
+    let setting = format!("{}.{}", of.setting, of.zone);
+    Limit {
+        formula: "the configuration was not read to count these requests".to_owned(),
+        source: "nginx src/http/modules/ngx_http_limit_conn_module.c, ngx_http_limit_req_module.c".to_owned(),
+        value: of.written.written.clone(),
+        origin: of.written.origin.clone(),
+        // What is answered for a refusal is a matter of the location.
+        symptom: errors(&[ErrorKind::Status503, ErrorKind::Status429]),
+        ..accident(
+            &format!("nginx.{setting}"),
+            "nginx",
+            &setting,
+            "requests that a zone of another location counts",
+            &[&signature::in_zone(named, &of.zone)],
+        )
+    }
 }
 
 /// Rate and burst, which are changed together.

@@ -4,6 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Ceiling, Law, Limit, Origin, Sign};
 use genkai_model::units::Span;
 
+use crate::limits::slots::Takes;
 use crate::settings::SourcedValue;
 
 use super::*;
@@ -50,6 +51,7 @@ fn proxy(worker_connections: u64) -> Facts {
         serving: Serving::Upstream,
         cached: false,
         mixed: false,
+        takes: Takes::always(2),
         again: Vec::new(),
         asides: Vec::new(),
         lost: None,
@@ -62,6 +64,7 @@ fn proxy(worker_connections: u64) -> Facts {
         body: held(1 << 20),
         limit_conn: Vec::new(),
         limit_req: Vec::new(),
+        besides: Vec::new(),
         upstream: Some(behind()),
         between: Vec::new(),
         others: Vec::new(),

@@ -28,9 +28,10 @@ impl Reading<'_> {
             let (upstream, others) = inner.upstreams();
             all.again.push(Again {
                 by,
-                serving: inner.serving(pass.as_ref()),
+                serving: inner.serving(),
                 cached: inner.cached(pass.as_ref()),
                 mixed: inner.is_mixed(),
+                takes: inner.takes(),
             });
             all.between.extend(std::mem::replace(&mut all.upstream, upstream).filter(|one| one.max_conns.is_some()));
             all.others.extend(others);

@@ -123,7 +123,7 @@ impl Reading<'_> {
             return Aside { by, meanwhile: one.meanwhile, passed: true, upstream: None };
         };
         let inner = Reading { route, ..*self };
-        let passed = inner.serving(inner.route.pass().as_ref()) == Serving::Upstream || inner.is_mixed();
+        let passed = inner.serving() == Serving::Upstream || inner.is_mixed();
         Aside { by, meanwhile: one.meanwhile, passed, upstream: inner.upstreams().0 }
     }
 }
