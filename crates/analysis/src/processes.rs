@@ -199,7 +199,8 @@ mod tests {
             run(&[&[("here", 0.3), ("m1", 0.1), ("m1", 0.99)], &[("here", 0.2), ("m1", 0.1), ("m1", 0.4)]]),
         );
         joined(&mut sum, run(&[&[]]));
-        let told: Vec<_> = sum.iter().map(|one| (one.worst.place.as_str(), one.loads, one.saturated, one.worst.busiest)).collect();
+        let told: Vec<_> =
+            sum.iter().map(|one| (one.worst.place.as_str(), one.loads, one.saturated, one.worst.busiest)).collect();
         assert_eq!(told, [("here", 3, 0, Some(0.3)), ("m1", 3, 0, Some(0.2)), ("m1", 2, 1, Some(0.99))]);
         assert_eq!((sum[1].worst.clock_uncertainty, sum[0].worst.clock_drift), (Some(0.000_5), None));
     }

@@ -100,9 +100,12 @@ fn parts_of_the_apache_experiment_are_loaded_by_several_machines() {
     // In the joined report they are told over the loads of all parts.
     let loads: usize =
         ["baseline", "refused", "fan-out"].map(|part| makers(&record(&out.join(part))).len()).iter().sum();
-    let told: Vec<_> = finding.processes.iter().map(|one| (one.place.as_str(), one.loads as usize)).collect();
+    let told: Vec<_> = finding.processes.iter().map(|one| (one.worst.place.as_str(), one.loads as usize)).collect();
     assert_eq!(told, [("m1", loads), ("m2", loads)]);
-    assert!(finding.processes.iter().all(|one| one.clock_uncertainty.is_some() && one.began.is_some()), "{finding:?}");
+    assert!(
+        finding.processes.iter().all(|one| one.worst.clock_uncertainty.is_some() && one.worst.began.is_some()),
+        "{finding:?}"
+    );
     let again = show(genkai("report").arg(&out).arg("--json"));
     assert_eq!(serde_json::from_str::<SuiteFinding>(&again.stdout).unwrap().processes, finding.processes);
     assert!(show(genkai("report").arg(&out)).stdout.contains("process 2 on m2: "), "{}", again.story());

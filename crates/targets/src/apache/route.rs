@@ -8,6 +8,7 @@ pub(super) mod rewrite;
 mod workers;
 
 pub use documents::{documents, errors_may_hide, is_url};
+use expression::replaced;
 pub(super) use expression::{expression, is_in};
 pub use members::{Member, Members, answers_are_told, members};
 pub use workers::{Worker, shared};
@@ -302,10 +303,7 @@ impl<'a> Pass<'a> {
         let after = match &self.file {
             Some(file) => file.as_str(),
             None if self.pattern => {
-                let regex = regex::Regex::new(&self.path).ok()?;
-                let mut url = String::new();
-                regex.captures(path)?.expand(&braced(&self.url), &mut url);
-                return Some(url);
+                return replaced(&self.path, path, &self.url);
             }
             None => path.strip_prefix(self.path.as_str())?,
         };
@@ -316,17 +314,6 @@ impl<'a> Pass<'a> {
     pub fn authority(&self) -> (&str, &str) {
         authority(&self.url)
     }
-}
-
-/// A text in which `$1` stands for a part of what was matched, whatever follows it.
-fn braced(text: &str) -> String {
-    let parts: Vec<&str> = text.split('$').collect();
-    let begins = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
-    let rest = parts[1..].iter().map(|part| match begins(part) {
-        true => format!("${{{}}}{}", &part[..1], &part[1..]),
-        false => format!("$${part}"),
-    });
-    parts[0].to_owned() + &rest.collect::<String>()
 }
 
 /// Scheme and authority of a URL.

@@ -16,6 +16,31 @@ pub(in crate::apache) fn is_in(pattern: &str, text: &str) -> Option<bool> {
     Reads { blind: false, whole: true }.matches(pattern, text)
 }
 
+/// What a URL with `$0` to `$9` becomes for a text that a pattern is in (`ap_pregsub`); none: it is not, or that cannot be told.
+pub(super) fn replaced(pattern: &str, text: &str, url: &str) -> Option<String> {
+    let groups = Reads { blind: false, whole: true }.captures(pattern, text)??;
+    Some(with_groups(url, &groups))
+}
+
+/// A text in which `$0` to `$9` stand for what was matched, whatever follows them (`ap_pregsub`).
+fn with_groups(text: &str, groups: &[String]) -> String {
+    let mut parts = text.split('$');
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.chars().next().and_then(|first| first.to_digit(10)) {
+            Some(group) => {
+                whole += groups.get(group as usize).map_or("", String::as_str);
+                whole += &part[1..];
+            }
+            None => {
+                whole.push('$');
+                whole += part;
+            }
+        }
+    }
+    whole
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
