@@ -97,7 +97,7 @@ pub struct WorkerFinding {
     pub late_p99: Option<f64>,
 }
 
-/// A process of the generator over all loads of a run, where several machines made them.
+/// A process of the generator over all loads of a run, where several machines made them: of each figure the worst.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessFinding {
     /// Where it was, and the worst of each figure over its loads.

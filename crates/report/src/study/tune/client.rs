@@ -323,8 +323,3 @@ fn interrupted(trial: Option<u32>, failure: Option<&str>) -> String {
     let during = trial.map_or_else(String::new, |trial| format!(" in trial {trial}"));
     format!("The run was {by}{during}: what it says is what was found by then.")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-}
