@@ -22,3 +22,26 @@ pub(super) fn without(step: &Removal) -> String {
         (None, _) => format!("{left}: no answer to a request"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::event::Trying;
+    use genkai_model::units::Span;
+
+    use super::*;
+
+    #[test]
+    fn the_search_and_each_step_of_it_are_told() {
+        let tried_by = Trying::Request { within: Span::from_secs(2) };
+        let (directives, first, normal) = (Vec::new(), Vec::new(), Vec::new());
+        let began = Bisection { budget: Span::from_secs(60), directives, first, tried_by, normal };
+        assert!(begins(&began).contains("0 directives may be left out") && begins(&began).ends_with("at most 1m"));
+        let step = |removed: &[u32], refused: Option<&str>, status| {
+            let page = refused.is_none().then_some(Page { status, digest: None });
+            without(&Removal { removed: removed.to_vec(), refused: refused.map(str::to_owned), page })
+        };
+        assert_eq!(step(&[], None, Some(503)), "all directives in place: a request is answered 503");
+        assert_eq!(step(&[1, 4], None, None), "without 2 of them: no answer to a request");
+        assert_eq!(step(&[1], Some("no such ACL"), None), "without 1 of them: not accepted (no such ACL)");
+    }
+}
