@@ -12,7 +12,7 @@ use genkai_model::load::{Load, Request};
 use genkai_model::plan::{self, ConfigSource, OriginSpec};
 use genkai_model::transport::Transport;
 use genkai_model::units::{Bytes, Spread};
-use genkai_place::authority;
+use genkai_place::authority::{self, Key};
 use genkai_targets::catalog;
 use genkai_targets::product::{Prepare, Prepared};
 
@@ -350,4 +350,30 @@ fn haproxys_site_behind_a_redirect_to_tls_is_asked_there_without_its_key() {
          DIR/certificate.pem alpn h2,http/1.1\n http-request redirect scheme https code 301 unless { ssl_fc }#1\n default_backend \
          b\nbackend b\n server s 127.0.0.1:9\n",
     );
+}
+
+/// A certificate of Caddy's is stood in for by one with a key of the same kind; where that cannot be read, it is said.
+#[test]
+fn caddys_site_shows_a_key_of_the_users_kind_and_one_that_is_not_known_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let users = authority::make_for(dir.path(), &["shop.example".to_owned()], Key::Rsa(2048)).unwrap();
+    let mut backend = embedded(dir.path());
+    let request = Request { host: "shop.example".to_owned(), path: "/a".to_owned(), ..Load::users(1, 1.0).request };
+    let file = dir.path().join("Caddyfile");
+    let copy = tempfile::tempdir().unwrap();
+    let mut with = |certificate: &Path, name: &str| {
+        let tls = format!("tls {} /nonexistent/key.pem", certificate.display());
+        let site = format!("https://shop.example {{\n\t{tls}\n\treverse_proxy 127.0.0.1:9\n}}\n");
+        std::fs::write(&file, format!("{{\n\tauto_https off\n}}\n{site}")).unwrap();
+        let prepared = prepared("caddy", &file, &request, &backend, &copy.path().join(name));
+        assert_eq!(said("caddy", &*prepared, &request, &mut backend), None, "the backend has answered");
+        (prepared.secured().map(|shown| (shown.setting, shown.key)), prepared.told())
+    };
+    assert_eq!(with(&users.certificate, "one"), (Some(("tls", Key::Rsa(2048))), Vec::new()));
+    let hidden = dir.path().join("hidden.pem");
+    std::fs::create_dir(&hidden).unwrap();
+    let (shown, told) = with(&hidden, "two");
+    assert_eq!(shown, Some(("tls", Key::default())));
+    let place = format!("{}:5: your certificate has a key of a kind that is not known", dir.path().join("Caddyfile").display());
+    assert!(told.len() == 1 && told[0].starts_with(&place), "{told:?}");
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use genkai_engine::{Connected, connect, handshake};
 use genkai_model::event::Pinning;
 use genkai_model::limit::Limit;
-use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
+use genkai_model::load::{Load, Protocol, Reuse};
 use genkai_model::transport::{Tls, Transport};
 use genkai_place::usage::Tree;
 use genkai_targets::product::{Handshakes, Prepared, Running, Secured};
@@ -40,7 +40,7 @@ pub(crate) struct Measured {
     secured: Option<Secured>,
     /// Whether the load offers sessions to be resumed.
     offers: bool,
-    /// Whether each request of the load is a connection of its own; otherwise its users make as many as a file says.
+    /// Whether each request of the load is a connection of its own; otherwise its users keep theirs for as long as the server does.
     each: bool,
     /// What they took.
     took: Took,
@@ -183,7 +183,9 @@ impl Measured {
         };
         let makes = match self.each {
             true => "each request is a connection with TLS of its own",
-            false => "users make connections with TLS as the file says, how many a second is not predicted",
+            false => {
+                "users keep their connections with TLS for as long as the server does, and each further one is a handshake (how many a second is not predicted)"
+            }
         };
         format!(
             "{makes}: before the load, {product} took {} of processor time for a full handshake alone{key} \
@@ -219,9 +221,7 @@ pub(crate) fn measured(
 ) -> Result<Option<Measured>, LabError> {
     let Transport::Tls(tls) = product.transport() else { return Ok(None) };
     let each = load.reuse == Reuse::PerRequest && load.is_one_request();
-    // Users who come at a rate go again, and each has connections of its own.
-    let comes = matches!(load.arrivals, Arrivals::Rate { .. });
-    let makes = each || comes && load.scenario.as_ref().is_some_and(|scenario| !scenario.talks());
+    let makes = each || load.scenario.as_ref().is_some_and(|scenario| !scenario.talks());
     if !makes || matches!(load.protocol, Protocol::WebSocket(_)) || product.elsewhere().is_some() {
         return Ok(None);
     }

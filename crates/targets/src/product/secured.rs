@@ -161,7 +161,7 @@ fn handshakes(limit: Limit, processor: &Limit, cores: f64, measured: &Handshakes
                 each * 1e3
             ),
             None => format!(
-                "{} / {:.2} ms of processor time a full handshake alone (measured before the load); how many users make is up to the file",
+                "{} / {:.2} ms of processor time a full handshake alone (measured before the load); how many are made is up to how long connections are kept",
                 counted(cores as u64, "core"),
                 each * 1e3
             ),
@@ -215,6 +215,9 @@ mod tests {
         let one = &secured(Key::Rsa(4096)).limits(&processor, &measured(false))[0];
         assert_eq!(one.law, Law::Handshakes { cores: 2.0, least: 0.005, most: 0.010 });
         assert!(one.formula.contains("2 cores / 5.00 to 10.00 ms"), "{}", one.formula);
+        let unknown = Handshakes { asked: None, ..measured(false) };
+        let one = &secured(Key::Rsa(4096)).limits(&processor, &unknown)[0];
+        assert!(one.formula.contains("2 cores / 4.00 ms of processor time a full handshake alone"), "{}", one.formula);
         let more = Limit { remedy: Some(raised("worker_processes", RemedyUnit::Count, 1.0)), ..processor.clone() };
         assert!(secured(Key::Rsa(4096)).limits(&more, &measured(true)).is_empty(), "more workers come first");
         let unseen = Limit { signatures: Vec::new(), ..processor };
