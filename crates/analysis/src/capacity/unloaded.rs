@@ -21,7 +21,8 @@ const NS: f64 = 1e9;
 /// `limits` that make wait lets through, or, where a client that is idle holds a place too, more connections than places, or requests may have
 /// waited for their turn at a rate for more than a tenth of it. None where it is not known within a tenth.
 pub(crate) fn mean(ticks: &[Tick], until: Option<u64>, limits: &[Limit], demand: &Demand) -> Option<f64> {
-    if limits.iter().any(|limit| matches!(limit.law, Law::NewConnections { .. }) && limit.symptom.slow && !demand.keeps) {
+    if limits.iter().any(|limit| matches!(limit.law, Law::NewConnections { .. }) && limit.symptom.slow && !demand.keeps)
+    {
         return None;
     }
     let ticks = window::before(ticks, until);

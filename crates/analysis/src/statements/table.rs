@@ -210,7 +210,9 @@ pub(super) fn source(names: &[&str]) -> Source {
         _ if within("used") || within("workers") => Source::TrialEnd,
         _ if within("told_from") => Source::TicksAndSamples,
         _ if names.last() == Some(&"trial") => Source::Trial,
-        "proposal" | "ladder" if within("price") || within("measured") || within("descriptors") => Source::TicksAndSamples,
+        "proposal" | "ladder" if within("price") || within("measured") || within("descriptors") => {
+            Source::TicksAndSamples
+        }
         "proposal" if within("onward") && !within("known") => Source::TicksAndSamples,
         "predictions" | "next" | "proposal" => Source::Limits,
         "ladder" if within("predicted") || names.last() == Some(&"asked") => Source::Limits,

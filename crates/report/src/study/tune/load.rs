@@ -81,7 +81,10 @@ fn counts(load: &Summary) -> Facts {
     }
     let follows = load.counted == Counted::Requests && load.sent > load.ok + load.failed + load.in_flight;
     if follows {
-        let text = format!("{} requests: redirects were followed, and count as one with what they lead to, as its status", count(load.sent));
+        let text = format!(
+            "{} requests: redirects were followed, and count as one with what they lead to, as its status",
+            count(load.sent)
+        );
         facts.push(("sent", text));
     }
     let mut rate = format!("{} {unit}/s ok", number(load.ok_rate));
@@ -148,7 +151,8 @@ fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
 
 /// Whose count of connections at once it is, where the client closed some itself: to the server they are open until it notices.
 fn closed_here(load: &Summary) -> &'static str {
-    let given_up = |kind| matches!(kind, ErrorKind::Timeout | ErrorKind::Protocol | ErrorKind::TooLarge | ErrorKind::Frame);
+    let given_up =
+        |kind| matches!(kind, ErrorKind::Timeout | ErrorKind::Protocol | ErrorKind::TooLarge | ErrorKind::Frame);
     if load.errors.iter().any(|error| given_up(error.kind)) {
         " on this side (the connection of a request that was given up is closed here first: the server may count it a while longer)"
     } else {
@@ -352,7 +356,10 @@ mod tests {
         assert!(!of("received").contains("each") && of("sent out").contains("each"), "{told:?}");
         load.sent = 40;
         let told = counts(&load);
-        assert!(told.iter().all(|(name, _)| *name != "sent") && told.iter().any(|(_, text)| text.contains("200 B each")), "{told:?}");
+        assert!(
+            told.iter().all(|(name, _)| *name != "sent") && told.iter().any(|(_, text)| text.contains("200 B each")),
+            "{told:?}"
+        );
     }
 
     fn summary(errors: &[serde_json::Value]) -> serde_json::Value {

@@ -148,7 +148,11 @@ fn known(more: f64, clients: f64) -> Option<f64> {
 /// What was measured, where the computation of memory does not hold. That of descriptors has nothing to do with it.
 fn refuted(price: &Price, tested: &TestedPrice) -> String {
     let more = descriptors(price).map(|more| {
-        format!("; computed: {} descriptors more with all of it used by {} clients", figure::whole(more), figure::whole(price.full))
+        format!(
+            "; computed: {} descriptors more with all of it used by {} clients",
+            figure::whole(more),
+            figure::whole(price.full)
+        )
     });
     let memory = format!(
         "with it in place, {} clients took {} of memory in trial {}, where {} clients had taken {} in trial {} ({}); {} had been computed, \
