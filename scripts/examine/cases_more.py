@@ -282,7 +282,9 @@ def kept(bench):
             counted, load = server.settled(), load_of(bench, run)
             checks.same("ok", load["ok"], counted["requests"]["by_status"].get("200", 0))
             checks.same("failed", load["failed"], 0)
-            checks.same("requests sent", load["sent"] + load.get("retried", 0), counted["requests"]["begun"] + counted["notes"].get("unread", 0))
+            # What is written into a connection that the server has closed without saying so, it never reads.
+            begun = counted["requests"]["begun"]
+            checks.within("requests sent", counts_of(load), begun, begun + (load.get("retried", 0) if "--silent" in flags else 0))
             checks.within("connections opened", load["connections"]["opened"], counted["connections"]["accepted"] - 1, counted["connections"]["accepted"])
             idle = load["connections"]["closed_idle"]
             checks.within("closed by the server while idle", idle, 0, counted["connections"]["closed_here"])

@@ -4,6 +4,7 @@ mod server;
 
 use std::io::{Read, Write};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,26 @@ fn service_time_is_at_least_the_servers_delay() {
     assert_eq!(seen.ok(), 40);
     assert!(seen.merged(|t| &t.service).min() as f64 >= 20e6 * 0.999);
     assert!(p50_ms(&seen, |t| &t.latency) >= p50_ms(&seen, |t| &t.service));
+}
+
+/// What waits for a connection when the load is over is told as never sent: the server has never heard of it.
+#[test]
+fn nothing_is_sent_when_the_load_is_over() {
+    static READ: AtomicU64 = AtomicU64::new(0);
+    let server = Server::start(|stream, _| {
+        while read_request(stream) {
+            READ.fetch_add(1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(1));
+            let _ = stream.write_all(HELLO);
+        }
+    });
+    for _ in 0..15 {
+        let before = READ.load(Ordering::SeqCst);
+        let seen = make(&Load { arrivals: rate(50_000.0, 20), stop: lasting(100), ..load(server.address, 1) });
+        std::thread::sleep(Duration::from_millis(50));
+        let read = READ.load(Ordering::SeqCst) - before;
+        assert!(read > 20 && read <= seen.sent(), "{read} were read, {} sent", seen.sent());
+    }
 }
 
 #[test]

@@ -178,6 +178,14 @@ pub(crate) fn clients(range: Range) -> String {
     }
 }
 
+/// A load, whole: `40-50 users`, `10 users and more`.
+pub(crate) fn levels(range: Range, unit: &str) -> String {
+    match is_wide(range) {
+        true => format!("{} {unit} and more", figure::whole(range.low)),
+        false => format!("{} {unit}", figure::range(range, figure::whole)),
+    }
+}
+
 /// Where something should bite: `at 40-50 users`, `from the first request on`.
 pub(crate) fn bites(range: Range, unit: &str) -> String {
     if range.high == 0.0 {

@@ -97,8 +97,12 @@ impl Queue {
     }
 }
 
-/// The instant that waits longest in `planned`, dropping those that have waited too long to be worth sending.
+/// The instant that waits longest in `planned`, dropping those that have waited too long to be worth sending. None once the load is over: what waits then
+/// is told as never sent, and is not.
 pub(crate) fn first_in_time(planned: &RefCell<VecDeque<Moment>>, core: &Core) -> Option<Moment> {
+    if core.ledger.borrow_mut().over(core.clock.now()) {
+        return None;
+    }
     loop {
         let planned = planned.borrow_mut().pop_front()?;
         core.ledger.borrow_mut().unqueued(1);

@@ -465,7 +465,7 @@ fn predicted(context: Context<'_>, c: &Counterfactual) -> Option<String> {
     let range = c.predicted?;
     Some(match c.scale {
         Scale::Clients => format!("{} at once", context::clients(range)),
-        Scale::Level => format!("{} {}", figure::range(range, figure::whole), context.unit()),
+        Scale::Level => context::levels(range, context.unit()),
     })
 }
 

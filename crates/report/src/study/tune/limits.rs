@@ -75,7 +75,7 @@ fn where_(p: &Predicted, unit: &str) -> String {
     // How many requests a second so many clients make depends on how long each waits by then.
     let counts_clients = p.clients.is_some() && p.users.is_some();
     let rate = p.rate.filter(|_| !counts_clients).map(|r| format!("{} requests/s", figure::range(r, figure::number)));
-    let users = p.users.map(|r| format!("{} {unit}", figure::range(r, figure::whole)));
+    let users = p.users.map(|r| context::levels(r, unit) + &latest(r));
     if p.users.or(p.rate).is_some_and(|r| r.high == 0.0) {
         return "from the first request on".to_owned();
     }
@@ -89,9 +89,9 @@ fn where_(p: &Predicted, unit: &str) -> String {
 }
 
 /// The end of a range that only says where it may begin.
-fn latest(clients: Range) -> String {
-    match context::is_wide(clients) {
-        true => format!(", {} at the latest", figure::whole(clients.high)),
+fn latest(range: Range) -> String {
+    match context::is_wide(range) {
+        true => format!(", {} at the latest", figure::whole(range.high)),
         false => String::new(),
     }
 }
@@ -104,7 +104,26 @@ pub(crate) fn short_place(p: &Predicted, closed: bool) -> String {
         (Some(bytes), ..) => format!("bodies above {}", figure::bytes(bytes)),
         (_, Some(c), ..) => context::clients(c),
         (_, _, Some(r), _) => format!("{} requests/s", figure::range(r, figure::number)),
-        (_, _, _, Some(u)) => format!("{} {unit}", figure::range(u, figure::whole)),
+        (_, _, _, Some(u)) => context::levels(u, unit),
         _ => "not predictable".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Where requests wait in a queue that nothing bounds, or try again by chance, the end of the range is no place where something is to be expected.
+    #[test]
+    fn a_range_of_users_that_says_only_where_it_may_begin_is_told_as_that() {
+        let told = |high: f64| {
+            let range = |high: f64| json!({"low": 10.0, "high": high});
+            let p = json!({"limit": "a", "subject": "caddy", "setting": "max_conns_per_host", "value": "10", "formula": "10", "observed": null,
+                           "clients": range(10.0), "users": range(high), "rate": null, "bytes": null, "within_load": true});
+            where_(&serde_json::from_value(p).unwrap(), "users")
+        };
+        assert_eq!(told(11_814.0), "at 10 clients at once (10 users and more, 11,814 at the latest)");
+        assert_eq!(told(90.0), "at 10 clients at once (10-90 users)");
     }
 }

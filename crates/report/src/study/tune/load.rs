@@ -338,7 +338,7 @@ mod tests {
     /// What timed out was closed here first: to the server, which notices later, more are open than were here.
     #[test]
     fn connections_at_once_are_this_sides_where_requests_were_given_up() {
-        let told = |kind| {
+        let told = |kind: ErrorKind| {
             let errors: &[_] = &[serde_json::json!({"kind": kind, "side": kind.side(), "count": 6})];
             closed_here(&serde_json::from_value(summary(errors)).unwrap())
         };
