@@ -416,17 +416,16 @@ fn an_experiment_of_several_runs_is_one_text_and_one_page() {
 #[test]
 fn an_experiment_that_several_machines_loaded_names_them() {
     let mut all = suite();
-    all.processes = vec![ProcessFinding {
+    let worst = WorkerFinding {
         place: "load1".to_owned(),
         node: None,
-        loads: 9,
-        saturated: 2,
         clock_uncertainty: Some(0.000_5),
         clock_drift: Some(0.000_004),
         began: Some(0.001),
         busiest: Some(0.97),
         late_p99: None,
-    }];
+    };
+    all.processes = vec![ProcessFinding { worst, loads: 9, saturated: 2 }];
     let text =
         text::document(&suite_document(&all), text::Style::default()).split_whitespace().collect::<Vec<_>>().join(" ");
     let page = html::data(None, &suite_document(&all));
