@@ -258,3 +258,21 @@ fn colour_says_nothing_that_words_do_not() {
     let trimmed: Vec<&str> = plain.lines().map(str::trim_end).collect();
     assert_eq!(trimmed.join("\n") + "\n", verdict(&s, PLAIN));
 }
+
+/// The processes that made the loads of all parts of an experiment are told once, in every form, and who was a load's limit.
+#[test]
+fn an_experiment_that_several_machines_loaded_names_them() {
+    let one = serde_json::json!({"place": "load1", "loads": 9, "saturated": 2, "clock_uncertainty": 0.0005, "clock_drift": 0.000004,
+        "began": 0.001, "busiest": 0.97});
+    let value = serde_json::json!({"schema": genkai_model::suite::SCHEMA, "title": "apache-websocket", "parts": [], "processes": [one]});
+    let all: genkai_model::suite::SuiteFinding = serde_json::from_value(value).unwrap();
+    let document = study::suite(&fixture::experiment(2.0).record.head.unwrap(), &all);
+    let text = text::document(&document, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = html::data(None, &document);
+    for part in ["had begun at most 1.5 ms after its start", "process 1 on load1: 9 loads", "its clock known to 500 µs"]
+    {
+        assert!(text.contains(part) && page.contains(part), "{part}\n{text}");
+    }
+    assert!(page.contains("Process 1 on load1 was the limit of 2 of 9 loads that it had a part in"), "{page}");
+    assert!(serde_json::to_string(&all).unwrap().contains("\"place\":\"load1\""));
+}
