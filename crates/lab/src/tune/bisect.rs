@@ -95,10 +95,9 @@ impl Run<'_, '_, '_> {
     fn look(&mut self, budget: Span) -> Result<Option<Begun>, LabError> {
         let load = self.job.plan.load.clone();
         let mut pages = Pages::of(&load);
-        let directly = self.system.directly().cloned().unwrap_or_else(|| load.clone());
-        // What a scenario asks for is passed on in other words that are not known.
-        let alone = self.system.backend.alone().filter(|_| load.is_one_request());
-        let behind = alone.and_then(|address| Pages::of(&directly).twice(address, &directly.transport));
+        // Only by the path that is passed on: another page of what stands behind is not what users get. Of a scenario that is not known.
+        let alone = self.system.directly().zip(self.system.backend.alone());
+        let behind = alone.and_then(|(asked, address)| Pages::of(asked).twice(address, &asked.transport));
         let behind = behind.filter(|(page, _)| is_page(page));
         let product = self.system.without(&[], self.folder)?;
         let cpus = self.system.cpus().map(<[usize]>::to_vec);
