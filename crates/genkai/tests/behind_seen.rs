@@ -124,7 +124,7 @@ fn what_scripts_may_not_have_by_another_number_than_the_pools_is_no_limit_of_the
     let passed = "\nfastcgi_param PHP_VALUE 'memory_limit=16M';\nfastcgi_pass";
     std::fs::write(&nginx, text.replacen("fastcgi_pass", passed, 1)).unwrap();
     let run = greedy("");
-    let verdict = only_cause(&run, "php-fpm.PHP_VALUE.memory_limit");
+    let verdict = only_cause(&run, "php.PHP_VALUE.memory_limit");
     let origin = Origin::File { path: nginx.clone(), line: 3 };
     assert_eq!((&verdict.causes[0].limit.origin, &*verdict.causes[0].limit.value), (&origin, "16M"), "{}", run.story());
 }

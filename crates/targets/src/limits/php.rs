@@ -53,7 +53,7 @@ const ENDS: [(&str, fn(u64) -> String); 2] = [("memory_limit", memory), ("max_ex
 /// How a script that is ended is answered (main/main.c: php_error_cb).
 pub(crate) const ANSWER: &str = "answered with 500, or, with display_errors on or where output had begun, as if nothing had failed, with the message or cut short";
 
-/// Where it is written down what a product may pass on to php-fpm with a request.
+/// Where it is written down what a product may pass on to PHP with a request.
 const PASSED: &str = "php.net/manual/install.fpm.configuration; sapi/fpm/fpm/fpm_main.c: init_request_info (PHP_VALUE, PHP_ADMIN_VALUE; a pool's \
                       php_admin_value counts before both)";
 
@@ -72,7 +72,7 @@ pub(crate) fn ending_otherwise(name: &str) -> Vec<Signature> {
     vec![other(String::new(), Strength::Decisive), other(likely(""), Strength::Supports)]
 }
 
-/// What a configuration before php-fpm, or a file of the site's, gives PHP for the requests that count.
+/// What a configuration before PHP, or a file of the site's, gives PHP for the requests that count.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Passed {
     /// What gives it, e.g. `PHP_VALUE`.
@@ -130,8 +130,8 @@ impl Passed {
             signatures: ending(&signature(number)),
             symptom: errors(&[ErrorKind::Status500]),
             ..Limit::named(
-                &format!("php-fpm.{}.{name}", self.by.trim_start_matches('.')),
-                "php-fpm",
+                &format!("php.{}.{name}", self.by.trim_start_matches('.')),
+                "PHP",
                 &format!("{name} ({})", self.by),
             )
         })
@@ -217,8 +217,7 @@ mod tests {
             given[0].caps
         );
         assert!(passed_by("memory_limit=-1\nupload_max_filesize=2M").is_empty());
-        let pool =
-            |signatures| Limit { signatures, ..Limit::named("php-fpm.www.memory_limit", "php-fpm", "memory_limit") };
+        let pool = |signatures| Limit { signatures, ..Limit::named("pool.memory_limit", "pool", "memory_limit") };
         let mut all = [pool(ending(&memory(16 << 20))), pool(ending_otherwise(&memory(32 << 20)))];
         settled(&mut all);
         assert_eq!(all[1].signatures, ending_otherwise(&memory(32 << 20)), "nobody gives another one");
@@ -242,9 +241,6 @@ mod tests {
         std::fs::write(&path, "; of the shop\nmemory_limit = 24M\n").unwrap();
         let all = passed(&Passed::of_site(dir.path()));
         assert_eq!((all.len(), &all[0].origin), (1, &Origin::File { path, line: 2 }));
-        assert_eq!(
-            (all[0].id.as_str(), &all[0].signatures),
-            ("php-fpm.user.ini.memory_limit", &ending(&memory(24 << 20)))
-        );
+        assert_eq!((all[0].id.as_str(), &all[0].signatures), ("php.user.ini.memory_limit", &ending(&memory(24 << 20))));
     }
 }

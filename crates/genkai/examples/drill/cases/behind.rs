@@ -54,7 +54,7 @@ fn ended() -> Vec<Case> {
             GREEDY,
         ),
         one(
-            "php-fpm.PHP_VALUE.memory_limit",
+            "php.PHP_VALUE.memory_limit",
             "php-memory-value",
             "memory_limit=16M that nginx passes to a pool with 32M (PHP_VALUE), and such a script",
             MORE,
@@ -66,7 +66,7 @@ fn ended() -> Vec<Case> {
             1,
         )),
         one(
-            "php-fpm.user.ini.memory_limit",
+            "php.user.ini.memory_limit",
             "php-memory-site",
             "memory_limit = 16M in the .user.ini of a site, of a pool with 32M, and such a script",
             MORE,
