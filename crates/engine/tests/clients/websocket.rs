@@ -231,14 +231,12 @@ fn connections_that_end() {
 /// What the server closes is counted when it is noticed, though nothing failed, and with the last echo of the load, too.
 #[test]
 fn connections_that_end_with_an_echo_are_counted_and_nobody_pauses() {
-    for arrivals in [users(1), rate(100.0, 1)] {
-        let server = Echo::start(|n| if n == 4 { Next::Last(1001) } else { Next::Echo });
-        let seen = make(&Load { arrivals, ..talk(&server, 20) });
-        assert_eq!((seen.ok(), seen.errors(), seen.codes()), (20, 0, vec![(1001, 4)]), "{:?}", seen.kinds());
-        let closed = seen.sum(|t| t.disconnects.as_ref().map_or(0, |d| d.closed));
-        assert_eq!((server.connections(), closed, seen.sum(|t| t.closed_idle)), (4, 4, 4));
-        assert_eq!(seen.sum(|t| t.paced.unwrap_or(0)), 0);
-    }
+    let server = Echo::start(|n| if n == 4 { Next::Last(1001) } else { Next::Echo });
+    let seen = make(&Load { arrivals: users(1), ..talk(&server, 20) });
+    assert_eq!((seen.ok(), seen.errors(), seen.codes()), (20, 0, vec![(1001, 4)]), "{:?}", seen.kinds());
+    let closed = seen.sum(|t| t.disconnects.as_ref().map_or(0, |d| d.closed));
+    assert_eq!((server.connections(), closed, seen.sum(|t| t.closed_idle)), (4, 4, 4));
+    assert_eq!(seen.sum(|t| t.paced.unwrap_or(0)), 0);
 }
 
 #[test]
