@@ -183,11 +183,16 @@ mod tests {
             "its head ends it"
         );
         assert_eq!(handled("<Proxy http://h:1 retry=0>\n</Proxy>\nProxySet http://h:1 max=3\n"), three);
-        let long = |path: &str| {
-            format!("<Proxy http://h:1>\nProxySet max=3\n</Proxy>\n<Proxy http://h:1{path} max=2>\n</Proxy>\n")
-        };
-        assert_eq!(handled(&long("/app")), three, "it is asked for a file");
-        assert_eq!(handled(&long("/run")).as_deref(), Some("2"));
+        let two =
+            |first: &str, second: &str| handled(&format!("<Proxy {first}>\n</Proxy>\n<Proxy {second}>\n</Proxy>\n"));
+        let short = "http://h:1 max=3";
+        assert_eq!(two("http://h:1/app max=2", short), three, "it is asked for a file");
+        assert_eq!(two("http://h:1/run max=2", short).as_deref(), Some("2"));
+        assert_eq!(
+            two(short, "http://h:1/app max=2").as_deref(),
+            Some("2"),
+            "no other is made: it begins as the first"
+        );
         assert_eq!(handled("<Proxy http://h:12 max=2>\n</Proxy>\n"), None, "another port");
         assert_eq!(handled("<Location /other>\nProxyPass http://h:1/ max=3\n</Location>\n"), three);
         assert_eq!(handled("<ProxyMatch \"http://h:1\">\nProxySet max=3\n</ProxyMatch>\n"), three);
