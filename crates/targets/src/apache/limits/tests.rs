@@ -140,10 +140,10 @@ fn a_balancer_has_the_pools_and_timeouts_of_its_members() {
     assert!(matches!(wait(&one), Law::Growing { wait: None, .. }), "for ever at the other one");
     // Measured on 2.4.71: AH00941 of the first after its time, and the request was served by the second.
     let told = |text: &str| limit(&balanced(text), "apache.BalancerMember.max").formula;
-    let ends = "at 127.0.0.1:1 a further request waits for 300ms at most (acquire), then";
+    let ends = "at http://127.0.0.1:1 a further request waits for 300ms at most (acquire), then";
     let (passed, kept) = (told(&one), told(&one.replace("timeout=7", "status=+I")));
     assert!(passed.contains(&format!("{ends} the request goes to the next member")), "{passed}");
-    assert!(passed.contains("; at 127.0.0.1:2 it waits for ever (no acquire)"), "{passed}");
+    assert!(passed.contains("; at http://127.0.0.1:2 it waits for ever (no acquire)"), "{passed}");
     assert!(!passed.contains("whether or not another one is free"), "{passed}");
     assert!(kept.contains(&format!("{ends} 503")), "{kept}");
     assert!(told(text).contains("further requests wait for one, for ever (no acquire)"), "{}", told(text));
