@@ -131,7 +131,7 @@ impl Site {
 fn the_limit_that_users_of_a_locustfile_meet_is_named_and_proved() {
     let _machine = machine();
     let site = Site::new();
-    let mut command = site.tune("shop.py", "--set worker_connections=64 --users 60 --spawn-rate 20 --hold 3s");
+    let mut command = site.tune("shop.py", "--set worker_connections=64 --users 60 --spawn-rate 10");
     let output = finish(&mut command, LONGEST);
     let story = format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let verdict = site.verdict();
