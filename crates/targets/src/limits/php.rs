@@ -54,8 +54,8 @@ const ENDS: [(&str, fn(u64) -> String); 2] = [("memory_limit", memory), ("max_ex
 pub(crate) const ANSWER: &str = "answered with 500, or, with display_errors on or where output had begun, as if nothing had failed, with the message or cut short";
 
 /// Where it is written down what a product may pass on to PHP with a request.
-const PASSED: &str = "php.net/manual/install.fpm.configuration; sapi/fpm/fpm/fpm_main.c: init_request_info (PHP_VALUE, PHP_ADMIN_VALUE; a pool's \
-                      php_admin_value counts before both)";
+const PASSED: &str = "php.net/manual/configuration.changes.modes; PHP_VALUE and PHP_ADMIN_VALUE: fastcgi_ini_parser of PHP's FastCGI servers; a \
+                      pool's php_admin_value counts before both";
 
 /// The signs that PHP ends scripts by a setting with this number: `name` is that of [`memory`] or [`time`].
 pub(crate) fn ending(name: &str) -> Vec<Signature> {
