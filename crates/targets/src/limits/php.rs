@@ -47,15 +47,18 @@ pub(crate) fn time(seconds: u64) -> String {
     format!("php.max_execution_time.{seconds}")
 }
 
-/// What ends a script, each with what its signature begins with.
-const ENDS: [(&str, fn(u64) -> String); 2] = [("memory_limit", memory), ("max_execution_time", time)];
+/// The signature of a message with this number.
+type Signed = fn(u64) -> String;
+
+/// What ends a script, each with its signature.
+const ENDS: [(&str, Signed); 2] = [("memory_limit", memory), ("max_execution_time", time)];
 
 /// How a script that is ended is answered (main/main.c: php_error_cb).
 pub(crate) const ANSWER: &str = "answered with 500, or, with display_errors on or where output had begun, as if nothing had failed, with the message or cut short";
 
 /// Where it is written down what a product may pass on to PHP with a request.
-const PASSED: &str = "php.net/manual/install.fpm.configuration; sapi/fpm/fpm/fpm_main.c: init_request_info (PHP_VALUE, PHP_ADMIN_VALUE; a pool's \
-                      php_admin_value counts before both)";
+const PASSED: &str = "php.net/manual/configuration.changes.modes; PHP_VALUE and PHP_ADMIN_VALUE: fastcgi_ini_parser of PHP's FastCGI servers; a \
+                      pool's php_admin_value counts before both";
 
 /// The signs that PHP ends scripts by a setting with this number: `name` is that of [`memory`] or [`time`].
 pub(crate) fn ending(name: &str) -> Vec<Signature> {
@@ -108,7 +111,7 @@ impl Passed {
     }
 
     /// The setting as a limit; none where it is not given, or is none.
-    fn limit(&self, name: &str, signature: fn(u64) -> String) -> Option<Limit> {
+    fn limit(&self, name: &str, signature: Signed) -> Option<Limit> {
         let value = self.value(name)?;
         let number = bytes(&value).filter(|number| *number > 0)?;
         let (path, line) = match &self.origin {

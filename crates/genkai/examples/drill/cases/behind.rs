@@ -12,7 +12,7 @@ fn case(product: &'static str, name: &'static str, fault: &'static str, server: 
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    servers().into_iter().chain(ended()).chain([executor(), watched_executor()]).collect()
+    servers().into_iter().chain(ended()).chain([executor()]).collect()
 }
 
 /// Pools whose scripts some requests of which are ended, whatever the load is.
@@ -116,20 +116,6 @@ fn executor() -> Case {
         .beside("www/index.jsp", "<% Thread.sleep(500); %>here\n")
         .beside("www/WEB-INF/web.xml", JSP)
         .cause("tomcat.maxQueueSize")
-}
-
-/// The same where no copy of it is made, before users who think longer.
-fn watched_executor() -> Case {
-    let fault = "Tomcat with an Executor of maxThreads 20 and maxQueueSize 15, which is only watched, and pages of 500 ms, behind nginx";
-    Case::of("nginx", "tomcat-executor-watched", fault)
-        .behind(Alone(EXECUTOR))
-        .config("events { }\nhttp { server { listen 80; location / { proxy_pass http://{backend}; } } }\n")
-        .flags("--users 70 --spawn-rate 6 --think 300ms")
-        .objective("errors < 1%")
-        .beside("www/index.jsp", "<% Thread.sleep(500); %>here\n")
-        .beside("www/WEB-INF/web.xml", JSP)
-        .cause("backend.tomcat.maxQueueSize")
-        .off("how much of their time users ask is taken from how long answers took on average")
 }
 
 fn servers() -> Vec<Case> {
