@@ -6,13 +6,12 @@
 //! `PR_SET_PDEATHSIG` (prctl(2)) fires when the *thread* that forked ends, not the process. So all children are forked
 //! by one thread of their own that lives as long as genkai; callers may spawn from any thread, however short-lived.
 
-use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, process, thread};
 
@@ -191,7 +190,7 @@ impl Child {
         };
         // The number of the group may be given to somebody else.
         self.promise = None;
-        children().remove(&self.pid());
+        session::leaders().remove(&self.pid());
         self.ended = Some(status);
         status
     }
@@ -201,17 +200,6 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.stop(Signal::SIGTERM, DROP_GRACE);
     }
-}
-
-/// The children that have not been ended yet.
-fn children() -> MutexGuard<'static, BTreeSet<u32>> {
-    static CHILDREN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
-    CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether a process is a [`Child`].
-pub(crate) fn is_child(pid: u32) -> bool {
-    children().contains(&pid)
 }
 
 /// The exit status of a process that has ended, leaving it to be reaped later.
@@ -301,14 +289,6 @@ fn ok(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Forks and executes it; whoever looks meanwhile whose a process is waits until this one is known.
-fn born(command: &mut Command) -> io::Result<process::Child> {
-    let mut children = children();
-    let child = command.spawn()?;
-    children.insert(child.id());
-    Ok(child)
-}
-
 type Job = (Command, Sender<io::Result<process::Child>>);
 
 /// Has the long-lived thread fork and execute `command`.
@@ -316,7 +296,8 @@ fn fork(command: Command) -> io::Result<process::Child> {
     static FORKER: OnceLock<Sender<Job>> = OnceLock::new();
     let forker = FORKER.get_or_init(|| {
         let (sender, jobs) = channel::<Job>();
-        let serve = move || jobs.into_iter().for_each(|(mut command, reply)| drop(reply.send(born(&mut command))));
+        let serve =
+            move || jobs.into_iter().for_each(|(mut command, reply)| drop(reply.send(session::lead(&mut command))));
         // Without the thread its queue is gone, and every start fails with the error below.
         let _ = thread::Builder::new().name("forker".into()).spawn(serve);
         sender

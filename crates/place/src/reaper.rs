@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
+use crate::session;
+
 /// Reads `+ DUTY` and `- DUTY`. Signals of a terminal and polite ends are not for it: it ends when its pipe does. Processes end
 /// before what they use is unmounted, and that before folders go; a process that is slow to end holds the others up, so they are
 /// tried for some seconds.
@@ -119,7 +121,7 @@ fn start() -> Option<ChildStdin> {
         command.pre_exec(|| nix::unistd::setsid().map(drop).map_err(Into::into));
     }
     // Never waited for: it ends only after this process has.
-    command.spawn().ok().and_then(|mut child| child.stdin.take())
+    session::lead(&mut command).ok().and_then(|mut child| child.stdin.take())
 }
 
 fn tell(verb: char, duty: &Cleanup) {

@@ -3,14 +3,31 @@
 //! A child leads a session of its own, and what it starts stays in that session unless it makes its own. A shell may
 //! put its jobs in groups of their own, so killing the group alone would leave some behind.
 
-use std::thread;
+use std::collections::BTreeSet;
+use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// How long the kernel gets to end processes that were sent SIGKILL (one in an uninterruptible wait takes its time).
 pub(crate) const KILL_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Processes of genkai's own that lead sessions, and have not been ended yet.
+pub(crate) fn leaders() -> MutexGuard<'static, BTreeSet<u32>> {
+    static LEADERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+    LEADERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts one that makes a session of its own; whoever looks meanwhile whose a process is waits until this one is known.
+pub(crate) fn lead(command: &mut Command) -> io::Result<Child> {
+    let mut leaders = leaders();
+    let child = command.spawn()?;
+    leaders.insert(child.id());
+    Ok(child)
+}
 
 /// Live processes (zombies are not) of the session or group led by `leader`, from /proc.
 pub(crate) fn members(leader: u32) -> Vec<u32> {

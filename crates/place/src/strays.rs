@@ -14,8 +14,7 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getsid};
 use procfs::process::{Stat, all_processes};
 
-use crate::process::is_child;
-use crate::session::KILL_DEADLINE;
+use crate::session::{KILL_DEADLINE, leaders};
 
 /// The variable.
 const NAME: &str = "GENKAI_STARTED";
@@ -97,10 +96,8 @@ fn own_session() -> i32 {
 /// in its session, but for `first`. Programs that are asked something stay in this process's session.
 fn has_come(stat: &Stat, own: i32, first: u32) -> bool {
     let (pid, session) = (stat.pid as u32, stat.session as u32);
-    stat.ppid as u32 == process::id()
-        && stat.session != own
-        && !is_child(pid)
-        && (session == first || !is_child(session))
+    let is_led = |by: u32| leaders().contains(&by);
+    stat.ppid as u32 == process::id() && stat.session != own && !is_led(pid) && (session == first || !is_led(session))
 }
 
 /// Nobody else waits for those that came.
