@@ -314,7 +314,7 @@ fn member_down(trial: u32, (subject, server): (&str, &str), (down, looks): (u64,
 
 /// That some good answers stood for errors.
 fn hidden_errors(context: Context<'_>, trial: u32, responses: u64, hidden: u64) -> String {
-    words::hidden_errors(&format!("the last look in trial {trial}"), &context.product(), responses, hidden)
+    words::hidden_errors(&format!("the last look in trial {trial}"), context.product(), responses, hidden)
 }
 
 fn interrupted(trial: Option<u32>, failure: Option<&str>) -> String {
