@@ -320,7 +320,7 @@ fn a_limit_that_another_request_of_the_scenario_meets_is_found_by_leaving_direct
     let found = run.verdict().bisection.unwrap();
     let told: Vec<&str> = found.named.iter().map(|one| one.text.as_str()).collect();
     assert_eq!((told.as_slice(), run.code), (&["limit_req zone=rq"][..], Some(1)), "{}", run.story());
-    assert!(found.compared && run.story().contains("limit_req zone=rq"), "{}", run.story());
+    assert!(found.compared, "{}", run.story());
 }
 
 #[test]
