@@ -374,6 +374,7 @@ fn caddys_site_shows_a_key_of_the_users_kind_and_one_that_is_not_known_is_told()
     std::fs::create_dir(&hidden).unwrap();
     let (shown, told) = with(&hidden, "two");
     assert_eq!(shown, Some(("tls", Key::default())));
-    let place = format!("{}:5: your certificate has a key of a kind that is not known", dir.path().join("Caddyfile").display());
+    let place =
+        format!("{}:5: your certificate has a key of a kind that is not known", dir.path().join("Caddyfile").display());
     assert!(told.len() == 1 && told[0].starts_with(&place), "{told:?}");
 }

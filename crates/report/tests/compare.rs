@@ -11,7 +11,7 @@ use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict, KeptPromise};
 use genkai_model::finding::comparison::{
     ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, Stress, TurnFinding,
 };
-use genkai_model::finding::{Answered, Call, Decision, Effect, Estimate, Outcome, ProcessFinding};
+use genkai_model::finding::{Answered, Call, Decision, Effect, Estimate, Outcome};
 use genkai_model::plan::System;
 use genkai_model::record::Record;
 use genkai_model::setting::Setting;
@@ -410,35 +410,6 @@ fn an_experiment_of_several_runs_is_one_text_and_one_page() {
     let ids: Vec<&str> =
         data["document"]["sections"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["troubles", "figures", "parts", "changes", "claims", "environment"]);
-}
-
-/// The processes that made the loads of all parts are told once, in every form, and who was a load's limit.
-#[test]
-fn an_experiment_that_several_machines_loaded_names_them() {
-    let mut all = suite();
-    all.processes = vec![ProcessFinding {
-        place: "load1".to_owned(),
-        node: None,
-        loads: 9,
-        saturated: 2,
-        clock_uncertainty: Some(0.000_5),
-        clock_drift: Some(0.000_004),
-        began: Some(0.001),
-        busiest: Some(0.97),
-        late_p99: None,
-    }];
-    let text =
-        text::document(&suite_document(&all), text::Style::default()).split_whitespace().collect::<Vec<_>>().join(" ");
-    let page = html::data(None, &suite_document(&all));
-    for part in ["had begun at most 1.5 ms after its start", "process 1 on load1: 9 loads", "its clock known to 500 µs"]
-    {
-        assert!(text.contains(part) && page.contains(part), "{part}\n{text}");
-    }
-    assert!(page.contains("Process 1 on load1 was the limit of 2 of 9 loads that it had a part in"), "{page}");
-    let validator = jsonschema::draft202012::new(&schema("apache-websocket")).unwrap();
-    assert!(validator.is_valid(&suite_file(&all)));
-    let back: SuiteFinding = serde_json::from_value(suite_file(&all)).unwrap();
-    assert_eq!(back.processes, all.processes);
 }
 
 #[test]
