@@ -16,7 +16,7 @@ pub enum Room {
     Of {
         /// What others than root may still write.
         free: u64,
-        /// Its size.
+        /// Its size; 0: it is on no disk.
         size: u64,
     },
 }
@@ -44,6 +44,6 @@ mod tests {
         assert!(free <= size && size > 0);
         assert!(matches!(at(&dir.path().join("later")), Room::Of { size: of, .. } if of == size));
         assert_eq!(at(&dir.path().join("no/such")), Room::Missing);
-        assert_eq!(at(Path::new("/proc/version")), Room::Forbidden);
+        assert_eq!(at(Path::new("/proc/version")), Room::Of { free: 0, size: 0 }, "it is on no disk");
     }
 }

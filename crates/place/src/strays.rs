@@ -191,7 +191,7 @@ mod tests {
             thread::sleep(PAUSE);
         }
         child.stop(Signal::SIGTERM, Duration::from_secs(1));
-        assert!(strays.alive(0).is_empty());
+        assert_eq!(strays.alive(0), []);
         drop(strays);
         assert_eq!((members(), other.try_exited()), (2, None));
     }

@@ -69,7 +69,7 @@ fn little(room: Room) -> Option<String> {
     match room {
         Room::Missing => Some("neither it nor the folder that it would be in is there".to_owned()),
         Room::Forbidden => Some("nothing can be written there by who runs genkai".to_owned()),
-        Room::Of { free, size } if free < ENOUGH => {
+        Room::Of { free, size } if free < ENOUGH && size > 0 => {
             Some(format!("{:.1} MiB of {:.1} MiB are free there", free as f64 / MIB, size as f64 / MIB))
         }
         Room::Of { .. } => None,
