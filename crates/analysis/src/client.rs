@@ -94,6 +94,7 @@ fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool
         short(trial, ticks),
         exhausted(up_to, ErrorKind::PortsExhausted, |count| ClientLimit::Ports { count }),
         exhausted(up_to, ErrorKind::DescriptorsExhausted, |count| ClientLimit::Descriptors { count }),
+        too_large(up_to),
         // Of a process it is known over the whole load only, which may be full of the consequences of a break.
         until.is_none().then(|| workers::at_end(trial, SPENT, bound)).flatten().map(|limit| (limit, 0)),
     ]
@@ -341,6 +342,12 @@ fn exhausted(ticks: &[Tick], kind: ErrorKind, limit: impl Fn(u64) -> ClientLimit
     let count = Tally::of(ticks).count(&[kind]);
     let first = ticks.iter().find(|t| t.errors.iter().any(|e| e.kind == kind && e.count > 0))?;
     Some((limit(count), first.first_error_us.unwrap_or(first.from_us)))
+}
+
+/// That all that failed are responses larger than it takes: what the server does is not judged by these.
+fn too_large(ticks: &[Tick]) -> Option<(ClientLimit, u64)> {
+    let others = ticks.iter().flat_map(|t| &t.errors).any(|e| e.kind != ErrorKind::TooLarge && e.count > 0);
+    if others { None } else { exhausted(ticks, ErrorKind::TooLarge, |count| ClientLimit::TooLarge { count }) }
 }
 
 #[cfg(test)]

@@ -157,6 +157,21 @@ fn ports_and_descriptors() {
     assert!(trial(users(100, 50.0), "errors < 1%", Some(3_000_000), out(ErrorKind::PortsExhausted)).finding.valid);
 }
 
+/// What genkai does not take is no failure of the server's; beside other failures it excuses nothing.
+#[test]
+fn responses_that_are_too_large_are_the_generators() {
+    let of = |others: f64| {
+        let seen = move |m: &Moment<'_>| {
+            let mut seen = Seen::closed(m.level, 0.3);
+            seen.errors.extend([(ErrorKind::TooLarge, 10.0), (ErrorKind::Status500, others)]);
+            seen
+        };
+        trial(users(100, 50.0), "errors < 1%", None, seen).finding
+    };
+    assert!(matches!(of(0.0).reasons[..], [ClientLimit::TooLarge { count }] if count > 10));
+    assert!(of(10.0).valid);
+}
+
 #[test]
 fn a_worker_that_is_at_its_end_is_not_lost_in_the_sum_of_all() {
     use genkai_model::event::{EndReason, TrialEnded, WorkerEnd, WorkerUse};

@@ -81,7 +81,10 @@ impl<'e> Search<'_, 'e> {
             End::Holds => json!({ "decided": "holds" }),
             End::Prove => json!({ "decided": "carried", "pairs": pairing() }),
             _ if self.is_moved() => json!({ "decided": "moved", "then": self.stop() }),
-            _ if self.removals.as_ref().is_some_and(Removals::is_proved) => json!({ "decided": "bisected" }),
+            _ if self.removals.as_ref().is_some_and(Removals::is_proved) => {
+                let open = self.removals.as_ref().is_some_and(Removals::opens_what_is_protected);
+                json!({ "decided": if open { "guarded" } else { "bisected" } })
+            }
             _ => json!({ "decided": "unmoved", "by": self.stop() }),
         }
     }
@@ -220,6 +223,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
             _ => ("fails", "yes", "proved_but_next_limit"),
         },
         "bisected" => ("fails", "yes", "directives_named"),
+        "guarded" => ("fails", "cannot_tell", "access_control"),
         "carried" => {
             let (must_change, because) = match text("/pairs/pairing") {
                 "none" | "enough" => ("yes", "proved_and_holds"),

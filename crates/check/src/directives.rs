@@ -56,6 +56,13 @@ impl<'e> Removals<'e> {
         self.ended() == "proved"
     }
 
+    /// Whether one of those without which it held protects something.
+    pub(crate) fn opens_what_is_protected(&self) -> bool {
+        let all = self.began.items("/directives");
+        let left_out = self.fewest().unwrap_or_default().iter().filter_map(|at| all.get(*at as usize));
+        left_out.filter_map(|one| one.get("protects")).any(|told| *told == Json::Bool(true))
+    }
+
     /// The last step that held of those with the fewest left out.
     fn fewest(&self) -> Option<&[u64]> {
         let held = self.steps.iter().filter(|(set, came)| *came == Came::Held && !set.is_empty());

@@ -75,6 +75,7 @@ pub(crate) fn of(
         looked.short(),
         looked.exhausted(ErrorKind::PortsExhausted, "ports"),
         looked.exhausted(ErrorKind::DescriptorsExhausted, "descriptors"),
+        looked.only_too_large(),
     ];
     let worker = if until.is_none() { looked.worker() } else { None };
     let found: Vec<(Json, f64)> = found.into_iter().chain([worker.map(|one| (one, 0.0))]).flatten().collect();
@@ -294,6 +295,15 @@ impl Looked<'_> {
         let first = self.begun.iter().find(some)?;
         let since = first.found("/first_error_us").unwrap_or(first.number("/from_us"));
         Some((json!({ "reason": name, "count": count(&self.begun, kind) as u64 }), since))
+    }
+
+    /// Whether nothing failed but by responses of which the generator does not take so much.
+    fn only_too_large(&self) -> Found {
+        if count(&self.begun, ErrorKind::TooLarge) < all_failed(&self.begun) {
+            None
+        } else {
+            self.exhausted(ErrorKind::TooLarge, "too_large")
+        }
     }
 }
 

@@ -61,7 +61,7 @@ impl<'e> Search<'_, 'e> {
         if carried {
             rungs.extend(self.broken_proposal().map(|at| {
                 let all = weigh::all(at, &met(at), &[]);
-                let found = all.iter().find(|one| one.is_possible());
+                let found = all.iter().find(|one| one.left_a_sign());
                 stands(at, found, found.map(Weighed::confidence))
             }));
         } else if let Some(last) = self.steps.last().filter(|last| last.proved().is_none() && last.at.onset.is_some()) {

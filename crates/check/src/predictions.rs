@@ -246,6 +246,13 @@ impl<'a, 'e> Search<'a, 'e> {
         }
         ranges("/next", &told, Some(line), expected);
         named("/next", &limit, &told, &self.plan, Some(line), expected);
+        let failed = self.met_next().filter(|judged| judged.trial.start.text("/purpose") == "proposal");
+        if let Some(judged) = failed {
+            let all = weigh::all(judged, &met(judged), &[]);
+            let shown = all.iter().find(|one| one.left_a_sign()).map(|one| one.limit.id.as_str());
+            let why = "a proposal that failed is laid to what left a sign in that trial";
+            expected.word("/next/limit", shown, why, Some(judged.trial.start.number));
+        }
         let seen = self.met_next().and_then(|judged| self.counted(&limit, judged));
         expected.is("/next/observed", seen, Some(line));
     }

@@ -132,10 +132,16 @@ pub(crate) fn surely_over<'e>(judged: &Judged<'e>, subject: &str) -> Vec<&'e Lin
     looks
 }
 
-/// The last look with as many clients as no other had more.
+/// The last look with as many clients as no other had more; of descriptors the most that any look with nine tenths of these clients saw.
 fn last_highest(looks: &[Look]) -> Option<Look> {
     let most = looks.iter().map(|look| look.clients).fold(f64::NEG_INFINITY, f64::max);
-    looks.iter().rev().find(|look| look.clients >= most).copied()
+    let mut last = looks.iter().rev().find(|look| look.clients >= most).copied()?;
+    for look in looks {
+        if look.clients >= 0.9 * most && look.descriptors > last.descriptors {
+            last.descriptors = look.descriptors;
+        }
+    }
+    Some(last)
 }
 
 impl Told {

@@ -45,6 +45,11 @@ impl Weighed {
         !self.out_of_reach && self.against.iter().all(|one| *one == "wrong_place")
     }
 
+    /// Whether it is one of them and left a sign that does more than fit.
+    pub(crate) fn left_a_sign(&self) -> bool {
+        self.is_possible() && matches!(self.strongest, Some(Strength::Supports | Strength::Decisive))
+    }
+
     /// How sure it is without a test.
     pub(crate) fn confidence(&self) -> &'static str {
         let supports = |one: &&Json| {

@@ -161,13 +161,25 @@ fn parts(url: &str) -> Result<Parts<'_>, Failure> {
         _ => return Err(bad()),
     };
     let (host, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    nobody(host)?;
     Ok(Parts { port, tls, websocket, host, tail })
+}
+
+/// Refuses an authority that says who asks (RFC 3986, 3.2.1), without repeating who that is.
+fn nobody(authority: &str) -> Result<(), Failure> {
+    match authority.rsplit_once('@') {
+        None => Ok(()),
+        Some((_, host)) => Err(Failure::usage(format!(
+            "a user and a password in an address (before `@{host}`) are not taken; give them as a header: -H \"Authorization: Basic ...\""
+        ))),
+    }
 }
 
 /// Refuses a URL whose host is not this machine, unless the user names that host.
 pub(crate) fn local_only(url: &str, allowed: &[String]) -> Result<(), Failure> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    nobody(authority)?;
     let host = match authority.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or(v6),
         None => authority.split(':').next().unwrap_or(authority),
@@ -224,6 +236,18 @@ mod tests {
         for bad in ["127.0.0.1:80", "ftp://127.0.0.1/", "unix:", "http://", "wss://192.0.2.1/", "ws://192.0.2.1:80/"] {
             assert!(Target::read(bad, &[]).is_err(), "{bad}");
         }
+        for with in ["http://user:pw@127.0.0.1:81/", "http://user@localhost", "http://a:b@192.0.2.1/"] {
+            let refused = [Target::read(with, &[]).map(|_| ()), local_only(with, &[]), Target::site(with).map(|_| ())];
+            for error in refused.map(|one| one.expect_err(with)) {
+                let told = &error.message;
+                assert!(
+                    told.contains("are not taken; give them as a header") && !told.contains("pw"),
+                    "{with}: {told}"
+                );
+                assert_eq!(error.exit, Exit::Usage);
+            }
+        }
+        assert_eq!(read("http://127.0.0.1:81/a@b").path, "/a@b");
         let unknown = Target::read("ws://no-such-host.invalid/", &[]).unwrap_err();
         assert!(unknown.message.contains("does not resolve") && unknown.exit == Exit::Usage, "{}", unknown.message);
         assert!(Target::read("wss://192.0.2.1/", &["192.0.2.1".to_owned()]).is_ok());

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bisect;
+mod elsewhere;
 mod pages;
 mod proposal;
 mod start;
@@ -161,6 +162,9 @@ impl Run<'_, '_, '_> {
         self.recorder.now(None, What::Limits(baseline))?;
         for text in self.system.baseline().told() {
             self.recorder.note(None, WHERE, text)?;
+        }
+        if let Some(text) = elsewhere::told(self.system.baseline().rewrites()) {
+            self.recorder.note(None, elsewhere::NOTE, text)?;
         }
         if let Some(text) = scenario::told(&self.job.plan.load) {
             self.recorder.note(None, scenario::NOTE, text)?;

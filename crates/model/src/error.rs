@@ -169,6 +169,41 @@ impl ErrorKind {
         })
     }
 
+    /// Whether not one byte of a response can have come where this was the failure: nothing was connected, or the connection ended before. (What
+    /// took too long may have had a part of one.)
+    pub fn is_silent(self) -> bool {
+        use ErrorKind as K;
+        matches!(
+            self,
+            K::ConnectRefused
+                | K::ConnectTimeout
+                | K::ConnectOther
+                | K::PortsExhausted
+                | K::DescriptorsExhausted
+                | K::Reset
+                | K::EofNew
+                | K::EofReused
+                | K::Eof
+                | K::ResetReused
+                | K::Dropped
+                | K::Unsendable
+                | K::TlsExpired
+                | K::TlsUntrusted
+                | K::TlsSelfSigned
+                | K::TlsWrongName
+                | K::TlsCertificate
+                | K::TlsRefused
+                | K::TlsClientWanted
+                | K::TlsClientRefused
+                | K::TlsUnknownName
+                | K::TlsVersion
+                | K::TlsHandshakeFailure
+                | K::TlsFailed
+                | K::TlsClosed
+                | K::TlsTimeout
+        )
+    }
+
     /// Whether it is an answer of a server, by its status.
     pub fn is_status(self) -> bool {
         use ErrorKind::{Status4xx, Status5xx, Status413, Status429, Status500, Status502, Status503, Status504};

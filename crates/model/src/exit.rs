@@ -25,7 +25,7 @@ impl Exit {
         (Exit::Fails, "the objective fails; the verdict says why"),
         (Exit::Usage, "wrong flags, files or settings; nothing was started"),
         (Exit::Environment, "the machine cannot do it: server missing, port taken, limits too small, disk full"),
-        (Exit::Invalid, "invalid: the client was the limit, or no answer came; nothing is said about the server"),
+        (Exit::Invalid, "invalid: the client was the limit, or no request ended; nothing is said about the server"),
         (Exit::Interrupted, "interrupted; what was measured is kept"),
     ];
 

@@ -36,6 +36,7 @@ pub mod program;
 pub mod ready;
 pub mod reaper;
 pub mod remote;
+pub mod room;
 pub mod running;
 pub mod scratch;
 mod session;

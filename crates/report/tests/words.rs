@@ -4,10 +4,10 @@ mod fixture;
 
 use std::collections::BTreeSet;
 
-use genkai_model::event::Change;
+use genkai_model::event::{Change, Directive, Trying};
 use genkai_model::finding::{
-    Answered, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt, Pairing, PredictedRung, ProvedRung,
-    Rung, RungLimit, Stop, Taken, Together,
+    Answer, Answered, Bisected, BisectionEnd, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt,
+    Pairing, PredictedRung, ProvedRung, Rung, RungLimit, Stop, Taken, Together,
 };
 use genkai_model::limit::Origin;
 use genkai_model::load::{Arrivals, Spacing};
@@ -259,6 +259,7 @@ fn colour_says_nothing_that_words_do_not() {
     assert_eq!(trimmed.join("\n") + "\n", verdict(&s, PLAIN));
 }
 
+<<<<<<< HEAD
 /// The processes that made the loads of all parts of an experiment are told once, in every form, and who was a load's limit.
 #[test]
 fn an_experiment_that_several_machines_loaded_names_them() {
@@ -275,4 +276,39 @@ fn an_experiment_that_several_machines_loaded_names_them() {
     }
     assert!(page.contains("Process 1 on load1 was the limit of 2 of 9 loads that it had a part in"), "{page}");
     assert!(serde_json::to_string(&all).unwrap().contains("\"place\":\"load1\""));
+=======
+/// Whoever is let in by a change is let in to what was protected: that is named, and never proposed.
+#[test]
+fn an_access_control_is_named_and_not_proposed_to_be_taken_out() {
+    let said = |guards: [bool; 2], decision: Decision| {
+        let mut s = fixture::experiment(1.0);
+        let one = |(text, protects): (&str, bool)| Directive { text: text.into(), origin: Origin::Given, protects };
+        s.findings.verdict.bisection = Some(Bisected {
+            directives: 9,
+            tried: 5,
+            refused: 0,
+            altered: 0,
+            kept: 0,
+            tried_by: Trying::Load { level: 5.0, ramp: Span::from_millis(500), hold: Span::from_secs(2) },
+            budget: Span::from_secs(60),
+            named: ["auth_request /auth", "gzip on"].into_iter().zip(guards).map(one).collect(),
+            ended: BisectionEnd::Proved,
+            compared: true,
+        });
+        s.findings.verdict.answer = Answered(decision);
+        (decision.must_change(), verdict(&s, PLAIN).split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (answer, text) = said([true, false], Decision::Guarded);
+    assert_eq!(answer, Answer::CannotTell);
+    assert!(
+        text.contains(
+            "Cannot tell what to change: what requests meet is `auth_request /auth`, beside `gzip on`: without them"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("But it protects something, and genkai does not propose to take that out"), "{text}");
+    assert!(!text.contains("Yes: change"), "{text}");
+    let (answer, text) = said([false, false], Decision::Bisected);
+    assert!(answer == Answer::Yes && text.contains("Yes: change these 2 directives"), "{text}");
+>>>>>>> 26b4ef9135befa9933088186c8c343319ccc1c63
 }

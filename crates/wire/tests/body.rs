@@ -94,9 +94,12 @@ fn an_upgrade_must_be_asked_for() {
 }
 
 #[test]
-fn nothing_may_follow_a_response() {
-    assert_eq!(receive("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab"), Err(Error::Surplus));
-    assert_eq!(receive("HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), Err(Error::Surplus));
+fn what_follows_a_response_is_no_part_of_it_and_spoils_the_connection() {
+    let whole = |status: u16| Ok(Progress::Done(Received { status, persistent: false }));
+    assert_eq!(receive("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab"), whole(200));
+    assert_eq!(receive("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na\r\n"), whole(200));
+    assert_eq!(receive("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nx"), whole(200));
+    assert_eq!(receive("HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), whole(204));
     let mut reader = ResponseReader::new(false);
     assert_eq!(reader.receive(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), Ok(OK));
     assert_eq!(reader.receive(b"x"), Err(Error::Surplus));

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     fn few<'t>(texts: &[&'t str]) -> Vec<&'t str> {
-        let of = |text: &&str| Directive { text: (*text).to_owned(), origin: Origin::Given };
+        let of = |text: &&str| Directive { text: (*text).to_owned(), origin: Origin::Given, protects: false };
         let all: Vec<Directive> = texts.iter().map(of).collect();
         few_of_a_kind(&all).into_iter().map(|at| texts[at as usize]).collect()
     }

@@ -123,7 +123,7 @@ fn told(record: &Record, search: &Removals, plan: &Plan) -> Result<BisectionEnd,
 pub(crate) fn over(decision: Decision, found: Option<&Bisected>) -> Decision {
     match found {
         Some(found) if found.ended == BisectionEnd::Proved && matches!(decision, Decision::Unmoved { .. }) => {
-            Decision::Bisected
+            if found.named.iter().any(|one| one.protects) { Decision::Guarded } else { Decision::Bisected }
         }
         _ => decision,
     }

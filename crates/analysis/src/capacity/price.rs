@@ -108,9 +108,16 @@ fn looks(trial: &Trial, subject: &str, most: f64) -> Vec<Look> {
     during(trial, subject).filter_map(look).collect()
 }
 
-/// The look with most clients, the last of them.
-fn highest(looks: &[Look]) -> Option<&Look> {
-    looks.iter().max_by(|a, b| a.clients.total_cmp(&b.clients))
+/// From which part of the most clients on a look is one under that load.
+const ALIKE: f64 = 0.9;
+
+/// The look with most clients, the last of them, with the most descriptors of all looks under that load. A look is an instant: where each request is
+/// a connection, it may fall between two of them, and then sees descriptors of nobody.
+fn highest(looks: &[Look]) -> Option<Look> {
+    let high = *looks.iter().max_by(|a, b| a.clients.total_cmp(&b.clients))?;
+    let alike = looks.iter().filter(|look| look.clients >= high.clients * ALIKE);
+    let descriptors = alike.map(|look| look.descriptors).fold(high.descriptors, f64::max);
+    Some(Look { descriptors, ..high })
 }
 
 impl Cost {
@@ -120,7 +127,7 @@ impl Cost {
             return None;
         }
         let looks = looks(trial, &limit.subject, full(&limit.law, demand)?);
-        let high = *highest(&looks)?;
+        let high = highest(&looks)?;
         let idle = looks.first().filter(|look| look.clients < 1.0);
         let brings = limit.remedy.as_ref().is_some_and(|remedy| remedy.processes > 0.0);
         // The first requests make a server take what it keeps: the difference is taken between two levels beyond them, where there are such. A
@@ -232,8 +239,7 @@ impl Cost {
 
 /// What `subject` took in `before` and in `after`, with most clients of each; none where nobody looked while there were any.
 pub(crate) fn measured(subject: &str, before: &Trial, after: &Trial) -> Option<MeasuredPrice> {
-    let look =
-        |trial: &Trial| highest(&looks(trial, subject, f64::INFINITY)).copied().filter(|look| look.clients > 0.0);
+    let look = |trial: &Trial| highest(&looks(trial, subject, f64::INFINITY)).filter(|look| look.clients > 0.0);
     let taken = |trial: &Trial, look: Look| Taken {
         trial: trial.number,
         clients: look.clients,

@@ -54,6 +54,11 @@ impl Weighed<'_> {
     pub fn is_possible(&self) -> bool {
         !self.out_of_reach && self.candidate.against.iter().all(|a| *a == Against::WrongPlace)
     }
+
+    /// Whether it can be, and what was seen in that very trial says that it was reached: a sign more than one that fits.
+    pub fn is_shown(&self) -> bool {
+        self.is_possible() && self.strongest > Some(Strength::Consistent)
+    }
 }
 
 /// Every limit of the trial as a candidate, the best first; `refuted` are those whose lifting made no difference.

@@ -32,7 +32,7 @@ pub(super) fn of(state: &SearchState<'_>, decision: Decision, trials: &Trials<'_
     match decision {
         Decision::Carried { .. } => rungs.extend(failed_proposal(state, trials).and_then(|at| {
             let found = at.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default();
-            measured(&at, found.iter().find(|weighed| weighed.is_possible()))
+            measured(&at, found.iter().find(|weighed| weighed.is_shown()))
         })),
         _ => rungs.extend(state.steps.last().into_iter().flat_map(|step| above(step, asked))),
     }

@@ -144,6 +144,20 @@ fn a_look_that_may_have_ended_after_the_load_tells_nothing_of_its_clients() {
     assert!(near(tested.taken, OWN + tested.clients * CLIENT), "{tested:?}");
 }
 
+/// Where each request is a connection, an instant between two of them shows descriptors of nobody.
+#[test]
+fn descriptors_are_the_most_that_were_seen_under_that_load() {
+    let mut run = hungry(512.0, 1e9).run();
+    for trial in &mut run.record.trials {
+        let at = trial.samples.len() - 2;
+        let (_, between) = &mut trial.samples[at];
+        between.metrics.insert("proxy.descriptors".into(), 3.0);
+    }
+    let price = verdict(&run).proposal[0].price.unwrap();
+    assert!(near(price.descriptors.held, 10.0 + 2.0 * price.clients), "{price:?}");
+    assert!(near(price.descriptors.more, (384.0 - price.clients) * 2.0), "{price:?}");
+}
+
 #[test]
 fn a_price_that_was_measured_elsewhere_is_refuted() {
     for (times, refuted) in [(1.0, false), (1.1, false), (1.3, true), (0.7, true)] {

@@ -67,6 +67,27 @@ fn each_is_tried_alone_and_the_one_that_heals_is_named_and_proved() {
     assert!(changed.iter().all(|count| *count <= 1), "one at a time: {changed:?}");
 }
 
+/// A proposal may fail in the proof by chance (the machine was busy), far below where its setting was met before: no sign of it was seen.
+#[test]
+fn a_proposal_that_fails_is_laid_to_nothing_that_left_no_sign_in_that_trial() {
+    let mut world = world(60, None, |_, second| second);
+    let usual = world.behaviour;
+    world.behaviour = Box::new(move |m| match m.purpose {
+        Purpose::Proposal if m.level > 20.0 => Seen::closed(m.level, 0.7),
+        _ => usual(m),
+    });
+    let v = verdict(&world.run());
+    let Decision::Carried { pairs: Pairing::NotEnough { failed, of, .. } } = v.decision() else {
+        panic!("{:?}", v.answer)
+    };
+    assert_eq!(failed, of);
+    assert_eq!(v.next, None, "nothing was seen of it");
+    let rungs = &v.ladder.as_ref().unwrap().rungs;
+    let Some(Rung::Measured(last)) = rungs.last() else { panic!("{rungs:?}") };
+    assert_eq!((&last.limit, last.confidence), (&None, None), "the failure is told, and no limit for it");
+    assert!(last.met.level.is_some_and(|level| level < 40.0), "{last:?}");
+}
+
 #[test]
 fn what_has_moved_the_break_is_raised_in_proportion() {
     let v = verdict(&world(300, None, |_, second| second).run());

@@ -96,7 +96,7 @@ fn scripts(server: &Product) {
             get("/cgi/nph-hints", 3).over(3),
             get("/cgi/nph-extensions", 3).over(3),
             get("/cgi/nph-folded", 1),
-            get("/cgi/nph-twice", 2).fails(ErrorKind::Protocol, 2).over(2),
+            get("/cgi/nph-twice", 2).over(2),
             get("/cgi/nph-short", 2).fails(ErrorKind::Truncated, 2).over(2),
             get("/cgi/nph-silent", 2).fails(ErrorKind::EofNew, 2).over(2),
         ],

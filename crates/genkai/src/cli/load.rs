@@ -31,7 +31,7 @@ pub(super) const EXIT_CODES: &[(Exit, &str)] = &[
     (Exit::Fails, "an objective fails"),
     (Exit::Usage, "wrong flags or files; nothing was sent"),
     (Exit::Environment, "the machine cannot do it: nothing listens there, limits too small, disk full"),
-    (Exit::Invalid, "invalid: this machine could not make the load, or no answer came"),
+    (Exit::Invalid, "invalid: the load was not made or its responses not taken, or no request ended"),
     (Exit::Interrupted, "interrupted; what was measured is kept"),
 ];
 

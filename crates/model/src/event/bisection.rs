@@ -30,6 +30,10 @@ pub struct Directive {
     pub text: String,
     /// Where.
     pub origin: Origin,
+    /// Whether it decides who may ask for what (an access control): it is left out of a private copy to see what requests meet, and never
+    /// proposed to be taken out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protects: bool,
 }
 
 /// How a configuration is tried.

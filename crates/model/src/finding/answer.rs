@@ -43,6 +43,8 @@ pub enum Because {
     ChangeMadeNoDifference,
     /// Directives of the configuration are named: without them it does not fail so, with them it does.
     DirectivesNamed,
+    /// What requests meet is a directive that protects something: without it they do not fail so, and it is not proposed to take it out.
+    AccessControl,
     /// Measured in pairs, the change made it worse.
     ChangeMadeItWorse,
     /// The objective had failed, and then held in every trial of the proof without any change.

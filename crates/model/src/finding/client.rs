@@ -115,4 +115,9 @@ pub enum ClientLimit {
         /// Failed requests.
         count: u64,
     },
+    /// It does not take responses as large as came: these are all that failed.
+    TooLarge {
+        /// Failed requests.
+        count: u64,
+    },
 }

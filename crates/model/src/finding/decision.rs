@@ -34,6 +34,8 @@ pub enum Decision {
     },
     /// It failed, and what is known is a set of directives: without them it does not fail so, with them it does.
     Bisected,
+    /// The same, and one of the directives at least protects something: who takes it out lets everybody in, so that nothing is proposed.
+    Guarded,
     /// The changes carried the load asked for in the search.
     Carried {
         /// What pairs of baseline and proposal say of them.
@@ -131,9 +133,11 @@ impl Decision {
             Decision::Invalid | Decision::Unanswered => Outcome::Invalid,
             Decision::Unfinished => Outcome::Unfinished,
             Decision::Unmoved { by: Stop::OtherPrograms } => Outcome::Invalid,
-            Decision::Unmoved { .. } | Decision::Moved { .. } | Decision::Bisected | Decision::Carried { .. } => {
-                Outcome::Fails
-            }
+            Decision::Unmoved { .. }
+            | Decision::Moved { .. }
+            | Decision::Bisected
+            | Decision::Guarded
+            | Decision::Carried { .. } => Outcome::Fails,
         }
     }
 
@@ -162,6 +166,7 @@ impl Decision {
             Decision::Moved { then } if then.says_nothing() => then.because(),
             Decision::Moved { .. } => Because::ProvedButNextLimit,
             Decision::Bisected => Because::DirectivesNamed,
+            Decision::Guarded => Because::AccessControl,
             Decision::Carried { pairs } => pairs.because(),
         }
     }

@@ -26,7 +26,7 @@ fn asked(explanation: &Explanation) -> Option<Section> {
             Some(Section::terminal("").with([Block::toned(Tone::Bad, text), said("says", words)]))
         }
         Asked::Taken { by, warnings } => {
-            let text = format!("{} takes it.", clean::line(by));
+            let text = taken(by);
             let warnings = (!warnings.is_empty()).then(|| said("warns", warnings));
             Some(Section::terminal("").with([Block::toned(Tone::Good, text)].into_iter().chain(warnings)))
         }
@@ -34,6 +34,18 @@ fn asked(explanation: &Explanation) -> Option<Section> {
             let title = "Whether the installed server takes it could not be asked";
             Some(Section::terminal(title).with([said("", why)]))
         }
+    }
+}
+
+/// That it is taken; what is taken of a copy says nothing of what the copy has elsewhere.
+fn taken(by: &str) -> String {
+    let by = clean::line(by);
+    match by.contains("private copy") {
+        false => format!("{by} takes it."),
+        true => format!(
+            "{by} takes it. The copy listens and writes (logs, temporary files, its own process number) elsewhere: whether that can be done where the \
+             configuration says was not tested."
+        ),
     }
 }
 
@@ -99,22 +111,27 @@ fn formula(limit: &Limit) -> String {
     format!("{}{}", limit.formula, most.unwrap_or_default())
 }
 
+/// A number as it is written, of one or of many.
+fn counted(number: &str, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == "1" { one } else { many })
+}
+
 /// What a limit means for clients.
 fn reach(limit: &Limit, predicted: &Predicted) -> String {
     if let Law::Backlog { value } = limit.law {
-        return format!("{} new connections in one moment", figure::whole(value));
+        return counted(&figure::whole(value), "new connection in one moment", "new connections in one moment");
     }
     if let Law::NewConnections { value } = limit.law {
-        return format!("{} new connections/s", figure::number(value));
+        return counted(&figure::number(value), "new connection/s", "new connections/s");
     }
     if let Some(clients) = predicted.clients {
-        return format!("{} clients at once", figure::range(clients, figure::whole));
+        return counted(&figure::range(clients, figure::whole), "client at once", "clients at once");
     }
     if let Some(bytes) = predicted.bytes {
         return format!("bodies of up to {}", figure::bytes(bytes));
     }
     match predicted.rate {
-        Some(rate) => format!("{} requests/s", figure::range(rate, figure::number)),
+        Some(rate) => counted(&figure::range(rate, figure::number), "request/s", "requests/s"),
         None => "no number from the configuration alone".to_owned(),
     }
 }
@@ -146,6 +163,25 @@ fn timers(explanation: &Explanation) -> Option<Section> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        let told = |number: &str| counted(number, "client at once", "clients at once");
+        assert_eq!(
+            [told("1"), told("1-2"), told("11")],
+            ["1 client at once", "1-2 clients at once", "11 clients at once"]
+        );
+    }
+
+    #[test]
+    fn what_a_copy_has_elsewhere_was_not_tested() {
+        let copied = taken("nginx 1.22.1 (`nginx -t` of a private copy)");
+        assert!(
+            copied.contains("takes it. The copy listens and writes (logs") && copied.ends_with("was not tested."),
+            "{copied}"
+        );
+        assert_eq!(taken("Caddy 2.6.2 (`caddy adapt`)"), "Caddy 2.6.2 (`caddy adapt`) takes it.");
+    }
 
     #[test]
     fn how_many_sentences_of_a_server_are_left_out_is_said() {

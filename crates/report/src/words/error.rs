@@ -26,7 +26,7 @@ pub fn error(kind: ErrorKind) -> &'static str {
         ErrorKind::Status502 => "status 502 (Bad Gateway)",
         ErrorKind::Status503 => "status 503 (Service Unavailable)",
         ErrorKind::Status504 => "status 504 (Gateway Timeout)",
-        ErrorKind::Status5xx => "status 5xx (server error)",
+        ErrorKind::Status5xx => "status 5xx (server error; one above 599 counts as such)",
         ErrorKind::WriteOther => "sending failed",
         ErrorKind::Dropped => "no connection was free to send on",
         ErrorKind::TlsExpired => "certificate expired or not yet valid (-k accepts it)",

@@ -58,6 +58,42 @@ const KEPT: [&str; 49] = [
     "user",
 ];
 
+/// Directives, in lower case, that decide who may ask for what.
+const PROTECTS: [&str; 12] = [
+    "allow",
+    "allowmethods",
+    "deny",
+    "order",
+    "require",
+    "satisfy",
+    "sslcacertificatefile",
+    "sslcacertificatepath",
+    "sslrequire",
+    "sslrequiressl",
+    "sslverifyclient",
+    "sslverifydepth",
+];
+/// Beginnings of the names of further ones: `AuthType`, `AuthUserFile`...; of mod_security, mod_auth_openidc, mod_evasive.
+const PROTECT: [&str; 4] = ["auth", "dos", "oidc", "sec"];
+
+/// Whether it decides who may ask for what: by its name, or as a rule that forbids.
+fn protects(found: &Found) -> bool {
+    let forbids = |flags: &String| {
+        let flags = flags.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        flags
+            .split(',')
+            .any(|flag| matches!(flag.trim(), "f" | "forbidden" | "g" | "gone" | "r=401" | "r=403" | "r=404"))
+    };
+    let refuses = |status: &String| matches!(status.as_str(), "401" | "403" | "404" | "410" | "gone");
+    let ruled = match found.name.as_str() {
+        "rewriterule" => found.args.last().is_some_and(forbids),
+        "redirect" | "redirectmatch" => found.args.first().is_some_and(refuses),
+        _ => false,
+    };
+    let name = found.name.as_str();
+    ruled || PROTECTS.contains(&name) || PROTECT.iter().any(|begin| name.starts_with(begin))
+}
+
 /// The directives that may be left out for these requests, in the order in which they are written.
 pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
     let Some(route) = Route::find(config, requests) else { return Vec::new() };
@@ -67,7 +103,10 @@ pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
         (host.is_none() || host == route.host) && found.context.iter().all(|section| may_hold(section, path))
     };
     let free = config.found().iter().filter(|found| !found.section && !is_kept(found) && holds(found));
-    let of = |found: &Found| Removable::of(found.file, config.file(found.file), &found.span, &found.written());
+    let of = |found: &Found| {
+        let one = Removable::of(found.file, config.file(found.file), &found.span, &found.written());
+        one.protecting(protects(found))
+    };
     let mut all = removable::once(free.map(of));
     all.sort_by_key(|one| (one.file, one.line));
     all
@@ -109,7 +148,21 @@ mod tests {
         let all = all(&config, &Requests::to("a", "/"));
         let told: Vec<(usize, &str)> = all.iter().map(|one| (one.line, one.written.as_str())).collect();
         assert_eq!(told, [(2, "Timeout 9"), (7, "Require all granted")]);
+        assert_eq!(all.iter().map(|one| one.protects).collect::<Vec<_>>(), [false, true]);
         let left = config.apply(&all.into_iter().map(|one| one.edit).collect::<Vec<_>>()).unwrap();
         assert_eq!(super::all(&left, &Requests::to("a", "/")), []);
+    }
+
+    #[test]
+    fn what_keeps_somebody_out_protects() {
+        let text = "Listen 80\n<Location />\n AuthType Basic\n AuthName x\n AuthBasicProvider file\n Require valid-user\n Order deny,allow\n Deny from \
+                    all\n Satisfy any\n RewriteRule ^/x - [F,L]\n RewriteRule ^/y /z [L]\n Redirect 403 /q\n Redirect /old /new\n SSLVerifyClient \
+                    require\n SecRuleEngine On\n Header set A b\n</Location>\nProxyPass / http://127.0.0.1:1/\n";
+        let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 62) };
+        let config = Config::of_text(Path::new("/a"), text.as_bytes().to_vec(), reading).unwrap();
+        let all = all(&config, &Requests::to("a", "/"));
+        let open: Vec<&str> = all.iter().filter(|one| !one.protects).map(|one| one.written.as_str()).collect();
+        assert_eq!(open, ["RewriteRule ^/y /z [L]", "Redirect /old /new", "Header set A b"]);
+        assert!(all.iter().filter(|one| one.protects).count() > 8, "{all:?}");
     }
 }

@@ -22,6 +22,8 @@ pub struct Removable {
     pub line: usize,
     /// What leaves it out. All other lines keep their numbers.
     pub edit: Edit,
+    /// Whether it decides who may ask for what.
+    pub protects: bool,
 }
 
 impl Removable {
@@ -30,13 +32,18 @@ impl Removable {
         let lines = file.text[span.clone()].iter().filter(|byte| **byte == b'\n').count();
         let words: Vec<&str> = written.split_whitespace().collect();
         let edit = Edit::new(id, span, "\n".repeat(lines));
-        Removable { written: words.join(" "), file: id, line: file.line(span.start), edit }
+        Removable { written: words.join(" "), file: id, line: file.line(span.start), edit, protects: false }
+    }
+
+    /// The same, of which is known whether it decides who may ask for what.
+    pub(crate) fn protecting(self, protects: bool) -> Removable {
+        Removable { protects, ..self }
     }
 
     /// How it is told, from `origin`: no secrets, not too long.
     pub(crate) fn told(&self, origin: Origin) -> Directive {
         let text = masked(&self.written);
-        Directive { text: shortened(&text, LONGEST), origin }
+        Directive { text: shortened(&text, LONGEST), origin, protects: self.protects }
     }
 }
 

@@ -44,6 +44,26 @@ const KEPT: [&str; 35] = [
     "user",
 ];
 
+/// Actions of rules that keep somebody out, or count who is to be kept out.
+const KEEPS_OUT: [&str; 7] = ["auth", "deny", "reject", "return", "silent-drop", "tarpit", "track-sc"];
+/// Keywords that begin a rule: the action is the word after it, or after what it is about.
+const RULES: [&str; 6] =
+    ["http-after-response", "http-request", "http-response", "quic-initial", "tcp-request", "tcp-response"];
+/// Keywords that decide who may ask for what by themselves, or are what such rules count in.
+const PROTECTS: [&str; 2] = ["block", "stick-table"];
+
+/// Whether a line, of which these are the words, decides who may ask for what.
+fn protects(words: &[&str]) -> bool {
+    let keeps_out = |word: &&str| KEEPS_OUT.iter().any(|action| word.starts_with(action));
+    match words {
+        [keyword, rest @ ..] if RULES.contains(keyword) => rest.iter().take(2).any(keeps_out),
+        // Whoever is asked by it may say who gets on.
+        ["filter", what, ..] => *what == "spoe",
+        [keyword, ..] => PROTECTS.contains(keyword),
+        [] => false,
+    }
+}
+
 /// The lines that may be left out for these requests, in the order in which they are written.
 pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
     let Some(route) = Route::find(config, requests) else { return Vec::new() };
@@ -57,9 +77,12 @@ pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
     let chooses = |found: &Found| found.is("use_backend") && !doubted(found);
     let free = lines.filter(|found| !KEPT.contains(&found.name()) && !chooses(found));
     let written = |found: &Found| config.text(found, &found.span);
-    let mut all = removable::once(
-        free.map(|found| Removable::of(found.file, config.file(found.file), &found.span, &written(found))),
-    );
+    let mut all = removable::once(free.map(|found| {
+        let one = Removable::of(found.file, config.file(found.file), &found.span, &written(found));
+        let words: Vec<&str> = one.written.split(' ').collect();
+        let protects = protects(&words);
+        one.protecting(protects)
+    }));
     all.sort_by_key(|one| (one.file, one.line));
     all
 }
@@ -68,6 +91,31 @@ pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
 mod tests {
     use super::super::config::Reading;
     use super::*;
+
+    #[test]
+    fn what_keeps_somebody_out_protects() {
+        let protects = |line: &str| super::protects(&line.split(' ').collect::<Vec<_>>());
+        let guards = [
+            "http-request deny if { src 127.0.0.1 }",
+            "http-request auth unless { http_auth(users) }",
+            "http-request tarpit deny_status 429",
+            "http-request track-sc0 src",
+            "tcp-request connection reject if bad",
+            "tcp-request content silent-drop",
+            "http-response return status 403",
+            "stick-table type ip size 1m",
+            "filter spoe engine x",
+        ];
+        assert!(guards.iter().all(|line| protects(line)));
+        let others = [
+            "http-request set-header X y",
+            "balance leastconn",
+            "filter compression",
+            "option forwardfor",
+            "acl a src 1.1.1.1",
+        ];
+        assert!(!others.iter().any(|line| protects(line)));
+    }
 
     #[test]
     fn a_backend_that_is_chosen_by_the_load_may_be_left_out() {

@@ -48,6 +48,51 @@ const KEPT: [&str; 40] = [
     "worker_rlimit_nofile",
 ];
 
+/// Directives that decide who may ask for what: those of nginx's own modules, and those of modules that are often added (Lua, njs, ModSecurity).
+const PROTECTS: [&str; 32] = [
+    "access_by_lua_block",
+    "access_by_lua_file",
+    "allow",
+    "auth_basic",
+    "auth_basic_user_file",
+    "auth_jwt",
+    "auth_jwt_key_file",
+    "auth_jwt_key_request",
+    "auth_jwt_require",
+    "auth_jwt_type",
+    "auth_oidc",
+    "auth_request",
+    "auth_request_set",
+    "deny",
+    "disable_symlinks",
+    "internal",
+    "js_access",
+    "limit_except",
+    "modsecurity",
+    "modsecurity_rules",
+    "modsecurity_rules_file",
+    "modsecurity_rules_remote",
+    "satisfy",
+    "secure_link",
+    "secure_link_md5",
+    "secure_link_secret",
+    "ssl_client_certificate",
+    "ssl_crl",
+    "ssl_ocsp",
+    "ssl_verify_client",
+    "ssl_verify_depth",
+    "valid_referers",
+];
+/// Statuses by which a `return` keeps somebody out.
+const KEEPS_OUT: [&str; 4] = ["401", "403", "404", "444"];
+
+/// Whether it decides who may ask for what: by its name, or as a `return` (also the one of an `if`) that keeps somebody out.
+fn protects(found: &Found<'_>) -> bool {
+    let keeps_out =
+        |one: &Found<'_>| one.directive.is("return") && one.arg(0).is_some_and(|of| KEEPS_OUT.contains(&&*of));
+    PROTECTS.iter().any(|name| found.directive.is(name)) || keeps_out(found) || found.inside().iter().any(keeps_out)
+}
+
 /// The directives that may be left out for these requests, in the order in which they are written.
 pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
     let Some(route) = config.route_of(requests) else { return Vec::new() };
@@ -65,9 +110,10 @@ pub(super) fn all(config: &Config, requests: &Requests) -> Vec<Removable> {
     let inside = blocks.iter().filter(|block| !block.directive.is("if")).flat_map(Found::inside);
     let found =
         config.top().into_iter().chain(inside).filter(|found| !KEPT.iter().any(|name| found.directive.is(name)));
-    let mut all = removable::once(
-        found.map(|found| Removable::of(found.file, config.file(found.file), &found.directive.span, &found.written())),
-    );
+    let mut all = removable::once(found.map(|found| {
+        let one = Removable::of(found.file, config.file(found.file), &found.directive.span, &found.written());
+        one.protecting(protects(&found))
+    }));
     all.sort_by_key(|one| (one.file, one.line));
     all
 }
@@ -95,6 +141,19 @@ mod tests {
             (12, "sub_filter a b"),
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_keeps_somebody_out_protects() {
+        let text = "events { }\nhttp {\n server {\n  listen 80;\n  ssl_verify_client on;\n  valid_referers none;\n  location / {\n   satisfy any;\n   \
+                    allow 127.0.0.1;\n   deny all;\n   auth_basic x;\n   auth_request /a;\n   secure_link $arg_x;\n   limit_except GET { deny all; \
+                    }\n   if ($invalid_referer) { return 403; }\n   if ($arg_y) { rewrite ^ /z; }\n   limit_rate 1k;\n   limit_conn a 3;\n   \
+                    proxy_pass http://127.0.0.1:1;\n  }\n }\n}\n";
+        let config = Config::of_text(Path::new("/c"), text.as_bytes().to_vec(), Path::new("/")).unwrap();
+        let all = all(&config, &Requests::to("a", "/"));
+        let open: Vec<&str> = all.iter().filter(|one| !one.protects).map(|one| one.written.as_str()).collect();
+        assert_eq!(open, ["if ($arg_y)", "limit_rate 1k", "limit_conn a 3"]);
+        assert_eq!(all.iter().filter(|one| one.protects).count(), 10, "{all:?}");
     }
 
     #[test]

@@ -64,7 +64,8 @@ fn placed(case: &Case, limit: &Limit) {
         "nginx.upstream.max_conns" => text.contains("max_conns"),
         // Also where it is the default.
         "nginx.upstream.max_fails" => text.contains("server"),
-        id if id.starts_with("nginx.limit_req") => text.contains("limit_req_zone"),
+        // The rate stands in the zone; of one that may not count, the line that uses it is told.
+        id if id.starts_with("nginx.limit_req") => text.contains("limit_req"),
         "nginx.proxy_timeouts" => text.contains("_read_timeout"),
         id if id.starts_with("nginx.server.") => text.contains("server"),
         _ => text.contains(directive),

@@ -23,7 +23,7 @@ pub struct ResponseReader {
 enum Stage {
     Head,
     Body(ResponseHead, BodyDecoder),
-    Over(Received),
+    Over,
 }
 
 /// A response that arrived whole.
@@ -75,8 +75,8 @@ impl ResponseReader {
     /// Takes the bytes that arrived, all of them. After [`Progress::Done`] every further byte is [`Error::Surplus`].
     ///
     /// # Errors
-    /// When the bytes are not a response, or go on after its end ([`Error::Surplus`]): this client sends one request at a
-    /// time, so nothing may follow.
+    /// When the bytes are not a response. What follows its end is no part of it: this client sends one request at a time, so that nobody can say
+    /// what it is, and the connection is not persistent (RFC 9112, 6.3).
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Progress, Error> {
         self.receive_with(bytes, &mut Memo::default())
     }
@@ -168,11 +168,12 @@ impl ResponseReader {
                     if !done {
                         return Ok((at, Progress::More));
                     }
-                    let received = Received { status: head.status, persistent: head.persistent };
-                    self.stage = Stage::Over(received);
+                    let clean = at == bytes.len();
+                    let received = Received { status: head.status, persistent: head.persistent && clean };
+                    self.stage = Stage::Over;
+                    return Ok((bytes.len(), Progress::Done(received)));
                 }
-                Stage::Over(received) if at == bytes.len() => return Ok((at, Progress::Done(*received))),
-                Stage::Over(_) => return Err(Error::Surplus),
+                Stage::Over => return Err(Error::Surplus),
             }
         }
     }

@@ -166,20 +166,40 @@ pub(crate) fn control(finding: &ComparisonFinding) -> Option<String> {
         .then(|| format!("Control: {} against itself shows no difference, as it must.", clean::line(&control.base)))
 }
 
+/// How many blocks were planned, were run, do not count, and count; and why it ended.
+fn blocks(finding: &ComparisonFinding) -> String {
+    let planned = finding.comparison.looks.last().copied().unwrap_or(0);
+    let run = finding.turns.iter().map(|turn| turn.block).max().unwrap_or(0).max(finding.blocks);
+    counted(finding.ended, planned, run, finding.blocks)
+}
+
+fn counted(ended: Ended, planned: u32, run: u32, count: u32) -> String {
+    let blocks = figure::plural(run.into(), "block", "blocks");
+    let ran = match ended {
+        Ended::Early => format!("After {blocks} of at most {planned}, because what decides was decided by then"),
+        Ended::Planned if run >= planned => format!("After {blocks}, as many as were planned"),
+        Ended::Planned => format!("After {blocks} of {planned} that were planned"),
+        Ended::CutOff => format!("After {blocks} of at most {planned}: it was cut off"),
+    };
+    let not = run - count;
+    let do_not = if not == 1 { "does not" } else { "do not" };
+    let told = match count {
+        _ if not == 0 => return ran,
+        0 => "none of them counts".to_owned(),
+        1 => format!("1 of them counts and {not} {do_not}"),
+        _ => format!("{count} of them count and {not} {do_not}"),
+    };
+    format!("{ran}; {told}, as a turn in it was cut short, is missing, or had the generator as its limit")
+}
+
 /// How sure it all is, and why it ended.
 pub(crate) fn sure(finding: &ComparisonFinding) -> String {
-    let blocks = figure::plural(finding.blocks.into(), "block", "blocks");
-    let most = finding.comparison.looks.last().copied().unwrap_or(0);
-    let why = match finding.ended {
-        Ended::Early => format!(" of at most {most}, because what decides was decided by then"),
-        Ended::Planned => ", as many as were planned".to_owned(),
-        Ended::CutOff => format!(" of at most {most}: it was cut off"),
-    };
+    let ran = blocks(finding);
     let intervals = |pair: &ComparedPair| pair.effects.iter().filter(|effect| effect.effect.is_some()).count() as u64;
     let statements = finding.pairs.iter().map(intervals).sum::<u64>();
     let together = figure::plural(statements, "statement", "statements");
     format!(
-        "After {blocks}{why}. The confidence intervals hold together with {}, all {together} and every look at the data counted; less than {} either way \
+        "{ran}. The confidence intervals hold together with {}, all {together} and every look at the data counted; less than {} either way \
          is no difference that matters{}.",
         figure::percent(1.0 - finding.alpha),
         figure::percent(finding.comparison.margin),
@@ -227,5 +247,23 @@ pub(crate) fn stress(finding: &ComparisonFinding) -> Option<String> {
              their responses follows from latency; what they can do at most, a higher --users or --rate would tell.",
             used.unwrap_or_default()
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was planned, what was run, and what counts are three numbers.
+    #[test]
+    fn blocks_that_do_not_count_are_told_beside_those_that_do() {
+        let told = |count| counted(Ended::Planned, 6, 6, count);
+        assert_eq!(told(6), "After 6 blocks, as many as were planned");
+        assert!(
+            told(1).starts_with("After 6 blocks, as many as were planned; 1 of them counts and 5 do not, as a turn")
+        );
+        assert!(told(5).contains("; 5 of them count and 1 does not, as a turn"), "{}", told(5));
+        assert!(told(0).contains("; none of them counts, as a turn"), "{}", told(0));
+        assert!(counted(Ended::Early, 6, 4, 4).starts_with("After 4 blocks of at most 6, because"));
     }
 }

@@ -34,6 +34,7 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
         }
         Decision::Moved { then } => moved(context, v, then),
         Decision::Bisected => directives::headline(context, v),
+        Decision::Guarded => directives::guarded(context, v),
         Decision::Carried { pairs } => carried(context, v, pairs),
     }
 }

@@ -130,6 +130,10 @@ pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
         ClientLimit::Ports { count } => {
             format!("it ran out of local ports: {}", figure::plural(*count, "failed request", "failed requests"))
         }
+        ClientLimit::TooLarge { count } => format!(
+            "{} with more than genkai takes, and nothing else failed: that is genkai's limit, not the server's",
+            figure::plural(*count, "response came", "responses came")
+        ),
         ClientLimit::Descriptors { count } => {
             format!("it ran out of descriptors: {}", figure::plural(*count, "failed request", "failed requests"))
         }

@@ -64,6 +64,9 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
                 let word = match rung.confidence {
                     Some(Confidence::Likely) => "not lifted (likely this)",
                     Some(_) => "not lifted (possibly this)",
+                    None if is_proved && verdict.decision() == Decision::Guarded => {
+                        "none proposed: it protects something (without it it held: proved)"
+                    }
                     None if is_proved => "left out (proved)",
                     None => "not lifted",
                 };
@@ -154,7 +157,9 @@ fn predicted(range: Option<Range>, context: Context<'_>) -> String {
 fn met(at: &MetAt, context: Context<'_>, verdict: &Verdict) -> String {
     let Some(level) = at.level else { return "all came at once".to_owned() };
     let trial = verdict.trials.iter().find(|trial| trial.trial == at.trial);
-    if trial.is_some_and(|trial| trial.failed > 0 && trial.failed == trial.finished) {
+    // Where more had come by then, some of them may have been served, or were about to be.
+    let all_failed = trial.is_some_and(|trial| trial.failed > 0 && trial.failed == trial.finished);
+    if all_failed && level < 1.5 {
         return "the first request".to_owned();
     }
     if context.bare(level) == "0" {

@@ -1,5 +1,6 @@
 //! Predicted limits in words.
 
+use genkai_model::event::Purpose;
 use genkai_model::finding::{Caveat, Predicted, Verdict};
 use genkai_model::units::Range;
 
@@ -13,7 +14,10 @@ const NAME: usize = 40;
 pub(super) fn next(context: Context<'_>, v: &Verdict) -> Option<String> {
     let p = v.next.as_ref()?;
     let at_work = is_at_work(p, &v.caveats);
-    let met = v.causes.iter().rev().find_map(|c| c.counterfactual.as_ref()?.observed.as_ref());
+    // Where a proposal failed in the proof, that is where it was met.
+    let proposals = v.trials.iter().filter(|trial| trial.purpose == Purpose::Proposal);
+    let failed = proposals.filter_map(|trial| trial.broke.as_ref()).next();
+    let met = failed.or_else(|| v.causes.iter().rev().find_map(|c| c.counterfactual.as_ref()?.observed.as_ref()));
     let reach = match met.filter(|_| p.observed.is_some()) {
         _ if at_work => "It had been reached, but the objective still held.".to_owned(),
         Some(broke) => {

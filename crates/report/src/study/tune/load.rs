@@ -42,7 +42,10 @@ fn unserved(load: &Summary) -> Option<String> {
     let nothing = load.counted == Counted::Requests && load.ok == 0 && load.failed > 0;
     let waiting = load.in_flight - load.unsent.unwrap_or(0).min(load.in_flight);
     nothing.then(|| {
-        let what = if load.statuses.is_empty() { "No answer came" } else { "No request succeeded" };
+        // A part of an answer, or one that is not valid, is more than none.
+        let silent = |kind: ErrorKind| kind.is_silent() || (kind == ErrorKind::Timeout && load.bytes_in == 0);
+        let none = load.statuses.is_empty() && load.errors.iter().all(|error| silent(error.kind));
+        let what = if none { "No answer came" } else { "No request succeeded" };
         let waits = match waiting {
             0 => String::new(),
             waiting => format!(", {} still waited when the load ended", count(waiting)),
@@ -344,6 +347,26 @@ mod tests {
         };
         assert!(told(ErrorKind::Timeout).starts_with(" on this side"), "{}", told(ErrorKind::Timeout));
         assert_eq!(told(ErrorKind::EofNew), "", "the server closed it");
+    }
+
+    /// "No answer came" is said only where not a byte of one did.
+    #[test]
+    fn an_answer_that_was_cut_or_not_taken_is_an_answer() {
+        let told = |kind: ErrorKind, bytes: u64| {
+            let errors: &[_] = &[serde_json::json!({"kind": kind, "side": kind.side(), "count": 6})];
+            let mut load: Summary = serde_json::from_value(summary(errors)).unwrap();
+            load.bytes_in = bytes;
+            unserved(&load).unwrap()
+        };
+        for kind in ErrorKind::ALL {
+            let said = told(*kind, 600);
+            assert_eq!(said.starts_with("No answer came"), kind.is_silent(), "{kind:?}: {said}");
+        }
+        let part =
+            [ErrorKind::Truncated, ErrorKind::Protocol, ErrorKind::TooLarge, ErrorKind::Check, ErrorKind::WrongBody];
+        assert!(part.iter().all(|kind| !kind.is_silent()));
+        assert!(told(ErrorKind::Timeout, 0).starts_with("No answer came"));
+        assert!(told(ErrorKind::Timeout, 1).starts_with("No request succeeded"));
     }
 
     /// Of 80 requests 40 were redirected, and no response has the bytes of two.

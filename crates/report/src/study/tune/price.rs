@@ -78,7 +78,7 @@ fn of(proposed: &ProposedChange) -> String {
 fn seen(measured: &MeasuredPrice) -> String {
     let side = |taken: &Taken| {
         format!(
-            "{} of memory and {} descriptors with {} clients (trial {})",
+            "{} of memory and at most {} descriptors with {} clients (trial {})",
             figure::bytes(taken.memory),
             figure::whole(taken.descriptors),
             figure::whole(taken.clients),

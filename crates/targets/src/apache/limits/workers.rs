@@ -204,8 +204,8 @@ pub(super) fn scoreboard(facts: &Facts) -> Option<Limit> {
             "places for children, of which those that end gracefully keep theirs until their last connection is closed"
                 .to_owned(),
         formula: format!(
-            "{} places, {} at full load: {} to spare for children that end gracefully",
-            facts.servers(),
+            "{}, {} at full load: {} to spare for children that end gracefully",
+            counted(facts.servers(), "place"),
             counted(children, "child").replace("childs", "children"),
             facts.servers() - children
         ),
