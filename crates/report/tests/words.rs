@@ -259,7 +259,6 @@ fn colour_says_nothing_that_words_do_not() {
     assert_eq!(trimmed.join("\n") + "\n", verdict(&s, PLAIN));
 }
 
-<<<<<<< HEAD
 /// The processes that made the loads of all parts of an experiment are told once, in every form, and who was a load's limit.
 #[test]
 fn an_experiment_that_several_machines_loaded_names_them() {
@@ -276,7 +275,8 @@ fn an_experiment_that_several_machines_loaded_names_them() {
     }
     assert!(page.contains("Process 1 on load1 was the limit of 2 of 9 loads that it had a part in"), "{page}");
     assert!(serde_json::to_string(&all).unwrap().contains("\"place\":\"load1\""));
-=======
+}
+
 /// Whoever is let in by a change is let in to what was protected: that is named, and never proposed.
 #[test]
 fn an_access_control_is_named_and_not_proposed_to_be_taken_out() {
@@ -310,5 +310,4 @@ fn an_access_control_is_named_and_not_proposed_to_be_taken_out() {
     assert!(!text.contains("Yes: change"), "{text}");
     let (answer, text) = said([false, false], Decision::Bisected);
     assert!(answer == Answer::Yes && text.contains("Yes: change these 2 directives"), "{text}");
->>>>>>> 26b4ef9135befa9933088186c8c343319ccc1c63
 }
