@@ -12,8 +12,14 @@ pub fn explain(explanation: &Explanation) -> Document {
     let main = explanation.files.first().map(|f| clean::line(&f.display().to_string())).unwrap_or_default();
     let files = figure::plural(explanation.files.len() as u64, "file", "files");
     let title = format!("{}: {main} ({files} read, no server started)", clean::line(&explanation.product));
-    let sections =
-        [asked(explanation), mistakes(explanation), open(explanation), Some(limits(explanation)), timers(explanation)];
+    let sections = [
+        asked(explanation),
+        mistakes(explanation),
+        open(explanation),
+        Some(limits(explanation)),
+        besides(explanation),
+        timers(explanation),
+    ];
     Document::plain(title, sections.into_iter().flatten().collect())
 }
 
@@ -78,19 +84,41 @@ fn kind(kind: RemarkKind) -> &'static str {
     }
 }
 
+/// Limits that the configuration gives a number.
 fn limits(explanation: &Explanation) -> Section {
-    let blocks = explanation.predictions.iter().filter_map(|predicted| {
-        let limit = explanation.limits.iter().find(|l| l.id == predicted.limit)?;
-        let name = format!("{} {}", words::whose(&limit.subject), words::setting(&limit.setting, &limit.value));
-        let name = format!("{}: {}", clean::line(&name), reach(limit, predicted));
-        let facts = [format!("{}; {}", clean::line(&limit.caps), place(&limit.origin)), clean::line(&formula(limit))];
-        Some([Block::toned(Tone::Strong, name), Block::facts(facts.map(|text| ("", text)))])
-    });
     let title = match explanation.is_refused() {
         true => "Limits as they would be if the server took it, tightest first",
         false => "Limits, tightest first",
     };
-    Section::terminal(title).with(blocks.flatten())
+    Section::terminal(title).with(blocks(explanation, true))
+}
+
+/// What has none: that it is so is not said, since nothing was looked at.
+fn besides(explanation: &Explanation) -> Option<Section> {
+    let mut all = blocks(explanation, false).peekable();
+    all.peek()?;
+    Some(
+        Section::terminal("What could break besides (nothing was started or asked: no word of it says that it is so)")
+            .with(all),
+    )
+}
+
+fn blocks(explanation: &Explanation, with_number: bool) -> impl Iterator<Item = Block> {
+    let blocks = explanation.predictions.iter().filter_map(move |predicted| {
+        let limit = explanation.limits.iter().find(|l| l.id == predicted.limit)?;
+        let reach = reach(limit, predicted);
+        if reach.is_some() != with_number {
+            return None;
+        }
+        let reach = reach.unwrap_or_else(|| "no number from the configuration alone".to_owned());
+        let name = format!("{} {}", words::whose(&limit.subject), words::setting(&limit.setting, &limit.value));
+        let name = format!("{}: {reach}", clean::line(&name));
+        let caps = clean::line(&limit.caps);
+        let caps = if limit.fault { format!("if {caps}") } else { caps };
+        let facts = [format!("{caps}; {}", place(&limit.origin)), clean::line(&formula(limit))];
+        Some([Block::toned(Tone::Strong, name), Block::facts(facts.map(|text| ("", text)))])
+    });
+    blocks.flatten()
 }
 
 fn formula(limit: &Limit) -> String {
@@ -99,24 +127,17 @@ fn formula(limit: &Limit) -> String {
     format!("{}{}", limit.formula, most.unwrap_or_default())
 }
 
-/// What a limit means for clients.
-fn reach(limit: &Limit, predicted: &Predicted) -> String {
-    if let Law::Backlog { value } = limit.law {
-        return format!("{} new connections in one moment", figure::whole(value));
+/// What a limit means for clients; none: no number says.
+fn reach(limit: &Limit, predicted: &Predicted) -> Option<String> {
+    match limit.law {
+        Law::Backlog { value } => return Some(format!("{} new connections in one moment", figure::whole(value))),
+        Law::NewConnections { value } => return Some(format!("{} new connections/s", figure::number(value))),
+        _ => {}
     }
-    if let Law::NewConnections { value } = limit.law {
-        return format!("{} new connections/s", figure::number(value));
-    }
-    if let Some(clients) = predicted.clients {
-        return format!("{} clients at once", figure::range(clients, figure::whole));
-    }
-    if let Some(bytes) = predicted.bytes {
-        return format!("bodies of up to {}", figure::bytes(bytes));
-    }
-    match predicted.rate {
-        Some(rate) => format!("{} requests/s", figure::range(rate, figure::number)),
-        None => "no number from the configuration alone".to_owned(),
-    }
+    let clients = predicted.clients.map(|clients| format!("{} clients at once", figure::range(clients, figure::whole)));
+    let bytes = || predicted.bytes.map(|bytes| format!("bodies of up to {}", figure::bytes(bytes)));
+    let rate = || predicted.rate.map(|rate| format!("{} requests/s", figure::range(rate, figure::number)));
+    clients.or_else(bytes).or_else(rate)
 }
 
 /// Where a value comes from.
