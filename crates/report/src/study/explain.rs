@@ -166,29 +166,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_number_is_not_among_the_limits_and_a_fault_has_an_if() {
-        let limit = |id: &str, fault| Limit { fault, caps: format!("{id} caps"), ..Limit::named(id, "nginx", id) };
-        let limits_told = vec![limit("counted", false), limit("broken", true), limit("slow", false)];
-        let told = |id: &str, clients: Option<f64>| {
-            let clients = clients.map(|n| serde_json::json!({ "low": n, "high": n }));
-            serde_json::json!({
-                "limit": id, "subject": "nginx", "setting": id, "value": "1", "clients": clients, "users": null, "rate": null, "bytes": null,
-                "formula": "", "observed": null, "within_load": false,
-            })
-        };
-        let text = serde_json::json!({
-            "product": "nginx", "files": [], "limits": limits_told, "timers": [], "remarks": [],
-            "predictions": [told("counted", Some(3.0)), told("broken", None), told("slow", None)],
-        });
-        let explanation: Explanation = serde_json::from_value(text).unwrap();
-        let (first, second) = (limits(&explanation), besides(&explanation).unwrap());
-        let (first, second) = (format!("{first:?}"), format!("{second:?}"));
-        assert!(first.contains("counted caps") && !first.contains("broken") && !first.contains("slow"), "{first}");
-        assert!(second.contains("if broken caps") && second.contains("\"slow caps"), "{second}");
-        assert!(second.contains("if it is so") && !second.contains("counted"), "{second}");
-    }
-
-    #[test]
     fn how_many_sentences_of_a_server_are_left_out_is_said() {
         let said = |count: usize| sentences("warns", &vec!["a\u{1b}".to_owned(); count]);
         assert_eq!((said(8).len(), said(0).len()), (8, 0));
