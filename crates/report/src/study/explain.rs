@@ -12,8 +12,14 @@ pub fn explain(explanation: &Explanation) -> Document {
     let main = explanation.files.first().map(|f| clean::line(&f.display().to_string())).unwrap_or_default();
     let files = figure::plural(explanation.files.len() as u64, "file", "files");
     let title = format!("{}: {main} ({files} read, no server started)", clean::line(&explanation.product));
-    let sections =
-        [asked(explanation), mistakes(explanation), open(explanation), Some(limits(explanation)), timers(explanation)];
+    let sections = [
+        asked(explanation),
+        mistakes(explanation),
+        open(explanation),
+        Some(limits(explanation)),
+        besides(explanation),
+        timers(explanation),
+    ];
     Document::plain(title, sections.into_iter().flatten().collect())
 }
 
@@ -90,19 +96,38 @@ fn kind(kind: RemarkKind) -> &'static str {
     }
 }
 
+/// Limits that the configuration gives a number.
 fn limits(explanation: &Explanation) -> Section {
-    let blocks = explanation.predictions.iter().filter_map(|predicted| {
-        let limit = explanation.limits.iter().find(|l| l.id == predicted.limit)?;
-        let name = format!("{} {}", words::whose(&limit.subject), words::setting(&limit.setting, &limit.value));
-        let name = format!("{}: {}", clean::line(&name), reach(limit, predicted));
-        let facts = [format!("{}; {}", clean::line(&limit.caps), place(&limit.origin)), clean::line(&formula(limit))];
-        Some([Block::toned(Tone::Strong, name), Block::facts(facts.map(|text| ("", text)))])
-    });
     let title = match explanation.is_refused() {
         true => "Limits as they would be if the server took it, tightest first",
         false => "Limits, tightest first",
     };
-    Section::terminal(title).with(blocks.flatten())
+    Section::terminal(title).with(blocks(explanation, true))
+}
+
+/// What has none: that it is so is not said, since nothing was looked at.
+fn besides(explanation: &Explanation) -> Option<Section> {
+    let mut all = blocks(explanation, false).peekable();
+    all.peek()?;
+    Some(Section::terminal("What could break besides, if it is so: nothing of this was looked at").with(all))
+}
+
+fn blocks(explanation: &Explanation, with_number: bool) -> impl Iterator<Item = Block> {
+    let blocks = explanation.predictions.iter().filter_map(move |predicted| {
+        let limit = explanation.limits.iter().find(|l| l.id == predicted.limit)?;
+        let reach = reach(limit, predicted);
+        if reach.is_some() != with_number {
+            return None;
+        }
+        let reach = reach.unwrap_or_else(|| "no number from the configuration alone".to_owned());
+        let name = format!("{} {}", words::whose(&limit.subject), words::setting(&limit.setting, &limit.value));
+        let name = format!("{}: {reach}", clean::line(&name));
+        let caps = clean::line(&limit.caps);
+        let caps = if limit.fault { format!("if {caps}") } else { caps };
+        let facts = [format!("{caps}; {}", place(&limit.origin)), clean::line(&formula(limit))];
+        Some([Block::toned(Tone::Strong, name), Block::facts(facts.map(|text| ("", text)))])
+    });
+    blocks.flatten()
 }
 
 fn formula(limit: &Limit) -> String {
@@ -116,24 +141,20 @@ fn counted(number: &str, one: &str, many: &str) -> String {
     format!("{number} {}", if number == "1" { one } else { many })
 }
 
-/// What a limit means for clients.
-fn reach(limit: &Limit, predicted: &Predicted) -> String {
-    if let Law::Backlog { value } = limit.law {
-        return counted(&figure::whole(value), "new connection in one moment", "new connections in one moment");
+/// What a limit means for clients; none: no number says.
+fn reach(limit: &Limit, predicted: &Predicted) -> Option<String> {
+    let at_once = |value: f64| counted(&figure::whole(value), "new connection in one moment", "new connections in one moment");
+    match limit.law {
+        Law::Backlog { value } => return Some(at_once(value)),
+        Law::NewConnections { value } => {
+            return Some(counted(&figure::number(value), "new connection/s", "new connections/s"));
+        }
+        _ => {}
     }
-    if let Law::NewConnections { value } = limit.law {
-        return counted(&figure::number(value), "new connection/s", "new connections/s");
-    }
-    if let Some(clients) = predicted.clients {
-        return counted(&figure::range(clients, figure::whole), "client at once", "clients at once");
-    }
-    if let Some(bytes) = predicted.bytes {
-        return format!("bodies of up to {}", figure::bytes(bytes));
-    }
-    match predicted.rate {
-        Some(rate) => counted(&figure::range(rate, figure::number), "request/s", "requests/s"),
-        None => "no number from the configuration alone".to_owned(),
-    }
+    let clients = |clients| counted(&figure::range(clients, figure::whole), "client at once", "clients at once");
+    let bytes = || predicted.bytes.map(|bytes| format!("bodies of up to {}", figure::bytes(bytes)));
+    let rate = |rate| counted(&figure::range(rate, figure::number), "request/s", "requests/s");
+    predicted.clients.map(clients).or_else(bytes).or_else(|| predicted.rate.map(rate))
 }
 
 /// Where a value comes from.

@@ -169,6 +169,8 @@ pub struct Route<'c> {
     pub file: bool,
     /// `request_body` directives that it meets.
     pub bodies: Vec<&'c Line>,
+    /// `forward_auth` directives that it meets.
+    pub authorities: Vec<&'c Line>,
     /// Directives before it that it may meet: what decides is not in the text, or not evaluated. It is taken not to.
     pub unsure: Vec<&'c Line>,
 }
@@ -193,7 +195,17 @@ impl<'c> Route<'c> {
         let none = End { around: Vec::new(), proxy: None, file: false };
         let End { mut around, proxy, file } = walk.sorted(&site.lines).unwrap_or(none);
         around.reverse();
-        Route { site, address, tls, around, proxy, file, bodies: walk.bodies, unsure: walk.unsure }
+        Route {
+            site,
+            address,
+            tls,
+            around,
+            proxy,
+            file,
+            bodies: walk.bodies,
+            authorities: walk.authorities,
+            unsure: walk.unsure,
+        }
     }
 
     /// Where it goes to; nothing where that is decided as it runs (`dynamic`).

@@ -52,6 +52,12 @@ pub(crate) trait Syntax {
         line.len()
     }
 
+    /// The section of the first line, where an included file goes on in the section of the line that includes it, and what follows that line in the
+    /// one that was opened last; none: each file has sections of its own.
+    fn flowing(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether an included file may be missing.
     fn may_miss(&self) -> bool {
         false
@@ -188,13 +194,17 @@ struct Reader<'s, S> {
     /// Files that are being read, by their real path.
     open: BTreeSet<PathBuf>,
     inclusions: usize,
+    /// The section that the line before opened or was in.
+    section: String,
     /// Files with the text to take for them.
     texts: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 impl<'s, S: Syntax> Reader<'s, S> {
     fn new(syntax: &'s S) -> Self {
-        Reader { syntax, entries: Entries::default(), open: BTreeSet::new(), inclusions: 0, texts: BTreeMap::new() }
+        let section = syntax.flowing().unwrap_or_default().to_owned();
+        let (entries, open, texts) = (Entries::default(), BTreeSet::new(), BTreeMap::new());
+        Reader { syntax, entries, open, inclusions: 0, section, texts }
     }
 
     /// A main file with what it includes.
@@ -211,7 +221,9 @@ impl<'s, S: Syntax> Reader<'s, S> {
         let id = FileId(self.entries.files.len());
         self.entries.files.push(File::new(path.clone(), real.clone(), text.clone(), Vec::new()));
         self.open.insert(real.clone());
-        let (mut section, mut tree) = (String::new(), Vec::new());
+        let flows = self.syntax.flowing().is_some();
+        let outside = if flows { String::new() } else { std::mem::take(&mut self.section) };
+        let mut tree = Vec::new();
         for (number, start, line) in lines(&text, |line| self.syntax.goes_on(line)) {
             let blank = |b: &&u8| b.is_ascii_whitespace();
             let from = start + line.iter().take_while(blank).count();
@@ -219,14 +231,17 @@ impl<'s, S: Syntax> Reader<'s, S> {
             let what = |what: &'static str| ConfigError::on_line(&path, number, what);
             match self.syntax.line(line).map_err(what)? {
                 Line::Nothing => {}
-                Line::Section(name) => section = name,
+                Line::Section(name) => self.section = name,
                 Line::Entry(name, values) => {
                     tree.push(from..to);
-                    let entry =
-                        Entry { file: id, line: number, span: from..to, section: section.clone(), name, values };
+                    let section = self.section.clone();
+                    let entry = Entry { file: id, line: number, span: from..to, section, name, values };
                     self.entry(entry, depth)?;
                 }
             }
+        }
+        if !flows {
+            self.section = outside;
         }
         self.entries.files[id.0].tree = tree;
         self.open.remove(&real);

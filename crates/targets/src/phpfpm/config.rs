@@ -43,6 +43,11 @@ impl Syntax for Ini {
         line.char_indices().find_map(begins).unwrap_or(line.len())
     }
 
+    /// The pool that is being read is one variable for all files (fpm_conf.c: current_wp); before any it is the master's.
+    fn flowing(&self) -> Option<&'static str> {
+        Some("global")
+    }
+
     /// A pattern that names nothing is warned of, a file too.
     fn may_miss(&self) -> bool {
         true
@@ -155,6 +160,25 @@ mod tests {
         assert_eq!(config.value_in("www", "pm.max_children").map(|e| e.line), Some(4));
         std::fs::write(&main, "include = php-fpm.conf\n").unwrap();
         assert!(super::read(&main).unwrap_err().to_string().contains("without end"));
+    }
+
+    #[test]
+    fn what_is_included_goes_on_in_the_pool_that_includes_it_and_a_pool_goes_on_behind_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("php-fpm.conf");
+        std::fs::write(dir.path().join("more.conf"), "pm.max_children = 9\n[b]\npm.max_children = 2\n").unwrap();
+        let text = "log_limit = 2000\n[a]\nlisten = 9001\npm.max_children = 4\ninclude = more.conf\nlisten = 9002\n";
+        std::fs::write(&main, text).unwrap();
+        let config = super::read(&main).unwrap();
+        let value = |section: &str, key: &str| config.value_in(section, key).map(Entry::value);
+        // As `php-fpm -tt` tells them (8.2).
+        let asked = [("global", "log_limit", "2000"), ("a", "pm.max_children", "9"), ("a", "listen", "9001")];
+        for (section, key, expected) in
+            asked.into_iter().chain([("b", "pm.max_children", "2"), ("b", "listen", "9002")])
+        {
+            assert_eq!(value(section, key).as_deref(), Some(expected), "{section} {key}");
+        }
+        assert_eq!(pools(&config), ["a", "b"]);
     }
 
     #[test]

@@ -395,6 +395,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_copy_has_what_the_pool_includes_and_not_what_another_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("php-fpm.conf");
+        fs::write(dir.path().join("more.conf"), "pm.max_children = 9\n").unwrap();
+        fs::write(dir.path().join("other.conf"), "pm.max_requests = 5\n").unwrap();
+        let text = "[www]\nlisten = 9000\npm.max_children = 4\ninclude = more.conf\npm = static\n[other]\ninclude = other.conf\n";
+        fs::write(&main, text).unwrap();
+        let files = PoolFiles { config: config::read(&main).unwrap(), name: "www".to_owned() };
+        let copy = super::text(&files, &Endpoint::Unix("/x/pool.sock".into()), Path::new("/x"));
+        assert!(copy.ends_with("pm.max_children = 4\npm.max_children = 9\npm = static\n"), "{copy}");
+        assert!(!copy.contains("max_requests"), "{copy}");
+    }
+
+    #[test]
     fn a_copy_has_the_pools_lines_and_no_others_and_a_place_of_its_own() {
         let dir = tempfile::tempdir().unwrap();
         let main = dir.path().join("php-fpm.conf");

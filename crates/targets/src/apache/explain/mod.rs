@@ -9,16 +9,18 @@ mod timers;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use genkai_model::explain::Explanation;
+use genkai_model::explain::{Explanation, Remark, RemarkKind};
 
 use super::config::{Config, Found, Reading};
 use super::lifecycle::environment;
 use super::limits::{self, Facts};
+use super::route::rewrite::leading;
 use super::route::{Route, is_url};
 use super::secured;
 use super::within::document;
 use crate::error::TargetError;
-use crate::explain::{Explain, explanation, in_place_of_errors};
+use crate::explain::{Explain, explanation, in_place_of_errors, remark};
+use crate::files::Requests;
 use crate::product::explained;
 
 /// What is taken for the version of a server that is not asked: defaults are those of httpd 2.4.68.
@@ -44,12 +46,23 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
         route.as_ref().filter(|route| route.is_tls(&config)).and_then(|_| secured::certificate(&config, requests));
     limits.extend(explained("apache", shown.as_ref(), &secured::told(&config, requests)));
     let files = config.files().filter(|(id, _)| !config.is_use(*id)).map(|(_, file)| file.path.clone());
-    let explained =
-        explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks::of(&config, &facts));
+    let mut remarks = remarks::of(&config, &facts);
+    remarks.extend(route.as_ref().map(|route| led(&config, route, requests)).unwrap_or_default());
+    let explained = explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks);
     Ok(in_place_of_errors(explained, "Apache", |status| {
         let document = document(&config, route.as_ref()?, requests, status)?;
         instead(&config, route.as_ref()?, document)
     }))
+}
+
+/// Rules that may lead these requests elsewhere.
+fn led(config: &Config, route: &Route<'_>, requests: &Requests) -> Vec<Remark> {
+    let say = |found: &Found| {
+        let text = "may lead these requests elsewhere than their path says, and is not followed: the limits and timers of what it leads to (max= of a \
+                    worker, its connections) are not among those below";
+        remark(RemarkKind::Unsure, Some(config.place(found)), "RewriteRule", text.to_owned(), None)
+    };
+    leading(config, route, requests).into_iter().map(say).collect()
 }
 
 /// What clients get by an `ErrorDocument`, where that is not the error's status, or may not be: what a path answers keeps it, unless a script or a server that it
@@ -75,6 +88,29 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         limits_of(explain, text)
+    }
+
+    #[test]
+    fn a_rule_that_may_lead_a_request_elsewhere_is_told_and_no_other() {
+        let told = |rules: &str, path: &str| {
+            let reading = Reading { root: "/x".into(), environment: [].into(), defines: [].into(), version: VERSION };
+            let text = format!("Listen 80\nRewriteEngine On\n{rules}");
+            let config = Config::of_text(Path::new("/x/httpd.conf"), text.into(), reading).unwrap();
+            let requests = Requests::to("x", path);
+            led(&config, &Route::find(&config, &requests).unwrap(), &requests).len()
+        };
+        let to_server = "RewriteRule ^/api/(.*)$ http://127.0.0.1:9/$1 [P]\n";
+        assert_eq!((told(to_server, "/api/x"), told(to_server, "/other")), (1, 0));
+        let to_path = "RewriteRule ^/api/(.*)$ /px/$1 [PT]\n";
+        let pass = "ProxyPass /px/ http://127.0.0.1:9/ max=3\n";
+        assert_eq!(told(&format!("{to_path}{pass}"), "/api/x"), 1);
+        assert_eq!(told(to_path, "/api/x"), 0, "nothing stands behind any path");
+        let second = format!("{to_path}RewriteRule ^/px/(.*)$ http://127.0.0.1:9/$1 [P]\n");
+        assert_eq!(told(&second, "/api/x"), 1, "the path is another one behind the first");
+        let refused = format!("RewriteRule ^/api/ - [F]\n{to_server}");
+        assert_eq!((told(&refused, "/api/x"), told("RewriteRule ^/api http://x/ [R]\n", "/api")), (0, 0));
+        let unsure = format!("RewriteCond %{{HTTP:Cookie}} a\n{to_server}");
+        assert_eq!(told(&unsure, "/api/x"), 1);
     }
 
     #[test]

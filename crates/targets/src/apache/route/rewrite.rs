@@ -86,6 +86,46 @@ fn rewriting<'c>(config: &'c Config, route: &Route<'_>, request: Asked<'_>, path
     all
 }
 
+/// Rules that may lead this request elsewhere than its path says: to a server (`[P]`), or to another path, where what stands behind depends on the path.
+/// They are not followed.
+pub(in crate::apache) fn leading<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Vec<&'c Found> {
+    let request = Asked { host: &requests.host, path: &requests.path, method: None };
+    let path = requests.path.split('?').next().unwrap_or_default();
+    let on = own(config, route, &["rewriteengine"]).pop();
+    let is_on = on.is_some_and(|found| found.arg(0).is_some_and(|value| value.eq_ignore_ascii_case("on")));
+    if !is_on || rewriting(config, route, request, path).iter().any(|sent| sent.certain) {
+        return Vec::new();
+    }
+    let by_path = ["proxypass", "proxypassmatch", "sethandler"].iter().any(|name| config.named(name).next().is_some());
+    let (mut all, mut conditions, mut is_moved) = (Vec::new(), Vec::new(), false);
+    for found in own(config, route, &["rewritecond", "rewriterule"]) {
+        if found.name == "rewritecond" {
+            conditions.push(found);
+            continue;
+        }
+        let conditions = std::mem::take(&mut conditions);
+        let flags = flags(found);
+        let to = found.arg(1).filter(|to| *to != "-");
+        let blind = has(&flags, &["nc", "nocase"]);
+        let holds = matches(found.arg(0).unwrap_or_default(), path, blind)
+            .and_then(|holds| if holds { all_hold(&conditions, config, route, request) } else { Some(false) });
+        // Behind a rule that may have changed it, the path is not known.
+        let may_hold = is_moved || holds != Some(false);
+        if !may_hold || status(&flags, to).is_some() {
+            continue;
+        }
+        let passes = has(&flags, &["p", "proxy"]);
+        is_moved |= to.is_some();
+        if passes || by_path && to.is_some() {
+            all.push(found);
+        }
+        if holds == Some(true) && !is_moved && has(&flags, &["l", "last", "end"]) || passes && holds == Some(true) {
+            break;
+        }
+    }
+    all
+}
+
 /// The flags of a rule, `[F,L]`.
 fn flags(found: &Found) -> Vec<String> {
     let last = found.args.get(2).map_or("", String::as_str);

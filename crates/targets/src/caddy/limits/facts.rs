@@ -68,6 +68,8 @@ pub struct Facts {
     pub no_fails_allowed: Option<(String, SourcedValue<()>)>,
     /// Connections to each at once (`max_conns_per_host`).
     pub max_conns: Option<SourcedValue<u64>>,
+    /// The same of servers that are asked before (`forward_auth`); none: how many requests one takes is not known.
+    pub authorities: Vec<(SourcedValue<u64>, Option<u64>)>,
     /// How long a request may wait for an upstream that takes it (`lb_try_duration`).
     pub try_duration: SourcedValue<Span>,
     /// How long a connect may last.
@@ -138,6 +140,7 @@ impl Facts {
             fail_duration,
             health_checks: route.as_ref().and_then(|route| route.proxy).is_some_and(has_health_checks),
             max_conns: counted(&MAX_CONNS_PER_HOST),
+            authorities: super::authorities::of(config, route.as_ref()),
             try_duration: time(config, &LB_TRY_DURATION, requests),
             dial_timeout: time(config, &DIAL_TIMEOUT, requests),
             idle: time(config, &IDLE, requests),

@@ -3,6 +3,7 @@
 //! [`Facts::of`] finds the values in force; [`of`] turns them into limits. Formulas come from Caddy's source and Go's (file named
 //! with each) and were checked by measurement on 2.6.2; `analysis` evaluates them without knowing Caddy.
 
+mod authorities;
 mod backend;
 mod facts;
 mod requests;
@@ -18,6 +19,7 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![system::descriptors(facts)];
     all.extend(requests::each_upstream(facts));
     all.extend(requests::connections(facts));
+    all.extend(authorities::limits(facts));
     all.extend(requests::body(facts));
     all.extend([system::backlog(facts), system::cpu(facts)]);
     all.extend(backend::all(facts));

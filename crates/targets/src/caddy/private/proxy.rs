@@ -93,11 +93,21 @@ impl Copy<'_> {
         for word in upstreams(line) {
             self.local(line, word)?;
         }
-        let upstream = |inner: &Line| matches!(inner.name(), "dynamic" | "transport" | "to");
-        if let Some(inner) = line.inside().iter().find(|inner| upstream(inner)) {
+        let may_lead = |inner: &Line| {
+            matches!(inner.name(), "dynamic" | "transport" | "to")
+                && !(line.is("forward_auth") && inner.is("transport http"))
+        };
+        if let Some(inner) = line.inside().iter().find(|inner| may_lead(inner)) {
             return Err(self.remote(inner, inner.name(), "may lead elsewhere"));
         }
-        Ok(line.clone())
+        // That of HTTP is kept as that of a `reverse_proxy` is: nothing of it leads elsewhere.
+        let mut copy = line.clone();
+        if let Some(block) = &mut copy.block {
+            let inside = std::mem::take(&mut block.lines);
+            let keep = |inner: Line| if inner.is("transport http") { self.transport(&inner) } else { Some(inner) };
+            block.lines = inside.into_iter().filter_map(keep).collect();
+        }
+        Ok(copy)
     }
 
     /// Where requests for an upstream go.

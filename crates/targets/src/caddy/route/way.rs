@@ -79,6 +79,8 @@ pub(super) struct Walk<'c, 'r> {
     matchers: Vec<&'c Line>,
     /// `request_body` directives that it has met.
     pub(super) bodies: Vec<&'c Line>,
+    /// `forward_auth` directives that it has met: each is a request of Caddy's own before it.
+    pub(super) authorities: Vec<&'c Line>,
     /// Directives that it may have met: their matchers, or the disk, decide.
     pub(super) unsure: Vec<&'c Line>,
     /// Routes with a name that it is in.
@@ -92,7 +94,8 @@ impl<'c, 'r> Walk<'c, 'r> {
         let path = requests.path.split('?').next().unwrap_or_default().to_owned();
         let (matchers, bodies, unsure) = (Vec::new(), Vec::new(), Vec::new());
         let (invoked, invocations) = (Vec::new(), 0);
-        Walk { config, requests, order: order(config), path, matchers, bodies, unsure, invoked, invocations }
+        let (order, authorities) = (order(config), Vec::new());
+        Walk { config, requests, order, path, matchers, bodies, authorities, unsure, invoked, invocations }
     }
 
     /// Where it ends among the directives of a site, a `handle` or a route with a name. None: nothing in them answers.
@@ -159,6 +162,10 @@ impl<'c, 'r> Walk<'c, 'r> {
             "uri" => self.uri(line),
             "request_body" => {
                 self.bodies.push(line);
+                None
+            }
+            "forward_auth" => {
+                self.authorities.push(line);
                 None
             }
             name => {

@@ -9,7 +9,7 @@ use crate::explain::{place, remark};
 use crate::files::Requests;
 use crate::files::names::{nearest, table};
 use crate::haproxy::config::{Config, Found, Section};
-use crate::haproxy::limits::Facts;
+use crate::haproxy::limits::{Facts, ways};
 use crate::haproxy::proxy::{Mode, giving, mode, parameter, servers};
 use crate::haproxy::route::Route;
 use crate::haproxy::settings::{HTTP_REUSE, TABLE, value};
@@ -256,11 +256,23 @@ fn without_effect(config: &Config, facts: &Facts, requests: &Requests) -> Vec<Re
                 .to_owned();
         say(found, "fullconn", text, Some("server ... minconn N maxconn M"));
     }
-    if let Some(found) = config.value(back, "timeout queue").filter(|_| !capped) {
+    // One line of `defaults` may count for several sections that requests reach.
+    let elsewhere = |found: &Found| {
+        let (ways, is_told) = ways(config, Route::find(config, requests).as_ref(), requests);
+        let waits = |back: &Section| config.value(back, "timeout queue") == Some(found) && is_capped(config, back);
+        let reached = ways.iter().flat_map(|way| way.back.into_iter().chain(way.others.iter().copied()));
+        !is_told || reached.into_iter().any(waits)
+    };
+    if let Some(found) = config.value(back, "timeout queue").filter(|found| !capped && !elsewhere(found)) {
         let text = format!("has no effect: no server of `{}` has a maxconn, so nothing ever waits", back.title());
         say(found, "timeout queue", text, Some("server ... maxconn N"));
     }
     out
+}
+
+/// Whether a server of a section has a `maxconn`.
+fn is_capped(config: &Config, back: &Section) -> bool {
+    servers(config, back).iter().any(|server| server.maxconn > 0)
 }
 
 /// Lines on requests of a section that sees none (src/cfgparse.c, check_config_validity: a warning).

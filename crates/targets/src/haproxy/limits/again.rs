@@ -1,9 +1,19 @@
 //! Requests that HAProxy passes to itself: each time they take one of its connections more.
 
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Law, Limit, Strength, Symptom};
+
+use super::capacity::Capacity;
+use super::facts::of_bind;
 use crate::files::Requests;
 use crate::haproxy::config::{Config, Section};
-use crate::haproxy::proxy::first_parameter;
+use crate::haproxy::evidence::signature;
+use crate::haproxy::proxy::{self, Mode, Server, first_parameter};
 use crate::haproxy::route::{Address, Bind, Route, binds};
+use crate::haproxy::settings::{FRONTEND_MAXCONN, SERVER_MAXCONN, TIMEOUT_CONNECT, TIMEOUT_QUEUE, value};
+use crate::limits::{at_once, log, valued};
+use crate::settings::SourcedValue;
+use genkai_place::endpoint::Endpoint;
 
 /// Requests that are passed on more often than this go in a circle.
 const MOST: u64 = 16;
@@ -20,22 +30,8 @@ pub enum Passes {
 impl Passes {
     /// Of the requests that take this way.
     pub(super) fn of(config: &Config, route: Option<&Route<'_>>, requests: &Requests) -> Passes {
-        let mut now = route.cloned();
-        for times in 1..=MOST {
-            let Some(route) = now.filter(|route| route.answered.is_none()) else { return Passes::Times(times) };
-            let all: Vec<Option<(&Section, Bind<'_>)>> = route
-                .servers(config)
-                .iter()
-                .map(|server| own(config, &Address::parse(server.found.arg(first_parameter(server.found) - 1)?)))
-                .collect();
-            let Some(next) = all.first() else { return Passes::Times(times) };
-            if all.iter().any(|one| one != next) {
-                return if all.iter().all(Option::is_none) { Passes::Times(times) } else { Passes::Untold };
-            }
-            let Some((front, bind)) = next.clone() else { return Passes::Times(times) };
-            now = Some(Route::of(config, front, bind, requests));
-        }
-        Passes::Untold
+        let (ways, is_told) = ways(config, route, requests);
+        if is_told { Passes::Times(ways.len().max(1) as u64) } else { Passes::Untold }
     }
 
     /// Connections of HAProxy that a client takes while its request is served; none where that is not known.
@@ -61,6 +57,136 @@ impl Passes {
             }
         }
     }
+}
+
+/// Each way that a request takes through HAProxy, the client's own first, and whether that is all of them: where only some servers lead back, or it
+/// goes in a circle, it is not. An answer of HAProxy's own is the last way.
+pub(in crate::haproxy) fn ways<'c>(
+    config: &'c Config,
+    route: Option<&Route<'c>>,
+    requests: &Requests,
+) -> (Vec<Route<'c>>, bool) {
+    let (mut all, mut now) = (Vec::new(), route.cloned());
+    while let Some(route) = now {
+        let servers = if route.answered.is_some() { Vec::new() } else { route.servers(config) };
+        let onward: Vec<Option<(&Section, Bind<'_>)>> =
+            servers.iter().map(|server| own(config, &Address::parse(target(server)?))).collect();
+        all.push(route);
+        let Some(next) = onward.first().cloned() else { return (all, true) };
+        if onward.iter().any(|one| *one != next) {
+            let leaves = onward.iter().all(Option::is_none);
+            return (all, leaves);
+        }
+        let Some((front, bind)) = next else { return (all, true) };
+        if all.len() as u64 == MOST {
+            return (all, false);
+        }
+        now = Some(Route::of(config, front, bind, requests));
+    }
+    (all, true)
+}
+
+/// What a request meets when it comes in again.
+#[derive(Clone, Debug)]
+pub struct Again {
+    /// The section that takes it.
+    front: String,
+    /// Connections at once of that section, and of its listener, where they say so, with the setting.
+    connections: Vec<(&'static str, SourcedValue<u64>)>,
+    /// The section whose servers get it, how many of these at once, and how long one waits, where anything waits.
+    servers: Option<(String, Capacity, Option<f64>)>,
+    /// Whether it speaks HTTP.
+    http: bool,
+    /// Whether more than the configuration decides that requests come here.
+    unsure: bool,
+}
+
+impl Again {
+    /// Of each way but the first.
+    pub(super) fn all(config: &Config, route: Option<&Route<'_>>, requests: &Requests, process: u64) -> Vec<Again> {
+        let (ways, is_told) = ways(config, route, requests);
+        let mut unsure = !is_told;
+        let mut all = Vec::new();
+        for (nth, way) in ways.iter().enumerate() {
+            unsure |= !way.doubts.is_empty();
+            if nth > 0 {
+                all.push(Again::of(config, way, requests, process, unsure));
+            }
+        }
+        all
+    }
+
+    fn of(config: &Config, way: &Route<'_>, requests: &Requests, process: u64, unsure: bool) -> Again {
+        let maxconn = FRONTEND_MAXCONN.directive;
+        let front = proxy::number(config, way.front, maxconn).map(|held| (FRONTEND_MAXCONN.name, held));
+        let bind = of_bind(config, way, maxconn).map(|held| ("bind.maxconn", held));
+        let connections = front.into_iter().chain(bind).filter(|(_, held)| (1..process).contains(&held.value));
+        let back = way.back.filter(|_| way.answered.is_none());
+        let servers = back.and_then(|back| {
+            let held = Capacity::of(config, back, &way.servers(config), process, &requests.path)?;
+            Some((back.name.clone(), held, wait(config, back)))
+        });
+        let http = proxy::mode(config, way.front) == Mode::Http;
+        Again { front: way.front.title(), connections: connections.collect(), servers, http, unsure }
+    }
+
+    /// Its limits. What lifts them is in another section than the one whose settings are changed: no remedy is told.
+    pub(super) fn limits(&self) -> Vec<Limit> {
+        let known = |law: Law| if self.unsure { Law::Unknown } else { law };
+        let passed = "HAProxy passes requests to itself";
+        let unsure = if self.unsure { "; cannot tell how many come here" } else { "" };
+        let capped = self.connections.iter().map(|(setting, held)| Limit {
+            caps: format!(
+                "connections of HAProxy's own at once to `{}`; further ones wait in its accept queue",
+                self.front
+            ),
+            law: known(at_once(held.value as f64, 1.0)),
+            formula: format!("maxconn {} where {passed}{unsure}", held.value),
+            source: "HAProxy src/listener.c: listener_accept (what is full stops accepting)".to_owned(),
+            symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
+            ..valued(&format!("haproxy.{setting}.{}", self.front.replace(' ', ".")), "haproxy", setting, held)
+        });
+        let queued = self.servers.iter().map(|(name, held, wait)| Limit {
+            value: held.written.clone(),
+            origin: held.origin.clone(),
+            caps: format!("requests that the servers of `{name}` get at once; further ones wait in HAProxy's queue"),
+            law: known(held.law(self.http, *wait)),
+            formula: format!("{}; {passed}{unsure}", held.formula),
+            source: "HAProxy configuration manual 5.2, `maxconn`; 4.2, `timeout queue`".to_owned(),
+            signatures: vec![log(signature::QUEUE_TIMEOUT, Strength::Supports)],
+            symptom: Symptom { errors: vec![ErrorKind::Status503], slow: true },
+            ..Limit::named(&format!("haproxy.server.maxconn.{name}"), "haproxy", SERVER_MAXCONN.name)
+        });
+        capped.chain(queued).collect()
+    }
+}
+
+/// How many seconds a request may wait for a server of a section.
+fn wait(config: &Config, back: &Section) -> Option<f64> {
+    let of = |key: &str| {
+        let millis = value::lenient_time(&config.value(back, key)?.words.get(2)?.value)?.0;
+        (millis > 0).then_some(millis as f64 / 1e3)
+    };
+    of(TIMEOUT_QUEUE.directive).or_else(|| of(TIMEOUT_CONNECT.directive))
+}
+
+/// Where a server's line leads.
+fn target<'c>(server: &Server<'c>) -> Option<&'c str> {
+    server.found.arg(first_parameter(server.found) - 1)
+}
+
+/// Whether one of the servers of a way is HAProxy itself.
+pub(super) fn leads_back(config: &Config, way: &Route<'_>) -> bool {
+    way.servers(config).iter().filter_map(target).any(|text| own(config, &Address::parse(text)).is_some())
+}
+
+/// Where the servers that requests get to are, HAProxy itself not among them.
+pub(super) fn behind(config: &Config, route: Option<&Route<'_>>, requests: &Requests) -> Vec<Endpoint> {
+    let (ways, _) = ways(config, route, requests);
+    let served = ways.iter().filter(|way| way.answered.is_none());
+    let servers: Vec<Server<'_>> = served.flat_map(|way| way.servers(config)).collect();
+    let texts = servers.iter().filter_map(target);
+    texts.filter(|text| own(config, &Address::parse(text)).is_none()).filter_map(Endpoint::parse).collect()
 }
 
 /// The listener of the same HAProxy at an address.
@@ -92,6 +218,44 @@ mod tests {
         assert_eq!(passes(" server s unix@/run/b.sock\n"), Passes::Times(2));
         assert_eq!(passes(" server s 127.0.0.1:81\n server t 127.0.0.1:81\n"), Passes::Times(2));
         assert_eq!(passes(" server s 127.0.0.1:82\n server t 127.0.0.1:83\n"), Passes::Times(1));
+    }
+
+    #[test]
+    fn what_caps_requests_when_they_come_in_again_is_told() {
+        let told = |inner: &str, server: &str| {
+            let text = format!(
+                "defaults\n mode http\n timeout queue 2s\nfrontend a\n bind 127.0.0.1:80\n default_backend loop\nbackend loop\n \
+                 server s 127.0.0.1:81\nfrontend b\n bind 127.0.0.1:81{inner}\n default_backend real\nbackend real\n server r 127.0.0.1:9{server}\n"
+            );
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+            let requests = Requests::default();
+            let all = Again::all(&config, Route::find(&config, &requests).as_ref(), &requests, 500);
+            let limits = all.iter().flat_map(Again::limits);
+            limits.map(|limit| (limit.id, limit.value, limit.law != Law::Unknown)).collect::<Vec<_>>()
+        };
+        let limit = |id: &str, value: &str, is_known| (id.to_owned(), value.to_owned(), is_known);
+        assert_eq!(told("", ""), []);
+        assert_eq!(told("", " maxconn 3"), [limit("haproxy.server.maxconn.real", "3", true)]);
+        assert_eq!(told("\n maxconn 7", ""), [limit("haproxy.frontend.maxconn.frontend.b", "7", true)]);
+        assert_eq!(told(" maxconn 5", ""), [limit("haproxy.bind.maxconn.frontend.b", "5", true)]);
+        assert_eq!(told("\n maxconn 900", ""), [], "the process takes fewer");
+        let rule = "\n use_backend other if { src 10.0.0.0/8 }";
+        assert_eq!(told(rule, " maxconn 3"), [limit("haproxy.server.maxconn.real", "3", false)]);
+    }
+
+    #[test]
+    fn what_is_behind_is_not_haproxy_itself() {
+        let behind = |servers: &str| {
+            let text = format!("{FRONTS}backend loop\n{servers}");
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+            let requests = Requests::default();
+            let route = Route::find(&config, &requests).unwrap();
+            let all = behind(&config, Some(&route), &requests).iter().map(Endpoint::to_string).collect::<Vec<_>>();
+            (all, leads_back(&config, &route))
+        };
+        assert_eq!(behind(" server s 127.0.0.1:81\n"), (vec!["127.0.0.1:9".to_owned()], true));
+        assert_eq!(behind(" server s 127.0.0.1:7\n"), (vec!["127.0.0.1:7".to_owned()], false));
+        assert_eq!(behind(" server s 127.0.0.1:81\n server t 127.0.0.1:7\n"), (vec!["127.0.0.1:7".to_owned()], true));
     }
 
     #[test]

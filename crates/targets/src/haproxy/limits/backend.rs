@@ -400,7 +400,8 @@ fn ports(facts: &Facts) -> Option<Limit> {
         signature: signature::PORTS,
         answer: answer(facts, ErrorKind::Status503),
     };
-    let mut limit = ports.limit()?;
+    // Those of a `source` are counted for themselves.
+    let mut limit = ports.limit().filter(|_| facts.source.is_none())?;
     limit.signatures.push(log(signature::RESOURCE, Strength::Supports));
     Some(limit)
 }

@@ -3,9 +3,10 @@
 use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
-use super::again::Passes;
+use super::again::{self, Again, Passes};
 use super::capacity::Capacity;
 use super::check::Check;
+use super::source;
 use crate::files::Requests;
 use crate::haproxy::config::{Config, Section};
 use crate::haproxy::proxy::{self, Choice, Mode, Server, choice, first_parameter};
@@ -61,6 +62,10 @@ pub struct Facts {
     pub http: bool,
     /// How often a request comes in at HAProxy.
     pub passes: Passes,
+    /// What it meets each time but the first.
+    pub again: Vec<Again>,
+    /// Local ports that each server is connected to from (`source`), where all have a range of them.
+    pub source: Option<SourcedValue<Vec<u64>>>,
     /// Descriptors that a client takes each time: its own connection, and that to a server, if there is one.
     pub(crate) takes: Takes,
     /// Servers behind it.
@@ -103,7 +108,7 @@ pub struct Facts {
     pub tunnel_timeout: Option<(&'static str, SourcedValue<Span>)>,
     /// Addresses and ports of the servers, towards each of which all local ports can be used; those of one address are one.
     pub addresses: u64,
-    /// Where servers are reached; names that must be resolved are not among them.
+    /// Where servers are reached; names that must be resolved are not among them, nor is HAProxy itself.
     pub behind: Vec<Endpoint>,
     /// `listen(2)`'s queue.
     pub backlog: SourcedValue<u32>,
@@ -149,8 +154,6 @@ impl Facts {
             .map(|h| (TIMEOUT_QUEUE.directive, h))
             .or_else(|| time(&TIMEOUT_CONNECT).map(|h| (TIMEOUT_CONNECT.directive, h)));
         let address = |s: &Server<'_>| Address::parse(s.found.arg(first_parameter(s.found) - 1).unwrap_or_default());
-        let behind = used.iter().filter_map(|s| Endpoint::parse(s.found.arg(first_parameter(s.found) - 1)?));
-        let behind = behind.collect();
         let addresses = distinct(used.iter().map(|s| (address(s), s.count)));
         let rates = [MAXCONNRATE, RATE_LIMIT_SESSIONS, MAXSESSRATE].into_iter();
         let rate = |s: &Setting| match s.name == RATE_LIMIT_SESSIONS.name {
@@ -176,12 +179,13 @@ impl Facts {
             nofile,
             beyond: beyond(config, &maxconn, own),
             nofile_ceiling: machine.descriptors_ceiling.clone(),
-            maxconn,
             own,
             front: route.as_ref().map(|r| r.front.title()).unwrap_or_default(),
             front_maxconn,
             http: route.as_ref().is_none_or(|r| proxy::mode(config, r.front) == Mode::Http),
             passes: Passes::of(config, route.as_ref(), requests),
+            again: Again::all(config, route.as_ref(), requests, maxconn.value),
+            source: served.and_then(|r| source::ports(config, r.back?, &used)),
             takes: match route.as_ref().map(|route| route.is_served(config)) {
                 Some(Some(true)) => Takes::always(2),
                 Some(None) => Takes { fewest: 1, most: 2 },
@@ -189,7 +193,8 @@ impl Facts {
             },
             servers,
             each: used.iter().filter_map(|server| named(config, server)).collect(),
-            server: lone(config, &used).filter(|_| served.is_some_and(|r| doubt(config, r).is_none())),
+            server: lone(config, &used)
+                .filter(|_| served.is_some_and(|r| doubt(config, r).is_none() && !again::leads_back(config, r))),
             encrypted: !used.is_empty() && used.iter().all(|server| server.encrypted),
             partly_encrypted: [true, false].iter().all(|tls| used.iter().any(|server| server.encrypted == *tls)),
             check: served.and_then(|r| Check::of(config, r.back?, &used)),
@@ -203,7 +208,7 @@ impl Facts {
             server_timeout: time(&TIMEOUT_SERVER),
             tunnel_timeout: tunnel_timeout(time).filter(|_| requests.websocket),
             addresses,
-            behind,
+            behind: again::behind(config, served, requests),
             somaxconn: machine.somaxconn,
             threads,
             cores: machine.cores,
@@ -214,6 +219,7 @@ impl Facts {
             shares: requests.streams.is_some(),
             memory,
             ports: machine.ports,
+            maxconn,
         }
     }
 
@@ -284,7 +290,7 @@ fn doubt(config: &Config, route: &Route<'_>) -> Option<String> {
 }
 
 /// A number of the listener's line.
-fn of_bind(config: &Config, route: &Route<'_>, key: &str) -> Option<SourcedValue<u64>> {
+pub(super) fn of_bind(config: &Config, route: &Route<'_>, key: &str) -> Option<SourcedValue<u64>> {
     let word = route.bind.found.option(1, key)?;
     let path = config.file(route.bind.found.file).path.clone();
     let origin = Origin::File { path, line: route.bind.found.line };

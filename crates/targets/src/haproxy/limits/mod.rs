@@ -9,8 +9,11 @@ mod capacity;
 mod check;
 mod clients;
 mod facts;
+mod source;
 mod system;
 
+pub use again::Again;
+pub(in crate::haproxy) use again::ways;
 pub(crate) use backend::queueing;
 pub use capacity::Capacity;
 pub use check::Check;
@@ -32,6 +35,8 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(backend::server(facts));
     all.extend(backend::queue(facts));
     all.extend(backend::others(facts));
+    all.extend(facts.again.iter().flat_map(Again::limits));
+    all.extend(source::limit(facts));
     all.extend([system::backlog(facts), system::cpu(facts), system::memory(facts)]);
     all.extend(backend::all(facts));
     all
@@ -231,6 +236,23 @@ mod tests {
         };
         assert_eq!(ports(" server a 127.0.0.1:1\n server b 127.0.0.1:1\n"), ["28232 local ports x 1 server"]);
         assert_eq!(ports(" server a 127.0.0.1:1\n server b 127.0.0.1:2\n"), ["28232 local ports x 2 servers"]);
+    }
+
+    #[test]
+    fn a_server_that_is_connected_to_from_a_range_of_ports_gets_as_many_connections() {
+        let ids = |servers: &str| {
+            let all = told(&with("", servers), false).into_iter();
+            all.filter(|limit| ["haproxy.server.ports", "haproxy.server.source"].contains(&limit.id.as_str()))
+                .map(|limit| (limit.id, limit.law != Law::Unknown))
+                .collect::<Vec<_>>()
+        };
+        let one = |id: &str, is_known| vec![(id.to_owned(), is_known)];
+        let range = " source 127.0.0.1:41000-41005";
+        assert_eq!(ids(&format!(" server a 127.0.0.1:1{range}\n")), one("haproxy.server.source", true));
+        let two = format!(" default-server{range}\n server a 127.0.0.1:1\n server b 127.0.0.1:2\n");
+        assert_eq!(ids(&two), one("haproxy.server.source", false));
+        let mixed = format!(" server a 127.0.0.1:1{range}\n server b 127.0.0.1:2\n");
+        assert_eq!(ids(&mixed), one("haproxy.server.ports", true), "the other one takes any port");
     }
 
     #[test]
