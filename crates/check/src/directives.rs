@@ -134,13 +134,15 @@ impl<'e> Removals<'e> {
             (None, false) => return "unfinished",
             (None, true) => return "untold",
             (Some(Came::Failed), _) => {}
+            (Some(Came::Otherwise), _) => return "unsteady",
             (Some(_), _) => return "not_reproduced",
         }
         let failed = first(healed, &[], Came::Failed).unwrap_or(self.steps.len());
         match self.outcome(failed, set) {
             (None, false) => "unfinished",
+            (None, true) => "undecided",
             (Some(Came::Held), _) => "proved",
-            _ => "not_reproduced",
+            (Some(_), _) => "not_reproduced",
         }
     }
 
@@ -185,9 +187,15 @@ fn came(began: &Line, step: &Line, trial: Option<&Judged<'_>>) -> Came {
     let by_request = began.text("/tried_by/by") == "request";
     let status = page.get("status").and_then(Json::as_u64).unwrap_or(999);
     let normal = began.items("/normal");
+    // Of several requests that were asked, each has its own.
+    let kinds = |one: &Json| -> Vec<u64> {
+        let all = one.get("statuses").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+        all.iter().filter_map(Json::as_u64).map(|status| status / 100).collect()
+    };
     let as_normal = |one: &Json| {
         let both = one.get("digest").zip(page.get("digest"));
         one.get("status").and_then(Json::as_u64).map(|one| one / 100) == Some(status / 100)
+            && kinds(one) == kinds(page)
             && both.is_none_or(|(one, other)| one == other)
     };
     let is_normal = match normal {
