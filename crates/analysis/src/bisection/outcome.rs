@@ -90,7 +90,8 @@ mod tests {
     /// Of two requests one is redirected always: the other must not be, where it was answered a page.
     #[test]
     fn the_answer_to_each_of_several_requests_is_its_own() {
-        let both = |first: u16, second: u16, digest| Page { statuses: vec![first, second], ..page(first.max(second), digest) };
+        let both =
+            |first: u16, second: u16, digest| Page { statuses: vec![first, second], ..page(first.max(second), digest) };
         let normal = [both(200, 301, Some("old"))];
         assert_eq!(is_normal(&both(200, 302, Some("old")), &normal), Some(true));
         assert_eq!(is_normal(&both(302, 301, Some("old")), &normal), Some(false), "the way to a login for the page");

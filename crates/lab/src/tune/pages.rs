@@ -105,9 +105,7 @@ mod tests {
     }
 
     fn answers(all: &[(Option<u16>, Option<&str>)]) -> Page {
-        let one = |(status, digest): &(Option<u16>, Option<&str>)| {
-            (page(*status, *digest, &[]), Duration::ZERO)
-        };
+        let one = |(status, digest): &(Option<u16>, Option<&str>)| (page(*status, *digest, &[]), Duration::ZERO);
         joined(all.iter().map(one).collect()).unwrap().0
     }
 
