@@ -219,3 +219,50 @@ fn under_load(trial: &Judged<'_>) -> Came {
         None => Came::Held,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn line(json: Json) -> Line {
+        Line { number: 1, json }
+    }
+
+    /// How a search of two directives ends whose second alone is to blame, with these as its last steps.
+    fn ending(last: &[(&[u64], Came)]) -> &'static str {
+        let began = line(json!({ "directives": [{}, {}] }));
+        let (all, one, two): (&[u64], &[u64], &[u64]) = (&[0, 1], &[0], &[1]);
+        let first: [(&[u64], Came); 4] =
+            [(&[], Came::Failed), (all, Came::Held), (one, Came::Failed), (two, Came::Held)];
+        let steps = first.iter().chain(last).map(|(set, came)| (set.to_vec(), *came)).collect();
+        Removals { began: &began, steps }.ended()
+    }
+
+    #[test]
+    fn an_end_is_what_was_seen_at_last() {
+        let (failed, held): ((&[u64], Came), (&[u64], Came)) = ((&[], Came::Failed), (&[1], Came::Held));
+        assert_eq!(ending(&[failed]), "unfinished");
+        assert_eq!(ending(&[failed, held]), "proved");
+        assert_eq!(ending(&[(&[], Came::Held)]), "not_reproduced");
+        assert_eq!(ending(&[(&[], Came::Otherwise)]), "unsteady");
+        assert_eq!(ending(&[(&[], Came::Unknown); OFTEN]), "untold");
+        assert_eq!(ending(&[failed, (&[1], Came::Failed)]), "not_reproduced");
+        assert_eq!(ending(&[failed, (&[1], Came::Otherwise)]), "not_reproduced");
+        let unknown: (&[u64], Came) = (&[1], Came::Unknown);
+        assert_eq!(ending(&[failed, unknown, unknown]), "unfinished");
+        assert_eq!(ending(&[failed, unknown, unknown, unknown]), "undecided");
+    }
+
+    #[test]
+    fn each_of_several_requests_has_an_answer_of_its_own() {
+        let normal = json!([{ "status": 301, "statuses": [200, 301], "digest": "old" }]);
+        let began = line(json!({ "tried_by": { "by": "request" }, "normal": normal }));
+        let came = |page: Json| came(&began, &line(json!({ "page": page })), None);
+        assert_eq!(came(json!({ "status": 302, "statuses": [200, 302], "digest": "old" })), Came::Held);
+        assert_eq!(came(json!({ "status": 302, "statuses": [302, 301], "digest": "old" })), Came::Otherwise);
+        assert_eq!(came(json!({ "status": 503, "statuses": [200, 503] })), Came::Failed);
+        assert_eq!(came(json!({})), Came::Failed);
+    }
+}
