@@ -247,7 +247,8 @@ mod tests {
         assert_eq!(ending(&[failed, held]), "proved");
         assert_eq!(ending(&[(&[], Came::Held)]), "not_reproduced");
         assert_eq!(ending(&[(&[], Came::Otherwise)]), "unsteady");
-        assert_eq!(ending(&[(&[], Came::Unknown); OFTEN]), "untold");
+        let untold: (&[u64], Came) = (&[], Came::Unknown);
+        assert_eq!(ending(&[untold; OFTEN]), "untold");
         assert_eq!(ending(&[failed, (&[1], Came::Failed)]), "not_reproduced");
         assert_eq!(ending(&[failed, (&[1], Came::Otherwise)]), "not_reproduced");
         let unknown: (&[u64], Came) = (&[1], Came::Unknown);
