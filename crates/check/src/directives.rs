@@ -134,13 +134,15 @@ impl<'e> Removals<'e> {
             (None, false) => return "unfinished",
             (None, true) => return "untold",
             (Some(Came::Failed), _) => {}
+            (Some(Came::Otherwise), _) => return "unsteady",
             (Some(_), _) => return "not_reproduced",
         }
         let failed = first(healed, &[], Came::Failed).unwrap_or(self.steps.len());
         match self.outcome(failed, set) {
             (None, false) => "unfinished",
+            (None, true) => "undecided",
             (Some(Came::Held), _) => "proved",
-            _ => "not_reproduced",
+            (Some(_), _) => "not_reproduced",
         }
     }
 
@@ -185,9 +187,15 @@ fn came(began: &Line, step: &Line, trial: Option<&Judged<'_>>) -> Came {
     let by_request = began.text("/tried_by/by") == "request";
     let status = page.get("status").and_then(Json::as_u64).unwrap_or(999);
     let normal = began.items("/normal");
+    // Of several requests that were asked, each has its own.
+    let kinds = |one: &Json| -> Vec<u64> {
+        let all = one.get("statuses").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+        all.iter().filter_map(Json::as_u64).map(|status| status / 100).collect()
+    };
     let as_normal = |one: &Json| {
         let both = one.get("digest").zip(page.get("digest"));
         one.get("status").and_then(Json::as_u64).map(|one| one / 100) == Some(status / 100)
+            && kinds(one) == kinds(page)
             && both.is_none_or(|(one, other)| one == other)
     };
     let is_normal = match normal {
@@ -209,5 +217,53 @@ fn under_load(trial: &Judged<'_>) -> Came {
         Some(_) if weigh::is_crowded(trial, &met(trial)) => Came::Unknown,
         Some(_) => Came::Failed,
         None => Came::Held,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn line(json: Json) -> Line {
+        Line { number: 1, json }
+    }
+
+    /// How a search of two directives ends whose second alone is to blame, with these as its last steps.
+    fn ending(last: &[(&[u64], Came)]) -> &'static str {
+        let began = line(json!({ "directives": [{}, {}] }));
+        let (all, one, two): (&[u64], &[u64], &[u64]) = (&[0, 1], &[0], &[1]);
+        let first: [(&[u64], Came); 4] =
+            [(&[], Came::Failed), (all, Came::Held), (one, Came::Failed), (two, Came::Held)];
+        let steps = first.iter().chain(last).map(|(set, came)| (set.to_vec(), *came)).collect();
+        Removals { began: &began, steps }.ended()
+    }
+
+    #[test]
+    fn an_end_is_what_was_seen_at_last() {
+        let (failed, held): ((&[u64], Came), (&[u64], Came)) = ((&[], Came::Failed), (&[1], Came::Held));
+        assert_eq!(ending(&[failed]), "unfinished");
+        assert_eq!(ending(&[failed, held]), "proved");
+        assert_eq!(ending(&[(&[], Came::Held)]), "not_reproduced");
+        assert_eq!(ending(&[(&[], Came::Otherwise)]), "unsteady");
+        let untold: (&[u64], Came) = (&[], Came::Unknown);
+        assert_eq!(ending(&[untold; OFTEN]), "untold");
+        assert_eq!(ending(&[failed, (&[1], Came::Failed)]), "not_reproduced");
+        assert_eq!(ending(&[failed, (&[1], Came::Otherwise)]), "not_reproduced");
+        let unknown: (&[u64], Came) = (&[1], Came::Unknown);
+        assert_eq!(ending(&[failed, unknown, unknown]), "unfinished");
+        assert_eq!(ending(&[failed, unknown, unknown, unknown]), "undecided");
+    }
+
+    #[test]
+    fn each_of_several_requests_has_an_answer_of_its_own() {
+        let normal = json!([{ "status": 301, "statuses": [200, 301], "digest": "old" }]);
+        let began = line(json!({ "tried_by": { "by": "request" }, "normal": normal }));
+        let came = |page: Json| came(&began, &line(json!({ "page": page })), None);
+        assert_eq!(came(json!({ "status": 302, "statuses": [200, 302], "digest": "old" })), Came::Held);
+        assert_eq!(came(json!({ "status": 302, "statuses": [302, 301], "digest": "old" })), Came::Otherwise);
+        assert_eq!(came(json!({ "status": 503, "statuses": [200, 503] })), Came::Failed);
+        assert_eq!(came(json!({})), Came::Failed);
     }
 }

@@ -270,15 +270,20 @@ fn missing(mut reasons: Vec<String>, all: usize, when: &str) -> ClusterError {
 
 /// What to do about a pod that was lost for this reason.
 pub fn advice(why: &str) -> &'static str {
-    hint(&[why.to_owned()])
+    known(&[why.to_owned()]).unwrap_or("`kubectl get events` and the node it ran on may say more; then start again")
 }
 
 /// What to do where the image cannot run on a node.
 const KIND: &str = "the image is for another kind of processor than the node's: name one that is for all of the cluster's \
                     (`kubectl get nodes -L kubernetes.io/arch` lists them)";
 
-/// What to do about the first of these.
+/// What to do about pods that did not come, by the first of these.
 fn hint(reasons: &[String]) -> &'static str {
+    known(reasons).unwrap_or("`kubectl describe pod` says more; wait longer with wait=300s")
+}
+
+/// What to do about the first of these that is known.
+fn known(reasons: &[String]) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 9] = [
         ("no match for platform", KIND),
         ("Image", "name an image that the nodes can pull: image=REGISTRY/genkai:TAG (docs/kubernetes.md)"),
@@ -291,5 +296,18 @@ fn hint(reasons: &[String]) -> &'static str {
         ("StartError", "the image must hold genkai as /genkai (docs/kubernetes.md)"),
     ];
     let known = KNOWN.iter().find(|(sign, _)| reasons.iter().any(|reason| reason.contains(sign)));
-    known.map_or("`kubectl describe pod` says more; wait longer with wait=300s", |(_, hint)| hint)
+    known.map(|(_, hint)| *hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_gone_is_not_waited_for() {
+        let gone = advice("the pod is gone: its node is lost");
+        assert!(gone.contains("start again") && !gone.contains("wait"), "{gone}");
+        assert!(advice("OOMKilled").contains("memory=1Gi"));
+        assert!(hint(&["ContainerCreating".to_owned()]).contains("wait=300s"));
+    }
 }

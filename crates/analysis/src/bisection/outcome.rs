@@ -14,7 +14,7 @@ pub enum Outcome {
     Heals,
     /// It fails.
     Fails,
-    /// It answers something else: another status, or another content.
+    /// A request alone is not answered as it should be: with another status or content, or, where it fails under a load only, with a failure.
     Altered,
     /// The product does not take such a configuration, or does not start with it.
     Refused,
@@ -37,12 +37,14 @@ pub(super) fn of(removal: &Removal, trial: Option<&Trial>, search: &Bisection, p
     }
 }
 
-/// Whether an answer is one of the normal ones, or, where nobody could be asked for these, a page at all; none: it is a failure.
+/// Whether an answer (of several requests: that to each of them) is one of the normal ones, or, where nobody could be asked for these, a page at all; none: it is a failure.
 pub fn is_normal(page: &Page, normal: &[Page]) -> Option<bool> {
     let status = page.status.filter(|status| *status < 400)?;
     let same = |one: &Page| {
         let digests = one.digest.as_ref().zip(page.digest.as_ref());
-        one.status.is_some_and(|one| one / 100 == status / 100) && digests.is_none_or(|(a, b)| a == b)
+        one.status.is_some_and(|one| one / 100 == status / 100)
+            && one.statuses.iter().map(|one| one / 100).eq(page.statuses.iter().map(|one| one / 100))
+            && digests.is_none_or(|(a, b)| a == b)
     };
     Some(if normal.is_empty() { status < 300 } else { normal.iter().any(same) })
 }
@@ -66,7 +68,7 @@ mod tests {
     use super::*;
 
     fn page(status: u16, digest: Option<&str>) -> Page {
-        Page { status: Some(status), digest: digest.map(str::to_owned) }
+        Page { status: Some(status), digest: digest.map(str::to_owned), statuses: Vec::new() }
     }
 
     #[test]
@@ -83,6 +85,18 @@ mod tests {
     fn a_content_that_varies_is_not_compared() {
         assert_eq!(is_normal(&page(200, Some("c")), &[page(200, None)]), Some(true));
         assert_eq!(is_normal(&page(200, None), &[page(200, Some("a"))]), Some(true));
+    }
+
+    /// Of two requests one is redirected always: the other must not be, where it was answered a page.
+    #[test]
+    fn the_answer_to_each_of_several_requests_is_its_own() {
+        let both =
+            |first: u16, second: u16, digest| Page { statuses: vec![first, second], ..page(first.max(second), digest) };
+        let normal = [both(200, 301, Some("old"))];
+        assert_eq!(is_normal(&both(200, 302, Some("old")), &normal), Some(true));
+        assert_eq!(is_normal(&both(302, 301, Some("old")), &normal), Some(false), "the way to a login for the page");
+        assert_eq!(is_normal(&both(302, 200, None), &normal), Some(false));
+        assert_eq!(is_normal(&both(503, 301, None), &normal), None);
     }
 
     #[test]

@@ -36,12 +36,16 @@ fn proved(steps: &[Step<'_>], named: &[u32]) -> Result<BisectionEnd, Vec<u32>> {
     // With several named, those that were tried alone after it come first.
     let healed = came(steps, 0, named)?.unwrap_or(steps.len());
     let Some(again) = came(steps, healed, &[])? else { return Ok(BisectionEnd::Untold) };
-    if steps[again].1 != Outcome::Fails {
-        return Ok(BisectionEnd::NotReproduced);
+    match steps[again].1 {
+        Outcome::Fails => {}
+        Outcome::Altered => return Ok(BisectionEnd::Unsteady),
+        _ => return Ok(BisectionEnd::NotReproduced),
     }
-    let last = came(steps, again, named)?;
-    let held = last.is_some_and(|at| steps[at].1 == Outcome::Heals);
-    Ok(if held { BisectionEnd::Proved } else { BisectionEnd::NotReproduced })
+    Ok(match came(steps, again, named)?.map(|at| steps[at].1) {
+        Some(Outcome::Heals) => BisectionEnd::Proved,
+        Some(_) => BisectionEnd::NotReproduced,
+        None => BisectionEnd::Undecided,
+    })
 }
 
 /// The step that tells what comes of a set, of those from `from` on; none: it was tried often enough, and nothing tells.
@@ -116,6 +120,30 @@ mod tests {
         let late = |at: usize| at == 6;
         let (ended, done) = searched(3, |at, set| if late(at) { Outcome::Untold } else { truth(set) });
         assert_eq!((ended, &done[6]), (BisectionEnd::Proved, &(Vec::new(), Outcome::Untold)), "{done:?}");
+    }
+
+    /// What ends a search whose last two steps (all in place, without what is named) come so.
+    fn ending(again: Outcome, last: Outcome) -> BisectionEnd {
+        let comes = |at: usize, set: &[u32]| match set {
+            [] => again,
+            // After it held, and all were in place again.
+            [2] if at > 6 => last,
+            set => truth(set),
+        };
+        searched(3, comes).0
+    }
+
+    #[test]
+    fn what_did_not_come_again_was_seen() {
+        use Outcome::{Altered, Fails, Heals, Refused, Untold};
+        assert_eq!(ending(Fails, Heals), BisectionEnd::Proved);
+        assert_eq!(ending(Heals, Heals), BisectionEnd::NotReproduced);
+        for last in [Fails, Altered, Refused] {
+            assert_eq!(ending(Fails, last), BisectionEnd::NotReproduced, "{last:?}");
+        }
+        assert_eq!(ending(Fails, Untold), BisectionEnd::Undecided, "it was not seen to fail");
+        assert_eq!(ending(Altered, Heals), BisectionEnd::Unsteady, "it was not seen to hold with all in place");
+        assert_eq!(ending(Untold, Heals), BisectionEnd::Untold);
     }
 
     proptest! {

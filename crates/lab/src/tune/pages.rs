@@ -61,14 +61,15 @@ impl Pages {
     }
 }
 
-/// Several answers as one: none, where there was none to one of them; else the worst status, and all contents that are compared.
+/// Several answers as one: none, where there was none to one of them; else the worst status, that of each, and all contents that are compared.
 fn joined(all: Vec<(Page, Duration)>) -> Option<(Page, Duration)> {
     let took = all.iter().map(|(_, took)| *took).max()?;
-    let status =
-        all.iter().map(|(page, _)| page.status).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
+    let each = all.iter().map(|(page, _)| page.status).collect::<Option<Vec<_>>>();
+    let status = each.as_ref().and_then(|each| each.iter().copied().max());
+    let statuses = each.filter(|each| each.len() > 1).unwrap_or_default();
     let digests: Vec<&str> = all.iter().filter_map(|(page, _)| page.digest.as_deref()).collect();
     let digest = (!digests.is_empty()).then(|| digests.join("-"));
-    Some((Page { status, digest }, took))
+    Some((Page { status, digest, statuses }, took))
 }
 
 /// One request, made twice: a content that differs has no digest.
@@ -87,7 +88,7 @@ fn once(load: &Load, address: SocketAddr, transport: &Transport, within: Duratio
     let begun = Instant::now();
     let (asked, digest) = ask_page(&load, address, within)?;
     let status = if let Asked::Answered { status, .. } = asked { Some(status) } else { None };
-    Some((Page { status, digest }, begun.elapsed()))
+    Some((Page { status, digest, statuses: Vec::new() }, begun.elapsed()))
 }
 
 /// Whether it is a page, and no failure.
@@ -99,18 +100,20 @@ pub(super) fn is_page(page: &Page) -> bool {
 mod tests {
     use super::*;
 
+    fn page(status: Option<u16>, digest: Option<&str>, statuses: &[u16]) -> Page {
+        Page { status, digest: digest.map(str::to_owned), statuses: statuses.to_vec() }
+    }
+
     fn answers(all: &[(Option<u16>, Option<&str>)]) -> Page {
-        let one = |(status, digest): &(Option<u16>, Option<&str>)| {
-            (Page { status: *status, digest: digest.map(str::to_owned) }, Duration::ZERO)
-        };
+        let one = |(status, digest): &(Option<u16>, Option<&str>)| (page(*status, *digest, &[]), Duration::ZERO);
         joined(all.iter().map(one).collect()).unwrap().0
     }
 
     #[test]
     fn several_answers_are_as_bad_as_the_worst() {
-        assert_eq!(answers(&[(Some(200), Some("a"))]), Page { status: Some(200), digest: Some("a".to_owned()) });
+        assert_eq!(answers(&[(Some(200), Some("a"))]), page(Some(200), Some("a"), &[]));
         let mixed = answers(&[(Some(200), Some("a")), (Some(503), None), (Some(302), Some("b"))]);
-        assert_eq!(mixed, Page { status: Some(503), digest: Some("a-b".to_owned()) });
+        assert_eq!(mixed, page(Some(503), Some("a-b"), &[200, 503, 302]));
         assert_eq!(answers(&[(Some(200), None), (None, None)]), Page::default());
         assert!(joined(Vec::new()).is_none());
     }

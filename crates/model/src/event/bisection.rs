@@ -56,7 +56,7 @@ pub enum Trying {
     },
 }
 
-/// What one request was answered.
+/// What one request was answered, or several that were asked one by one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Page {
     /// The status; none: there was no answer.
@@ -65,6 +65,9 @@ pub struct Page {
     /// Its content as a short digest; none: not compared (it is another each time, or did not come whole).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Where several requests were asked: the status of each, in their order; the one above is the highest of them. Empty: one was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<u16>,
 }
 
 /// Some of the directives were left out.

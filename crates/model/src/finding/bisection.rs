@@ -15,7 +15,8 @@ pub struct Bisected {
     pub tried: u64,
     /// Of these, not accepted by the product.
     pub refused: u64,
-    /// Of these, answered otherwise than normally: another status or content.
+    /// Of these, with a request alone that was not answered as it should be: with another status or content, or a failure where others fail only
+    /// under a load.
     pub altered: u64,
     /// Directives of which nothing is known: no configuration without them was accepted and answered as it should.
     #[serde(default)]
@@ -43,13 +44,13 @@ pub enum BisectionEnd {
     NotFailing,
     /// With every directive in place it could not be told whether it fails: the generator was the limit, or other programs used the machine.
     Untold,
-    /// With every directive in place one request alone was answered otherwise than normally, where it had been answered well before: what fails
-    /// comes and goes.
+    /// With every directive in place a request alone was not answered as it should be, where others had been (before, or under the load): what
+    /// fails comes and goes.
     Unsteady,
-    /// Of some sets it could not be told, however often they were tried: those that are named may be more than are needed, or, where none are,
-    /// such a set may be enough.
+    /// Of some sets it could not be told, however often they were tried: those that are named may be more than are needed or may not hold again,
+    /// or, where none are, such a set may be enough.
     Undecided,
-    /// What was found did not come again: with all in place it held, or without the directives named it failed.
+    /// What was found did not come again: with all in place it held, or without the directives named it did not hold.
     NotReproduced,
     /// No set of directives that was tried makes it hold, and all were tried that the search has.
     Nothing,

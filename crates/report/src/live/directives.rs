@@ -37,7 +37,7 @@ mod tests {
         let began = Bisection { budget: Span::from_secs(60), directives, first, tried_by, normal };
         assert!(begins(&began).contains("0 directives may be left out") && begins(&began).ends_with("at most 1m"));
         let step = |removed: &[u32], refused: Option<&str>, status| {
-            let page = refused.is_none().then_some(Page { status, digest: None });
+            let page = refused.is_none().then_some(Page { status, ..Page::default() });
             without(&Removal { removed: removed.to_vec(), refused: refused.map(str::to_owned), page })
         };
         assert_eq!(step(&[], None, Some(503)), "all directives in place: a request is answered 503");

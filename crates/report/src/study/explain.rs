@@ -143,7 +143,8 @@ fn counted(number: &str, one: &str, many: &str) -> String {
 
 /// What a limit means for clients; none: no number says.
 fn reach(limit: &Limit, predicted: &Predicted) -> Option<String> {
-    let at_once = |value: f64| counted(&figure::whole(value), "new connection in one moment", "new connections in one moment");
+    let at_once =
+        |value: f64| counted(&figure::whole(value), "new connection in one moment", "new connections in one moment");
     match limit.law {
         Law::Backlog { value } => return Some(at_once(value)),
         Law::NewConnections { value } => {

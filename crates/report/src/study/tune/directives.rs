@@ -63,7 +63,7 @@ pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
     let found = v.bisection.as_ref()?;
     let tried = figure::plural(found.tried, "configuration", "configurations");
     let of = figure::plural(found.directives, "directive", "directives");
-    let without = [(found.refused, "not accepted"), (found.altered, "answered otherwise")];
+    let without = [(found.refused, "not accepted"), (found.altered, "not answered as requests should be")];
     let apart: Vec<String> = without
         .iter()
         .filter(|(many, _)| *many > 0)
@@ -86,14 +86,16 @@ pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
 fn worth(found: &Bisected) -> String {
     match found.ended {
         BisectionEnd::Proved => {
-            "Without what is named it held, with all in place it failed again, and without it it held again. The search ends with the first \
-             such set: leaving out another directive may heal it as well."
-                .to_owned()
+            format!(
+                "Without what is named it held, with all in place it failed again, and without {} it held again. The search ends with the \
+                 first such set: leaving out another directive may heal it as well.",
+                them(found)
+            )
         }
         BisectionEnd::NotFailing => "With all of them in place it did not fail when it was tried so, so nothing can be told.".to_owned(),
         BisectionEnd::Untold => "With all of them in place it could not be told whether it fails: the generator or other programs were in the way.".to_owned(),
-        BisectionEnd::Unsteady => "With all of them in place one request alone was answered otherwise than before: what fails comes and goes, so \
-                                   that leaving out directives tells nothing."
+        BisectionEnd::Unsteady => "With all of them in place a request alone was not answered as it should be, where others had been: what fails \
+                                   comes and goes, so that leaving out directives tells nothing."
             .to_owned(),
         BisectionEnd::Undecided if found.named.is_empty() => {
             "Of some sets it could not be told whether it holds without them (the generator or other programs were in the way), and of the others \
@@ -101,13 +103,16 @@ fn worth(found: &Bisected) -> String {
                 .to_owned()
         }
         BisectionEnd::Undecided => format!(
-            "It held without {}; whether all of them are needed for that could not be told (the generator or other programs were in the \
-             way): some of them may be innocent, and nothing is proved.",
-            each(&found.named)
+            "Once it held without {}; {} could not be told (the generator or other programs were in the way): {} innocent, and nothing is \
+             proved.",
+            each(&found.named),
+            if found.named.len() == 1 { "whether it does so again" } else { "whether it does so again, or all of them are needed for that," },
+            if found.named.len() == 1 { "it may be" } else { "some of them may be" }
         ),
         BisectionEnd::NotReproduced => format!(
-            "Once it held without {}, but tried again it held with all in place, too, or failed without it: nothing is proved.",
-            each(&found.named)
+            "Once it held without {}, but tried again it did not fail with all in place, or did not hold without {}: nothing is proved.",
+            each(&found.named),
+            them(found)
         ),
         BisectionEnd::Nothing if found.kept > 0 => without(found),
         BisectionEnd::Nothing => "None of the sets that were left out made it hold: the cause may be what stands behind, the network, this machine, or \
@@ -127,9 +132,13 @@ fn worth(found: &Bisected) -> String {
     }
 }
 
+fn them(found: &Bisected) -> &'static str {
+    if found.named.len() == 1 { "it" } else { "them" }
+}
+
 /// What it is worth where some directives could not be left out.
 fn without(found: &Bisected) -> String {
-    let why = "without them the configuration was not accepted, or the answer was another one";
+    let why = "without them the configuration was not accepted, or a request alone was not answered as it should be";
     match found.directives - found.kept {
         0 => format!("None of them could be left out ({why}): nothing is known of any of them."),
         _ => format!(
