@@ -237,7 +237,8 @@ fn is_in_background(child: &Child, strays: &Strays) -> bool {
     loop {
         // A process that is about to end does not count: it is gone at one of the looks.
         let left = strays.alive().iter().any(|pid| *pid != child.pid());
-        if !left || Instant::now() >= deadline {
+        // One of which nothing is known yet may listen in a moment.
+        if (!left && strays.doubtful().is_empty()) || Instant::now() >= deadline {
             return left;
         }
         thread::sleep(PAUSE);
@@ -300,6 +301,25 @@ s=socket.create_server((\"127.0.0.1\",int(sys.argv[1])));s.listen();time.sleep(6
         for daemon in ["setsid sleep 601 & exit 0", "setsid env -i sleep 601 & exit 0"] {
             let said = error(daemon, READY_WITHIN);
             assert!(said.contains("went to the background") && said.contains("--daemon"), "{said}");
+        }
+    }
+
+    /// Nothing it inherited tells of it: it is known by the port alone, once it listens there.
+    #[test]
+    fn a_daemon_that_left_all_behind_is_known_by_its_port() {
+        const DAEMON: &str = "exec env -i /usr/bin/env python3 -c 'import os,socket,sys,time
+if os.fork(): os._exit(0)
+os.setsid(); null=os.open(\"/dev/null\",os.O_RDWR); [os.dup2(null,fd) for fd in (0,1,2)]; time.sleep(0.3)
+s=socket.create_server((\"127.0.0.1\",int(sys.argv[1])));s.listen();time.sleep(600)' ";
+        for daemon in [
+            format!("{DAEMON} $1"),
+            "exec redis-server --port $1 --bind 127.0.0.1 --save '' --daemonize yes --dir /tmp".to_owned(),
+        ] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let said = error(&format!("echo $1 >{}; {daemon}", file.path().display()), READY_WITHIN);
+            assert!(said.contains("went to the background"), "{said}");
+            let port: u16 = std::fs::read_to_string(file.path()).unwrap().trim().parse().unwrap();
+            assert!(std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err(), "it was ended");
         }
     }
 
