@@ -1,11 +1,13 @@
 //! Start, ready, stop.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use genkai_model::evidence::LogLine;
 use genkai_place::endpoint::{Endpoint, Listener, listening};
 use genkai_place::observation::Observation;
 use genkai_place::process::{Child, Spawn};
@@ -60,7 +62,9 @@ pub(super) struct Site {
 pub struct Started {
     // In this order: the session ends first, then whoever left it.
     running: running::Running<Watch>,
-    _strays: Strays,
+    strays: Strays,
+    /// Left processes that were told.
+    told: BTreeSet<u32>,
 }
 
 impl Running for Started {
@@ -69,7 +73,16 @@ impl Running for Started {
     }
 
     fn observe(&mut self) -> Observation {
-        self.running.observe()
+        let mut seen = self.running.observe();
+        let left: Vec<u32> = self.strays.doubtful().into_iter().filter(|pid| self.told.insert(*pid)).collect();
+        seen.logs.extend(doubt(&left).map(|text| LogLine {
+            subject: "genkai".to_owned(),
+            level: "warning".to_owned(),
+            text,
+            signature: None,
+            count: 1,
+        }));
+        seen
     }
 
     fn first(&self) -> Option<u32> {
@@ -108,7 +121,7 @@ fn is_taken(error: &TargetError) -> bool {
 fn launch(site: &Site, cpus: Option<&[usize]>, within: Duration) -> Result<Started, TargetError> {
     let mut command = Command::new(&site.program);
     command.args(&site.arguments);
-    let strays = Strays::mark(&mut command);
+    let mut strays = Strays::mark(&mut command);
     let spawn = Spawn {
         name: site.name.clone(),
         cpus: cpus.map(<[usize]>::to_vec),
@@ -120,6 +133,7 @@ fn launch(site: &Site, cpus: Option<&[usize]>, within: Duration) -> Result<Start
     let _ = std::fs::remove_file(&site.log);
     let tail = Tail::open(&site.log);
     let mut child = Child::spawn(command, spawn)?;
+    strays.watch(child.pid(), Some(site.address), Some(&site.log));
     let own = |first| match Endpoint::Tcp(site.address).listener() {
         Listener::Process(pid) => processes(first, &strays).contains(&pid),
         Listener::Nobody | Listener::Hidden => false,
@@ -128,7 +142,7 @@ fn launch(site: &Site, cpus: Option<&[usize]>, within: Duration) -> Result<Start
         .map_err(|(error, waited)| told(secrets::without(error, &site.secrets), waited, &child, &strays))?;
     settle(&child);
     let watch = Watch::new(child.pid(), site.address, tail, site.secrets.clone());
-    Ok(Started { running: running::Running::new(child, site.address, watch), _strays: strays })
+    Ok(Started { running: running::Running::new(child, site.address, watch), strays, told: BTreeSet::new() })
 }
 
 /// Waits until it listens, longer than `within` so long as it is at work and listens nowhere. Gives how long it was waited for, where it does not.
@@ -176,7 +190,7 @@ fn settle(child: &Child) {
 /// may overwrite that).
 fn processes(first: u32, strays: &Strays) -> Vec<u32> {
     let tree = Tree::new(first).sample().processes;
-    tree.into_iter().map(|one| one.pid).chain(strays.alive(first)).collect()
+    tree.into_iter().map(|one| one.pid).chain(strays.alive()).collect()
 }
 
 /// Why it is not there, as far as its processes tell.
@@ -199,7 +213,21 @@ fn told(error: PlaceError, within: Duration, child: &Child, strays: &Strays) -> 
             let error = PlaceError::Silent { name, address, within, tail };
             TargetError { product: "", kind: ErrorKind::Place(Box::new(error)), hint: Some(hint) }
         }
+        PlaceError::Exited { .. } => {
+            let hint = doubt(&strays.doubtful());
+            TargetError { product: "", kind: ErrorKind::Place(Box::new(error)), hint }
+        }
         _ => error.into(),
+    }
+}
+
+/// What to say of processes that may have come of a start or not: they are left alone.
+fn doubt(left: &[u32]) -> Option<String> {
+    let pids: Vec<String> = left.iter().map(ToString::to_string).collect();
+    match &pids[..] {
+        [] => None,
+        [pid] => Some(format!("a process {pid} is left that genkai may have started; look at it")),
+        _ => Some(format!("processes {} are left that genkai may have started; look at them", pids.join(", "))),
     }
 }
 
@@ -208,8 +236,9 @@ fn is_in_background(child: &Child, strays: &Strays) -> bool {
     let deadline = Instant::now() + BACKGROUND;
     loop {
         // A process that is about to end does not count: it is gone at one of the looks.
-        let left = strays.alive(child.pid()).iter().any(|pid| *pid != child.pid());
-        if !left || Instant::now() >= deadline {
+        let left = strays.alive().iter().any(|pid| *pid != child.pid());
+        // One of which nothing is known yet may listen in a moment.
+        if (!left && strays.doubtful().is_empty()) || Instant::now() >= deadline {
             return left;
         }
         thread::sleep(PAUSE);
@@ -272,6 +301,25 @@ s=socket.create_server((\"127.0.0.1\",int(sys.argv[1])));s.listen();time.sleep(6
         for daemon in ["setsid sleep 601 & exit 0", "setsid env -i sleep 601 & exit 0"] {
             let said = error(daemon, READY_WITHIN);
             assert!(said.contains("went to the background") && said.contains("--daemon"), "{said}");
+        }
+    }
+
+    /// Nothing it inherited tells of it: it is known by the port alone, once it listens there.
+    #[test]
+    fn a_daemon_that_left_all_behind_is_known_by_its_port() {
+        const DAEMON: &str = "exec env -i /usr/bin/env python3 -c 'import os,socket,sys,time
+if os.fork(): os._exit(0)
+os.setsid(); null=os.open(\"/dev/null\",os.O_RDWR); [os.dup2(null,fd) for fd in (0,1,2)]; time.sleep(0.3)
+s=socket.create_server((\"127.0.0.1\",int(sys.argv[1])));s.listen();time.sleep(600)' ";
+        for daemon in [
+            format!("{DAEMON} $1"),
+            "exec redis-server --port $1 --bind 127.0.0.1 --save '' --daemonize yes --dir /tmp".to_owned(),
+        ] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let said = error(&format!("echo $1 >{}; {daemon}", file.path().display()), READY_WITHIN);
+            assert!(said.contains("went to the background"), "{said}");
+            let port: u16 = std::fs::read_to_string(file.path()).unwrap().trim().parse().unwrap();
+            assert!(std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err(), "it was ended");
         }
     }
 
