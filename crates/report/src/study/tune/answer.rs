@@ -218,15 +218,13 @@ fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
             )
         }
         Pairing::Unanswered { unanswered, of: all } => format!(
-            "Cannot tell: {changing} moved the break in the search, but in {} of the proof with it {}, so there is nothing by which {} could be \
-             judged.",
+            "Cannot tell: {changing} moved the break in the search, but in {} of the proof with it {}{}.",
             of(unanswered, all),
-            if context.counted() == Unit::Openings.many() {
-                "no WebSocket was opened"
-            } else {
-                "no request was answered"
-            },
-            quoted(&context.objective())
+            context.silence(),
+            match all.saturating_sub(unanswered) {
+                0 => format!(", so there is nothing by which {} could be judged", quoted(&context.objective())),
+                rest => format!("; {} held in the other {rest}, which is too few to prove it", quoted(&context.objective())),
+            }
         ),
         Pairing::NotReproduced { of } => format!(
             "Cannot tell: the objective had failed, but held in all {of} trials of the proof without any change; {changing} is not known to be needed."
