@@ -102,7 +102,7 @@ fn held(context: Context<'_>, v: &Verdict) -> String {
 fn unanswered(context: Context<'_>, v: &Verdict) -> String {
     let few = match v.trials.first() {
         Some(trial) if trial.finished > 0 => "fewer requests were answered than still waited at the end",
-        _ if context.counted() == Unit::Openings.many() => "no WebSocket was opened",
+        _ if context.counted() == Unit::Openings.many() => context.silence(),
         _ => &no_answer(v),
     };
     let (objective, at) = (quoted(&context.objective()), at_asked(context));
@@ -223,7 +223,8 @@ fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
             context.silence(),
             match all.saturating_sub(unanswered) {
                 0 => format!(", so there is nothing by which {} could be judged", quoted(&context.objective())),
-                rest => format!("; {} held in the other {rest}, which is too few to prove it", quoted(&context.objective())),
+                rest =>
+                    format!("; {} held in the other {rest}, which is too few to prove it", quoted(&context.objective())),
             }
         ),
         Pairing::NotReproduced { of } => format!(
