@@ -40,6 +40,13 @@ pub fn counted(load: &Load) -> Counted {
     }
 }
 
+/// How many redirections were followed, where a scenario follows them and they were counted.
+fn redirected(trial: &Trial) -> Option<u64> {
+    let follows = trial.started.load.scenario.as_ref().is_some_and(|scenario| scenario.follows());
+    let counted: Option<u64> = trial.ticks.iter().map(|tick| tick.redirected).sum();
+    counted.filter(|_| follows && !trial.ticks.is_empty())
+}
+
 fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
     let ticks = &trial.ticks;
     let tally = Tally::of(ticks);
@@ -59,6 +66,7 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
         in_flight,
         unsent: ticks.last().and_then(|t| t.waiting).map(|waiting| waiting.unsent),
         paced: paced(trial),
+        redirected: redirected(trial),
         retried: total(|t| t.retried),
         rate: per_second(tally.finished()),
         ok_rate: per_second(tally.ok),

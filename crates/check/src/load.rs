@@ -36,6 +36,9 @@ fn counts(trial: &Trial<'_>, expected: &mut Expected) {
     for name in ["sent", "bytes_in", "bytes_out", "retried"] {
         expected.is(format!("/load/{name}"), sum(&ticks, &format!("/{name}")), line);
     }
+    let follows = trial.start.items("/load/scenario/flows").iter().any(leads_on);
+    let redirected: Option<f64> = ticks.iter().map(|tick| tick.found("/redirected")).sum();
+    expected.is("/load/redirected", redirected.filter(|_| follows && !ticks.is_empty()), line);
     if let Some(paced) = pauses(&ticks) {
         expected.is("/load/paced", paced, line);
     }
@@ -50,6 +53,18 @@ fn counts(trial: &Trial<'_>, expected: &mut Expected) {
     expected.is("/load/connections/most", (most > 0.0).then_some(most), line);
     if let Some(end) = trial.end() {
         expected.is("/load/memory", end.number("/client_rss"), Some(end.number));
+    }
+}
+
+/// Whether anything in these steps follows a redirection.
+fn leads_on(steps: &Json) -> bool {
+    match steps {
+        Json::Array(all) => all.iter().any(leads_on),
+        Json::Object(fields) => {
+            let follows = fields.get("redirects").and_then(Json::as_u64).is_some_and(|most| most > 0);
+            follows || fields.values().any(leads_on)
+        }
+        _ => false,
     }
 }
 

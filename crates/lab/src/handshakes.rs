@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use genkai_engine::{Connected, connect, handshake};
 use genkai_model::event::Pinning;
 use genkai_model::limit::Limit;
-use genkai_model::load::{Load, Protocol, Reuse};
+use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
 use genkai_model::transport::{Tls, Transport};
 use genkai_place::usage::Tree;
 use genkai_targets::product::{Handshakes, Prepared, Running, Secured};
@@ -40,10 +40,55 @@ pub(crate) struct Measured {
     secured: Option<Secured>,
     /// Whether the load offers sessions to be resumed.
     offers: bool,
-    /// Whether each request of the load is a connection of its own; otherwise its users keep theirs for as long as the server does.
-    each: bool,
+    /// What makes a connection of the load.
+    makes: Makes,
     /// What they took.
     took: Took,
+}
+
+/// What makes the connections with TLS of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Makes {
+    /// Each request one of its own.
+    Requests,
+    /// Users of a scenario, who stay and keep theirs for as long as the server does.
+    Users,
+    /// Users of a scenario who come at a rate, run it once and leave with theirs.
+    Arrivals,
+    /// The same with HTTP/2, whose connections are shared.
+    Shared,
+}
+
+impl Makes {
+    /// None where too few are made, or where they are not those of requests.
+    fn of(load: &Load) -> Option<Makes> {
+        if load.reuse == Reuse::PerRequest && load.is_one_request() {
+            return Some(Makes::Requests);
+        }
+        let scenario = load.scenario.as_ref().filter(|scenario| !scenario.talks())?;
+        let shared = scenario.targets.iter().any(|target| target.http2.is_some());
+        Some(match load.arrivals {
+            _ if shared => Makes::Shared,
+            Arrivals::Users { .. } => Makes::Users,
+            Arrivals::Rate { .. } => Makes::Arrivals,
+        })
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Makes::Requests => "each request is a connection with TLS of its own",
+            Makes::Users => {
+                "users keep their connections with TLS for as long as the server does, and each further one is a handshake (how many a second is not predicted)"
+            }
+            Makes::Arrivals => {
+                "each user who comes makes connections with TLS of their own and leaves with them, so handshakes come as often as users do (at which rate they \
+                 use the processor up is not predicted)"
+            }
+            Makes::Shared => {
+                "connections with TLS are shared by users, and each further one is a handshake (how many a second is not predicted)"
+            }
+        }
+    }
 }
 
 /// Threads that never wait, as those of a generator with much to do: what shares a core, a cache or a clock with them takes longer.
@@ -148,10 +193,10 @@ impl Measured {
                 Some((if self.offers && resumed > 0 { least.min(again) } else { least }, most))
             }
             // Whether sessions are resumed is not known, or how long a connection takes.
-            Err(_) if self.offers || self.each => return Vec::new(),
+            Err(_) if self.offers || self.makes == Makes::Requests => return Vec::new(),
             Err(_) => None,
         };
-        let asked = asked.filter(|_| self.each);
+        let asked = asked.filter(|_| self.makes == Makes::Requests);
         secured.limits(processor, &Handshakes { alone: self.took.alone, asked, refused: self.offers })
     }
 
@@ -181,12 +226,7 @@ impl Measured {
             }
             false => "the load offers none (--no-resume): each handshake is full, as that of a new visitor",
         };
-        let makes = match self.each {
-            true => "each request is a connection with TLS of its own",
-            false => {
-                "users keep their connections with TLS for as long as the server does, and each further one is a handshake (how many a second is not predicted)"
-            }
-        };
+        let makes = self.makes.words();
         format!(
             "{makes}: before the load, {product} took {} of processor time for a full handshake alone{key} \
              (mean of {TIMES}){with}{most}; {load}",
@@ -220,15 +260,14 @@ pub(crate) fn measured(
     pinning: Option<&Pinning>,
 ) -> Result<Option<Measured>, LabError> {
     let Transport::Tls(tls) = product.transport() else { return Ok(None) };
-    let each = load.reuse == Reuse::PerRequest && load.is_one_request();
-    let makes = each || load.scenario.as_ref().is_some_and(|scenario| !scenario.talks());
-    if !makes || matches!(load.protocol, Protocol::WebSocket(_)) || product.elsewhere().is_some() {
+    let Some(makes) = Makes::of(load) else { return Ok(None) };
+    if matches!(load.protocol, Protocol::WebSocket(_)) || product.elsewhere().is_some() {
         return Ok(None);
     }
     let running = product.start(pinning.map(|pinning| &*pinning.servers))?;
     let took = measure(&*running, load, &tls, pinning.map(|pinning| &*pinning.client));
     running.stop();
-    Ok(took.map(|took| Measured { secured: product.secured(), offers: tls.resume, each, took }))
+    Ok(took.map(|took| Measured { secured: product.secured(), offers: tls.resume, makes, took }))
 }
 
 fn measure(running: &dyn Running, load: &Load, tls: &Tls, client: Option<&[usize]>) -> Option<Took> {
@@ -297,6 +336,10 @@ fn at_once(load: &Load, address: SocketAddr, times: u32) -> Option<Connected> {
 
 #[cfg(test)]
 mod tests {
+    use genkai_model::load::Spacing;
+    use genkai_model::scenario::Scenario;
+    use genkai_model::units::{Span, Spread};
+
     use super::*;
 
     #[test]
@@ -304,7 +347,8 @@ mod tests {
         let us = Duration::from_micros;
         let asked = |resumed| Asked { full: (us(2_400), us(2_600)), again: (us(600), TIMES, resumed) };
         let of = |asked| {
-            Measured { secured: None, offers: true, each: true, took: Took { alone: us(2_000), asked } }.words("nginx")
+            Measured { secured: None, offers: true, makes: Makes::Requests, took: Took { alone: us(2_000), asked } }
+                .words("nginx")
         };
         let (slow, none, some) = (of(Err(Unasked::Slow)), of(Ok(asked(0))), of(Ok(asked(39))));
         assert!(
@@ -321,6 +365,35 @@ mod tests {
             "{none}"
         );
         assert!(some.contains("39 of 40 were resumed") && some.contains("fill a core at 500 a second"), "{some}");
+    }
+
+    /// Users who come at a rate run a scenario once, and no connection outlives them.
+    #[test]
+    fn users_who_come_at_a_rate_are_not_said_to_keep_their_connections() {
+        let users = Arrivals::Users { count: 1, spawn_rate: 1.0, think: Spread::default() };
+        let rate = Arrivals::Rate {
+            per_second: 200.0,
+            ramp: Span::from_secs(0),
+            spacing: Spacing::default(),
+            connections: 10,
+        };
+        let scenario = || {
+            Some(Box::new(Scenario {
+                targets: Vec::new(),
+                variables: Vec::new(),
+                tables: Vec::new(),
+                flows: Vec::new(),
+                names: Vec::new(),
+                checks: Vec::new(),
+                drain: Span::from_secs(0),
+                skip: false,
+            }))
+        };
+        let of = |arrivals, scenario| Makes::of(&Load { arrivals, scenario, ..Load::users(1, 1.0) });
+        assert_eq!(of(users.clone(), scenario()), Some(Makes::Users));
+        assert_eq!(of(rate.clone(), scenario()), Some(Makes::Arrivals));
+        assert_eq!(of(rate, None), None, "their connections are kept from request to request");
+        assert!(Makes::Users.words().contains("keep") && !Makes::Arrivals.words().contains("keep"));
     }
 
     #[test]

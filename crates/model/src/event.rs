@@ -268,6 +268,9 @@ pub struct Tick {
     /// 9.3.1). Each is one request, with the latency from its planned instant; those that GOAWAY left out are under `goaways`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,
+    /// Redirections that a scenario followed. The request of each is among those written, where it came to be. None in records of versions that did not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirected: Option<u64>,
     /// Pauses of closed users that ended in the interval with another request: those that a failure at once makes
     /// ([`FAILURE_PACE`](crate::load::FAILURE_PACE)), where the user would have asked sooner. None in records of versions that did not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]

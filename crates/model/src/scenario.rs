@@ -333,6 +333,18 @@ impl Scenario {
         self.flows.iter().any(|flow| talks(&flow.steps))
     }
 
+    /// Whether any step follows redirections.
+    pub fn follows(&self) -> bool {
+        fn follows(steps: &[Step]) -> bool {
+            steps.iter().any(|step| match step {
+                Step::Request(request) => request.redirects > 0,
+                Step::Loop(inner) => follows(&inner.steps),
+                _ => false,
+            })
+        }
+        self.flows.iter().any(|flow| follows(&flow.steps))
+    }
+
     /// Whether any flow makes HTTP requests.
     pub fn requests(&self) -> bool {
         fn requests(steps: &[Step]) -> bool {

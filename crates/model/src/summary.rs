@@ -33,6 +33,10 @@ pub struct Summary {
     /// [`Tick::paced`](crate::event::Tick::paced)): failures that came so soon.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub paced: u64,
+    /// Redirections that were followed: the request of each is among those written, where it came to be. None where no step of a scenario
+    /// follows any, and in records of versions that did not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirected: Option<u64>,
     /// Made again on a new connection, because the server closed a kept one before it answered a byte; counted once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,

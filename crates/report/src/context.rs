@@ -50,6 +50,11 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// That nothing came of what is counted, as a clause.
+    pub(crate) fn silence(&self) -> &'static str {
+        if self.counted() == Unit::Openings.many() { "no WebSocket was opened" } else { "no request was answered" }
+    }
+
     /// A load with its unit: `243 users`, `1,200 planned requests/s`.
     pub(crate) fn level(&self, level: f64) -> String {
         if self.closed() {

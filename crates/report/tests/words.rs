@@ -149,6 +149,26 @@ fn a_change_with_which_nobody_got_an_answer_proves_nothing() {
     }
 }
 
+/// Two of three could be judged, and are told.
+#[test]
+fn a_proof_of_which_one_trial_was_not_answered_tells_of_the_others() {
+    let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
+        s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::Unanswered { unanswered: 1, of: 3 } });
+    });
+    let told = [
+        "in 1 of 3 trials of the proof with it no request was answered; `",
+        "held in the other 2, which is too few to prove it",
+        "not decided, because in 1 of 3 trials with the proposal no request was answered; with those counted, ",
+    ];
+    for words in told {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let untold = ["nothing by which", "(proved)", "held with every proposal", "Yes: change", "nothing was answered by"];
+    for words in untold {
+        assert!(!text.contains(words), "{words}: {text}");
+    }
+}
+
 #[test]
 fn only_pairs_that_decided_for_a_change_prove_it() {
     let text = |decision: Decision, gone: bool| {

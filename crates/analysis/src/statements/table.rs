@@ -86,7 +86,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 112] = [
+const NUMBERS: [&str; 113] = [
     "abandoned",
     "answered",
     "at_once",
@@ -162,6 +162,7 @@ const NUMBERS: [&str; 112] = [
     "queue_peak",
     "queued",
     "received",
+    "redirected",
     "refused_from",
     "reordered",
     "requests",

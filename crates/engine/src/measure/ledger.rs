@@ -185,6 +185,13 @@ impl Ledger {
         }
     }
 
+    /// A redirection is followed.
+    pub(crate) fn redirected(&mut self, now: Moment) {
+        if self.open(now) {
+            self.tally.redirected.0 += 1;
+        }
+    }
+
     /// A user whose request failed at once has waited, and makes another.
     pub(crate) fn paced(&mut self, now: Moment) {
         if self.open(now) {

@@ -99,7 +99,10 @@ impl User {
                 answer.fields("set-cookie").for_each(|field| self.cookies.set(hop.target, &hop.path, field));
             }
             match redirected(plan, &hop, received.status, &answer).filter(|_| left > 0) {
-                Some(next) => (hop, left) = (next, left - 1),
+                Some(next) => {
+                    self.core.ledger.borrow_mut().redirected(self.core.clock.now());
+                    (hop, left) = (next, left - 1);
+                }
                 None => return self.judge(step, planned, &attempt, Some((received, answer))),
             }
         }

@@ -102,7 +102,7 @@ fn held(context: Context<'_>, v: &Verdict) -> String {
 fn unanswered(context: Context<'_>, v: &Verdict) -> String {
     let few = match v.trials.first() {
         Some(trial) if trial.finished > 0 => "fewer requests were answered than still waited at the end",
-        _ if context.counted() == Unit::Openings.many() => "no WebSocket was opened",
+        _ if context.counted() == Unit::Openings.many() => context.silence(),
         _ => &no_answer(v),
     };
     let (objective, at) = (quoted(&context.objective()), at_asked(context));
@@ -218,15 +218,14 @@ fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
             )
         }
         Pairing::Unanswered { unanswered, of: all } => format!(
-            "Cannot tell: {changing} moved the break in the search, but in {} of the proof with it {}, so there is nothing by which {} could be \
-             judged.",
+            "Cannot tell: {changing} moved the break in the search, but in {} of the proof with it {}{}.",
             of(unanswered, all),
-            if context.counted() == Unit::Openings.many() {
-                "no WebSocket was opened"
-            } else {
-                "no request was answered"
-            },
-            quoted(&context.objective())
+            context.silence(),
+            match all.saturating_sub(unanswered) {
+                0 => format!(", so there is nothing by which {} could be judged", quoted(&context.objective())),
+                rest =>
+                    format!("; {} held in the other {rest}, which is too few to prove it", quoted(&context.objective())),
+            }
         ),
         Pairing::NotReproduced { of } => format!(
             "Cannot tell: the objective had failed, but held in all {of} trials of the proof without any change; {changing} is not known to be needed."

@@ -180,11 +180,20 @@ fn together(ladder: &Ladder, context: Context<'_>, verdict: &Verdict) -> Option<
         1 => "The change".to_owned(),
         many => format!("All {many} changes together"),
     };
-    let silent = matches!(verdict.decision(), Decision::Carried { pairs: Pairing::Unanswered { .. } });
+    let silent = match verdict.decision() {
+        Decision::Carried { pairs: Pairing::Unanswered { unanswered, of } } => Some((unanswered, of)),
+        _ => None,
+    };
     let proof = match (pairs, failed) {
-        _ if silent => {
+        _ if silent.is_some_and(|(unanswered, of)| unanswered >= of) => {
             format!("; nothing was answered by which the objective could be judged at {}", context.level(ladder.asked))
         }
+        _ if let Some((unanswered, all)) = silent => format!(
+            "; the objective held in {} at {}, and in the other {unanswered} {}",
+            of(all - unanswered, all),
+            context.level(ladder.asked),
+            context.silence()
+        ),
         (0, _) => "; not measured in pairs".to_owned(),
         (pairs, 0) => format!("; the objective held in {} at {}", of(pairs, pairs), context.level(ladder.asked)),
         (pairs, failed) => {

@@ -24,7 +24,9 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
         let why = sentences(findings, record).into_iter().map(Block::text);
         return vec![short("").with([Block::toned(Tone::Doubtful, "No load was sent.")].into_iter().chain(why))];
     };
-    let facts = counts(load).into_iter().chain(connections(load, trial));
+    let scenario = record.head.as_ref().and_then(|head| head.plan.load.scenario.as_ref());
+    let follows = scenario.is_some_and(|scenario| scenario.follows());
+    let facts = counts(load, follows).into_iter().chain(connections(load, trial));
     let unfinished = verdict.outcome() == Outcome::Unfinished;
     let silent = unfinished || verdict.because() == Because::Unanswered;
     let ended = if silent { sentences(findings, record) } else { Vec::new() };
@@ -68,7 +70,8 @@ fn unit(counted: Counted) -> &'static str {
     }
 }
 
-fn counts(load: &Summary) -> Facts {
+/// Counts; `follows`: redirects are followed, so that more may have been sent than was planned.
+fn counts(load: &Summary, follows: bool) -> Facts {
     let unit = unit(load.counted);
     let share = if load.failed == 0 { 0.0 } else { load.failed as f64 / (load.ok + load.failed) as f64 };
     let mut ended = format!("{} ok, {} failed ({})", count(load.ok), count(load.failed), percent(share));
@@ -80,16 +83,20 @@ fn counts(load: &Summary) -> Facts {
         ended += &format!(", {} never sent: all connections of the generator were busy", count(unsent));
     }
     let mut facts = vec![(unit, format!("{} planned in {}: {ended}", count(load.planned), seconds(load.lasted)))];
-    if load.failed > 0 && load.sent < load.ok + load.failed {
+    let follows = follows && load.redirected != Some(0);
+    if !follows && load.failed > 0 && load.sent < load.ok + load.failed {
         facts.push(("sent", format!("{} of them; the others failed before they could be", count(load.sent))));
     }
-    let follows = load.counted == Counted::Requests && load.sent > load.ok + load.failed + load.in_flight;
     if follows {
-        let text = format!(
-            "{} requests: redirects were followed, and count as one with what they lead to, as its status",
-            count(load.sent)
-        );
-        facts.push(("sent", text));
+        let redirects = match load.redirected {
+            Some(1) => "1 redirect was followed, and counts".to_owned(),
+            Some(redirected) => format!("{} redirects were followed, and count", count(redirected)),
+            None => "where redirects were followed, they count".to_owned(),
+        };
+        facts.push((
+            "sent",
+            format!("{} requests: {redirects} as one with what they lead to, as its status", count(load.sent)),
+        ));
     }
     let mut rate = format!("{} {unit}/s ok", number(load.ok_rate));
     if load.failed > 0 {
@@ -374,12 +381,21 @@ mod tests {
     fn redirects_that_were_followed_are_told() {
         let mut load: Summary = serde_json::from_value(summary(&[])).unwrap();
         (load.ok, load.failed, load.planned, load.sent, load.bytes_in) = (40, 0, 40, 80, 8_000);
-        let told = counts(&load);
+        load.redirected = Some(40);
+        let told = counts(&load, true);
         let of = |label| told.iter().find(|(name, _)| *name == label).map(|(_, text)| text.clone()).unwrap_or_default();
-        assert!(of("sent").starts_with("80 requests: redirects were followed"), "{told:?}");
+        assert!(of("sent").starts_with("80 requests: 40 redirects were followed, and count as one"), "{told:?}");
         assert!(!of("received").contains("each") && of("sent out").contains("each"), "{told:?}");
-        load.sent = 40;
-        let told = counts(&load);
+        // Then the server went: how many of the others were sent is not known from the sum.
+        (load.failed, load.planned) = (100, 140);
+        for redirected in [Some(40), None] {
+            load.redirected = redirected;
+            let told = counts(&load, true);
+            let sent: Vec<&String> = told.iter().filter(|(name, _)| *name == "sent").map(|(_, text)| text).collect();
+            assert!(sent.len() == 1 && sent[0].starts_with("80 requests: ") && !sent[0].contains("others"), "{told:?}");
+        }
+        (load.failed, load.planned, load.sent, load.redirected) = (0, 40, 40, None);
+        let told = counts(&load, false);
         assert!(
             told.iter().all(|(name, _)| *name != "sent") && told.iter().any(|(_, text)| text.contains("200 B each")),
             "{told:?}"

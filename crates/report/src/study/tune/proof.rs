@@ -149,8 +149,12 @@ pub(super) fn held(context: Context<'_>, v: &Verdict) -> Option<String> {
 /// How sure the answer is: of the causes, and of the changes.
 pub(super) fn sure(context: Context<'_>, v: &Verdict) -> Option<String> {
     // Nothing failed where nothing came, and nothing held.
-    let silent = matches!(v.decision(), Decision::Carried { pairs: Pairing::Unanswered { .. } });
-    let proof = v.proof.as_ref().filter(|_| !silent).map(|p| decided(context, p));
+    let proof = v.proof.as_ref().and_then(|p| match v.decision() {
+        Decision::Carried { pairs: Pairing::Unanswered { unanswered, of } } => {
+            (unanswered < of).then(|| partly(context, p, [unanswered, of]))
+        }
+        _ => Some(decided(context, p)),
+    });
     let parts: Vec<String> = causes(v).into_iter().chain(proof).collect();
     match (parts.is_empty(), v.must_change()) {
         (false, _) => Some(parts.join(" ")),
@@ -245,6 +249,20 @@ fn decided(context: Context<'_>, p: &Proof) -> String {
         false => ("the objective".to_owned(), String::new()),
     };
     format!("Over {pairs} ({}), {judged}: {call}{size}.{why}", clean::line(&p.order))
+}
+
+/// What was measured of pairs that decide nothing, because nothing was answered in some of them.
+fn partly(context: Context<'_>, p: &Proof, [unanswered, of]: [u32; 2]) -> String {
+    let size = if agrees(p) { size(p) } else { String::new() };
+    let size = size.strip_prefix(", ").map_or_else(String::new, |size| format!("; with those counted, {size}"));
+    format!(
+        "Over {} ({}), {}: not decided, because in {unanswered} of {} with the proposal {}{size}.",
+        figure::plural(u64::from(p.pairs), "interleaved pair", "interleaved pairs"),
+        clean::line(&p.order),
+        judged(context, p),
+        figure::plural(u64::from(of), "trial", "trials"),
+        context.silence(),
+    )
 }
 
 /// Whether the figure of the violated condition itself certainly became what the pairs are called: where the objective as a whole decides, it
