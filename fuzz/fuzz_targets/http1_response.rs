@@ -1,7 +1,7 @@
 //! Bytes of a server: a response and what follows it.
 #![no_main]
 
-use genkai_wire::http1::{BodyDecoder, Ending, Error, Framing, Progress, ResponseHead, ResponseReader, fields};
+use genkai_wire::http1::{BodyDecoder, Ending, Error, Framing, Progress, Received, ResponseHead, ResponseReader, fields};
 use libfuzzer_sys::fuzz_target;
 
 /// To what the bytes are a response: bit 0, to HEAD; bit 1, to a request that asks for an upgrade.
@@ -12,10 +12,14 @@ fn reader(flags: u8) -> ResponseReader {
 
 fn outcome<'a>(slices: impl IntoIterator<Item = &'a [u8]>, flags: u8) -> Result<Ending, Error> {
     let (mut reader, mut done) = (reader(flags), None);
-    for slice in slices {
-        if let Progress::Done(received) = reader.receive(slice)? {
-            done = Some(received);
-        }
+    for slice in slices.into_iter().filter(|slice| !slice.is_empty()) {
+        // What follows the end spoils the connection, in whichever piece it comes.
+        done = match (done, reader.receive(slice)) {
+            (Some(before), Err(Error::Surplus)) => Some(Received { persistent: false, ..before }),
+            (before, Ok(Progress::More)) => before,
+            (_, Ok(Progress::Done(received))) => Some(received),
+            (_, Err(e)) => return Err(e),
+        };
     }
     Ok(done.map_or_else(|| reader.close(), Ending::Done))
 }

@@ -22,7 +22,7 @@ fn a_fast_answer_that_is_another_page_is_no_healing() {
          http://127.0.0.1:{port};\n  }}\n }}\n}}\n"
     );
     std::fs::write(&front, text).unwrap();
-    let flags = "--users 6 --spawn-rate 6 --hold 1s --quick --pairs 0 --quiet";
+    let flags = "--users 6 --spawn-rate 6 --hold 4s --quick --pairs 0 --quiet";
     let run = run(genkai(&format!("tune nginx {flags}")).args(["--objective", "p99 < 800ms", "--config"]).arg(&front));
     let verdict = run.verdict();
     let found = verdict.bisection.as_ref().unwrap_or_else(|| panic!("nothing was left out: {}", run.story()));

@@ -5,6 +5,7 @@ mod harness;
 use std::path::{Path, PathBuf};
 
 use genkai_model::finding::{Because, BisectionEnd, FlowFinding, TrialFinding, Verdict};
+use genkai_model::limit::{Law, Origin};
 use harness::loads::{load, show};
 use harness::servers::{Guard, free, nginx, serve};
 use harness::{Run, genkai, holds, machine, run};
@@ -289,8 +290,8 @@ fn a_limit_is_found_and_lifted_under_a_scenario() {
     assert!(run.stdout.is_empty() && holds(&run.out, "other requests of the scenario may meet other directives"));
 }
 
-/// nginx with a limit that only the second request of a scenario meets, tried with it.
-fn of_another_request(flags: &str) -> Run {
+/// nginx with directives that only the second request of a scenario meets, tried with it.
+fn of_another_request(http: &str, location: &str, flags: &str) -> Run {
     let dir = tempfile::tempdir().unwrap();
     let file = written(
         &dir,
@@ -300,8 +301,8 @@ fn of_another_request(flags: &str) -> Run {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let config = dir.path().join("nginx.conf");
     let text = format!(
-        "events {{ worker_connections 512; }}\nhttp {{\n limit_req_zone $binary_remote_addr zone=rq:1m rate=20r/s;\n server {{\n  listen 127.0.0.1:{port};\n  \
-         location / {{ proxy_pass http://127.0.0.1:9; }}\n  location /api/ {{ limit_req zone=rq; limit_req_status 429; proxy_pass http://127.0.0.1:9; }}\n }}\n}}\n"
+        "events {{ worker_connections 512; }}\nhttp {{\n {http}\n server {{\n  listen 127.0.0.1:{port};\n  \
+         location / {{ proxy_pass http://127.0.0.1:9; }}\n  location /api/ {{ {location} proxy_pass http://127.0.0.1:9; }}\n }}\n}}\n"
     );
     std::fs::write(&config, text).unwrap();
     run(&genkai(&format!(
@@ -311,7 +312,7 @@ fn of_another_request(flags: &str) -> Run {
 }
 
 #[test]
-fn a_limit_that_another_request_of_the_scenario_meets_is_found_by_leaving_directives_out() {
+fn what_another_request_of_the_scenario_meets_is_found_by_leaving_directives_out() {
     let _machine = machine();
     // Beside other programs it cannot tell, and says so: only that is asked again.
     let told = |run: &Run| {
@@ -327,27 +328,29 @@ fn a_limit_that_another_request_of_the_scenario_meets_is_found_by_leaving_direct
         }
         !open
     };
-    let run = (0..3).map(|_| of_another_request("")).find(told).expect("it can be told once of three times");
+    let run = (0..3)
+        .map(|_| of_another_request("", "if ($request_id ~ ^[0-9a-c]) { return 429; }", ""))
+        .find(told)
+        .expect("it can be told once of three times");
     assert_eq!(run.verdict().because(), Because::DirectivesNamed, "{}", run.story());
     let found = run.verdict().bisection.unwrap();
     let told: Vec<&str> = found.named.iter().map(|one| one.text.as_str()).collect();
-    assert_eq!((told.as_slice(), run.code), (&["limit_req zone=rq"][..], Some(1)), "{}", run.story());
+    assert_eq!((told.as_slice(), run.code), (&["if ($request_id ~ ^[0-9a-c])"][..], Some(1)), "{}", run.story());
     assert!(found.compared, "{}", run.story());
 }
 
 #[test]
-fn a_limit_that_another_request_of_the_scenario_meets_is_told_as_the_log_tells_it() {
+fn a_limit_that_another_request_of_the_scenario_meets_is_named_by_the_log() {
     let _machine = machine();
-    let run = of_another_request("--bisect 0");
+    let zone = "limit_req_zone $binary_remote_addr zone=rq:1m rate=20r/s;";
+    let run = of_another_request(zone, "limit_req zone=rq; limit_req_status 429;", "--bisect 0");
     let verdict = run.verdict();
-    assert!(verdict.causes.iter().all(|cause| !cause.limit.id.contains("limit_req")), "{}", run.story());
-    let said = "nothing in the evidence names a cause among the limits of `GET /a`";
-    assert!(run.story().contains(said) || holds(&run.out, said), "{}", run.story());
-    assert!(
-        holds(&run.out, "by zone ") && holds(&run.out, "no limit of `GET /a`, but maybe of another request"),
-        "{}",
-        run.story()
-    );
+    let limit = &verdict.causes.first().unwrap_or_else(|| panic!("{}", run.story())).limit;
+    let line = |origin: &Origin| matches!(origin, Origin::File { line: 7, .. });
+    assert!(limit.id == "nginx.limit_req.rq" && line(&limit.origin), "{}", run.story());
+    // The configuration was read for the first request alone: no number is told, and nothing is proved.
+    assert!(matches!(limit.law, Law::Unknown) && verdict.proposal.is_empty(), "{}", run.story());
+    assert!(holds(&run.out, "by zone "), "{}", run.story());
 }
 
 /// Users who open a WebSocket, say something five times a second, and wait for the echo.

@@ -13,10 +13,14 @@ use proptest::prelude::*;
 fn outcome<'a>(slices: impl IntoIterator<Item = &'a [u8]>, to_head: bool) -> Result<Ending, Error> {
     let mut reader = ResponseReader::new(to_head);
     let mut done = None;
-    for slice in slices {
-        if let Progress::Done(received) = reader.receive(slice)? {
-            done = Some(received);
-        }
+    for slice in slices.into_iter().filter(|slice| !slice.is_empty()) {
+        // What follows the end spoils the connection, in whichever piece it comes.
+        done = match (done, reader.receive(slice)) {
+            (Some(before), Err(Error::Surplus)) => Some(Received { persistent: false, ..before }),
+            (before, Ok(Progress::More)) => before,
+            (_, Ok(Progress::Done(received))) => Some(received),
+            (_, Err(e)) => return Err(e),
+        };
     }
     Ok(done.map_or_else(|| reader.close(), Ending::Done))
 }

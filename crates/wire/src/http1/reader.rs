@@ -23,7 +23,7 @@ pub struct ResponseReader {
 enum Stage {
     Head,
     Body(ResponseHead, BodyDecoder),
-    Over,
+    Over(Received),
 }
 
 /// A response that arrived whole.
@@ -170,10 +170,11 @@ impl ResponseReader {
                     }
                     let clean = at == bytes.len();
                     let received = Received { status: head.status, persistent: head.persistent && clean };
-                    self.stage = Stage::Over;
+                    self.stage = Stage::Over(received);
                     return Ok((bytes.len(), Progress::Done(received)));
                 }
-                Stage::Over => return Err(Error::Surplus),
+                Stage::Over(received) if bytes.is_empty() => return Ok((at, Progress::Done(*received))),
+                Stage::Over(_) => return Err(Error::Surplus),
             }
         }
     }

@@ -1,12 +1,9 @@
 //! Servers that are asked before each request (`forward_auth`, a `reverse_proxy` of Caddy's own making): a request waits for them first.
 
-use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Origin, Symptom};
+use genkai_model::limit::Origin;
 
-use super::Facts;
 use crate::caddy::config::{Config, Line};
 use crate::caddy::route::{Route, upstreams};
-use crate::limits::valued;
 use crate::settings::SourcedValue;
 
 /// `max_conns_per_host` of each that has one, with how many requests it takes at once: that of one upstream over HTTP/1.1.
@@ -24,28 +21,6 @@ pub(super) fn of(config: &Config, route: Option<&Route<'_>>) -> Vec<(SourcedValu
         Some((SourcedValue { value, written, origin }, (is_plain && is_clear).then_some(value)))
     };
     route.map(|route| route.authorities.iter().filter_map(|line| held(line)).collect()).unwrap_or_default()
-}
-
-pub(super) fn limits(facts: &Facts) -> Vec<Limit> {
-    let limit = |(nth, (held, known)): (usize, &(SourcedValue<u64>, Option<u64>))| Limit {
-        caps: "connections at once to the server that is asked before each request; further requests wait for one"
-            .to_owned(),
-        law: known.map_or(Law::Unknown, |most| Law::Workers {
-            workers: most as f64,
-            queue: None,
-            service: None,
-            wait: None,
-        }),
-        formula: format!(
-            "{} connections to each upstream of `forward_auth`; a request has one until it is answered there, and further ones wait for ever",
-            held.value
-        ),
-        source: "Caddy modules/caddyhttp/reverseproxy/forwardauth/caddyfile.go; Go net/http transport.go: queueForDial"
-            .to_owned(),
-        symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
-        ..valued(&format!("caddy.forward_auth.{nth}"), "caddy", "forward_auth.max_conns_per_host", held)
-    };
-    facts.authorities.iter().enumerate().map(limit).collect()
 }
 
 #[cfg(test)]

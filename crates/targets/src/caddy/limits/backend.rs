@@ -171,3 +171,26 @@ fn ports(facts: &Facts) -> Option<Limit> {
     };
     ports.limit()
 }
+
+/// Connections to the servers that are asked before each request.
+pub(super) fn authorities(facts: &Facts) -> Vec<Limit> {
+    let limit = |(nth, (held, known)): (usize, &(SourcedValue<u64>, Option<u64>))| Limit {
+        caps: "connections at once to the server that is asked before each request; further requests wait for one"
+            .to_owned(),
+        law: known.map_or(Law::Unknown, |most| Law::Workers {
+            workers: most as f64,
+            queue: None,
+            service: None,
+            wait: None,
+        }),
+        formula: format!(
+            "{} connections to each upstream of `forward_auth`; a request has one until it is answered there, and further ones wait for ever",
+            held.value
+        ),
+        source: "Caddy modules/caddyhttp/reverseproxy/forwardauth/caddyfile.go; Go net/http transport.go: queueForDial"
+            .to_owned(),
+        symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
+        ..valued(&format!("caddy.forward_auth.{nth}"), "caddy", "forward_auth.max_conns_per_host", held)
+    };
+    facts.authorities.iter().enumerate().map(limit).collect()
+}

@@ -19,7 +19,7 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![system::descriptors(facts)];
     all.extend(requests::each_upstream(facts));
     all.extend(requests::connections(facts));
-    all.extend(authorities::limits(facts));
+    all.extend(backend::authorities(facts));
     all.extend(requests::body(facts));
     all.extend([system::backlog(facts), system::cpu(facts)]);
     all.extend(backend::all(facts));

@@ -3,8 +3,8 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Strength, Symptom};
 
+use super::bound::of_bind;
 use super::capacity::Capacity;
-use super::facts::of_bind;
 use crate::files::Requests;
 use crate::haproxy::config::{Config, Section};
 use crate::haproxy::evidence::signature;

@@ -4,6 +4,7 @@ use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
 use super::again::{self, Again, Passes};
+use super::bound::of_bind;
 use super::capacity::Capacity;
 use super::check::Check;
 use super::source;
@@ -287,14 +288,6 @@ fn doubt(config: &Config, route: &Route<'_>) -> Option<String> {
     let rules: Vec<String> =
         route.doubts.iter().map(|rule| format!("`{}` at {}", rule.name(), config.place(rule))).collect();
     (!rules.is_empty()).then(|| rules.join(", "))
-}
-
-/// A number of the listener's line.
-pub(super) fn of_bind(config: &Config, route: &Route<'_>, key: &str) -> Option<SourcedValue<u64>> {
-    let word = route.bind.found.option(1, key)?;
-    let path = config.file(route.bind.found.file).path.clone();
-    let origin = Origin::File { path, line: route.bind.found.line };
-    Some(SourcedValue { value: value::whole(&word.value)?, written: word.value.clone(), origin })
 }
 
 /// `timeout tunnel`, which supersedes those of both sides once a tunnel is open (src/stream.c: the backend's `timeout.tunnel`);

@@ -5,6 +5,7 @@
 
 mod again;
 mod backend;
+mod bound;
 mod capacity;
 mod check;
 mod clients;
@@ -36,7 +37,7 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(backend::queue(facts));
     all.extend(backend::others(facts));
     all.extend(facts.again.iter().flat_map(Again::limits));
-    all.extend(source::limit(facts));
+    all.extend(backend::sources(facts));
     all.extend([system::backlog(facts), system::cpu(facts), system::memory(facts)]);
     all.extend(backend::all(facts));
     all

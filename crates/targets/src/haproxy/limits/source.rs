@@ -1,14 +1,7 @@
 //! Local ports from which HAProxy connects to a server (`source ADDRESS:LOW-HIGH`): one is one connection at once.
 
-use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Strength};
-
-use super::Facts;
-use super::backend::answer;
 use crate::haproxy::config::{Config, Section};
-use crate::haproxy::evidence::signature;
 use crate::haproxy::proxy::{Server, giving, origin, parameter};
-use crate::limits::{at_once, errors, log, valued};
 use crate::settings::SourcedValue;
 
 /// How many ports each server in use is connected to from; none where one of them takes any.
@@ -32,27 +25,6 @@ fn range(written: &str) -> Option<u64> {
     let (low, high) = ports.split_once('-').unwrap_or((ports, ports));
     let (low, high): (u16, u16) = (low.parse().ok()?, high.parse().ok()?);
     (low > 0 && low <= high).then(|| u64::from(high - low) + 1)
-}
-
-/// A request that finds none free is answered 503 after the retries. Measured on 2.6: six ports, 14 requests at once: 6 x 200, 8 x 503.
-pub(super) fn limit(facts: &Facts) -> Option<Limit> {
-    let held = facts.source.as_ref()?;
-    let law = match held.value[..] {
-        [ports] if facts.doubt.is_none() => at_once(ports as f64, 1.0),
-        _ => Law::Unknown,
-    };
-    let each: Vec<String> = held.value.iter().map(u64::to_string).collect();
-    let shared = if held.value.len() > 1 { "; cannot tell how many go to which server" } else { "" };
-    Some(Limit {
-        caps: "connections to a server at once: each has one of these local ports; where none is free, 503 after the retries"
-            .to_owned(),
-        law,
-        formula: format!("{} local ports of `source`{shared}", each.join(" + ")),
-        source: "HAProxy configuration manual 5.2, `source`; src/proto_tcp.c: port_range_alloc_port".to_owned(),
-        signatures: vec![log(signature::PORTS, Strength::Supports), log(signature::RESOURCE, Strength::Supports)],
-        symptom: errors(&[answer(facts, ErrorKind::Status503)]),
-        ..valued("haproxy.server.source", "haproxy", "server.source", held)
-    })
 }
 
 #[cfg(test)]
