@@ -242,7 +242,8 @@ mod tests {
 
     #[test]
     fn an_end_is_what_was_seen_at_last() {
-        let (failed, held): ((&[u64], Came), (&[u64], Came)) = ((&[], Came::Failed), (&[1], Came::Held));
+        let failed: (&[u64], Came) = (&[], Came::Failed);
+        let held: (&[u64], Came) = (&[1], Came::Held);
         assert_eq!(ending(&[failed]), "unfinished");
         assert_eq!(ending(&[failed, held]), "proved");
         assert_eq!(ending(&[(&[], Came::Held)]), "not_reproduced");

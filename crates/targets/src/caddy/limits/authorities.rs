@@ -20,7 +20,7 @@ pub(super) fn of(config: &Config, route: Option<&Route<'_>>) -> Vec<(SourcedValu
         let is_clear = way.inside().iter().all(|inner| !inner.name().starts_with("tls"));
         Some((SourcedValue { value, written, origin }, (is_plain && is_clear).then_some(value)))
     };
-    route.map(|route| route.authorities.iter().filter_map(|line| held(line)).collect()).unwrap_or_default()
+    route.map(|route| route.authorities.iter().filter_map(held).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]
