@@ -390,8 +390,8 @@ mod tests {
             }))
         };
         let of = |arrivals, scenario| Makes::of(&Load { arrivals, scenario, ..Load::users(1, 1.0) });
-        assert_eq!(of(users.clone(), scenario()), Some(Makes::Users));
-        assert_eq!(of(rate.clone(), scenario()), Some(Makes::Arrivals));
+        assert_eq!(of(users, scenario()), Some(Makes::Users));
+        assert_eq!(of(rate, scenario()), Some(Makes::Arrivals));
         assert_eq!(of(rate, None), None, "their connections are kept from request to request");
         assert!(Makes::Users.words().contains("keep") && !Makes::Arrivals.words().contains("keep"));
     }

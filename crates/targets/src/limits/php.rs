@@ -1,6 +1,8 @@
 //! What PHP says when it ends a script, whatever way it comes: FastCGI's stderr in the log of the product before it, or a log of PHP's own.
 
 use std::collections::BTreeSet;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -75,6 +77,19 @@ pub(crate) fn ending_otherwise(name: &str) -> Vec<Signature> {
     vec![other(String::new(), Strength::Decisive), other(likely(""), Strength::Supports)]
 }
 
+/// Most that is read of a site's own file.
+const MOST: u64 = 1 << 20;
+
+/// What a file has that the site's user may have put there: nothing but a plain file is read, and not more than [`MOST`] of it.
+fn written(path: &Path) -> Option<Vec<u8>> {
+    // A pipe is not waited for.
+    let file = std::fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.metadata().ok()?.is_file().then_some(())?;
+    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
 /// What a configuration before PHP, or a file of the site's, gives PHP for the requests that count.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Passed {
@@ -91,7 +106,7 @@ impl Passed {
     /// as it is nearly everywhere.)
     pub(crate) fn of_site(folder: &Path) -> Vec<Passed> {
         let path = folder.join(".user.ini");
-        let text = std::fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let text = written(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         let line = |(number, line): (usize, &str)| Passed {
             by: ".user.ini".to_owned(),
             text: line.to_owned(),
@@ -180,6 +195,20 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_or_a_device_of_the_site_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".user.ini");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(Passed::of_site(dir.path()), []);
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        assert_eq!(Passed::of_site(dir.path()), []);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "memory_limit = 8M\n").unwrap();
+        assert_eq!(Passed::of_site(dir.path())[0].value("memory_limit").as_deref(), Some("8M"));
+    }
 
     #[test]
     fn what_php_says_is_told_with_the_number_that_was_in_force() {

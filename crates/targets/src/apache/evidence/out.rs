@@ -27,14 +27,16 @@ impl Out {
     pub(super) fn read(&mut self, lines: &[String], now: Instant) {
         for (address, time) in lines.iter().filter_map(|line| disabled(line)) {
             if let Some((_, until)) = self.0.get_mut(address) {
-                *until = Some(now + time);
+                *until = now.checked_add(time).or(*until);
             }
         }
     }
 
-    /// Adds which are out now.
+    /// Adds which are out now. Where all are, httpd takes them in again before their time (mod_proxy_balancer.c: `forcerecovery`): none is told.
     pub(super) fn count(&self, now: Instant, metrics: &mut BTreeMap<String, f64>) {
-        let is_out = |until: &Option<Instant>| until.is_some_and(|until| now < until);
+        let waits = |until: &Option<Instant>| until.is_some_and(|until| now < until);
+        let some_serve = self.0.values().any(|(_, until)| !waits(until));
+        let is_out = |until: &Option<Instant>| some_serve && waits(until);
         let all = self.0.values();
         metrics
             .extend(all.map(|(member, until)| (metric::of_down("apache", member), f64::from(u8::from(is_out(until))))));
@@ -88,5 +90,11 @@ mod tests {
         out.read(&[line.to_owned(), line.replace("127.0.0.1:1", "localhost:80").replace("5s", "60s")], now);
         assert_eq!(seen(&out, 4), [down, up, down, None, None]);
         assert_eq!(seen(&out, 5), [up, up, down, None, None]);
+        // A number that nobody waits for, as a script may write it.
+        out.read(&[line.replace("5s", "18446744073709551615s")], now);
+        assert_eq!(seen(&out, 5), [up, up, down, None, None]);
+        // None is left: httpd takes them in again at once.
+        out.read(&[line.to_owned(), line.replace("127.0.0.1:1", "127.0.0.1:2")], now);
+        assert_eq!(seen(&out, 4), [up, up, up, None, None]);
     }
 }
