@@ -365,7 +365,7 @@ fn an_access_control_is_named_and_not_proposed_to_be_taken_out() {
         ),
         "{text}"
     );
-    assert!(text.contains("But it protects something, and genkai does not propose to take that out"), "{text}");
+    assert!(text.contains("But it may protect something, and genkai does not propose to take that out"), "{text}");
     assert!(!text.contains("Yes: change"), "{text}");
     let (answer, text) = said([false, false], Decision::Bisected);
     assert!(answer == Answer::Yes && text.contains("Yes: change these 2 directives"), "{text}");

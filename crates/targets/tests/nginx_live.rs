@@ -3,20 +3,20 @@
 mod nginx_configs;
 
 use std::fs;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use genkai_targets::files::CopyOptions;
 use genkai_targets::nginx::config::{Config, parse};
 use genkai_targets::nginx::private::{self, At, Private, STATUS_PATH};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
 use nginx_configs::lay_out;
+use nginx_configs::place::{copied, free_port};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -35,19 +35,8 @@ impl Nginx {
         let config = Config::read(&dir.path().join("etc/nginx.conf"), Path::new("/usr/share/nginx")).unwrap();
         let run = dir.path().join("run");
         fs::create_dir(&run).unwrap();
-        let mut ports = || -> io::Result<u16> { Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port()) };
-        let root = nix::unistd::geteuid().is_root();
-        let options = CopyOptions {
-            listen: std::net::Ipv4Addr::LOCALHOST,
-            dir: &run,
-            ports: &mut ports,
-            backend: None,
-            secured: None,
-            moves: &[],
-            allowed: &[],
-            papers: None,
-            root,
-        };
+        let mut ports = free_port;
+        let options = copied(&run, &mut ports);
         let private = private::build(&config, options, "", true).unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
         let child = Command::new("nginx")

@@ -9,24 +9,24 @@ use super::within;
 use crate::files::Requests;
 use crate::limits::php::{self, Passed};
 
-/// Variables that php-fpm takes settings from; see nginx's.
-const TAKEN: [&str; 2] = ["PHP_ADMIN_VALUE", "PHP_VALUE"];
-
 /// Its limits for these requests, where they may go to a server that speaks FastCGI.
 pub(super) fn limits(config: &Config, requests: &Requests) -> Vec<Limit> {
     let is_fcgi = |found: &Found| found.args.iter().any(|arg| arg.contains("fcgi://"));
     let Some(route) = Route::find(config, requests).filter(|_| config.found().iter().any(is_fcgi)) else {
         return Vec::new();
     };
+    // Where a handler or a balancer has them, it is not followed here which of several.
+    let passed = route.pass(config, &requests.path).map(|pass| pass.url.to_ascii_lowercase());
+    if passed.is_some_and(|url| !["fcgi:", "unix:", "balancer:"].iter().any(|scheme| url.starts_with(scheme))) {
+        return Vec::new();
+    }
     let given = |name: &str| {
         let found = within::variable(config, &route, requests, name)?;
         let origin = Origin::File { path: config.file(found.file).path.clone(), line: found.line };
         Some(Passed { by: name.to_owned(), text: found.arg(1)?.to_owned(), origin })
     };
-    let all: Vec<Passed> = TAKEN.into_iter().filter_map(given).collect();
     let root = route.of_host(config, &["documentroot"]).and_then(|found| found.arg(0));
-    let site = root.map(|path| Passed::of_site(&config.root().join(path))).unwrap_or_default();
-    php::passed(&all.into_iter().chain(site).collect::<Vec<_>>())
+    php::passed(given, &root.map(|path| config.root().join(path)).into_iter().collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -51,5 +51,7 @@ mod tests {
         assert_eq!(all[0].setting, "memory_limit (PHP_VALUE)");
         assert_eq!(all[0].origin, Origin::File { path: "/a.conf".into(), line: 2 });
         assert!(of("http").is_empty());
+        // Other requests go to PHP.
+        assert!(of("http://127.0.0.1:8/\nProxyPass /php/ fcgi").is_empty());
     }
 }

@@ -31,7 +31,8 @@ fn cache(config: &Config) -> Option<&str> {
 /// How sessions are resumed, from the configuration alone.
 pub(super) fn told(config: &Config, requests: &Requests) -> String {
     match (cache(config), tickets(config, requests)) {
-        (Some(cache), _) => format!("sessions are resumed from SSLSessionCache {cache}"),
+        (Some(cache), true) => format!("sessions are resumed from SSLSessionCache {cache}, or by tickets"),
+        (Some(cache), false) => format!("sessions are resumed from SSLSessionCache {cache}"),
         (None, true) => "sessions are resumed by tickets (SSLSessionTickets On)".to_owned(),
         (None, false) => "no session is resumed: SSLSessionTickets Off, and there is no SSLSessionCache".to_owned(),
     }
@@ -84,7 +85,11 @@ mod tests {
             assert_eq!(sessions, Some(("off".to_owned(), at(6), "On".to_owned())));
         }
         assert_eq!(of("SSLSessionTickets Off", "").1.map(|(_, origin, _)| origin), Some(at(2)));
+        assert!(of("SSLSessionCache shmcb:/run/scache(512000)", "").0.ends_with(", or by tickets"));
         let (told, sessions) = of("SSLSessionCache shmcb:/run/scache(512000)", "SSLSessionTickets off");
-        assert!(told.contains("from SSLSessionCache shmcb:") && sessions.is_none(), "{told}");
+        assert!(
+            told.contains("from SSLSessionCache shmcb:") && sessions.is_none() && !told.contains("tickets"),
+            "{told}"
+        );
     }
 }

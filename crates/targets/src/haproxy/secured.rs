@@ -45,7 +45,8 @@ fn no_cache(config: &Config, requests: &Requests) -> Option<(String, Origin)> {
 /// How sessions are resumed, from the configuration alone.
 pub(super) fn told(config: &Config, requests: &Requests) -> String {
     match (no_cache(config, requests), tickets(config, requests)) {
-        (None, _) => "sessions are resumed from HAProxy's own cache (tune.ssl.cachesize)".to_owned(),
+        (None, true) => "sessions are resumed from HAProxy's own cache (tune.ssl.cachesize), or by tickets".to_owned(),
+        (None, false) => "sessions are resumed from HAProxy's own cache (tune.ssl.cachesize)".to_owned(),
         (Some(_), true) => "sessions are resumed by tickets".to_owned(),
         (Some(_), false) => "no session is resumed: no-tls-tickets, and tune.ssl.cachesize 0".to_owned(),
     }
@@ -78,6 +79,7 @@ mod tests {
         for (global, bind) in [("", ""), ("", "no-tls-tickets"), ("tune.ssl.cachesize 0", "")] {
             let (told, sessions) = of(global, bind);
             assert!(told.starts_with("sessions are resumed") && sessions.is_none(), "{told}");
+            assert_eq!(told.contains("tickets"), bind.is_empty(), "{told}");
         }
         let at = Origin::File { path: "/x".into(), line: 2 };
         let off = ("0".to_owned(), at, "20000".to_owned());

@@ -102,8 +102,8 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    /// What the file `.user.ini` of a folder of scripts says, a setting each; nothing where there is none. (main/main.c: user_ini.filename is left
-    /// as it is nearly everywhere.)
+    /// What the file `.user.ini` of a folder of scripts says, a setting each, what counts of two lines first; nothing where there is none.
+    /// (main/main.c: user_ini.filename is left as it is nearly everywhere.)
     pub(crate) fn of_site(folder: &Path) -> Vec<Passed> {
         let path = folder.join(".user.ini");
         let text = written(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
@@ -112,7 +112,9 @@ impl Passed {
             text: line.to_owned(),
             origin: Origin::File { path: path.clone(), line: number + 1 },
         };
-        text.lines().enumerate().map(line).collect()
+        let mut all: Vec<Passed> = text.lines().enumerate().map(line).collect();
+        all.reverse();
+        all
     }
 
     /// The value of a setting of that name, as it is written there; of several lines the last.
@@ -156,12 +158,19 @@ impl Passed {
     }
 }
 
-/// What is given to PHP beside its own files, as limits. Of those that give one thing the first counts.
-pub(crate) fn passed(all: &[Passed]) -> Vec<Limit> {
-    let mut seen = BTreeSet::new();
-    let each = ENDS.iter().flat_map(|(name, signature)| all.iter().filter_map(|one| one.limit(name, *signature)));
-    each.filter(|limit| limit.signatures.iter().all(|one| seen.insert(format!("{:?}", one.sign)))).collect()
+/// What is given to PHP beside its own files, as limits. What a script cannot change counts before the site's `.user.ini`, and that before what
+/// else is passed with a request (php-fpm 8.2, tried: `PHP_ADMIN_VALUE`, `.user.ini`, `PHP_VALUE`, the pool's `php_value`); of these files that
+/// of the script's own folder comes first.
+pub(crate) fn passed(given: impl Fn(&str) -> Option<Passed>, sites: &[PathBuf]) -> Vec<Limit> {
+    let of_sites = sites.iter().flat_map(|folder| Passed::of_site(folder));
+    let all: Vec<Passed> = given(FIRMLY).into_iter().chain(of_sites).chain(given(LOOSELY)).collect();
+    let counts = |name: &str| all.iter().find(|one| one.value(name).is_some());
+    ENDS.iter().filter_map(|(name, signature)| counts(name)?.limit(name, *signature)).collect()
 }
+
+/// What a product passes on to PHP's FastCGI servers with a request: settings that a script cannot change, and others.
+const FIRMLY: &str = "PHP_ADMIN_VALUE";
+const LOOSELY: &str = "PHP_VALUE";
 
 /// Limits of a system, of which a number that has a limit of its own is no other one, and one that is given to PHP from outside is no pool's.
 pub fn settled(all: &mut [Limit]) {
@@ -234,7 +243,8 @@ mod tests {
 
     fn passed_by(text: &str) -> Vec<Limit> {
         let origin = Origin::File { path: "/etc/nginx/nginx.conf".into(), line: 9 };
-        passed(&[Passed { by: "PHP_VALUE".to_owned(), text: text.to_owned(), origin }])
+        let given = |by: &str| Passed { by: by.to_owned(), text: text.to_owned(), origin: origin.clone() };
+        passed(|name| (name == LOOSELY).then(|| given(name)), &[])
     }
 
     #[test]
@@ -271,7 +281,7 @@ mod tests {
         assert!(Passed::of_site(dir.path()).is_empty());
         let path = dir.path().join(".user.ini");
         std::fs::write(&path, "; of the shop\nmemory_limit = 24M\n").unwrap();
-        let all = passed(&Passed::of_site(dir.path()));
+        let all = passed(|_| None, &[dir.path().to_owned()]);
         assert_eq!((all.len(), &all[0].origin), (1, &Origin::File { path, line: 2 }));
         assert_eq!((all[0].id.as_str(), &all[0].signatures), ("php.user.ini.memory_limit", &ending(&memory(24 << 20))));
     }

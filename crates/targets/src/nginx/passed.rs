@@ -8,9 +8,6 @@ use super::config::{Config, Found, Route};
 use crate::files::Requests;
 use crate::limits::php::{self, Passed};
 
-/// Parameters that php-fpm takes settings from. Of one that both have, what a script cannot change counts (sapi/fpm/fpm/fpm_main.c).
-const TAKEN: [&str; 2] = ["PHP_ADMIN_VALUE", "PHP_VALUE"];
-
 /// Its limits for these requests.
 pub(super) fn limits(config: &Config, requests: &Requests) -> Vec<Limit> {
     let Some(first) = config.route_of(requests) else { return Vec::new() };
@@ -21,9 +18,7 @@ pub(super) fn limits(config: &Config, requests: &Requests) -> Vec<Limit> {
     }
     let params = route.inherited("fastcgi_param");
     let given = |name: &str| params.iter().rev().find(|found| found.arg(0).as_deref() == Some(name)).map(passed);
-    let all: Vec<Passed> = TAKEN.into_iter().filter_map(given).collect();
-    let folders = folders(config, route, &params);
-    php::passed(&all.into_iter().chain(folders.iter().flat_map(|folder| Passed::of_site(folder))).collect::<Vec<_>>())
+    php::passed(given, &folders(config, route, &params))
 }
 
 fn passed(found: &Found<'_>) -> Passed {
@@ -71,13 +66,22 @@ mod tests {
         let told = |by: &str, value: &str, line| (format!("memory_limit ({by})"), value.to_owned(), at(line));
         assert_eq!(of(few, ""), [told("PHP_VALUE", "16M", 2)]);
         assert_eq!(of(few, "fastcgi_param SCRIPT_FILENAME /x.php;"), [], "a location that has some has no others");
-        assert_eq!(of("", &format!("{few}{more}")), [told("PHP_ADMIN_VALUE", "32M", 4), told("PHP_VALUE", "16M", 4)]);
+        assert_eq!(
+            of("", &format!("{few}{more}")),
+            [told("PHP_ADMIN_VALUE", "32M", 4)],
+            "the other one is not in force"
+        );
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(".user.ini"), "memory_limit = 24M\n").unwrap();
         let root = format!("root {};", dir.path().display());
         assert_eq!(of(&root, ""), [], "PHP is not told of it");
         let sites = of(&root, "fastcgi_param DOCUMENT_ROOT $document_root;");
         assert_eq!(sites.len(), 1, "{sites:?}");
-        assert_eq!(sites[0].2, Origin::File { path: dir.path().join(".user.ini"), line: 1 });
+        let site = Origin::File { path: dir.path().join(".user.ini"), line: 1 };
+        assert_eq!(sites[0].2, site);
+        // As php-fpm 8.2 has it.
+        let document = "fastcgi_param DOCUMENT_ROOT $document_root;";
+        assert_eq!(of(&root, &format!("{document}{few}")).into_iter().map(|one| one.2).collect::<Vec<_>>(), [site]);
+        assert_eq!(of(&root, &format!("{document}{more}")), [told("PHP_ADMIN_VALUE", "32M", 4)]);
     }
 }

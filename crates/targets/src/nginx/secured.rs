@@ -50,7 +50,8 @@ pub(super) fn told(config: &Config, requests: &Requests) -> String {
     let first = own.as_ref().and_then(|route| config.first_of(route));
     let tickets = [own.as_ref().is_none_or(on), first.as_ref().is_none_or(on)];
     match (cache.split_whitespace().any(is_shared), tickets) {
-        (true, _) => format!("sessions are resumed from ssl_session_cache {cache}"),
+        (true, [false, false]) => format!("sessions are resumed from ssl_session_cache {cache}"),
+        (true, _) => format!("sessions are resumed from ssl_session_cache {cache}, or by tickets"),
         (false, [false, false]) => {
             format!(
                 "no session is resumed, or by chance: ssl_session_tickets off, and ssl_session_cache {cache} is none that workers share"

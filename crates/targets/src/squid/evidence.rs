@@ -69,7 +69,13 @@ pub(super) fn pools(page: &str) -> Vec<(String, f64)> {
         let is_empty = levels.filter_map(|level| level.parse::<i64>().ok()).any(|level| level <= 0);
         Some((empty(number), f64::from(u8::from(is_empty))))
     };
-    page.split("\nPool: ").skip(1).filter_map(pool).collect()
+    let mut all: BTreeMap<String, f64> = BTreeMap::new();
+    // Each worker has pools of its own, of the same numbers.
+    for (number, is_empty) in page.split("\nPool: ").skip(1).filter_map(pool) {
+        let worst = all.entry(number).or_default();
+        *worst = worst.max(is_empty);
+    }
+    all.into_iter().collect()
 }
 
 /// What its log has of each request: the status that the client got, that of the peer, how the request ended, why it failed, what its own error page says of
@@ -268,6 +274,8 @@ mod tests {
         assert_eq!(pools(page), [(empty("1"), 1.0), (empty("2"), 0.0)]);
         assert_eq!(pools(&page.replace("1:0\n", "1:7\n")), [(empty("1"), 0.0), (empty("2"), 0.0)]);
         assert!(pools("HTTP/1.1 403 Forbidden\r\n\r\n").is_empty());
+        let other = page.replace("1:0\n", "1:7\n");
+        assert_eq!(pools(&format!("{page}{other}")), pools(page), "one worker's is empty");
         assert_eq!(
             (too_big("TCP_DENIED_REPLY ERR_TOO_BIG"), too_big("TCP_DENIED ERR_ACCESS_DENIED")),
             (Some(TOO_BIG), None)

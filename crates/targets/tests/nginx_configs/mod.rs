@@ -8,6 +8,8 @@ pub(crate) mod place;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use genkai_targets::nginx::config::Config;
+
 /// One configuration of the corpus.
 pub(crate) struct Case {
     /// Name of its folder.
@@ -48,6 +50,19 @@ pub(crate) fn lay_out(name: &str, to: &Path) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nginx_configs").join(name);
     copy(&from, to, to.to_str().unwrap().as_bytes());
     to.join("nginx.conf")
+}
+
+/// A configuration of one file.
+pub(crate) fn text(text: &str) -> Config {
+    Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.as_bytes().to_vec(), Path::new("/usr/share/nginx"))
+        .unwrap()
+}
+
+/// One of the corpus, in a folder of its own.
+pub(crate) fn corpus(name: &str) -> (tempfile::TempDir, Config) {
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config::read(&lay_out(name, dir.path()), Path::new("/usr/share/nginx")).unwrap();
+    (dir, config)
 }
 
 fn copy(from: &Path, to: &Path, etc: &[u8]) {

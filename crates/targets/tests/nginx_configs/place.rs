@@ -22,6 +22,21 @@ pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
+/// A copy in a folder, with servers and certificates as the user has them.
+pub(crate) fn copied<'a>(dir: &'a Path, ports: &'a mut dyn FnMut() -> io::Result<u16>) -> CopyOptions<'a> {
+    CopyOptions {
+        listen: std::net::Ipv4Addr::LOCALHOST,
+        dir,
+        ports,
+        backend: None,
+        secured: None,
+        moves: &[],
+        allowed: &[],
+        papers: None,
+        root: root(),
+    }
+}
+
 /// A folder that nginx's workers may enter, with the user's files in `etc` and the private copy in `run`.
 pub(crate) struct Place {
     pub(crate) dir: tempfile::TempDir,
@@ -47,17 +62,8 @@ impl Place {
 
     pub(crate) fn build(&self, backend: Option<SocketAddr>, root: bool) -> Private {
         let dir = self.run_dir();
-        let options = CopyOptions {
-            listen: std::net::Ipv4Addr::LOCALHOST,
-            dir: &dir,
-            ports: &mut free_port,
-            backend,
-            secured: None,
-            moves: &[],
-            allowed: &[],
-            papers: None,
-            root,
-        };
+        let mut ports = free_port;
+        let options = CopyOptions { backend, root, ..copied(&dir, &mut ports) };
         private::build(&self.config, options, &nginx_configure(), true).unwrap()
     }
 }

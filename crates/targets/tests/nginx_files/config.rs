@@ -1,16 +1,9 @@
 //! Reading and editing of nginx configurations: nothing is lost, and an edit changes what it says and no more.
 
-use std::path::Path;
-
 use genkai_targets::files::{Configuration, Requests};
 use genkai_targets::nginx::config::{Config, Found, lexer, parse};
 
-use crate::nginx_configs::{CASES, lay_out};
-
-fn text(text: &str) -> Config {
-    Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.as_bytes().to_vec(), Path::new("/usr/share/nginx"))
-        .unwrap()
-}
+use crate::nginx_configs::{CASES, lay_out, text};
 
 fn printed(config: &Config) -> String {
     let (_, main) = config.files().next().unwrap();

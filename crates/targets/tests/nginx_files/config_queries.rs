@@ -5,18 +5,7 @@ use std::path::Path;
 
 use genkai_targets::nginx::config::{Address, Config, Family, Host, Protocol, Target, sockets};
 
-use crate::nginx_configs::lay_out;
-
-fn text(text: &str) -> Config {
-    Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.as_bytes().to_vec(), Path::new("/usr/share/nginx"))
-        .unwrap()
-}
-
-fn corpus(name: &str) -> (tempfile::TempDir, Config) {
-    let dir = tempfile::tempdir().unwrap();
-    let config = Config::read(&lay_out(name, dir.path()), Path::new("/usr/share/nginx")).unwrap();
-    (dir, config)
-}
+use crate::nginx_configs::{corpus, text};
 
 /// A folder with these files; the first is the main one.
 fn files(all: &[(&str, &str)]) -> (tempfile::TempDir, Result<Config, String>) {

@@ -1,21 +1,8 @@
 //! Which blocks serve a request, and which values are in force for it.
 
-use std::path::Path;
-
 use genkai_targets::nginx::config::{Config, Found, Target};
 
-use crate::nginx_configs::lay_out;
-
-fn text(text: &str) -> Config {
-    Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.as_bytes().to_vec(), Path::new("/usr/share/nginx"))
-        .unwrap()
-}
-
-fn corpus(name: &str) -> (tempfile::TempDir, Config) {
-    let dir = tempfile::tempdir().unwrap();
-    let config = Config::read(&lay_out(name, dir.path()), Path::new("/usr/share/nginx")).unwrap();
-    (dir, config)
-}
+use crate::nginx_configs::{corpus, text};
 
 fn served(config: &Config, host: Option<&str>, path: &str) -> (String, String) {
     let route = config.route(host, path).unwrap();

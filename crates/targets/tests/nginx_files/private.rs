@@ -11,7 +11,9 @@ use genkai_targets::nginx::private;
 use genkai_targets::nginx::settings::render;
 
 use crate::nginx_configs::CASES;
-use crate::nginx_configs::place::{Place, check, contents, free_port, needs_modules, nginx_configure, reread, root};
+use crate::nginx_configs::place::{
+    Place, check, contents, copied, free_port, needs_modules, nginx_configure, reread, root,
+};
 
 #[test]
 fn nginx_accepts_every_private_copy() {
@@ -56,17 +58,8 @@ fn nginx_accepts_what_is_rendered() {
     let config = settings.iter().fold(plain, |config, (name, value)| config.set(name, value, &requests).unwrap());
     let dir = tempfile::tempdir().unwrap();
     let configure = nginx_configure();
-    let options = CopyOptions {
-        listen: std::net::Ipv4Addr::LOCALHOST,
-        dir: dir.path(),
-        ports: &mut free_port,
-        backend: None,
-        secured: None,
-        moves: &[],
-        allowed: &[],
-        papers: None,
-        root: root(),
-    };
+    let mut ports = free_port;
+    let options = copied(dir.path(), &mut ports);
     let private = private::build(&config, options, &configure, true).unwrap();
     let out = check(&private);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -175,17 +168,8 @@ fn listeners_show_a_certificate_of_the_runs_and_nobody_reads_the_users_keys() {
     let config = Config::read(&main, Path::new("/usr/share/nginx")).unwrap();
     let run = dir.path().join("run");
     std::fs::create_dir(&run).unwrap();
-    let options = CopyOptions {
-        listen: std::net::Ipv4Addr::LOCALHOST,
-        dir: &run,
-        ports: &mut free_port,
-        backend: None,
-        secured: None,
-        moves: &[],
-        allowed: &[],
-        papers: Some(&papers),
-        root: root(),
-    };
+    let mut ports = free_port;
+    let options = CopyOptions { papers: Some(&papers), ..copied(&run, &mut ports) };
     let private = private::build(&config, options, "", false).unwrap();
     let copy = std::fs::read_to_string(&private.main).unwrap();
     assert!(!copy.contains("/none/") && !copy.contains("data:"), "{copy}");

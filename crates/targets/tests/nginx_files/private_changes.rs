@@ -11,7 +11,7 @@ use genkai_targets::nginx::config::Config;
 use genkai_targets::nginx::private::{self, At};
 
 use crate::nginx_configs::place::{
-    Place, case, check, contents, free_port, nginx_configure, nginx_prefix, reread, root,
+    Place, case, check, contents, copied, free_port, nginx_configure, nginx_prefix, reread,
 };
 
 #[test]
@@ -48,17 +48,7 @@ fn a_port_that_is_drawn_twice_is_given_once() {
     let mut ports = || Ok(drawn.next().unwrap());
     let run = dir.path().join("run");
     let configure = nginx_configure();
-    let options = CopyOptions {
-        listen: std::net::Ipv4Addr::LOCALHOST,
-        dir: &run,
-        ports: &mut ports,
-        backend: None,
-        secured: None,
-        moves: &[],
-        allowed: &[],
-        papers: None,
-        root: root(),
-    };
+    let options = copied(&run, &mut ports);
     let private = private::build(&config, options, &configure, true).unwrap();
     let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
     let moved: Vec<_> = private.moved.iter().map(|m| m.to.clone()).collect();
@@ -79,17 +69,8 @@ fn what_is_given_once_for_an_address_is_kept_once() {
     let config = Config::read(&main, Path::new("/")).unwrap();
     let run = dir.path().join("run");
     let configure = nginx_configure();
-    let options = CopyOptions {
-        listen: std::net::Ipv4Addr::LOCALHOST,
-        dir: &run,
-        ports: &mut free_port,
-        backend: None,
-        secured: None,
-        moves: &[],
-        allowed: &[],
-        papers: None,
-        root: root(),
-    };
+    let mut ports = free_port;
+    let options = copied(&run, &mut ports);
     let private = private::build(&config, options, &configure, false).unwrap();
     let copy = reread(&private);
     let params: Vec<_> = copy.listens().iter().map(|l| l.found.args()[1..].join(" ")).collect();
@@ -195,17 +176,7 @@ fn folders_that_cannot_be_used_are_refused() {
     let place = Place::new(case("chain"));
     let configure = nginx_configure();
     let build = |dir: &Path, ports: &mut dyn FnMut() -> io::Result<u16>| {
-        let options = CopyOptions {
-            listen: std::net::Ipv4Addr::LOCALHOST,
-            dir,
-            ports,
-            backend: None,
-            secured: None,
-            moves: &[],
-            allowed: &[],
-            papers: None,
-            root: false,
-        };
+        let options = CopyOptions { root: false, ..copied(dir, ports) };
         private::build(&place.config, options, &configure, true).unwrap_err().to_string()
     };
     assert!(build(Path::new("relative"), &mut free_port).contains("must be absolute"));

@@ -1,19 +1,13 @@
 //! Settings: found where they are in force, changed there, refused when nginx would not take them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use genkai_model::limit::Origin;
 use genkai_targets::files::{Configuration, Requests};
 use genkai_targets::nginx::config::Config;
 use genkai_targets::nginx::settings::{TABLE, render};
 
-use crate::nginx_configs::lay_out;
-
-fn text(text: &str) -> Config {
-    Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.as_bytes().to_vec(), Path::new("/usr/share/nginx"))
-        .unwrap()
-}
+use crate::nginx_configs::{corpus, text};
 
 fn printed(config: &Config) -> String {
     config.files().map(|(_, f)| String::from_utf8_lossy(&f.text).into_owned()).collect()
@@ -30,12 +24,6 @@ fn changed(before: &Config, after: &Config) -> Vec<String> {
         .lines()
         .filter(|l| (l.starts_with('-') || l.starts_with('+')) && !l.starts_with("---") && !l.starts_with("+++"));
     lines.map(|l| format!("{}{}", &l[..1], l[1..].trim())).collect()
-}
-
-fn corpus(name: &str) -> (tempfile::TempDir, Config) {
-    let dir = tempfile::tempdir().unwrap();
-    let config = Config::read(&lay_out(name, dir.path()), Path::new("/usr/share/nginx")).unwrap();
-    (dir, config)
 }
 
 fn set(config: &Config, path: &str, name: &str, value: &str) -> Vec<String> {

@@ -30,11 +30,11 @@ pub(super) fn guarded(context: Context<'_>, v: &Verdict) -> String {
     let Some(found) = &v.bisection else { return "Cannot tell: requests meet an access control.".to_owned() };
     let of = |protects: bool| found.named.iter().filter(|one| one.protects == protects).cloned().collect::<Vec<_>>();
     let (guards, others) = (of(true), of(false));
-    let (them, they) = if found.named.len() == 1 { ("it", "it protects") } else { ("them", "they protect") };
-    let they = if guards.len() == 1 && !others.is_empty() { "it protects" } else { they };
+    let (them, they) = if found.named.len() == 1 { ("it", "it") } else { ("them", "they") };
+    let they = if guards.len() == 1 && !others.is_empty() { "it" } else { they };
     let beside = if others.is_empty() { String::new() } else { format!(", beside {}", each(&others)) };
     format!(
-        "Cannot tell what to change: what requests meet is {}{beside}: without {them} {}; with {them} {}. But {they} something, and \
+        "Cannot tell what to change: what requests meet is {}{beside}: without {them} {}; with {them} {}. But {they} may protect something, and \
          genkai does not propose to take that out: look at what it asks, and at the limits there.",
         each(&guards),
         holds(context, found),

@@ -65,7 +65,7 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
                     Some(Confidence::Likely) => "not lifted (likely this)",
                     Some(_) => "not lifted (possibly this)",
                     None if is_proved && verdict.decision() == Decision::Guarded => {
-                        "none proposed: it protects something (without it it held: proved)"
+                        "none proposed: it may protect something (without it it held: proved)"
                     }
                     None if is_proved => "left out (proved)",
                     None => "not lifted",

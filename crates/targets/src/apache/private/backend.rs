@@ -49,7 +49,7 @@ fn passes(found: &Found) -> bool {
 /// Scheme, authority and the rest of a URL; none for what names no host: `!`, `balancer://`, variables, Unix sockets.
 fn parts(url: &str) -> Option<(&str, &str, &str)> {
     let (scheme, rest) = url.split_once("://")?;
-    if scheme == "balancer" || scheme.starts_with("unix:") {
+    if scheme.eq_ignore_ascii_case("balancer") || scheme.starts_with("unix:") {
         return None;
     }
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -115,8 +115,11 @@ pub(super) fn redirect(
 
 /// Workers that a `<Proxy>` or a `ProxySet` names by their URL go where their requests do: what they have of parameters is in force there, too.
 fn workers(config: &Config, changes: &mut Changes<'_>, moved: &[Moved], backend: Option<&str>, moves: &[Move]) {
-    let plain = |url: &str| url.split_once('|').map_or(url, |(_, rest)| rest).to_ascii_lowercase();
-    let server = |url: &str| parts(&plain(url)).map(|(scheme, authority, _)| format!("{scheme}://{authority}"));
+    let plain = |url: &str| url.split_once('|').map_or(url, |(_, rest)| rest).to_owned();
+    // A path is as it is written; the server's name has no case.
+    let server = |url: &str| {
+        parts(&plain(url)).map(|(scheme, authority, _)| format!("{scheme}://{authority}").to_ascii_lowercase())
+    };
     let asked = |place: &Place<'_>| server(place.found.arg(place.index)?.strip_prefix(place.before)?);
     let servers: BTreeSet<String> = places(config).iter().filter_map(asked).collect();
     let is_one = servers.iter().filter_map(|url| Some(parts(url)?.1)).collect::<BTreeSet<_>>().len() == 1;
@@ -130,7 +133,8 @@ fn workers(config: &Config, changes: &mut Changes<'_>, moved: &[Moved], backend:
         };
         let plain = plain(url);
         let Some((scheme, authority, rest)) = parts(&plain) else { continue };
-        let (host, port) = host_and_port(scheme, authority);
+        let (scheme, authority) = (scheme.to_ascii_lowercase(), authority.to_ascii_lowercase());
+        let (host, port) = host_and_port(&scheme, &authority);
         // Servers that are one now would share a worker: what one has of parameters would be in force for all.
         let new = match (own(moved, host, port), backend) {
             (Some(own), _) => Some(format!("{scheme}://{own}{rest}")),
@@ -166,6 +170,7 @@ mod tests {
     use genkai_place::endpoint::Endpoint;
 
     use super::*;
+    use crate::apache::config::Reading;
 
     #[test]
     fn urls_come_apart() {
@@ -194,5 +199,19 @@ mod tests {
             assert_eq!(new(&url).as_deref(), Some("fcgi://127.0.0.1:40000/var/www/$1"));
         }
         assert_eq!((new("unix:/run/b.sock|fcgi://h/"), new("http://127.0.0.1:9001/"), new("!")), (None, None, None));
+    }
+
+    /// A path has its case, as the requests have that go there; a host and a scheme have none.
+    #[test]
+    fn a_worker_goes_where_its_requests_do() {
+        let text =
+            "Listen 80\n<Proxy HTTP://Localhost:9/Api>\nProxySet max=3\n</Proxy>\nProxyPass / http://localhost:9/\n";
+        let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+        let config = Config::of_text(std::path::Path::new("/x/httpd.conf"), text.into(), reading).unwrap();
+        let mut changes = Changes::new(&config, std::path::Path::new("/copy"));
+        workers(&config, &mut changes, &[], Some("://127.0.0.1:40000"), &[]);
+        let new: Vec<String> =
+            changes.edits.iter().map(|edit| String::from_utf8_lossy(&edit.with).into_owned()).collect();
+        assert!(new.len() == 1 && new[0].contains("http://127.0.0.1:40000/Api"), "{new:?}");
     }
 }

@@ -129,6 +129,10 @@ fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Request
     };
     let route = Route::find(config, requests).ok_or_else(missing)?;
     let pass = handler::pass(config, &route, requests).ok_or_else(missing)?;
+    if pass.url.get(..9).is_some_and(|scheme| scheme.eq_ignore_ascii_case("balancer:")) {
+        let why = "a balancer has these requests, whose members have parameters of their own: it is in their lines (BalancerMember)";
+        return Err(SettingError::no_place(setting.name, why));
+    }
     let default = || {
         let why = "mod_proxy's own worker, which takes no parameters, has these requests: a `<Proxy URL>` with a `ProxySet` makes one";
         SettingError::no_place(setting.name, why)
@@ -277,6 +281,8 @@ mod tests {
         let elsewhere = format!("{}<Proxy http://h:3>\nProxySet max=3\n</Proxy>\n", text);
         assert!(set(&elsewhere).unwrap_err().to_string().contains("ProxySet"));
         assert!(set("Listen 80\nProxyPass / http://h:1/\n").is_err());
+        let refused = of(text).set("ProxyPass.timeout", "9", &requests).unwrap_err().to_string();
+        assert!(refused.contains("a balancer has these requests"), "{refused}");
     }
 
     #[test]

@@ -106,10 +106,14 @@ impl Again {
     pub(super) fn all(config: &Config, route: Option<&Route<'_>>, requests: &Requests, process: u64) -> Vec<Again> {
         let (ways, is_told) = ways(config, route, requests);
         let mut unsure = !is_told;
-        let mut all = Vec::new();
-        for (nth, way) in ways.iter().enumerate() {
+        let (mut all, mut seen) = (Vec::new(), Vec::new());
+        for way in &ways {
             unsure |= !way.doubts.is_empty();
-            if nth > 0 {
+            let front = way.front.title();
+            // Where they go in a circle a section is told once.
+            let is_new = !seen.contains(&front);
+            seen.push(front);
+            if seen.len() > 1 && is_new {
                 all.push(Again::of(config, way, requests, process, unsure));
             }
         }
@@ -241,6 +245,9 @@ mod tests {
         assert_eq!(told("\n maxconn 900", ""), [], "the process takes fewer");
         let rule = "\n use_backend other if { src 10.0.0.0/8 }";
         assert_eq!(told(rule, " maxconn 3"), [limit("haproxy.server.maxconn.real", "3", false)]);
+        let circle = told("\n maxconn 7", "\n server t 127.0.0.1:81");
+        let ids: std::collections::BTreeSet<&String> = circle.iter().map(|(id, ..)| id).collect();
+        assert_eq!(ids.len(), circle.len(), "each once, however often they come in: {circle:?}");
     }
 
     #[test]

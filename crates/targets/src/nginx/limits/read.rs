@@ -246,7 +246,12 @@ impl Reading<'_> {
     /// The zones that count requests: of each way those of the first location that counts them, as nginx counts a request once. Those
     /// that not all ways come by say so.
     fn zones<Z: Zone>(&self, at: impl Fn(&Stage<'_>) -> Vec<Z>) -> Vec<Z> {
-        let asked = self.asked_before(&at);
+        let mut asked = self.asked_before(&at);
+        if self.route.ways.len() > 1 {
+            // Who is asked is known of the first way alone.
+            let why = self.doubts();
+            asked = asked.into_iter().map(|zone| zone.only(why.clone())).collect();
+        }
         let of = |way: &Way<'_>| {
             let mut stages: Vec<Vec<Z>> = way.looked.iter().map(&at).collect();
             stages.retain(|zones| !zones.is_empty());
