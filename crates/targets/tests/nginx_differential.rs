@@ -218,8 +218,18 @@ fn facts(config: &Config, path: &str, machine: &Machine) -> Facts {
     let route = config.route(Some("localhost"), path).unwrap();
     let origin = |_: &Found<'_>| Origin::Given;
     let visitor = Some([127, 0, 0, 1].into());
-    Reading { config, route, origin: &origin, version: (1, 22, 1), machine, status: None, visitor, headers: None }
-        .facts()
+    Reading {
+        config,
+        route,
+        origin: &origin,
+        version: (1, 22, 1),
+        machine,
+        status: None,
+        visitor,
+        headers: None,
+        absent: &|_| false,
+    }
+    .facts()
 }
 
 /// What the access logs say of a request beside its path.

@@ -1,6 +1,7 @@
 //! What became of the break when one setting was changed: the test of cause.
 
 use genkai_model::finding::{Break, Moved, Scale};
+use genkai_model::limit::RemedyUnit;
 use genkai_model::objective::Condition;
 use genkai_model::units::Range;
 
@@ -93,8 +94,16 @@ fn place(
     if is_gone(before, broke_before, after, broke) {
         return if as_expected && (there || steep) { Moved::AsPredicted } else { Moved::Elsewhere };
     }
+    // What kept requests away from servers that fail shows their failures when it is taken away, and so does whatever breaks earlier: it made nothing
+    // better, and that other signs are seen makes it no other break.
+    let hid = attempt.limit.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero);
+    let earlier = (size(after, broke) + blur(after, broke)) * (1.0 + TOLERANCE) < size(before, broke_before);
+    let at_once = steep && !after.demand.tunnels;
+    if (at_once || size(after, broke) <= same) && (hid || earlier && !at_once) {
+        return Moved::Not;
+    }
     // All at once, or at about the same level: only another limit's signs can tell that it is another break.
-    if steep && !after.demand.tunnels || size(after, broke) <= same {
+    if at_once || size(after, broke) <= same {
         return match (another, as_expected && (there || steep)) {
             (true, true) => Moved::AsPredicted,
             (true, false) => Moved::Elsewhere,

@@ -100,6 +100,41 @@ fn a_break_by_other_failures_is_another_break_however_early_it_comes() {
     assert_eq!(v.because(), Because::ProvedButNextLimit);
 }
 
+/// Two servers of which one refuses, so that `max_fails` leaves it alone; the other takes 12 at once. While the refusing one is asked, clients get
+/// the same answer for another reason, from `from` users on.
+fn one_refuses(from: f64) -> World {
+    World {
+        plan: plan(users(40, 10.0), "errors < 0.1%"),
+        settings: settings(&[("max_fails", 1.0)]),
+        limits: Box::new(|set| {
+            let alone = vec![said("none_live", Strength::Decisive)];
+            let mut fails = limit("max_fails", set["max_fails"], Law::Unknown, alone, &[ErrorKind::Status502], false);
+            fails.remedy.as_mut().unwrap().unit = RemedyUnit::Zero;
+            let refuses = vec![said("refused", Strength::Decisive)];
+            vec![fails, behind(limit("refuses", 0.0, Law::Unknown, refuses, &[ErrorKind::Status502], false))]
+        }),
+        behaviour: Box::new(move |m| {
+            let held = m.value("max_fails") > 0.0;
+            let most = if held { 12.0 } else { from };
+            let mut seen = failing(m.level, &[(ErrorKind::Status502, if m.level > most { 0.5 } else { 0.0 })]);
+            let sign = if held { "none_live" } else { "refused" };
+            seen.logs = if m.level > most { vec![(sign, 50)] } else { Vec::new() };
+            seen
+        }),
+    }
+}
+
+#[test]
+fn what_keeps_requests_from_a_server_is_not_confirmed_by_what_is_seen_of_that_server_without_it() {
+    for from in [12.0, 2.0] {
+        let v = verdict(&one_refuses(from).run());
+        let fails = v.causes.iter().find(|cause| cause.limit.id == "proxy.max_fails");
+        assert!(fails.is_none_or(|cause| cause.confidence != Confidence::Proved), "{from}: {:?}", v.causes);
+        assert!(v.proposal.is_empty(), "{from}: {:?}", v.proposal);
+        assert_ne!(answer(&v).1, Answer::Yes);
+    }
+}
+
 /// Answers that become slow from 20 users on, while all cores of the machine are in use: by servers, and by what is behind them, so many.
 fn full_machine(servers: f64, behind: f64, more: impl Fn(f64) -> Vec<(&'static str, u64)> + 'static) -> World {
     World {

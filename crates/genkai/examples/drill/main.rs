@@ -1,13 +1,15 @@
 //! `make drill`: is the diagnosis right? Faults that are put in on purpose, and look-alikes that are none, go through the whole
 //! pipeline; what it names is compared with what was done.
 //!
-//! `drill GENKAI [--list] [--results FILE] [--markdown FILE] [--keep DIR] [NAME...]`: with this program, all cases or those whose name contains
-//! one of the words; `--list` only says which there are, `--keep` leaves what each case wrote in folders of DIR. With `--results` each case's
-//! result takes the place of its earlier one in FILE when the case has ended, and the Markdown is of all that are there. Exit code 1 when
-//! something was named wrong in this run.
+//! `drill GENKAI [--list] [--jobs N] [--results FILE] [--markdown FILE] [--keep DIR] [NAME...]`: with this program, all cases or those whose name
+//! contains one of the words; `--list` only says which there are, `--keep` leaves what each case wrote in folders of DIR. So many cases as there
+//! are jobs run beside each other (one a core without `--jobs`); those that are judged by processor time run alone, after the others. With
+//! `--results` each case's result takes the place of its earlier one in FILE when the case has ended, and the Markdown is of all that are there.
+//! Exit code 1 when something was named wrong in this run.
 
 mod cases;
 mod inside;
+mod jobs;
 mod judge;
 mod matrix;
 mod results;
@@ -15,6 +17,7 @@ mod run;
 mod table;
 mod world;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -31,33 +34,33 @@ fn main() -> ExitCode {
         let at = words.iter().position(|word| word == name)?;
         words.drain(at..(at + 2).min(words.len())).nth(1)
     };
-    let [markdown, keep, results] = ["--markdown", "--keep", "--results"].map(&mut flag);
+    let [markdown, keep, results, jobs] = ["--markdown", "--keep", "--results", "--jobs"].map(&mut flag);
     let [keep, results] = [keep, results].map(|path| path.map(PathBuf::from));
+    let Some(jobs) = jobs.map_or(Some(cores()), |jobs| jobs.parse().ok().filter(|jobs| *jobs > 0)) else {
+        eprintln!("error: --jobs: not a number of cases");
+        return ExitCode::from(2);
+    };
     if words.iter().any(|word| word == "--list") {
         cases::all().iter().for_each(|case| println!("{:<32} {}", case.name, case.fault));
         return ExitCode::SUCCESS;
     }
-    let wanted = |name: &str| words.is_empty() || words.iter().any(|w| name.contains(w.as_str()));
-    let mut all = Vec::new();
-    for case in cases::all().iter().filter(|case| wanted(&case.name)) {
-        let folder = |name: String| match &keep {
-            Some(keep) => tempfile::Builder::new().prefix(&name).disable_cleanup(true).tempdir_in(keep),
-            None => tempfile::tempdir(),
-        };
-        let (Ok(dir), Ok(other)) = (folder(format!("{}.", case.name)), folder(format!("{}.again.", case.name))) else {
-            eprintln!("error: no folder for files of a case");
-            return ExitCode::from(3);
-        };
-        let done = run::run(case, &genkai, dir.path()).repeated(&genkai, other.path());
-        println!("{}", table::line(&done));
-        if let Some(file) = &results
-            && let Err(e) = results::keep(file, &done, &machine())
-        {
-            eprintln!("error: {}: {e}", file.display());
+    let wanted = |case: &&cases::Case| words.is_empty() || words.iter().any(|w| case.name.contains(w.as_str()));
+    let all = match jobs::run(
+        &cases::all().iter().filter(wanted).collect::<Vec<_>>(),
+        jobs,
+        |case| {
+            let done = one(case, &genkai, keep.as_deref())?;
+            println!("{}", table::line(&done));
+            Ok(done)
+        },
+        |done| results.as_ref().map_or(Ok(()), |file| results::keep(file, done, &machine())),
+    ) {
+        Ok(all) => all,
+        Err(e) => {
+            eprintln!("error: the files of a case: {e}");
             return ExitCode::from(3);
         }
-        all.push(done);
-    }
+    };
     let sum = table::sum(&all);
     println!("\n{}", table::conclusion(&sum));
     table::misses(&all).iter().for_each(|miss| println!("  {miss}"));
@@ -77,10 +80,23 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(sum.wrong + sum.failed > 0))
 }
 
+/// A case, and once more where it could not tell, each in a folder of its own.
+fn one(case: &'static cases::Case, genkai: &Path, keep: Option<&Path>) -> io::Result<run::Done<'static>> {
+    let folder = |name: String| match keep {
+        Some(keep) => tempfile::Builder::new().prefix(&name).disable_cleanup(true).tempdir_in(keep),
+        None => tempfile::tempdir(),
+    };
+    let (dir, other) = (folder(format!("{}.", case.name))?, folder(format!("{}.again.", case.name))?);
+    Ok(run::run(case, genkai, dir.path()).repeated(genkai, other.path()))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Kernel and cores, in a few words.
 fn machine() -> String {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let kernel = kernel.split('-').next().unwrap_or_default().trim().to_owned();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("Linux {kernel}, {cores} cores")
+    format!("Linux {kernel}, {} cores", cores())
 }

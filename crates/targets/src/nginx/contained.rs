@@ -166,6 +166,7 @@ impl Nginx {
             status: None,
             visitor: None,
             headers: None,
+            absent: &|_| false,
         }
         .facts()
     }

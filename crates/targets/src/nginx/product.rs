@@ -28,7 +28,7 @@ use crate::product::{
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
-use genkai_place::endpoint::Endpoint;
+use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_place::process::Child;
 use genkai_place::remote::Remote;
 use genkai_place::running::Running;
@@ -297,6 +297,7 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         status: copy.private.status,
         visitor: Some(of.conditions().listen).filter(Ipv4Addr::is_loopback),
         headers: of.requests().headers.as_deref(),
+        absent: &|address| address.ip().is_loopback() && Endpoint::Tcp(address).listener() == Listener::Nobody,
     }
     .facts()
 }

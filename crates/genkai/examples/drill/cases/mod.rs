@@ -239,6 +239,21 @@ impl Case {
         self.either(&[], "")
     }
 
+    /// Whether it is judged by processor time, or takes all there is: no other case may run beside it.
+    pub(crate) fn alone(&self) -> bool {
+        let costs = |id: &&str| ["cpu", "processor", "tls"].iter().any(|part| id.contains(part));
+        let ids = match &self.expect {
+            Expect::Cause { ids, .. } | Expect::Ladder { ids } => ids.iter().any(|id| costs(&id)),
+            Expect::Holds => false,
+            Expect::Client | Expect::Crowded => true,
+        };
+        let unknown = self.product == ROOMS || !self.command.is_empty();
+        ids || unknown
+            || self.hog
+            || self.name.starts_with("tls-")
+            || matches!(self.inside, Inside::Quota(_) | Inside::Group(_))
+    }
+
     /// The break need not come where the formula puts it.
     fn off(self, why: &'static str) -> Case {
         Case { off: why, ..self }

@@ -42,6 +42,7 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
         status: None,
         visitor: None,
         headers: None,
+        absent: &|_| false,
     };
     let facts = reading.facts();
     let mut limits = limits::of(&facts);

@@ -120,8 +120,10 @@ pub struct Upstream {
     pub even: bool,
     /// The only server there is, where its address is written as a number or a path: a name may have several.
     pub place: Option<Place>,
-    /// `max_conns` of each server, those that are `backup` after the others: they take what the others have no room for. None: at least
-    /// one has no cap.
+    /// Servers at whose address nobody listens, as long as somebody does at another's, each with whether it is in regular use.
+    pub absent: Vec<(String, bool)>,
+    /// `max_conns` of each server that is there, those that are `backup` after the others: they take what the others have no room for. None: at
+    /// least one has no cap.
     pub max_conns: Option<SourcedValue<Vec<u64>>>,
     /// `max_fails` of each server, where every one of several can be left alone for its failures. None: one at least is always asked (nginx
     /// never leaves the only server of a group alone).

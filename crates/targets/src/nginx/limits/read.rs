@@ -38,6 +38,8 @@ pub struct Reading<'a> {
     pub visitor: Option<Ipv4Addr>,
     /// All headers of the requests but Host; none: not known.
     pub headers: Option<&'a [(String, String)]>,
+    /// Whether nobody listens at an address of a server, so that connections are refused.
+    pub absent: &'a dyn Fn(SocketAddr) -> bool,
 }
 
 /// A setting's default, with the place where nginx says so.

@@ -25,6 +25,7 @@ fn behind() -> Upstream {
         servers: 1,
         even: true,
         place: None,
+        absent: Vec::new(),
         max_conns: None,
         max_fails: None,
         resolved: None,
@@ -259,6 +260,9 @@ fn max_conns_counts_for_each_worker_without_a_zone() {
     assert_eq!(max_conns(&[5, 6], 1, two(false)).0, (11.0, 11.0));
     let backup = max_conns(&[5, 6], 1, Upstream { servers: 1, ..behind() });
     assert_eq!(backup.1, "2 servers, 1 of them backup: 5 + 6 = 11 connections (1 worker)");
+    let absent = vec![("127.0.0.1:7".to_owned(), true), ("127.0.0.1:8".to_owned(), false)];
+    let gone = max_conns(&[5], 1, Upstream { servers: 2, absent, ..behind() });
+    assert_eq!(gone.1, "1 server: 5 connections (1 worker); nobody listens at 127.0.0.1:7, 127.0.0.1:8");
 }
 
 #[test]

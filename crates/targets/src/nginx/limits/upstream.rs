@@ -254,7 +254,10 @@ fn max_fails(upstream: &Upstream) -> Option<Limit> {
         signatures: vec![log(signature::UPSTREAM_NONE_LIVE, strength)],
         symptom: super::refusal(&upstream.refusal),
         remedy: Some(Remedy {
-            note: Some("a request that one server fails still goes to another (proxy_next_upstream)".to_owned()),
+            note: Some(
+                "while a server fails, requests go to it as to the others: what becomes of those is what proxy_next_upstream says"
+                    .to_owned(),
+            ),
             ..raised(UPSTREAM_MAX_FAILS.name, RemedyUnit::Zero, 1.0)
         }),
         ..valued("nginx.upstream.max_fails", "nginx", UPSTREAM_MAX_FAILS.name, held)
@@ -276,17 +279,23 @@ fn doubt(upstream: &Upstream, behind_cache: bool) -> Option<String> {
 /// How many connections there may be, in words.
 fn connections(upstream: &Upstream, held: &SourcedValue<Vec<u64>>, sum: u64, counts: u64) -> String {
     let each: Vec<String> = held.value.iter().map(u64::to_string).collect();
-    let servers = match each.len() as u64 - u64::from(upstream.servers) {
+    let regular = u64::from(upstream.servers) - upstream.absent.iter().filter(|(_, regular)| *regular).count() as u64;
+    let servers = match each.len() as u64 - regular {
         0 => counted(each.len() as u64, "server"),
         backups => format!("{}, {backups} of them backup", counted(each.len() as u64, "server")),
     };
     let sum = if each.len() == 1 { sum.to_string() } else { format!("{} = {sum}", each.join(" + ")) };
+    let absent: Vec<&str> = upstream.absent.iter().map(|(name, _)| name.as_str()).collect();
+    let absent = match absent.is_empty() {
+        true => String::new(),
+        false => format!("; nobody listens at {}", absent.join(", ")),
+    };
     match counts {
         _ if upstream.shared => {
-            format!("{servers}: {sum} connections (the group has a zone: all workers count together)")
+            format!("{servers}: {sum} connections (the group has a zone: all workers count together){absent}")
         }
-        1 => format!("{servers}: {sum} connections (1 worker)"),
-        _ => format!("{servers}: {sum} connections in each of {counts} workers (no zone: each counts alone)"),
+        1 => format!("{servers}: {sum} connections (1 worker){absent}"),
+        _ => format!("{servers}: {sum} connections in each of {counts} workers (no zone: each counts alone){absent}"),
     }
 }
 

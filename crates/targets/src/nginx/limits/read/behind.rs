@@ -46,6 +46,7 @@ impl Reading<'_> {
             servers: 1,
             even: true,
             place: None,
+            absent: Vec::new(),
             max_conns: None,
             max_fails: None,
             resolved: None,
@@ -76,11 +77,19 @@ impl Reading<'_> {
         let Some(first) = used.first() else { return };
         let backups = group.servers.iter().filter(|s| !s.down && s.backup);
         let takes: Vec<_> = used.iter().copied().chain(backups).collect();
-        let caps: Vec<u64> = takes.iter().map(|s| s.max_conns).collect();
+        let absent = |s: &&config::UpstreamServer<'_>| s.address.as_ref().and_then(socket).is_some_and(self.absent);
+        let (gone, mut there): (Vec<_>, Vec<_>) = takes.iter().copied().partition(absent);
+        if there.is_empty() {
+            there.clone_from(&takes);
+        } else {
+            let told = |s: &config::UpstreamServer<'_>| Some((s.found.arg(0)?, !s.backup));
+            upstream.absent = gone.into_iter().filter_map(told).collect();
+        }
+        let caps: Vec<u64> = there.iter().map(|s| s.max_conns).collect();
         let mut written: Vec<String> = caps.iter().map(u64::to_string).collect();
         written.dedup();
         let capped = caps.iter().all(|&cap| cap > 0);
-        upstream.max_conns = capped.then(|| self.held(&first.found, caps, written.join(", ")));
+        upstream.max_conns = capped.then(|| self.held(&there[0].found, caps, written.join(", ")));
         let fails: Vec<u64> = takes.iter().map(|s| s.max_fails).collect();
         let mut each: Vec<String> = fails.iter().map(u64::to_string).collect();
         each.dedup();

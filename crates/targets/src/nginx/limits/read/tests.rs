@@ -18,13 +18,28 @@ const MACHINE: fn() -> Machine = || Machine {
 };
 
 pub(super) fn facts_of(text: &str, path: &str) -> Facts {
+    facts_where(text, path, &|_| false)
+}
+
+/// The same where nobody listens at some addresses.
+fn facts_where(text: &str, path: &str, absent: &dyn Fn(std::net::SocketAddr) -> bool) -> Facts {
     let config = Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.into(), Path::new("/usr")).unwrap();
     let route = config.route(Some("localhost"), path).unwrap();
     let origin = |f: &Found<'_>| Origin::File { path: f.config.file(f.file).path.clone(), line: f.line() };
     let machine = MACHINE();
     let (version, machine) = ((1, 22, 1), &machine);
-    Reading { config: &config, route, origin: &origin, version, machine, status: None, visitor: None, headers: None }
-        .facts()
+    Reading {
+        config: &config,
+        route,
+        origin: &origin,
+        version,
+        machine,
+        status: None,
+        visitor: None,
+        headers: None,
+        absent,
+    }
+    .facts()
 }
 
 fn line(origin: &Origin) -> usize {
@@ -138,6 +153,25 @@ fn sockets_and_logs_are_counted_once() {
         server { listen 82; access_log /l/$host.log; error_log syslog:server=x; return 200; } }\n";
     let facts = facts_of(text, "/");
     assert_eq!((facts.listeners, facts.sockets, facts.logs), (3, 5, 2));
+}
+
+#[test]
+fn a_server_at_whose_address_nobody_listens_takes_no_connections() {
+    let group = |servers: &str, absent: &[u16]| {
+        let text = format!(
+            "events {{}}\nhttp {{ upstream u {{ zone z 64k; {servers} }}\nserver {{ listen 80; location / {{ proxy_pass http://u; }} }} }}\n"
+        );
+        facts_where(&text, "/", &|address| absent.contains(&address.port())).upstream.unwrap()
+    };
+    let two = "server 127.0.0.1:1 max_conns=5; server 127.0.0.1:2 max_conns=6;";
+    let caps = |group: Upstream| group.max_conns.map(|held| held.value);
+    assert_eq!(caps(group(two, &[])), Some(vec![5, 6]));
+    let one = group(two, &[2]);
+    assert_eq!((caps(one.clone()), one.max_fails.is_some()), (Some(vec![5]), true));
+    assert_eq!(one.absent, [("127.0.0.1:2".to_owned(), true)]);
+    assert_eq!(caps(group(two, &[1, 2])), Some(vec![5, 6]), "then it is not that which stops a load");
+    let backup = format!("{two} server 127.0.0.1:3 backup;");
+    assert_eq!((caps(group(&backup, &[])), caps(group(&backup, &[3]))), (None, Some(vec![5, 6])));
 }
 
 #[test]
