@@ -59,6 +59,16 @@ fn one_of_two_servers_of_nginx_is_slow() {
 }
 
 #[test]
+fn max_conns_beside_a_server_that_is_not_there() {
+    right("nginx-max-conns-absent");
+}
+
+#[test]
+fn max_conns_before_a_backup_that_is_not_there() {
+    right("nginx-max-conns-no-backup");
+}
+
+#[test]
 fn a_backend_that_wants_a_certificate_of_its_clients() {
     right("tls-certificate-haproxy");
 }

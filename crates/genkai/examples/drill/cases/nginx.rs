@@ -214,6 +214,18 @@ fn times() -> Vec<Case> {
     ]
 }
 
+/// A group of which one server is at an address where nobody listens: `max_conns` of the other is what it bears.
+fn absent(name: &str, fault: &str, servers: &str) -> Case {
+    case(name, fault)
+        .flags("--users 40 --spawn-rate 5")
+        .config(format!(
+            "worker_processes 1;\nevents {{ }}\nhttp {{ upstream u {{ zone u 64k; {servers} }} server {{ listen 80; location / {{ proxy_pass \
+             http://u; }} }} }}\n"
+        ))
+        .behind(Two("--service-time 100ms", None))
+        .cause("nginx.upstream.max_conns")
+}
+
 fn others() -> Vec<Case> {
     vec![
         case("nginx-cpu", "a regular expression that backtracks: one worker has no processor time left")
@@ -241,6 +253,8 @@ fn others() -> Vec<Case> {
             )
             .behind(Two("--service-time 500ms", Some("--service-time 500ms")))
             .cause("nginx.worker_connections"),
+        absent("nginx-max-conns-absent", "max_conns=12 of each of two servers, of which one is not there", "server {backend} max_conns=12; server {second} max_conns=12;"),
+        absent("nginx-max-conns-no-backup", "max_conns=12 of the only server, whose backup is not there", "server {backend} max_conns=12; server {second} backup;"),
         case("nginx-auth-max-conns", "an auth_request to a group with max_conns=30")
             .flags("--users 60 --spawn-rate 6")
             .config(
