@@ -264,7 +264,9 @@ mod tests {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
             let said = super::super::serving::titled_path(child.id()).map(|main| given(child.id(), &main));
-            child.kill().unwrap();
+            // Killed at once, its children would go on.
+            let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
+            nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
             child.wait().unwrap();
             said
         };
