@@ -19,14 +19,11 @@ const FOLDERS: [&str; 5] = [
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
 ];
-/// Folders of programs.
-const PROGRAMS: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-/// Flags that say nothing of settings, of each group one, or none; of the last those that name the configuration.
-const HARMLESS: [&[&[&str]]; 4] = [
-    &[&["-F"], &["--nodaemonize"], &["-D"], &["--daemonize"]],
-    &[&["-R"], &["--allow-to-run-as-root"]],
-    &[&["-O"], &["--force-stderr"]],
-    &[&["-y", "{}"], &["-y{}"], &["--fpm-config", "{}"], &["--fpm-config={}"]],
+/// Flags that say nothing of settings as people write them together: in short or in long; of each group one, or none. (With all that could be written the
+/// lengths would be so many that hardly any is told from them.)
+const HARMLESS: [[&[&[&str]]; 3]; 2] = [
+    [&[&["-F"], &["-D"]], &[&["-R"]], &[&["-y", "{}"]]],
+    [&[&["--nodaemonize"], &["--daemonize"]], &[&["-R"], &["--allow-to-run-as-root"]], &[&["--fpm-config", "{}"]]],
 ];
 /// Flags that decide PHP's settings before any pool does, and whether they have a value (sapi/fpm/fpm/fpm_main.c: OPTIONS).
 const SETTING: [(&str, &str, bool); 4] = [
@@ -51,12 +48,13 @@ pub(super) struct Given {
 /// That there are some which nothing tells, in words.
 pub(super) fn given(pid: u32, main: &str) -> Result<Given, String> {
     let Some(length) = length(pid) else { return Ok(Given::default()) };
-    let folders = FOLDERS.map(PathBuf::from);
-    let unit = group::unit(pid).and_then(|unit| of_unit(&folders, &unit)).filter(|unit| unit.length() == length);
-    match unit {
-        Some(unit) => unit.given(pid),
-        None if plain(&names(pid), main).contains(&length) => Ok(Given::default()),
-        None => Err(format!(
+    let (folders, names) = (FOLDERS.map(PathBuf::from), names(pid));
+    // A unit may start something else that starts it.
+    let own = |unit: &Unit| unit.words.first().is_some_and(|word| names.contains(word));
+    match group::unit(pid).and_then(|unit| of_unit(&folders, &unit)).filter(own) {
+        Some(unit) if unit.length() == length => unit.given(pid),
+        None if plain(&names, main).contains(&length) => Ok(Given::default()),
+        _ => Err(format!(
             "it was started with {length} bytes of words, which are others than its title tells: PHP may have other settings by them (-c, -n, -d) than \
              its files say"
         )),
@@ -75,26 +73,28 @@ fn bytes<'w>(words: impl IntoIterator<Item = &'w str>) -> usize {
     words.into_iter().map(|word| word.len() + 1).sum()
 }
 
-/// By what process `pid` may have been called: its program, and links to it.
+/// By what process `pid` may have been called: its program, or a link to it of the name that the kernel knows it by, each with its folder or without.
 fn names(pid: u32) -> BTreeSet<String> {
     let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     let called = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned();
     let file = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let short = [called, file, "php-fpm".to_owned()];
-    let whole = PROGRAMS.iter().flat_map(|folder| short.iter().map(move |name| format!("{folder}/{name}")));
-    let whole: BTreeSet<String> = whole.chain([program.to_string_lossy().into_owned()]).collect();
-    short.into_iter().chain(whole).filter(|name| !name.is_empty()).collect()
+    let whole = [program.clone(), program.with_file_name(&called)].map(|path| path.to_string_lossy().into_owned());
+    [called, file].into_iter().chain(whole).filter(|name| !name.is_empty()).collect()
 }
 
 /// How long words can be that say nothing of PHP's settings.
 fn plain(names: &BTreeSet<String>, main: &str) -> BTreeSet<usize> {
-    let mut all: BTreeSet<usize> = names.iter().map(|name| bytes([name.as_str()])).collect();
-    for flags in HARMLESS {
-        let more = |flag: &&[&str]| flag.iter().map(|word| word.replace("{}", main).len() + 1).sum::<usize>();
-        let with: Vec<usize> = flags.iter().map(more).flat_map(|more| all.iter().map(move |had| had + more)).collect();
-        all.extend(with);
-    }
-    all
+    let more = |flag: &&[&str]| flag.iter().map(|word| word.replace("{}", main).len() + 1).sum::<usize>();
+    let of = |groups: [&[&[&str]]; 3]| {
+        let mut all: BTreeSet<usize> = names.iter().map(|name| bytes([name.as_str()])).collect();
+        for flags in groups {
+            let with: Vec<usize> =
+                flags.iter().map(more).flat_map(|more| all.iter().map(move |had| had + more)).collect();
+            all.extend(with);
+        }
+        all
+    };
+    HARMLESS.into_iter().flat_map(of).collect()
 }
 
 /// What a unit starts.
@@ -271,7 +271,7 @@ mod tests {
             said
         };
         assert_eq!(started(&["-F", "-R", "-y", &path]), Some(Ok(Given::default())));
-        assert_eq!(started(&["--nodaemonize", "-R", &format!("--fpm-config={path}")]), Some(Ok(Given::default())));
+        assert_eq!(started(&["--nodaemonize", "-R", "--fpm-config", &path]), Some(Ok(Given::default())));
         let hidden = started(&["-F", "-R", "-y", &path, "-d", "memory_limit=24M"]).unwrap().unwrap_err();
         assert!(hidden.contains("bytes of words") && hidden.contains("-d"), "{hidden}");
     }
