@@ -196,6 +196,8 @@ fn the_database_of_the_pool_is_named_where_it_takes_no_more_connections() {
     assert_eq!(cause.limit.origin, Origin::File { path, line }, "{}", run.story());
     let noted = noted(&run);
     assert!(noted.iter().any(|text| text.contains("/db.sock is MariaDB, max_connections 10")), "{noted:?}");
+    // Its error log says so, too.
+    assert!(run.story().contains("(Too many connections)"), "{}", run.story());
 }
 
 /// An application that opens a connection for each request, by TCP to this port: the code sees `db`, and fails with an exception.

@@ -30,6 +30,11 @@ const FOUR: &str = "maxThreads=\"4\" minSpareThreads=\"1\"";
 
 /// Tomcat as `nobody`, with an application in its folder, a connector with `attributes` (line 5), and a log of who came; it ends with the test.
 fn tomcat(base: &Path, port: u16, attributes: &str) -> Guard {
+    tomcat_with(base, port, attributes, "")
+}
+
+/// The same, with further options of the JVM.
+fn tomcat_with(base: &Path, port: u16, attributes: &str, options: &str) -> Guard {
     let page = base.join("webapps/ROOT");
     for folder in ["conf", "logs", "temp", "work", "webapps/ROOT/WEB-INF"] {
         std::fs::create_dir_all(base.join(folder)).unwrap();
@@ -62,6 +67,7 @@ fn tomcat(base: &Path, port: u16, attributes: &str) -> Guard {
     command.arg(format!("-Djava.io.tmpdir={}/temp", base.display()));
     command.args(["-cp", "/usr/share/tomcat10/bin/bootstrap.jar:/usr/share/tomcat10/bin/tomcat-juli.jar"]);
     command.args(["org.apache.catalina.startup.Bootstrap", "start"]).env("GREETING", "here").current_dir(base);
+    command.env("JAVA_TOOL_OPTIONS", options);
     let guard = Guard(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     until("Tomcat to answer", LONGEST, || asked(port).filter(|answer| answer.ends_with("here\n")));
     guard
@@ -136,6 +142,34 @@ fn a_tomcat_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
     // Not one request of all this has come to the user's own, and nothing was written beside its files.
     assert_eq!(came(), before);
     assert!(std::fs::read_to_string(&path).unwrap().contains("maxThreads=\"4\""));
+}
+
+#[test]
+fn a_connectors_own_queue_is_named_by_what_tomcat_says_of_it_in_another_language() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let [port] = free();
+    let attributes = "maxThreads=\"10\" minSpareThreads=\"1\" maxQueueSize=\"6\"";
+    let _tomcat = tomcat_with(dir.path(), port, attributes, "-Duser.language=fr");
+    let nginx = dir.path().join("nginx.conf");
+    let text = format!(
+        "events {{ }}\nhttp {{ server {{ listen 80; location / {{ proxy_pass http://127.0.0.1:{port}; }} }} }}\n"
+    );
+    std::fs::write(&nginx, text).unwrap();
+    let mut tune = genkai("tune nginx --users 40 --spawn-rate 4 --quick --pairs 0 --bisect 0 --start-applications");
+    let run = told(tune.args(["--objective", "errors < 1%", "--config"]).arg(&nginx));
+    let verdict = run.verdict();
+    let cause = verdict.causes.first().unwrap_or_else(|| panic!("no cause\n{}", run.story()));
+    assert_eq!(
+        (cause.limit.id.as_str(), cause.confidence),
+        ("tomcat.maxQueueSize", Confidence::Proved),
+        "{}",
+        run.story()
+    );
+    let path = dir.path().join("conf/server.xml");
+    assert_eq!(cause.limit.origin, Origin::File { path, line: 5 }, "{}", run.story());
+    assert_eq!(cause.predicted.clients.map(|clients| (clients.low, clients.high)), Some((16.0, 16.0)));
+    assert!(run.story().contains(" le traitement du socket ["), "{}", run.story());
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What is seen of servers behind a proxy besides their own settings: php-fpm's status page and slow log, and waits for a disk.
+//! What is seen of servers behind a proxy besides their own settings: php-fpm's status page and slow log, that it was started with more than its title
+//! tells, what uvicorn says, and waits for a disk.
 
 mod harness;
 
@@ -127,4 +128,54 @@ fn what_scripts_may_not_have_by_another_number_than_the_pools_is_no_limit_of_the
     let verdict = only_cause(&run, "php.PHP_VALUE.memory_limit");
     let origin = Origin::File { path: nginx.clone(), line: 3 };
     assert_eq!((&verdict.causes[0].limit.origin, &*verdict.causes[0].limit.value), (&origin, "16M"), "{}", run.story());
+}
+
+#[test]
+fn a_pool_that_was_started_with_words_that_its_title_hides_is_not_copied() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let _pool = pool(dir.path(), &["php-fpm8.2", "-d", "memory_limit=24M"], "");
+    let (cause, run) = children(dir.path());
+    assert_eq!(cause.confidence, Confidence::Likely, "{}", run.story());
+    let hidden = "bytes of words, which are others than its title tells";
+    let says = |record: &str| record.matches(hidden).count();
+    assert!(says(&run.story()) >= 2, "of the pool, and why no copy is made: {}", run.story());
+}
+
+/// uvicorn with an application of 100 ms on a Unix socket, whose messages go to a file; it ends with the test.
+fn uvicorn(dir: &Path, words: &str) -> Guard {
+    let app = "import asyncio\nasync def app(scope, receive, send):\n    if scope['type'] != 'http': return\n    await asyncio.sleep(0.1)\n    await \
+               send({'type': 'http.response.start', 'status': 200, 'headers': [(b'content-length', b'4')]})\n    await send({'type': \
+               'http.response.body', 'body': b'here'})\n";
+    std::fs::write(dir.join("app.py"), app).unwrap();
+    let (socket, log) = (dir.join("u.sock"), std::fs::File::create(dir.join("u.log")).unwrap());
+    let mut command = Command::new("/usr/bin/python3");
+    command
+        .args(["-m", "uvicorn", "--lifespan", "off", "--no-access-log"])
+        .args(words.split_whitespace())
+        .arg("--uds")
+        .arg(&socket);
+    let guard = Guard(command.arg("app:app").current_dir(dir).stdout(Stdio::null()).stderr(log).spawn().unwrap());
+    until("uvicorn to listen", LONGEST, || UnixStream::connect(&socket).ok());
+    guard
+}
+
+#[test]
+fn what_uvicorn_refuses_is_named_by_its_own_setting() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let _uvicorn = uvicorn(dir.path(), "--limit-concurrency 12");
+    let text = format!(
+        "events {{ }}\nhttp {{ server {{ listen 80; location / {{ proxy_pass http://unix:{}/u.sock; }} }} }}\n",
+        dir.path().display()
+    );
+    let nginx = dir.path().join("nginx.conf");
+    std::fs::write(&nginx, text).unwrap();
+    let mut tune = genkai("tune nginx --users 30 --spawn-rate 4 --quick --pairs 0 --bisect 0");
+    let run = told(tune.args(["--objective", "errors < 1%", "--config"]).arg(&nginx));
+    let verdict = only_cause(&run, "backend.uvicorn.limit-concurrency");
+    assert_eq!(verdict.causes[0].confidence, Confidence::Likely, "{}", run.story());
+    assert_eq!(verdict.causes[0].limit.value, "12", "{}", run.story());
+    assert!(run.story().contains("Exceeded concurrency limit"), "{}", run.story());
 }

@@ -137,6 +137,48 @@ fn a_backend_that_speaks_no_tls_is_a_fault_with_its_line() {
     }
 }
 
+/// HAProxy that asks its clients for a certificate, as `verify` says, and does with their requests what `does` says.
+fn asking(dir: &Path, verify: &str, does: &str) -> (Guard, u16) {
+    certificate(dir);
+    let (root, [port]) = (dir.display(), free());
+    let both = ["ca.pem", "key.pem"].map(|name| std::fs::read_to_string(dir.join(name)).unwrap()).concat();
+    std::fs::write(dir.join("both.pem"), both).unwrap();
+    let text = format!(
+        "defaults\n  mode http\n  timeout connect 5s\n  timeout client 30s\n  timeout server 30s\nfrontend f\n  bind 127.0.0.1:{port} ssl crt \
+         {root}/both.pem ca-file {root}/ca.pem verify {verify}\n  {does}\n"
+    );
+    std::fs::write(dir.join("behind.cfg"), text).unwrap();
+    let mut command = Command::new("haproxy");
+    command.args(["-db", "-f"]).arg(dir.join("behind.cfg")).stdout(Stdio::null()).stderr(Stdio::null());
+    let guard = Guard(command.spawn().unwrap());
+    until("haproxy to listen", Duration::from_secs(60), || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+    (guard, port)
+}
+
+/// Apache whose own clients come by TLS writes nothing of a backend's alert (TLS 1.3): the backend is asked itself.
+#[test]
+fn a_certificate_that_a_backend_wants_of_apache_is_named_where_its_clients_come_by_tls_too() {
+    let _machine = machine();
+    for (verify, does, id) in [
+        ("required", "http-request return status 200", "apache.backend.tls"),
+        // It may do without, and closes connections for a reason of its own.
+        ("optional", "http-request reject", "apache.backend"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let (_haproxy, port) = asking(dir.path(), verify, does);
+        let root = dir.path().display();
+        let own = format!(
+            "Listen 8443\nSSLEngine on\nSSLCertificateFile {root}/ca.pem\nSSLCertificateKeyFile {root}/key.pem\n"
+        );
+        let file = dir.path().join("server.conf");
+        std::fs::write(&file, text("apache", port).replace("Listen 8080\n", &own)).unwrap();
+        let run = tuned("apache", &file, "--users 4 --spawn-rate 4");
+        let cause = &only_cause(&run, id).causes[0];
+        let asked = "asked without a certificate before the load, it ended the handshake for want of one";
+        assert_eq!(cause.limit.caps.contains(asked), verify == "required", "{}", run.story());
+    }
+}
+
 #[test]
 fn nobody_where_tls_is_spoken_to_is_told_as_nobody() {
     let _machine = machine();

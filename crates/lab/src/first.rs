@@ -95,7 +95,7 @@ fn told(product: &str, request: &Request, asked: &Asked, by: &Answerer<'_>, pass
     };
     Some(match asked {
         Asked::Closed => format!("before any load, the connection is closed on {what} without an answer{who}{choose}"),
-        Asked::Refused { why } => format!("before any load, the TLS handshake for {what} is refused ({why}){who}"),
+        Asked::Refused { why, .. } => format!("before any load, the TLS handshake for {what} is refused ({why}){who}"),
         Asked::NotOffered { instead } => format!("before any load, HTTP/2 is not offered ({instead})"),
         Asked::Nothing => {
             format!("before any load, there is no answer to {what} within {} s{who}", WITHIN.as_secs())
@@ -137,19 +137,34 @@ const SLOW: (u32, Duration) = (3, Duration::from_millis(100));
 /// Fewest answers by which it is told whether it only warms up.
 const FEWEST: usize = 10;
 
-/// What the backend takes for the load's request when nothing stands before it and nothing else is asked, as a limit on
-/// everything before it; and that it has a limit by itself, which is asked for under load. Neither where the plan says what it takes, where it
-/// is not known where it is, or where asking is not safe. An answer that is a failure now and then tells no time, but the backend is there. With
-/// a sentence about the requests that were made for that: the backend has seen them, too.
-pub fn unloaded(load: &Load, backend: &Backend) -> (Vec<Limit>, Option<String>) {
-    let none = (Vec::new(), None);
+/// What asking the backend showed when nothing stands before it and nothing else is asked.
+#[derive(Debug, Default)]
+pub struct Unloaded {
+    /// What it takes for the load's request, as a limit on everything before it; and that it has a limit by itself, which is asked for under load.
+    pub limits: Vec<Limit>,
+    /// A sentence about the requests that were made for that: the backend has seen them, too.
+    pub told: Option<String>,
+    /// Whether it ended the handshake because it was shown no certificate.
+    pub uncertified: bool,
+}
+
+/// Asks it so. It shows nothing where the plan says what it takes, where it is not known where it is, or where asking is not safe. An answer that is
+/// a failure now and then tells no time, but the backend is there.
+pub fn unloaded(load: &Load, backend: &Backend) -> Unloaded {
+    let none = Unloaded::default();
     let Some(address) = backend.alone().filter(|_| !matches!(backend, Backend::Embedded(_))) else { return none };
     // Other machines do not reach what is this machine's own.
     let reached = !(load.scale.is_spread() && address.ip().is_loopback());
     if matches!(load.protocol, Protocol::WebSocket(_)) {
-        return if reached && opens(load, address) { (vec![by_itself()], None) } else { none };
+        return if reached && opens(load, address) { Unloaded { limits: vec![by_itself()], ..none } } else { none };
     }
-    let Some(Answers { took, failed, closed }) = asked(load, address) else { return none };
+    let Some(Answers { took, failed, closed, uncertified }) = asked(load, address) else { return none };
+    if uncertified {
+        let told = format!(
+            "{address}, asked before the load without a certificate of a client, ended the handshake for want of one (TLS alert certificate_required)"
+        );
+        return Unloaded { told: Some(told), uncertified, ..none };
+    }
     // What a configuration leads to may be asked by it for something else, or in another language: an answer shows that it is not.
     if took.is_empty() && (failed == 0 || matches!(backend, Backend::Kept(..))) {
         return none;
@@ -161,7 +176,8 @@ pub fn unloaded(load: &Load, backend: &Backend) -> (Vec<Limit>, Option<String>) 
     );
     let (warm, took) = warmed_up(&took);
     let alone = if failed * 2 <= took.len() { alone(load, took, failed, warm) } else { None };
-    (alone.into_iter().chain(reached.then(by_itself)).collect(), Some(told))
+    let limits = alone.into_iter().chain(reached.then(by_itself)).collect();
+    Unloaded { limits, told: Some(told), ..none }
 }
 
 /// Whether the load's WebSocket is to be had there: that it is opened, or refused for want of something.
@@ -175,7 +191,8 @@ pub fn took(load: &Load, address: SocketAddr) -> Option<Vec<Duration>> {
     if matches!(load.transport, Transport::Unix { .. }) || matches!(load.protocol, Protocol::WebSocket(_)) {
         return None;
     }
-    Some(warmed_up(&asked(&alike(load), address)?.took).1.to_vec())
+    let all = asked(&alike(load), address).filter(|all| !all.uncertified)?;
+    Some(warmed_up(&all.took).1.to_vec())
 }
 
 /// What came of asking.
@@ -187,6 +204,8 @@ struct Answers {
     failed: usize,
     /// Connections that were closed without an answer.
     closed: usize,
+    /// Whether a handshake was ended for want of a client's certificate: then nothing else was asked.
+    uncertified: bool,
 }
 
 /// Asks for a while. None where it cannot be asked, or is not there.
@@ -201,6 +220,9 @@ fn asked(load: &Load, address: SocketAddr) -> Option<Answers> {
             Asked::Answered { status: ..400, .. } => all.took.push(asked.elapsed()),
             Asked::Answered { .. } => all.failed += 1,
             Asked::Closed => all.closed += 1,
+            Asked::Refused { uncertified: true, .. } => {
+                return Some(Answers { uncertified: true, ..Answers::default() });
+            }
             _ => return None,
         }
         std::thread::sleep(every.saturating_sub(asked.elapsed()));

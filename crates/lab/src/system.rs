@@ -20,12 +20,12 @@ use genkai_place::endpoint::{self, Endpoint};
 use genkai_place::usage::Tree;
 use genkai_place::{machine, port};
 use genkai_targets::behind::{Asked, Behind, with_store, with_twin};
-use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared, settled};
+use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared, certificate_wanted, settled};
 use genkai_targets::{catalog, command, cores, embedded};
 
 use crate::backend::{self, Backend};
 use crate::error::LabError;
-use crate::first;
+use crate::first::{self, Unloaded};
 use crate::folder::Folder;
 use crate::handshakes::{self, Measured};
 use crate::pinning;
@@ -286,8 +286,8 @@ pub struct System {
     pub backend: Backend,
     cpus: Option<Vec<usize>>,
     environment: Environment,
-    /// What the backend takes and bears by itself, where that has to be measured.
-    alone: Vec<Limit>,
+    /// What asking the backend alone showed.
+    unloaded: Unloaded,
     /// The load's request.
     request: Request,
     /// What its users do, where that is a scenario.
@@ -298,8 +298,6 @@ pub struct System {
     pub answered: Option<OwnAnswer>,
     /// What was made of the pool behind the product, and of whom that asks: a sentence each.
     copies: Vec<String>,
-    /// What the backend was asked before any load: a sentence.
-    asked: Option<String>,
     /// What handshakes take the product and its variants, each with what they make them with.
     handshakes: Vec<Measured>,
     variants: u32,
@@ -360,7 +358,7 @@ impl System {
             behind.beyond(&beyond, !workers, &machine, environment.memory);
         }
         let directly = as_passed_on(&plan.load, &*baseline);
-        let (alone, asked) = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
+        let unloaded = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
         let handshakes = Vec::from_iter(handshakes::measured(&*baseline, &plan.load, environment.pinning.as_ref())?);
         let (request, scenario) = (plan.load.request.clone(), plan.load.scenario.clone());
         let (answered, variants) = (None, 0);
@@ -369,13 +367,12 @@ impl System {
             backend,
             cpus,
             environment,
-            alone,
+            unloaded,
             request,
             scenario,
             directly,
             answered,
             copies,
-            asked,
             handshakes,
             variants,
         })
@@ -393,7 +390,7 @@ impl System {
 
     /// Who stands behind the product, where genkai did not start it: a sentence each.
     pub fn told(&self) -> Vec<String> {
-        self.backend.told().into_iter().chain(self.copies.clone()).chain(self.asked.clone()).collect()
+        self.backend.told().into_iter().chain(self.copies.clone()).chain(self.unloaded.told.clone()).collect()
     }
 
     /// Whether the product runs on another machine than this one.
@@ -453,7 +450,7 @@ impl System {
     /// answers. Gives whether it has.
     pub fn drain(&mut self, load: &Load, most: Duration, stop: &StopFlag) -> bool {
         let load = self.directly.as_ref().unwrap_or(load);
-        self.backend.drain(most, stop) && first::rested(load, &self.backend, &self.alone, most, stop)
+        self.backend.drain(most, stop) && first::rested(load, &self.backend, &self.unloaded.limits, most, stop)
     }
 
     /// The load as the backend sees it; none where that is not known.
@@ -466,11 +463,14 @@ impl System {
         let mut all = product.limits(&self.environment);
         all.extend(product.elsewhere().unwrap_or_else(|| machine(&self.environment).collect()));
         all.extend(self.backend.limits());
-        all.extend(self.alone.clone());
+        all.extend(self.unloaded.limits.clone());
         all.extend(self.answers(product));
         let shaken = self.handshakes_of(product).map(|one| one.limits(product.product(), &all));
         all.extend(shaken.unwrap_or_default());
         settled(&mut all);
+        if self.unloaded.uncertified {
+            certificate_wanted(&mut all);
+        }
         as_met(all, self.scenario.as_deref())
     }
 

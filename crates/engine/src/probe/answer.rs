@@ -21,6 +21,8 @@ pub enum Asked {
     Refused {
         /// Why, in the words of TLS.
         why: String,
+        /// Whether it is that the client showed no certificate (RFC 8446, 6.2: certificate_required).
+        uncertified: bool,
     },
     /// None came in time, or none that is HTTP.
     Nothing,

@@ -78,7 +78,7 @@ pub fn handshake(tls: &Tls, address: SocketAddr, within: Duration) -> Result<(),
     match failed.map(|e| (refused(&e), e)) {
         None => Ok(()),
         Some((_, e)) if is_no_tls(&e) => Err(format!("what it answers is no TLS ({e})")),
-        Some((Asked::Refused { why }, _)) => Err(why),
+        Some((Asked::Refused { why, .. }, _)) => Err(why),
         Some((_, e)) => Err(e.to_string()),
     }
 }
@@ -162,10 +162,12 @@ fn asked(load: &Load, address: SocketAddr, within: Duration, read: Read<'_>) -> 
 /// What became of a connection with TLS on which there was no answer: an error of TLS says why, and a connection that ends in the handshake
 /// is one.
 fn refused(error: &io::Error) -> Asked {
+    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let uncertified = cause == Some(&rustls::Error::AlertReceived(rustls::AlertDescription::CertificateRequired));
     match error.kind() {
-        ErrorKind::InvalidData => Asked::Refused { why: error.to_string() },
+        ErrorKind::InvalidData => Asked::Refused { why: error.to_string(), uncertified },
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
-            Asked::Refused { why: "the connection ended in it".to_owned() }
+            Asked::Refused { why: "the connection ended in it".to_owned(), uncertified }
         }
         _ => Asked::Nothing,
     }

@@ -51,6 +51,20 @@ pub(crate) fn unsecured(id: &str, subject: &str, setting: &str, place: &Place) -
     Limit { caps, fault: true, ..valued(id, subject, setting, &place.name) }
 }
 
+/// How the signature ends of a proxy's message that the server behind it asks for a certificate, and that it has none. A server may do without.
+pub(crate) const UNCERTIFIED: &str = ".backend.certificate";
+
+/// Limits of a system whose backend is known to end handshakes of clients without a certificate: a proxy that says it has none is refused for it.
+pub fn certificate_wanted(all: &mut [Limit]) {
+    for limit in all {
+        let missed =
+            |one: &&mut Signature| matches!(&one.sign, Sign::LoggedUnserved(name) if name.ends_with(UNCERTIFIED));
+        let Some(one) = limit.signatures.iter_mut().find(missed) else { continue };
+        one.strength = Strength::Decisive;
+        limit.caps += "; asked without a certificate before the load, it ended the handshake for want of one";
+    }
+}
+
 /// The backend is slower than the time that `setting` gives it. That ends the request; the slowness is the backend's. To be completed with
 /// the signs.
 pub(crate) fn silent(id: &str, setting: &str, time: &SourcedValue<Span>) -> Limit {

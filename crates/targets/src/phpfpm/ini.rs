@@ -9,6 +9,7 @@ use std::process::Command;
 use genkai_model::limit::Origin;
 use genkai_place::scratch::Scratch;
 
+use super::given::Given;
 use crate::product::tested;
 use crate::settings::SourcedValue;
 use crate::upstreams::Started;
@@ -42,12 +43,13 @@ pub(super) struct Ini {
 }
 
 impl Ini {
-    /// Of this program, with the variables that decide which files it reads. Nothing where it does not answer.
-    pub(super) fn asked(program: &Path, variables: &[(&'static str, String)]) -> Ini {
+    /// Of this program, with the variables and the words that decide which files it reads, and what it has besides. Nothing where it does not answer.
+    pub(super) fn asked(program: &Path, variables: &[(&'static str, String)], words: &Given) -> Ini {
         let mut command = Command::new(program);
-        given(command.arg("-i"), variables);
+        given(command.args(&words.words).arg("-i"), variables);
         let name = program.file_name().map_or_else(|| "php-fpm".to_owned(), |name| name.to_string_lossy().into_owned());
-        let asked = format!("{name} -i");
+        let with = if words.words.is_empty() { String::new() } else { format!(" with the words of {}", words.place) };
+        let asked = format!("{name} -i{with}");
         let said = Scratch::short("genkai-php-").ok().and_then(|dir| tested(command, &asked, dir.path()).ok());
         Ini { asked, ..said.map(|said| Ini::of(&said.text)).unwrap_or_default() }
     }

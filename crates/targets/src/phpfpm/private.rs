@@ -21,6 +21,7 @@ use genkai_place::usage::alone;
 use genkai_place::{isolated, port};
 
 use super::config;
+use super::given::{self, Given};
 use super::ini::{self, Ini};
 use super::limits::Pool;
 use super::serving::{self, Serving};
@@ -70,6 +71,8 @@ struct PrivatePool {
     program: PathBuf,
     /// Variables of the user's by which PHP finds its files.
     variables: Vec<(&'static str, String)>,
+    /// Words of the user's by which PHP has settings.
+    given: Given,
     applied: Applied<PoolFiles>,
     /// Where the user's listens.
     from: Endpoint,
@@ -109,7 +112,10 @@ impl PrivatePool {
         is_own(pid)?;
         let program = program_of(pid)?;
         let variables = ini::variables(pid);
-        let ini = Ini::asked(&program, &variables);
+        let given = serving::titled_path(pid).map_or_else(|| Ok(Given::default()), |main| given::given(pid, &main));
+        // A copy without them would have other settings than the user's.
+        let given = given?;
+        let ini = Ini::asked(&program, &variables, &given);
         let files = PoolFiles { config, name };
         let applied = Applied::new(ConfigSource::File(main.to_owned()), files, Requests::default(), &BTreeMap::new())
             .map_err(|e| e.to_string())?;
@@ -118,7 +124,8 @@ impl PrivatePool {
         let nofile = alone(pid).and_then(|one| one.fd_limit);
         let (scratch, from) = (sockets.clone(), endpoint.clone());
         let (moves, cost) = (Vec::new(), None);
-        let pool = PrivatePool { program, variables, applied, from, at, sockets, scratch, nofile, moves, cost, ini };
+        let pool =
+            PrivatePool { program, variables, given, applied, from, at, sockets, scratch, nofile, moves, cost, ini };
         pool.written().map_err(|e| e.to_string())?;
         Ok(pool)
     }
@@ -128,6 +135,7 @@ impl PrivatePool {
         let pool = PrivatePool {
             program: self.program.clone(),
             variables: self.variables.clone(),
+            given: self.given.clone(),
             applied,
             from: self.from.clone(),
             at: self.at.clone(),
@@ -215,7 +223,7 @@ impl PrivatePool {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         ini::given(&mut command, &self.variables);
-        command.arg("--nodaemonize").arg("--fpm-config").arg(self.file()).current_dir("/");
+        command.args(&self.given.words).arg("--nodaemonize").arg("--fpm-config").arg(self.file()).current_dir("/");
         if nix::unistd::geteuid().is_root() {
             command.arg("--allow-to-run-as-root");
         }

@@ -14,6 +14,7 @@ use genkai_place::log_lines::{self, ParsedLine};
 use genkai_place::tail::{self, Tail};
 use genkai_place::usage::Usage;
 
+use super::given::{self, Given};
 use super::ini::{self, Ini};
 use super::limits::{self, Pool};
 use super::slow::SlowLog;
@@ -63,6 +64,8 @@ pub(super) struct Serving {
     cost: Option<Cost>,
     /// What its configuration includes and is not there.
     missing: Vec<config::Missing>,
+    /// Why it may have been started with other settings of PHP than its files have.
+    hidden: Option<String>,
 }
 
 /// Process `pid` as php-fpm's master, whose title names its configuration.
@@ -90,7 +93,9 @@ impl Serving {
         })?;
         // Its title anybody can have written: what another user has chosen is not executed.
         let program = same_files(pid).and_then(|()| is_own(pid)).and_then(|()| program_of(pid));
-        let ini = program.map(|program| Ini::asked(&program, &ini::variables(pid))).unwrap_or_default();
+        let given = titled_path(pid).map_or_else(|| Ok(Given::default()), |main| given::given(pid, &main));
+        let known = given.as_ref().cloned().unwrap_or_default();
+        let ini = program.map(|program| Ini::asked(&program, &ini::variables(pid), &known)).unwrap_or_default();
         // What was changed after it was read is not what is in force.
         let changed = |path: &Path| read.is_some_and(|read| changed_since(path, read));
         let ini = if ini.files().any(changed) { Ini::default() } else { ini };
@@ -102,7 +107,8 @@ impl Serving {
         let slow = pool.slow.as_ref().map(|(path, _)| path.clone()).filter(|path| path.is_absolute());
         let serving = Serving::of(&config, pool, endpoint, memory, machine).watched(page, slow);
         let log = log.filter(|path| path.is_absolute()).map(Tail::open);
-        Ok(Serving { log, said: said.map(Tail::open), own_log, ..serving })
+        let hidden = given.err();
+        Ok(Serving { log, said: said.map(Tail::open), own_log, hidden, ..serving })
     }
 
     /// A pool of a configuration, which listens there; its log is not read.
@@ -121,6 +127,7 @@ impl Serving {
             ours: false,
             cost: None,
             missing: config::missing(config),
+            hidden: None,
         }
     }
 
@@ -194,7 +201,8 @@ impl Serving {
             _ => format!(", slow log {} (requests of {after} and more)", path.display()),
         });
         let missing = self.missing.iter().map(|include| format!(", without {include}, which names no file"));
-        page.into_iter().chain(slow).chain(missing).collect()
+        let hidden = self.hidden.iter().map(|why| format!("; {why}"));
+        page.into_iter().chain(slow).chain(missing).chain(hidden).collect()
     }
 
     /// What the pool's own message is called.
@@ -309,12 +317,17 @@ fn level(line: &str) -> &str {
 
 /// The configuration that a master was started with, as its title tells (sapi/fpm/fpm/fpm_env.c: `master process (PATH)`).
 pub(super) fn main(pid: u32) -> Option<PathBuf> {
-    let title = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let title = String::from_utf8_lossy(&title).into_owned();
-    let path = title.split_once("master process (")?.1.split_once(')')?.0;
+    let path = titled_path(pid)?;
     // As it was given on the command line; an absolute one replaces the folder.
     let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
     Some(folder.join(path))
+}
+
+/// The same as its title has it.
+pub(super) fn titled_path(pid: u32) -> Option<String> {
+    let title = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let title = String::from_utf8_lossy(&title).into_owned();
+    Some(title.split_once("master process (")?.1.split_once(')')?.0.to_owned())
 }
 
 /// When master `pid` read its files. A reload replaces the master by itself (execve(2)), as old as it was, which then writes its number anew

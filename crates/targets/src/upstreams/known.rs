@@ -43,8 +43,8 @@ pub(crate) struct Known {
     pub(crate) socket: Option<String>,
     /// What a request costs when nothing else is asked, where that was tried.
     pub(crate) cost: Option<Cost>,
-    /// Settings with a part of the message by which it tells that one of them was reached, where its log is read.
-    pub(crate) says: &'static [(&'static str, &'static str)],
+    /// Settings with what a message has, all of it, by which it tells that one of them was reached, where its log is read.
+    pub(crate) says: &'static [(&'static str, &'static [&'static str])],
     /// What such a message must have, too, to be of what listens there; none: its log is of that alone.
     pub(crate) says_of: Option<String>,
 }
@@ -81,8 +81,9 @@ pub(crate) enum Caps {
     Pool,
     /// Event loops, each of which computes on one core.
     Loops,
-    /// Requests that may wait while so many are worked on, by the setting of this name; the connection of a further one is closed.
-    Waiting { after: (&'static str, u64) },
+    /// Requests that may wait while so many are worked on, by the setting of this name; the connection of a further one is closed. Where it is
+    /// in force only in versions from some on, which these are: whether it is then shows in what the server says, not in how many there are.
+    Waiting { after: (&'static str, u64), since: Option<&'static str> },
     /// Connections that wait to be accepted.
     Queue,
     /// The same of a server that accepts no more than so many connections at once, by the setting of this name; under a kernel with this
@@ -139,13 +140,12 @@ impl Known {
                 symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
                 ..named
             },
-            Caps::Waiting { after } => {
-                let signatures = self.said(setting, subject).chain([reached(
-                    &metric(ASKED),
-                    (after.1.saturating_add(held.value)) as f64,
-                    Strength::Supports,
-                )]);
-                waiting(held.value, after, Limit { signatures: signatures.chain(closed()).collect(), ..named })
+            Caps::Waiting { after, since } => {
+                let strength = if since.is_some() { Strength::Consistent } else { Strength::Supports };
+                let most = after.1.saturating_add(held.value) as f64;
+                let full = reached(&metric(ASKED), most, strength);
+                let signatures = self.said(setting, subject).chain([full]).chain(closed()).collect();
+                waiting(held.value, after, since, Limit { signatures, ..named })
             }
             Caps::Queue => self.queue(held, false, &metric, named),
             Caps::QueueAfter { open, somaxconn } => {
@@ -198,7 +198,7 @@ impl Known {
 
     /// What a line of its log is called, where it tells that a setting was reached.
     pub(crate) fn told_in(&self, line: &str, subject: &str) -> Option<String> {
-        let (setting, _) = self.says.iter().find(|(_, part)| line.contains(part))?;
+        let (setting, _) = self.says.iter().find(|(_, parts)| parts.iter().all(|part| line.contains(part)))?;
         self.says_of.as_ref().is_none_or(|of| line.contains(of)).then_some(())?;
         Some(self.saying(setting, subject))
     }
@@ -340,7 +340,8 @@ impl Served for Known {
 }
 
 /// Requests that may wait for those `before` them, which are `working`'s: the connection of a further one is closed without an answer.
-fn waiting(queue: u64, (working, before): (&str, u64), limit: Limit) -> Limit {
+fn waiting(queue: u64, (working, before): (&str, u64), since: Option<&str>, limit: Limit) -> Limit {
+    let since = since.map(|versions| format!(" ({versions}; earlier ones pass over it)")).unwrap_or_default();
     Limit {
         caps: format!(
             "requests that wait while {working} {before} of them are worked on; the connection of a further one is closed without an answer"
@@ -354,7 +355,7 @@ fn waiting(queue: u64, (working, before): (&str, u64), limit: Limit) -> Limit {
             soft: 1.0,
         },
         formula: format!(
-            "{working} {before} + {queue} = {} requests at once; beyond it the connection is closed, and the proxy answers 502",
+            "{working} {before} + {queue} = {} requests at once; beyond it the connection is closed, and the proxy answers 502{since}",
             before.saturating_add(queue)
         ),
         symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status503], slow: false },

@@ -20,6 +20,8 @@ const SETTING: &str = "max_connections";
 const DEFAULT: u64 = 151;
 /// What they take instead of less (MariaDB sql/sys_vars.cc: `VALID_RANGE(10, 100000)`; MySQL's begins at 1), and of more.
 const RANGE: (u64, u64) = (10, 100_000);
+/// What it says where it refuses one more, with log_warnings 2 or more, as by default (MariaDB sql/sql_connect.cc, sql/sql_class.cc).
+const REFUSED: &[&str] = &["user: 'unauthenticated' host: 'connecting host' (Too many connections)"];
 /// Groups of option files that a server reads, those with a version in their name left out.
 const GROUPS: [&str; 4] = ["mysqld", "server", "mariadb", "mariadbd"];
 /// Where they look when nothing else is said.
@@ -33,7 +35,9 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
         "mysqld" => "MySQL",
         _ => return None,
     };
-    Some(of(&started, product, at).map(|known| Database::of(known, at, None)))
+    // Its error log is where its messages of errors go: `log_error` leads them there.
+    let log = started.errors().map(|path| (path, REFUSED));
+    Some(of(&started, product, at).map(|known| Database::of(known, at, log)))
 }
 
 fn of(started: &Started, product: &'static str, at: &Endpoint) -> Result<Known, String> {

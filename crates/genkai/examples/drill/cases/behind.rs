@@ -130,6 +130,13 @@ fn servers() -> Vec<Case> {
             .config(haproxy)
             .beside("app.py", APP)
             .cause("backend.gunicorn.workers"),
+        case("nginx", "uvicorn-nginx", "uvicorn with --limit-concurrency 12 and answers of 100 ms behind nginx", UVICORN)
+            .config(nginx)
+            .flags("--users 30 --spawn-rate 4 --think 20ms")
+            .objective("errors < 1%")
+            .beside("app.py", ASGI)
+            .cause("backend.uvicorn.limit-concurrency")
+            .off(NO_NUMBER),
         case("nginx", "uwsgi-nginx", "uWSGI with 2 x 2 threads of 100 ms on a Unix socket behind nginx", UWSGI)
             .config(
                 "events { }\nhttp { server { listen 80; location / { include /etc/nginx/uwsgi_params; uwsgi_pass unix:{dir}/u.sock; } } }\n",
@@ -184,6 +191,21 @@ const GUNICORN: Between = Between {
 
 const THREADS: Between = Between {
     command: &["gunicorn", "-w", "2", "--threads=2", "--chdir", "{dir}", "-b", "127.0.0.1:{port}", "app:app"],
+    file: "",
+};
+
+/// The same, which takes many at once.
+const ASGI: &str = "import asyncio\nasync def app(scope, receive, send):\n    if scope['type'] != 'http': return\n    await asyncio.sleep(0.1)\n    await \
+                    send({'type': 'http.response.start', 'status': 200, 'headers': [(b'content-length', b'4')]})\n    await send({'type': \
+                    'http.response.body', 'body': b'here'})\n";
+
+/// Debian's package has no program of that name.
+const UVICORN: Between = Between {
+    command: &[
+        "sh",
+        "-c",
+        "exec /usr/bin/python3 -m uvicorn --app-dir {dir} --lifespan off --no-access-log --limit-concurrency 12 --port {port} app:app 2> {dir}/u.log",
+    ],
     file: "",
 };
 

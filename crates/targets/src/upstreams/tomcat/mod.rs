@@ -33,8 +33,18 @@ const CONNECTIONS: (&str, u64) = ("maxConnections", 8192);
 const ACCEPTS: (&str, u64) = ("acceptCount", 100);
 /// Requests that wait for a thread of its executor.
 const QUEUE: (&str, u64) = ("maxQueueSize", i32::MAX as u64);
-/// What it says when it takes no further one (org/apache/tomcat/util/net/LocalStrings.properties: endpoint.executor.fail).
-const SAYS: &[(&str, &str)] = &[(QUEUE.0, "Executor rejected socket [")];
+/// What it says when it takes no further one (org/apache/tomcat/util/net/LocalStrings.properties: endpoint.executor.fail, and those in French, without letters that
+/// an encoding may spoil, and Japanese), and what stands in its own format around the same in any language: no other message of that method's tells a
+/// connection.
+const SAYS: &[(&str, &[&str])] = &[
+    (QUEUE.0, &["Executor rejected socket ["]),
+    (QUEUE.0, &[" le traitement du socket [", "SocketWrapper@"]),
+    (QUEUE.0, &["エグゼキュータは処理するソケット [", "SocketWrapper@"]),
+    (QUEUE.0, &[" org.apache.tomcat.util.net.AbstractEndpoint.processSocket ", "SocketWrapper@"]),
+];
+/// Versions from which a connector's own threads have it too (AbstractEndpoint.java: createExecutor); earlier ones warn of an attribute that they do
+/// not know.
+const OF_CONNECTORS: &str = "of a connector: from Tomcat 9.0.90, 10.1.25 and 11.0.0-M21 on";
 /// Where the law of that is written down.
 const EXECUTOR: &str = "tomcat.apache.org/tomcat-10.1-doc/config/executor.html; TaskQueue.java: offer; AbstractEndpoint.java: processSocket";
 
@@ -110,14 +120,15 @@ fn of(path: &Path, text: &str, at: &Endpoint, somaxconn: u32) -> Result<Known, S
     let threads = attributes.number(executor.unwrap_or(connector), THREADS)?;
     let connections = attributes.number(connector, CONNECTIONS)?;
     let accepts = attributes.number(connector, ACCEPTS)?;
-    // Of a connector's own threads older versions have no such attribute.
-    let queue = executor.filter(|executor| executor.has_attribute(QUEUE.0));
-    let queue = queue.map(|executor| attributes.number(executor, QUEUE)).transpose()?;
+    let queue = Some(executor.unwrap_or(connector)).filter(|of| of.has_attribute(QUEUE.0));
+    let queue = queue.map(|of| attributes.number(of, QUEUE)).transpose()?;
+    // Which version it is, is not known.
+    let since = executor.is_none().then_some(OF_CONNECTORS);
     let part = |setting, held, caps| Part { setting, held, caps, made: String::new(), source: SOURCE };
     let waits = connections.value.saturating_sub(threads.value).saturating_add(accepts.value);
-    let waits = queue.as_ref().map_or(waits, |queue| waits.min(queue.value));
+    let waits = queue.as_ref().filter(|_| since.is_none()).map_or(waits, |queue| waits.min(queue.value));
     let after = (THREADS.0, threads.value);
-    let queue = queue.map(|held| Part { source: EXECUTOR, ..part(QUEUE.0, held, Caps::Waiting { after }) });
+    let queue = queue.map(|held| Part { source: EXECUTOR, ..part(QUEUE.0, held, Caps::Waiting { after, since }) });
     let own = [
         part(THREADS.0, threads, Caps::Requests(Some(waits))),
         part(CONNECTIONS.0, connections.clone(), Caps::Connections),
@@ -230,6 +241,35 @@ mod tests {
         let decisive = |one: &Signature| one.sign == Sign::Log(name.clone()) && one.strength == Strength::Decisive;
         assert!(queue.signatures.iter().any(decisive), "{:?}", queue.signatures);
         assert_eq!(known(80).told_in("SEVERE: Servlet.service() threw exception", "backend"), None);
-        assert!(known(81).limits("backend").iter().all(|limit| limit.setting != QUEUE.0));
+        // Of any language (10.1.60, French).
+        let french = line
+            .replace("WARNING", "AVERTISSEMENT")
+            .replace("Executor rejected socket [", "L'exécuteur a rejeté le traitement du socket [");
+        assert_eq!(known(80).told_in(&french, "backend"), Some(name));
+        let broken = "26-Nov-2026 09:20:01.123 GRAVE [x] org.apache.tomcat.util.net.AbstractEndpoint.processSocket Erreur d'allocation";
+        assert_eq!(known(80).told_in(broken, "backend"), None);
+    }
+
+    #[test]
+    fn a_connectors_own_queue_is_known_by_what_it_says_as_earlier_versions_have_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("server.xml");
+        let text = "<Server>\n<Connector port='81'\n  maxThreads='20' maxQueueSize='15'/></Server>\n";
+        let known = of(&path, text, &Endpoint::parse("127.0.0.1:81").unwrap(), 4096).unwrap();
+        let limits = known.limits("backend");
+        let queue = limits.iter().find(|limit| limit.setting == QUEUE.0).unwrap();
+        assert_eq!(queue.origin, Origin::File { path: path.clone(), line: 3 });
+        assert!(
+            queue.formula.contains("35 requests at once") && queue.formula.contains("10.1.25"),
+            "{}",
+            queue.formula
+        );
+        let log = |one: &&Signature| matches!(&one.sign, Sign::Log(name) if name.ends_with(QUEUE.0));
+        assert_eq!(queue.signatures.iter().find(log).unwrap().strength, Strength::Decisive);
+        let gauge = |one: &&Signature| matches!(one.sign, Sign::Reached { .. });
+        assert_eq!(queue.signatures.iter().find(gauge).unwrap().strength, Strength::Consistent);
+        let threads = limits.iter().find(|limit| limit.setting == THREADS.0).unwrap();
+        let Law::Workers { queue: Some(waits), .. } = threads.law else { panic!("{:?}", threads.law) };
+        assert!(waits > 8000.0, "{waits}: an earlier version has all of them wait");
     }
 }
