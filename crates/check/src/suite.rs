@@ -38,7 +38,8 @@ pub fn joined(parts: &[Part], verdict: &Json, statements: &[Statement]) -> Resul
                 expected.there(format!("/{list}/{i}"), false, "there is no record of such a part", None);
                 continue;
             };
-            let own = |one: &Statement| one.address.strip_prefix(&before).filter(|rest| rest.starts_with('/')).is_some();
+            let own =
+                |one: &Statement| one.address.strip_prefix(&before).filter(|rest| rest.starts_with('/')).is_some();
             let (of_part, others) = rest.into_iter().partition(own);
             rest = others;
             let told = item.get(field).cloned().unwrap_or_default();

@@ -12,6 +12,7 @@ use genkai_model::suite::SuiteFinding;
 use genkai_place::authority;
 use harness::judged::told;
 use harness::loads::show;
+use harness::ssh::Sshd;
 use harness::{Run, checked, genkai, holds, machine, run};
 use serde_json::Value as Json;
 
@@ -186,7 +187,10 @@ fn falsified(verdict: &mut Json, statement: &mut Statement) {
 #[test]
 fn a_joined_verdict_follows_from_the_records_of_its_parts() {
     let _machine = machine();
-    let run = run(&genkai("experiment run apache-websocket --quick --quiet --part baseline --part refused --processes 2"));
+    let sshd = Sshd::start(true);
+    let words =
+        "experiment run apache-websocket --quick --quiet --part baseline --part refused --on ssh:load1 --on here";
+    let run = run(genkai(words).arg("--ssh").arg(sshd.ssh()));
     let (verdict, statements) = checked::stated(&run.out).unwrap_or_else(|| panic!("{}", run.story()));
     let lines = |part: &str| std::fs::read_to_string(run.out.join(part).join("run.jsonl")).unwrap();
     let part = |name: &str| Part { folder: name.to_owned(), lines: lines(name) };

@@ -87,6 +87,9 @@ fn a_search_whose_time_is_over_says_what_is_left() {
     let _machine = machine();
     let (run, found) = innocent(Duration::from_millis(300), "1s");
     assert_eq!(found.ended, BisectionEnd::Unfinished, "{}", run.story());
-    let said = format!("before any set was found without which it holds: each of the {} may still be the cause", found.directives);
+    let said = format!(
+        "before any set was found without which it holds: each of the {} may still be the cause",
+        found.directives
+    );
     assert!(run.says().iter().any(|text| text.contains(&said)), "{}", run.story());
 }

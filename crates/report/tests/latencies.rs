@@ -157,7 +157,8 @@ fn one_server_beside_a_reference_is_not_the_fastest() {
     case.pairs = vec![pair("raw", "a", 2.0, true)];
     let says = sentences(&finding);
     assert_eq!(says[0], "The only server that is ranked is a: how it compares with others is not known.");
-    let told = "One message to 1,200 clients, until the last has it: raw 1 ms (reference), a 2 ms (no rank). They differ.";
+    let told =
+        "One message to 1,200 clients, until the last has it: raw 1 ms (reference), a 2 ms (no rank). They differ.";
     assert_eq!(says[1], told);
     let page = serde_json::to_string(&study::latencies(&Record::default(), &finding)).unwrap();
     assert!(!page.contains("fastest for certain") && !page.contains("2 ms (1)"), "{page}");

@@ -48,7 +48,11 @@ fn a_limit_of_which_memory_holds_no_larger_value_is_told_with_that_reason() {
     let headline = |s: &fixture::Sample| study::said(&s.findings, &s.record)[0].text.clone();
     assert!(headline(&s).ends_with("put to the test."), "{}", headline(&s));
     s.findings.verdict.caveats = vec![bound(&limit.setting)];
-    assert!(headline(&s).ends_with("put to the test: the memory that is left holds no larger value."), "{}", headline(&s));
+    assert!(
+        headline(&s).ends_with("put to the test: the memory that is left holds no larger value."),
+        "{}",
+        headline(&s)
+    );
 }
 
 #[test]

@@ -83,7 +83,8 @@ fn joined(dir: &Path) -> Result<Option<(String, Checked)>, Failure> {
     let stored = fs::read_to_string(dir.join("verdict.json")).ok();
     let Some((verdict, statements)) = stored.as_deref().and_then(listed) else { return Ok(None) };
     let told: Vec<&Value> = ["parts", "changes"].iter().filter_map(|list| verdict[list].as_array()).flatten().collect();
-    let told: BTreeSet<&str> = told.into_iter().chain([&verdict["advice"]]).filter_map(|one| one["name"].as_str()).collect();
+    let told: BTreeSet<&str> =
+        told.into_iter().chain([&verdict["advice"]]).filter_map(|one| one["name"].as_str()).collect();
     let Some(mut again) = suite::among(dir, |name| told.contains(name)) else { return Ok(None) };
     // One that cannot be read at all was left out, and is told as such.
     let readable = again.records().iter().filter(|file| outputs::record(file).is_ok());
