@@ -67,7 +67,7 @@ fn innocent(wait: Duration, budget: &str) -> (Run, Bisected) {
     let run = run(genkai(&format!("tune nginx {flags}")).args(["--objective", "errors < 1%", "--config"]).arg(&front));
     let verdict = run.verdict();
     let found = verdict.bisection.clone().unwrap_or_else(|| panic!("nothing was left out: {}", run.story()));
-    assert!(found.named.is_empty() && found.tried > 0 && verdict.proposal.is_empty(), "{}", run.story());
+    assert!(found.named.is_empty() && verdict.proposal.is_empty(), "{}", run.story());
     assert_eq!((run.code, verdict.must_change()), (Some(1), Answer::CannotTell), "{}", run.story());
     assert_eq!(std::fs::read_to_string(&front).unwrap(), text);
     (run, found)
@@ -77,7 +77,7 @@ fn innocent(wait: Duration, budget: &str) -> (Run, Bisected) {
 fn where_no_directive_is_the_cause_none_is_named_and_that_is_said() {
     let _machine = machine();
     let (run, found) = innocent(Duration::ZERO, "30s");
-    assert_eq!(found.ended, BisectionEnd::Nothing, "{}", run.story());
+    assert!(found.tried > 0 && found.ended == BisectionEnd::Nothing, "{}", run.story());
     let said = "None of the sets that were left out made it hold: the cause may be what stands behind";
     assert!(run.says().iter().any(|text| text.contains(said)), "{}", run.story());
 }
