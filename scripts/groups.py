@@ -6,6 +6,8 @@ usage: groups.py GENKAI [NAME...]      needs root, control groups of version 1, 
 Each server is tuned in a group of its own. Then a fresh one with the proposed file alone is put into a fresh group, and gets as many clients
 as the proposed value lets in. What the group counts then (memory that processes wrote, shared memory, and the kernel's for them) is held against
 what the proposal said. Exit 0: nobody was ended, and each prediction is within 15 % of what was used.
+
+"nothing-fits", by its name alone: a group that holds no larger value. Exit 0: nothing is proposed, that is said, nothing is left running.
 """
 
 import json
@@ -307,10 +309,35 @@ def one(program, case):
     return row, kills == 0 and abs(off) <= WITHIN
 
 
+def nothing_fits(program):
+    """What is said of workers of 24 MiB each in a group that is full with four, and whether it is as it should be."""
+    workers = "StartServers 4\nMinSpareServers 4\nMaxSpareServers 8\nServerLimit 400\nMaxRequestWorkers 4\n"
+    case = apache("pages of 24576 KiB", "prefork", workers + MOD_PHP, 12, "/index.php")
+    said = ""
+    # As below: "cannot tell" for other programs is asked again.
+    for _ in range(4):
+        with tempfile.TemporaryDirectory(dir="/tmp") as name, Group(125 << 20) as group:
+            folder = pathlib.Path(name)
+            folder.chmod(0o755)
+            case.lay(folder)
+            script(folder / "web", 24576, WAIT)
+            verdict = case.tune(program, folder, group)
+            left, kills, said = (group.folder / "cgroup.procs").read_text().split(), group.kills(), verdict["says"]
+        if left or kills or verdict["proposal"]:
+            return f"{said}, {left}, {kills}", False
+        if "the memory that is left holds no larger value" in said[0]:
+            return said[0], True
+    return said, False
+
+
 def main():
     if len(sys.argv) < 2:
         raise SystemExit(__doc__)
     program, names = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2:] or list(CASES)
+    if names == ["nothing-fits"]:
+        row, as_it_should = nothing_fits(program)
+        print(row)
+        return 0 if as_it_should else 1
     print("| server | proposed | clients | predicted, MiB | used, MiB (processes + kernel) | off | ended |")
     print("|---|---|---:|---:|---:|---:|---:|", flush=True)
     good = []

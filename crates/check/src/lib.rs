@@ -36,7 +36,6 @@ mod order;
 mod others;
 mod predictions;
 mod price;
-mod processes;
 mod proof;
 mod quoted;
 mod rooms;
@@ -45,10 +44,12 @@ mod score;
 mod search;
 mod smaller;
 mod steady;
+mod suite;
 mod trails;
 mod trials;
 mod unusable;
 mod weigh;
+mod workers;
 
 use std::collections::BTreeSet;
 
@@ -56,6 +57,7 @@ use genkai_model::statement::{Checked, Contradicted, Difference, Statement, Unfi
 use serde_json::Value as Json;
 
 pub use files::Held;
+pub use suite::{Part, joined};
 
 use events::Events;
 use expected::{Expectation, Expected};
@@ -83,20 +85,25 @@ impl Opinion {
     /// Holds `statements` of `verdict` against it.
     pub fn on(&self, verdict: &Json, statements: &[Statement]) -> Checked {
         let mut checked = Checked { unfit: self.unfit.clone(), ..Checked::default() };
-        for statement in statements {
-            judge(statement, verdict, self.expected.at(&statement.address), &mut checked);
-        }
-        for (address, word) in self.expected.words() {
-            let stated = verdict.pointer(address);
-            if word.met_by(stated) {
-                checked.decided += 1;
-                continue;
-            }
-            let stated = stated.map_or_else(|| NOTHING.to_owned(), Json::to_string);
-            let (address, events) = (address.to_owned(), word.to_string());
-            checked.contradicted.push(Contradicted { address, stated, events, line: word.line });
-        }
+        hold(&self.expected, verdict, statements, &mut checked);
         checked
+    }
+}
+
+/// Holds `statements` of `verdict`, and its words, against what is expected of them.
+fn hold(expected: &Expected, verdict: &Json, statements: &[Statement], checked: &mut Checked) {
+    for statement in statements {
+        judge(statement, verdict, expected.at(&statement.address), checked);
+    }
+    for (address, word) in expected.words() {
+        let stated = verdict.pointer(address);
+        if word.met_by(stated) {
+            checked.decided += 1;
+            continue;
+        }
+        let stated = stated.map_or_else(|| NOTHING.to_owned(), Json::to_string);
+        let (address, events) = (address.to_owned(), word.to_string());
+        checked.contradicted.push(Contradicted { address, stated, events, line: word.line });
     }
 }
 
@@ -144,7 +151,7 @@ fn expect(events: &Events, verdict: &Json) -> Expected {
     compare::expect(events, verdict, &mut expected);
     cache::expect(events, verdict, &mut expected);
     latencies::expect(events, verdict, &mut expected);
-    processes::expect(events, verdict, &mut expected);
+    workers::over_all(events, verdict, &mut expected);
     rooms::expect(events, verdict, &mut expected);
     idle_requests::expect(events, verdict, &mut expected);
     expected

@@ -160,12 +160,21 @@ impl Told {
         if between <= 0.0 {
             return None;
         }
-        let process = looks.first().and_then(|look| look.private);
-        let grown = high.both() - low.both() - process.unwrap_or(0.0) * (high.workers - low.workers);
+        let process = if forks { low.private } else { looks.first().and_then(|look| look.private) };
+        let came = high.workers - low.workers;
+        let grown = high.both() - low.both() - process.unwrap_or(0.0) * came;
         let descriptors = (high.descriptors - low.descriptors) / between;
         // A server may have taken before what it needs for all of them.
         let tells = forks || grown > 0.0;
-        Some(Told { high, client: (grown / between).max(0.0), process, descriptors: descriptors.max(0.0), tells })
+        // Clients of a process at the lower look, whose memory is in what that process has of its own: as much of it is in each process that came.
+        let each = if forks && process.is_some() { low.clients / low.workers } else { 0.0 };
+        let divisor = between - each * came;
+        if divisor <= 0.0 {
+            return None;
+        }
+        let client = (grown / divisor).max(0.0);
+        let process = process.map(|own| (own - client * each).max(0.0));
+        Some(Told { high, client, process, descriptors: descriptors.max(0.0), tells })
     }
 
     /// Clients and bytes beyond the highest look, with the setting at a number and all of it used.

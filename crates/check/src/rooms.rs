@@ -9,12 +9,14 @@ use crate::expected::Expected;
 use crate::generator::{self, Generator};
 use crate::trails::Told;
 use crate::trials::named;
+use crate::workers;
 
 /// What the events say of runs with chat rooms.
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
     for (i, run) in verdict.get("runs").and_then(Json::as_array).into_iter().flatten().enumerate() {
         let address = format!("/runs/{i}");
         let Some(trial) = named(events, run, &address, expected) else { continue };
+        workers::expect(&address, &trial, expected);
         let Some(told) = trial.of("attendance").next() else { continue };
         rooms(&address, told, expected);
         generator(&format!("{address}/client"), &trial, events, expected);

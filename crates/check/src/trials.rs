@@ -3,14 +3,13 @@
 use serde_json::Value as Json;
 
 use crate::answer::Over;
-use crate::asked::Asked;
 use crate::broken::{self, Judged};
 use crate::events::{Events, Line, Trial, all_failed, merged, rate, sum, sum_where};
 use crate::expected::Expected;
 use crate::generator::{self, Generator};
 use crate::load::{self, asked, by_key};
 use crate::search::Search;
-use crate::{predictions, proof, unusable};
+use crate::{predictions, proof, unusable, workers};
 
 /// What the events say of `trials` and `causes` of a search or a load.
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
@@ -94,7 +93,7 @@ fn whole(address: &str, finding: &Json, judged: &Judged<'_>, expected: &mut Expe
     sums(address, finding, &ticks, line, expected);
     flows(address, finding, trial, expected);
     used(address, finding, trial, expected);
-    workers(address, trial, expected);
+    workers::expect(address, trial, expected);
     broken::expect(&format!("{address}/broke"), judged, expected);
     broken::generator(&format!("{address}/client"), judged, expected);
 }
@@ -208,24 +207,6 @@ fn used(address: &str, finding: &Json, trial: &Trial<'_>, expected: &mut Expecte
     let (Some(end), Some(used)) = (trial.end(), finding.get("used").and_then(Json::as_object)) else { return };
     for name in used.keys() {
         expected.is(format!("{address}/used/{name}"), end.number(&format!("/client/{name}")), Some(end.number));
-    }
-}
-
-/// Each process of a load that several machines made.
-fn workers(address: &str, trial: &Trial<'_>, expected: &mut Expected) {
-    let (Some(end), Some(asked)) = (trial.end(), Asked::of(trial)) else { return };
-    for (i, one) in end.items("/workers").iter().enumerate() {
-        let seconds = |pointer: &str| one.pointer(pointer).and_then(Json::as_f64).map(|ns| ns / 1e9);
-        let mut tell = |name: &str, value: Option<f64>| {
-            if let Some(value) = value {
-                expected.is(format!("{address}/workers/{i}/{name}"), value, Some(end.number));
-            }
-        };
-        tell("clock_uncertainty", seconds("/clock/uncertainty_ns"));
-        tell("clock_drift", seconds("/clock/drift_ns").map(f64::abs));
-        tell("began", seconds("/ended/began_ns"));
-        tell("busiest", one.pointer("/ended/busiest").and_then(Json::as_f64));
-        tell("late_p99", if asked.is_planned() { generator::worker_late(one) } else { None });
     }
 }
 

@@ -4,13 +4,17 @@
 
 mod harness;
 
+use genkai_check::Part;
 use genkai_model::finding::claim::ClaimVerdict;
 use genkai_model::finding::{Answer, Because, Confidence, Evidence, Verdict};
+use genkai_model::statement::{Statement, Value};
 use genkai_model::suite::SuiteFinding;
 use genkai_place::authority;
 use harness::judged::told;
 use harness::loads::show;
-use harness::{Run, genkai, holds, machine, run};
+use harness::ssh::Sshd;
+use harness::{Run, checked, genkai, holds, machine, run};
+use serde_json::Value as Json;
 
 /// Few connections more than workers, only held; no proof by pairs is asked for, changing the setting alone is one.
 const HELD: &str =
@@ -159,6 +163,69 @@ fn parts_of_one_folder_are_joined_from_their_records() {
     assert!(rest.stderr.contains("warning: left out: ") && rest.stderr.contains("large"), "{}", rest.story());
     let nothing = show(genkai("report").arg(dir.path()));
     assert!(nothing.code == Some(2) && nothing.stderr.contains("give the folder of a run"), "{}", nothing.story());
+}
+
+/// Another number, in a statement and where it stands.
+fn falsified(verdict: &mut Json, statement: &mut Statement) {
+    let place = verdict.pointer_mut(&statement.address).unwrap();
+    match &mut statement.value {
+        Value::Count(n) => {
+            *n += 1;
+            *place = (*n).into();
+        }
+        Value::Measured(x) => {
+            *x = *x * 1.02 + 0.001;
+            *place = (*x).into();
+        }
+        _ => {
+            statement.value = Value::Measured(0.25);
+            *place = 0.25.into();
+        }
+    }
+}
+
+#[test]
+fn a_joined_verdict_follows_from_the_records_of_its_parts() {
+    let _machine = machine();
+    let sshd = Sshd::start(true);
+    let words =
+        "experiment run apache-websocket --quick --quiet --part baseline --part refused --on ssh:load1 --on here";
+    let run = run(genkai(words).arg("--ssh").arg(sshd.ssh()));
+    let (verdict, statements) = checked::stated(&run.out).unwrap_or_else(|| panic!("{}", run.story()));
+    let lines = |part: &str| std::fs::read_to_string(run.out.join(part).join("run.jsonl")).unwrap();
+    let part = |name: &str| Part { folder: name.to_owned(), lines: lines(name) };
+    let parts = ["baseline", "refused"].map(part);
+    let check = |verdict: &Json, statements: &[Statement]| genkai_check::joined(&parts, verdict, statements).unwrap();
+    let whole = check(&verdict, &statements);
+    assert!(whole.holds() && whole.recomputed > 100 && whole.decided > 100, "{whole:?}");
+    // Each figure of the processes, of the verdicts of parts, and each word.
+    let of_parts = statements.iter().filter(|one| one.address.starts_with("/parts/1/verdict/trials/0/")).take(20);
+    let told: Vec<&Statement> = statements.iter().filter(|one| one.address.starts_with("/processes/")).collect();
+    assert!(told.len() >= 2 * 4, "{told:?}");
+    for one in told.into_iter().chain(of_parts) {
+        let (mut other, mut statement) = (verdict.clone(), one.clone());
+        falsified(&mut other, &mut statement);
+        let found = check(&other, std::slice::from_ref(&statement));
+        assert!(found.differences.iter().any(|differs| differs.statement.address == one.address), "{statement:?}");
+    }
+    let contradicted = |change: &dyn Fn(&mut Json)| {
+        let mut other = verdict.clone();
+        change(&mut other);
+        check(&other, &[]).contradicted.into_iter().map(|one| one.address).collect::<Vec<_>>()
+    };
+    assert_eq!(contradicted(&|_| ()), [""; 0]);
+    assert_eq!(contradicted(&|verdict| verdict["processes"][1]["node"] = "n".into()), ["/processes/1/node"]);
+    assert!(!contradicted(&|verdict| drop(verdict["processes"].as_array_mut().unwrap().pop())).is_empty());
+    assert!(!contradicted(&|verdict| verdict["processes"][0]["place"] = "m9".into()).is_empty());
+    let worker = "/parts/0/verdict/trials/0/workers/1/place";
+    let moved = |verdict: &mut Json| *verdict.pointer_mut(worker).unwrap() = "m9".into();
+    assert_eq!(contradicted(&moved), [worker]);
+    // The command says so, too: of words that no second computation knows, and of the page.
+    let file = run.out.join("verdict.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replacen("\"named\": true", "\"named\": false", 1)).unwrap();
+    let said = show(genkai("report --check").arg(&run.out));
+    assert!(said.code == Some(1) && said.stdout.contains("/named"), "{}", said.story());
 }
 
 #[test]

@@ -141,9 +141,32 @@ fn clients_of_several_processes_and_machines_are_one_load() {
         let ended = trial.ended.as_ref().unwrap();
         assert_eq!(ended.client.unwrap().processes, 3, "{flags}");
         assert_eq!(ended.workers.iter().map(|one| one.place.as_str()).collect::<Vec<_>>(), from, "{flags}");
+        each_process_is_checked(&run, from.len());
         let (run, rooms) = rooms_with(&format!("--nodes 2 --fault lose-every=5 {flags}"), through);
         assert_eq!(places(&rooms.missing), [(Place::InNode, Some(1))], "{flags}\n{}", run.story());
         assert_eq!(places(&rooms.losses), [(Place::InNode, Some(1))], "{flags}\n{}", run.story());
+    }
+}
+
+/// What a verdict says of each process that made the load follows from the record, and nothing else would.
+fn each_process_is_checked(run: &Run, many: usize) {
+    let lines = std::fs::read_to_string(run.out.join("run.jsonl")).unwrap();
+    let (verdict, statements) = harness::checked::stated(&run.out).unwrap();
+    let opinion = genkai_check::Opinion::of(&lines, &verdict).unwrap();
+    let own: Vec<_> = statements.iter().filter(|one| one.address.starts_with("/runs/0/workers/")).collect();
+    assert!(own.len() >= 2 * many, "{own:?}");
+    for one in own {
+        let (mut other, mut statement) = (verdict.clone(), one.clone());
+        *other.pointer_mut(&one.address).unwrap() = 0.987.into();
+        statement.value = genkai_model::statement::Value::Measured(0.987);
+        let found = opinion.on(&other, std::slice::from_ref(&statement));
+        assert_eq!(found.differences.len(), 1, "{one:?}");
+    }
+    for i in 0..many {
+        let mut other = verdict.clone();
+        other["runs"][0]["workers"][i]["place"] = "m9".into();
+        let found = opinion.on(&other, &[]);
+        assert_eq!(found.contradicted[0].address, format!("/runs/0/workers/{i}/place"));
     }
 }
 

@@ -22,6 +22,9 @@ use crate::usage;
 const SHARE: u32 = 50;
 /// ... and so much at once, so that the first moments of a load are seen.
 const FREE: Duration = Duration::from_millis(100);
+/// However much they took, one is made when so long after the last, and ten times as long as that took: what a load of seconds takes of memory is a
+/// bound of what is proposed, so that no load may pass without one.
+const AT_LAST: Duration = Duration::from_secs(1);
 /// What the kernel takes for a thread, bytes: its stack (`THREAD_SIZE` of x86-64 and arm64, 16 KiB), and `task_struct` with what belongs to it.
 const THREAD: u64 = 26 << 10;
 /// For a mapping: `vm_area_struct`, `anon_vma` and its chain, as a control group's `memory.kmem` counted them (Linux 6.18).
@@ -55,6 +58,8 @@ pub struct Memory {
     since: Instant,
     /// Processor time that looks have taken since then.
     spent: Duration,
+    /// When the last ended, and what it took.
+    last: Option<(Instant, Duration)>,
 }
 
 /// What all processes of a server take.
@@ -80,20 +85,27 @@ struct Taken {
 impl Memory {
     /// Of process `first` and all that it has started.
     pub fn of(first: u32) -> Memory {
-        Memory { first, groups: group::limiting(first), since: Instant::now(), spent: Duration::ZERO }
+        Memory { first, groups: group::limiting(first), since: Instant::now(), spent: Duration::ZERO, last: None }
     }
 
     /// Its metrics, without the server's name before them; none where it is too early for another look, or where a process does not let
     /// itself be looked at.
     pub fn look(&mut self) -> BTreeMap<&'static str, f64> {
         let began = own_time();
-        if self.spent > self.since.elapsed() / SHARE + FREE {
+        if !self.is_due() {
             return BTreeMap::new();
         }
         let taken = (0..TRIES).find_map(|_| Taken::by(self.first));
         let seen = taken.map(|taken| self.told(&taken)).unwrap_or_default();
-        self.spent += own_time().saturating_sub(began);
+        let took = own_time().saturating_sub(began);
+        self.spent += took;
+        self.last = Some((Instant::now(), took));
         seen
+    }
+
+    fn is_due(&self) -> bool {
+        let long_ago = |(ended, took): (Instant, Duration)| ended.elapsed() >= AT_LAST.max(took * 10);
+        self.spent <= self.since.elapsed() / SHARE + FREE || self.last.is_some_and(long_ago)
     }
 
     fn told(&self, taken: &Taken) -> BTreeMap<&'static str, f64> {
@@ -192,6 +204,11 @@ mod tests {
         assert!(seen[metric::MEMORY_AVAILABLE] > 1e6 && seen[metric::DESCRIPTORS] > 2.0, "{seen:?}");
         memory.spent = Duration::from_secs(3600);
         assert_eq!(memory.look(), BTreeMap::new(), "looks have taken more than their share");
+        let ago = |took: Duration| Some((Instant::now().checked_sub(AT_LAST * 2).unwrap(), took));
+        memory.last = ago(Duration::from_secs(1));
+        assert_eq!(memory.look(), BTreeMap::new(), "a look takes a tenth of a core at most");
+        memory.last = ago(Duration::from_millis(50));
+        assert!(memory.look().contains_key(metric::PSS), "no load of seconds is without one");
     }
 
     #[test]

@@ -151,6 +151,26 @@ fn the_sentences_say_who_is_faster_and_what_went_wrong() {
 
 /// The fastest may be the one whose rate no search found.
 #[test]
+fn one_cache_alone_is_not_the_fastest() {
+    let mut finding = finding(true);
+    assert!(document(&finding).sentences[1].ends_with("(1), ·[2Jc 2,000/s (2). They differ."), "two of them");
+    let pass_of_one = &mut finding.passes[0];
+    pass_of_one.standings.truncate(1);
+    pass_of_one.pairs.clear();
+    finding.contenders.truncate(1);
+    finding.outcome = Outcome::Holds;
+    let told = document(&finding);
+    assert_eq!(
+        told.sentences[..2],
+        [
+            "With 500 requests and 16 clients, warm, a|b alone was measured (4,000 requests/s): how it compares with others is not known.",
+            "Warm: a|b 4,000/s.",
+        ]
+    );
+    assert_eq!(told.turned, "it answered every request, correctly");
+}
+
+#[test]
 fn who_was_too_fast_for_the_search_comes_first() {
     let mut finding = finding(true);
     let standing = &mut finding.best_rates[0].standings[1];

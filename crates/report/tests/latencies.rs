@@ -143,6 +143,36 @@ fn sentences_are_to_quote() {
     assert_eq!(says[5], "c, send: 1 round without a whole answer (connections ended with 1001).");
 }
 
+/// The quotable sentences of a comparison.
+fn sentences(finding: &LatencyFinding) -> Vec<String> {
+    study::latencies(&Record::default(), finding).sentences
+}
+
+#[test]
+fn one_server_beside_a_reference_is_not_the_fastest() {
+    let mut finding = finding();
+    finding.cases.truncate(1);
+    let case = &mut finding.cases[0];
+    case.standings = vec![standing("raw", 0.001, 0, 0), standing("a", 0.002, 1, 1)];
+    case.pairs = vec![pair("raw", "a", 2.0, true)];
+    let says = sentences(&finding);
+    assert_eq!(says[0], "The only server that is ranked is a: how it compares with others is not known.");
+    let told =
+        "One message to 1,200 clients, until the last has it: raw 1 ms (reference), a 2 ms (no rank). They differ.";
+    assert_eq!(says[1], told);
+    let page = serde_json::to_string(&study::latencies(&Record::default(), &finding)).unwrap();
+    assert!(!page.contains("fastest for certain") && !page.contains("2 ms (1)"), "{page}");
+}
+
+#[test]
+fn of_one_case_none_is_counted() {
+    let mut finding = finding();
+    finding.cases.truncate(1);
+    assert_eq!(sentences(&finding)[0], "a is the fastest for certain.");
+    finding.cases[0].standings.iter_mut().for_each(|one| (one.best, one.worst) = (1, 3));
+    assert_eq!(sentences(&finding)[0], "No server is the fastest for certain.");
+}
+
 #[test]
 fn what_clocks_of_other_machines_leave_open_stands_beside_every_delay() {
     let mut finding = finding();

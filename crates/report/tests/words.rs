@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use genkai_model::event::{Change, Directive, Trying};
 use genkai_model::finding::{
-    Answer, Answered, Bisected, BisectionEnd, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt,
+    Answer, Answered, Bisected, BisectionEnd, Caveat, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt,
     Pairing, PredictedRung, ProvedRung, Rung, RungLimit, Stop, Taken, Together,
 };
 use genkai_model::limit::Origin;
@@ -28,6 +28,31 @@ fn every_story_in_sentences() {
             study::said(&s.findings, &s.record).iter().map(|x| format!("{}: {}", x.about.label(), x.text)).collect();
         insta::assert_snapshot!(format!("says_{name}"), said.join("\n"));
     }
+}
+
+/// A limit that would be raised, if the memory held a larger value.
+#[test]
+fn a_limit_of_which_memory_holds_no_larger_value_is_told_with_that_reason() {
+    let mut s = fixture::experiment(1.0);
+    let limit = s.findings.verdict.causes.last().unwrap().limit.clone();
+    let bound = |setting: &str| Caveat::MemoryBound {
+        setting: setting.to_owned(),
+        value: 512.0,
+        needed: 771.0,
+        bytes: 5e6,
+        left_bytes: 1e6,
+        group_bytes: Some(64e6),
+    };
+    s.findings.verdict.answer = Answered(Decision::Unmoved { by: Stop::Untested });
+    s.findings.verdict.caveats = vec![bound("another")];
+    let headline = |s: &fixture::Sample| study::said(&s.findings, &s.record)[0].text.clone();
+    assert!(headline(&s).ends_with("put to the test."), "{}", headline(&s));
+    s.findings.verdict.caveats = vec![bound(&limit.setting)];
+    assert!(
+        headline(&s).ends_with("put to the test: the memory that is left holds no larger value."),
+        "{}",
+        headline(&s)
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a larger value of a setting takes: memory and descriptors, told from a trial at two of its levels.
 //!
 //! Memory is PSS without pages of files, so that what processes share counts once, and what the kernel takes for them. What one client more takes is the difference between two levels of the load
-//! by that of the clients; what one process more takes is what one had written by the first look and no other shared, before it served or just when it began to.
+//! by that of the clients; what one process more takes is what one had written by the first look and no other shared, without what it had written for clients that it served just then.
 
 use genkai_model::evidence::{Sample, metric};
 use genkai_model::finding::{DescriptorPrice, DescriptorsAlone, MeasuredPrice, MemoryPrice, Price, Taken, TestedPrice};
@@ -134,16 +134,19 @@ impl Cost {
         // process more has first requests of its own.
         let served = looks.iter().find(|look| look.clients >= 1.0 && look.clients * 2.0 <= high.clients);
         let low = if brings { idle.or(served) } else { served.or(idle) }.filter(|low| low.clients < high.clients)?;
-        let (process, clients) = (looks.first().and_then(|look| look.private), high.clients - low.clients);
-        let started = (high.workers - low.workers) * process.unwrap_or(0.0);
-        let grown = high.taken() - low.taken() - started;
+        let (begun, new) = (if brings { low } else { looks.first()? }, high.workers - low.workers);
+        let (process, clients) = (begun.private, high.clients - low.clients);
+        // What clients made a process take by that look is theirs, and not of a process that serves nobody yet.
+        let served = if brings && process.is_some() { low.clients / low.workers } else { 0.0 };
+        let grown = high.taken() - low.taken() - new * process.unwrap_or(0.0);
+        let client = Some(clients - new * served).filter(|of| *of > 0.0).map(|of| (grown / of).max(0.0))?;
         Some(Cost {
             trial: trial.number,
             high,
-            client: (grown / clients).max(0.0),
+            client,
             grew: grown > 0.0 || brings,
             descriptors: ((high.descriptors - low.descriptors) / clients).max(0.0),
-            process: process.filter(|_| brings),
+            process: process.filter(|_| brings).map(|bytes| (bytes - client * served).max(0.0)),
             behind: limit.subject == product && is_passed_on(&trial.limits.limits, product),
         })
     }

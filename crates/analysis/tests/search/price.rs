@@ -128,6 +128,46 @@ fn connections_to_what_stands_behind_are_told_before_and_with_it_beside_what_is_
     assert_eq!(unseen.proposal[0].onward, None, "nobody looked");
 }
 
+/// Bytes of a process that serves nobody.
+const PROCESS: f64 = 50_000.0;
+
+/// The same with a process for each slot.
+fn forking() -> World {
+    let mut world = hungry(512.0, 1e9);
+    let before = world.behaviour;
+    world.behaviour = Box::new(move |m| {
+        let mut seen = before(m);
+        let workers = m.value("slots");
+        let pss = seen.gauges.iter_mut().find(|(name, _)| *name == "proxy.pss").unwrap();
+        let own = PROCESS + (pss.1 - OWN) / workers;
+        pss.1 += workers * PROCESS;
+        seen.gauges.retain(|(name, _)| *name != "proxy.worker_processes");
+        seen.gauges.extend([("proxy.worker_processes", workers), ("proxy.worker_private", own)]);
+        seen
+    });
+    world.limits = Box::new(|s| {
+        let mut slots = slots(s["slots"]);
+        slots.remedy.as_mut().unwrap().processes = 1.0;
+        vec![slots, cpu(1.0, Strength::Supports, None)]
+    });
+    world
+}
+
+#[test]
+fn what_a_process_serves_when_it_is_first_looked_at_is_not_counted_twice() {
+    let idle = verdict(&forking().run()).proposal[0].price.unwrap();
+    assert!(near(idle.memory.process.unwrap(), PROCESS) && near(idle.memory.client, CLIENT), "{idle:?}");
+    let mut run = forking().run();
+    // On a busy machine the first look comes late: it sees some at work.
+    let first = &mut run.record.trials[0];
+    let began = first.ticks.iter().find(|tick| tick.connections >= 80).unwrap().to_us as i64;
+    first.samples.retain(|(at, _)| *at > began);
+    let late = verdict(&run).proposal[0].price.unwrap();
+    assert!(near(late.memory.more, idle.memory.more), "{late:?} {idle:?}");
+    assert!(near(late.memory.process.unwrap(), PROCESS) && near(late.memory.client, CLIENT), "{late:?}");
+    assert!(!late.tested.unwrap().refuted, "{late:?}");
+}
+
 #[test]
 fn a_look_that_may_have_ended_after_the_load_tells_nothing_of_its_clients() {
     let mut run = hungry(512.0, 1e9).run();

@@ -222,10 +222,18 @@ fn again(folders: &[PathBuf]) -> Result<Vec<ClaimFinding>, Failure> {
 /// # Errors
 /// When the folder cannot be read.
 pub(crate) fn records(folder: &Path) -> Result<Vec<Record>, Failure> {
+    Ok(files(folder)?.iter().filter_map(|file| record(file)).collect())
+}
+
+/// The files of these records, by their names.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     gather(folder, DEPTH, &mut files).map_err(|e| Failure::usage(format!("cannot read {}: {e}", folder.display())))?;
     files.sort();
-    Ok(files.iter().filter_map(|file| record(file)).collect())
+    Ok(files)
 }
 
 /// A record that is one of several; what cannot be read is said, and does not keep the others from being told.

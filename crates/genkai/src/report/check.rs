@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use genkai_check::Held;
+use genkai_check::{Held, Part};
 use genkai_model::exit::Exit;
 use genkai_model::record::Record;
 use genkai_model::statement::{Checked, FileDiffers, Statement, Unheld, UnheldWhy};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::cli::Report;
 use crate::found::{self, Found};
-use crate::{Failure, outputs, platforms, view};
+use crate::{Failure, outputs, platforms, suite, view};
 
 /// How deep below a folder the runs of an experiment are.
 const DEPTH: u32 = 3;
@@ -30,6 +30,7 @@ pub(super) fn run(dir: &Path, file: &Path, flags: &Report) -> Result<Exit, Failu
         false => {
             below(dir, DEPTH, &mut runs)?;
             runs.extend(platforms(dir)?);
+            runs.extend(joined(dir)?);
         }
     }
     if runs.is_empty() {
@@ -74,6 +75,43 @@ fn platforms(dir: &Path) -> Result<Vec<(String, Checked)>, Failure> {
         all.push((format!("{} ({} in both)", dir.display(), platform.name), checked));
     }
     Ok(all)
+}
+
+/// The check of the joined report of an experiment's parts in `dir`: what it says of each against that part's record, what it says of all against all
+/// records, and the files against what all records give.
+fn joined(dir: &Path) -> Result<Option<(String, Checked)>, Failure> {
+    let stored = fs::read_to_string(dir.join("verdict.json")).ok();
+    let Some((verdict, statements)) = stored.as_deref().and_then(listed) else { return Ok(None) };
+    let told: Vec<&Value> = ["parts", "changes"].iter().filter_map(|list| verdict[list].as_array()).flatten().collect();
+    let told: BTreeSet<&str> =
+        told.into_iter().chain([&verdict["advice"]]).filter_map(|one| one["name"].as_str()).collect();
+    let Some(mut again) = suite::among(dir, |name| told.contains(name)) else { return Ok(None) };
+    // One that cannot be read at all was left out, and is told as such.
+    let readable = again.records().iter().filter(|file| outputs::record(file).is_ok());
+    let read = |file: &PathBuf| {
+        let folder = file.parent()?.strip_prefix(dir).ok()?.display().to_string();
+        Some(Part { folder, lines: fs::read_to_string(file).ok()? })
+    };
+    let parts: Vec<Part> = readable.filter_map(read).collect();
+    let checked = genkai_check::joined(&parts, &verdict, &statements);
+    let mut checked = checked.map_err(|e| Failure::usage(format!("{}: {e}", dir.display())))?;
+    // Who ended it between two parts is in no record.
+    if verdict["interrupted"] == true {
+        again.cut_off();
+    }
+    if verdict["build"] != found::BUILD {
+        checked = genkai_check::of_another_build(checked, &verdict);
+    } else if let Some((json, page)) = again.files() {
+        let mut held = Held::default();
+        let differences = checked.differences.iter().map(|one| one.statement.address.clone());
+        let known = differences.chain(checked.contradicted.iter().map(|one| one.address.clone())).collect();
+        held.verdict(&verdict, &serde_json::from_str(&json).unwrap_or_default(), &known);
+        if let Ok(stored) = fs::read_to_string(dir.join("report.html")) {
+            held.page(&stored, &page, &verdict);
+        }
+        (checked.files, checked.unheld) = (held.differing, held.unheld);
+    }
+    Ok(Some((format!("{} (all parts)", dir.display()), checked)))
 }
 
 /// A folder's name with what was found.

@@ -1,6 +1,6 @@
 //! What the runs of an experiment showed together: the same from runs that just ended and from their records.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use genkai_analysis::{compare, statements, suite};
 use genkai_lab::experiment::Size;
@@ -10,18 +10,21 @@ use genkai_model::exit::Exit;
 use genkai_model::finding::Findings;
 use genkai_model::record::Record;
 use genkai_model::suite::{AdviceFinding, ChangesFinding, PartFinding, SCHEMA, SuiteFinding, Untested};
+use genkai_report::document::Document;
 use genkai_report::{html, json, study};
 
 use super::PRODUCT;
 use crate::claims::{self, Tested, shipped};
 use crate::cli::Colour;
-use crate::{Failure, outputs, view};
+use crate::{Failure, found, outputs, view};
 
 /// What the runs showed so far.
 pub(crate) struct Joined {
     /// What the first of them began with, under the experiment's title.
     head: Option<RunStarted>,
     finding: SuiteFinding,
+    /// The records that it was read from.
+    records: Vec<PathBuf>,
 }
 
 impl Joined {
@@ -35,11 +38,11 @@ impl Joined {
             processes: Vec::new(),
             interrupted: false,
         };
-        Joined { head: None, finding }
+        Joined { head: None, finding, records: Vec::new() }
     }
 
     /// Takes note that it ended before all of it was done.
-    pub(super) fn cut_off(&mut self) {
+    pub(crate) fn cut_off(&mut self) {
         self.finding.interrupted = true;
     }
 
@@ -101,6 +104,26 @@ impl Joined {
         self.finding.advice = Some(AdviceFinding { name, question, claims, untested: tested.untested });
     }
 
+    fn document(&self, head: &RunStarted) -> Document {
+        Document { build: found::BUILD.to_owned(), ..study::suite(head, &self.finding) }
+    }
+
+    fn json(&self, head: &RunStarted) -> String {
+        let says = Document { sentences: study::suite_sentences(&self.finding), ..self.document(head) };
+        json::verdict(&self.finding, &says, &statements::of(&self.finding, None))
+    }
+
+    /// The records that it was read from; none where the runs have just ended.
+    pub(crate) fn records(&self) -> &[PathBuf] {
+        &self.records
+    }
+
+    /// `verdict.json` and `report.html`; none where nothing ran.
+    pub(crate) fn files(&self) -> Option<(String, String)> {
+        let head = self.head.as_ref()?;
+        Some((self.json(head), html::page(Some(head), &self.document(head))))
+    }
+
     /// Writes `verdict.json` and `report.html` into `out`, and prints. Gives the code that tells a script the answer. Where nothing ran
     /// there is nothing to write: that is said where it was tried.
     ///
@@ -114,9 +137,7 @@ impl Joined {
             return Ok(Exit::Environment);
         };
         let page = out.join("report.html");
-        let document = study::suite(head, &self.finding);
-        let stated = statements::of(&self.finding, None);
-        let json = json::finding(&self.finding, &study::suite_sentences(&self.finding), &stated);
+        let (document, json) = (self.document(head), self.json(head));
         outputs::whole(&out.join("verdict.json"), &json)?;
         outputs::whole(&page, &html::page(Some(head), &document))?;
         if !quiet {
@@ -129,10 +150,15 @@ impl Joined {
 
 /// The runs of the experiment in `dir`, from their records; none where there is not one of them.
 pub(crate) fn again(dir: &Path) -> Option<Joined> {
+    among(dir, |_| true)
+}
+
+/// The same of those parts alone that `wanted` takes by their names: one call may have made some, and others are of another.
+pub(crate) fn among(dir: &Path, wanted: impl Fn(&str) -> bool) -> Option<Joined> {
     let mut joined = Joined::new(NAME);
     let quick = parts(Size::Quick);
     // The full size has every part, in the order of the experiment.
-    for full in &parts(Size::Full) {
+    for full in parts(Size::Full).iter().filter(|part| wanted(part.name)) {
         let small = quick.iter().find(|part| part.name == full.name).map(|part| (part, Size::Quick));
         let sizes: Vec<(&Part, Size)> = small.into_iter().chain([(full, Size::Full)]).collect();
         if let Err(failure) = told(&dir.join(full.name), &sizes, &mut joined) {
@@ -147,6 +173,7 @@ fn told(folder: &Path, sizes: &[(&Part, Size)], joined: &mut Joined) -> Result<(
     if let Some((part, _)) = sizes.iter().find(|(part, _)| matches!(part.task, Task::Claims)) {
         if folder.is_dir() {
             joined.claims(part, advice(folder)?);
+            joined.records.extend(claims::files(folder)?);
         }
         return Ok(());
     }
@@ -155,6 +182,7 @@ fn told(folder: &Path, sizes: &[(&Part, Size)], joined: &mut Joined) -> Result<(
     let Some(head) = &record.head else { return Ok(()) };
     if let Some((part, _)) = sizes.iter().find(|(part, size)| is_of(&head.plan, part, *size)) {
         joined.part(part, &record);
+        joined.records.push(file);
     }
     Ok(())
 }

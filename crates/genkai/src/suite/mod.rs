@@ -22,7 +22,7 @@ use crate::view::{self, View};
 use crate::{Failure, found, interrupt, study};
 
 use join::Joined;
-pub(crate) use join::again;
+pub(crate) use join::{again, among};
 
 /// Whose settings the claims of the experiment are about.
 const PRODUCT: &str = "apache";

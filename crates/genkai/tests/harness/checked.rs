@@ -13,7 +13,8 @@ pub fn follows(command: &Command) {
     let out = words.windows(2).find(|pair| pair[0] == "--out").map(|pair| PathBuf::from(pair[1]));
     let Some(out) = out else { return };
     let out = if out.is_absolute() { out } else { command.get_current_dir().unwrap_or(Path::new(".")).join(out) };
-    if read(&out).is_none() {
+    // A joined verdict stands beside no record of its own.
+    if stated(&out).is_none() {
         return;
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -33,7 +34,13 @@ pub fn check(dir: &Path) -> Option<Checked> {
 
 /// The record of a run folder, its verdict and what that states; none where it has no verdict with statements.
 fn read(dir: &Path) -> Option<(String, Value, Vec<Statement>)> {
+    let (verdict, statements) = stated(dir)?;
+    Some((fs::read_to_string(dir.join("run.jsonl")).ok()?, verdict, statements))
+}
+
+/// The verdict in a folder, and what it states; none where it has no statements.
+pub fn stated(dir: &Path) -> Option<(Value, Vec<Statement>)> {
     let verdict: Value = serde_json::from_str(&fs::read_to_string(dir.join("verdict.json")).ok()?).ok()?;
     let statements: Vec<Statement> = serde_json::from_value(verdict.get("statements")?.clone()).ok()?;
-    Some((fs::read_to_string(dir.join("run.jsonl")).ok()?, verdict, statements))
+    Some((verdict, statements))
 }

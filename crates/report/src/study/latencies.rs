@@ -31,11 +31,20 @@ fn sentences(finding: &LatencyFinding) -> Vec<String> {
     all
 }
 
+/// Whether a case ranks several servers: one alone is not the fastest of them.
+fn is_ranked(case: &CaseFinding) -> bool {
+    case.standings.iter().filter(|one| one.best > 0).count() > 1
+}
+
+/// Whether one is the fastest of its case for certain.
+fn is_first(case: &CaseFinding, one: &LatencyStanding) -> bool {
+    is_ranked(case) && (one.best, one.worst) == (1, 1)
+}
+
 /// `embedded is the fastest for certain in 5 of 8 cases, jetty in 1; 2 are not decided.`
 fn headline(finding: &LatencyFinding) -> String {
-    let certain = |case: &CaseFinding| {
-        case.standings.iter().find(|one| (one.best, one.worst) == (1, 1)).map(|one| one.name.clone())
-    };
+    let certain =
+        |case: &CaseFinding| case.standings.iter().find(|one| is_first(case, one)).map(|one| one.name.clone());
     let mut firsts: BTreeMap<String, u64> = BTreeMap::new();
     finding.cases.iter().filter_map(certain).for_each(|name| *firsts.entry(name).or_default() += 1);
     let mut order: Vec<(String, u64)> = firsts.into_iter().collect();
@@ -46,12 +55,29 @@ fn headline(finding: &LatencyFinding) -> String {
     if finding.outcome == Outcome::Unfinished {
         return "The run was cut off before there was an answer for every server.".to_owned();
     }
+    if !finding.cases.iter().any(is_ranked) {
+        return alone(finding);
+    }
     let Some(((name, count), rest)) = order.split_first() else {
-        return format!("No server is the fastest for certain in any of {of}.");
+        let among = if cases > 1 { format!(" in any of {of}") } else { String::new() };
+        return format!("No server is the fastest for certain{among}.");
     };
+    if cases == 1 {
+        return format!("{} is the fastest for certain.", clean::line(name));
+    }
     let rest: String = rest.iter().map(|(name, count)| format!(", {} in {count}", clean::line(name))).collect();
     let open = if undecided > 0 { format!("; {undecided} not decided") } else { String::new() };
     format!("{} is the fastest for certain in {count} of {of}{rest}{open}.", clean::line(name))
+}
+
+/// Where no case ranks several: `The only server that is ranked is tomcat: how it compares with others is not known.`
+fn alone(finding: &LatencyFinding) -> String {
+    let ranked = finding.cases.iter().flat_map(|case| &case.standings).filter(|one| one.best > 0);
+    let names: BTreeSet<String> = ranked.map(|one| clean::line(&one.name)).collect();
+    match names.iter().collect::<Vec<_>>()[..] {
+        [one] => format!("The only server that is ranked is {one}: how it compares with others is not known."),
+        _ => "No two servers are ranked in the same case: there is nothing to compare.".to_owned(),
+    }
 }
 
 /// `One message to 200 clients, until the last has it: embedded 1.2 ms (1), tomcat 2.1 ms (2). All differ.`: each with
@@ -59,7 +85,7 @@ fn headline(finding: &LatencyFinding) -> String {
 fn answer(comparison: &LatencyComparison, case: &CaseFinding) -> String {
     let one = |standing: &LatencyStanding| {
         let figure = standing.figure.map_or("no answer".to_owned(), |figure| figure::seconds(figure.value));
-        format!("{} {figure} ({})", clean::line(&standing.name), rank(standing))
+        format!("{} {figure} ({})", clean::line(&standing.name), rank(case, standing))
     };
     let all: Vec<String> = case.standings.iter().map(one).collect();
     let clocks = clocks::each(case);
@@ -105,8 +131,12 @@ fn differ(case: &CaseFinding) -> String {
 }
 
 /// `1`, `2-3`.
-fn rank(standing: &LatencyStanding) -> String {
-    if standing.best == 0 { "reference".to_owned() } else { ranks(standing.best, standing.worst) }
+fn rank(case: &CaseFinding, standing: &LatencyStanding) -> String {
+    match standing.best {
+        0 => "reference".to_owned(),
+        _ if !is_ranked(case) => "no rank".to_owned(),
+        _ => ranks(standing.best, standing.worst),
+    }
 }
 
 /// `1.2 ms (1.1-1.3 ms), n=10`.
@@ -231,7 +261,7 @@ pub fn latencies(record: &Record, finding: &LatencyFinding) -> Document {
         Outcome::Unfinished => "cut off before there was an answer",
     };
     let mut document = Document::of(finding.outcome, turned, sentences(finding));
-    document.answer = vec![Block::Table(matrix(finding)), Block::aside(method(&finding.comparison))];
+    document.answer = vec![Block::Table(matrix(finding)), Block::aside(method(finding))];
     document.sections.extend([cases(finding), rounds(finding)]);
     document.sections.extend(
         [changed(finding), limits(finding), sure(finding.caveats.iter().map(caveat).collect())].into_iter().flatten(),
@@ -247,11 +277,16 @@ pub fn latencies(record: &Record, finding: &LatencyFinding) -> Document {
 }
 
 /// How it was measured.
-fn method(comparison: &LatencyComparison) -> String {
+fn method(finding: &LatencyFinding) -> String {
+    let comparison = &finding.comparison;
+    let ranks = match finding.cases.iter().any(is_ranked) {
+        true => "Bold: the fastest for certain. A rank is a range where the intervals do not decide it. ",
+        false => "",
+    };
     let starts =
         if comparison.starts > 1 { format!(", {} starts of all servers", comparison.starts) } else { String::new() };
     format!(
-        "Bold: the fastest for certain. A rank is a range where the intervals do not decide it. {} rounds after {} to warm up{starts}, \
+        "{ranks}{} rounds after {} to warm up{starts}, \
          servers asked in an order drawn for each round.",
         comparison.rounds, comparison.warm_up
     )
@@ -262,8 +297,8 @@ fn matrix(finding: &LatencyFinding) -> Table {
     let names: Vec<String> = finding.contenders.iter().map(|one| clean::line(&one.name)).collect();
     let cell = |case: &CaseFinding, server: &LatencyContender| {
         let Some(one) = case.standings.iter().find(|one| one.name == server.name) else { return "–".into() };
-        let text = format!("{} ({})", value(one), rank(one));
-        if (one.best, one.worst) == (1, 1) { Cell::styled(Style::Strong, text) } else { text.into() }
+        let text = format!("{} ({})", value(one), rank(case, one));
+        if is_first(case, one) { Cell::styled(Style::Strong, text) } else { text.into() }
     };
     let row = |case: &CaseFinding| {
         let title = Cell::from(title(&finding.comparison, case.case));
@@ -283,7 +318,7 @@ fn value(standing: &LatencyStanding) -> String {
 fn cases(finding: &LatencyFinding) -> Section {
     let card = |case: &CaseFinding| {
         let entry = |one: &LatencyStanding| Entry {
-            name: format!("{}. {}", rank(one), clean::line(&one.name)),
+            name: format!("{}. {}", rank(case, one), clean::line(&one.name)),
             marks: vec![Interval::new(one.figure, true, value(one))],
         };
         let drawn = Drawing::intervals(case.standings.iter().map(entry).collect());
@@ -440,7 +475,7 @@ fn ranking(comparison: &LatencyComparison, case: &CaseFinding) -> Section {
             let interval = figure::range(pair.ratio.interval, figure::number);
             format!("{}x ({interval}){}", figure::number(pair.ratio.value), if pair.certain { "" } else { " ?" })
         });
-        [clean::line(&standing.name), rank(standing), of(standing), ratio]
+        [clean::line(&standing.name), rank(case, standing), of(standing), ratio]
     };
     let title = title(comparison, case.case);
     // Of whom it is a multiple: the first of the order, which several may share.

@@ -135,6 +135,7 @@ impl Shown<'_> {
             Times::Count(n) => figure::plural(*n, "time", "times"),
             Times::Forever => "for ever".to_owned(),
             Times::Template(template) => format!("{} times", self.text(template)),
+            Times::Over(values) if values.len() == 1 => "for one value".to_owned(),
             Times::Over(values) => format!("for each of {}", figure::plural(values.len() as u64, "value", "values")),
             Times::Elements(name) => format!("for each of {}", clean::line(name)),
         }

@@ -264,6 +264,7 @@ pub fn suite(head: &RunStarted, finding: &SuiteFinding) -> Document {
 fn turned(finding: &SuiteFinding) -> &'static str {
     let missed = finding.parts.iter().any(|part| !part.named);
     match finding.outcome() {
+        Outcome::Holds if finding.parts.len() == 1 => "the search named what is behind it",
         Outcome::Holds if !finding.parts.is_empty() => "every search named what is behind it",
         Outcome::Fails if missed => "not everything was named",
         Outcome::Holds => "what was asked is decided",

@@ -18,6 +18,7 @@ const LONGEST: usize = 4_000;
 /// The report.
 pub fn cache(record: &Record, finding: &CacheFinding) -> Document {
     let turned = match finding.outcome {
+        Outcome::Holds if finding.contenders.len() == 1 => "it answered every request, correctly",
         Outcome::Holds => "every cache answered every request, correctly",
         Outcome::Fails => "something went wrong: see below",
         Outcome::Invalid => "the load generator was the limit",

@@ -55,6 +55,10 @@ fn headline(finding: &CacheFinding) -> String {
         figure::count(finding.clients.into())
     );
     match &first[..] {
+        [one] if pass.standings.len() == 1 => {
+            let name = clean::line(&one.name);
+            format!("With {conditions}, {name} alone was measured{rate}: how it compares with others is not known.")
+        }
         [] => "No cache is the fastest for certain.".to_owned(),
         [one] => format!("{} is the fastest for certain with {conditions}{rate}.", clean::line(&one.name)),
         several if several.len() == pass.standings.len() => {
@@ -77,13 +81,15 @@ fn listed<'a>(all: impl ExactSizeIterator<Item = &'a str>) -> String {
 
 /// `Cold: nginx 3,120/s (1), apache-disk 2,800/s (2-3), ...`: each with its rank.
 fn answer(pass: &PassFinding) -> String {
-    let one = |one: &CacheStanding| format!("{} {} ({})", clean::line(&one.name), rate(one), rank(one));
+    let rank = |one: &CacheStanding| if pass.standings.len() > 1 { format!(" ({})", rank(one)) } else { String::new() };
+    let one = |one: &CacheStanding| format!("{} {}{}", clean::line(&one.name), rate(one), rank(one));
     let all: Vec<String> = pass.standings.iter().map(one).collect();
     let pairs = pass.pairs.len();
     let certain = pass.pairs.iter().filter(|pair| pair.certain).count();
     let told = match (pairs, certain) {
         (0, _) => String::new(),
         _ if !pass.stressed => " No cache was busy: none is ranked.".to_owned(),
+        (1, 1) => " They differ.".to_owned(),
         (n, c) if n == c => " All differ.".to_owned(),
         (n, c) => format!(" {c} of {} differ.", figure::plural(n as u64, "pair", "pairs")),
     };

@@ -197,14 +197,17 @@ pub(crate) fn sure(finding: &ComparisonFinding) -> String {
     let ran = blocks(finding);
     let intervals = |pair: &ComparedPair| pair.effects.iter().filter(|effect| effect.effect.is_some()).count() as u64;
     let statements = finding.pairs.iter().map(intervals).sum::<u64>();
-    let together = figure::plural(statements, "statement", "statements");
-    format!(
-        "{ran}. The confidence intervals hold together with {}, all {together} and every look at the data counted; less than {} either way \
-         is no difference that matters{}.",
-        figure::percent(1.0 - finding.alpha),
-        figure::percent(finding.comparison.margin),
-        open(finding),
-    )
+    let with = figure::percent(1.0 - finding.alpha);
+    let hold = match statements {
+        0 => String::new(),
+        1 => format!(". The confidence interval holds with {with}, every look at the data counted"),
+        n => format!(
+            ". The confidence intervals hold together with {with}, all {} statements and every look at the data counted",
+            figure::count(n)
+        ),
+    };
+    let margin = figure::percent(finding.comparison.margin);
+    format!("{ran}{hold}; less than {margin} either way is no difference that matters{}.", open(finding))
 }
 
 /// What it would take to decide what is open.

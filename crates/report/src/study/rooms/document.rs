@@ -426,8 +426,8 @@ fn apart(run: &RoomsRun) -> String {
 fn in_short(run: &RoomsRun) -> Section {
     let count = figure::count;
     let [least, most] = extremes(run).map(count);
-    let rooms =
-        format!("{} of {} full; scores from {least} to {most}", count(full_rooms(run)), count(run.rooms.len() as u64));
+    let scores = if run.rooms.len() == 1 { format!("score {most}") } else { format!("scores from {least} to {most}") };
+    let rooms = format!("{} of {} full; {scores}", count(full_rooms(run)), count(run.rooms.len() as u64));
     let fates = [
         ("lost", run.lost),
         ("duplicated", run.duplicated),

@@ -52,6 +52,7 @@ pub(crate) fn score(run: &RoomsRun) -> String {
     }
     let places = match &run.missing[..] {
         [] => "it is not known where".to_owned(),
+        [one] if missing == 1 => place(one),
         [one] => format!("all {}", place(one)),
         many => {
             many.iter().map(|one| format!("{} {}", figure::count(one.count), place(one))).collect::<Vec<_>>().join("; ")
@@ -229,6 +230,13 @@ mod tests {
             client,
             workers: vec![],
         }
+    }
+
+    #[test]
+    fn one_missing_message_is_not_all() {
+        let at = |count: u64| Placed { place: Place::NeverSent, node: None, count, from_us: None, to_us: None };
+        assert_eq!(score(&run(2, 999_999, vec![at(1)])), "2 nodes: 999,999 of 1,000,000; 1 missing: never sent.");
+        assert_eq!(score(&run(2, 999_998, vec![at(2)])), "2 nodes: 999,998 of 1,000,000; 2 missing: all never sent.");
     }
 
     #[test]

@@ -290,7 +290,10 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
         }
         Stop::Untested => match (fault(v), likely(v)) {
             (Some(fault), _) => fault,
-            (None, Some((setting, how))) => format!("{setting} is {how} limit, but that could not be put to the test"),
+            (None, Some((setting, how))) => {
+                let fits = if nothing_fits(v) { ": the memory that is left holds no larger value" } else { "" };
+                format!("{setting} is {how} limit, but that could not be put to the test{fits}")
+            }
             (None, None) => {
                 refused_value(v).unwrap_or_else(|| "the likely limit could not be put to the test".to_owned())
             }
@@ -333,6 +336,13 @@ fn fault(v: &Verdict) -> Option<String> {
     // What a setting lifts is in the product's own file, and no place that it cannot reach.
     let relation = if limit.remedy.is_some() { "is broken by its" } else { "cannot reach its" };
     limit.fault.then(|| format!("{who} {relation} {what}{place}: {caps}"))
+}
+
+/// Whether the memory holds no larger value of what is likely the limit.
+fn nothing_fits(v: &Verdict) -> bool {
+    let last = v.causes.iter().rev().find(|c| c.confidence != Confidence::Refuted);
+    let bound = |caveat: &Caveat, of: &str| matches!(caveat, Caveat::MemoryBound { setting, .. } if setting == of);
+    last.is_some_and(|cause| v.caveats.iter().any(|caveat| bound(caveat, &cause.limit.setting)))
 }
 
 fn likely(v: &Verdict) -> Option<(String, &'static str)> {

@@ -143,7 +143,8 @@ pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
 /// Requests that were made again, in all trials; none where there were none.
 pub(super) fn retried(v: &Verdict) -> Option<String> {
     let all: u64 = v.trials.iter().map(|trial| trial.retried).sum();
-    (all > 0).then(|| format!("In all trials, {}.", words::retried(all)))
+    let trials = if v.trials.len() == 1 { "the trial" } else { "all trials" };
+    (all > 0).then(|| format!("In {trials}, {}.", words::retried(all)))
 }
 
 /// That the backend alone bore more: the trial, and whether it broke there, the level, where it broke behind the product.
