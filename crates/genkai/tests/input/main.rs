@@ -1,0 +1,6 @@
+//! The command line: bad input, and what is installed beside the program.
+
+mod bad;
+#[path = "../harness/mod.rs"]
+mod harness;
+mod installed;

@@ -1,0 +1,77 @@
+//! `genkai tune caddy` and `genkai explain` on a real Caddy and a user's files.
+
+use genkai_model::finding::Because;
+use genkai_model::limit::Origin;
+
+use crate::harness::judged::{only_cause, told};
+use crate::harness::{genkai, machine};
+
+const CONFIG: &str = "\
+# The shop
+{
+\temail ops@example.com
+}
+
+(app) {
+\treverse_proxy 192.0.2.1:8080 {
+\t\theader_up X-Token {$CADDY_TEST_TOKEN:hunter2}
+\t\ttransport http {
+\t\t\tmax_conns_per_host {args.0}   # few, on purpose
+\t\t}
+\t}
+}
+
+http://localhost, shop.example {
+\timport app 4
+\tlog {
+\t\toutput file /var/log/caddy/shop.log
+\t}
+}
+";
+
+#[test]
+fn the_connections_to_an_upstream_are_found_changed_and_shown() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("Caddyfile");
+    std::fs::write(&file, CONFIG).unwrap();
+    let run = told(
+        genkai(
+            "tune caddy --backend embedded --users 24 --spawn-rate 20 --backend-time 200ms --quick --quiet --pairs 0",
+        )
+        .args(["--objective", "errors < 0.1%, p99 < 700ms", "--config"])
+        .arg(&file),
+    );
+    let verdict = only_cause(&run, "caddy.max_conns_per_host");
+    assert_eq!((run.code, verdict.because()), (Some(1), Because::ProvedAndHolds), "{}", run.story());
+    let limit = &verdict.causes[0].limit;
+    let line = CONFIG.lines().position(|l| l.contains("max_conns_per_host")).unwrap() + 1;
+    let place = Origin::File { path: file.clone(), line };
+    assert_eq!((limit.value.as_str(), &limit.origin), ("4", &place), "{}", run.story());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), CONFIG, "the user's file is as it was");
+    let diff = run.record().end.as_ref().unwrap().diff.clone();
+    assert!(diff.contains("-\timport app 4\n+\timport app "), "the argument is changed where it is given: {diff}");
+}
+
+fn explained(file: &std::path::Path) -> (Option<i32>, String) {
+    let done = genkai("explain").arg(file).output().unwrap();
+    // Lines are wrapped.
+    (done.status.code(), String::from_utf8_lossy(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn a_caddyfile_is_explained_by_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("Caddyfile");
+    std::fs::write(&file, CONFIG.replace("max_conns_per_host", "max_cons_per_host")).unwrap();
+    let (code, text) = explained(&file);
+    for says in ["did you mean max_conns_per_host?", "local ports x 1 upstream", "response_header_timeout"] {
+        assert!(text.contains(says), "{says}: {text}");
+    }
+    assert_eq!(code, Some(1), "{text}");
+    let stock = std::path::Path::new("/etc/caddy/Caddyfile");
+    if stock.exists() {
+        let (code, text) = explained(stock);
+        assert_eq!(code, Some(0), "the distribution's file has no remark: {text}");
+    }
+}

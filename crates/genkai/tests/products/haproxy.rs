@@ -1,0 +1,131 @@
+//! `genkai tune haproxy` on a real HAProxy and a user's file.
+
+use genkai_model::finding::Because;
+use genkai_model::limit::Origin;
+use genkai_place::authority;
+
+use crate::harness::judged::{only_cause, told};
+use crate::harness::{genkai, holds, machine, run};
+
+const CONFIG: &str = "\
+global
+    chroot /var/lib/haproxy
+    stats socket /run/haproxy/admin.sock mode 660 level admin
+    daemon
+    log /dev/log local0
+
+userlist people
+    user ada insecure-password hunter2
+
+defaults
+    log global
+    mode http
+    option httplog
+    timeout connect 5s
+    timeout client 50s
+    timeout server 50s
+    timeout queue 300ms
+
+frontend www
+    bind *:80 accept-proxy
+    bind *:443 ssl crt /nonexistent.pem
+    default_backend app
+
+backend app
+    # Whoever stands in for the application does not answer so.
+    option httpchk GET /health
+    http-check expect string alive
+    default-server fall 1
+    # few, on purpose
+    server one 192.0.2.1:8080 maxconn 4 check send-proxy  # the application
+";
+
+#[test]
+fn a_servers_maxconn_in_a_users_file_is_found_changed_and_shown() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    let text = CONFIG.replace("    bind *:443 ssl crt /nonexistent.pem\n", "");
+    std::fs::write(&file, &text).unwrap();
+    let run = told(
+        genkai(
+            "tune haproxy --backend embedded --users 24 --spawn-rate 20 --backend-time 200ms --quick --quiet --pairs 0",
+        )
+        .arg("--config")
+        .arg(&file),
+    );
+    let verdict = only_cause(&run, "haproxy.server.maxconn");
+    assert_eq!((run.code, verdict.because()), (Some(1), Because::ProvedAndHolds), "{}", run.story());
+    let limit = &verdict.causes[0].limit;
+    let line = text.lines().position(|l| l.contains("maxconn 4")).unwrap() + 1;
+    let place = Origin::File { path: file.clone(), line };
+    assert_eq!((limit.value.as_str(), &limit.origin), ("4", &place), "{}", run.story());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "the user's file is as it was");
+    let record = run.record();
+    let diff = record.end.as_ref().unwrap().diff.clone();
+    assert!(diff.contains("-    server one 192.0.2.1:8080 maxconn 4 check send-proxy  # the application"), "{diff}");
+    assert!(diff.contains("check send-proxy  # the application\n"), "nothing else of the line changes: {diff}");
+    let all = std::fs::read_to_string(run.out.join("run.jsonl")).unwrap();
+    assert!(!all.contains("hunter2"), "a password is in the record");
+}
+
+#[test]
+fn what_cannot_run_is_told_with_the_users_places() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    let plain = CONFIG.replace("    bind *:443 ssl crt /nonexistent.pem\n", "");
+    for (text, says) in [
+        (CONFIG.to_owned(), format!("in {}:21: the certificate /nonexistent.pem does not exist", file.display())),
+        (plain.replace("timeout server 50s", "timeout server soon"), format!("in {}:16", file.display())),
+        ("defaults\n  mode http\n".to_owned(), "no `bind`".to_owned()),
+        ("frontend f\n  bind :80 \"x\n".to_owned(), format!("{}:2: a quote", file.display())),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let run = run(genkai("tune haproxy --backend embedded --users 5 --quiet").arg("--config").arg(&file));
+        assert_eq!(run.code, Some(2), "{}", run.story());
+        assert!(run.stderr.contains(&says), "{says}: {}", run.stderr);
+    }
+    std::fs::write(&file, plain).unwrap();
+    let run = run(genkai("tune haproxy --users 5 --quiet").arg("--config").arg(&file));
+    assert!(run.stderr.contains("192.0.2.1") && run.stderr.contains("not this machine"), "{}", run.stderr);
+    assert_eq!(run.code, Some(2));
+}
+
+#[test]
+fn a_file_with_tls_only_is_loaded_over_tls_and_its_key_never_leaves() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let papers = authority::make(dir.path()).unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    // The path of the certificate is relative, as the user's folder has it.
+    let text = "defaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n\nfrontend www\n  bind *:443 \
+                ssl crt both.pem alpn http/1.1\n  default_backend app\n\nbackend app\n  server one 127.0.0.1:9 maxconn 20\n";
+    std::fs::write(&file, text).unwrap();
+    let flags = "--websocket --connections 30 --spawn-rate 60 --hold 3s --quick --pairs 0 --max-limits 1 --quiet";
+    let run = told(
+        genkai(&format!("tune haproxy --backend embedded --set timeout.queue=300ms {flags}"))
+            .args(["--objective", "connects > 99.9%", "--config"])
+            .arg(&file),
+    );
+    let verdict = only_cause(&run, "haproxy.server.maxconn");
+    let predicted = verdict.causes[0].predicted.clients.unwrap();
+    assert_eq!((predicted.low, predicted.high), (20.0, 20.0), "a tunnel holds its place: {}", run.story());
+    let secured = verdict.trials[0].handshakes.as_ref().unwrap();
+    assert!(secured.full + secured.resumed >= 20, "over TLS: {}", run.story());
+    let key = std::fs::read_to_string(&papers.key).unwrap();
+    assert!(!holds(&run.out, key.lines().nth(1).unwrap()), "the key is nowhere in {}", run.out.display());
+}
+
+#[test]
+fn a_silent_tunnel_ends_by_a_time_that_is_named() {
+    let _machine = machine();
+    let run = told(
+        genkai("tune haproxy --tls --websocket --set timeout.tunnel=1s --connections 10 --spawn-rate 50 --hold 2s --quick --pairs 0 --quiet")
+            .args(["--objective", "disconnects < 0.1%"]),
+    );
+    let verdict = only_cause(&run, "haproxy.idle");
+    assert_eq!((run.code, verdict.because()), (Some(1), Because::ProvedAndHolds), "{}", run.story());
+    let cause = &verdict.causes[0];
+    assert_eq!((cause.limit.setting.as_str(), cause.limit.value.as_str()), ("timeout.tunnel", "1s"), "{}", run.story());
+    assert!(verdict.proposal[0].change.to.ends_with('s'), "a time with its unit: {:?}", verdict.proposal);
+}

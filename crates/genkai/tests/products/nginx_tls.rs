@@ -1,0 +1,146 @@
+//! `genkai tune nginx` on a site as certbot leaves it: a plain listener that redirects, TLS behind it.
+
+use std::path::Path;
+
+use genkai_model::event::{Event, What};
+use genkai_model::finding::{Because, Evidence};
+use genkai_model::limit::Origin;
+use genkai_place::authority::{self, Key};
+
+use crate::harness::judged::{only_cause, told};
+use crate::harness::{Run, genkai, holds, machine};
+
+/// What certbot's installer makes of a site with one `proxy_pass`.
+const SITE: &str = "\
+events { worker_connections 60; }
+http {
+    server {
+        server_name shop.example;
+        location / { proxy_pass http://192.0.2.1:8080; }
+        listen [::]:443 ssl ipv6only=on; # managed by Certbot
+        listen 443 ssl; # managed by Certbot
+        ssl_certificate fullchain.pem; # managed by Certbot
+        ssl_certificate_key /nonexistent/privkey.pem; # managed by Certbot
+        ssl_session_cache shared:le_nginx_SSL:10m;
+    }
+    server {
+        if ($host = shop.example) {
+            return 301 https://$host$request_uri;
+        } # managed by Certbot
+        listen 80;
+        listen [::]:80;
+        server_name shop.example;
+        return 404; # managed by Certbot
+    }
+}
+";
+
+#[test]
+fn a_site_behind_a_redirect_to_tls_is_measured_there_without_its_key() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let users = authority::make_for(dir.path(), &["shop.example".to_owned()], Key::Rsa(2048)).unwrap();
+    std::fs::rename(&users.certificate, dir.path().join("fullchain.pem")).unwrap();
+    let file = dir.path().join("nginx.conf");
+    std::fs::write(&file, SITE).unwrap();
+    let run = told(
+        genkai("tune nginx --backend embedded --users 80 --spawn-rate 20 --quick --pairs 0 --max-limits 1 --quiet")
+            .args(["-H", "Host: shop.example", "--config"])
+            .arg(&file),
+    );
+    let verdict = only_cause(&run, "nginx.worker_connections");
+    assert_eq!(verdict.because(), Because::ProvedAndHolds, "{}", run.story());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), SITE, "the user's file is as it was");
+    let record = run.record();
+    let rewrites = &record.head.as_ref().unwrap().rewrites;
+    let of = |line: usize| rewrites.iter().find(|one| one.place == format!("{}:{line}", file.display())).unwrap();
+    assert!(of(14).from.starts_with("return 301") && of(14).to.contains(":6, where it leads"), "{rewrites:#?}");
+    assert!(of(8).to.ends_with("tls/certificate.pem") && of(9).to.ends_with("tls/key.pem"), "{rewrites:#?}");
+    assert!(!rewrites.iter().any(|one| one.from.contains("not known")), "RSA as the user's is: {rewrites:#?}");
+    let secured = verdict.trials[0].handshakes.as_ref().map(|seen| seen.full + seen.resumed);
+    assert!(secured.is_some_and(|n| n >= 26), "as many as the users that were served: {secured:?}: {}", run.story());
+    assert!(!holds(&run.out, "PRIVATE KEY"), "a key is in {}", run.out.display());
+}
+
+#[test]
+fn what_handshakes_take_is_told_and_whether_sessions_are_resumed() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let users = authority::make_for(dir.path(), &["shop.example".to_owned()], Key::default()).unwrap();
+    std::fs::rename(&users.certificate, dir.path().join("fullchain.pem")).unwrap();
+    let file = dir.path().join("nginx.conf");
+    let notes = |text: &str, more: &str| {
+        std::fs::write(&file, text).unwrap();
+        let load = "--users 3 --spawn-rate 3 --backend-time 1ms --hold 500ms --quick --pairs 0 --bisect 0 --quiet";
+        let flags = format!("tune nginx --backend embedded {load} {more}");
+        let run = told(genkai(&flags).args(["-H", "Host: shop.example", "--config"]).arg(&file));
+        let text = |event: &Event| if let What::Note(note) = &event.what { Some(note.text.clone()) } else { None };
+        run.record().remarks.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+    };
+    let told = notes(SITE, "--new-connections");
+    assert!(told.contains("for a full handshake alone") && told.contains("39 of 40 were resumed"), "{told}");
+    let none =
+        SITE.replace("ssl_session_cache shared:le_nginx_SSL:10m;", "ssl_session_cache off; ssl_session_tickets off;");
+    let told = notes(&none, "--new-connections");
+    assert!(told.contains("sessions are not resumed"), "{told}");
+    assert!(!notes(SITE, "").contains("handshake alone"), "connections are kept");
+}
+
+/// A site with a key of RSA 4096 on one worker.
+const COSTLY: &str = "\
+worker_processes 1;
+events { worker_connections 1024; }
+http {
+    server {
+        server_name shop.example;
+        listen 443 ssl;
+        ssl_certificate fullchain.pem;
+        ssl_certificate_key /nonexistent/privkey.pem;
+        ssl_session_tickets off;
+        location / { proxy_pass http://192.0.2.1:8080; }
+    }
+}
+";
+
+/// Runs it under new connections whose rate rises beyond what one core signs for.
+fn costly(dir: &Path, more: &str) -> Run {
+    let file = dir.join("nginx.conf");
+    std::fs::write(&file, COSTLY).unwrap();
+    let load = "--new-connections --rate 600 --ramp 6s --hold 1s --backend-time 2ms --timeout 10s";
+    let flags =
+        format!("tune nginx --backend embedded {load} --quick --pairs 0 --bisect 0 --quiet --max-limits 1 {more}");
+    told(genkai(&flags).args(["-H", "Host: shop.example", "--objective", "p99 < 300ms", "--config"]).arg(&file))
+}
+
+#[test]
+fn handshakes_that_use_the_processor_up_are_named_by_key_and_by_sessions() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let users = authority::make_for(dir.path(), &["shop.example".to_owned()], Key::Rsa(4096)).unwrap();
+    std::fs::rename(&users.certificate, dir.path().join("fullchain.pem")).unwrap();
+    let run = costly(dir.path(), "--no-resume");
+    let verdict = only_cause(&run, "nginx.tls_key");
+    assert_eq!(verdict.because(), Because::ProvedAndHolds, "{}", run.story());
+    let (cause, change) = (&verdict.causes[0], &verdict.proposal[0].change);
+    let origin = Origin::File { path: dir.path().join("nginx.conf"), line: 7 };
+    assert_eq!((cause.limit.value.as_str(), &cause.limit.origin), ("RSA 4096", &origin));
+    assert_eq!((change.setting.as_str(), change.to.as_str()), ("ssl_certificate", "ECDSA P-256"));
+    let (predicted, seen) = (cause.predicted.rate.unwrap(), cause.broke.level);
+    assert!(
+        (predicted.low * 0.9..=predicted.high * 1.1).contains(&seen),
+        "{predicted:?} predicted, {seen} seen: {}",
+        run.story()
+    );
+    let spent = cause.evidence.iter().find_map(|e| match e {
+        Evidence::Handshakes { rate, each, .. } => Some(rate * each),
+        _ => None,
+    });
+    assert!(spent.is_some_and(|cores| (0.5..1.3).contains(&cores)), "{spent:?}: {}", run.story());
+    assert!(run.record().end.as_ref().unwrap().diff.is_empty(), "no file says of which kind a key is");
+    assert!(!holds(&run.out, "PRIVATE KEY"), "a key is in {}", run.out.display());
+    // The same visitors come back, and are not known again.
+    let verdict = only_cause(&costly(dir.path(), ""), "nginx.tls_sessions");
+    let change = &verdict.proposal[0].change;
+    assert_eq!((change.setting.as_str(), change.to.as_str()), ("ssl_session_cache", "shared:SSL:10m"));
+    assert_eq!(verdict.because(), Because::ProvedAndHolds);
+}

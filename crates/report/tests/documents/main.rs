@@ -1,0 +1,12 @@
+//! Findings and live views as people and programs read them.
+
+mod cache;
+mod compare;
+mod doctor;
+mod files;
+#[path = "../fixture/mod.rs"]
+mod fixture;
+mod latencies;
+mod live;
+mod tables;
+mod words;

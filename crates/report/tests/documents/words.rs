@@ -1,0 +1,397 @@
+//! Sentences, terminal text and plan of several verdicts, as snapshots.
+
+use std::collections::BTreeSet;
+
+use genkai_model::event::{Change, Directive, Trying};
+use genkai_model::finding::{
+    Answer, Answered, Bisected, BisectionEnd, Caveat, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt,
+    Pairing, PredictedRung, ProvedRung, Rung, RungLimit, Stop, Taken, Together,
+};
+use genkai_model::limit::Origin;
+use genkai_model::load::{Arrivals, Spacing};
+use genkai_model::units::{Range, Span};
+use genkai_report::text::Style;
+use genkai_report::{html, markdown, study, text};
+
+use crate::fixture;
+
+fn verdict(s: &fixture::Sample, style: Style) -> String {
+    text::document(&study::tune(&s.record, &s.findings), style)
+}
+
+const PLAIN: Style = Style { color: false, width: 80 };
+
+#[test]
+fn every_story_in_sentences() {
+    for (name, s) in fixture::stories::all() {
+        let said: Vec<String> =
+            study::said(&s.findings, &s.record).iter().map(|x| format!("{}: {}", x.about.label(), x.text)).collect();
+        insta::assert_snapshot!(format!("says_{name}"), said.join("\n"));
+    }
+}
+
+/// A limit that would be raised, if the memory held a larger value.
+#[test]
+fn a_limit_of_which_memory_holds_no_larger_value_is_told_with_that_reason() {
+    let mut s = fixture::experiment(1.0);
+    let limit = s.findings.verdict.causes.last().unwrap().limit.clone();
+    let bound = |setting: &str| Caveat::MemoryBound {
+        setting: setting.to_owned(),
+        value: 512.0,
+        needed: 771.0,
+        bytes: 5e6,
+        left_bytes: 1e6,
+        group_bytes: Some(64e6),
+    };
+    s.findings.verdict.answer = Answered(Decision::Unmoved { by: Stop::Untested });
+    s.findings.verdict.caveats = vec![bound("another")];
+    let headline = |s: &fixture::Sample| study::said(&s.findings, &s.record)[0].text.clone();
+    assert!(headline(&s).ends_with("put to the test."), "{}", headline(&s));
+    s.findings.verdict.caveats = vec![bound(&limit.setting)];
+    assert!(
+        headline(&s).ends_with("put to the test: the memory that is left holds no larger value."),
+        "{}",
+        headline(&s)
+    );
+}
+
+#[test]
+fn causes_with_their_evidence() {
+    let s = fixture::experiment(1.0);
+    let data: serde_json::Value =
+        serde_json::from_str(&html::data(None, &study::tune(&s.record, &s.findings))).unwrap();
+    let sections = data["document"]["sections"].as_array().unwrap();
+    insta::assert_json_snapshot!(sections.iter().find(|section| section["id"] == "evidence").unwrap());
+}
+
+#[test]
+fn the_verdict_at_80_and_at_40_columns() {
+    let s = fixture::experiment(1.0);
+    insta::assert_snapshot!("verdict_80", verdict(&s, PLAIN));
+    insta::assert_snapshot!("verdict_40", verdict(&s, Style { width: 40, ..PLAIN }));
+}
+
+/// A limit of a ladder, `setting = 512`, and where it was met.
+fn rung(setting: &str, predicted: Option<f64>) -> RungLimit {
+    let range = predicted.map(|at| Range { low: at, high: at });
+    let origin = Origin::File { path: "/etc/nginx/sites-enabled/shop.example.conf".into(), line: 7 };
+    RungLimit {
+        limit: format!("nginx.{setting}"),
+        subject: "nginx".to_owned(),
+        setting: setting.to_owned(),
+        value: "512".to_owned(),
+        origin,
+        predicted: range,
+    }
+}
+
+fn changed(setting: &str, [from, to]: [&str; 2], level: f64) -> Rung {
+    Rung::Proved(Box::new(ProvedRung {
+        limit: rung(setting, Some(level)),
+        met: MetAt { trial: 1, level: Some(level), rate: 2.5 },
+        change: Change {
+            product: "nginx".to_owned(),
+            setting: setting.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        },
+        place: None,
+        tested: 2,
+        price: None,
+        measured: None,
+    }))
+}
+
+/// The verdict of experiment 1 with this ladder.
+fn with(rungs: Vec<Rung>, of: impl FnOnce(&mut fixture::Sample)) -> String {
+    let mut s = fixture::experiment(1.0);
+    let together = Some(Together { trial: 2, held_to: 300.0, pairs: 4, failed: 0 });
+    s.findings.verdict.ladder = Some(Ladder { asked: 300.0, rungs, together });
+    of(&mut s);
+    let text = verdict(&s, PLAIN);
+    assert!(text.lines().all(|line| line.chars().count() <= 80 || line.starts_with(['+', '-', ' '])), "{text}");
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('\u{a0}', " ")
+}
+
+#[test]
+fn a_ladder_counts_settings_and_says_what_nobody_tried() {
+    let beyond = Rung::Predicted(PredictedRung { limit: rung("buffers", Some(250.0)), remedy: None });
+    let twice = [changed("slots", ["512", "640"], 243.0), changed("slots", ["640", "768"], 260.0)];
+    let second =
+        |s: &mut fixture::Sample| s.findings.verdict.trials.iter().position(|one| one.trial == 2).expect("it ran");
+    let held = |s: &mut fixture::Sample| {
+        let at = second(s);
+        s.findings.verdict.trials[at].broke = None;
+    };
+    let text = with(twice.into_iter().chain([beyond]).collect(), held);
+    assert!(text.contains("The change held up to 300 users in trial 2"), "{text}");
+    assert!(text.contains("no setting that genkai changes lifts it"), "{text}");
+    let two = || vec![changed("slots", ["512", "640"], 243.0), changed("buffers", ["512", "768"], 260.0)];
+    assert!(with(two(), held).contains("All 2 changes together held up to 300 users in trial 2"));
+    // A trial that broke did not hold there.
+    let text = with(two(), |s| {
+        let at = second(s);
+        s.findings.verdict.trials[at].broke = s.findings.verdict.trials[0].broke.clone();
+    });
+    assert!(text.contains("All 2 changes together broke at 300 users in trial 2"), "{text}");
+}
+
+#[test]
+fn a_ladder_says_what_was_seen_of_memory_where_no_formula_tells() {
+    let Rung::Proved(mut rung) = changed("workers", ["2", "8"], 20.0) else { panic!("it is proved") };
+    let taken = |trial, memory| Taken { trial, clients: 20.0, memory, descriptors: 40.0 };
+    let (before, after) = (taken(1, 64.0 * 1_048_576.0), taken(2, 160.0 * 1_048_576.0));
+    rung.measured = Some(MeasuredPrice { before, after, left: 4e9 });
+    let text = with(vec![Rung::Proved(rung)], |_| {});
+    assert!(text.contains("memory: 64 MiB with 20 clients → 160 MiB with 20 clients (seen)"), "{text}");
+}
+
+#[test]
+fn a_limit_that_did_not_come_again_is_told_with_what_was_changed_of_it() {
+    let limit = Some(rung("worker_connections", Some(243.0)));
+    let met = MetAt { trial: 1, level: Some(243.0), rate: 2.5 };
+    let met = || Rung::Measured(MeasuredRung { limit: limit.clone(), confidence: Some(Confidence::Possible), met });
+    let text = with(vec![met()], |s| {
+        s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::NotReproduced { of: 4 } });
+    });
+    let said = "worker_connections from 512 to 768 (not proved: it held without it, too)";
+    assert!(text.contains(said) && !text.contains("not lifted"), "{text}");
+    assert!(with(vec![met()], |_| {}).contains("not lifted (possibly this)"));
+}
+
+#[test]
+fn a_change_with_which_nobody_got_an_answer_proves_nothing() {
+    let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
+        s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::Unanswered { unanswered: 3, of: 3 } });
+    });
+    assert!(
+        text.contains("Cannot tell: changing")
+            && text.contains("in 3 of 3 trials of the proof with it no request was answered"),
+        "{text}"
+    );
+    for words in ["(proved)", "held with every proposal", "the objective held in", "Yes: change"] {
+        assert!(!text.contains(words), "{words}: {text}");
+    }
+}
+
+/// Two of three could be judged, and are told.
+#[test]
+fn a_proof_of_which_one_trial_was_not_answered_tells_of_the_others() {
+    let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
+        s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::Unanswered { unanswered: 1, of: 3 } });
+    });
+    let told = [
+        "in 1 of 3 trials of the proof with it no request was answered; `",
+        "held in the other 2, which is too few to prove it",
+        "not decided, because in 1 of 3 trials with the proposal no request was answered; with those counted, ",
+    ];
+    for words in told {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let untold = ["nothing by which", "(proved)", "held with every proposal", "Yes: change", "nothing was answered by"];
+    for words in untold {
+        assert!(!text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn only_pairs_that_decided_for_a_change_prove_it() {
+    let text = |decision: Decision, gone: bool| {
+        with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
+            let verdict = &mut s.findings.verdict;
+            verdict.answer = Answered(decision);
+            let broke = verdict.trials[0].broke.clone();
+            verdict.trials.iter_mut().filter(|one| one.trial == 2).for_each(|one| one.broke.clone_from(&broke));
+            if gone {
+                verdict.trials.iter_mut().filter(|one| one.trial == 2).for_each(|one| one.broke = None);
+            }
+        })
+    };
+    let carried = |pairs| Decision::Carried { pairs };
+    assert!(text(carried(Pairing::Enough), true).contains("512 → 640 (proved)"));
+    let not_enough = Pairing::NotEnough { failed: 5, of: 5, helps: false };
+    for decision in [carried(not_enough), carried(Pairing::None), Decision::Moved { then: Stop::Unknown }] {
+        let said = text(decision, false);
+        assert!(said.contains("512 → 640 (with it the break moved)") && !said.contains("(proved)"), "{said}");
+    }
+    let said = text(carried(Pairing::None), true);
+    assert!(said.contains("512 → 640 (with it the break was gone)"), "{said}");
+}
+
+#[test]
+fn a_small_rate_is_not_called_the_first_request() {
+    let small = |level: f64| vec![changed("rate", ["20r/m", "60r/m"], level)];
+    let open = |s: &mut fixture::Sample| {
+        let Some(head) = &mut s.record.head else { panic!("it has one") };
+        head.plan.load.arrivals =
+            Arrivals::Rate { per_second: 2.0, ramp: Span::from_secs(60), spacing: Spacing::Uniform, connections: 10 };
+    };
+    let text = with(small(1.0 / 3.0), open);
+    assert!(text.contains("predicted at: 0.333 planned requests/s met at: 0.333 planned requests/s"), "{text}");
+    // What lets nobody pass fails from the first request on; so does a trial of which all failed.
+    assert!(with(small(0.0), open).contains("predicted at: the first request met at: the start of the load"));
+    let text = with(small(1.0), |s| {
+        let first = &mut s.findings.verdict.trials[0];
+        first.failed = first.finished;
+    });
+    assert!(text.contains("met at: the first request"), "{text}");
+}
+
+#[test]
+fn what_broke_later_at_the_same_load_did_not_begin_with_it() {
+    let said = |at: f64| {
+        let mut s = fixture::experiment(1.0);
+        let broke = &mut s.findings.verdict.causes[0].broke;
+        (broke.level, broke.in_flight, broke.at, broke.later) = (1.0, 1.0, at, None);
+        verdict(&s, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(said(0.0).contains("From the start of the load on"), "{}", said(0.0));
+    assert!(said(5.0).contains("At 1 user") && !said(5.0).contains("start of the load on"), "{}", said(5.0));
+}
+
+#[test]
+fn the_plan_at_80_columns() {
+    let plan = study::plan(&fixture::plan(), &fixture::limits::predictions(), &fixture::environment());
+    insta::assert_snapshot!(text::document(&plan, PLAIN));
+}
+
+#[test]
+fn markdown_has_every_figure_of_the_terminal() {
+    let numbers = |text: &str| -> BTreeSet<String> {
+        let parts = text.split(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ','));
+        parts.map(|part| part.trim_matches(['.', ',']).to_owned()).filter(|part| !part.is_empty()).collect()
+    };
+    let all = fixture::stories::all().into_iter().chain([("experiment", fixture::experiment(1.0))]);
+    for (name, s) in all {
+        let shown = numbers(&markdown(&study::tune(&s.record, &s.findings)).replace('\\', ""));
+        let terminal = verdict(&s, Style { width: 10_000, ..PLAIN });
+        let titled = terminal.split_once('\n').map_or("", |(_, rest)| rest);
+        let lacking: Vec<String> = numbers(titled).difference(&shown).cloned().collect();
+        assert!(lacking.is_empty(), "{name}: {lacking:?}");
+    }
+    let s = fixture::experiment(1.0);
+    let noted = "The private copy listens on 127.0.0.1 only";
+    assert!(markdown(&study::tune(&s.record, &s.findings)).contains(noted));
+}
+
+#[test]
+fn no_story_is_wider_than_asked_or_carries_a_control_character() {
+    for (name, s) in fixture::stories::all() {
+        for width in [20, 40, 60, 80, 132] {
+            let shown = verdict(&s, Style { color: false, width });
+            for line in shown.lines() {
+                assert!(line.chars().count() <= width.max(20) || line.starts_with(['+', '-', ' ']), "{name}: {line}");
+                assert!(!line.chars().any(char::is_control), "{name}: {line:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_says_nothing_that_words_do_not() {
+    let s = fixture::experiment(1.0);
+    let coloured = verdict(&s, Style { color: true, width: 80 });
+    assert!(coloured.contains('\x1b'));
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some(i) = rest.find('\x1b') {
+        plain.push_str(&rest[..i]);
+        rest = &rest[i + rest[i..].find('m').expect("a style ends") + 1..];
+    }
+    plain.push_str(rest);
+    // A painted label may keep spaces that a bare one has trimmed.
+    let trimmed: Vec<&str> = plain.lines().map(str::trim_end).collect();
+    assert_eq!(trimmed.join("\n") + "\n", verdict(&s, PLAIN));
+}
+
+/// The processes that made the loads of all parts of an experiment are told once, in every form, and who was a load's limit.
+#[test]
+fn an_experiment_that_several_machines_loaded_names_them() {
+    let one = serde_json::json!({"place": "load1", "loads": 9, "saturated": 2, "clock_uncertainty": 0.0005, "clock_drift": 0.000004,
+        "began": 0.001, "busiest": 0.97});
+    let value = serde_json::json!({"schema": genkai_model::suite::SCHEMA, "title": "apache-websocket", "parts": [], "processes": [one]});
+    let all: genkai_model::suite::SuiteFinding = serde_json::from_value(value).unwrap();
+    let document = study::suite(&fixture::experiment(2.0).record.head.unwrap(), &all);
+    let text = text::document(&document, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = html::data(None, &document);
+    for part in ["had begun at most 1.5 ms after its start", "process 1 on load1: 9 loads", "its clock known to 500 µs"]
+    {
+        assert!(text.contains(part) && page.contains(part), "{part}\n{text}");
+    }
+    assert!(page.contains("Process 1 on load1 was the limit of 2 of 9 loads that it had a part in"), "{page}");
+    assert!(serde_json::to_string(&all).unwrap().contains("\"place\":\"load1\""));
+}
+
+/// A search that ended so, with these named, and whether they protect something.
+fn bisected<'n>(ended: BisectionEnd, named: impl IntoIterator<Item = (&'n str, bool)>) -> Bisected {
+    let one = |(text, protects): (&str, bool)| Directive { text: text.into(), origin: Origin::Given, protects };
+    Bisected {
+        directives: 9,
+        tried: 5,
+        refused: 0,
+        altered: 1,
+        kept: 0,
+        tried_by: Trying::Load { level: 5.0, ramp: Span::from_millis(500), hold: Span::from_secs(2) },
+        budget: Span::from_secs(60),
+        named: named.into_iter().map(one).collect(),
+        ended,
+        compared: true,
+    }
+}
+
+/// That a set failed again, or that all held, is said only where it was seen.
+#[test]
+fn how_a_search_ended_is_told_as_it_was_seen() {
+    let said = |ended: BisectionEnd, named: &[&str]| {
+        let mut s = fixture::experiment(1.0);
+        s.findings.verdict.bisection = Some(bisected(ended, named.iter().map(|text| (*text, false))));
+        verdict(&s, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (one, two) = (&["gzip on"][..], &["gzip on", "sub_filter a b"][..]);
+    let again = |named| said(BisectionEnd::NotReproduced, named);
+    assert!(
+        again(one).contains("it did not fail with all in place, or did not hold without it: nothing is proved"),
+        "{}",
+        again(one)
+    );
+    assert!(
+        again(two).contains("it did not fail with all in place, or did not hold without them: nothing is proved"),
+        "{}",
+        again(two)
+    );
+    let open = |named| said(BisectionEnd::Undecided, named);
+    assert!(open(one).contains("whether it does so again could not be told"), "{}", open(one));
+    assert!(open(one).contains("it may be innocent, and nothing is proved"), "{}", open(one));
+    assert!(
+        open(two).contains("whether it does so again, or all of them are needed for that, could not be told"),
+        "{}",
+        open(two)
+    );
+    let unsteady = said(BisectionEnd::Unsteady, &[]);
+    assert!(unsteady.contains("a request alone was not answered as it should be, where others had been"), "{unsteady}");
+    assert!(unsteady.contains("(1 not answered as requests should be)"), "{unsteady}");
+}
+
+/// Whoever is let in by a change is let in to what was protected: that is named, and never proposed.
+#[test]
+fn an_access_control_is_named_and_not_proposed_to_be_taken_out() {
+    let said = |guards: [bool; 2], decision: Decision| {
+        let mut s = fixture::experiment(1.0);
+        let named = ["auth_request /auth", "gzip on"].into_iter().zip(guards);
+        s.findings.verdict.bisection = Some(bisected(BisectionEnd::Proved, named));
+        s.findings.verdict.answer = Answered(decision);
+        (decision.must_change(), verdict(&s, PLAIN).split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (answer, text) = said([true, false], Decision::Guarded);
+    assert_eq!(answer, Answer::CannotTell);
+    assert!(
+        text.contains(
+            "Cannot tell what to change: what requests meet is `auth_request /auth`, beside `gzip on`: without them"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("But it may protect something, and genkai does not propose to take that out"), "{text}");
+    assert!(!text.contains("Yes: change"), "{text}");
+    let (answer, text) = said([false, false], Decision::Bisected);
+    assert!(answer == Answer::Yes && text.contains("Yes: change these 2 directives"), "{text}");
+}
