@@ -105,7 +105,13 @@ mod tests {
             led(&config, &Route::find(&config, &requests).unwrap(), &requests).len()
         };
         let to_server = "RewriteRule ^/api/(.*)$ http://127.0.0.1:9/$1 [P]\n";
-        assert_eq!((told(to_server, "/api/x"), told(to_server, "/other")), (1, 0));
+        assert_eq!((told(to_server, "/api/x"), told(to_server, "/other")), (0, 0), "it is followed");
+        let open = "RewriteRule ^/api/(.*)$ http://%{ENV:TO}/$1 [P]\n";
+        assert_eq!((told(open, "/api/x"), told(open, "/other")), (1, 0));
+        let inner = format!("<Location /api>\n{to_server}</Location>\n");
+        assert_eq!((told(&inner, "/api/x"), told(&inner, "/other")), (1, 0));
+        let handler = "<If \"true\">\nSetHandler \"proxy:http://127.0.0.1:9\"\n</If>\n";
+        assert_eq!(told(handler, "/other"), 1);
         let to_path = "RewriteRule ^/api/(.*)$ /px/$1 [PT]\n";
         let pass = "ProxyPass /px/ http://127.0.0.1:9/ max=3\n";
         assert_eq!(told(&format!("{to_path}{pass}"), "/api/x"), 1);
