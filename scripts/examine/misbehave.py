@@ -262,6 +262,11 @@ def bad(connection, request):
     raw(connection, b"HELLO there\r\n\r\n", 0, shut=True)
 
 
+@path("/switch")
+def switch(connection, request):
+    raw(connection, head("HTTP/1.1 101 Switching Protocols", "Upgrade: other", "Connection: Upgrade"), 0)
+
+
 @path("/chunked")
 def chunked(connection, request):
     raw(connection, head("HTTP/1.1 200 OK", "Transfer-Encoding: chunked") + b"5\r\nhello\r\n6;a=b\r\n world\r\n0\r\nX-A: b\r\n\r\n", 200)

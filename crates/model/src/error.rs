@@ -143,6 +143,8 @@ kinds! {
     Eof = Server,
     /// Another load generator counts it as failed, and does not say how in words that stand for one of the other kinds.
     Unnamed = Unknown,
+    /// 101 (Switching Protocols) to a request that asked for no other protocol (RFC 9110 section 15.2.2).
+    Unasked = Server,
 }
 
 impl ErrorKind {

@@ -204,10 +204,18 @@ fn too_many_responses_and_too_much_of_one() {
     let rows = [
         ("GET", "a hundred interim responses", interim.as_str()),
         ("GET", "an interim response with a body", "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nhello"),
-        ("GET", "an upgrade nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhello"),
-        ("GET", "an upgrade nobody asked for, and nothing", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
     ];
     none(rows.map(|(method, what, answer)| is_error(method, ErrorKind::Protocol, what, answer)));
+}
+
+#[test]
+fn a_switch_of_protocols_that_nobody_asked_for_is_a_failure_of_its_own() {
+    let rows = [
+        ("GET", "with bytes of the other protocol", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhello"),
+        ("GET", "and nothing", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+        ("HEAD", "to HEAD, without Upgrade", "HTTP/1.1 101 Switching Protocols\r\n\r\n"),
+    ];
+    none(rows.map(|(method, what, answer)| is_error(method, ErrorKind::Unasked, what, answer)));
 }
 
 #[test]

@@ -7,10 +7,13 @@ use genkai_model::load::Request;
 
 use super::config::{Config, Found};
 use super::evidence::signature;
+use super::handler::{self, Goes};
+use super::located::located;
 use super::route::Route;
 use super::route::rewrite::{self, Asked, Sent};
 use super::settings::REQUEST_READ_TIMEOUT;
 use super::within::Within;
+use crate::files::Requests;
 use crate::product::{OwnAnswer, carries, head, on_line};
 
 /// What may answer this request.
@@ -21,11 +24,14 @@ pub(super) fn own(config: &Config, route: &Route<'_>, request: &Request) -> Vec<
     let asked = Asked { host: &request.host, path: &request.path, method: Some(&request.method) };
     let sent = rewrite::answers(config, route, asked);
     all.extend(sent.iter().map(|sent| redirected(config, sent)));
-    let passed = route.pass(config, path).is_some() && !sent.iter().any(|sent| sent.certain);
-    let within = Within { config, route, request, path, passed };
+    let requests = Requests::to(&request.host, &request.path);
+    let leads = route.pass(config, path).is_some() || route.rewritten(config, &requests).is_some();
+    let passed = leads && !sent.iter().any(|sent| sent.certain);
+    let located = located(config, route, &requests);
+    let within = Within { config, route, request, path, passed, located };
     all.extend(required(&within));
     all.extend(compat(&within));
-    all.extend(files(&within));
+    all.extend(files(&within, &requests));
     all.extend(slow(config, route));
     all
 }
@@ -166,9 +172,10 @@ fn compat(within: &Within<'_>) -> Option<OwnAnswer> {
 }
 
 /// Files that httpd serves itself.
-fn files(within: &Within<'_>) -> Option<OwnAnswer> {
+fn files(within: &Within<'_>, requests: &Requests) -> Option<OwnAnswer> {
     let found = within.route.of_host(within.config, &["documentroot"]).filter(|_| !within.passed)?;
-    let handled = !within.in_force(&["sethandler", "addhandler"]).is_empty();
+    let handled = !within.in_force(&["sethandler", "addhandler"]).is_empty()
+        || !matches!(handler::goes(within.config, within.route, requests), Goes::Nowhere);
     let when = "there is no such file, or it may not be read".to_owned();
     Some(OwnAnswer { certain: !handled, when, ..of(within.config, found, &[403, 404]) })
 }

@@ -1,20 +1,151 @@
-//! What passes requests to a server: a `ProxyPass`, or a handler (`SetHandler "proxy:URL"`), which mod_proxy asks for the file's whole path.
+//! What passes requests to a server: a rule (`RewriteRule ... [P]`), a `ProxyPass`, or a handler (`SetHandler "proxy:URL"`), which mod_proxy asks for
+//! the file's whole path. Measured on httpd 2.4.71 (`crates/targets/tests/asked/apache_ways.rs`).
 
-use super::config::Config;
+use std::path::Path;
+
+use super::config::{Config, Found};
+use super::located::{Kind, Located, located};
 use super::route::{Pass, Route};
-use super::within::handler;
+use super::within::{candidates, document};
 use crate::files::Requests;
 
-/// What passes these requests on; none: httpd answers itself, or which handler they have is not sure. A `ProxyPass` comes before any handler
-/// (mod_proxy.c: proxy_handler).
+/// Where requests go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Goes<'c> {
+    /// To a server.
+    Passed(Pass<'c>),
+    /// httpd answers itself.
+    Nowhere,
+    /// This may pass them on, or lead to what does, and it is not followed.
+    Untold(&'c Found),
+}
+
+/// A page may stand in the place of another one (`DirectoryIndex`, `FallbackResource`) so often.
+const MOST: u32 = 8;
+
+/// What passes these requests on; none: httpd answers itself, or that is not sure.
 pub(super) fn pass<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Option<Pass<'c>> {
-    route.pass(config, &requests.path).or_else(|| {
-        let found = handler(config, route, requests)?;
-        let url = found.arg(0)?.strip_prefix("proxy:")?;
-        let path = requests.path.split('?').next().unwrap_or_default();
+    match goes(config, route, requests) {
+        Goes::Passed(pass) => Some(pass),
+        _ => None,
+    }
+}
+
+/// Where these requests go: a rule comes before a `ProxyPass`, and that before any handler (mod_proxy.c: proxy_handler).
+pub(super) fn goes<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Goes<'c> {
+    let pass = route.rewritten(config, requests).or_else(|| route.pass(config, &requests.path));
+    pass.map_or_else(|| handled(config, route, requests, MOST), Goes::Passed)
+}
+
+/// The URL that a handler passes requests to.
+fn proxied(found: &Found) -> Option<&str> {
+    found.arg(0)?.strip_prefix("proxy:")
+}
+
+/// By a handler, or as another page.
+fn handled<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests, left: u32) -> Goes<'c> {
+    let Some(left) = left.checked_sub(1) else { return Goes::Nowhere };
+    let located = located(config, route, requests);
+    let kind = located.as_ref().map(|located| located.kind);
+    if kind == Some(Kind::Led) {
+        return Goes::Nowhere;
+    }
+    if let Some(located) = located.as_ref().filter(|_| kind == Some(Kind::Folder))
+        && let Some(goes) = index(config, route, requests, located, left)
+    {
+        return goes;
+    }
+    let all = candidates(config, route, requests, "sethandler");
+    if let [(found, true)] = all[..] {
+        if let Some(url) = proxied(found) {
+            return Goes::Passed(Pass::handled(found, url, file(config, route, requests, located)));
+        }
+    } else if let Some((found, _)) = all.iter().find(|(found, _)| proxied(found).is_some()) {
+        return Goes::Untold(found);
+    }
+    let is_default = |found: &Found| found.arg(0).is_some_and(|name| ["none", "default-handler"].contains(&name));
+    if all.iter().any(|(found, sure)| *sure && !is_default(found)) || kind == Some(Kind::File) {
+        return Goes::Nowhere;
+    }
+    match kind {
+        Some(Kind::Beyond) => Goes::Nowhere,
+        _ => fallback(config, route, requests, kind, left),
+    }
+    .or_by(|| missing(config, route, requests))
+}
+
+impl<'c> Goes<'c> {
+    /// Where httpd answers itself, where its answer leads.
+    fn or_by(self, further: impl FnOnce() -> Goes<'c>) -> Goes<'c> {
+        if self == Goes::Nowhere { further() } else { self }
+    }
+}
+
+/// The page of the error where there is no such file, which a handler may have.
+fn missing<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Goes<'c> {
+    let page = |status| {
+        document(config, route, requests, status).filter(|found| found.arg(1).is_some_and(|to| to.starts_with('/')))
+    };
+    [404, 403].into_iter().find_map(page).map_or(Goes::Nowhere, |found| untold(config, found))
+}
+
+/// The file that a handler asks for. Where it is not sure, that of the path.
+fn file(config: &Config, route: &Route<'_>, requests: &Requests, located: Option<Located>) -> String {
+    let path = || {
         let root = route.of_host(config, &["documentroot"]).and_then(|found| found.arg(0)).unwrap_or_default();
-        Some(Pass::handled(found, url, format!("{}{path}", root.trim_end_matches('/'))))
-    })
+        format!("{}{}", root.trim_end_matches('/'), requests.path.split('?').next().unwrap_or_default())
+    };
+    located.map_or_else(path, |located| located.file)
+}
+
+/// The same requests for another path.
+fn instead(requests: &Requests, path: String) -> Requests {
+    Requests { path, ..requests.clone() }
+}
+
+/// Where nobody can tell, whether any handler could have them.
+fn untold<'c>(config: &Config, found: &'c Found) -> Goes<'c> {
+    let any = config.named("sethandler").any(|handler| proxied(handler).is_some());
+    if any { Goes::Untold(found) } else { Goes::Nowhere }
+}
+
+/// The page of a folder (mod_dir.c: fixup_dir): the first that is there.
+fn index<'c>(
+    config: &'c Config,
+    route: &Route<'_>,
+    requests: &Requests,
+    folder: &Located,
+    left: u32,
+) -> Option<Goes<'c>> {
+    let all = candidates(config, route, requests, "directoryindex");
+    if let Some((unsure, _)) = all.first().filter(|(_, sure)| !sure) {
+        return Some(untold(config, unsure));
+    }
+    // All of the section that is merged last count.
+    let first = all.first().map(|(found, _)| *found);
+    let beside = |found: &&Found| first.is_some_and(|first| first.context == found.context);
+    let named: Vec<&str> =
+        config.named("directoryindex").filter(beside).flat_map(|f| &f.args).map(String::as_str).collect();
+    let path = requests.path.split('?').next().unwrap_or_default();
+    let names = if first.is_some() { named } else { vec!["index.html"] };
+    if let Some((found, _)) = all.first().filter(|_| names.iter().any(|name| name.starts_with('/'))) {
+        return Some(untold(config, found));
+    }
+    let name = names.into_iter().find(|name| Path::new(&folder.file).join(name).is_file())?;
+    Some(handled(config, route, &instead(requests, format!("{path}{name}")), left))
+}
+
+/// What stands in the place of a page that is not there (mod_dir.c: fixup_dflt).
+fn fallback<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests, kind: Option<Kind>, left: u32) -> Goes<'c> {
+    let all = candidates(config, route, requests, "fallbackresource");
+    let Some((found, sure)) = all.first() else { return Goes::Nowhere };
+    match found.arg(0) {
+        Some("disabled") if *sure => Goes::Nowhere,
+        Some(path) if *sure && path.starts_with('/') && matches!(kind, Some(Kind::Missing | Kind::Folder)) => {
+            handled(config, route, &instead(requests, path.to_owned()), left)
+        }
+        _ => untold(config, found),
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod explain;
 mod handler;
 pub mod lifecycle;
 pub mod limits;
+mod located;
 mod looks;
 pub mod origin;
 mod passed;

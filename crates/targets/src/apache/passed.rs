@@ -3,21 +3,23 @@
 
 use genkai_model::limit::{Limit, Origin};
 
-use super::config::{Config, Found};
-use super::route::Route;
+use super::config::Config;
+use super::handler;
+use super::route::{Route, members};
 use super::within;
 use crate::files::Requests;
 use crate::limits::php::{self, Passed};
 
-/// Its limits for these requests, where they may go to a server that speaks FastCGI.
+/// Its limits for these requests, where they go to a server that speaks FastCGI, or some of them do.
 pub(super) fn limits(config: &Config, requests: &Requests) -> Vec<Limit> {
-    let is_fcgi = |found: &Found| found.args.iter().any(|arg| arg.contains("fcgi://"));
-    let Some(route) = Route::find(config, requests).filter(|_| config.found().iter().any(is_fcgi)) else {
-        return Vec::new();
+    let Some(route) = Route::find(config, requests) else { return Vec::new() };
+    let Some(pass) = handler::pass(config, &route, requests) else { return Vec::new() };
+    let is_fcgi = |url: &str| url.rsplit('|').next().is_some_and(|url| url.to_ascii_lowercase().starts_with("fcgi:"));
+    let speaks = match members(config, &pass.url) {
+        Some(all) => all.first.iter().chain(all.further.iter().flatten()).any(|member| is_fcgi(&member.url)),
+        None => is_fcgi(&pass.url),
     };
-    // Where a handler or a balancer has them, it is not followed here which of several.
-    let passed = route.pass(config, &requests.path).map(|pass| pass.url.to_ascii_lowercase());
-    if passed.is_some_and(|url| !["fcgi:", "unix:", "balancer:"].iter().any(|scheme| url.starts_with(scheme))) {
+    if !speaks {
         return Vec::new();
     }
     let given = |name: &str| {
@@ -38,14 +40,13 @@ mod tests {
 
     #[test]
     fn a_variable_of_the_environment_is_given_to_php_where_fastcgi_is_spoken() {
-        let of = |scheme: &str| {
-            let text = format!(
-                "Listen 80\nSetEnv PHP_VALUE \"memory_limit = 16M\"\nProxyPass / {scheme}://127.0.0.1:9000/srv/www/\n"
-            );
+        let of_lines = |lines: &str| {
+            let text = format!("Listen 80\nSetEnv PHP_VALUE \"memory_limit = 16M\"\n{lines}");
             let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 68) };
             let config = Config::of_text(Path::new("/a.conf"), text.into(), reading).unwrap();
             limits(&config, &Requests::to("localhost", "/"))
         };
+        let of = |scheme: &str| of_lines(&format!("ProxyPass / {scheme}://127.0.0.1:9000/srv/www/\n"));
         let all = of("fcgi");
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].setting, "memory_limit (PHP_VALUE)");
@@ -53,5 +54,19 @@ mod tests {
         assert!(of("http").is_empty());
         // Other requests go to PHP.
         assert!(of("http://127.0.0.1:8/\nProxyPass /php/ fcgi").is_empty());
+        // So it is of a balancer and of a handler: the one that has them counts.
+        let balancer =
+            |name: &str, member: &str| format!("<Proxy balancer://{name}>\nBalancerMember {member}\n</Proxy>\n");
+        let both = balancer("a", "http://127.0.0.1:8") + &balancer("b", "fcgi://127.0.0.1:9");
+        let to = |name: &str| of_lines(&format!("ProxyPass / balancer://{name}/\n{both}")).len();
+        assert_eq!((to("a"), to("b")), (0, 1));
+        let handler =
+            |to: &str| of_lines(&format!("SetHandler \"proxy:{to}\"\nProxyPass /php fcgi://127.0.0.1:9\n")).len();
+        assert_eq!((handler("http://127.0.0.1:8"), handler("unix:/run/php.sock|fcgi://localhost")), (0, 1));
+        let rule = |to: &str| {
+            of_lines(&format!("RewriteEngine On\nRewriteRule ^/(.*)$ {to}/$1 [P]\nProxyPass / fcgi://127.0.0.1:9/\n"))
+                .len()
+        };
+        assert_eq!((rule("http://127.0.0.1:8"), rule("fcgi://127.0.0.1:9")), (0, 1));
     }
 }

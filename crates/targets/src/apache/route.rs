@@ -4,16 +4,18 @@ mod documents;
 mod expression;
 mod forwarded;
 mod members;
+mod proxied;
 pub(super) mod rewrite;
+mod url;
 mod workers;
 
 pub use documents::{documents, errors_may_hide, is_url};
 use expression::replaced;
 pub(super) use expression::{expression, is_in};
 pub use members::{Member, Members, answers_are_told, members};
+pub use url::authority;
+pub(super) use url::{host, socket, usual_port, without_usual};
 pub use workers::{Worker, shared};
-
-use std::net::SocketAddr;
 
 use super::config::{Config, Found};
 use crate::files::Requests;
@@ -282,7 +284,9 @@ impl<'a> Pass<'a> {
             // With one that the library does not take httpd does not start, and one that it gives up is not found.
             return is_in(&self.path, path) == Some(true);
         }
-        path.starts_with(self.path.as_str())
+        // Whole names count (mod_proxy.c: alias_match): `/a` does not hold `/api`.
+        let rest = path.strip_prefix(self.path.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || self.path.ends_with('/') || rest.starts_with(['/', '?']))
     }
 
     /// A `key=value` of its own after the URL: keys have no case, and of several the last counts (mod_proxy.c: `apr_table_setn`).
@@ -314,30 +318,6 @@ impl<'a> Pass<'a> {
     pub fn authority(&self) -> (&str, &str) {
         authority(&self.url)
     }
-}
-
-/// Scheme and authority of a URL.
-pub fn authority(url: &str) -> (&str, &str) {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    (scheme, rest.split(['/', '?']).next().unwrap_or(rest))
-}
-
-/// An authority without the user and password that a URL may have.
-pub(super) fn host(authority: &str) -> &str {
-    authority.rsplit('@').next().unwrap_or(authority)
-}
-
-/// The address of a URL; without a port that of its scheme (apr_uri_port_of_scheme).
-pub(super) fn socket(url: &str) -> Option<SocketAddr> {
-    let (scheme, name) = authority(url);
-    let named = host(name).replace("localhost", "127.0.0.1");
-    let usual = match scheme {
-        "https" | "wss" => 443,
-        _ => 80,
-    };
-    let bare = || Some(SocketAddr::new(named.trim_matches(['[', ']']).parse().ok()?, usual));
-    let web = matches!(scheme, "http" | "https" | "ws" | "wss");
-    named.parse().ok().or_else(|| bare().filter(|_| web))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use genkai_model::load::{Body, Request};
 
 use super::config::{Config, Found, Section};
+use super::located::{Located, located};
 use super::route::{Route, expression, is_in, under};
 use crate::files::Requests;
 
@@ -16,6 +17,8 @@ pub(super) struct Within<'w> {
     pub(super) path: &'w str,
     /// Whether it is passed to a backend: what is said of files does not hold then.
     pub(super) passed: bool,
+    /// The file that it is for.
+    pub(super) located: Option<Located>,
 }
 
 /// The `SetEnv` that gives these requests a variable, of those that hold for them the one that is merged last.
@@ -48,9 +51,26 @@ pub(super) fn document<'c>(
     last(config, route, requests, config.named("errordocument").filter(of))
 }
 
-/// The `SetHandler` of such requests, where it is sure that it is theirs.
-pub(super) fn handler<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Option<&'c Found> {
-    merged(config, route, requests, config.named("sethandler")).filter(|(_, sure)| *sure).map(|(found, _)| found)
+/// The directives of a name that may be in force for such requests, down to the first that surely is, with whether it is.
+pub(super) fn candidates<'c>(
+    config: &'c Config,
+    route: &Route<'_>,
+    requests: &Requests,
+    name: &'static str,
+) -> Vec<(&'c Found, bool)> {
+    let mut all = ranked(config, route, requests, config.named(name));
+    // Folders are merged from the shortest on, of all other kinds the last is merged last.
+    let length = |found: &Found| {
+        let folder = found.context.iter().rev().find(|section| section.name == "directory");
+        folder.and_then(|section| section.args.first()).map_or(0, |path| path.trim_end_matches('/').len())
+    };
+    all.sort_by_key(
+        |((rank, _), found)| if rank / 2 == 2 { (2, length(found), rank % 2) } else { (rank / 2, 0, rank % 2) },
+    );
+    let mut down: Vec<(&Found, bool)> = all.into_iter().rev().map(|((_, sure), found)| (found, sure)).collect();
+    let first = down.iter().position(|(_, sure)| *sure).map_or(down.len(), |at| at + 1);
+    down.truncate(first);
+    down
 }
 
 /// Of these directives the one that is merged last for such requests.
@@ -60,16 +80,16 @@ fn last<'c>(
     requests: &Requests,
     all: impl Iterator<Item = &'c Found>,
 ) -> Option<&'c Found> {
-    merged(config, route, requests, all).map(|(found, _)| found)
+    ranked(config, route, requests, all).into_iter().max_by_key(|((rank, _), _)| *rank).map(|(_, found)| found)
 }
 
-/// The same, and whether it surely holds.
-fn merged<'c>(
+/// Those that may hold, each with when it is merged, and whether it surely holds.
+fn ranked<'c>(
     config: &'c Config,
     route: &Route<'_>,
     requests: &Requests,
     all: impl Iterator<Item = &'c Found>,
-) -> Option<(&'c Found, bool)> {
+) -> Vec<((u8, bool), &'c Found)> {
     let path = requests.path.split('?').next().unwrap_or_default();
     let request = Request {
         method: "GET".to_owned(),
@@ -78,10 +98,10 @@ fn merged<'c>(
         headers: Vec::new(),
         body: Body::Empty,
     };
-    let passed = route.pass(config, path).is_some();
-    let within = Within { config, route, request: &request, path, passed };
-    let ranked = all.filter_map(|found| Some((within.rank(found)?, found)));
-    ranked.max_by_key(|((rank, _), _)| *rank).map(|((_, sure), found)| (found, sure))
+    let passed = route.pass(config, path).is_some() || route.rewritten(config, requests).is_some();
+    let located = located(config, route, requests);
+    let within = Within { config, route, request: &request, path, passed, located };
+    all.filter_map(|found| Some((within.rank(found)?, found))).collect()
 }
 
 /// A directive that holds for a request, and whether that is sure.
@@ -139,10 +159,12 @@ impl<'w> Within<'w> {
             "location" => under(self.path, of).then_some((4, true)),
             "proxy" if !pattern && of == "*" => self.passed.then_some((2, true)),
             "proxy" | "proxymatch" => self.passed.then_some((2, false)),
-            "directory" if !pattern && !self.passed => {
-                self.file().is_some_and(|file| under(&file, of)).then_some((2, true))
-            }
+            "directory" if !pattern && !self.passed => match self.file() {
+                Some(file) => under(file, of).then_some((2, true)),
+                None => Some((2, under("/", of))),
+            },
             "files" | "filesmatch" if !self.passed => match self.name() {
+                Some("") => (pattern && is_in(of, "") != Some(false)).then_some((3, false)),
                 Some(name) if pattern => matched(name, 3),
                 Some(name) if !of.contains(['*', '?', '[']) => (name == of).then_some((3, true)),
                 _ => Some((3, false)),
@@ -155,17 +177,14 @@ impl<'w> Within<'w> {
         }
     }
 
-    /// The file that a request is for, without aliases.
-    fn file(&self) -> Option<String> {
-        let root = self.route.of_host(self.config, &["documentroot"])?.arg(0)?;
-        Some(format!("{}{}", root.trim_end_matches('/'), self.path))
+    /// The file that a request is for.
+    fn file(&self) -> Option<&str> {
+        self.located.as_ref().map(|located| located.file.as_str())
     }
 
-    /// The name of that file, where it is sure: right below the root, and no alias or rule leads elsewhere.
+    /// The name of that file, where it is sure.
     fn name(&self) -> Option<&str> {
-        let leads = ["alias", "aliasmatch", "scriptalias", "scriptaliasmatch", "rewriterule"];
-        let alone = !self.config.found().iter().any(|found| leads.contains(&found.name.as_str()));
-        self.path.strip_prefix('/').filter(|name| alone && !name.is_empty() && !name.contains('/'))
+        self.located.as_ref()?.name()
     }
 
     /// GET stands for HEAD, too.

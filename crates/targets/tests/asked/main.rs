@@ -7,6 +7,7 @@ mod apache;
 mod apache_hosts;
 mod apache_members;
 mod apache_said;
+mod apache_ways;
 mod held;
 mod loads;
 mod php_fpm;

@@ -158,6 +158,35 @@ fn a_configuration_of_several_files_runs_in_private() {
     assert!(matches!(origin, genkai_model::limit::Origin::File { path, line: 3 } if path.ends_with("b.conf")));
 }
 
+/// A virtual host with a plain `LogLevel` of its own takes none of the server's levels of modules.
+#[test]
+fn a_virtual_host_with_a_level_of_its_own_tells_that_a_request_came_too_late() {
+    let dir = tempfile::tempdir().unwrap();
+    let load: String = ["mpm_event", "authz_core", "reqtimeout"]
+        .map(|m| format!("LoadModule {m}_module {MODULES}/mod_{m}.so\n"))
+        .concat();
+    let main = write(
+        dir.path().join("apache2.conf"),
+        &format!(
+            "ServerRoot {}\nUser www-data\nGroup www-data\n{load}Listen 80\n<VirtualHost *:80>\nServerName x\nRequestReadTimeout header=1\nLogLevel \
+             warn\n</VirtualHost>\n",
+            dir.path().display()
+        ),
+    );
+    let apache = prepare(dir.path(), ConfigSource::File(main), None, &[]).unwrap();
+    let mut running = apache.start(None).unwrap();
+    let mut stream = TcpStream::connect(running.address()).unwrap();
+    stream.write_all(b"GET / HT").unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let mut told = Vec::new();
+    while !told.contains(&Some("apache.request_slow".to_owned())) {
+        assert!(Instant::now() < deadline, "{told:?}");
+        std::thread::sleep(Duration::from_millis(50));
+        told.extend(running.observe().logs.into_iter().map(|line| line.signature));
+    }
+    running.stop();
+}
+
 #[test]
 fn changes_become_a_diff_and_are_written_back() {
     let dir = tempfile::tempdir().unwrap();

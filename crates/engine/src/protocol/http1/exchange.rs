@@ -308,7 +308,11 @@ impl Connection {
 
 /// The kind of what is no response, or more of one than is taken.
 pub(crate) fn fault(error: Error) -> ErrorKind {
-    if error.exceeds() { ErrorKind::TooLarge } else { ErrorKind::Protocol }
+    match error {
+        Error::Unasked => ErrorKind::Unasked,
+        _ if error.exceeds() => ErrorKind::TooLarge,
+        _ => ErrorKind::Protocol,
+    }
 }
 
 /// A reset, by what the connection had done before.

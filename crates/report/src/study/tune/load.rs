@@ -162,8 +162,10 @@ fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
 
 /// Whose count of connections at once it is, where the client closed some itself: to the server they are open until it notices.
 fn closed_here(load: &Summary) -> &'static str {
-    let given_up =
-        |kind| matches!(kind, ErrorKind::Timeout | ErrorKind::Protocol | ErrorKind::TooLarge | ErrorKind::Frame);
+    let given_up = |kind| {
+        use ErrorKind::{Frame, Protocol, Timeout, TooLarge, Unasked};
+        matches!(kind, Timeout | Protocol | TooLarge | Frame | Unasked)
+    };
     if load.errors.iter().any(|error| given_up(error.kind)) {
         " on this side (the connection of a request that was given up is closed here first: the server may count it a while longer)"
     } else {

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use genkai_model::evidence::metric;
 use genkai_place::tail::Tail;
 
+use crate::apache::route::without_usual;
+
 /// Counts them, member by member.
 #[derive(Debug)]
 pub(in crate::apache) struct Answers {
@@ -58,21 +60,11 @@ pub(in crate::apache) fn of_member(url: &str) -> String {
 /// Unix socket are left out (server/util_uri: apr_uri_unparse; modules/proxy/proxy_util.c: ap_proxy_define_worker); and, for nobody's eyes, user
 /// and password.
 pub(in crate::apache) fn told(url: &str) -> String {
-    const USUAL: [(&str, &str); 7] = [
-        ("http", ":80"),
-        ("https", ":443"),
-        ("ws", ":80"),
-        ("wss", ":443"),
-        ("ajp", ":8009"),
-        ("fcgi", ":8000"),
-        ("scgi", ":4000"),
-    ];
     let url = url.rsplit('|').next().unwrap_or(url).trim_end_matches('/').to_ascii_lowercase();
     let Some((scheme, rest)) = url.split_once("://") else { return url };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = authority.rsplit('@').next().unwrap_or(authority);
-    let usual = USUAL.iter().find(|(of, _)| *of == scheme).and_then(|(_, port)| host.strip_suffix(port));
-    format!("{scheme}://{}{path}", usual.unwrap_or(host))
+    format!("{scheme}://{}{path}", without_usual(scheme, host))
 }
 
 /// What a line says (`STATUS LAST HANDLER ID MEMBER LOCATION`, with tabs).

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use genkai_model::evidence::metric;
 
+use crate::apache::route::usual_port;
+
 /// By `HOST:PORT` the name of each, and until when it is out.
 #[derive(Debug)]
 pub(in crate::apache) struct Out(BTreeMap<String, (String, Option<Instant>)>);
@@ -47,13 +49,7 @@ impl Out {
 fn address(member: &str) -> String {
     let (scheme, rest) = member.split_once("://").unwrap_or(("", member));
     let host = rest.split('/').next().unwrap_or(rest);
-    let usual = match scheme {
-        "https" | "wss" => 443,
-        "ajp" => 8009,
-        "fcgi" => 8000,
-        "scgi" => 4000,
-        _ => 80,
-    };
+    let usual = usual_port(scheme).unwrap_or(80);
     if host.rsplit(']').next().unwrap_or(host).contains(':') { host.to_owned() } else { format!("{host}:{usual}") }
 }
 

@@ -12,6 +12,7 @@ use std::path::Path;
 use genkai_model::explain::{Explanation, Remark, RemarkKind};
 
 use super::config::{Config, Found, Reading};
+use super::handler::{self, Goes};
 use super::lifecycle::environment;
 use super::limits::{self, Facts};
 use super::route::rewrite::leading;
@@ -55,14 +56,18 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     }))
 }
 
-/// Rules that may lead these requests elsewhere.
+/// Rules and handlers that may lead these requests elsewhere.
 fn led(config: &Config, route: &Route<'_>, requests: &Requests) -> Vec<Remark> {
     let say = |found: &Found| {
         let text = "may lead these requests elsewhere than their path says, and is not followed: the limits and timers of what it leads to (max= of a \
                     worker, its connections) are not among those below";
-        remark(RemarkKind::Unsure, Some(config.place(found)), "RewriteRule", text.to_owned(), None)
+        remark(RemarkKind::Unsure, Some(config.place(found)), &found.words[0].value, text.to_owned(), None)
     };
-    leading(config, route, requests).into_iter().map(say).collect()
+    let by_handler = match handler::goes(config, route, requests) {
+        Goes::Untold(found) => Some(found),
+        _ => None,
+    };
+    leading(config, route, requests).into_iter().chain(by_handler).map(say).collect()
 }
 
 /// What clients get by an `ErrorDocument`, where that is not the error's status, or may not be: what a path answers keeps it, unless a script or a server that it
@@ -100,7 +105,13 @@ mod tests {
             led(&config, &Route::find(&config, &requests).unwrap(), &requests).len()
         };
         let to_server = "RewriteRule ^/api/(.*)$ http://127.0.0.1:9/$1 [P]\n";
-        assert_eq!((told(to_server, "/api/x"), told(to_server, "/other")), (1, 0));
+        assert_eq!((told(to_server, "/api/x"), told(to_server, "/other")), (0, 0), "it is followed");
+        let open = "RewriteRule ^/api/(.*)$ http://%{ENV:TO}/$1 [P]\n";
+        assert_eq!((told(open, "/api/x"), told(open, "/other")), (1, 0));
+        let inner = format!("<Location /api>\n{to_server}</Location>\n");
+        assert_eq!((told(&inner, "/api/x"), told(&inner, "/other")), (1, 0));
+        let handler = "<If \"true\">\nSetHandler \"proxy:http://127.0.0.1:9\"\n</If>\n";
+        assert_eq!(told(handler, "/other"), 1);
         let to_path = "RewriteRule ^/api/(.*)$ /px/$1 [PT]\n";
         let pass = "ProxyPass /px/ http://127.0.0.1:9/ max=3\n";
         assert_eq!(told(&format!("{to_path}{pass}"), "/api/x"), 1);

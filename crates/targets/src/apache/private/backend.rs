@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use super::changes::Changes;
 use super::listen::{Moved, own};
 use crate::apache::config::{Config, Found};
+use crate::apache::route::usual_port;
 use crate::apache::settings::named;
 use crate::files::{CopyError, Move};
 use genkai_place::remote;
@@ -57,13 +58,7 @@ fn parts(url: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn host_and_port<'a>(scheme: &str, authority: &'a str) -> (&'a str, u16) {
-    let default = match scheme {
-        "https" | "wss" => 443,
-        "ajp" => 8009,
-        "fcgi" => 8000,
-        "scgi" => 4000,
-        _ => 80,
-    };
+    let default = usual_port(scheme).unwrap_or(80);
     match authority.rsplit_once(':') {
         Some((host, port)) if !authority.ends_with(']') => (host, port.parse().unwrap_or(default)),
         _ => (authority, default),

@@ -8,6 +8,7 @@
 mod backend;
 mod certificate;
 mod changes;
+mod levels;
 mod listen;
 mod output;
 
@@ -20,7 +21,7 @@ pub use listen::Moved;
 
 use super::config::{Config, Edit, Found, lexer::quote};
 use super::route::{Route, answers_are_told, documents, errors_may_hide, is_url, listens};
-use super::settings::{Mpm, UNVERIFIED};
+use super::settings::UNVERIFIED;
 use crate::files::{CopyError, CopyOptions, folders, numbered, renamed, save};
 use changes::Changes;
 use genkai_place::port;
@@ -87,6 +88,7 @@ pub fn build(
         certificate::replace(config, &mut changes, papers);
     }
     output::redirect(config, &mut changes, options.root);
+    levels::of_hosts(config, &mut changes);
     let has_status = config.has_module("status_module") || modules.join("mod_status.so").exists();
     let status =
         if has_status { Some(SocketAddr::from(([127, 0, 0, 1], ports().map_err(CopyError::Port)?))) } else { None };
@@ -170,11 +172,6 @@ fn secured(
     load + if is_verified { "SSLProxyEngine On\n" } else { UNVERIFIED }
 }
 
-/// Whether this directive has requests passed on by TLS.
-fn passes_tls(found: &Found) -> bool {
-    found.name == "sslproxyengine" && found.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on"))
-}
-
 /// Whether clients may come by TLS.
 fn takes_tls(config: &Config) -> bool {
     let engine =
@@ -196,19 +193,7 @@ fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, m
     if !config.found().iter().any(|f| f.is_global() && matches!(f.name.as_str(), "customlog" | "transferlog")) {
         text.push_str(&format!("TransferLog {}\n", path("logs/access.log")));
     }
-    if Mpm::of(config) == Mpm::Event {
-        // At its usual level event says nothing of a child that is full and closes connections that clients keep.
-        text.push_str("LogLevel mpm_event:debug\n");
-    }
-    if config.has_module("reqtimeout_module") {
-        // Nor that a request did not come in time.
-        text.push_str("LogLevel reqtimeout:info\n");
-    }
-    if config.has_module("ssl_module") && config.found().iter().any(passes_tls) && !takes_tls(config) {
-        // Nor why a backend ended a connection whose handshake was done (TLS 1.3). Where clients come by TLS, too, it would say several lines of
-        // each of their connections, which would then cost more than the user's.
-        text.push_str("LogLevel ssl:info\n");
-    }
+    text.push_str(&levels::lines(config));
     let Some(status) = status else { return text };
     let loaded = |module: &str| config.has_module(module);
     if !loaded("status_module") {
@@ -230,24 +215,4 @@ fn frame(config: &Config, dir: &Path, copy: &Path, status: Option<SocketAddr>, m
         inside.concat(),
     ));
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::apache::config::Reading;
-
-    #[test]
-    fn what_is_said_of_each_tls_connection_is_asked_for_where_only_backends_have_it() {
-        let framed = |text: &str| {
-            let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
-            let text = format!("LoadModule ssl_module /x.so\n{text}");
-            let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
-            frame(&config, Path::new("/d"), Path::new("/d/c"), None, Path::new("/m")).contains("LogLevel ssl:info\n")
-        };
-        assert!(framed("Listen 80\nSSLProxyEngine on\n") && framed("Listen 80\nSSLEngine off\nSSLProxyEngine on\n"));
-        assert!(!framed("Listen 80\n"));
-        assert!(!framed("Listen 443\nSSLEngine on\nSSLProxyEngine on\n"));
-        assert!(!framed("Listen 443 https\nSSLProxyEngine on\n"));
-    }
 }

@@ -18,12 +18,16 @@ pub(in crate::apache) fn is_in(pattern: &str, text: &str) -> Option<bool> {
 
 /// What a URL with `$0` to `$9` becomes for a text that a pattern is in (`ap_pregsub`); none: it is not, or that cannot be told.
 pub(super) fn replaced(pattern: &str, text: &str, url: &str) -> Option<String> {
-    let groups = Reads { blind: false, whole: true }.captures(pattern, text)??;
-    Some(with_groups(url, &groups))
+    Some(with_groups(url, &groups(pattern, text, false)?))
+}
+
+/// What a pattern finds in a text: the whole, and its groups. None: nothing, or that cannot be told.
+pub(super) fn groups(pattern: &str, text: &str, blind: bool) -> Option<Vec<String>> {
+    Reads { blind, whole: true }.captures(pattern, text)?
 }
 
 /// A text in which `$0` to `$9` stand for what was matched, whatever follows them (`ap_pregsub`).
-fn with_groups(text: &str, groups: &[String]) -> String {
+pub(super) fn with_groups(text: &str, groups: &[String]) -> String {
     let mut parts = text.split('$');
     let mut whole = parts.next().unwrap_or_default().to_owned();
     for part in parts {

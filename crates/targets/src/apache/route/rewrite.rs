@@ -1,7 +1,7 @@
 //! Rules that answer a request by its path: those of mod_rewrite that forbid or redirect, and `Redirect` of mod_alias.
 
-use super::{Route, under};
-use crate::apache::config::{Config, Found};
+use super::{Route, expression, is_in, under};
+use crate::apache::config::{Config, Found, Section};
 use crate::files::Requests;
 use crate::files::pattern::Reads;
 
@@ -31,7 +31,7 @@ pub(in crate::apache) struct Asked<'r> {
 /// The rules that may answer this request, in order.
 pub(in crate::apache) fn answers<'c>(config: &'c Config, route: &Route<'_>, request: Asked<'_>) -> Vec<Sent<'c>> {
     let path = request.path.split('?').next().unwrap_or_default();
-    let mut all = rewriting(config, route, request, path);
+    let mut all = rewriting(config, route, request);
     // mod_proxy looks at a path before mod_alias does (modules/proxy/mod_proxy.c: proxy_trans).
     if route.pass(config, path).is_none() && !all.iter().any(|sent| sent.certain) {
         all.extend(redirects(config, route, path));
@@ -50,35 +50,69 @@ fn own<'c>(config: &'c Config, route: &Route<'_>, names: &[&str]) -> Vec<&'c Fou
     config.found().iter().filter(is).collect()
 }
 
-/// Rules of mod_rewrite; those of a virtual host stand alone (`RewriteOptions Inherit` is told as not sure).
-fn rewriting<'c>(config: &'c Config, route: &Route<'_>, request: Asked<'_>, path: &str) -> Vec<Sent<'c>> {
+/// A `RewriteRule` that may hold.
+pub(super) struct Rule<'c> {
+    pub(super) found: &'c Found,
+    pub(super) flags: Vec<String>,
+    /// What the path becomes; none: it stays.
+    pub(super) to: Option<&'c str>,
+    /// Whether its pattern and its conditions do; none: that is not known.
+    pub(super) holds: Option<bool>,
+    conditions: usize,
+}
+
+impl Rule<'_> {
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        has(&self.flags, names)
+    }
+
+    /// The status that it answers with.
+    pub(super) fn status(&self) -> Option<u16> {
+        status(&self.flags, self.to)
+    }
+
+    pub(super) fn passes(&self) -> bool {
+        self.has(&["p", "proxy"])
+    }
+}
+
+/// Those of the virtual host itself, for the path as it was asked for; none where they are off. They stand alone (`RewriteOptions Inherit` is told as not
+/// sure).
+pub(super) fn rules<'c>(config: &'c Config, route: &Route<'_>, request: Asked<'_>) -> Vec<Rule<'c>> {
+    let path = request.path.split('?').next().unwrap_or_default();
     let on = own(config, route, &["rewriteengine"]).pop();
     if !on.is_some_and(|found| found.arg(0).is_some_and(|value| value.eq_ignore_ascii_case("on"))) {
         return Vec::new();
     }
-    let mut sure = own(config, route, &["rewriteoptions"]).is_empty();
-    let (mut all, mut conditions) = (Vec::new(), Vec::new());
+    let (mut all, mut before) = (Vec::new(), Vec::new());
     for found in own(config, route, &["rewritecond", "rewriterule"]) {
         if found.name == "rewritecond" {
-            conditions.push(found);
+            before.push(found);
             continue;
         }
-        let conditions = std::mem::take(&mut conditions);
+        let conditions = std::mem::take(&mut before);
         let flags = flags(found);
         let holds = matches(found.arg(0).unwrap_or_default(), path, has(&flags, &["nc", "nocase"]))
             .and_then(|holds| if holds { all_hold(&conditions, config, route, request) } else { Some(false) });
-        if holds == Some(false) {
-            continue;
-        }
         let to = found.arg(1).filter(|to| *to != "-");
-        if let Some(status) = status(&flags, to) {
-            let certain = sure && holds == Some(true);
-            let to = to.filter(|_| (300..400).contains(&status));
-            all.push(Sent { found, status, certain, conditions: conditions.len(), to });
+        all.push(Rule { found, flags, to, holds, conditions: conditions.len() });
+    }
+    all
+}
+
+/// Rules of mod_rewrite that answer.
+fn rewriting<'c>(config: &'c Config, route: &Route<'_>, request: Asked<'_>) -> Vec<Sent<'c>> {
+    let mut sure = own(config, route, &["rewriteoptions"]).is_empty();
+    let mut all = Vec::new();
+    for rule in rules(config, route, request).into_iter().filter(|rule| rule.holds != Some(false)) {
+        if let Some(status) = rule.status() {
+            let certain = sure && rule.holds == Some(true);
+            let to = rule.to.filter(|_| (300..400).contains(&status));
+            all.push(Sent { found: rule.found, status, certain, conditions: rule.conditions, to });
             if certain {
                 break;
             }
-        } else if to.is_some() || has(&flags, &["l", "last", "end", "s", "skip", "c", "chain", "n", "next"]) {
+        } else if rule.to.is_some() || rule.has(&["l", "last", "end", "s", "skip", "c", "chain", "n", "next"]) {
             // The path is another one from here on, or rules are left out.
             sure = false;
         }
@@ -87,43 +121,75 @@ fn rewriting<'c>(config: &'c Config, route: &Route<'_>, request: Asked<'_>, path
 }
 
 /// Rules that may lead this request elsewhere than its path says: to a server (`[P]`), or to another path, where what stands behind depends on the path.
-/// They are not followed.
+/// They are not followed, but where it is sure to which server (`Route::rewritten`).
 pub(in crate::apache) fn leading<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Vec<&'c Found> {
-    let request = Asked { host: &requests.host, path: &requests.path, method: None };
-    let path = requests.path.split('?').next().unwrap_or_default();
-    let on = own(config, route, &["rewriteengine"]).pop();
-    let is_on = on.is_some_and(|found| found.arg(0).is_some_and(|value| value.eq_ignore_ascii_case("on")));
-    if !is_on || rewriting(config, route, request, path).iter().any(|sent| sent.certain) {
+    if route.rewritten(config, requests).is_some() {
         return Vec::new();
     }
-    let by_path = ["proxypass", "proxypassmatch", "sethandler"].iter().any(|name| config.named(name).next().is_some());
-    let (mut all, mut conditions, mut is_moved) = (Vec::new(), Vec::new(), false);
-    for found in own(config, route, &["rewritecond", "rewriterule"]) {
-        if found.name == "rewritecond" {
-            conditions.push(found);
-            continue;
-        }
-        let conditions = std::mem::take(&mut conditions);
-        let flags = flags(found);
-        let to = found.arg(1).filter(|to| *to != "-");
-        let blind = has(&flags, &["nc", "nocase"]);
-        let holds = matches(found.arg(0).unwrap_or_default(), path, blind)
-            .and_then(|holds| if holds { all_hold(&conditions, config, route, request) } else { Some(false) });
+    let proxied = |found: &Found| found.arg(0).is_some_and(|to| to.starts_with("proxy:"));
+    let by_path = ["proxypass", "proxypassmatch"].iter().any(|name| config.named(name).next().is_some())
+        || config.named("sethandler").any(proxied);
+    let mut all: Vec<&Found> = moving(config, route, requests)
+        .into_iter()
+        .filter(|rule| by_path || rule.passes())
+        .map(|rule| rule.found)
+        .collect();
+    all.extend(inner(config, route, requests).filter(|found| by_path || has(&flags(found), &["p", "proxy"])));
+    all
+}
+
+/// Whether rules may make another path of this one.
+pub(in crate::apache) fn may_move(config: &Config, route: &Route<'_>, requests: &Requests) -> bool {
+    !moving(config, route, requests).is_empty() || inner(config, route, requests).next().is_some()
+}
+
+/// Rules of the virtual host that may lead elsewhere.
+fn moving<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Vec<Rule<'c>> {
+    let request = Asked { host: &requests.host, path: &requests.path, method: None };
+    if rewriting(config, route, request).iter().any(|sent| sent.certain) {
+        return Vec::new();
+    }
+    let (mut all, mut is_moved) = (Vec::new(), false);
+    for rule in rules(config, route, request) {
         // Behind a rule that may have changed it, the path is not known.
-        let may_hold = is_moved || holds != Some(false);
-        if !may_hold || status(&flags, to).is_some() {
+        let may_hold = is_moved || rule.holds != Some(false);
+        if !may_hold || rule.status().is_some() {
             continue;
         }
-        let passes = has(&flags, &["p", "proxy"]);
-        is_moved |= to.is_some();
-        if passes || by_path && to.is_some() {
-            all.push(found);
+        let is_sure = rule.holds == Some(true);
+        let is_last = is_sure && !is_moved && rule.to.is_none() && rule.has(&["l", "last", "end"]);
+        let passes = rule.passes();
+        is_moved |= rule.to.is_some();
+        if passes || rule.to.is_some() {
+            all.push(rule);
         }
-        if holds == Some(true) && !is_moved && has(&flags, &["l", "last", "end"]) || passes && holds == Some(true) {
+        if is_last || passes && is_sure {
             break;
         }
     }
     all
+}
+
+/// Rules within sections that may hold this request: their patterns are held against what is left of a path there, which is not followed.
+fn inner<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> impl Iterator<Item = &'c Found> {
+    let path = requests.path.split('?').next().unwrap_or_default();
+    let elsewhere = |section: &Section| {
+        let first = section.args.first().map_or("", String::as_str);
+        match (section.name.as_str(), expression(section)) {
+            ("location" | "locationmatch", Some(pattern)) => is_in(pattern, path) == Some(false),
+            ("location", None) => !under(path, first),
+            _ => false,
+        }
+    };
+    let host = route.host;
+    let is_on = config.named("rewriteengine").any(|found| found.arg(0).is_some_and(|v| v.eq_ignore_ascii_case("on")));
+    config.named("rewriterule").filter(move |found| {
+        let inside = found.context.iter().filter(|section| section.name != "virtualhost");
+        let mine = found.host().is_none() || found.host() == host;
+        let flags = flags(found);
+        let leads = found.arg(1).is_some_and(|to| to != "-" && status(&flags, Some(to)).is_none());
+        is_on && mine && leads && inside.clone().next().is_some() && !inside.clone().any(elsewhere)
+    })
 }
 
 /// The flags of a rule, `[F,L]`.
@@ -190,15 +256,8 @@ fn either(one: Option<bool>, other: Option<bool>) -> Option<bool> {
 
 /// Whether one condition holds; none: something else decides it than the request and the configuration.
 fn holds(found: &Found, config: &Config, route: &Route<'_>, request: Asked<'_>) -> Option<bool> {
-    let value = match found.arg(0)? {
-        "%{HTTPS}" => if route.is_tls(config) { "on" } else { "off" }.to_owned(),
-        "%{REQUEST_URI}" => request.path.split('?').next()?.to_owned(),
-        "%{QUERY_STRING}" => request.path.split_once('?').map_or("", |(_, query)| query).to_owned(),
-        "%{REQUEST_METHOD}" => request.method?.to_owned(),
-        "%{HTTP_HOST}" => request.host.to_owned(),
-        "%{SERVER_NAME}" => request.host.split(':').next()?.to_owned(),
-        _ => return None,
-    };
+    let name = found.arg(0)?.strip_prefix("%{")?.strip_suffix('}')?;
+    let value = value(name, config, route, request)?;
     let (blind, pattern) = (has(&flags(found), &["nc", "nocase"]), found.arg(1)?);
     let (not, plain) = pattern.strip_prefix('!').map_or((false, pattern), |pattern| (true, pattern));
     match plain.chars().next() {
@@ -209,6 +268,19 @@ fn holds(found: &Found, config: &Config, route: &Route<'_>, request: Asked<'_>) 
         Some('-' | '<' | '>') => None,
         _ => matches(pattern, &value, blind),
     }
+}
+
+/// What a variable of mod_rewrite stands for; none: that is not known.
+pub(super) fn value(name: &str, config: &Config, route: &Route<'_>, request: Asked<'_>) -> Option<String> {
+    Some(match name {
+        "HTTPS" => if route.is_tls(config) { "on" } else { "off" }.to_owned(),
+        "REQUEST_URI" => request.path.split('?').next()?.to_owned(),
+        "QUERY_STRING" => request.path.split_once('?').map_or("", |(_, query)| query).to_owned(),
+        "REQUEST_METHOD" => request.method?.to_owned(),
+        "HTTP_HOST" => request.host.to_owned(),
+        "SERVER_NAME" => request.host.split(':').next()?.to_owned(),
+        _ => return None,
+    })
 }
 
 /// `Redirect` and its kind (modules/mappers/mod_alias.c): the first whose path holds.

@@ -1,6 +1,6 @@
 //! The workers of mod_proxy: each has the connections to an address and their parameters, whoever made it. Measured on httpd 2.4.71.
 
-use super::{Pass, Route};
+use super::{Pass, Route, without_usual};
 use crate::apache::config::{Config, Found};
 
 /// A worker, which is no member of a balancer.
@@ -64,16 +64,10 @@ fn named(url: &str) -> Option<String> {
     let rest = rest.strip_prefix("//").unwrap_or(rest);
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let (scheme, host) = (scheme.to_ascii_lowercase(), host.to_ascii_lowercase());
-    let usual = match scheme.as_str() {
-        "balancer" => return None,
-        "http" | "ws" => ":80",
-        "https" | "wss" => ":443",
-        "fcgi" => ":8000",
-        "ajp" => ":8009",
-        "scgi" => ":4000",
-        _ => ":",
-    };
-    let host = if host.is_empty() { "localhost" } else { host.strip_suffix(usual).unwrap_or(&host) };
+    if scheme == "balancer" {
+        return None;
+    }
+    let host = if host.is_empty() { "localhost" } else { without_usual(&scheme, &host) };
     Some(format!("{scheme}://{host}{path}"))
 }
 

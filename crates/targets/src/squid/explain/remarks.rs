@@ -5,9 +5,10 @@ use genkai_model::explain::{Remark, RemarkKind};
 use super::values;
 use crate::explain::{about, place, remark};
 use crate::files::entry::Entry;
-use crate::squid::access;
+use crate::squid::access::{self, Access};
 use crate::squid::config::Config;
 use crate::squid::limits::{OBJECT, descriptors};
+use crate::squid::replies;
 use crate::squid::settings::{Known, bytes, known, similar};
 use genkai_place::caps::Machine;
 
@@ -162,8 +163,11 @@ fn unsure(config: &Config) -> Vec<Remark> {
     let list = "refuses requests by more than this file: the limits count only those that it lets in";
     let program = "may answer with a redirection: the limits count only requests that are passed on";
     let say = |entry: &Entry, text: &str| about(&config.entries, entry, RemarkKind::Unsure, text.to_owned(), None);
+    let pool = "bounds how fast clients are sent their answers, of requests that its access list gives it: that is not among the limits below";
+    let pools = replies::of_clients(Access { config, client: None }).into_iter().map(|entry| say(entry, pool));
     let programs = ["url_rewrite_program", "redirect_program"].into_iter().flat_map(|name| config.value(name));
-    access::open(config).map(|entry| say(entry, list)).chain(programs.map(|entry| say(entry, program))).collect()
+    let lists = access::open(config).map(|entry| say(entry, list));
+    lists.chain(programs.map(|entry| say(entry, program))).chain(pools).collect()
 }
 
 #[cfg(test)]
@@ -205,6 +209,8 @@ mod tests {
         let protocols = "http_upgrade_request_protocols WebSocket allow all\n";
         assert_eq!(told(protocols), one(RemarkKind::Ignored, "http_upgrade_request_protocols"));
         assert_eq!(told("cache_mem 8 MB\ncache_mem 9 MB\n"), one(RemarkKind::Ignored, "cache_mem"));
+        let pool = "client_delay_pools 1\nclient_delay_parameters 1 9000 9000\nclient_delay_access 1 allow all\n";
+        assert_eq!(told(pool), one(RemarkKind::Unsure, "client_delay_parameters"));
         assert_eq!(told("max_filedescriptors 30000\n"), one(RemarkKind::Clamped, "max_filedescriptors"));
         assert_eq!(told("maximum_object_size 8 KB\nmaximum_object_size_in_memory 1 MB\n").len(), 1);
         let store = |path: &str| format!("cache_dir aufs {path} 100 16 256\n");
