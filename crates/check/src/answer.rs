@@ -182,7 +182,7 @@ fn is_unanswered(judged: &Judged<'_>) -> bool {
 }
 
 /// Whether a trial has no request that was answered or failed; where WebSockets stay open, whether it has no such one, either.
-fn is_silent(judged: &Judged<'_>) -> bool {
+pub(crate) fn is_silent(judged: &Judged<'_>) -> bool {
     let ticks = judged.trial.ticks();
     let none = |of: &dyn Fn(&Line) -> f64| ticks.iter().all(|tick| of(tick) == 0.0);
     let unopened = none(&|tick| tick.number("/handshakes/upgraded"));

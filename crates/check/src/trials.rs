@@ -10,7 +10,7 @@ use crate::expected::Expected;
 use crate::generator::{self, Generator};
 use crate::load::{self, asked, by_key};
 use crate::search::Search;
-use crate::{predictions, proof, unusable};
+use crate::{caveats, predictions, proof, unusable};
 
 /// What the events say of `trials` and `causes` of a search or a load.
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
@@ -60,7 +60,9 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
         unusable::expect(events, verdict, expected);
         let call = proof::expect(events, verdict, &judged, expected);
         let over = load::thresholds(events).map_or(Over::Holds, |all| Over::of(&all));
-        Search::of(events, &judged).expect(call, &proof::pairs(&judged), over, expected);
+        let (search, pairs) = (Search::of(events, &judged), proof::pairs(&judged));
+        search.expect(call, &pairs, over, expected);
+        caveats::expect(&search, &pairs, call, expected);
     }
 }
 
