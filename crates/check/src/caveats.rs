@@ -9,11 +9,10 @@ use serde_json::{Value as Json, json};
 
 use crate::answer::Pairs;
 use crate::broken::Judged;
-use crate::events::{Events, Line, Trial};
+use crate::events::{Events, Line, Trial, grown};
 use crate::expected::Expected;
 use crate::scan;
 use crate::search::{End, Search, Step};
-use crate::trials::grown;
 
 /// Where they stand.
 const LIST: &str = "/caveats";

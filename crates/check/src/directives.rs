@@ -4,7 +4,6 @@
 
 use serde_json::Value as Json;
 
-use crate::answer::is_silent;
 use crate::broken::Judged;
 use crate::events::{Events, Line};
 use crate::expected::Expected;
@@ -217,7 +216,7 @@ fn under_load(trial: &Judged<'_>) -> Came {
         _ if !trial.is_whole() || !trial.generator.is_valid() => Came::Unknown,
         Some(_) if weigh::is_crowded(trial, &met(trial)) => Came::Unknown,
         Some(_) => Came::Failed,
-        None if is_silent(trial) => Came::Unknown,
+        None if trial.is_silent() => Came::Unknown,
         None => Came::Held,
     }
 }

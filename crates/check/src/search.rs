@@ -5,7 +5,6 @@
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Strength};
 use genkai_model::objective::Condition;
 
-use crate::answer::is_silent;
 use crate::broken::{self, Judged};
 use crate::directives::Removals;
 use crate::directly;
@@ -283,7 +282,7 @@ impl<'a, 'e> Search<'a, 'e> {
             if !after.generator.is_valid() {
                 return End::Invalid;
             }
-            if after.onset.is_none() && is_silent(&after) {
+            if after.onset.is_none() && after.is_silent() {
                 return End::Cut;
             }
             let (moved, predicted, scale) = self.moved(&step.at, &candidate.limit, &after);

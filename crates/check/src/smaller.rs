@@ -3,7 +3,6 @@
 use genkai_model::limit::{Law, RemedyUnit};
 use serde_json::{Value as Json, json};
 
-use crate::answer::is_silent;
 use crate::broken::Judged;
 use crate::expected::Expected;
 use crate::search::{End, Search, Step, Test};
@@ -60,7 +59,7 @@ impl<'e> Search<'_, 'e> {
         for one in tried.iter().filter(|one| differs(one) && beside(one) == beside(&end.after)) {
             seen = true;
             let Some(value) = number(one).filter(|_| one.generator.is_valid() && one.is_whole()) else { continue };
-            if one.onset.is_none() && is_silent(one) {
+            if one.onset.is_none() && one.is_silent() {
                 continue;
             }
             let at = (value, one.trial.number);

@@ -156,7 +156,7 @@ impl Comparison<'_> {
         let ticks: Vec<&Line> = own().flat_map(Trial::ticks).collect();
         let ended = sum(&ticks, "/ok") + ticks.iter().map(|tick| failed(tick)).sum::<f64>();
         let paced = self.turns.iter().filter(|turn| turn.is(name, false)).map(|turn| turn.paced).sum();
-        let answers = own().map(|trial| crate::trials::grown(trial, "hidden_errors_total")).collect();
+        let answers = own().map(|trial| crate::events::grown(trial, "hidden_errors_total")).collect();
         compared::OfCaveats { paced, bytes: sum(&ticks, "/bytes_in") / ended, answers }
     }
 

@@ -180,13 +180,11 @@ fn is_passed(limit: &Limit, name: &str) -> bool {
     [FIRMLY, SITES, LOOSELY].iter().any(|by| limit.id == passed_id(by, name))
 }
 
-/// The limit of a php-fpm pool's setting; one that the pool gives by `php_admin_value` counts before whatever comes with a request.
-pub(crate) fn pools_id(pool: &str, name: &str, firm: bool) -> String {
-    let way = if firm { FIRM } else { "" };
-    format!("{POOLS}{pool}.{way}{name}")
+/// How a pool's setting is called in its limit; one that the pool gives by `php_admin_value` counts before whatever comes with a request.
+pub(crate) fn pools(name: &str, firm: bool) -> String {
+    format!("{}{name}", if firm { FIRM } else { "" })
 }
 
-const POOLS: &str = "php-fpm.";
 /// What stands before the name of a setting that nobody else can change.
 const FIRM: &str = "php_admin_value.";
 
@@ -205,13 +203,13 @@ fn named(limit: &Limit) -> Vec<String> {
 }
 
 fn is_firm(limit: &Limit, name: &str) -> bool {
-    limit.id.starts_with(POOLS) && limit.id.ends_with(&format!(".{FIRM}{name}"))
+    limit.id.ends_with(&format!(".{FIRM}{name}"))
 }
 
 /// What comes with a request is in force nowhere where each pool has a number of its own that counts before it; where only some have, what PHP
 /// says may be of either.
 fn of_pools(all: &mut [Limit], name: &str) {
-    let pools = all.iter().filter(|one| one.id.starts_with(POOLS) && one.id.ends_with(&otherwise(name))).count();
+    let pools = all.iter().filter(|one| one.id.ends_with(&otherwise(name))).count();
     let firm: Vec<String> = all.iter().filter(|one| is_firm(one, name)).flat_map(named).collect();
     let same = |limit: &Limit| named(limit).iter().any(|sign| firm.contains(sign));
     let nowhere = pools > 0 && all.iter().filter(|one| is_firm(one, name)).count() == pools;
@@ -340,9 +338,9 @@ mod tests {
     #[test]
     fn a_pools_own_number_that_nobody_can_change_counts_before_the_same_that_is_passed() {
         let pool = |pool: &str, firm: bool, bytes: u64| {
-            let limit = |id: &str, signatures| Limit { signatures, ..Limit::named(id, "php-fpm", "memory_limit") };
-            let own = limit(&pools_id(pool, "memory_limit", firm), ending(&memory(bytes)));
-            let other = format!("php-fpm.{pool}{}", otherwise("memory_limit"));
+            let limit = |id: &str, signatures| Limit { signatures, ..Limit::named(id, "pools", "memory_limit") };
+            let own = limit(&format!("pools.{pool}.{}", pools("memory_limit", firm)), ending(&memory(bytes)));
+            let other = format!("pools.{pool}{}", otherwise("memory_limit"));
             [own, limit(&other, ending_otherwise(&memory(bytes)))]
         };
         let settled = |pools: &[[Limit; 2]]| {
