@@ -128,7 +128,7 @@ impl<'e> Search<'_, 'e> {
         let of = pairs.len();
         let held = pairs.iter().filter(|(a, _)| a.onset.is_none()).count();
         let failed = pairs.iter().filter(|(_, b)| b.onset.is_some()).count();
-        let silent = pairs.iter().filter(|(_, b)| is_silent(b)).count();
+        let silent = pairs.iter().filter(|(_, b)| b.is_silent()).count();
         match call {
             _ if self.has_no_proposal() => pairing("not_started"),
             _ if pairs.is_empty() && fewest == 0 => pairing("none"),
@@ -179,14 +179,6 @@ fn is_unanswered(judged: &Judged<'_>) -> bool {
     let waiting = judged.trial.end().map_or(0.0, |end| end.number("/abandoned"));
     let opened: f64 = judged.trial.ticks().iter().map(|tick| tick.number("/handshakes/upgraded")).sum();
     if judged.asked.tunnels { ended == 0.0 && opened == 0.0 } else { ended == 0.0 || ended < waiting }
-}
-
-/// Whether a trial has no request that was answered or failed; where WebSockets stay open, whether it has no such one, either.
-fn is_silent(judged: &Judged<'_>) -> bool {
-    let ticks = judged.trial.ticks();
-    let none = |of: &dyn Fn(&Line) -> f64| ticks.iter().all(|tick| of(tick) == 0.0);
-    let unopened = none(&|tick| tick.number("/handshakes/upgraded"));
-    none(&|tick| tick.number("/ok") + failed(tick)) && (unopened || !judged.asked.tunnels)
 }
 
 /// Baselines with their proposals.

@@ -45,6 +45,14 @@ impl<'e> Judged<'e> {
         generator::held_to(&self.trial, &self.asked, self.level(), &self.generator)
     }
 
+    /// Whether no request was answered or failed; where WebSockets stay open, whether no such one was opened, either.
+    pub(crate) fn is_silent(&self) -> bool {
+        let ticks = self.trial.ticks();
+        let ended = ticks.iter().any(|tick| tick.number("/ok") + failed(tick) != 0.0);
+        let opened = ticks.iter().any(|tick| tick.number("/handshakes/upgraded") != 0.0);
+        !ended && (!opened || !self.asked.tunnels)
+    }
+
     /// Whether it ran as it should.
     pub(crate) fn is_whole(&self) -> bool {
         self.trial.end().is_some_and(|end| matches!(end.text("/reason"), "completed" | "break_seen" | "server_died"))

@@ -1,5 +1,7 @@
 //! Systems compared: each turn from its own intervals, effects over blocks, ranks from effects.
 
+mod caveats;
+
 use genkai_model::event::Environment;
 use serde_json::Value as Json;
 
@@ -23,8 +25,12 @@ const LESS: f64 = 0.1;
 const AGING: [&str; 2] = ["cpu", "memory"];
 /// Subjects of samples that are no servers.
 const OTHERS: [&str; 3] = ["kernel", "machine", "client"];
-/// Where the plan has the claim that a comparison tests.
-const CLAIM: &str = "/plan/comparison/claim";
+/// Where the plan has the comparison: that of earlier versions has it beside the load.
+const PLANNED: [&str; 2] = ["/plan/study/compare", "/plan/comparison"];
+
+fn planned<'e>(events: &'e Events, name: &str) -> Option<&'e Json> {
+    PLANNED.iter().find_map(|at| events.head().json.pointer(at)?.get(name))
+}
 
 /// A turn as it was played.
 struct Turn<'e> {
@@ -40,7 +46,8 @@ struct Turn<'e> {
     busy: Option<f64>,
     after: Option<f64>,
     stressed: bool,
-    limited: bool,
+    /// Why its generator was not good enough.
+    reasons: Vec<Json>,
 }
 
 /// What the events say of a comparison of systems.
@@ -91,11 +98,11 @@ impl<'e> Turn<'e> {
         };
         Some(Turn {
             stressed: strain.is_stressed(),
-            limited: !generator.is_valid(),
             contender: said.json.get("contender")?.clone(),
             block: said.number("/block") as u32,
             control: said.json.get("control") == Some(&Json::Bool(true)),
             counts: judged.is_whole() && generator.is_valid() && !trial.ticks().is_empty(),
+            reasons: generator.reasons,
             failed,
             finished,
             paced: crate::load::pauses(&trial.ticks()).unwrap_or(0.0),
@@ -321,16 +328,7 @@ impl<'a> Comparison<'a> {
         }
         let stressed = self.stress(&all, line, expected);
         self.came(events, &all, &control, stressed, line, expected);
-        compared::caveats(self.verdict, |name| self.of_caveats(name), line, expected);
-    }
-
-    fn of_caveats(&self, name: &Json) -> compared::OfCaveats {
-        let own = || self.turns.iter().filter(|turn| turn.is(name, false)).map(|turn| &turn.judged.trial);
-        let ticks: Vec<&Line> = own().flat_map(Trial::ticks).collect();
-        let ended = sum(&ticks, "/ok") + ticks.iter().map(|tick| crate::events::failed(tick)).sum::<f64>();
-        let paced = self.turns.iter().filter(|turn| turn.is(name, false)).map(|turn| turn.paced).sum();
-        let answers = own().map(|trial| crate::trials::grown(trial, "hidden_errors_total")).collect();
-        compared::OfCaveats { paced, bytes: sum(&ticks, "/bytes_in") / ended, answers }
+        self.caveats(events, &all, &control, expected);
     }
 
     /// What all of it decides.
@@ -344,21 +342,20 @@ impl<'a> Comparison<'a> {
         expected: &mut Expected,
     ) {
         let begun = self.turns.iter().map(|turn| turn.block).max().unwrap_or(0);
-        let strays = FIGURES.iter().zip(control).filter(|(_, differs)| **differs);
         let deciding = self.deciding.iter().filter_map(Json::as_str);
         let came = Came {
             pairs,
-            strays: strays.filter_map(|(name, _)| effects::figure_of(name)).collect(),
+            strays: Self::strays(control),
             deciding: deciding.filter_map(effects::figure_of).collect(),
             blocks: self.blocks(begun),
-            limited: self.turns.iter().any(|turn| turn.limited),
+            limited: self.turns.iter().any(|turn| !turn.reasons.is_empty()),
             silent: self.names().iter().filter(|(a, b)| self.is_silent((*a, false), (*b, false))).count(),
             dropped: self.playing.len() < self.order.len(),
             stressed,
         };
         expected.word("/outcome", came.outcome(), "by what is decided of the pairs", line);
         expected.word("/ended", compared::ended(events, begun, &self.looks), "by the end of the record", line);
-        if let Some(claim) = events.head().json.pointer(CLAIM).filter(|claim| claim.is_object()) {
+        if let Some(claim) = planned(events, "claim").filter(|claim| claim.is_object()) {
             came.claim(events, claim, expected);
         }
     }
@@ -401,7 +398,8 @@ impl<'a> Comparison<'a> {
         let (pairs, margin) = match figure {
             FAILURES => {
                 let of = |turn: &Turn<'_>| (turn.failed, turn.finished);
-                (Pairs::Failures(blocks.map(|(a, b)| (of(a), of(b))).collect()), self.margin * LESS)
+                let both = blocks.map(|(a, b)| (of(a), of(b))).filter(|(a, b)| a.1 > 0.0 && b.1 > 0.0);
+                (Pairs::Failures(both.collect()), self.margin * LESS)
             }
             _ => {
                 let of = |turn: &Turn<'_>| turn.values[figure];
@@ -489,7 +487,8 @@ impl<'a> Comparison<'a> {
 
 fn value(own: &[&Turn<'_>], figure: usize) -> Option<Interval> {
     if figure == FAILURES {
-        return intervals::failures(&own.iter().map(|turn| (turn.failed, turn.finished)).collect::<Vec<_>>());
+        let counts = own.iter().map(|turn| (turn.failed, turn.finished)).filter(|(_, finished)| *finished > 0.0);
+        return intervals::failures(&counts.collect::<Vec<_>>());
     }
     if figure == THROUGHPUT && own.iter().any(|turn| turn.finished > 0.0 && turn.failed >= turn.finished) {
         return None;

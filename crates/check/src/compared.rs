@@ -166,6 +166,14 @@ pub(crate) struct OfCaveats {
     pub(crate) answers: Vec<(f64, f64)>,
 }
 
+impl OfCaveats {
+    /// Good answers, and those of them that stood for errors.
+    pub(crate) fn hidden(&self) -> (f64, f64) {
+        let each = self.answers.iter().map(|(responses, hidden)| (*responses, hidden.min(*responses)));
+        each.fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1))
+    }
+}
+
 /// What caveats tell of contenders; `own` gives it of each by its name.
 pub(crate) fn caveats(verdict: &Json, own: impl Fn(&Json) -> OfCaveats, line: Option<usize>, expected: &mut Expected) {
     let told = verdict.get("caveats").and_then(Json::as_array).into_iter().flatten().enumerate();
@@ -175,8 +183,7 @@ pub(crate) fn caveats(verdict: &Json, own: impl Fn(&Json) -> OfCaveats, line: Op
             Some("paced") => expected.is(format!("/caveats/{i}/paced"), own.paced, line),
             Some("not_compressed") => expected.is(format!("/caveats/{i}/bytes"), own.bytes, line),
             Some("hidden_errors") => {
-                let responses: f64 = own.answers.iter().map(|(responses, _)| responses).sum();
-                let hidden: f64 = own.answers.iter().map(|(responses, hidden)| hidden.min(*responses)).sum();
+                let (responses, hidden) = own.hidden();
                 expected.is(format!("/caveats/{i}/responses"), responses, line);
                 expected.is(format!("/caveats/{i}/hidden"), hidden, line);
             }

@@ -216,6 +216,7 @@ fn under_load(trial: &Judged<'_>) -> Came {
         _ if !trial.is_whole() || !trial.generator.is_valid() => Came::Unknown,
         Some(_) if weigh::is_crowded(trial, &met(trial)) => Came::Unknown,
         Some(_) => Came::Failed,
+        None if trial.is_silent() => Came::Unknown,
         None => Came::Held,
     }
 }

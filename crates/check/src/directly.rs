@@ -46,5 +46,5 @@ fn count(ticks: &[&Line]) -> Counts {
 fn is_as_often(low: Counts, all: Counts, behind: Counts) -> bool {
     let fewer = |own: Counts| intervals::differ(own, behind, intervals::ALPHA).0 > 0.0;
     let more = |own: Counts| intervals::differ(own, behind, intervals::ALPHA).1 < 0.0;
-    !fewer(low) && !fewer(all) && !more(all)
+    low.1 > 0.0 && !fewer(low) && !fewer(all) && !more(all)
 }

@@ -184,6 +184,25 @@ pub(crate) fn all_failed(lines: &[&Line]) -> f64 {
     lines.iter().map(|line| failed(line)).sum()
 }
 
+/// Good answers of a trial up to the last look at a metric, and by how much that had grown by then; 0 where nobody counted.
+pub(crate) fn grown(trial: &Trial<'_>, metric: &str) -> (f64, f64) {
+    let began = trial.start.number("/at_us");
+    let mut before = 0.0;
+    let mut last = 0.0;
+    let mut seen = 0.0;
+    for line in trial.of("sample") {
+        let Some(done) = line.found(&format!("/metrics/{metric}")) else { continue };
+        if line.number("/at_us") <= began {
+            before = done;
+        }
+        last = done;
+        seen = line.number("/at_us") - began;
+    }
+    let ticks = trial.ticks();
+    let by_then: Vec<&Line> = ticks.into_iter().filter(|tick| tick.number("/to_us") <= seen).collect();
+    (sum(&by_then, "/ok"), f64::max(last - before, 0.0))
+}
+
 /// Successful responses a second over intervals.
 pub(crate) fn rate(ticks: &[&Line]) -> f64 {
     let seconds: f64 = ticks.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();

@@ -7,6 +7,7 @@ use genkai_model::statement::Value;
 use serde_json::Value as Json;
 
 use crate::intervals::Interval;
+use crate::listed::Listed;
 
 /// Part of a value by which two computations of it may differ: the last digits of sums in another order.
 const SLACK: f64 = 1e-6;
@@ -18,6 +19,8 @@ const ENDS: f64 = 1e-3;
 pub(crate) struct Expected {
     figures: BTreeMap<String, Expectation>,
     words: BTreeMap<String, Word>,
+    /// What lists must have.
+    pub(crate) lists: Listed,
 }
 
 /// What events say of a figure.
@@ -64,6 +67,12 @@ impl Expected {
     /// What must stand at `address`.
     pub(crate) fn at(&self, address: &str) -> Option<&Expectation> {
         self.figures.get(address)
+    }
+
+    /// The figures that are no zero: somewhere they must stand.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = (&str, &Expectation)> {
+        let there = |what: What| !matches!(what, What::Nothing | What::Within(..=0.0, 0.0..));
+        self.figures.iter().filter(move |(_, one)| there(one.what)).map(|(address, one)| (address.as_str(), one))
     }
 
     /// The words that must stand somewhere, by address.

@@ -101,6 +101,20 @@ pub(crate) fn geometric(values: &[f64], alpha: f64) -> Option<Interval> {
     mean(&logs, alpha).filter(|e| e.value.is_finite()).map(raised)
 }
 
+/// How many times the geometric mean of `before` that of `after` is, by Welch on logarithms. None for fewer than two of either.
+pub(crate) fn factor(before: &[f64], after: &[f64], alpha: f64) -> Option<Interval> {
+    let side = |values: &[f64]| {
+        let (mean, deviation) = moments(&values.iter().map(|x| x.ln()).collect::<Vec<_>>());
+        let n = values.len() as f64;
+        (values.len() > 1 && mean.is_finite()).then_some((mean, deviation * deviation / n, n - 1.0))
+    };
+    let ((a, va, na), (b, vb, nb)) = (side(before)?, side(after)?);
+    let all = va + vb;
+    let error = if all > 0.0 { student(all * all / (va * va / na + vb * vb / nb), alpha)? * all.sqrt() } else { 0.0 };
+    let n = before.len().min(after.len()) as u32;
+    Some(raised(Interval { value: b - a, low: b - a - error, high: b - a + error, n }))
+}
+
 fn raised(e: Interval) -> Interval {
     let most = 1e12_f64.ln();
     let (low, high) = (e.low.max(e.value - most), e.high.min(e.value + most));

@@ -12,6 +12,7 @@ mod answered;
 mod asked;
 mod broken;
 mod cache;
+mod caveats;
 mod compare;
 mod compared;
 mod directives;
@@ -30,6 +31,7 @@ mod kept;
 mod ladder;
 mod latencies;
 mod laws;
+mod listed;
 mod load;
 mod onward;
 mod order;
@@ -62,6 +64,9 @@ pub use suite::{Part, joined};
 use events::Events;
 use expected::{Expectation, Expected};
 
+/// Parts of a distribution that some are told without.
+const OPTIONAL: [&str; 3] = ["/p75", "/p9999", "/stdev"];
+
 /// What stands where nothing is told.
 const NOTHING: &str = "nothing";
 
@@ -86,7 +91,23 @@ impl Opinion {
     pub fn on(&self, verdict: &Json, statements: &[Statement]) -> Checked {
         let mut checked = Checked { unfit: self.unfit.clone(), ..Checked::default() };
         hold(&self.expected, verdict, statements, &mut checked);
+        checked.contradicted.extend(self.unsaid(verdict));
+        let (objections, found) = self.expected.lists.objections(verdict);
+        checked.contradicted.extend(objections);
+        checked.decided += found;
         checked
+    }
+
+    /// Figures that were seen, of which a verdict says nothing.
+    fn unsaid(&self, verdict: &Json) -> impl Iterator<Item = Contradicted> {
+        let optional = |address: &str| OPTIONAL.iter().any(|name| address.ends_with(name));
+        let silent = move |address: &str| !optional(address) && verdict.pointer(address).is_none_or(Json::is_null);
+        self.expected.figures().filter(move |(address, _)| silent(address)).map(|(address, figure)| Contradicted {
+            address: address.to_owned(),
+            stated: NOTHING.to_owned(),
+            events: figure.to_string(),
+            line: figure.line,
+        })
     }
 }
 

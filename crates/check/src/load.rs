@@ -1,7 +1,7 @@
 //! A plain load in sum.
 
 use genkai_model::objective::Condition;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::events::{Events, Line, Trial, all_failed, failed, merged, sum, sum_where};
 use crate::expected::Expected;
@@ -127,11 +127,27 @@ pub(crate) fn by_key(
     expected: &mut Expected,
 ) {
     let from = format!("/{from}");
+    let first = |wanted: &Json| {
+        ticks
+            .iter()
+            .find(|tick| tick.items(&from).iter().any(|one| one.get(key) == Some(wanted)))
+            .map(|tick| tick.number)
+    };
     for (i, item) in owner.get(list).and_then(Json::as_array).into_iter().flatten().enumerate() {
         let Some(wanted) = item.get(key) else { continue };
-        let first = ticks.iter().find(|tick| tick.items(&from).iter().any(|one| one.get(key) == Some(wanted)));
         let count = sum_where(ticks, &from, (key, wanted), "count");
-        expected.is(format!("{address}/{list}/{i}/count"), count, first.map(|tick| tick.number).or(line));
+        expected.is(format!("{address}/{list}/{i}/count"), count, first(wanted).or(line));
+    }
+    let mut seen: Vec<&Json> = Vec::new();
+    for one in ticks.iter().flat_map(|tick| tick.items(&from)) {
+        let Some(wanted) = one.get(key).filter(|wanted| one["count"] != 0 && !seen.contains(wanted)) else { continue };
+        seen.push(wanted);
+        expected.lists.tells(
+            format!("{address}/{list}"),
+            json!({ key: wanted }),
+            "as intervals have it",
+            first(wanted),
+        );
     }
 }
 

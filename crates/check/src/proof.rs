@@ -103,8 +103,8 @@ impl<'e> Proof<'_, 'e> {
                 let known = !self.bounds("/proof/judged/at_least", q, expected);
                 (three(&all, &digits(&all)), Pairs::Ratios(if known { all } else { Vec::new() }))
             }
-            Some(Condition::RateAbove(_)) => (rate, Pairs::Ratios(self.both(some))),
-            _ => (failures, Pairs::Failures(counts)),
+            Some(Condition::RateAbove(_)) => (rate, Pairs::Ratios(self.paced())),
+            _ => (failures, Pairs::Failures(counts.into_iter().filter(|(a, b)| a.1 > 0.0 && b.1 > 0.0).collect())),
         };
         let ratio = matches!(figure, Pairs::Ratios(_));
         let (decided, call) = self.decide(&figure, expected);
@@ -129,6 +129,13 @@ impl<'e> Proof<'_, 'e> {
         expected.word("/proof/proposal_holds", failed == 0, "the objective in each proposal", line);
         expected.word("/proof/baseline_fails", held == 0, "the objective in each baseline", line);
         Some(call)
+    }
+
+    /// Successful responses a second of pairs of which both lasted.
+    fn paced(&self) -> Vec<(f64, f64)> {
+        let lasts =
+            |one: &Judged<'_>| one.trial.ticks().iter().any(|tick| tick.number("/to_us") > tick.number("/from_us"));
+        self.pairs.iter().filter(|(a, b)| lasts(a) && lasts(b)).map(|(a, b)| (some(a), some(b))).collect()
     }
 
     /// Whether a latency of any trial is only a bound, as must be told at `path`: those that hung at the end would move it if they had taken longer.

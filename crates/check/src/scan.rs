@@ -75,6 +75,12 @@ pub(crate) fn since(trial: &Trial<'_>, line: &Line) -> Option<u64> {
     us(line, "/at_us").checked_sub(us(trial.start, "/at_us"))
 }
 
+/// Whether a state tells that connections are refused, and no more.
+pub(crate) fn refuses(state: &Line) -> bool {
+    let stopped = state.text("/detail").contains("stopped accepting connections");
+    state.text("/state") == "refuses" || state.text("/state") == "died" && stopped
+}
+
 /// The end of a server: its process is gone, or it refused connections for four seconds up to the end of the load.
 fn death(trial: &Trial<'_>, objective: &Objective) -> Option<Onset> {
     let states: Vec<(u64, &Line)> = trial.of("state").filter_map(|line| Some((since(trial, line)?, line))).collect();

@@ -33,6 +33,8 @@ pub(crate) struct Search<'a, 'e> {
     pub(crate) steps: Vec<Step<'e>>,
     /// How it ended.
     pub(crate) end: End,
+    /// The backend asked directly, where that says something.
+    pub(crate) direct: Option<&'a Judged<'e>>,
     /// The search among directives, where there was one.
     pub(crate) removals: Option<Removals<'e>>,
 }
@@ -153,7 +155,7 @@ impl<'a, 'e> Search<'a, 'e> {
     pub(crate) fn of(events: &'e Events, judged: &'a [Judged<'e>]) -> Search<'a, 'e> {
         let first = judged.iter().find(|one| matches!(one.trial.start.text("/purpose"), "break" | "measure"));
         let removals = Removals::of(events, judged);
-        let mut search = Search { events, judged, first, steps: Vec::new(), end: End::Untried, removals };
+        let mut search = Search { events, judged, first, steps: Vec::new(), end: End::Untried, direct: None, removals };
         search.end = match first {
             None => End::Untried,
             Some(first) if !first.generator.is_valid() => End::Invalid,
@@ -187,12 +189,16 @@ impl<'a, 'e> Search<'a, 'e> {
         self.asked().0
     }
 
+    /// The whole trials of the last proof.
+    pub(crate) fn proof(&self) -> impl Iterator<Item = &'a Judged<'e>> {
+        let is_proof = |one: &Judged<'_>| matches!(one.trial.start.text("/purpose"), "baseline" | "proposal");
+        let begin = self.judged.iter().rposition(|one| !is_proof(one)).map_or(0, |last| last + 1);
+        self.judged[begin..].iter().filter(|one| one.is_whole())
+    }
+
     /// The first proposal of the last proof that broke.
     pub(crate) fn broken_proposal(&self) -> Option<&'a Judged<'e>> {
-        let purpose = |one: &Judged<'_>| one.trial.start.text("/purpose").to_owned();
-        let begin = self.judged.iter().rposition(|one| !matches!(purpose(one).as_str(), "baseline" | "proposal"));
-        let proof = &self.judged[begin.map_or(0, |last| last + 1)..];
-        proof.iter().find(|one| purpose(one) == "proposal" && one.is_whole() && one.onset.is_some())
+        self.proof().find(|one| one.trial.start.text("/purpose") == "proposal" && one.onset.is_some())
     }
 
     /// The trials that were made for this.
@@ -275,6 +281,9 @@ impl<'a, 'e> Search<'a, 'e> {
             let after = self.trusted(trial);
             if !after.generator.is_valid() {
                 return End::Invalid;
+            }
+            if after.onset.is_none() && after.is_silent() {
+                return End::Cut;
             }
             let (moved, predicted, scale) = self.moved(&step.at, &candidate.limit, &after);
             let hindered = moved == "not" && weigh::is_crowded(&after, &met(&after));
@@ -396,6 +405,7 @@ impl<'a, 'e> Search<'a, 'e> {
         if let Some(why) = ended(direct) {
             return why;
         }
+        self.direct = Some(direct);
         let tells = direct.generator.is_valid() && !weigh::is_crowded(direct, &met(direct));
         let Some(step) = self.steps.last_mut().filter(|_| tells) else { return end };
         let Some(evidence) = directly::evidence(&step.at, direct) else { return end };
@@ -429,7 +439,9 @@ fn is_gone(before: &Judged<'_>, after: &Judged<'_>) -> bool {
         let all: f64 = ticks.iter().map(|tick| tick.number("/ok") + failed(tick)).sum();
         sum_where(&ticks, "/errors", ("kind", &kind), "count") / all.max(1.0)
     };
-    part(after) < 0.1 * part(before)
+    let ticks = after.trial.ticks();
+    let ended: f64 = ticks.iter().map(|tick| tick.number("/ok") + failed(tick)).sum();
+    ended > 0.0 && part(after) < 0.1 * part(before)
 }
 
 /// How large the load was that broke: its level; of WebSockets that stay open, how many were.
@@ -464,18 +476,15 @@ fn ended(judged: &Judged<'_>) -> Option<End> {
     let states: Vec<(f64, &Line)> =
         judged.trial.of("state").filter_map(|line| Some((scan::since(&judged.trial, line)? as f64, line))).collect();
     let end = judged.trial.ticks().last().map_or(0.0, |last| last.number("/to_us"));
-    let refuses = |line: &Line| {
-        let stopped = line.text("/detail").contains("stopped accepting connections");
-        line.text("/state") == "refuses" || line.text("/state") == "died" && stopped
-    };
-    let around = states.iter().enumerate().filter(|(_, (_, line))| refuses(line)).find_map(|(i, (from, line))| {
-        let back = |(_, later): &&(f64, &Line)| {
-            later.text("/state") == "ready" && later.text("/subject") == line.text("/subject")
-        };
-        let until = states[i + 1..].iter().find(back).map(|(at, _)| *at);
-        let here = from - 1e6 <= onset.certain_us as f64 && until.is_none_or(|until| onset.at_us as f64 <= until);
-        here.then_some(until.is_none() && end - from >= 4e6)
-    });
+    let around =
+        states.iter().enumerate().filter(|(_, (_, line))| scan::refuses(line)).find_map(|(i, (from, line))| {
+            let back = |(_, later): &&(f64, &Line)| {
+                later.text("/state") == "ready" && later.text("/subject") == line.text("/subject")
+            };
+            let until = states[i + 1..].iter().find(back).map(|(at, _)| *at);
+            let here = from - 1e6 <= onset.certain_us as f64 && until.is_none_or(|until| onset.at_us as f64 <= until);
+            here.then_some(until.is_none() && end - from >= 4e6)
+        });
     match around {
         Some(false) => Some(End::Refused),
         _ => onset.died.then_some(End::Died),

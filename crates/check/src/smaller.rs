@@ -59,6 +59,9 @@ impl<'e> Search<'_, 'e> {
         for one in tried.iter().filter(|one| differs(one) && beside(one) == beside(&end.after)) {
             seen = true;
             let Some(value) = number(one).filter(|_| one.generator.is_valid() && one.is_whole()) else { continue };
+            if one.onset.is_none() && one.is_silent() {
+                continue;
+            }
             let at = (value, one.trial.number);
             if one.onset.is_some() && value > fails.0 {
                 fails = at;

@@ -4,12 +4,12 @@ use serde_json::Value as Json;
 
 use crate::answer::Over;
 use crate::broken::{self, Judged};
-use crate::events::{Events, Line, Trial, all_failed, merged, rate, sum, sum_where};
+use crate::events::{Events, Line, Trial, all_failed, grown, merged, rate, sum, sum_where};
 use crate::expected::Expected;
 use crate::generator::{self, Generator};
 use crate::load::{self, asked, by_key};
 use crate::search::Search;
-use crate::{predictions, proof, unusable, workers};
+use crate::{caveats, predictions, proof, unusable, workers};
 
 /// What the events say of `trials` and `causes` of a search or a load.
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
@@ -59,7 +59,9 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
         unusable::expect(events, verdict, expected);
         let call = proof::expect(events, verdict, &judged, expected);
         let over = load::thresholds(events).map_or(Over::Holds, |all| Over::of(&all));
-        Search::of(events, &judged).expect(call, &proof::pairs(&judged), over, expected);
+        let (search, pairs) = (Search::of(events, &judged), proof::pairs(&judged));
+        search.expect(call, &pairs, over, expected);
+        caveats::expect(&search, &pairs, call, expected);
     }
 }
 
@@ -106,25 +108,6 @@ fn answered(address: &str, caveat: &Json, (name, metric): (&str, &str), events: 
     // A part is no larger than the whole.
     let most = if name == "hidden" { responses } else { f64::INFINITY };
     expected.is(format!("{address}/{name}"), more.min(most), trial.first());
-}
-
-/// Both figures; 0 where nobody counted.
-pub(crate) fn grown(trial: &Trial<'_>, metric: &str) -> (f64, f64) {
-    let began = trial.start.number("/at_us");
-    let mut before = 0.0;
-    let mut last = 0.0;
-    let mut seen = 0.0;
-    for line in trial.of("sample") {
-        let Some(done) = line.found(&format!("/metrics/{metric}")) else { continue };
-        if line.number("/at_us") <= began {
-            before = done;
-        }
-        last = done;
-        seen = line.number("/at_us") - began;
-    }
-    let ticks = trial.ticks();
-    let by_then: Vec<&Line> = ticks.into_iter().filter(|tick| tick.number("/to_us") <= seen).collect();
-    (sum(&by_then, "/ok"), f64::max(last - before, 0.0))
 }
 
 /// At how many looks during the load a server was down, of how many, and when first.

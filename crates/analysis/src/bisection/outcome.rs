@@ -18,7 +18,7 @@ pub enum Outcome {
     Altered,
     /// The product does not take such a configuration, or does not start with it.
     Refused,
-    /// It cannot be told: the load was cut off, the generator was the limit, or other programs used the machine when it failed.
+    /// It cannot be told: the load was cut off, or nothing in it came to an end, the generator was the limit, or other programs used the machine when it failed.
     Untold,
 }
 
@@ -59,6 +59,8 @@ fn under_load(trial: &Trial, plan: &Plan) -> Outcome {
         // It may have failed because of these.
         Some(_) if judged.crowded().is_some() => Outcome::Untold,
         Some(_) => Outcome::Fails,
+        // Nothing came by which it could hold.
+        None if judged.is_silent() => Outcome::Untold,
         None => Outcome::Heals,
     }
 }

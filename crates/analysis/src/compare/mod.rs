@@ -187,7 +187,8 @@ fn contender(
 /// A figure's mean over turns.
 fn value(own: &[&Seen<'_>], figure: Figure) -> Option<Estimate> {
     if figure.is_fraction() {
-        return statistics::failures(&own.iter().map(|seen| seen.counts()).collect::<Vec<_>>());
+        let counts = own.iter().map(|seen| seen.counts()).filter(|(_, finished)| *finished > 0);
+        return statistics::failures(&counts.collect::<Vec<_>>());
     }
     // A mean of logarithms knows no nothing: of a turn without a good answer no throughput is told.
     let none = |seen: &&Seen<'_>| matches!(seen.counts(), (failed, finished) if finished > 0 && failed == finished);

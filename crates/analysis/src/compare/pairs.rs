@@ -120,7 +120,9 @@ impl<'a> Judge<'a> {
         let blocks = self.turns.iter().filter(|seen| seen.is(base.0, base.1)).map(|seen| seen.finding.block);
         let both = blocks.filter_map(|block| Some((of(base, block)?, of(other, block)?)));
         match figure.is_fraction() {
-            true => Paired::Failures(both.map(|(a, b)| (a.counts(), b.counts())).collect()),
+            true => Paired::Failures(
+                both.map(|(a, b)| (a.counts(), b.counts())).filter(|(a, b)| a.1 > 0 && b.1 > 0).collect(),
+            ),
             false => Paired::Ratios(both.filter_map(|(a, b)| Some((a.value(figure)?, b.value(figure)?))).collect()),
         }
     }

@@ -70,8 +70,9 @@ fn drifts(case: &CaseFinding, cases: usize) -> Vec<LatencyCaveat> {
 fn disturbed(name: &str, counted: &Counted<'_>) -> Option<LatencyCaveat> {
     let of = counted.0.iter().filter(|(_, _, round)| round.contender == name);
     let (own, others) = of.fold((0, 0), |sum, (_, _, round)| (sum.0 + round.used.cpu_us, sum.1 + round.used.others_us));
-    let fraction = others as f64 / own.max(1) as f64;
-    (fraction > DISTURBED).then(|| LatencyCaveat::Disturbed { name: name.to_owned(), fraction })
+    let fraction = others as f64 / own as f64;
+    // Of one whose own time nobody saw, the others' is no part.
+    (own > 0 && fraction > DISTURBED).then(|| LatencyCaveat::Disturbed { name: name.to_owned(), fraction })
 }
 
 /// Connections that ended between rounds that count.

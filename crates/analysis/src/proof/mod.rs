@@ -42,6 +42,12 @@ pub fn is_whole(trial: &Trial) -> bool {
     matches!(reason, Some(EndReason::Completed | EndReason::BreakSeen | EndReason::ServerDied))
 }
 
+/// Whether not one request of a trial came to an end; of WebSockets that stay open, not one was opened.
+pub(crate) fn is_silent(trial: &Trial) -> bool {
+    let opened = trial.ticks.iter().any(|tick| tick.handshakes.as_ref().is_some_and(|made| made.upgraded > 0));
+    Tally::of(&trial.ticks).finished() == 0 && !(demand::tunnels(&trial.started.load) && opened)
+}
+
 impl<'r> Trials<'r> {
     /// The whole proof trials of `record`, of its last proposal: a search that goes on after a failed proof ends in another.
     pub fn of(record: &'r Record) -> Trials<'r> {
@@ -106,8 +112,9 @@ pub fn of(
             // Bounds have no ratio.
             (told, Paired::Ratios(if at_least == [false; 2] { latencies } else { Vec::new() }))
         }
-        Some(Condition::RateAbove(_)) => (rate()?, Paired::Ratios(both(&|t| some(&Tally::of(&t.ticks))))),
-        _ => (failed, Paired::Failures(counts)),
+        Some(Condition::RateAbove(_)) => (rate()?, Paired::Ratios(paced(pairs))),
+        // A side of which nothing came to an end has no failures, and no successes either.
+        _ => (failed, Paired::Failures(counts.into_iter().filter(|(a, b)| a.1 > 0 && b.1 > 0).collect())),
     };
     let fails = |t: &Trial| diagnosis::broke(t, objective, procedure).is_some();
     let outcomes = pairs.iter().map(|(a, b)| (fails(a), fails(b))).collect();
@@ -137,6 +144,12 @@ pub fn of(
         certain: decided.call == Call::Better,
         decided,
     })
+}
+
+/// Successful responses a second of both sides of each pair of which both lasted.
+fn paced(pairs: &[(&Trial, &Trial)]) -> Vec<(f64, f64)> {
+    let both = pairs.iter().map(|(a, b)| (Tally::of(&a.ticks), Tally::of(&b.ticks)));
+    both.filter(|(a, b)| a.seconds > 0.0 && b.seconds > 0.0).map(|(a, b)| (some(&a), some(&b))).collect()
 }
 
 /// Successful responses a second. What did not answer once is taken for half an answer, so that it can be compared by ratio.

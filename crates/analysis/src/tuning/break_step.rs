@@ -57,7 +57,7 @@ pub(crate) enum Progress<'r> {
     Refuted,
     /// No candidate at all.
     NoCause,
-    /// The test was cut off.
+    /// The test was cut off, or nothing in it came to an end: it says nothing.
     Cut,
     /// The client gave out in the test.
     Invalid,
@@ -97,6 +97,9 @@ impl<'r> BreakStep<'r> {
             let after = trusted(JudgedTrial::of(trial, plan), goal);
             if !after.client.finding.valid {
                 return (step, Progress::Invalid);
+            }
+            if after.is_silent() {
+                return (step, Progress::Cut);
             }
             let outcome = moved::judge(&step.at, &attempt, &after, goal);
             let proved = outcome.moved != Moved::Not;

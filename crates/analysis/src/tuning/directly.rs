@@ -107,6 +107,10 @@ fn by_rate(
         let difference = statistics::newcombe((rate(f), interval(f)), (rate(through), interval(through)));
         (difference.low > 0.0, difference.high < 0.0)
     };
+    // Where nothing came to an end at these levels, nothing is known of them.
+    if low.of == 0 {
+        return None;
+    }
     match (less(low), less(all)) {
         ((true, _), _) => None,
         (_, (false, false)) if direct.broke.is_some() => Some(Directly::AsOften),

@@ -12,7 +12,7 @@ use crate::diagnosis::case::Case;
 use crate::diagnosis::others::Others;
 use crate::diagnosis::{self, onset::Onset};
 use crate::refusals::{self, Refusal};
-use crate::{series, window};
+use crate::{proof, series, window};
 
 /// A trial with what is to be thought of it.
 #[derive(Clone, Debug)]
@@ -56,6 +56,12 @@ impl<'r> JudgedTrial<'r> {
     /// Whether it broke because a server died.
     pub(crate) fn died(&self) -> bool {
         self.onset.is_some_and(|o| o.died)
+    }
+
+    /// Whether there is nothing by which it could have held: nothing broke, and not one request came to an end; of WebSockets that stay open, not
+    /// one was opened.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.broke.is_none() && proof::is_silent(self.trial)
     }
 
     /// The server that refused connections as it broke, without being known to be dead.

@@ -125,7 +125,8 @@ fn is_gone(before: &JudgedTrial<'_>, broke_before: &Break, after: &JudgedTrial<'
         let tally = Tally::of(&judged.trial.ticks);
         tally.count(&[kind]) as f64 / tally.finished().max(1) as f64
     };
-    part(after) < part(before) * GONE
+    // Of nothing that came to an end no part is small.
+    Tally::of(&after.trial.ticks).finished() > 0 && part(after) < part(before) * GONE
 }
 
 /// How large the load was that broke: its level, or, of WebSockets that stay open, how many were.

@@ -145,7 +145,7 @@ impl Between {
         let Some(value) = value.filter(|_| others(&trial.started.changes) == others(proposed)) else { return };
         self.tried += 1;
         let judged = JudgedTrial::of(trial, state.plan);
-        if !judged.client.finding.valid || !proof::is_whole(trial) {
+        if !judged.client.finding.valid || !proof::is_whole(trial) || judged.is_silent() {
             return;
         }
         let at = At { value, trial: trial.number };

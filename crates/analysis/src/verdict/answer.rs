@@ -7,7 +7,6 @@ use genkai_model::record::Trial;
 use genkai_model::summary::Summary;
 
 use super::cause;
-use crate::capacity::demand;
 use crate::diagnosis;
 use crate::proof::{self, Trials};
 use crate::tuning::judged_trial::JudgedTrial;
@@ -61,12 +60,6 @@ fn is_unanswered(judged: &JudgedTrial<'_>, plan: &Plan) -> bool {
         || judged.trial.ticks.iter().any(|tick| tick.handshakes.as_ref().is_some_and(|made| made.upgraded > 0));
     let little = if judged.demand.tunnels { ended == 0 && !opened() } else { ended == 0 || ended < waiting };
     plan.study != Study::Load && little
-}
-
-/// Whether not one request of a trial came to an end; of WebSockets that stay open, not one was opened.
-fn is_silent(trial: &Trial) -> bool {
-    let opened = trial.ticks.iter().any(|tick| tick.handshakes.as_ref().is_some_and(|made| made.upgraded > 0));
-    Tally::of(&trial.ticks).finished() == 0 && !(demand::tunnels(&trial.started.load) && opened)
 }
 
 fn stopped(state: &SearchState<'_>, stop: Stop) -> Decision {
@@ -136,7 +129,7 @@ fn pairing(state: &SearchState<'_>, trials: &Trials<'_>) -> Pairing {
     let of = pairs.len() as u32;
     let held = count(&|a, _| !failed(a, plan));
     let failed = count(&|_, b| failed(b, plan));
-    let unanswered = count(&|_, b| is_silent(b));
+    let unanswered = count(&|_, b| proof::is_silent(b));
     let call = proof::of(trials, &plan.objective, &plan.procedure, state.condition()).map(|proof| proof.decided.call);
     match call {
         call if failed > 0 => Pairing::NotEnough { failed, of, helps: call == Some(Call::Better) },

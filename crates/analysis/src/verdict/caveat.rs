@@ -176,7 +176,7 @@ fn bore(state: &SearchState<'_>) -> Option<Caveat> {
     if !direct.client.finding.valid {
         return Some(Caveat::DirectInvalid { trial });
     }
-    if direct.crowded().is_some() {
+    if direct.crowded().is_some() || direct.is_silent() {
         return None;
     }
     // Where the backend is what is named, it is so by another way: nobody times it when it is asked directly.

@@ -8,6 +8,7 @@ mod causes;
 mod failures;
 mod handshakes;
 mod invalid;
+mod nothing;
 mod price;
 mod smaller;
 mod steps;

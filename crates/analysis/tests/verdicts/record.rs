@@ -132,6 +132,7 @@ fn an_interrupted_trial_ends_the_search() {
 fn the_break_is_the_same_live_and_later() {
     let run = whole();
     let plan = &run.record.head.as_ref().unwrap().plan;
+    let (mut broke, mut held) = (0, 0);
     for trial in &run.record.trials {
         let later = diagnosis::broke(trial, &plan.objective, &plan.procedure);
         let mut growing = trial.clone();
@@ -141,8 +142,10 @@ fn the_break_is_the_same_live_and_later() {
             diagnosis::broke(&growing, &plan.objective, &plan.procedure)
         });
         assert_eq!(live.as_ref().map(|b| (b.at, b.level)), later.as_ref().map(|b| (b.at, b.level)));
+        (broke, held) = if later.is_some() { (broke + 1, held) } else { (broke, held + 1) };
         assert_eq!(live.map(|b| b.seen), later.map(|b| b.seen));
     }
+    assert!(broke > 0 && held > 0, "{broke} trials broke, {held} held");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use genkai_model::plan::Plan;
 use genkai_model::record::Record;
 use genkai_model::units::Span;
 
+pub mod lines;
 pub mod parts;
 
 /// Microseconds of a tick.

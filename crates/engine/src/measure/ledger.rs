@@ -322,6 +322,11 @@ impl Ledger {
         self.open(now).then(|| self.tally.flows.seen())
     }
 
+    /// The same for what came with an answer at `answered`: the last of a bounded number ends the load as it comes.
+    pub(crate) fn flows_with(&mut self, now: Moment, answered: Moment) -> Option<&mut FlowTally> {
+        (self.open(now) || answered <= self.end).then(|| self.tally.flows.seen())
+    }
+
     /// A step of a flow ended.
     pub(crate) fn step(&mut self, now: Moment, name: u32, kind: Option<ErrorKind>, took: Option<Moment>) {
         match (self.flows(now), kind) {

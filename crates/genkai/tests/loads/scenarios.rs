@@ -109,6 +109,31 @@ fn processes_share_out_a_scenario() {
 }
 
 #[test]
+fn a_run_whose_last_request_is_the_last_of_all_is_completed() {
+    let _machine = machine();
+    let shop = shop();
+    for (name, steps, completed) in [
+        ("plain", "- request: GET /hello\n    - request: GET /landed\n", 3),
+        ("loop", "- loop: 2\n      steps: [{request: GET /hello}]\n", 3),
+        // The pause after the last request is not over when the load is.
+        ("pause", "- request: GET /hello\n    - request: GET /landed\n    - think: 1ms\n", 2),
+    ] {
+        let text = format!(
+            "target: http://127.0.0.1:1\nphases: [{{users: 1, for: 60s}}]\nrequests: 6\nflows:\n  - steps:\n    {steps}"
+        );
+        let file = shop.write(&format!("{name}.yaml"), &text);
+        let (trial, flows, _) = trial(&format!("{} --target {}", file.display(), shop.url));
+        assert_eq!(
+            (trial.finished, flows.counts.started, flows.counts.broken),
+            (6, 3, 0),
+            "{name}: {:?}",
+            trial.errors
+        );
+        assert_eq!(flows.counts.completed, completed, "{name}: {:?}", flows.counts);
+    }
+}
+
+#[test]
 fn checks_that_fail_are_counted_named_and_fail_the_run() {
     let _machine = machine();
     let shop = shop();

@@ -8,9 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use genkai_analysis::statements;
-use genkai_model::event::{Event, What};
 use genkai_model::plan::Study;
-use genkai_model::record::{Record, Trial};
+use genkai_model::record::Record;
 use genkai_report::study;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -32,39 +31,12 @@ fn of(record: &Record) -> Vec<String> {
     if found.is_empty() { found } else { [found, document.sentences].concat() }
 }
 
-/// A record as the lines that it would be read from.
-fn lines(record: &Record) -> String {
-    let mut all = Vec::new();
-    let head = record.head.clone().unwrap();
-    all.push(Event { at_us: 0, trial: None, what: What::RunStarted(Box::new(head)) });
-    let pending = record.pending_limits.clone().filter(|_| record.trials.is_empty());
-    all.extend(pending.map(|limits| Event { at_us: 0, trial: None, what: What::Limits(limits) }));
-    record.trials.iter().for_each(|trial| trial_lines(trial, &mut all));
-    let last = all.iter().map(|event| event.at_us).max().unwrap_or(0);
-    all.extend(record.end.clone().map(|end| Event { at_us: last, trial: None, what: What::RunEnded(end) }));
-    all.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect()
-}
-
-fn trial_lines(trial: &Trial, all: &mut Vec<Event>) {
-    let at = |since: i64| trial.at_us.saturating_add_signed(since);
-    let mut own = |at_us: u64, what: What| all.push(Event { at_us, trial: Some(trial.number), what });
-    own(trial.at_us, What::Limits(trial.limits.clone()));
-    own(trial.at_us, What::TrialStarted(Box::new(trial.started.clone())));
-    trial.ticks.iter().for_each(|tick| own(trial.at_us + tick.to_us, What::Tick(Box::new(tick.clone()))));
-    trial.samples.iter().for_each(|(since, sample)| own(at(*since), What::Sample(sample.clone())));
-    trial.logs.iter().for_each(|(since, line)| own(at(*since), What::Log(line.clone())));
-    trial.states.iter().for_each(|(since, state)| own(at(*since), What::State(state.clone())));
-    let end = trial.at_us + trial.ticks.last().map_or(0, |tick| tick.to_us);
-    if let Some(ended) = trial.ended.clone() {
-        own(end, What::TrialEnded(ended));
-    }
-}
-
 /// What of the verdict on a record does not follow by the second computation.
 fn unfounded(record: &Record) -> Vec<String> {
     let verdict = genkai_analysis::findings(record).verdict;
     let stated = statements::of(&verdict, Some(record));
-    let checked = genkai_check::check(&lines(record), &serde_json::to_value(&verdict).unwrap(), &stated).unwrap();
+    let checked =
+        genkai_check::check(&world::lines::of(record), &serde_json::to_value(&verdict).unwrap(), &stated).unwrap();
     let figures = checked.differences.iter().map(|one| format!("{one:?}"));
     figures.chain(checked.contradicted.iter().map(|one| format!("{one:?}"))).collect()
 }

@@ -337,9 +337,11 @@ fn page(file: &Path) -> Value {
 
 #[test]
 fn every_page_has_its_parts_in_one_order() {
+    let mut kinds = std::collections::BTreeSet::new();
     for folder in fs::read_dir(records()).unwrap().flatten().map(|entry| entry.path()) {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let Some((_, wanted)) = SECTIONS.iter().find(|(kind, _)| name.starts_with(kind)) else { continue };
+        let Some((kind, wanted)) = SECTIONS.iter().find(|(kind, _)| name.starts_with(kind)) else { continue };
+        kinds.insert(*kind);
         let dir = tempfile::tempdir().unwrap();
         let copied = dir.path().join("run");
         copy(&folder, &copied);
@@ -352,6 +354,7 @@ fn every_page_has_its_parts_in_one_order() {
         assert_eq!(seen.last(), Some(&"environment"), "{name}");
         assert!(seen.len() > 2 && page["document"]["headline"] != "", "{name}: {seen:?}");
     }
+    assert_eq!(kinds.len(), SECTIONS.len(), "of each kind there is a record: {kinds:?}");
 }
 
 #[test]

@@ -52,11 +52,18 @@ const RULES: [&str; 6] =
 /// Keywords that decide who may ask for what by themselves, or are what such rules count in.
 const PROTECTS: [&str; 2] = ["block", "stick-table"];
 
+/// Whether a redirect leads some to another page: it may be the way to a login.
+fn leads_away(words: &[&str]) -> bool {
+    let asks = words.iter().any(|word| matches!(*word, "if" | "unless"));
+    matches!(words, ["redirect", "location", ..]) && asks
+}
+
 /// Whether a line, of which these are the words, decides who may ask for what.
 fn protects(words: &[&str]) -> bool {
     let keeps_out = |word: &&str| KEEPS_OUT.iter().any(|action| word.starts_with(action));
     match words {
-        [keyword, rest @ ..] if RULES.contains(keyword) => rest.iter().take(2).any(keeps_out),
+        [keyword, rest @ ..] if RULES.contains(keyword) => rest.iter().take(2).any(keeps_out) || leads_away(rest),
+        ["redirect", ..] => leads_away(words),
         // Whoever is asked by it may say who gets on.
         ["filter", what, ..] => *what == "spoe",
         [keyword, ..] => PROTECTS.contains(keyword),
@@ -105,6 +112,8 @@ mod tests {
             "http-response return status 403",
             "stick-table type ip size 1m",
             "filter spoe engine x",
+            "http-request redirect location /login unless { req.cook(session) -m found }",
+            "redirect location /login if guest",
         ];
         assert!(guards.iter().all(|line| protects(line)));
         let others = [
@@ -113,6 +122,8 @@ mod tests {
             "filter compression",
             "option forwardfor",
             "acl a src 1.1.1.1",
+            "http-request redirect scheme https unless { ssl_fc }",
+            "redirect location /new",
         ];
         assert!(!others.iter().any(|line| protects(line)));
     }

@@ -105,10 +105,10 @@ impl Passed {
     /// What the file `.user.ini` of a folder of scripts says, a setting each, what counts of two lines first; nothing where there is none.
     /// (main/main.c: user_ini.filename is left as it is nearly everywhere.)
     pub(crate) fn of_site(folder: &Path) -> Vec<Passed> {
-        let path = folder.join(".user.ini");
+        let path = folder.join(SITES);
         let text = written(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         let line = |(number, line): (usize, &str)| Passed {
-            by: ".user.ini".to_owned(),
+            by: SITES.to_owned(),
             text: line.to_owned(),
             origin: Origin::File { path: path.clone(), line: number + 1 },
         };
@@ -149,11 +149,7 @@ impl Passed {
             source: PASSED.to_owned(),
             signatures: ending(&signature(number)),
             symptom: errors(&[ErrorKind::Status500]),
-            ..Limit::named(
-                &format!("php.{}.{name}", self.by.trim_start_matches('.')),
-                "PHP",
-                &format!("{name} ({})", self.by),
-            )
+            ..Limit::named(&passed_id(&self.by, name), "PHP", &format!("{name} ({})", self.by))
         })
     }
 }
@@ -171,17 +167,80 @@ pub(crate) fn passed(given: impl Fn(&str) -> Option<Passed>, sites: &[PathBuf]) 
 /// What a product passes on to PHP's FastCGI servers with a request: settings that a script cannot change, and others.
 const FIRMLY: &str = "PHP_ADMIN_VALUE";
 const LOOSELY: &str = "PHP_VALUE";
+/// The file of a folder of scripts that gives PHP settings.
+const SITES: &str = ".user.ini";
 
-/// Limits of a system, of which a number that has a limit of its own is no other one, and one that is given to PHP from outside is no pool's.
+/// The limit by which `by` gives PHP the setting `name`.
+fn passed_id(by: &str, name: &str) -> String {
+    format!("php.{}.{name}", by.trim_start_matches('.'))
+}
+
+/// Whether a limit is one that is given to PHP beside its own files.
+fn is_passed(limit: &Limit, name: &str) -> bool {
+    [FIRMLY, SITES, LOOSELY].iter().any(|by| limit.id == passed_id(by, name))
+}
+
+/// How a pool's setting is called in its limit; one that the pool gives by `php_admin_value` counts before whatever comes with a request.
+pub(crate) fn pools(name: &str, firm: bool) -> String {
+    format!("{}{name}", if firm { FIRM } else { "" })
+}
+
+/// What stands before the name of a setting that nobody else can change.
+const FIRM: &str = "php_admin_value.";
+
+/// Limits of a system, of which a number that has a limit of its own is no other one, and one that is given to PHP from outside is no pool's, unless
+/// the pool's counts before it.
 pub fn settled(all: &mut [Limit]) {
-    let is_passed = |limit: &Limit| limit.source == PASSED;
-    let named = |limit: &Limit| {
-        let name = |one: &Signature| if let Sign::Log(name) = &one.sign { Some(name.clone()) } else { None };
-        limit.signatures.iter().filter_map(name).collect::<Vec<_>>()
-    };
-    let given: BTreeSet<String> = all.iter().filter(|limit| is_passed(limit)).flat_map(named).collect();
-    for limit in all.iter_mut().filter(|limit| !is_passed(limit)) {
-        limit.signatures.retain(|one| !matches!(&one.sign, Sign::Log(name) if given.contains(name)));
+    for (name, _) in ENDS {
+        of_pools(all, name);
+        from_outside(all, name);
+    }
+}
+
+fn named(limit: &Limit) -> Vec<String> {
+    let name = |one: &Signature| if let Sign::Log(name) = &one.sign { Some(name.clone()) } else { None };
+    limit.signatures.iter().filter_map(name).collect()
+}
+
+fn is_firm(limit: &Limit, name: &str) -> bool {
+    limit.id.ends_with(&format!(".{FIRM}{name}"))
+}
+
+/// What comes with a request is in force nowhere where each pool has a number of its own that counts before it; where only some have, what PHP
+/// says may be of either.
+fn of_pools(all: &mut [Limit], name: &str) {
+    let pools = all.iter().filter(|one| one.id.ends_with(&otherwise(name))).count();
+    let firm: Vec<String> = all.iter().filter(|one| is_firm(one, name)).flat_map(named).collect();
+    let same = |limit: &Limit| named(limit).iter().any(|sign| firm.contains(sign));
+    let nowhere = pools > 0 && all.iter().filter(|one| is_firm(one, name)).count() == pools;
+    let either = all.iter().any(|limit| is_passed(limit, name) && same(limit));
+    for limit in all.iter_mut().filter(|limit| is_passed(limit, name)) {
+        if nowhere {
+            limit.signatures.clear();
+        } else if same(limit) {
+            unsure(limit);
+        }
+    }
+    let told: Vec<String> = all.iter().filter(|one| is_passed(one, name)).flat_map(named).collect();
+    let shares = |limit: &&mut Limit| is_firm(limit, name) && named(limit).iter().any(|sign| told.contains(sign));
+    all.iter_mut().filter(|_| either && !nowhere).filter(shares).for_each(unsure);
+}
+
+fn unsure(limit: &mut Limit) {
+    limit.signatures.iter_mut().for_each(|one| one.strength = one.strength.min(Strength::Supports));
+}
+
+/// The end of the identifier of a pool's limit by which PHP has another number than the configuration.
+pub(crate) fn otherwise(name: &str) -> String {
+    format!(".{name}.otherwise")
+}
+
+fn from_outside(all: &mut [Limit], name: &str) {
+    let given: BTreeSet<String> = all.iter().filter(|limit| is_passed(limit, name)).flat_map(named).collect();
+    for limit in all.iter_mut().filter(|limit| !is_passed(limit, name)) {
+        if !is_firm(limit, name) {
+            limit.signatures.retain(|one| !matches!(&one.sign, Sign::Log(name) if given.contains(name)));
+        }
         for one in &mut limit.signatures {
             let Sign::LogOther { before, known, after } = &mut one.sign else { continue };
             let number = |name: &String| name.strip_prefix(&*before)?.strip_suffix(&*after)?.parse::<u64>().ok();
@@ -273,6 +332,32 @@ mod tests {
             [[32 << 20, 16 << 20], [32 << 20, 16 << 20]]
         );
         assert_eq!(all[2], given[0]);
+    }
+
+    /// php-fpm 8.2: a pool's php_admin_value counts before PHP_ADMIN_VALUE, too.
+    #[test]
+    fn a_pools_own_number_that_nobody_can_change_counts_before_the_same_that_is_passed() {
+        let pool = |pool: &str, firm: bool, bytes: u64| {
+            let limit = |id: &str, signatures| Limit { signatures, ..Limit::named(id, "pools", "memory_limit") };
+            let own = limit(&format!("pools.{pool}.{}", pools("memory_limit", firm)), ending(&memory(bytes)));
+            let other = format!("pools.{pool}{}", otherwise("memory_limit"));
+            [own, limit(&other, ending_otherwise(&memory(bytes)))]
+        };
+        let settled = |pools: &[[Limit; 2]]| {
+            let mut all = [passed_by("memory_limit=16M"), pools.concat()].concat();
+            settled(&mut all);
+            let signs = all
+                .iter()
+                .filter(|one| !one.id.ends_with("otherwise"))
+                .map(|one| one.signatures.iter().map(|sign| sign.strength).max());
+            signs.collect::<Vec<_>>()
+        };
+        let (sure, unsure) = (Some(Strength::Decisive), Some(Strength::Supports));
+        assert_eq!(settled(&[pool("www", true, 16 << 20)]), [None, sure], "the pool's counts");
+        assert_eq!(settled(&[pool("www", true, 32 << 20)]), [None, sure], "what is passed is in force nowhere");
+        assert_eq!(settled(&[pool("www", false, 16 << 20)]), [sure, None], "what is passed counts");
+        let both = [pool("www", true, 16 << 20), pool("b", false, 32 << 20)];
+        assert_eq!(settled(&both), [unsure, unsure, sure], "it may be of either");
     }
 
     #[test]

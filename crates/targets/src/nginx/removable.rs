@@ -86,11 +86,38 @@ const PROTECTS: [&str; 32] = [
 /// Statuses by which a `return` keeps somebody out.
 const KEEPS_OUT: [&str; 4] = ["401", "403", "404", "444"];
 
-/// Whether it decides who may ask for what: by its name, or as a `return` (also the one of an `if`) that keeps somebody out.
+/// Variables of an address: a redirect that asks for nothing else leads to another name, port or scheme of the same site.
+const OF_ADDRESS: [&str; 9] = [
+    "$host",
+    "$http_host",
+    "$http_x_forwarded_proto",
+    "$https",
+    "$request_uri",
+    "$scheme",
+    "$server_name",
+    "$server_port",
+    "$uri",
+];
+
+/// Whether it is an `if` that leads some elsewhere, by what they have with them: it may be the way to a login.
+fn leads_away(found: &Found<'_>) -> bool {
+    let moved = |of: &str| matches!(of, "301" | "302" | "303" | "307" | "308") || of.contains("://");
+    let redirects = |one: &Found<'_>| {
+        one.directive.is("return") && one.arg(0).is_some_and(|of| moved(&of))
+            || one.directive.is("rewrite") && one.arg(2).is_some_and(|flag| matches!(&*flag, "redirect" | "permanent"))
+    };
+    let asked = found.arg(0).unwrap_or_default();
+    let of_address = OF_ADDRESS.iter().any(|name| asked.trim_start_matches(['(', '!']) == *name);
+    found.directive.is("if") && !of_address && found.inside().iter().any(redirects)
+}
+
+/// Whether it decides who may ask for what: by its name, or as a `return` (also the one of an `if`) that keeps somebody out, or as an `if` that may
+/// lead to a login.
 fn protects(found: &Found<'_>) -> bool {
     let keeps_out =
         |one: &Found<'_>| one.directive.is("return") && one.arg(0).is_some_and(|of| KEEPS_OUT.contains(&&*of));
-    PROTECTS.iter().any(|name| found.directive.is(name)) || keeps_out(found) || found.inside().iter().any(keeps_out)
+    let guards = keeps_out(found) || found.inside().iter().any(keeps_out) || leads_away(found);
+    PROTECTS.iter().any(|name| found.directive.is(name)) || guards
 }
 
 /// The directives that may be left out for these requests, in the order in which they are written.
@@ -147,13 +174,14 @@ mod tests {
     fn what_keeps_somebody_out_protects() {
         let text = "events { }\nhttp {\n server {\n  listen 80;\n  ssl_verify_client on;\n  valid_referers none;\n  location / {\n   satisfy any;\n   \
                     allow 127.0.0.1;\n   deny all;\n   auth_basic x;\n   auth_request /a;\n   secure_link $arg_x;\n   limit_except GET { deny all; \
-                    }\n   if ($invalid_referer) { return 403; }\n   if ($arg_y) { rewrite ^ /z; }\n   limit_rate 1k;\n   limit_conn a 3;\n   \
+                    }\n   if ($invalid_referer) { return 403; }\n   if ($arg_y) { rewrite ^ /z; }\n   if ($cookie_session = \"\") { return 302 /login; }\n   \
+                    if ($http_authorization !~ x) { rewrite ^ /login redirect; }\n   if ($scheme = http) { return 301 https://a/; }\n   limit_rate 1k;\n   limit_conn a 3;\n   \
                     proxy_pass http://127.0.0.1:1;\n  }\n }\n}\n";
         let config = Config::of_text(Path::new("/c"), text.as_bytes().to_vec(), Path::new("/")).unwrap();
         let all = all(&config, &Requests::to("a", "/"));
         let open: Vec<&str> = all.iter().filter(|one| !one.protects).map(|one| one.written.as_str()).collect();
-        assert_eq!(open, ["if ($arg_y)", "limit_rate 1k", "limit_conn a 3"]);
-        assert_eq!(all.iter().filter(|one| one.protects).count(), 10, "{all:?}");
+        assert_eq!(open, ["if ($arg_y)", "if ($scheme = http)", "limit_rate 1k", "limit_conn a 3"]);
+        assert_eq!(all.iter().filter(|one| one.protects).count(), 12, "{all:?}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ const TERMINATE: &str = "php.net/manual/install.fpm.configuration#request-termin
 /// What may end a request of the pool.
 pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
     let one = |key: &str, held: &SourcedValue<u64>| {
-        let id = format!("php-fpm.{}.{key}", pool.name);
+        let id = format!("php-fpm.{}.{}", pool.name, php::pools(key, pool.firm.iter().any(|one| *one == key)));
         valued(&id, "php-fpm", &format!("{key} of [{}]", pool.name), held)
     };
     let place = |key: &str, held: &SourcedValue<u64>| {
@@ -96,7 +96,7 @@ fn otherwise(
         signatures: php::ending_otherwise(&signature(held.value)),
         symptom: errors(&[ErrorKind::Status500]),
         ..Limit::named(
-            &format!("php-fpm.{}.{key}.otherwise", pool.name),
+            &format!("php-fpm.{}{}", pool.name, php::otherwise(key)),
             "php-fpm",
             &format!("{key} of scripts of [{}]", pool.name),
         )
@@ -214,7 +214,7 @@ mod tests {
             told(&pool, &format!("[26-Nov-2026 09:10:11] WARNING: [pool www] child 7 said into stderr: \"{fatal}\"")),
         ];
         let all = limits(&pool);
-        let memory = all.iter().find(|limit| limit.id == "php-fpm.www.memory_limit").unwrap();
+        let memory = all.iter().find(|limit| limit.id == "php-fpm.www.php_admin_value.memory_limit").unwrap();
         for way in ways {
             assert_eq!(memory.signatures[0], log(&way.unwrap(), Strength::Decisive));
         }

@@ -43,6 +43,8 @@ pub struct Pool {
     pub memory_limit: SourcedValue<u64>,
     /// `max_execution_time` of its scripts, seconds; 0: none.
     pub execution_time: SourcedValue<u64>,
+    /// PHP's settings that the pool has by `php_admin_value`: nobody else can change them.
+    pub firm: Vec<&'static str>,
     /// Settings whose value the program alone told, with how it was asked: what its master was started with besides (`-c`, `-n`, `-d`) its title
     /// hides.
     pub asked: BTreeMap<&'static str, String>,
@@ -107,6 +109,10 @@ impl Pool {
             own(&format!("php_admin_value[{name}]"), read).or_else(|| own(&format!("php_value[{name}]"), read))
         };
         let (memory, time) = (php("memory_limit", bytes), php("max_execution_time", number));
+        let firm = |name: &'static str, read: fn(&str) -> Option<u64>| {
+            own(&format!("php_admin_value[{name}]"), read).map(|_| name)
+        };
+        let firm = [firm("memory_limit", bytes), firm("max_execution_time", number)];
         let pool = name;
         let told = |name: &str| {
             ["php_admin_value", "php_value"]
@@ -141,6 +147,7 @@ impl Pool {
                 )
             }),
             terminate: own("request_terminate_timeout", seconds).filter(|held| held.value > 0),
+            firm: firm.into_iter().flatten().collect(),
             asked: BTreeMap::new(),
             error_log: told("error_log").map(PathBuf::from).filter(|path| path.is_absolute()),
             descriptors: descriptors

@@ -84,6 +84,7 @@ impl Tally {
     fn done(self, product: &str) {
         eprintln!("{product}: {} predictions held, {} did not", self.held, self.wrong.len());
         assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
+        assert!(self.held > 0, "{product}: nothing was held against a load");
     }
 }
 

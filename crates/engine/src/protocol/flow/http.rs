@@ -198,6 +198,7 @@ impl User {
         attempt: &Attempt,
         got: Option<(Received, Answer<'_>)>,
     ) -> Result<(), Halt> {
+        self.answered = Some(attempt.at);
         let (slots, random) = (&mut self.slots, &mut self.random);
         let mut ledger = self.core.ledger.borrow_mut();
         if let Ok(received) = attempt.outcome {

@@ -205,6 +205,8 @@ pub(super) struct User {
     pub(super) text: String,
     /// When the next step is planned; within a step, the next request of a redirection.
     pub(super) planned: Moment,
+    /// When an answer was there, if nothing was begun since.
+    pub(super) answered: Option<Moment>,
     until: Moment,
     /// Where somebody says how many users there are.
     seat: Option<Seat>,
@@ -251,6 +253,7 @@ impl User {
             prepared: None,
             text: String::new(),
             planned: 0,
+            answered: None,
             until,
             seat: None,
             number,
@@ -281,7 +284,7 @@ impl User {
         let ended = self.steps(&group.plan, flow).await;
         self.hang_up().await;
         match ended {
-            Ok(()) => self.count(|counts| counts.completed += 1),
+            Ok(()) => self.completed(),
             Err(Halt::Broken) => self.count(|counts| counts.broken += 1),
             Err(Halt::Over) => {}
         }
@@ -295,6 +298,15 @@ impl User {
         }
     }
 
+    /// The run came to its end, maybe with the last answer of the load.
+    fn completed(&self) {
+        let now = self.core.clock.now();
+        let mut ledger = self.core.ledger.borrow_mut();
+        if let Some(flows) = ledger.flows_with(now, self.answered.unwrap_or(now)) {
+            flows.counts.completed += 1;
+        }
+    }
+
     async fn steps(&mut self, plan: &Plan, flow: usize) -> Result<(), Halt> {
         let steps = &plan.flow(flow).steps;
         let (mut at, mut rounds, mut row) = (0, Vec::<Round>::new(), 0);
@@ -305,24 +317,34 @@ impl User {
                 yield_now().await;
             }
             at += 1;
+            if let Op::Back(begin) = op {
+                at = *begin;
+                continue;
+            }
+            if let Op::Begin { times, slot, end } = op {
+                let round = match rounds.pop_if(|round| round.begin == at - 1) {
+                    Some(round) => round,
+                    None => self.round(times, at - 1),
+                };
+                match self.next_round(round, *slot) {
+                    Some(_) if self.is_over() => return Err(Halt::Over),
+                    Some(round) => rounds.push(round),
+                    // With its last round nothing more was to be done.
+                    None => at = *end,
+                }
+                continue;
+            }
+            if self.is_over() {
+                return Err(Halt::Over);
+            }
+            self.answered = None;
             match op {
-                _ if self.is_over() => return Err(Halt::Over),
                 Op::Request(step) => self.request(plan, step).await?,
                 Op::Connect(step) => self.connect(plan, step).await?,
                 Op::Send(step) => self.send(step).await?,
                 Op::Expect(step) => self.expect(step).await?,
                 Op::Think(pause) => self.think(pause).await,
-                Op::Begin { times, slot, end } => {
-                    let round = match rounds.pop_if(|round| round.begin == at - 1) {
-                        Some(round) => round,
-                        None => self.round(times, at - 1),
-                    };
-                    match self.next_round(round, *slot) {
-                        Some(round) => rounds.push(round),
-                        None => at = *end,
-                    }
-                }
-                Op::Back(begin) => at = *begin,
+                Op::Begin { .. } | Op::Back(_) => {}
             }
         }
         Ok(())

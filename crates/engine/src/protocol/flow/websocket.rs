@@ -153,6 +153,7 @@ impl User {
         let Some(flows) = ledger.flows(self.planned) else { return Err(Halt::Over) };
         let verdict = step.wanted.apply(answer, &mut self.slots, &mut self.random, flows);
         drop(ledger);
+        self.answered = Some(self.planned);
         if verdict.held && verdict.found {
             self.went_well(step.name, at, planned, written);
         } else {

@@ -30,7 +30,7 @@ fn ended() -> Vec<Case> {
             .cause(cause)
             .off(NO_NUMBER)
     };
-    let [memory, terminate] = ["php-fpm.www.memory_limit", "php-fpm.www.request_terminate_timeout"];
+    let [memory, terminate] = ["php-fpm.www.php_admin_value.memory_limit", "php-fpm.www.request_terminate_timeout"];
     vec![
         one(
             memory,
@@ -47,7 +47,7 @@ fn ended() -> Vec<Case> {
             GREEDY,
         ),
         one(
-            memory,
+            "php-fpm.www.memory_limit",
             "php-memory-unlogged",
             "a pool with php_value[memory_limit] 16M and log_errors off, and such a script, behind nginx",
             UNLOGGED,

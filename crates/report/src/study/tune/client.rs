@@ -23,6 +23,9 @@ pub(super) fn check(context: Context<'_>, v: &Verdict) -> Option<String> {
     // What there was too little of to be measured is not said.
     let known = [(c.cpu_max > 0.0, cpu), (c.lateness.count > 0, lateness)];
     let figures: Vec<String> = known.into_iter().filter(|(known, _)| *known).map(|(_, text)| text).collect();
+    if figures.is_empty() && c.valid {
+        return Some(unmeasured(v).to_owned());
+    }
     let figures = if figures.is_empty() { "too little was sent to measure it".to_owned() } else { figures.join("; ") };
     if !c.valid && c.reasons.iter().all(|r| matches!(r, ClientLimit::Users { .. })) {
         return Some(format!("The generator's users were too few, it was not too slow: {figures}."));
@@ -44,6 +47,14 @@ pub(super) fn check(context: Context<'_>, v: &Verdict) -> Option<String> {
         ),
         false => format!("The generator was the limit: {figures}."),
     })
+}
+
+/// What is said of a generator of which nothing was measured: that it was not the limit is not known then.
+fn unmeasured(v: &Verdict) -> &'static str {
+    match v.trials.iter().all(|trial| trial.finished == 0) {
+        true => "Nothing was answered, so it is not known what the generator can do.",
+        false => "Too little was sent to tell whether the generator was the limit.",
+    }
 }
 
 /// What the generator took of its machine.

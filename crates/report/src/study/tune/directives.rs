@@ -62,7 +62,12 @@ fn fails(context: Context<'_>, found: &Bisected) -> String {
 pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
     let found = v.bisection.as_ref()?;
     let tried = figure::plural(found.tried, "configuration", "configurations");
-    let of = figure::plural(found.directives, "directive", "directives");
+    let of = match found.directives {
+        1 => "The one directive in force was left out of the private copy".to_owned(),
+        many => {
+            format!("Of {} directives in force, some were left out of the private copy at a time", figure::count(many))
+        }
+    };
     let without = [(found.refused, "not accepted"), (found.altered, "not answered as requests should be")];
     let apart: Vec<String> = without
         .iter()
@@ -75,11 +80,7 @@ pub(super) fn told(context: Context<'_>, v: &Verdict) -> Option<String> {
         Trying::Load { level, hold, .. } => format!("by {} for {hold} each", context.level(level)),
     };
     let compared = if found.compared { "" } else { "; the content of answers was not compared, only their status" };
-    Some(format!(
-        "Of {of} in force, some were left out of the private copy at a time: {tried} tried{apart}, {by}; at most {} in all{compared}. {}",
-        found.budget,
-        worth(found)
-    ))
+    Some(format!("{of}: {tried} tried{apart}, {by}; at most {} in all{compared}. {}", found.budget, worth(found)))
 }
 
 /// What the search came to.
@@ -118,6 +119,10 @@ fn worth(found: &Bisected) -> String {
         BisectionEnd::Nothing => "None of the sets that were left out made it hold: the cause may be what stands behind, the network, this machine, or \
                                   what cannot be left out; or one of them, where without it something else fails at the same load."
             .to_owned(),
+        BisectionEnd::Unfinished if found.named.is_empty() && found.directives == 1 => {
+            "It ended (its time was over, or the run was stopped) before it was known whether it holds without it: it may still be the cause."
+                .to_owned()
+        }
         BisectionEnd::Unfinished if found.named.is_empty() => {
             format!(
                 "It ended (its time was over, or the run was stopped) before any set was found without which it holds: each of the {} may \
@@ -138,8 +143,11 @@ fn them(found: &Bisected) -> &'static str {
 
 /// What it is worth where some directives could not be left out.
 fn without(found: &Bisected) -> String {
-    let why = "without them the configuration was not accepted, or a request alone was not answered as it should be";
+    let it = if found.kept == 1 { "it" } else { "them" };
+    let why =
+        format!("without {it} the configuration was not accepted, or a request alone was not answered as it should be");
     match found.directives - found.kept {
+        0 if found.kept == 1 => format!("The one directive could not be left out ({why}): nothing is known of it."),
         0 => format!("None of them could be left out ({why}): nothing is known of any of them."),
         _ => format!(
             "None of the sets that were left out made it hold, but of {} nothing is known: {why}. The cause may be there, or in what stands \
@@ -160,4 +168,38 @@ fn each(all: &[Directive]) -> String {
     let listed: Vec<String> = all.iter().take(LISTED).map(one).collect();
     let more = all.len().saturating_sub(LISTED);
     if more > 0 { format!("{} and {more} more", listed.join(", ")) } else { listed.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use genkai_model::units::Span;
+
+    use super::*;
+
+    fn found(directives: u64, kept: u64, ended: BisectionEnd) -> String {
+        worth(&Bisected {
+            directives,
+            tried: 3,
+            refused: kept,
+            altered: 0,
+            kept,
+            tried_by: Trying::Request { within: Span::from_secs(1) },
+            budget: Span::from_secs(60),
+            named: Vec::new(),
+            ended,
+            compared: true,
+        })
+    }
+
+    #[test]
+    fn of_one_directive_it_is_told_as_of_one() {
+        let nothing = |directives, kept| found(directives, kept, BisectionEnd::Nothing);
+        let one = nothing(4, 1);
+        assert!(one.contains("of 1 directive nothing is known: without it the configuration"), "{one}");
+        assert!(nothing(4, 2).contains("of 2 directives nothing is known: without them the"), "{}", nothing(4, 2));
+        assert!(nothing(1, 1).ends_with("nothing is known of it."), "{}", nothing(1, 1));
+        assert!(nothing(2, 2).ends_with("nothing is known of any of them."), "{}", nothing(2, 2));
+        let cut = |directives| found(directives, directives, BisectionEnd::Unfinished);
+        assert!(cut(1).ends_with("it may still be the cause.") && cut(3).contains("each of the 3 may"), "{}", cut(1));
+    }
 }
