@@ -197,28 +197,15 @@ fn a_joined_verdict_follows_from_the_records_of_its_parts() {
     let check = |verdict: &Json, statements: &[Statement]| genkai_check::joined(&parts, verdict, statements).unwrap();
     let whole = check(&verdict, &statements);
     assert!(whole.holds() && whole.recomputed > 100 && whole.decided > 100, "{whole:?}");
-    // Each figure of the processes, of the verdicts of parts, and each word.
-    let of_parts = statements.iter().filter(|one| one.address.starts_with("/parts/1/verdict/trials/0/")).take(20);
+    // Each figure of the processes that made the loads of all parts.
     let told: Vec<&Statement> = statements.iter().filter(|one| one.address.starts_with("/processes/")).collect();
     assert!(told.len() >= 2 * 4, "{told:?}");
-    for one in told.into_iter().chain(of_parts) {
+    for one in told {
         let (mut other, mut statement) = (verdict.clone(), one.clone());
         falsified(&mut other, &mut statement);
         let found = check(&other, std::slice::from_ref(&statement));
         assert!(found.differences.iter().any(|differs| differs.statement.address == one.address), "{statement:?}");
     }
-    let contradicted = |change: &dyn Fn(&mut Json)| {
-        let mut other = verdict.clone();
-        change(&mut other);
-        check(&other, &[]).contradicted.into_iter().map(|one| one.address).collect::<Vec<_>>()
-    };
-    assert_eq!(contradicted(&|_| ()), [""; 0]);
-    assert_eq!(contradicted(&|verdict| verdict["processes"][1]["node"] = "n".into()), ["/processes/1/node"]);
-    assert!(!contradicted(&|verdict| drop(verdict["processes"].as_array_mut().unwrap().pop())).is_empty());
-    assert!(!contradicted(&|verdict| verdict["processes"][0]["place"] = "m9".into()).is_empty());
-    let worker = "/parts/0/verdict/trials/0/workers/1/place";
-    let moved = |verdict: &mut Json| *verdict.pointer_mut(worker).unwrap() = "m9".into();
-    assert_eq!(contradicted(&moved), [worker]);
     // The command says so, too: of words that no second computation knows, and of the page.
     let file = run.out.join("verdict.json");
     let text = std::fs::read_to_string(&file).unwrap();

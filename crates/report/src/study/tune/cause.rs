@@ -88,12 +88,9 @@ fn verb(context: Context<'_>, broke: &Break) -> String {
     match (most, condition(broke)) {
         (_, Some(Condition::ErrorsBelow(_))) if unanswered => "left requests unanswered".to_owned(),
         (_, Some(Condition::ErrorsBelow(_))) if dropped => {
-            let all = match context.connections() {
-                Some(1) => "the one connection".to_owned(),
-                Some(n) => format!("all {} connections", figure::count(n.into())),
-                None => "all connections".to_owned(),
-            };
-            format!("kept {all} busy and completed {} requests/s", figure::number(broke.rate))
+            let all =
+                context.connections().map_or_else(|| "all".to_owned(), |n| format!("all {}", figure::count(n.into())));
+            format!("kept {all} connections busy and completed {} requests/s", figure::number(broke.rate))
         }
         (_, Some(Condition::LatencyBelow(..))) => "answered slowly".to_owned(),
         (_, Some(Condition::RateAbove(_))) => "answered too few requests".to_owned(),
