@@ -6,7 +6,7 @@ use crate::answer::Over;
 use crate::broken::{self, Judged};
 use crate::events::{Events, Line, Trial, all_failed, grown, merged, rate, sum, sum_where};
 use crate::expected::Expected;
-use crate::generator::{self, Generator};
+use crate::generator::Generator;
 use crate::load::{self, asked, by_key};
 use crate::search::Search;
 use crate::{caveats, predictions, proof, unusable, workers};

@@ -150,7 +150,7 @@ fn clients_of_several_processes_and_machines_are_one_load() {
 /// What a verdict says of each process that made the load follows from the record, and nothing else would.
 fn each_process_is_checked(run: &Run, many: usize) {
     let lines = std::fs::read_to_string(run.out.join("run.jsonl")).unwrap();
-    let (verdict, statements) = harness::checked::stated(&run.out).unwrap();
+    let (verdict, statements) = crate::harness::checked::stated(&run.out).unwrap();
     let opinion = genkai_check::Opinion::of(&lines, &verdict).unwrap();
     let own: Vec<_> = statements.iter().filter(|one| one.address.starts_with("/runs/0/workers/")).collect();
     assert!(own.len() >= 2 * many, "{own:?}");

@@ -36,7 +36,8 @@ fn unfounded(record: &Record) -> Vec<String> {
     let verdict = genkai_analysis::findings(record).verdict;
     let stated = statements::of(&verdict, Some(record));
     let checked =
-        genkai_check::check(&world::lines::of(record), &serde_json::to_value(&verdict).unwrap(), &stated).unwrap();
+        genkai_check::check(&crate::world::lines::of(record), &serde_json::to_value(&verdict).unwrap(), &stated)
+            .unwrap();
     let figures = checked.differences.iter().map(|one| format!("{one:?}"));
     figures.chain(checked.contradicted.iter().map(|one| format!("{one:?}"))).collect()
 }
