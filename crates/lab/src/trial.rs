@@ -71,7 +71,8 @@ pub fn shape(load: &Load, what: &TrialPlan) -> Load {
             Arrivals::Rate { per_second: what.level, ramp: what.ramp, spacing, connections }
         }
     };
-    let mut shaped = Load { arrivals, stop: Stop { after, requests: load.stop.requests }, ..load.clone() };
+    let seed = load.seed.wrapping_add(u64::from(what.draw));
+    let mut shaped = Load { arrivals, seed, stop: Stop { after, requests: load.stop.requests }, ..load.clone() };
     if let Protocol::WebSocket(WebSocket { rooms: Some(rooms), .. }) = &mut shaped.protocol {
         // They talk to the end.
         rooms.messages = after.0.div_ceil(rooms.every.0.max(1)).min(u64::from(MOST_MESSAGES)) as u32 + 1;
@@ -238,5 +239,20 @@ impl Scribe<'_, '_, '_> {
         let reason = self.reason.unwrap_or(reason);
         self.recorder.now(Some(self.trial.number), What::TrialEnded(made.ended(reason)))?;
         made.failure.map_or(Ok(reason), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_drawing_has_another_seed() {
+        let (load, second) = (Load::users(4, 2.0), Span::from_secs(1));
+        let seed = |draw| {
+            let (purpose, changes, limit) = (Purpose::Baseline, Vec::new(), None);
+            shape(&load, &TrialPlan { purpose, changes, limit, level: 4.0, ramp: second, hold: second, draw }).seed
+        };
+        assert_eq!([seed(0), seed(1), seed(2)], [load.seed, load.seed + 1, load.seed + 2]);
     }
 }

@@ -50,7 +50,7 @@ pub fn fails_always(record: &Record) -> bool {
 /// The trial of a configuration that is tried by a load; none where one request is enough.
 pub fn trial(by: Trying) -> Option<TrialPlan> {
     let Trying::Load { level, ramp, hold } = by else { return None };
-    Some(TrialPlan { purpose: Purpose::Bisect, changes: Vec::new(), limit: None, level, ramp, hold })
+    Some(TrialPlan { purpose: Purpose::Bisect, changes: Vec::new(), limit: None, level, ramp, hold, draw: 0 })
 }
 
 /// What to leave out next; none where nothing more is to be tried.

@@ -104,6 +104,7 @@ impl<'r> Attempt<'r> {
             level: self.level,
             ramp,
             hold: plan.procedure.hold,
+            draw: 0,
         }
     }
 }

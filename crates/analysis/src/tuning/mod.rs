@@ -53,6 +53,9 @@ pub struct TrialPlan {
     pub ramp: Span,
     /// How long the level is held.
     pub hold: Span,
+    /// Which drawing it is of what is random in the load: arrivals, pauses, what users choose. Those that are compared have the same; repetitions have others, or
+    /// they would be one observation, made again.
+    pub draw: u32,
 }
 
 /// What to try next, from what is on record. [`Next::Done`] also for a record without a head and for one that was
@@ -86,6 +89,7 @@ fn first(plan: &Plan) -> TrialPlan {
         level: demand::asked(&plan.load),
         ramp: Span::from_secs_f64(demand::ramp(&plan.load)),
         hold: plan.procedure.hold,
+        draw: 0,
     }
 }
 
@@ -106,6 +110,7 @@ fn prove(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan> {
         level: demand::asked(&plan.load),
         ramp,
         hold: procedure.proof_hold,
+        draw: trials.all.len() as u32 / 2 + 1,
     })
 }
 

@@ -66,6 +66,7 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan
         level: demand::asked(&state.plan.load),
         ramp: procedure.proof_ramp.min(Span::from_secs_f64(demand::ramp(&state.plan.load))),
         hold: procedure.proof_hold,
+        draw: 0,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Failures: whose they are, and when few become many.
 
+use genkai_analysis::tuning::TrialPlan;
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Purpose;
 use genkai_model::finding::*;
@@ -89,6 +90,18 @@ fn a_setting_that_makes_few_failures_many_is_tested_before_the_backend_is_named(
     let v = verdict(&leaves_alone(0.002).run());
     assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
     assert_eq!((v.proposal[0].change.setting.as_str(), v.proposal[0].change.to.as_str()), ("max_fails", "0"));
+}
+
+/// The two of a pair have the same arrivals, pauses and choices; another pair has others, or it would be the same observation, made again.
+#[test]
+fn each_pair_of_a_proof_draws_anew_what_is_random() {
+    let run = leaves_alone(0.002).run();
+    let of_pairs = |what: &&TrialPlan| matches!(what.purpose, Purpose::Baseline | Purpose::Proposal);
+    let drawn: Vec<u32> = run.asked.iter().filter(of_pairs).map(|what| what.draw).collect();
+    assert!(drawn.len() >= 6, "{drawn:?}");
+    let expected: Vec<u32> = (1..=drawn.len() as u32 / 2).flat_map(|pair| [pair, pair]).collect();
+    assert_eq!(drawn, expected);
+    assert!(run.asked.iter().filter(|what| !of_pairs(what)).all(|what| what.draw == 0));
 }
 
 #[test]

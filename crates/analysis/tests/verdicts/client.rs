@@ -24,7 +24,10 @@ fn trial(load: Load, objective: &str, until: Option<u64>, behaviour: impl Fn(&Mo
     };
     let mut run = world.begin();
     let hold = Span::from_secs(5);
-    world.trial(&mut run, &TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level, ramp, hold });
+    world.trial(
+        &mut run,
+        &TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level, ramp, hold, draw: 0 },
+    );
     check(&run.record.trials[0], &world.plan.objective, until)
 }
 
@@ -183,7 +186,8 @@ fn a_worker_that_is_at_its_end_is_not_lost_in_the_sum_of_all() {
     };
     let mut run = world.begin();
     let (level, hold) = (100.0, Span::from_secs(5));
-    let plan = TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level, ramp: Span(0), hold };
+    let plan =
+        TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level, ramp: Span(0), hold, draw: 0 };
     world.trial(&mut run, &plan);
     let trial = &mut run.record.trials[0];
     let worker = |busiest: f64, late_ms: u64| {

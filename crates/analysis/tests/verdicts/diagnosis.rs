@@ -34,7 +34,10 @@ fn lasting(
     };
     let mut run = world.begin();
     let hold = Span(Span::from_secs(seconds).0 - ramp.0);
-    world.trial(&mut run, &TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level, ramp, hold });
+    world.trial(
+        &mut run,
+        &TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level, ramp, hold, draw: 0 },
+    );
     broke(&run.record.trials[0], &world.plan.objective, &world.plan.procedure)
 }
 

@@ -47,7 +47,7 @@ fn lost(backplane: Backplane, hops: u8, from_us: u64, to_us: u64) -> Record {
         behaviour: Box::new(|m| Seen::closed(m.level, 0.3)),
     };
     let (ramp, hold) = (Span::from_secs(1), Span::from_secs(11));
-    let what = TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level: 2.0, ramp, hold };
+    let what = TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level: 2.0, ramp, hold, draw: 0 };
     let mut run = world.begin();
     world.trial(&mut run, &what);
     let mut record = run.record;

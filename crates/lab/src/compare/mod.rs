@@ -228,12 +228,12 @@ impl Run<'_, '_, '_> {
                 return Ok(EndReason::Completed);
             }
         };
-        let ended = self.load(who, first, &mut *server);
+        let ended = self.load(who, block, first, &mut *server);
         server.stop();
         ended
     }
 
-    fn load(&mut self, who: usize, first: bool, server: &mut dyn Running) -> Result<EndReason, LabError> {
+    fn load(&mut self, who: usize, block: u32, first: bool, server: &mut dyn Running) -> Result<EndReason, LabError> {
         let contender = &self.comparison.contenders[who];
         let (plan, address) = (&self.job.plan, server.address());
         let what = TrialPlan {
@@ -243,6 +243,7 @@ impl Run<'_, '_, '_> {
             level: demand::asked(&plan.load),
             ramp: self.comparison.ramp,
             hold: self.comparison.hold,
+            draw: block,
         };
         let load = scenario::aimed(&trial::shape(&plan.load, &what), address, self.ready[who].transport());
         if first {
