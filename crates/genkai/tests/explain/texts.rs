@@ -155,8 +155,8 @@ fn what_the_others_send_in_the_place_of_an_error_is_said_too() {
         ("http://else/", "302 to http://else/"),
     ] {
         let text = format!(
-            "LoadModule proxy_module m\nLoadModule proxy_http_module m\nListen 80\nErrorDocument 503 {page}\nProxyPass /sorry !\nProxyPass \
-             /other http://127.0.0.1:8/\nProxyPass / http://127.0.0.1:9/\n"
+            "LoadModule proxy_module m\nLoadModule proxy_http_module m\nListen 80\nErrorDocument 503 {page}\nProxyPass /sorry.php !\nProxyPass \
+             /sorry.html !\nProxyPass /other http://127.0.0.1:8/\nProxyPass / http://127.0.0.1:9/\n"
         );
         is(file(&dir, "httpd.conf", &text), 503, 4, gets, "ErrorDocument at ");
     }
