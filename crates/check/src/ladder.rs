@@ -8,9 +8,10 @@ use crate::broken::{self, Judged};
 use crate::expected::Expected;
 use crate::generator::STEEP;
 use crate::laws::{Met, predicted};
+use crate::moved::size;
 use crate::predictions::met;
 use crate::price::{self, Priced};
-use crate::search::{Search, Step, Test, size};
+use crate::search::{Search, Step, Test};
 use crate::weigh::{self, TOLERANCE, Weighed};
 
 const WHY: &str = "the breaks in the order met, and the laws of what lies beyond";

@@ -33,6 +33,7 @@ mod latencies;
 mod laws;
 mod listed;
 mod load;
+mod moved;
 mod onward;
 mod order;
 mod others;

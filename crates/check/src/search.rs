@@ -3,14 +3,14 @@
 //! Nothing that the verdict says is read here.
 
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Strength};
-use genkai_model::objective::Condition;
 
-use crate::broken::{self, Judged};
+use crate::broken::Judged;
 use crate::directives::Removals;
 use crate::directly;
-use crate::events::{Events, Line, failed, sum_where};
+use crate::events::{Events, Line};
 use crate::generator::STEEP;
 use crate::laws::{Ends, Met, Predicted, predicted};
+use crate::moved::{self, blur, size};
 use crate::predictions::met;
 use crate::price;
 use crate::scan;
@@ -337,34 +337,12 @@ impl<'a, 'e> Search<'a, 'e> {
             None if passed => "elsewhere",
             None => "as_predicted",
             Some(now) => {
-                let there = levels.is_some_and(|ends| weigh::is_near(ends, now));
-                let same = size * (1.0 + TOLERANCE) + blur(before);
-                let steep = after.asked.ramp < STEEP;
-                let gone = is_gone(before, after);
-                if gone || steep && !after.asked.tunnels || now <= same {
-                    let best = weigh::all(after, &own, &[]);
-                    let best = best.iter().find(|one| one.is_possible()).map(|one| one.limit.id.clone());
-                    let expected = next.as_ref().is_some_and(|(id, _)| Some(id) == best.as_ref());
-                    let another = best.is_some_and(|id| id != lifted.id && self.is_new(&id, before));
-                    match (another || gone, expected && (there || steep)) {
-                        (false, _) => "not",
-                        (true, true) => "as_predicted",
-                        (true, false) => "elsewhere",
-                    }
-                } else if there {
-                    "as_predicted"
-                } else {
-                    "elsewhere"
-                }
+                let next =
+                    next.as_ref().map(|(id, predicted)| (id.as_str(), predicted.clients.filter(|_| clients.is_some())));
+                moved::place(before, lifted, (after, &own), [size, now], levels, next)
             }
         };
         (moved, clients.or(levels), scale)
-    }
-
-    /// Whether a limit had left no sign in a break.
-    fn is_new(&self, id: &str, before: &Judged<'e>) -> bool {
-        let all = weigh::all(before, &met(before), &[]);
-        !all.iter().any(|one| one.limit.id == id && one.strongest.is_some())
     }
 
     /// A trial of the proof that failed by a limit which says so for certain, and can be lifted.
@@ -422,41 +400,6 @@ impl<'a, 'e> Search<'a, 'e> {
     pub(crate) fn is_moved(&self) -> bool {
         self.steps.iter().any(|step| step.proved().is_some())
     }
-}
-
-/// Whether of the failures that most were in one break less than a tenth are left in another.
-fn is_gone(before: &Judged<'_>, after: &Judged<'_>) -> bool {
-    let onset = |judged: &Judged<'_>| {
-        let onset = judged.onset?;
-        let errors = matches!(onset.condition, Some(Condition::ErrorsBelow(_)));
-        (errors && broken::waits(&onset) == 0.0).then_some(onset)
-    };
-    let (Some(broke), Some(_)) = (onset(before), onset(after)) else { return false };
-    let Some((kind, _)) = broken::failures(before, &broke).first().copied() else { return false };
-    let Ok(kind) = serde_json::to_value(kind) else { return false };
-    let part = |judged: &Judged<'_>| {
-        let ticks = judged.trial.ticks();
-        let all: f64 = ticks.iter().map(|tick| tick.number("/ok") + failed(tick)).sum();
-        sum_where(&ticks, "/errors", ("kind", &kind), "count") / all.max(1.0)
-    };
-    let ticks = after.trial.ticks();
-    let ended: f64 = ticks.iter().map(|tick| tick.number("/ok") + failed(tick)).sum();
-    ended > 0.0 && part(after) < 0.1 * part(before)
-}
-
-/// How large the load was that broke: its level; of WebSockets that stay open, how many were.
-pub(crate) fn size(judged: &Judged<'_>) -> Option<f64> {
-    if judged.asked.tunnels { judged.in_flight() } else { judged.level() }
-}
-
-/// How far apart two breaks at the same place can be noticed: the load rises on until they are.
-fn blur(before: &Judged<'_>) -> f64 {
-    if before.asked.tunnels {
-        return 1.0;
-    }
-    let errors = matches!(before.onset.and_then(|onset| onset.condition), Some(Condition::ErrorsBelow(_)));
-    let seconds = before.asked.load.tick.as_secs_f64() * if errors { 1.0 } else { 3.0 };
-    if before.asked.ramp > 0.0 { (before.asked.level / before.asked.ramp * seconds).max(1.0) } else { 1.0 }
 }
 
 /// The limit that should be met next once one was lifted: the first beyond the break, or the lifted one itself, below the load sent.

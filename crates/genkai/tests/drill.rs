@@ -64,6 +64,11 @@ fn max_conns_beside_a_server_that_is_not_there() {
 }
 
 #[test]
+fn max_conns_beside_a_server_that_never_answers() {
+    right("nginx-max-conns-mute");
+}
+
+#[test]
 fn max_conns_before_a_backup_that_is_not_there() {
     right("nginx-max-conns-no-backup");
 }

@@ -48,7 +48,12 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
         _ if attempt.limit.law.is_tried() => tried(before, broke_before, attempt, after, goal),
         None if expected.as_ref().and_then(levels).is_some_and(|l| passed(l, after.held_to())) => Moved::Elsewhere,
         None => Moved::AsPredicted,
-        Some(broke) => place(before, broke_before, attempt, after, broke, expected.as_ref()),
+        Some(broke) => {
+            // A rate at which so many are at once depends on how long responses take by then: arrivals bunch, and the machine is busy.
+            let next = clients.filter(|_| after.demand.is_open());
+            let clients_near = next.is_some_and(|range| attribute::is_near(range, broke.in_flight));
+            place(before, broke_before, attempt, after, broke, expected.as_ref(), clients_near)
+        }
     };
     Outcome { moved, predicted, scale }
 }
@@ -82,6 +87,7 @@ fn place(
     after: &JudgedTrial<'_>,
     broke: &Break,
     expected: Option<&Forecast<'_>>,
+    clients_near: bool,
 ) -> Moved {
     let now = causes(after);
     let best = now.iter().find(|w| w.is_possible()).map(|w| w.candidate.limit.as_str());
@@ -89,7 +95,8 @@ fn place(
     let another = best.is_some_and(|id| id != attempt.limit.id && is_new(id, before));
     let steep = after.is_steep();
     let levels = expected.and_then(|f| attempt::levels(&f.predicted, &after.demand));
-    let there = levels.is_some_and(|range| attribute::is_near(range, size(after, broke)));
+    let there =
+        levels.is_some_and(|range| attribute::is_near(range, size(after, broke))) || as_expected && clients_near;
     let same = size(before, broke_before) * (1.0 + TOLERANCE) + blur(before, broke_before);
     if is_gone(before, broke_before, after, broke) {
         return if as_expected && (there || steep) { Moved::AsPredicted } else { Moved::Elsewhere };

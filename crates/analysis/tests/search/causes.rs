@@ -242,6 +242,35 @@ fn a_stray_drop_is_not_a_full_queue() {
     assert_eq!(backlog.against, [Against::WrongSymptom, Against::WrongPlace], "{backlog:?}");
 }
 
+/// On a busy machine responses become slower as the load rises: as many are at once at a lower rate than that at which they would have been.
+#[test]
+fn as_many_at_once_as_foretold_are_where_they_were_foretold_whatever_the_rate() {
+    let world = World {
+        plan: plan(rate(1000.0, 5, 5000), "errors < 0.1%"),
+        settings: settings(&[("slots", 512.0)]),
+        limits: Box::new(|s| vec![slots(s["slots"])]),
+        behaviour: Box::new(|m| {
+            let service = 0.25 + (m.level - 1000.0).max(0.0) * 0.001;
+            let clients = m.level * service;
+            let mut seen = Seen { ok: m.level, ..Seen::closed(clients, service) };
+            let fits = ((m.value("slots") * 15.0 / 16.0 - 2.0) / 2.0).floor();
+            if clients > fits {
+                seen.errors.push((ErrorKind::EofNew, (clients - fits) * 4.0 + 5.0));
+                seen.ok = m.level - seen.errors[0].1;
+                seen.from_level = if fits < 250.0 { fits / 0.25 } else { 1000.0 };
+                seen.logs.push(("slots", 1));
+            }
+            seen
+        }),
+    };
+    let v = verdict(&world.run());
+    let test = v.causes[0].counterfactual.as_ref().unwrap();
+    let (foretold, after) = (test.predicted.unwrap(), test.observed.as_ref().unwrap());
+    assert_eq!((test.scale, test.moved), (Scale::Clients, Moved::AsPredicted), "{test:?}");
+    assert!(after.level < 1100.0, "by its rate it is elsewhere: {after:?}");
+    assert!((after.in_flight - foretold.low).abs() < foretold.low * 0.05, "{test:?}");
+}
+
 #[test]
 fn an_open_load() {
     // 0.25 s a request: 1000/s are 250 clients; 239 fit.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use genkai_model::event::{Change, Directive, Trying};
 use genkai_model::finding::{
     Answer, Answered, Bisected, BisectionEnd, Caveat, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt,
-    Pairing, PredictedRung, ProvedRung, Rung, RungLimit, Stop, Taken, Together,
+    Moved, Pairing, PredictedRung, ProvedRung, Rung, RungLimit, Stop, Taken, Together,
 };
 use genkai_model::limit::Origin;
 use genkai_model::load::{Arrivals, Spacing};
@@ -53,6 +53,43 @@ fn a_limit_of_which_memory_holds_no_larger_value_is_told_with_that_reason() {
         "{}",
         headline(&s)
     );
+}
+
+/// A change that left the system broken at the same load is proposed together with the one that carried it.
+#[test]
+fn whether_a_change_is_needed_that_carried_nothing_alone_is_not_known() {
+    let mut s = fixture::experiment(1.0);
+    let v = &mut s.findings.verdict;
+    let mut first = v.causes[0].clone();
+    let test = first.counterfactual.as_mut().unwrap();
+    test.change.setting = "max_fails".to_owned();
+    (test.predicted, test.observed) = (None, Some(first.broke.clone()));
+    let mut proposed = v.proposal[0].clone();
+    proposed.change = test.change.clone();
+    v.proposal.insert(0, proposed);
+    v.causes.insert(0, first);
+    let sure = |s: &fixture::Sample| verdict(s, Style { color: false, width: 10_000 });
+    let said = "max_fails put the signs of another limit in its place, at no larger load (whether it is needed beside the other \
+                changes was not tried)";
+    assert!(sure(&s).contains(said), "{}", sure(&s));
+    s.findings.verdict.proposal.remove(0);
+    assert!(!sure(&s).contains("was not tried"), "{}", sure(&s));
+}
+
+/// What broke before where it was foretold need not have met another limit: what it met is told of that break.
+#[test]
+fn of_a_break_before_where_it_was_foretold_no_other_limit_is_said_to_stand_between() {
+    let mut s = fixture::experiment(1.0);
+    let said = |s: &fixture::Sample| verdict(s, Style { color: false, width: 10_000 });
+    let test = |s: &mut fixture::Sample, at: f64| {
+        let test = s.findings.verdict.causes[0].counterfactual.as_mut().unwrap();
+        test.moved = Moved::Elsewhere;
+        test.observed.as_mut().unwrap().in_flight = at;
+    };
+    test(&mut s, 300.0);
+    assert!(said(&s).contains("but not as far as to where the formula puts the next limit (359"), "{}", said(&s));
+    test(&mut s, 358.9);
+    assert!(!said(&s).contains("not as far"), "as told, 359 are where 359 were foretold: {}", said(&s));
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub mod metrics {
     pub const STUB_WAITING: &str = "nginx.stub_waiting";
     /// Times that the status page did not answer, or was not asked as a worker was nearly full.
     pub const STUB_UNREACHABLE: &str = "nginx.stub_unreachable_total";
+    /// Requests answered without asking any server behind while all of several were left alone for their failures; absent where that is not known.
+    pub const REFUSED_ALL_OUT: &str = "nginx.refused_all_out_total";
     /// Answers of servers behind with a status of 400 or more that were passed on; absent where these are not several.
     pub const FAILED_ANSWERS: &str = "nginx.failed_answers_total";
     /// The mean time of the fastest of several servers to the head of its answer, of the last requests of a share, seconds.

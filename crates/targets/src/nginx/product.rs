@@ -288,7 +288,7 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         let path = found.config.file(found.file).path.to_string_lossy();
         Origin::File { path: copy.private.translate(&path).into(), line: found.line() }
     };
-    Reading {
+    let mut facts = Reading {
         config: &copy.config,
         route,
         origin: &origin,
@@ -299,7 +299,10 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         headers: of.requests().headers.as_deref(),
         absent: &|address| address.ip().is_loopback() && Endpoint::Tcp(address).listener() == Listener::Nobody,
     }
-    .facts()
+    .facts();
+    let told = leaves_out(&facts, &copy.config).is_some();
+    facts.upstream.iter_mut().for_each(|upstream| upstream.told = told);
+    facts
 }
 
 /// Refuses slots so few that not one request finds room.

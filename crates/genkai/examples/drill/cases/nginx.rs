@@ -226,6 +226,19 @@ fn absent(name: &str, fault: &str, servers: &str) -> Case {
         .cause("nginx.upstream.max_conns")
 }
 
+/// A group of which one server takes connections and never answers: nginx leaves it alone, and `max_conns` of the other is what it bears.
+fn mute() -> Case {
+    case("nginx-max-conns-mute", "max_conns=12 of each of two servers, of which one never answers")
+        .flags("--users 40 --spawn-rate 5")
+        .config(
+            "worker_processes 1;\nevents { }\nhttp { upstream u { zone u 64k; server {backend} max_conns=12; server {second} max_conns=12; } \
+             server { listen 80; location / { proxy_pass http://u; proxy_read_timeout 500ms; } } }\n",
+        )
+        .behind(Two("--service-time 100ms", Some("--service-time 60s")))
+        .cause("nginx.upstream.max_conns")
+        .off("the server that never answers bears none of its share")
+}
+
 fn others() -> Vec<Case> {
     vec![
         case("nginx-cpu", "a regular expression that backtracks: one worker has no processor time left")
@@ -253,6 +266,7 @@ fn others() -> Vec<Case> {
             )
             .behind(Two("--service-time 500ms", Some("--service-time 500ms")))
             .cause("nginx.worker_connections"),
+        mute(),
         absent("nginx-max-conns-absent", "max_conns=12 of each of two servers, of which one is not there", "server {backend} max_conns=12; server {second} max_conns=12;"),
         absent("nginx-max-conns-no-backup", "max_conns=12 of the only server, whose backup is not there", "server {backend} max_conns=12; server {second} backup;"),
         case("nginx-auth-max-conns", "an auth_request to a group with max_conns=30")

@@ -426,16 +426,18 @@ pub(super) fn counterfactual(context: Context<'_>, v: &Verdict, cause: &Cause) -
     })
 }
 
-/// Where a break came that is not where the next limit was predicted: before it, where another limit stands, or beyond.
+/// Where a break came that is not where the next limit was predicted: before it, or beyond. What stopped the load there is told of that break.
 fn off(context: Context<'_>, c: &Counterfactual, after: &Break) -> String {
     let (Some(range), Some(predicted)) = (c.predicted, predicted(context, c)) else {
         return String::new();
     };
+    // Told in whole clients, it is compared in them.
     let at = c.place_of(after);
+    let at = if c.scale == Scale::Clients { at.round() } else { at };
     match () {
         () if at > range.high => format!(", beyond where the formula puts the next limit ({predicted})"),
         () if at < range.low => {
-            format!(", not to where it was predicted ({predicted}): another limit stands between")
+            format!(", but not as far as to where the formula puts the next limit ({predicted})")
         }
         () => format!(", where {predicted} were predicted, but by the signs of another limit than that"),
     }

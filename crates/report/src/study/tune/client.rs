@@ -184,7 +184,11 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
                      condition on latency judges."
                 ),
                 false => {
-                    format!("{limit} was predicted to bite {at}, but {reached} {unit} were reached without it.")
+                    // Who waits at an earlier limit is not counted by it, and what is full may refuse nobody.
+                    format!(
+                        "{limit} was predicted to bite {at}, and at {reached} {unit} no sign of it was seen: it counts fewer of them than its formula \
+                         says, or refuses none."
+                    )
                 }
             }
         }

@@ -11,6 +11,7 @@ use genkai_model::limit::Origin;
 use genkai_model::setting::Change;
 use genkai_model::units::Range;
 
+use super::proof;
 use crate::context::Context;
 use crate::document::{Block, Medium, Part, Section, Table, Tone};
 use crate::{clean, figure, words};
@@ -93,9 +94,13 @@ fn became(rung: &ProvedRung, verdict: &Verdict) -> &'static str {
         cause.limit.id == rung.limit.limit && test.is_some_and(|test| test.trial == rung.tested)
     };
     let is_gone = verdict.trials.iter().any(|trial| trial.trial == rung.tested && trial.broke.is_none());
+    let cause = verdict.causes.iter().find(is_its);
     match verdict.decision() {
+        Decision::Carried { pairs: Pairing::Enough } if cause.is_some_and(|one| proof::is_untried(verdict, one)) => {
+            "proved with the others; not tried without it"
+        }
         Decision::Carried { pairs: Pairing::Enough } => "proved",
-        _ if verdict.causes.iter().find(is_its).is_some_and(Cause::stays) => "with it signs of another limit instead",
+        _ if cause.is_some_and(Cause::stays) => "with it signs of another limit instead",
         _ if is_gone => "with it the break was gone",
         _ => "with it the break moved",
     }

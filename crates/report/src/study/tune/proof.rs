@@ -180,7 +180,8 @@ fn causes(v: &Verdict) -> Vec<String> {
         [] => None,
         [one] => Some(format!("The cause is confirmed: changing that setting alone {}.", became(v, one))),
         all => {
-            let each: Vec<String> = all.iter().map(|c| format!("{} {}", setting(c), became(v, c))).collect();
+            let each: Vec<String> =
+                all.iter().map(|c| format!("{} {}{}", setting(c), became(v, c), untried(v, c))).collect();
             Some(format!("The causes are confirmed, each by changing that setting alone: {}.", each.join("; ")))
         }
     };
@@ -191,6 +192,18 @@ fn causes(v: &Verdict) -> Vec<String> {
 fn setting(cause: &Cause) -> String {
     let changed = cause.counterfactual.as_ref().map(|test| test.change.setting.as_str());
     clean::line(changed.unwrap_or(&cause.limit.setting))
+}
+
+/// That nobody tried the other changes without one that left the system broken at the same load: they might do alone.
+fn untried(v: &Verdict, cause: &Cause) -> &'static str {
+    if is_untried(v, cause) { " (whether it is needed beside the other changes was not tried)" } else { "" }
+}
+
+/// Whether a change is proposed beside others although it carried no larger load by itself.
+pub(super) fn is_untried(v: &Verdict, cause: &Cause) -> bool {
+    let test = cause.counterfactual.as_ref();
+    let proposed = test.is_some_and(|test| v.proposal.iter().any(|one| one.change.setting == test.change.setting));
+    cause.stays() && proposed && v.proposal.len() > 1
 }
 
 /// What became of the break when the setting of a confirmed cause was changed.

@@ -122,6 +122,8 @@ pub struct Upstream {
     pub place: Option<Place>,
     /// Servers at whose address nobody listens, as long as somebody does at another's, each with whether it is in regular use.
     pub absent: Vec<(String, bool)>,
+    /// Whether nginx's log tells which servers get no requests for their failures.
+    pub told: bool,
     /// `max_conns` of each server that is there, those that are `backup` after the others: they take what the others have no room for. None: at
     /// least one has no cap.
     pub max_conns: Option<SourcedValue<Vec<u64>>>,

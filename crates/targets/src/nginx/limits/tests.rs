@@ -26,6 +26,7 @@ fn behind() -> Upstream {
         even: true,
         place: None,
         absent: Vec::new(),
+        told: false,
         max_conns: None,
         max_fails: None,
         resolved: None,
@@ -234,6 +235,22 @@ fn servers_that_are_left_alone_for_their_failures_are_a_limit_of_nginx() {
     let backend = limit(&Facts { upstream: Some(group), ..proxy(512) }, "nginx.upstream");
     let none_live = |sign: &genkai_model::limit::Sign| format!("{sign:?}").contains("none_live");
     assert!(!backend.signatures.iter().any(|one| none_live(&one.sign)), "that says nothing of what they do");
+}
+
+/// A server that has a cap and is in use is full: only where all were left alone, that is why.
+#[test]
+fn that_all_are_left_alone_is_told_apart_from_that_who_is_in_use_is_full() {
+    let sign = |capped: bool, told: bool| {
+        let max_fails = Some(SourcedValue { value: (), written: "1".to_owned(), origin: Origin::Given });
+        let max_conns =
+            capped.then(|| SourcedValue { value: vec![5, 5], written: "5".to_owned(), origin: Origin::Given });
+        let group = Upstream { servers: 2, max_fails, max_conns, told, ..behind() };
+        let fails = limit(&Facts { upstream: Some(group), ..proxy(512) }, "nginx.upstream.max_fails");
+        fails.signatures.into_iter().map(|one| one.sign).collect::<Vec<_>>()
+    };
+    let none_live = || vec![Sign::Log("nginx.upstream.none_live".to_owned())];
+    assert_eq!(sign(true, true), [Sign::Grew("nginx.refused_all_out_total".to_owned())]);
+    assert_eq!([sign(true, false), sign(false, true), sign(false, false)], [none_live(), none_live(), none_live()]);
 }
 
 /// Clients that `max_conns` lets in, from where the first may be refused, and its formula.

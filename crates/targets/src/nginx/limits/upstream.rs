@@ -4,7 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Answers, Law, Limit, Remedy, RemedyUnit, Signature, Strength, Symptom};
 
 use super::{Facts, Upstream, read};
-use crate::limits::{backend, counted, errors, log, logged_unserved, raised, raised_onward, reached_of, valued};
+use crate::limits::{backend, counted, errors, grew, log, logged_unserved, raised, raised_onward, reached_of, valued};
 use crate::nginx::config::Refusal;
 use crate::nginx::evidence::{metrics, of_server, signature, time_of};
 use crate::nginx::settings::{
@@ -244,14 +244,19 @@ pub(super) fn max_conns_besides(facts: &Facts) -> Vec<Limit> {
 /// servers become those of all requests. Where they fail anyhow, it changes nothing: that only a test can tell.
 fn max_fails(upstream: &Upstream) -> Option<Limit> {
     let held = upstream.max_fails.as_ref()?;
-    let strength = if upstream.max_conns.is_some() { Strength::Supports } else { Strength::Decisive };
+    // Where each has a cap, who is in use may be full: what is left to tell is whether one was.
+    let sign = match upstream.max_conns.is_some() {
+        true if upstream.told => grew(metrics::REFUSED_ALL_OUT, Strength::Supports),
+        true => log(signature::UPSTREAM_NONE_LIVE, Strength::Supports),
+        false => log(signature::UPSTREAM_NONE_LIVE, Strength::Decisive),
+    };
     Some(Limit {
         caps: "failures after which a server gets no requests for fail_timeout".to_owned(),
         formula: "while all servers of the group are left alone for their failures, nginx asks none of them".to_owned(),
         source: "nginx src/http/ngx_http_upstream_round_robin.c: ngx_http_upstream_free_round_robin_peer (fails), \
                  ngx_http_upstream_get_peer"
             .to_owned(),
-        signatures: vec![log(signature::UPSTREAM_NONE_LIVE, strength)],
+        signatures: vec![sign],
         symptom: super::refusal(&upstream.refusal),
         remedy: Some(Remedy {
             note: Some(

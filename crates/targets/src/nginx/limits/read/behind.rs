@@ -47,6 +47,7 @@ impl Reading<'_> {
             even: true,
             place: None,
             absent: Vec::new(),
+            told: false,
             max_conns: None,
             max_fails: None,
             resolved: None,
