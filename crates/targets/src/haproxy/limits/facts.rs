@@ -141,6 +141,8 @@ impl Facts {
         let own = own(running.unwrap_or(config), threads.value);
         let (maxconn, available, nofile) = connections(config, requests, machine, own);
         let front_maxconn = number(&FRONTEND_MAXCONN).filter(|h| h.value > 0);
+        let of_listener = route.as_ref().and_then(|r| of_bind(config, r, FRONTEND_MAXCONN.directive));
+        let bind_maxconn = of_listener.filter(|h| h.value > 0);
         // Where HAProxy answers itself there is nothing behind it.
         let served = route.as_ref().filter(|r| r.answered.is_none());
         let used = served.map(|r| r.servers(config)).unwrap_or_default();
@@ -163,16 +165,13 @@ impl Facts {
         };
         let rates = rates.filter_map(|s| Some((s.name, rate(&s).filter(|h| h.value > 0)?)));
         Facts {
-            backlog: backlog(config, requests, front_maxconn.as_ref().unwrap_or(&maxconn)),
+            backlog: backlog(config, requests, bind_maxconn.as_ref().or(front_maxconn.as_ref()).unwrap_or(&maxconn)),
             rates: rates.collect(),
             capacity: served.and_then(|r| Capacity::of(config, r.back?, &used, maxconn.value, &requests.path)),
             queue: served.and_then(|r| queue(config, r, &used, &requests.path)),
             others: served.map(|r| others(config, r, maxconn.value, &requests.path)).unwrap_or_default(),
             doubt: served.and_then(|r| doubt(config, r)),
-            bind_maxconn: route
-                .as_ref()
-                .and_then(|r| of_bind(config, r, FRONTEND_MAXCONN.directive))
-                .filter(|h| h.value > 0),
+            bind_maxconn,
             maxsslconn: number(&MAXSSLCONN).filter(|held| held.value > 0 && route.as_ref().is_some_and(|r| r.bind.tls)),
             maxconn_written: number(&MAXCONN).is_some_and(|held| held.value > 0),
             available,
