@@ -2,6 +2,7 @@
 
 mod harness;
 
+use genkai_model::error::ErrorKind;
 use genkai_model::finding::Because;
 use genkai_model::limit::Origin;
 use genkai_place::authority;
@@ -115,6 +116,25 @@ fn a_file_with_tls_only_is_loaded_over_tls_and_its_key_never_leaves() {
     assert!(secured.full + secured.resumed >= 20, "over TLS: {}", run.story());
     let key = std::fs::read_to_string(&papers.key).unwrap();
     assert!(!holds(&run.out, key.lines().nth(1).unwrap()), "the key is nowhere in {}", run.out.display());
+}
+
+#[test]
+fn tls_connections_beyond_their_cap_hang_and_are_named() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    authority::make(dir.path()).unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    let text = "global\n  maxsslconn 20\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n\n\
+                frontend www\n  bind *:443 ssl crt both.pem\n  default_backend app\n\nbackend app\n  server one 127.0.0.1:9\n";
+    std::fs::write(&file, text).unwrap();
+    let flags = "--backend embedded --users 40 --spawn-rate 8 --timeout 2s --quick --pairs 0 --max-limits 1 --quiet";
+    let run = told(genkai(&format!("tune haproxy {flags}")).arg("--config").arg(&file));
+    let verdict = only_cause(&run, "haproxy.maxsslconn");
+    let told = &verdict.causes[0];
+    assert_eq!(told.predicted.clients.map(|range| (range.low, range.high)), Some((20.0, 20.0)), "{}", run.story());
+    assert_eq!(told.limit.origin, Origin::File { path: file, line: 2 }, "{}", run.story());
+    let broke = verdict.trials[0].errors.iter().map(|e| e.kind).collect::<Vec<_>>();
+    assert!(broke.contains(&ErrorKind::TlsTimeout), "{broke:?} {}", run.story());
 }
 
 #[test]
