@@ -173,7 +173,9 @@ impl Compared<'_> {
         self.same("Maxconn", "process", facts.maxconn.value, &said("Maxconn"));
         self.same("Maxsock", "process", facts.needed(), &said("Maxsock"));
         self.same("Nbthread", "process", facts.threads.value, &said("Nbthread"));
-        for (name, key) in [("ConnRateLimit", "maxconnrate"), ("SessRateLimit", "maxsessrate")] {
+        for (name, key) in
+            [("ConnRateLimit", "maxconnrate"), ("SessRateLimit", "maxsessrate"), ("SslRateLimit", "maxsslrate")]
+        {
             let mine = config.global(key).and_then(|f| value::whole(f.arg(0)?)).unwrap_or(0);
             self.same(name, "process", mine, &said(name));
         }

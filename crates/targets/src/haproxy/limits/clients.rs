@@ -6,7 +6,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Signature, St
 use super::Facts;
 use super::again::Passes;
 use crate::haproxy::evidence::{metrics, signature};
-use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, MAXSSLCONN, RATE_LIMIT_SESSIONS, ULIMIT_N};
+use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, MAXSSLCONN, MAXSSLRATE, RATE_LIMIT_SESSIONS, ULIMIT_N};
 use crate::limits::{self, Descriptors, connections, errors, log, raised, reached_of, slots, valued};
 
 /// Clients beyond a full process or frontend are not accepted: they wait in the kernel's queue, and hang.
@@ -229,12 +229,17 @@ pub(super) fn rates(facts: &Facts) -> impl Iterator<Item = Limit> {
         let (rate, most) = match *setting {
             name if name == RATE_LIMIT_SESSIONS.name => (metrics::FRONTEND_RATE, metrics::FRONTEND_RATE_LIMIT),
             name if name == MAXSESSRATE.name => (metrics::SESSION_RATE, metrics::SESSION_RATE_LIMIT),
+            name if name == MAXSSLRATE.name => (metrics::TLS_RATE, metrics::TLS_RATE_LIMIT),
             _ => (metrics::CONNECTION_RATE, metrics::CONNECTION_RATE_LIMIT),
         };
+        let tls = if *setting == MAXSSLRATE.name { "TLS " } else { "" };
         Limit {
-            caps: "new connections a second; those beyond it wait to be accepted".to_owned(),
+            caps: format!("new {tls}connections a second; those beyond it wait to be accepted"),
             law: Law::NewConnections { value: held.value as f64 },
-            formula: format!("{} new connections/s ({setting}); requests on kept connections do not count", held.value),
+            formula: format!(
+                "{} new {tls}connections/s ({setting}); requests on kept connections do not count",
+                held.value
+            ),
             source: "HAProxy src/listener.c: listener_accept; configuration manual 3.2 and 4.2".to_owned(),
             signatures: vec![reached_of(rate, most, 0.95, Strength::Decisive)],
             symptom: waits(),

@@ -13,7 +13,7 @@ use crate::haproxy::config::{Config, Section};
 use crate::haproxy::proxy::{self, Choice, Mode, Server, choice, first_parameter};
 use crate::haproxy::route::{Address, Route, binds, in_use};
 use crate::haproxy::settings::{
-    BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, MAXSSLCONN, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
+    BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, MAXSSLCONN, MAXSSLRATE, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
     TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_KEEP_ALIVE, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE, TIMEOUT_SERVER,
     TIMEOUT_TUNNEL, TUNE_BUFSIZE, ULIMIT_N, in_force, value, written,
 };
@@ -158,7 +158,8 @@ impl Facts {
             .or_else(|| time(&TIMEOUT_CONNECT).map(|h| (TIMEOUT_CONNECT.directive, h)));
         let address = |s: &Server<'_>| Address::parse(s.found.arg(first_parameter(s.found) - 1).unwrap_or_default());
         let addresses = distinct(used.iter().map(|s| (address(s), s.count)));
-        let rates = [MAXCONNRATE, RATE_LIMIT_SESSIONS, MAXSESSRATE].into_iter();
+        let tls = route.as_ref().is_some_and(|r| r.bind.tls);
+        let rates = [MAXCONNRATE, RATE_LIMIT_SESSIONS, MAXSESSRATE].into_iter().chain(tls.then_some(MAXSSLRATE));
         let rate = |s: &Setting| match s.name == RATE_LIMIT_SESSIONS.name {
             true => number_of(config, s, requests, value::unsigned),
             false => number(s),
@@ -172,7 +173,7 @@ impl Facts {
             others: served.map(|r| others(config, r, maxconn.value, &requests.path)).unwrap_or_default(),
             doubt: served.and_then(|r| doubt(config, r)),
             bind_maxconn,
-            maxsslconn: number(&MAXSSLCONN).filter(|held| held.value > 0 && route.as_ref().is_some_and(|r| r.bind.tls)),
+            maxsslconn: number(&MAXSSLCONN).filter(|held| held.value > 0 && tls),
             maxconn_written: number(&MAXCONN).is_some_and(|held| held.value > 0),
             available,
             strict: !refused(config, "strict-limits"),
