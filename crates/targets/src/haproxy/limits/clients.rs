@@ -6,7 +6,9 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Signature, St
 use super::Facts;
 use super::again::Passes;
 use crate::haproxy::evidence::{metrics, signature};
-use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, MAXSSLCONN, MAXSSLRATE, RATE_LIMIT_SESSIONS, ULIMIT_N};
+use crate::haproxy::settings::{
+    FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, MAXSSLCONN, MAXSSLRATE, RATE_LIMIT_SESSIONS, ULIMIT_N,
+};
 use crate::limits::{self, Descriptors, connections, errors, log, raised, reached_of, slots, valued};
 
 /// Clients beyond a full process or frontend are not accepted: they wait in the kernel's queue, and hang.

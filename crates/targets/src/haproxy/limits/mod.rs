@@ -3,6 +3,7 @@
 //! [`Facts::of`] finds the values in force; [`of`] turns them into limits. Formulas come from HAProxy's source (file named with
 //! each) and were checked by measurement on 2.6; `analysis` evaluates them without knowing HAProxy.
 
+mod absent;
 mod again;
 mod backend;
 mod bound;
@@ -269,7 +270,10 @@ mod tests {
             .iter()
             .map(|l| (l.setting.as_str(), if let Law::NewConnections { value } = l.law { value } else { 0.0 }))
             .collect();
-        assert_eq!(settings, [("maxconnrate", 50.0), ("rate-limit.sessions", 30.0), ("maxsessrate", 40.0), ("maxsslrate", 20.0)]);
+        assert_eq!(
+            settings,
+            [("maxconnrate", 50.0), ("rate-limit.sessions", 30.0), ("maxsessrate", 40.0), ("maxsslrate", 20.0)]
+        );
         let signs: BTreeSet<String> = rates.iter().map(|l| format!("{:?}", l.signatures)).collect();
         assert_eq!((signs.len(), plain), (4, 3), "that of TLS counts no other connections");
     }
