@@ -1,7 +1,7 @@
 //! What is predicted for HAProxy's caps, held against loads: as many clients as predicted are all served at once, a tenth more are not,
 //! counted by the servers behind. `GENKAI_PREDICTIONS=1` tries all cases, `make test` every fifth.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use genkai_model::limit::Law;
+use genkai_place::authority;
 use genkai_targets::catalog::explain;
 use genkai_targets::files::Requests;
 
@@ -276,4 +277,57 @@ fn as_many_clients_as_predicted_are_served_at_once_and_a_tenth_more_are_not() {
     println!("{held} predictions, no number is told of {untold:?}");
     assert!(untold.len() * 10 <= CASES.len(), "{untold:?}");
     assert!(wrong.is_empty(), "{} of {held} do not hold:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What comes back for bytes that are no TLS, within so long.
+fn rejected(at: SocketAddr, within: Duration) -> Option<usize> {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(within)).unwrap();
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    stream.read(&mut [0; 64]).or_else(|e| if e.kind() == ErrorKind::ConnectionReset { Ok(0) } else { Err(e) }).ok()
+}
+
+/// HAProxy counts a TLS connection when it is accepted: a handshake need not be tried.
+#[test]
+fn a_tls_connection_beyond_maxsslconn_is_accepted_and_left_alone() {
+    if Command::new("haproxy").arg("-v").stdout(Stdio::null()).status().is_err() {
+        return genkai_tidy::noted::skipped("haproxy is not installed");
+    }
+    let dir = tempfile::Builder::new().prefix("genkai-hs-").tempdir().unwrap();
+    let papers = authority::make(dir.path()).unwrap();
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (one, two, plain) = (free(), free(), free());
+    let path = dir.path().join("haproxy.cfg");
+    let text = format!(
+        "global\n  maxsslconn 3\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 60s\n  timeout server 60s\nfrontend f\n  \
+         bind {one} ssl crt {both}\n  bind {two} ssl crt {both}\n  bind {plain}\n  http-request return status 200\n",
+        both = papers.both.display(),
+    );
+    std::fs::write(&path, text.replace(&format!("  bind {plain}\n"), "")).unwrap();
+    let explained = explain(Some("haproxy"), &path, &Requests::to("localhost", "/")).unwrap();
+    let limit = explained.limits.iter().find(|limit| limit.id == "haproxy.maxsslconn").unwrap();
+    assert!(limit.caps.contains("its client hangs"), "{}", limit.caps);
+    std::fs::write(&path, &text).unwrap();
+    let _running = haproxy(&path, plain);
+    let patient = Duration::from_secs(10);
+    assert!(rejected(one, patient).is_some() && rejected(two, patient).is_some(), "with room it ends a handshake");
+    let held: Vec<TcpStream> = [one, two, one].iter().map(|at| TcpStream::connect(at).unwrap()).collect();
+    let until = Instant::now() + patient;
+    // As soon as all three are counted no listener has room.
+    let short = Duration::from_secs(1);
+    while [one, two].iter().any(|at| rejected(*at, short).is_some()) {
+        assert!(Instant::now() < until, "three connections fill it");
+    }
+    assert!(user_once(plain), "a listener without TLS is not concerned");
+    drop(held);
+    while rejected(one, short).is_none() || rejected(two, short).is_none() {
+        assert!(Instant::now() < until + patient, "with room there is an answer again");
+    }
+}
+
+/// Whether one request is answered.
+fn user_once(to: SocketAddr) -> bool {
+    let Ok(mut stream) = TcpStream::connect(to) else { return false };
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").is_ok()
+        && head(&mut BufReader::new(stream)).is_some()
 }

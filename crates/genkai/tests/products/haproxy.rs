@@ -1,10 +1,12 @@
 //! `genkai tune haproxy` on a real HAProxy and a user's file.
 
-use genkai_model::finding::Because;
+use genkai_model::error::ErrorKind;
+use genkai_model::finding::{Because, Confidence};
 use genkai_model::limit::Origin;
 use genkai_place::authority;
 
 use crate::harness::judged::{only_cause, told};
+use crate::harness::servers::{free, scripted};
 use crate::harness::{genkai, holds, machine, run};
 
 const CONFIG: &str = "\
@@ -114,6 +116,71 @@ fn a_file_with_tls_only_is_loaded_over_tls_and_its_key_never_leaves() {
     assert!(secured.full + secured.resumed >= 20, "over TLS: {}", run.story());
     let key = std::fs::read_to_string(&papers.key).unwrap();
     assert!(!holds(&run.out, key.lines().nth(1).unwrap()), "the key is nowhere in {}", run.out.display());
+}
+
+#[test]
+fn tls_connections_beyond_their_cap_hang_and_are_named() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    authority::make(dir.path()).unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    let text = "global\n  maxsslconn 20\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n\n\
+                frontend www\n  bind *:443 ssl crt both.pem\n  default_backend app\n\nbackend app\n  server one 127.0.0.1:9\n";
+    std::fs::write(&file, text).unwrap();
+    let flags = "--backend embedded --users 40 --spawn-rate 8 --timeout 2s --quick --pairs 0 --max-limits 1 --quiet";
+    let run = told(genkai(&format!("tune haproxy {flags}")).arg("--config").arg(&file));
+    let verdict = only_cause(&run, "haproxy.maxsslconn");
+    let told = &verdict.causes[0];
+    assert_eq!(told.predicted.clients.map(|range| (range.low, range.high)), Some((20.0, 20.0)), "{}", run.story());
+    assert_eq!(told.limit.origin, Origin::File { path: file, line: 2 }, "{}", run.story());
+    let broke = verdict.trials[0].errors.iter().map(|e| e.kind).collect::<Vec<_>>();
+    assert!(broke.contains(&ErrorKind::TlsTimeout), "{broke:?} {}", run.story());
+}
+
+#[test]
+fn tls_connections_that_come_too_fast_are_haproxys_maxsslrate() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    authority::make(dir.path()).unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    let text = "global\n  maxsslrate 30\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n\n\
+                frontend www\n  bind *:443 ssl crt both.pem\n  default_backend app\n\nbackend app\n  server one 127.0.0.1:9\n";
+    std::fs::write(&file, text).unwrap();
+    let load = "--backend embedded --backend-time 10ms --rate 60 --ramp 6s --new-connections --connections 400";
+    let flags = "--quick --pairs 0 --max-limits 1 --bisect 0 --quiet";
+    let run = told(
+        genkai(&format!("tune haproxy {load} {flags}"))
+            .args(["--objective", "errors < 0.1%, p99 < 700ms", "--config"])
+            .arg(&file),
+    );
+    let verdict = only_cause(&run, "haproxy.maxsslrate");
+    assert_eq!(verdict.causes[0].limit.origin, Origin::File { path: file, line: 2 }, "{}", run.story());
+    assert_eq!(verdict.causes[0].confidence, Confidence::Proved, "{}", run.story());
+}
+
+#[test]
+fn a_server_that_its_check_finds_gone_does_not_count_for_maxconn() {
+    let _machine = machine();
+    let (_one, one) = scripted("fixed --time 0.1");
+    let [gone] = free();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    let text = format!(
+        "defaults\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\n  timeout queue 500ms\nfrontend f\n  \
+         bind 127.0.0.1:80\n  default_backend b\nbackend b\n  balance leastconn\n  server a {one} maxconn 10\n  \
+         server z 127.0.0.1:{gone} maxconn 10 check inter 300ms\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let run = told(
+        genkai("tune haproxy --users 90 --spawn-rate 12 --quick --quiet --pairs 0 --max-limits 1")
+            .arg("--config")
+            .arg(&file),
+    );
+    let verdict = only_cause(&run, "haproxy.server.maxconn");
+    let cause = &verdict.causes[0];
+    assert_eq!(cause.predicted.clients.map(|range| (range.low, range.high)), Some((10.0, 10.0)), "{}", run.story());
+    assert!(cause.limit.formula.contains(&format!("; nobody listens at 127.0.0.1:{gone}")), "{}", run.story());
+    assert_eq!(cause.confidence, Confidence::Proved, "{}", run.story());
 }
 
 #[test]

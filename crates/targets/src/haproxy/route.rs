@@ -226,13 +226,18 @@ impl<'c> Route<'c> {
     /// Its servers that take requests as long as all live: the one that `use-server` names, else those in regular use, else of those that
     /// are `backup` the first, or all of them (`option allbackups`).
     pub fn servers(&self, config: &'c Config) -> Vec<Server<'c>> {
+        self.servers_but(config, |_| false)
+    }
+
+    /// The same where some do not live.
+    pub(super) fn servers_but(&self, config: &'c Config, out: impl Fn(&Server<'c>) -> bool) -> Vec<Server<'c>> {
         let Some(back) = self.back else { return Vec::new() };
         let chosen =
             |server: &Server<'c>| self.chosen.is_some() && server.found.arg(0) == self.chosen && !server.disabled;
-        let all = proxy::servers(config, back);
+        let all: Vec<Server<'c>> = proxy::servers(config, back).into_iter().filter(|server| !out(server)).collect();
         match all.iter().find(|server| chosen(server)) {
             Some(server) => vec![server.clone()],
-            None => in_use(config, back),
+            None => in_use_of(config, back, all),
         }
     }
 
@@ -251,7 +256,10 @@ fn is_server(found: &Found) -> bool {
 
 /// The servers of a section that take requests as long as all live.
 pub(super) fn in_use<'c>(config: &'c Config, back: &'c Section) -> Vec<Server<'c>> {
-    let all = proxy::servers(config, back);
+    in_use_of(config, back, proxy::servers(config, back))
+}
+
+fn in_use_of<'c>(config: &'c Config, back: &'c Section, all: Vec<Server<'c>>) -> Vec<Server<'c>> {
     let active: Vec<Server<'_>> = all.iter().filter(|server| server.is_used()).cloned().collect();
     if !active.is_empty() {
         return active;

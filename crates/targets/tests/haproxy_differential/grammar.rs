@@ -115,7 +115,7 @@ impl Maker {
                     if self.random.percent(self.odd) { n } else { self.random.of(&["1", "2", "3"]) }
                 ),
                 5 => format!("maxconnrate {n}"),
-                6 => format!("maxsessrate {n}"),
+                6 => format!("{} {n}", self.random.of(&["maxsessrate", "maxsslrate"])),
                 7 => format!("ulimit-n {}", self.random.of(&["600", "2000", "4000", "0"])),
                 8 => format!("fd-hard-limit {}", self.random.of(&["1000", "3000", "0"])),
                 9 => format!("tune.bufsize {}", self.random.of(&["16384", "32768", "20000"])),

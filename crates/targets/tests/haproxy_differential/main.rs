@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 
 use genkai_model::explain::Explanation;
 use genkai_place::caps::Machine;
+use genkai_place::listener::queue;
 use genkai_place::machine::environment;
 use genkai_targets::catalog::explain;
 use genkai_targets::files::Requests;
 use genkai_targets::haproxy::config::{Config, Reading, Section};
 use genkai_targets::haproxy::limits::Facts;
 use genkai_targets::haproxy::proxy::{self, Mode};
+use genkai_targets::haproxy::route::{Address, Route};
 use genkai_targets::haproxy::settings::value;
 use grammar::Maker;
 
@@ -171,12 +173,26 @@ impl Compared<'_> {
         self.same("Maxconn", "process", facts.maxconn.value, &said("Maxconn"));
         self.same("Maxsock", "process", facts.needed(), &said("Maxsock"));
         self.same("Nbthread", "process", facts.threads.value, &said("Nbthread"));
-        for (name, key) in [("ConnRateLimit", "maxconnrate"), ("SessRateLimit", "maxsessrate")] {
+        for (name, key) in
+            [("ConnRateLimit", "maxconnrate"), ("SessRateLimit", "maxsessrate"), ("SslRateLimit", "maxsslrate")]
+        {
             let mine = config.global(key).and_then(|f| value::whole(f.arg(0)?)).unwrap_or(0);
             self.same(name, "process", mine, &said(name));
         }
         let written = config.global("ulimit-n").and_then(|f| value::whole(f.arg(0)?)).filter(|n| *n > 0);
         self.same("Ulimit-n", "process", written.unwrap_or_else(|| facts.needed()), &said("Ulimit-n"));
+    }
+
+    /// What the kernel says of the listener that requests come to.
+    fn backlog(&mut self, facts: &Facts, config: &Config) {
+        let Some(route) = Route::find(config, &Requests::default()) else { return };
+        let port = |address: &Address| match address {
+            Address::Inet { ports: Some(ports), .. } => Some(*ports.start()),
+            _ => None,
+        };
+        let Some(port) = route.bind.addresses.first().and_then(port) else { return };
+        let theirs = queue(([127, 0, 0, 1], port).into()).map_or(0, |queue| queue.backlog).to_string();
+        self.same("backlog", &port.to_string(), facts.backlog.value.min(facts.somaxconn), &theirs);
     }
 
     /// The servers of a backend by name and address, those of templates one by one.
@@ -278,6 +294,7 @@ fn a_running_haproxy_has_the_values_that_genkai_reads() {
         compared.info(&facts, &config, &ask(&socket, "show info"));
         let stat = rows(&ask(&socket, "show stat"));
         let conn = ask(&socket, "show servers conn");
+        compared.backlog(&facts, &config);
         for section in config.sections().iter().filter(|s| s.is_front() || s.is_back()) {
             compared.section(&config, section, facts.maxconn.value, &stat);
             if section.is_back() && !proxy::is_off(&config, section) {

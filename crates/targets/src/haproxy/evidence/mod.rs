@@ -42,6 +42,10 @@ pub mod metrics {
     pub const CONNECTION_RATE: &str = "haproxy.connection_rate";
     /// The most there may be (ConnRateLimit); absent where there is no such limit.
     pub const CONNECTION_RATE_LIMIT: &str = "haproxy.connection_rate_limit";
+    /// New TLS connections of clients in the last second (SslRate).
+    pub const TLS_RATE: &str = "haproxy.tls_rate";
+    /// The most there may be (SslRateLimit); absent where there is no such limit.
+    pub const TLS_RATE_LIMIT: &str = "haproxy.tls_rate_limit";
     /// New sessions in the last second (SessRate).
     pub const SESSION_RATE: &str = "haproxy.session_rate";
     /// The most there may be (SessRateLimit); absent where there is no such limit.

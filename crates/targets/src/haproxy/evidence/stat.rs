@@ -8,7 +8,7 @@ use super::{SUBJECT, metrics as names};
 use genkai_place::usage::Usage;
 
 /// What `show info` tells of the whole process, as `haproxy.NAME` (management manual 9.3, `show info`).
-const INFO: [(&str, &str); 10] = [
+const INFO: [(&str, &str); 12] = [
     ("CurrConns", "connections"),
     ("Maxconn", "maxconn"),
     ("CurrSslConns", "tls_connections"),
@@ -19,6 +19,8 @@ const INFO: [(&str, &str); 10] = [
     ("ConnRateLimit", "connection_rate_limit"),
     ("SessRate", "session_rate"),
     ("SessRateLimit", "session_rate_limit"),
+    ("SslRate", "tls_rate"),
+    ("SslRateLimit", "tls_rate_limit"),
 ];
 
 /// The sections that are looked at.
@@ -268,11 +270,12 @@ mod tests {
         let stat = Stat::read(STAT);
         assert_eq!((stat.row("nodes", "BACKEND").map(|r| r.get("qmax")), Stat::read("").rows.len()), (Some(3), 0));
         let names = Names { front: "router".to_owned(), back: "nodes".to_owned() };
-        let info = "Name: HAProxy\nMaxconn: 100\nCurrConns: 7\nConnRateLimit: 0\n";
+        let info = "Name: HAProxy\nMaxconn: 100\nCurrConns: 7\nConnRateLimit: 0\nSslRate: 5\nSslRateLimit: 30\n";
         let sample = sample(info, &stat, &names, &Usage::default());
         let metric = |name: &str| sample.metrics.get(&format!("haproxy.{name}")).copied();
         assert_eq!((metric("connections"), metric("maxconn"), metric("sessions")), (Some(7.0), Some(100.0), Some(7.0)));
         assert_eq!((metric("sessions_limit"), metric("connection_rate_limit")), (Some(100.0), None));
+        assert_eq!((metric("tls_rate"), metric("tls_rate_limit")), (Some(5.0), Some(30.0)));
         assert_eq!((metric("queued"), metric("server_sessions_max")), (Some(1.0), Some(4.0)));
         assert_eq!(metric("server_sessions_limit"), Some(4.0));
     }

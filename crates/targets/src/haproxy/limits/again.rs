@@ -175,7 +175,7 @@ fn wait(config: &Config, back: &Section) -> Option<f64> {
 }
 
 /// Where a server's line leads.
-fn target<'c>(server: &Server<'c>) -> Option<&'c str> {
+pub(super) fn target<'c>(server: &Server<'c>) -> Option<&'c str> {
     server.found.arg(first_parameter(server.found) - 1)
 }
 

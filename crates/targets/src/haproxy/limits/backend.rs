@@ -61,7 +61,7 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
             true => held.law(facts.http, wait.map(|(_, held)| held.value.as_secs_f64())),
             false => Law::Unknown,
         },
-        formula: format!("{}; {until}{}", held.formula.replace("requests", what), unsure(facts)),
+        formula: format!("{}; {until}{}{}", held.formula.replace("requests", what), absent(facts), unsure(facts)),
         symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: true },
         remedy: limit.remedy.filter(|_| known).map(|remedy| Remedy {
             setting: setting.to_owned(),
@@ -89,7 +89,9 @@ pub(super) fn queue(facts: &Facts) -> Option<Limit> {
         caps: "requests that may wait for one server, where they can go to no other; further ones are answered 503"
             .to_owned(),
         formula: match (&law, at_once) {
-            (Some(_), Some(maxconn)) => format!("maxconn {maxconn} in service + maxqueue {value} that wait"),
+            (Some(_), Some(maxconn)) => {
+                format!("maxconn {maxconn} in service + maxqueue {value} that wait{}", absent(facts))
+            }
             _ => {
                 format!("maxqueue {value} for each server; cannot tell how many requests go to which{}", unsure(facts))
             }
@@ -121,6 +123,11 @@ pub(super) fn others(facts: &Facts) -> impl Iterator<Item = Limit> {
         source: "HAProxy configuration manual 5.2, `maxconn`; 4.2, `use_backend`".to_owned(),
         ..Limit::named(&format!("haproxy.server.maxconn.{name}"), "haproxy", SERVER_MAXCONN.name)
     })
+}
+
+/// What is said of servers that are not counted.
+fn absent(facts: &Facts) -> String {
+    if facts.absent.is_empty() { String::new() } else { format!("; nobody listens at {}", facts.absent.join(", ")) }
 }
 
 /// What is said where it is not decided which requests come there.

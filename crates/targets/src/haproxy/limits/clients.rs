@@ -6,7 +6,9 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Signature, St
 use super::Facts;
 use super::again::Passes;
 use crate::haproxy::evidence::{metrics, signature};
-use crate::haproxy::settings::{FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, MAXSSLCONN, RATE_LIMIT_SESSIONS, ULIMIT_N};
+use crate::haproxy::settings::{
+    FRONTEND_MAXCONN, MAXCONN, MAXSESSRATE, MAXSSLCONN, MAXSSLRATE, RATE_LIMIT_SESSIONS, ULIMIT_N,
+};
 use crate::limits::{self, Descriptors, connections, errors, log, raised, reached_of, slots, valued};
 
 /// Clients beyond a full process or frontend are not accepted: they wait in the kernel's queue, and hang.
@@ -141,7 +143,13 @@ pub(super) fn secured(facts: &Facts) -> Option<Limit> {
         true => (most.saturating_mul(2), format!("2 x maxconn {most} of global: each side of a connection may be TLS")),
         false => (most, format!("maxconn {most} of global")),
     };
-    let onward = if onward { ", and one more of each that is passed on to a server over TLS" } else { "" };
+    let (onward, then) = match onward {
+        true => (
+            ", and one more of each that is passed on to a server over TLS",
+            if facts.http { "; one to a server fails: 500" } else { "; one to a server fails" },
+        ),
+        false => ("", ""),
+    };
     let law = Law::Slots {
         value: held.value as f64,
         reserved: 0.0,
@@ -150,14 +158,20 @@ pub(super) fn secured(facts: &Facts) -> Option<Limit> {
         pools: 1.0,
         soft: 1.0,
     };
+    let mut symptom = waits();
+    symptom.errors.push(ErrorKind::TlsTimeout);
+    symptom.errors.extend((!then.is_empty()).then(|| super::backend::answer(facts, ErrorKind::Status500)));
     Some(Limit {
-        caps: "TLS connections at once; a further one is closed in its handshake".to_owned(),
+        // Measured on 2.6.12: its descriptor stays open, too, when the client has gone.
+        caps: format!(
+            "TLS connections at once; HAProxy 2.6 accepts a further one and neither answers nor closes it: its client hangs{then}"
+        ),
         // Which server a client is passed on to is not known.
         law: if facts.partly_encrypted { Law::Unknown } else { passing(facts, law) },
         formula: format!("maxsslconn {}: one of each client{onward}{}", held.value, facts.passes.said()),
         source: "HAProxy src/ssl_sock.c: ssl_sock_init (CO_ER_SSL_TOO_MANY)".to_owned(),
         signatures: vec![full(metrics::TLS_CONNECTIONS, metrics::TLS_CONNECTIONS_LIMIT)],
-        symptom: errors(&[ErrorKind::TlsClosed, ErrorKind::EofNew, ErrorKind::Reset]),
+        symptom,
         remedy: Some(remedy(MAXSSLCONN.name, facts, most, by)),
         ..valued("haproxy.maxsslconn", "haproxy", MAXSSLCONN.name, held)
     })
@@ -217,12 +231,17 @@ pub(super) fn rates(facts: &Facts) -> impl Iterator<Item = Limit> {
         let (rate, most) = match *setting {
             name if name == RATE_LIMIT_SESSIONS.name => (metrics::FRONTEND_RATE, metrics::FRONTEND_RATE_LIMIT),
             name if name == MAXSESSRATE.name => (metrics::SESSION_RATE, metrics::SESSION_RATE_LIMIT),
+            name if name == MAXSSLRATE.name => (metrics::TLS_RATE, metrics::TLS_RATE_LIMIT),
             _ => (metrics::CONNECTION_RATE, metrics::CONNECTION_RATE_LIMIT),
         };
+        let tls = if *setting == MAXSSLRATE.name { "TLS " } else { "" };
         Limit {
-            caps: "new connections a second; those beyond it wait to be accepted".to_owned(),
+            caps: format!("new {tls}connections a second; those beyond it wait to be accepted"),
             law: Law::NewConnections { value: held.value as f64 },
-            formula: format!("{} new connections/s ({setting}); requests on kept connections do not count", held.value),
+            formula: format!(
+                "{} new {tls}connections/s ({setting}); requests on kept connections do not count",
+                held.value
+            ),
             source: "HAProxy src/listener.c: listener_accept; configuration manual 3.2 and 4.2".to_owned(),
             signatures: vec![reached_of(rate, most, 0.95, Strength::Decisive)],
             symptom: waits(),

@@ -3,6 +3,7 @@
 use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
+use super::absent;
 use super::again::{self, Again, Passes};
 use super::bound::of_bind;
 use super::capacity::Capacity;
@@ -13,9 +14,9 @@ use crate::haproxy::config::{Config, Section};
 use crate::haproxy::proxy::{self, Choice, Mode, Server, choice, first_parameter};
 use crate::haproxy::route::{Address, Route, binds, in_use};
 use crate::haproxy::settings::{
-    BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, MAXSSLCONN, NBTHREAD, RATE_LIMIT_SESSIONS, Setting,
-    TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_KEEP_ALIVE, TIMEOUT_HTTP_REQUEST, TIMEOUT_QUEUE, TIMEOUT_SERVER,
-    TIMEOUT_TUNNEL, TUNE_BUFSIZE, ULIMIT_N, in_force, value, written,
+    BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, MAXSSLCONN, MAXSSLRATE, NBTHREAD,
+    RATE_LIMIT_SESSIONS, Setting, TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_KEEP_ALIVE, TIMEOUT_HTTP_REQUEST,
+    TIMEOUT_QUEUE, TIMEOUT_SERVER, TIMEOUT_TUNNEL, TUNE_BUFSIZE, ULIMIT_N, in_force, value, written,
 };
 use crate::limits::backend::Place;
 use crate::limits::slots::Takes;
@@ -89,6 +90,8 @@ pub struct Facts {
     /// How many requests may wait for the one server that they can go to (`maxqueue`), and how many it gets at once, where all servers have the
     /// same; further ones are refused. None: any number may wait, or they can go elsewhere.
     pub queue: Option<(SourcedValue<u64>, Option<u64>)>,
+    /// Where servers are that get no requests, since nobody listens there: neither of these counts them.
+    pub absent: Vec<String>,
     /// The same of other backends that requests may go to, with their names.
     pub others: Vec<(String, Capacity)>,
     /// Rules of which the configuration does not tell whether they hold for these requests.
@@ -141,9 +144,12 @@ impl Facts {
         let own = own(running.unwrap_or(config), threads.value);
         let (maxconn, available, nofile) = connections(config, requests, machine, own);
         let front_maxconn = number(&FRONTEND_MAXCONN).filter(|h| h.value > 0);
+        let of_listener = route.as_ref().and_then(|r| of_bind(config, r, FRONTEND_MAXCONN.directive));
+        let bind_maxconn = of_listener.filter(|h| h.value > 0);
         // Where HAProxy answers itself there is nothing behind it.
         let served = route.as_ref().filter(|r| r.answered.is_none());
         let used = served.map(|r| r.servers(config)).unwrap_or_default();
+        let (there, absent) = served.map(|r| absent::without(config, running, r, &used)).unwrap_or_default();
         let servers = used.iter().map(|s| s.count).fold(0, u64::saturating_add);
         let time = |setting: &Setting| {
             number_of(config, setting, requests, |text| Some(value::lenient_time(text)?.0))
@@ -156,24 +162,23 @@ impl Facts {
             .or_else(|| time(&TIMEOUT_CONNECT).map(|h| (TIMEOUT_CONNECT.directive, h)));
         let address = |s: &Server<'_>| Address::parse(s.found.arg(first_parameter(s.found) - 1).unwrap_or_default());
         let addresses = distinct(used.iter().map(|s| (address(s), s.count)));
-        let rates = [MAXCONNRATE, RATE_LIMIT_SESSIONS, MAXSESSRATE].into_iter();
+        let tls = route.as_ref().is_some_and(|r| r.bind.tls);
+        let rates = [MAXCONNRATE, RATE_LIMIT_SESSIONS, MAXSESSRATE].into_iter().chain(tls.then_some(MAXSSLRATE));
         let rate = |s: &Setting| match s.name == RATE_LIMIT_SESSIONS.name {
             true => number_of(config, s, requests, value::unsigned),
             false => number(s),
         };
         let rates = rates.filter_map(|s| Some((s.name, rate(&s).filter(|h| h.value > 0)?)));
         Facts {
-            backlog: backlog(config, requests, front_maxconn.as_ref().unwrap_or(&maxconn)),
+            backlog: backlog(config, requests, bind_maxconn.as_ref().or(front_maxconn.as_ref()).unwrap_or(&maxconn)),
             rates: rates.collect(),
-            capacity: served.and_then(|r| Capacity::of(config, r.back?, &used, maxconn.value, &requests.path)),
-            queue: served.and_then(|r| queue(config, r, &used, &requests.path)),
+            capacity: served.and_then(|r| Capacity::of(config, r.back?, &there, maxconn.value, &requests.path)),
+            queue: served.and_then(|r| queue(config, r, &there, &requests.path)),
+            absent,
             others: served.map(|r| others(config, r, maxconn.value, &requests.path)).unwrap_or_default(),
             doubt: served.and_then(|r| doubt(config, r)),
-            bind_maxconn: route
-                .as_ref()
-                .and_then(|r| of_bind(config, r, FRONTEND_MAXCONN.directive))
-                .filter(|h| h.value > 0),
-            maxsslconn: number(&MAXSSLCONN).filter(|held| held.value > 0 && route.as_ref().is_some_and(|r| r.bind.tls)),
+            bind_maxconn,
+            maxsslconn: number(&MAXSSLCONN).filter(|held| held.value > 0 && tls),
             maxconn_written: number(&MAXCONN).is_some_and(|held| held.value > 0),
             available,
             strict: !refused(config, "strict-limits"),

@@ -3,6 +3,7 @@
 //! [`Facts::of`] finds the values in force; [`of`] turns them into limits. Formulas come from HAProxy's source (file named with
 //! each) and were checked by measurement on 2.6; `analysis` evaluates them without knowing HAProxy.
 
+mod absent;
 mod again;
 mod backend;
 mod bound;
@@ -259,16 +260,22 @@ mod tests {
     #[test]
     fn rates_of_connections_have_numbers_and_metrics_of_their_own() {
         let text = with(" rate-limit sessions 30\n", "")
-            .replace("defaults", "global\n maxconnrate 50\n maxsessrate 40\ndefaults");
-        let rates: Vec<Limit> =
-            told(&text, false).into_iter().filter(|l| matches!(l.law, Law::NewConnections { .. })).collect();
+            .replace("defaults", "global\n maxconnrate 50\n maxsessrate 40\n maxsslrate 20\ndefaults");
+        let rates = |text: &str| -> Vec<Limit> {
+            told(text, false).into_iter().filter(|l| matches!(l.law, Law::NewConnections { .. })).collect()
+        };
+        let plain = rates(&text).len();
+        let rates = rates(&text.replace(":80", ":443 ssl crt /x"));
         let settings: Vec<(&str, f64)> = rates
             .iter()
             .map(|l| (l.setting.as_str(), if let Law::NewConnections { value } = l.law { value } else { 0.0 }))
             .collect();
-        assert_eq!(settings, [("maxconnrate", 50.0), ("rate-limit.sessions", 30.0), ("maxsessrate", 40.0)]);
+        assert_eq!(
+            settings,
+            [("maxconnrate", 50.0), ("rate-limit.sessions", 30.0), ("maxsessrate", 40.0), ("maxsslrate", 20.0)]
+        );
         let signs: BTreeSet<String> = rates.iter().map(|l| format!("{:?}", l.signatures)).collect();
-        assert_eq!(signs.len(), 3);
+        assert_eq!((signs.len(), plain), (4, 3), "that of TLS counts no other connections");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) fn backlog(facts: &Facts) -> Limit {
         short: BACKLOG.name,
         backlog: &facts.backlog,
         somaxconn: facts.somaxconn,
-        default: "HAProxy src/listener.c: listener_backlog (maxconn of the frontend, else 1024)",
+        default: "HAProxy src/listener.c: listener_backlog (maxconn of the bind line, else of the frontend, else 1024)",
     }
     .limit();
     Limit { source: limit.source.replace("default 511: ", "default: "), ..limit }

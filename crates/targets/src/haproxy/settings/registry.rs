@@ -26,6 +26,8 @@ pub const MAXSSLCONN: Setting = Setting::new("maxsslconn", Global, Count(0, MANY
 pub const MAXCONNRATE: Setting = Setting::new("maxconnrate", Global, Count(0, MANY), "0", GLOBAL);
 /// Sessions a second of the process.
 pub const MAXSESSRATE: Setting = Setting::new("maxsessrate", Global, Count(0, MANY), "0", GLOBAL);
+/// TLS connections of clients a second of the process.
+pub const MAXSSLRATE: Setting = Setting::new("maxsslrate", Global, Count(0, MANY), "0", GLOBAL);
 /// Bytes of one buffer.
 pub const TUNE_BUFSIZE: Setting =
     Setting::new("tune.bufsize", Global, Count(1, 1 << 30), "16384", "HAProxy include/haproxy/defaults.h: BUFSIZE");
@@ -87,6 +89,7 @@ pub static TABLE: Table<Context> = Table {
         NBTHREAD,
         MAXCONNRATE,
         MAXSESSRATE,
+        MAXSSLRATE,
         TUNE_BUFSIZE,
         TUNE_SSL_CACHESIZE,
         Setting::new("tune.maxaccept", Global, Count(1, MANY), "4", "HAProxy src/haproxy.c: MAX_ACCEPT"),

@@ -1,0 +1,97 @@
+//! Servers that get no requests: their check finds nobody at their address.
+
+use std::net::SocketAddr;
+
+use super::again::target;
+use crate::haproxy::config::Config;
+use crate::haproxy::proxy::{self, Server};
+use crate::haproxy::route::Route;
+use genkai_place::endpoint::{Endpoint, Listener};
+
+/// The servers that get the requests of a route while nobody listens where some are, and where these are: `used` and none where that is so of all, or
+/// no copy runs.
+pub(super) fn without<'c>(
+    config: &'c Config,
+    running: Option<&Config>,
+    route: &Route<'c>,
+    used: &[Server<'c>],
+) -> (Vec<Server<'c>>, Vec<String>) {
+    let nobody = |address: SocketAddr| Endpoint::Tcp(address).listener() == Listener::Nobody;
+    where_absent(config, running, route, used, &nobody)
+}
+
+fn where_absent<'c>(
+    config: &'c Config,
+    running: Option<&Config>,
+    route: &Route<'c>,
+    used: &[Server<'c>],
+    nobody: &dyn Fn(SocketAddr) -> bool,
+) -> (Vec<Server<'c>>, Vec<String>) {
+    let out = |server: &Server<'_>| {
+        let twin = running.zip(route.back).and_then(|(copy, back)| same(copy, &back.name, server));
+        twin.is_some_and(nobody)
+    };
+    let there = route.servers_but(config, out);
+    if there.is_empty() {
+        return (used.to_vec(), Vec::new());
+    }
+    let absent = used.iter().filter(|server| out(server)).filter_map(|server| target(server).map(str::to_owned));
+    (there, absent.collect())
+}
+
+/// Where a server is on this machine that is checked there, and has the same address in the copy: what stands in for one may not have begun, and one that
+/// nothing checks gets its requests and fails them.
+fn same(copy: &Config, back: &str, server: &Server<'_>) -> Option<SocketAddr> {
+    let section = copy.sections().iter().find(|section| section.is_back() && section.name == back)?;
+    let is_it = |twin: &Server<'_>| twin.found.arg(0) == server.found.arg(0) && target(twin) == target(server);
+    let twin = proxy::servers(copy, section).into_iter().find(is_it)?;
+    match Endpoint::parse(target(server)?)? {
+        Endpoint::Tcp(address) if address.ip().is_loopback() => {
+            (twin.checked && !twin.checked_elsewhere).then_some(address)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Requests;
+    use crate::haproxy::config::Reading;
+
+    fn read(servers: &str) -> Config {
+        let text = format!("frontend f\n bind :80\n default_backend b\nbackend b\n{servers}");
+        Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap()
+    }
+
+    /// Ports of the servers that get requests, and of those that do not, where nobody listens at some.
+    fn of(servers: &str, copy: &str, nobody: &[u16]) -> (Vec<String>, Vec<String>) {
+        let (config, copy) = (read(servers), read(copy));
+        let route = Route::find(&config, &Requests::default()).unwrap();
+        let used = route.servers(&config);
+        let nobody = |address: SocketAddr| nobody.contains(&address.port());
+        let (there, absent) = where_absent(&config, Some(&copy), &route, &used, &nobody);
+        let names = there.iter().filter_map(|server| server.found.arg(0)).map(str::to_owned).collect();
+        (names, absent)
+    }
+
+    #[test]
+    fn a_server_that_is_checked_where_nobody_listens_gets_no_requests() {
+        let told = |names: &[&str], absent: &[&str]| {
+            let own = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+            (own(names), own(absent))
+        };
+        let two = " server a 127.0.0.1:1 check\n server z 127.0.0.1:2 check\n";
+        let (both, one) = (told(&["a", "z"], &[]), told(&["a"], &["127.0.0.1:2"]));
+        assert_eq!((of(two, two, &[]), of(two, two, &[2])), (both.clone(), one));
+        assert_eq!(of(two, two, &[1, 2]), both, "then it is not that which stops a load");
+        let (unchecked, elsewhere) = (two.replace("2 check", "2"), two.replace("2 check", "2 check port 9"));
+        for text in [&unchecked, &elsewhere] {
+            assert_eq!(of(text, text, &[2]), both, "it gets its requests, and fails them");
+        }
+        assert_eq!(of(two, &two.replace(":2", ":7"), &[2]), both, "something else is in its place");
+        let backup = format!("{two} server c 127.0.0.1:3 backup\n");
+        let instead = told(&["c"], &["127.0.0.1:1", "127.0.0.1:2"]);
+        assert_eq!(of(&backup, &backup, &[1, 2]), instead, "the backup takes over");
+    }
+}
