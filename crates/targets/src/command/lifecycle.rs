@@ -286,7 +286,7 @@ s=socket.create_server((\"127.0.0.1\",int(sys.argv[1])));s.listen();time.sleep(6
     #[test]
     fn a_start_that_goes_on_printing_or_working_is_waited_for() {
         for work in ["for i in 1 2 3 4 5; do echo $i; sleep 0.4; done", "timeout 2 sh -c 'while :; do :; done'"] {
-            let (started, _dir) = of(&format!("{work}; {LISTENS} $1"), SHORT);
+            let (started, _dir) = of(&format!("{work}; {LISTENS} $1"), SHORT * 2);
             Box::new(started.unwrap()).stop();
         }
         // Not for good.
