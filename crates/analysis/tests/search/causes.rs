@@ -247,7 +247,7 @@ fn a_stray_drop_is_not_a_full_queue() {
 fn as_many_at_once_as_foretold_are_where_they_were_foretold_whatever_the_rate() {
     let world = World {
         plan: plan(rate(1000.0, 5, 5000), "errors < 0.1%"),
-        settings: settings(&[("slots", 512.0)]),
+        settings: settings(&[("slots", 256.0)]),
         limits: Box::new(|s| vec![slots(s["slots"])]),
         behaviour: Box::new(|m| {
             let service = 0.25 + (m.level - 1000.0).max(0.0) * 0.001;
@@ -257,7 +257,8 @@ fn as_many_at_once_as_foretold_are_where_they_were_foretold_whatever_the_rate() 
             if clients > fits {
                 seen.errors.push((ErrorKind::EofNew, (clients - fits) * 4.0 + 5.0));
                 seen.ok = m.level - seen.errors[0].1;
-                seen.from_level = if fits < 250.0 { fits / 0.25 } else { 1000.0 };
+                let slower = (0.75 + (0.75_f64.powi(2) + 0.004 * fits).sqrt()) / 0.002;
+                seen.from_level = if fits < 250.0 { fits / 0.25 } else { slower };
                 seen.logs.push(("slots", 1));
             }
             seen
