@@ -66,7 +66,7 @@ fn verdict(record: &Record) -> Verdict {
         smaller: state
             .as_ref()
             .filter(|s| matches!(s.phase, Phase::Prove))
-            .map(|s| smaller::findings(record, s))
+            .map(|s| smaller::findings(record, s, &trials))
             .unwrap_or_default(),
     }
 }

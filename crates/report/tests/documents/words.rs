@@ -160,6 +160,23 @@ fn a_limit_that_did_not_come_again_is_told_with_what_was_changed_of_it() {
 }
 
 #[test]
+fn what_the_proof_contradicts_is_neither_confirmed_nor_said_to_help() {
+    let contradicted = Pairing::Contradicted { held: 2, failed: 2, of: 3, helps: false };
+    let not_enough = Pairing::NotEnough { failed: 3, of: 3, helps: false };
+    let first = "in the proof the objective held without it in 2 of 3 trials and failed with it in 2 of 3.";
+    let second = "carried the load in the search, but not in the proof: the objective failed in 3 of 3 trials with it";
+    for (pairs, said) in [(contradicted, first), (not_enough, second)] {
+        let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
+            s.findings.verdict.answer = Answered(Decision::Carried { pairs });
+        });
+        assert!(text.contains(said) && text.contains("The cause is not confirmed: in the proof"), "{text}");
+        for words in ["is confirmed", "not enough", "(proved)", "helps"] {
+            assert!(!text.contains(words), "{words}: {text}");
+        }
+    }
+}
+
+#[test]
 fn a_change_with_which_nobody_got_an_answer_proves_nothing() {
     let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
         s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::Unanswered { unanswered: 3, of: 3 } });
