@@ -141,7 +141,7 @@ fn a_ladder_says_what_was_seen_of_memory_where_no_formula_tells() {
     let Rung::Proved(mut rung) = changed("workers", ["2", "8"], 20.0) else { panic!("it is proved") };
     let taken = |trial, memory| Taken { trial, clients: 20.0, memory, descriptors: 40.0 };
     let (before, after) = (taken(1, 64.0 * 1_048_576.0), taken(2, 160.0 * 1_048_576.0));
-    rung.measured = Some(MeasuredPrice { before, after, left: 4e9 });
+    rung.measured = Some(MeasuredPrice { before, after, left: 4e9, grew: None });
     let text = with(vec![Rung::Proved(rung)], |_| {});
     assert!(text.contains("memory: 64 MiB with 20 clients → 160 MiB with 20 clients (seen)"), "{text}");
 }

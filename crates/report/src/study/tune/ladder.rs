@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use genkai_model::event::Purpose;
 use genkai_model::finding::{
-    Because, BisectionEnd, Cause, Confidence, Decision, Findings, Ladder, MeasuredRung, MetAt, Pairing,
+    Because, BisectionEnd, Cause, Confidence, Decision, Findings, Ladder, MeasuredRung, MetAt, Pairing, ProposedChange,
     ProvedRung, Rung, RungLimit, Together, Verdict,
 };
 use genkai_model::limit::Origin;
@@ -108,11 +108,14 @@ fn memory(rung: &ProvedRung, verdict: &Verdict) -> String {
     let proposed = verdict.proposal.iter().find(|proposed| same(&proposed.change));
     let price = rung.price.or(proposed.and_then(|proposed| proposed.price));
     let measured = rung.measured.or(proposed.and_then(|proposed| proposed.measured));
+    let of_it = |one: &&ProposedChange| one.change.setting == rung.change.setting;
+    let grew = verdict.proposal.iter().find(of_it).and_then(|one| one.measured?.grew).is_some();
     match (price, measured) {
         (Some(price), _) if price.tested.is_none_or(|tested| !tested.refuted) => {
             format!("+{}", figure::bytes(price.memory.more))
         }
         (Some(_), _) => "not told".to_owned(),
+        (None, Some(_)) if grew => "not told: it grew with the requests served".to_owned(),
         (None, Some(seen)) => {
             let [before, after] = [seen.before, seen.after]
                 .map(|one| format!("{} with {} clients", figure::bytes(one.memory), figure::whole(one.clients)));
