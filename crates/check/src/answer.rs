@@ -104,8 +104,7 @@ impl<'e> Search<'_, 'e> {
     /// What the verdict must say of causes and of the answer.
     pub(crate) fn expect(&self, call: Option<&str>, pairs: &Pairs<'_, 'e>, over: Over, expected: &mut Expected) {
         let decision = self.decision(|| self.pairing(call, pairs), over);
-        let reproduced = decision.pointer("/pairs/pairing") != Some(&"not_reproduced".into());
-        self.causes(reproduced, expected);
+        self.causes(is_confirmed(&decision), expected);
         let line = self.first.map(|first| first.trial.start.number);
         let why = format!("the search ended so: {:?}", self.end);
         let (outcome, must_change, because) = views(&decision);
@@ -134,6 +133,12 @@ impl<'e> Search<'_, 'e> {
             _ if pairs.is_empty() && fewest == 0 => pairing("none"),
             _ if of < fewest => pairing("unfinished"),
             _ if pairs.iter().any(|(a, b)| !a.generator.is_valid() || !b.generator.is_valid()) => pairing("generator"),
+            better if failed > 0 && held > 0 => {
+                json!({
+                    "pairing": "contradicted", "held": held, "failed": failed, "of": of, "helps": better == Some("better")
+                })
+            }
+            Some(word @ ("same" | "worse")) if failed > 0 => pairing(word),
             _ if failed > 0 => {
                 json!({ "pairing": "not_enough", "failed": failed, "of": of, "helps": call == Some("better") })
             }
@@ -148,14 +153,14 @@ impl<'e> Search<'_, 'e> {
     }
 
     /// The limits that were met, in order: those lifted, then the one behind a break that was not.
-    fn causes(&self, reproduced: bool, expected: &mut Expected) {
+    fn causes(&self, confirmed: bool, expected: &mut Expected) {
         let mut count = 0;
         for step in &self.steps {
             for test in step.tests.iter().filter(|test| !test.hindered) {
                 let confidence = match test.moved {
                     "not" => "refuted",
-                    // What did not fail again may have been over before the change was made.
-                    _ if !reproduced => "possible",
+                    // What the proof did not see again may have been over before the change was made.
+                    _ if !confirmed => "possible",
                     _ => "proved",
                 };
                 if cause(count, step, &test.candidate, confidence, expected) {
@@ -179,6 +184,16 @@ fn is_unanswered(judged: &Judged<'_>) -> bool {
     let waiting = judged.trial.end().map_or(0.0, |end| end.number("/abandoned"));
     let opened: f64 = judged.trial.ticks().iter().map(|tick| tick.number("/handshakes/upgraded")).sum();
     if judged.asked.tunnels { ended == 0.0 && opened == 0.0 } else { ended == 0.0 || ended < waiting }
+}
+
+/// Whether the proof leaves standing what the search saw of its changes.
+pub(crate) fn is_confirmed(decision: &Json) -> bool {
+    let of = |name: &str| decision.get("pairs").and_then(|pairs| pairs.get(name));
+    match of("pairing").and_then(Json::as_str) {
+        Some("not_reproduced" | "contradicted" | "same" | "worse") => false,
+        Some("not_enough") => of("failed") != of("of") || of("helps") == Some(&true.into()),
+        _ => true,
+    }
 }
 
 /// Baselines with their proposals.
@@ -220,13 +235,16 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
             let (must_change, because) = match text("/pairs/pairing") {
                 "none" | "enough" => ("yes", "proved_and_holds"),
                 "generator" => ("cannot_tell", "client_is_limit"),
-                "not_enough" => ("cannot_tell", "proved_but_next_limit"),
+                "not_enough" if decision.pointer("/pairs/helps") == Some(&true.into()) => {
+                    ("cannot_tell", "proved_but_next_limit")
+                }
+                "contradicted" => ("cannot_tell", "contradicted"),
                 "unanswered" => ("cannot_tell", "unanswered"),
                 "not_reproduced" => ("cannot_tell", "not_reproduced"),
                 "same" => ("cannot_tell", "change_made_no_difference"),
                 "not_started" => ("cannot_tell", "proposal_not_started"),
                 "worse" => ("cannot_tell", "change_made_it_worse"),
-                "undecided" => ("cannot_tell", "undecided"),
+                "not_enough" | "undecided" => ("cannot_tell", "undecided"),
                 "helps" => ("cannot_tell", "helps"),
                 _ => ("cannot_tell", "unfinished"),
             };

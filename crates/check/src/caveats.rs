@@ -101,7 +101,8 @@ fn counts(trial: &Trial<'_>, metric: &str) -> bool {
 fn of_proof(search: &Search<'_, '_>, pairs: &Pairs<'_, '_>, call: Option<&str>) -> Vec<Json> {
     let mut all = Vec::new();
     let decided = call.is_some_and(|call| !matches!(call, "cannot_tell" | "missing" | "not_judged"));
-    if (pairs.len() as f64) < search.head("/plan/procedure/min_pairs") || !decided {
+    let alike = !pairs.is_empty() && pairs.iter().all(|(a, b)| a.onset.is_none() && b.onset.is_none());
+    if (pairs.len() as f64) < search.head("/plan/procedure/min_pairs") || !decided && !alike {
         all.push(json!({ "caveat": "few_pairs", "pairs": pairs.len() }));
     }
     let any = |purpose: &str, broke: bool| {

@@ -3,7 +3,7 @@
 use genkai_model::limit::{Law, Limit};
 use serde_json::{Value as Json, json};
 
-use crate::answer::Pairs;
+use crate::answer::{self, Pairs};
 use crate::broken::{self, Judged};
 use crate::expected::Expected;
 use crate::generator::STEEP;
@@ -47,7 +47,7 @@ impl<'e> Search<'_, 'e> {
         if says("invalid") || says("unanswered") || says("unmoved") && others {
             return expected.there("/ladder", false, "the trials say nothing of the servers", line);
         }
-        let confirmed = decision.pointer("/pairs/pairing") != Some(&"not_reproduced".into());
+        let confirmed = answer::is_confirmed(decision);
         let carried = says("carried");
         let mut rungs: Vec<Json> = Vec::new();
         for step in &self.steps {

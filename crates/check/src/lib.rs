@@ -45,6 +45,7 @@ mod rooms;
 mod scan;
 mod score;
 mod search;
+mod served;
 mod smaller;
 mod steady;
 mod suite;

@@ -12,7 +12,7 @@ use crate::expected::Expected;
 use crate::laws::{Ends, Met, Predicted, predicted};
 use crate::onward;
 use crate::price::{self, Priced};
-use crate::{scan, weigh};
+use crate::{scan, served, weigh};
 
 /// How far from the range predicted a break may be: a tenth.
 const TOLERANCE: f64 = 0.1;
@@ -277,6 +277,14 @@ impl<'a, 'e> Search<'a, 'e> {
         }
     }
 
+    /// The proposals of the last proof that ran to their end.
+    fn proposals(&self) -> Vec<&'a Judged<'e>> {
+        let is_proof = |one: &Judged<'_>| matches!(one.trial.start.text("/purpose"), "baseline" | "proposal");
+        let begin = self.judged.iter().rposition(|one| !is_proof(one)).map_or(0, |last| last + 1);
+        let whole = self.judged[begin..].iter().filter(|one| one.is_whole());
+        whole.filter(|one| one.trial.start.text("/purpose") == "proposal").collect()
+    }
+
     /// The clients that proposed values hold for: by the law, with the value in place.
     fn proposal(&self, expected: &mut Expected) {
         let changes = self.verdict.get("proposal").and_then(Json::as_array);
@@ -301,6 +309,10 @@ impl<'a, 'e> Search<'a, 'e> {
             let machines = ["kernel", "machine"].contains(&limit.subject.as_str());
             let subject = if machines { product } else { &limit.subject };
             price::measured(&format!("/proposal/{i}/measured"), subject, looked_at, expected);
+            if let Some((before, after)) = looked_at {
+                let trials = served::Trials { before, after, proposals: &self.proposals() };
+                trials.expect(&format!("/proposal/{i}/measured/grew"), subject, expected);
+            }
             let between = onward::Between { subject, product, trials: before.zip(after) };
             between.expect(&format!("/proposal/{i}/onward"), expected);
             let Some(to) = to else { continue };

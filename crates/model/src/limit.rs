@@ -392,7 +392,7 @@ pub enum RemedyUnit {
     Time,
     /// `off` (or the product's word for none): no number lifts it, only removing it does.
     Off,
-    /// `0`, which is the product's word for none.
+    /// `0`, or the remedy's own word, which is the product's for none.
     Zero,
     /// Requests a second with the burst allowed, as `600r/s burst=120`: the burst grows with the rate, so that it covers
     /// the same time.

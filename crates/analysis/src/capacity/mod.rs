@@ -13,6 +13,7 @@ pub(crate) mod onward;
 pub(crate) mod price;
 pub mod processor;
 pub mod remedy;
+pub(crate) mod served;
 pub(crate) mod unloaded;
 
 use genkai_model::finding::{Predicted, Quantiles, Scale};

@@ -250,7 +250,7 @@ pub(crate) fn measured(subject: &str, before: &Trial, after: &Trial) -> Option<M
         descriptors: look.descriptors,
     };
     let (first, last) = (look(before)?, look(after)?);
-    Some(MeasuredPrice { before: taken(before, first), after: taken(after, last), left: last.left })
+    Some(MeasuredPrice { before: taken(before, first), after: taken(after, last), left: last.left, grew: None })
 }
 
 /// Whether a limit counts what goes on to the servers behind.

@@ -29,11 +29,11 @@ pub struct Lift {
 /// None when the limit has no remedy, or the present value is the largest that works here.
 pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Option<Lift> {
     let remedy = limit.remedy.as_ref()?;
-    if matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) {
-        return Some(off(remedy));
-    }
     if let Some(word) = &remedy.word {
         return Some(gone(remedy, word.clone()));
+    }
+    if matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) {
+        return Some(off(remedy));
     }
     if let Law::Tried { word: Some(word), .. } = &limit.law {
         return Some(gone(remedy, word.clone()));

@@ -10,7 +10,7 @@ use super::TrialPlan;
 use super::judged_trial::JudgedTrial;
 use super::search_state::SearchState;
 use crate::capacity::{demand, law};
-use crate::proof;
+use crate::proof::{self, Trials};
 
 /// A value with the trial that tells of it.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +70,13 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan
     })
 }
 
-/// What is known by now of each setting of which smaller values were tried, the last that was changed first.
-pub(crate) fn findings(record: &Record, state: &SearchState<'_>) -> Vec<Smaller> {
+/// What is known by now of each setting of which smaller values were tried, the last that was changed first; nothing where the system as it is
+/// held once in the proof, which is smaller than all of them.
+pub(crate) fn findings(record: &Record, state: &SearchState<'_>, proof: &Trials<'_>) -> Vec<Smaller> {
+    let baselines = proof.all.iter().filter(|trial| trial.started.purpose == Purpose::Baseline);
+    if baselines.map(|trial| JudgedTrial::of(trial, state.plan)).any(|judged| judged.broke.is_none()) {
+        return Vec::new();
+    }
     let told = |one: &Between, at: At| TriedValue { value: one.text(at.value), trial: at.trial };
     let tried = between(record, state).into_iter().filter(|one| one.tried > 0);
     let found = |one: Between| Smaller {

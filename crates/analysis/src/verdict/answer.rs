@@ -132,6 +132,9 @@ fn pairing(state: &SearchState<'_>, trials: &Trials<'_>) -> Pairing {
     let unanswered = count(&|_, b| proof::is_silent(b));
     let call = proof::of(trials, &plan.objective, &plan.procedure, state.condition()).map(|proof| proof.decided.call);
     match call {
+        call if failed > 0 && held > 0 => Pairing::Contradicted { held, failed, of, helps: call == Some(Call::Better) },
+        Some(Call::Same) if failed > 0 => Pairing::Same,
+        Some(Call::Worse) if failed > 0 => Pairing::Worse,
         call if failed > 0 => Pairing::NotEnough { failed, of, helps: call == Some(Call::Better) },
         _ if unanswered > 0 => Pairing::Unanswered { unanswered, of },
         _ if held == of => Pairing::NotReproduced { of },

@@ -1,7 +1,7 @@
 //! The limits that were met, each with its evidence and what came of lifting it.
 
 use genkai_model::event::Change;
-use genkai_model::finding::{Cause, Confidence, Counterfactual, Decision, Evidence, Moved, Pairing};
+use genkai_model::finding::{Cause, Confidence, Counterfactual, Decision, Evidence, Moved};
 use genkai_model::limit::Strength;
 use genkai_model::record::Trial;
 
@@ -11,11 +11,11 @@ use crate::tuning::break_step::{BreakStep, Test};
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::SearchState;
 
-/// Every limit that was met, in order: those lifted in vain first, then the one behind each break. What failed in the search, but not
-/// once in the proof, may have been over when the first change was made: no test of it confirms anything.
+/// Every limit that was met, in order: those lifted in vain first, then the one behind each break. Where the
+/// proof saw something else than the search (what had failed may have been over when the first change was made), no test of it confirms anything.
 pub(crate) fn all(state: &SearchState<'_>, decision: Decision) -> Vec<Cause> {
     let mut all: Vec<Cause> = state.steps.iter().flat_map(of).collect();
-    if matches!(decision, Decision::Carried { pairs: Pairing::NotReproduced { .. } }) {
+    if !decision.confirms() {
         let confirmed = all.iter_mut().filter(|cause| cause.confidence == Confidence::Proved);
         confirmed.for_each(|cause| cause.confidence = Confidence::Possible);
     }

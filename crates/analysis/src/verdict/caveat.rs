@@ -268,7 +268,10 @@ fn of_proof(state: &SearchState<'_>, trials: &Trials<'_>, proof: Option<&Proof>)
     let mut all = Vec::new();
     let pairs = trials.pairs.len() as u32;
     let call = proof.map(|proof| proof.decided.call);
-    if pairs < procedure.min_pairs || !call.is_some_and(effect::is_decided) {
+    // Where nothing fails on either side, more pairs would not decide either.
+    let alike = proof.is_some_and(|p| pairs > 0 && p.proposal_holds)
+        && trials.pairs.iter().all(|(a, _)| !answer::failed(a, state.plan));
+    if pairs < procedure.min_pairs || !alike && !call.is_some_and(effect::is_decided) {
         let more = if let Some(Call::CannotTell { more }) = call { more } else { None };
         all.push(Caveat::FewPairs { pairs, more });
     }

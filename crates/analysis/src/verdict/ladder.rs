@@ -4,8 +4,8 @@
 
 use genkai_model::event::{Change, Purpose};
 use genkai_model::finding::{
-    Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt, Outcome, Pairing, PredictedRung, ProvedRung,
-    Rung, RungLimit, Together,
+    Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt, Outcome, PredictedRung, ProvedRung, Rung,
+    RungLimit, Together,
 };
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::Study;
@@ -27,8 +27,7 @@ pub(super) fn of(state: &SearchState<'_>, decision: Decision, trials: &Trials<'_
         return None;
     }
     let asked = demand::asked(&state.plan.load);
-    let confirmed = !matches!(decision, Decision::Carried { pairs: Pairing::NotReproduced { .. } });
-    let mut rungs: Vec<Rung> = state.steps.iter().filter_map(|step| lifted(state, step, confirmed)).collect();
+    let mut rungs: Vec<Rung> = state.steps.iter().filter_map(|step| lifted(state, step, decision.confirms())).collect();
     match decision {
         Decision::Carried { .. } => rungs.extend(failed_proposal(state, trials).and_then(|at| {
             let found = at.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default();

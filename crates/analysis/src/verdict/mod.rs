@@ -20,7 +20,7 @@ use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
 use crate::bisection;
-use crate::capacity::{onward, price};
+use crate::capacity::{onward, price, served};
 use crate::client;
 use crate::proof::{self, Trials};
 use crate::series;
@@ -52,7 +52,7 @@ fn verdict(record: &Record) -> Verdict {
     Verdict {
         schema: SCHEMA.to_owned(),
         answer: Answered(decision),
-        proposal: state.as_ref().map(proposal).unwrap_or_default(),
+        proposal: state.as_ref().map(|s| proposal(s, &trials)).unwrap_or_default(),
         causes: state.as_ref().map(|s| cause::all(s, decision)).unwrap_or_default(),
         next: state.as_ref().and_then(|s| outlook::next(record, s, &trials)),
         predictions: state.as_ref().map(|s| outlook::predictions(record, s)).unwrap_or_default(),
@@ -66,7 +66,7 @@ fn verdict(record: &Record) -> Verdict {
         smaller: state
             .as_ref()
             .filter(|s| matches!(s.phase, Phase::Prove))
-            .map(|s| smaller::findings(record, s))
+            .map(|s| smaller::findings(record, s, &trials))
             .unwrap_or_default(),
     }
 }
@@ -93,7 +93,7 @@ fn summaries(record: &Record, plan: &Plan) -> Vec<TrialFinding> {
 }
 
 /// The changes that were proved, each setting once with its last value.
-fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
+fn proposal(state: &SearchState<'_>, proof: &Trials<'_>) -> Vec<ProposedChange> {
     let mut all: Vec<ProposedChange> = Vec::new();
     for (step, test) in state.steps.iter().filter_map(|step| Some((step, step.proved()?))) {
         let attempt = &test.attempt;
@@ -105,7 +105,7 @@ fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
             minimum: attempt.lift.minimum.clone(),
             holds_for: attempt.lift.holds_for,
             price,
-            measured: price.is_none().then(|| measured(state, test)).flatten(),
+            measured: price.is_none().then(|| measured(state, test, proof)).flatten(),
             descriptors: attempt.descriptors(&step.at),
             onward: onwards(state, test),
         };
@@ -118,9 +118,11 @@ fn proposal(state: &SearchState<'_>) -> Vec<ProposedChange> {
 }
 
 /// What a change takes of which no formula tells, beside what was taken where its setting was changed for the first time.
-fn measured(state: &SearchState<'_>, test: &Test<'_>) -> Option<MeasuredPrice> {
-    let (subject, first) = (taker(state, test), first(state, test)?);
-    price::measured(subject, first.at.trial, test.after.trial)
+fn measured(state: &SearchState<'_>, test: &Test<'_>, proof: &Trials<'_>) -> Option<MeasuredPrice> {
+    let (subject, first, after) = (taker(state, test), first(state, test)?, test.after.trial);
+    let price = price::measured(subject, first.at.trial, after)?;
+    let proposals = proof.all.iter().copied().filter(|trial| is_proposal(trial.started.purpose));
+    Some(MeasuredPrice { grew: served::explains(&price, subject, after, proposals), ..price })
 }
 
 /// The connections that the same two trials showed to what stands behind.

@@ -115,6 +115,55 @@ fn a_baseline_that_holds_in_the_proof_is_said_to() {
     assert_eq!(v.proof.unwrap().decided.call, Call::Same, "nothing failed on either side");
 }
 
+/// Limited at every other start, whatever is set: the first trial fails, the change "carries", and the proof sees both on both sides.
+#[test]
+fn what_the_proof_contradicts_is_not_confirmed() {
+    let world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.3);
+            if m.trial % 2 == 1 && m.level > 240.0 {
+                seen.errors.push((ErrorKind::EofReused, 50.0));
+                seen.logs.push(("slots", 1));
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    let v = verdict(&world.run());
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::Contradicted));
+    let Decision::Carried { pairs: Pairing::Contradicted { held, failed, of, helps: false } } = v.decision() else {
+        panic!("{:?}", v.decision())
+    };
+    assert!(held > 0 && failed > 0 && held.max(failed) <= of, "{held}, {failed} of {of}");
+    assert_eq!(v.causes[0].confidence, Confidence::Possible);
+    assert!(v.smaller.is_empty(), "the value as it is held, too: {:?}", v.smaller);
+    let rungs = v.ladder.unwrap().rungs;
+    assert!(rungs.iter().all(|rung| !matches!(rung, Rung::Proved(_))), "{rungs:?}");
+}
+
+/// Limited at its first start only, with two smaller values tried: the proof holds on both sides, and no more pairs would decide.
+#[test]
+fn what_held_without_a_change_needs_no_smaller_value_and_no_more_pairs() {
+    let mut world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.3);
+            if m.trial == 1 && m.level > 240.0 {
+                seen.errors.push((ErrorKind::EofReused, 50.0));
+                seen.logs.push(("slots", 1));
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    world.plan.procedure.smaller = 2;
+    let run = world.run();
+    assert!(run.asked.iter().any(|trial| trial.purpose == Purpose::Smaller), "{}", run.order());
+    let v = verdict(&run);
+    assert_eq!(v.because(), Because::NotReproduced);
+    assert!(v.smaller.is_empty(), "{:?}", v.smaller);
+    assert!(!v.caveats.iter().any(|one| matches!(one, Caveat::FewPairs { .. })), "{:?}", v.caveats);
+}
+
 #[test]
 fn a_prediction_that_did_not_come_true_is_a_caveat() {
     let world = World { behaviour: Box::new(|m| Seen::closed(m.level, 0.3)), ..slots_world(512.0) };

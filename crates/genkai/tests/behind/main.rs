@@ -4,6 +4,7 @@ mod backend;
 mod copies;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod observed;
 mod others;
 mod seen;
 mod store;

@@ -49,6 +49,8 @@ pub enum Because {
     ChangeMadeItWorse,
     /// The objective had failed, and then held in every trial of the proof without any change.
     NotReproduced,
+    /// In the proof, the objective held without the change at least once and failed with it at least once.
+    Contradicted,
     /// The server, which had started with the proposal in the search, did not start with it in the proof, or did not answer.
     ProposalNotStarted,
     /// Measured in pairs, the change helps for certain, and the objective held with it; but without it, it held sometimes, too.

@@ -106,6 +106,17 @@ pub enum Pairing {
         /// Baselines that held.
         of: u32,
     },
+    /// The objective held with some baselines and failed with some proposals, which is not what the search saw.
+    Contradicted {
+        /// Baselines that held.
+        held: u32,
+        /// Proposals that failed.
+        failed: u32,
+        /// Of so many of each.
+        of: u32,
+        /// Whether the proposal is better for certain.
+        helps: bool,
+    },
     /// The server, which had started with the changes in the search, did not start with them in the proof, or did not answer.
     NotStarted,
     /// No measurable difference.
@@ -155,6 +166,11 @@ impl Decision {
         }
     }
 
+    /// Whether what a test of the search saw of a change may be said of it: not where the proof saw something else.
+    pub fn confirms(self) -> bool {
+        !matches!(self, Decision::Carried { pairs } if pairs.contradicts())
+    }
+
     /// Why the answer is what it is.
     pub fn because(self) -> Because {
         match self {
@@ -195,18 +211,28 @@ impl Stop {
 }
 
 impl Pairing {
+    /// Whether that is not what the search saw: a break without the change, and none with it.
+    fn contradicts(self) -> bool {
+        match self {
+            Pairing::NotReproduced { .. } | Pairing::Contradicted { .. } | Pairing::Same | Pairing::Worse => true,
+            Pairing::NotEnough { failed, of, helps } => failed == of && !helps,
+            _ => false,
+        }
+    }
+
     fn because(self) -> Because {
         match self {
             Pairing::None | Pairing::Enough => Because::ProvedAndHolds,
             Pairing::Unfinished => Because::Unfinished,
             Pairing::Generator => Because::ClientIsLimit,
-            Pairing::NotEnough { .. } => Because::ProvedButNextLimit,
+            Pairing::NotEnough { helps: true, .. } => Because::ProvedButNextLimit,
             Pairing::Unanswered { .. } => Because::Unanswered,
             Pairing::NotReproduced { .. } => Because::NotReproduced,
+            Pairing::Contradicted { .. } => Because::Contradicted,
             Pairing::NotStarted => Because::ProposalNotStarted,
             Pairing::Same => Because::ChangeMadeNoDifference,
             Pairing::Worse => Because::ChangeMadeItWorse,
-            Pairing::Undecided => Because::Undecided,
+            Pairing::NotEnough { helps: false, .. } | Pairing::Undecided => Because::Undecided,
             Pairing::Helps { .. } => Because::Helps,
         }
     }

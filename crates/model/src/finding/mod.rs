@@ -34,8 +34,8 @@ pub use estimate::{Estimate, Quantiles};
 pub use ladder::{Ladder, MeasuredRung, MetAt, PredictedRung, ProvedRung, Rung, RungLimit, Together};
 pub use predicted::{Predicted, ProcessorUse};
 pub use price::{
-    DescriptorPrice, DescriptorsAlone, MeasuredPrice, MemoryPrice, Onward, OnwardLimit, OnwardPrice, Price, Taken,
-    TestedPrice,
+    DescriptorPrice, DescriptorsAlone, GrewServing, MeasuredPrice, MemoryPrice, Onward, OnwardLimit, OnwardPrice,
+    Price, Taken, TestedPrice,
 };
 pub use proof::{Decided, Proof, ProposedChange, Rule, TrialVerdict};
 pub use series::{Findings, Point, Series};

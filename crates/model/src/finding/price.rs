@@ -97,6 +97,16 @@ pub struct MeasuredPrice {
     pub after: Taken,
     /// Memory that could still be had then, bytes: of the machine, or of the tightest control group, whichever is less.
     pub left: f64,
+    /// Where memory grew with the requests served, so that the difference says nothing of the change; none where that was not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grew: Option<GrewServing>,
+}
+
+/// That a server's memory grew with the requests that it served, while its clients stayed as many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GrewServing {
+    /// The trial that shows it.
+    pub trial: u32,
 }
 
 /// What all processes of a server took when it had most clients.

@@ -184,7 +184,7 @@ fn a_ladder_says_what_was_seen_of_memory_where_no_formula_tells() {
     let Rung::Proved(mut rung) = changed("workers", ["2", "8"], 20.0) else { panic!("it is proved") };
     let taken = |trial, memory| Taken { trial, clients: 20.0, memory, descriptors: 40.0 };
     let (before, after) = (taken(1, 64.0 * 1_048_576.0), taken(2, 160.0 * 1_048_576.0));
-    rung.measured = Some(MeasuredPrice { before, after, left: 4e9 });
+    rung.measured = Some(MeasuredPrice { before, after, left: 4e9, grew: None });
     let text = with(vec![Rung::Proved(rung)], |_| {});
     assert!(text.contains("memory: 64 MiB with 20 clients → 160 MiB with 20 clients (seen)"), "{text}");
 }
@@ -200,6 +200,23 @@ fn a_limit_that_did_not_come_again_is_told_with_what_was_changed_of_it() {
     let said = "worker_connections from 512 to 768 (not proved: it held without it, too)";
     assert!(text.contains(said) && !text.contains("not lifted"), "{text}");
     assert!(with(vec![met()], |_| {}).contains("not lifted (possibly this)"));
+}
+
+#[test]
+fn what_the_proof_contradicts_is_neither_confirmed_nor_said_to_help() {
+    let contradicted = Pairing::Contradicted { held: 2, failed: 2, of: 3, helps: false };
+    let not_enough = Pairing::NotEnough { failed: 3, of: 3, helps: false };
+    let first = "in the proof the objective held without it in 2 of 3 trials and failed with it in 2 of 3.";
+    let second = "carried the load in the search, but not in the proof: the objective failed in 3 of 3 trials with it";
+    for (pairs, said) in [(contradicted, first), (not_enough, second)] {
+        let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
+            s.findings.verdict.answer = Answered(Decision::Carried { pairs });
+        });
+        assert!(text.contains(said) && text.contains("The cause is not confirmed: in the proof"), "{text}");
+        for words in ["is confirmed", "not enough", "(proved)", "helps"] {
+            assert!(!text.contains(words), "{words}: {text}");
+        }
+    }
 }
 
 #[test]

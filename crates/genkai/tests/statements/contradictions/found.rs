@@ -234,7 +234,7 @@ fn cause(record: &Record, v: &Verdict, c: &Cause) -> Vec<String> {
         if_(force != test.change.from, || format!("{} was {force}, not {}", test.change.setting, test.change.from))
     });
     // What did not fail again in the proof may have been over when the test was made: it confirms nothing.
-    let over = matches!(v.decision(), Decision::Carried { pairs: Pairing::NotReproduced { .. } });
+    let over = !v.decision().confirms();
     let decided = matches!(c.confidence, Confidence::Proved | Confidence::Refuted);
     let undone = over && c.confidence == Confidence::Possible;
     let tested =
@@ -259,9 +259,10 @@ fn proof(v: &Verdict, said: &str) -> Vec<String> {
         let fits = match pairs {
             Pairing::Enough => call == Some(Call::Better) && !failed && !held,
             Pairing::Helps { .. } => call == Some(Call::Better) && !failed && held,
-            Pairing::Same => call == Some(Call::Same) && !failed,
-            Pairing::Worse => call == Some(Call::Worse) && !failed,
-            Pairing::NotEnough { failed: n, of, .. } => n > 0 && n <= of && (failed || v.proof.is_none()),
+            Pairing::Same => call == Some(Call::Same) && !(failed && held),
+            Pairing::Worse => call == Some(Call::Worse) && !(failed && held),
+            Pairing::NotEnough { failed: n, of, .. } => n > 0 && n <= of && (failed && !held || v.proof.is_none()),
+            Pairing::Contradicted { .. } => failed && held || v.proof.is_none(),
             Pairing::Unanswered { unanswered, of } => unanswered > 0 && unanswered <= of && !failed,
             Pairing::NotReproduced { .. } => !failed && (held || v.proof.is_none()),
             Pairing::Undecided => !matches!(call, Some(Call::Better | Call::Same | Call::Worse)),

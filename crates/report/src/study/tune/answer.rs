@@ -209,14 +209,20 @@ fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
             client::reasons(&v.client)
         ),
         Pairing::NotEnough { failed, of: all, helps } => {
-            let helps = if helps { "helps" } else { "carried the load in the search" };
             let next = v.next.as_ref().filter(|next| next.observed.is_some());
             let by = next.map_or_else(String::new, |next| format!(", by {}", named(next)));
-            format!(
-                "Cannot tell: {changing} {helps}, but is not enough: the objective failed in {} with it{by}.",
-                of(failed, all)
-            )
+            let helps = match helps {
+                true => "helps, but is not enough",
+                // What is not enough would help.
+                false => "carried the load in the search, but not in the proof",
+            };
+            format!("Cannot tell: {changing} {helps}: the objective failed in {} with it{by}.", of(failed, all))
         }
+        Pairing::Contradicted { held, failed, of: all, helps } => format!(
+            "Cannot tell: {changing} {}, but in the proof the objective held without it in {} and failed with it in {failed} of {all}.",
+            if helps { "helps" } else { "carried the load in the search" },
+            of(held, all),
+        ),
         Pairing::Unanswered { unanswered, of: all } => format!(
             "Cannot tell: {changing} moved the break in the search, but in {} of the proof with it {}{}.",
             of(unanswered, all),

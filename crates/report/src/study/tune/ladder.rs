@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use genkai_model::event::Purpose;
 use genkai_model::finding::{
-    Because, BisectionEnd, Cause, Confidence, Decision, Findings, Ladder, MeasuredRung, MetAt, Pairing, ProvedRung,
-    Rung, RungLimit, Together, Verdict,
+    Because, BisectionEnd, Cause, Confidence, Decision, Findings, Ladder, MeasuredRung, MetAt, Pairing, ProposedChange,
+    ProvedRung, Rung, RungLimit, Together, Verdict,
 };
 use genkai_model::limit::Origin;
 use genkai_model::setting::Change;
@@ -113,11 +113,14 @@ fn memory(rung: &ProvedRung, verdict: &Verdict) -> String {
     let proposed = verdict.proposal.iter().find(|proposed| same(&proposed.change));
     let price = rung.price.or(proposed.and_then(|proposed| proposed.price));
     let measured = rung.measured.or(proposed.and_then(|proposed| proposed.measured));
+    let of_it = |one: &&ProposedChange| one.change.setting == rung.change.setting;
+    let grew = verdict.proposal.iter().find(of_it).and_then(|one| one.measured?.grew).is_some();
     match (price, measured) {
         (Some(price), _) if price.tested.is_none_or(|tested| !tested.refuted) => {
             format!("+{}", figure::bytes(price.memory.more))
         }
         (Some(_), _) => "not told".to_owned(),
+        (None, Some(_)) if grew => "not told: it grew with the requests served".to_owned(),
         (None, Some(seen)) => {
             let [before, after] = [seen.before, seen.after]
                 .map(|one| format!("{} with {} clients", figure::bytes(one.memory), figure::whole(one.clients)));
@@ -127,15 +130,19 @@ fn memory(rung: &ProvedRung, verdict: &Verdict) -> String {
     }
 }
 
-/// What was changed of a limit that did not come again without the change either.
+/// What was changed of a limit, where the proof does not show that it was one.
 fn in_vain(rung: &MeasuredRung, verdict: &Verdict) -> Option<String> {
     let met_in = verdict.trials.iter().find(|trial| trial.trial == rung.met.trial)?;
-    if verdict.because() != Because::NotReproduced || met_in.purpose == Purpose::Proposal {
+    if verdict.decision().confirms() || met_in.purpose == Purpose::Proposal {
         return None;
     }
     let limit = &rung.limit.as_ref()?.limit;
     let proposed = verdict.proposal.iter().find(|proposed| proposed.limit == *limit)?;
-    Some(format!("{} (not proved: it held without it, too)", words::change(&proposed.change)))
+    let why = match verdict.because() {
+        Because::NotReproduced | Because::Contradicted => "it held without it, too",
+        _ => "the proof does not confirm it",
+    };
+    Some(format!("{} (not proved: {why})", words::change(&proposed.change)))
 }
 
 /// `nginx worker_connections = 512 (/etc/nginx/nginx.conf:7)`.

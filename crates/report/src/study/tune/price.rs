@@ -1,7 +1,7 @@
 //! What a proposal takes, in words.
 
 use genkai_model::finding::{
-    MeasuredPrice, Onward, OnwardLimit, OnwardPrice, Price, ProposedChange, Taken, TestedPrice, Verdict,
+    GrewServing, MeasuredPrice, Onward, OnwardLimit, OnwardPrice, Price, ProposedChange, Taken, TestedPrice, Verdict,
 };
 
 use crate::{clean, figure, words};
@@ -68,10 +68,26 @@ fn of(proposed: &ProposedChange) -> String {
             _ => format!("{name}: {}.{}", taken(price), tested_too(price)),
         };
     }
+    if let Some((measured, grew)) = proposed.measured.as_ref().and_then(|seen| Some((seen, seen.grew?))) {
+        return format!("{name}: {}.", grown(measured, grew));
+    }
     if let Some(measured) = &proposed.measured {
         return format!("{name}: {}.", seen(measured));
     }
     format!("{name}: what that takes of memory was not measured, so memory bounds nothing here.")
+}
+
+/// That what was taken says nothing of the change.
+fn grown(measured: &MeasuredPrice, grew: GrewServing) -> String {
+    format!(
+        "what that takes of memory is not known: memory grew with the requests served, while the clients stayed as many (trial {}): {} in trial {}, \
+         {} in trial {} (PSS without pages of files)",
+        grew.trial,
+        figure::bytes(measured.before.memory),
+        measured.before.trial,
+        figure::bytes(measured.after.memory),
+        measured.after.trial,
+    )
 }
 
 /// What was taken before and with it, as it was seen.

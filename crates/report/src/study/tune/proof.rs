@@ -1,7 +1,8 @@
 //! Before against after, and how sure it all is.
 
 use genkai_model::finding::{
-    Answer, Call, Cause, Confidence, Decision, Estimate, Evidence, Moved, Outcome, Pairing, Proof, Rule, Verdict,
+    Answer, Because, Call, Cause, Confidence, Decision, Estimate, Evidence, Moved, Outcome, Pairing, Proof, Rule,
+    Verdict,
 };
 use genkai_model::objective::{Condition, Objective};
 
@@ -170,9 +171,8 @@ fn causes(v: &Verdict) -> Vec<String> {
     if v.outcome() == Outcome::Invalid {
         return Vec::new();
     }
-    if matches!(v.decision(), Decision::Carried { pairs: Pairing::NotReproduced { .. } }) {
-        let why = "what failed in the search did not fail again, with or without the change";
-        return vec![format!("The cause is not confirmed: {why}.")];
+    if !v.decision().confirms() {
+        return vec![format!("The cause is not confirmed: {}.", unconfirmed(v.because()))];
     }
     let open = v.causes.iter().rfind(|c| matches!(c.confidence, Confidence::Likely | Confidence::Possible));
     let who = if confirmed.is_empty() { "The cause" } else { "What stops the load then" };
@@ -186,6 +186,19 @@ fn causes(v: &Verdict) -> Vec<String> {
         }
     };
     tested.into_iter().chain(open.map(|c| untested(who, c))).collect()
+}
+
+/// What the proof saw that the search did not.
+fn unconfirmed(because: Because) -> &'static str {
+    match because {
+        Because::NotReproduced => "what failed in the search did not fail again, with or without the change",
+        Because::Contradicted => {
+            "in the proof, the objective held at least once without the change and failed at least once with it"
+        }
+        Because::ChangeMadeNoDifference => "in the proof, the change made no measurable difference",
+        Because::ChangeMadeItWorse => "in the proof, the change made it worse",
+        _ => "in the proof, the objective failed in every trial with the change, too, which is not certain to help",
+    }
 }
 
 /// The setting that was changed to test a cause.

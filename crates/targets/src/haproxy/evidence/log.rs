@@ -43,6 +43,10 @@ pub mod signature {
     pub const NO_SERVER_BY_CONNECT: &str = "haproxy.no_server.by_connect";
     /// The same, after those were refused, or found no such socket.
     pub const NO_SERVER_BY_REFUSED: &str = "haproxy.no_server.by_refused";
+    /// The same, after HAProxy had taken them out for errors of requests (`observe`).
+    pub const NO_SERVER_BY_ERRORS: &str = "haproxy.no_server.by_errors";
+    /// A server was taken out for errors of requests (`observe`).
+    pub const TAKEN_OUT_BY_ERRORS: &str = "haproxy.taken_out.by_errors";
     /// A server was taken out because its health check failed though it took the connection.
     pub const CHECK_FAILED: &str = "haproxy.check_failed";
     /// A server was taken out because the connection of its health check failed.
@@ -185,6 +189,7 @@ impl Down {
         let all = |known: &[&str]| reasons.iter().all(|reason| reason.is_some_and(|reason| known.contains(&reason)));
         match () {
             () if reasons.is_empty() => signature::NO_SERVER,
+            () if all(&[signature::TAKEN_OUT_BY_ERRORS]) => signature::NO_SERVER_BY_ERRORS,
             () if all(&[signature::CHECK_FAILED]) => signature::NO_SERVER_BY_CHECK,
             () if all(&[signature::CHECK_REFUSED]) => signature::NO_SERVER_BY_REFUSED,
             () if all(&[signature::CHECK_REFUSED, signature::CHECK_UNCONNECTED]) => signature::NO_SERVER_BY_CONNECT,
@@ -211,7 +216,8 @@ fn is_change(line: &str) -> bool {
         && [" is DOWN", " is going DOWN", " is UP"].iter().any(|change| line.contains(change))
 }
 
-/// What of a health check took a server out; none for other lines, or where something else did (an administrator, a tracked server).
+/// What of a health check, or which errors of requests, took a server out; none for other lines, or where something else did (an administrator, a
+/// tracked server).
 fn of_check(line: &str) -> Option<&'static str> {
     let reason = line.split_once(" is DOWN, reason: ")?.1;
     // include/haproxy/check-t.h, src/check.c: check_statuses. `Layer4 timeout` is a connection that nobody took in time.
@@ -222,6 +228,7 @@ fn of_check(line: &str) -> Option<&'static str> {
         _ if ["Layer6", "Layer7", "External check"].iter().any(|start| reason.starts_with(start)) => {
             Some(signature::CHECK_FAILED)
         }
+        _ if reason.starts_with("Health analyze") => Some(signature::TAKEN_OUT_BY_ERRORS),
         _ => None,
     }
 }
@@ -325,6 +332,13 @@ mod tests {
         assert_eq!(told(&mut over_time, &[session]), [signature::NO_SERVER_BY_CHECK], "said in an earlier interval");
         let up = "Server b/s is UP, reason: Layer7 check passed, code: 200, check duration: 1ms.";
         assert_eq!(told(&mut over_time, &[up, session]), [signature::NO_SERVER]);
+        let observed =
+            down("b/s", "Health analyze, info: \"Detected 1 consecutive errors, last one was: Wrong http response\"");
+        assert_eq!(
+            told(&mut Down::default(), &[&observed, session]),
+            [signature::NO_SERVER_BY_ERRORS],
+            "no check failed"
+        );
         let maintenance = "Server b/s is going DOWN for maintenance.";
         assert_eq!(told(&mut over_time, &[maintenance, session]), [signature::NO_SERVER]);
         let elsewhere = down("c/s", "Layer7 wrong status, code: 404");

@@ -5,6 +5,7 @@ use genkai_model::limit::{Answers, Law, Limit, Origin, Remedy, RemedyUnit, Signa
 
 use super::Facts;
 use super::check::Check;
+use super::observe;
 use crate::haproxy::evidence::{metrics, of_server, signature};
 use crate::haproxy::settings::{
     SERVER_MAXCONN, SERVER_MAXQUEUE, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL,
@@ -21,6 +22,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     let mut all: Vec<Limit> = unreachable(facts).into_iter().chain(unsecured(facts)).collect();
     all.push(refusing(facts));
     all.extend(failed_check(facts));
+    all.extend(observe::limit(facts));
     all.extend(one_of_several(facts));
     all.extend(answering(facts));
     all.extend(unfit(facts));

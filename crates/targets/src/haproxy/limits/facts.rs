@@ -8,6 +8,7 @@ use super::again::{self, Again, Passes};
 use super::bound::of_bind;
 use super::capacity::Capacity;
 use super::check::Check;
+use super::observe::Observed;
 use super::source;
 use crate::files::Requests;
 use crate::haproxy::config::{Config, Section};
@@ -83,6 +84,8 @@ pub struct Facts {
     pub server: Option<Place>,
     /// The health check that takes them out, where there is one.
     pub check: Option<Check>,
+    /// What takes them out for errors of requests, where that is so.
+    pub observed: Option<Observed>,
     /// Their section; none: there is none.
     pub back: Option<String>,
     /// How many requests they get at once, where that is capped.
@@ -204,6 +207,7 @@ impl Facts {
             encrypted: !used.is_empty() && used.iter().all(|server| server.encrypted),
             partly_encrypted: [true, false].iter().all(|tls| used.iter().any(|server| server.encrypted == *tls)),
             check: served.and_then(|r| Check::of(config, r.back?, &used)),
+            observed: served.and_then(|r| Observed::of(config, r.back?, &used)),
             back: served.and_then(|r| Some(r.back?.title())),
             queue_timeout,
             connect_timeout: time(&TIMEOUT_CONNECT),

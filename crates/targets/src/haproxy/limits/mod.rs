@@ -11,6 +11,7 @@ mod capacity;
 mod check;
 mod clients;
 mod facts;
+mod observe;
 mod source;
 mod system;
 
@@ -21,6 +22,7 @@ pub use capacity::Capacity;
 pub use check::Check;
 pub(crate) use clients::holding;
 pub use facts::Facts;
+pub use observe::Observed;
 pub(super) use system::MEMORY;
 
 use genkai_model::limit::Limit;

@@ -3,7 +3,7 @@
 
 use super::Context::{self, Back, Front, Global, Server};
 use super::Setting;
-use super::value::TIME;
+use super::value::{OBSERVED, TIME};
 use crate::settings::Kind::{Count, Line};
 use crate::settings::Table;
 
@@ -79,6 +79,9 @@ pub const SERVER_MINCONN: Setting =
 pub const SERVER_MAXQUEUE: Setting =
     Setting::new("server.maxqueue", Server, Count(0, MANY), "0", SERVER).held_by("maxqueue");
 
+/// Whether errors of requests count against a server.
+pub const SERVER_OBSERVE: Setting = Setting::new("server.observe", Server, OBSERVED, "none", SERVER).held_by("observe");
+
 /// Every setting of HAProxy that genkai knows.
 pub static TABLE: Table<Context> = Table {
     product: "HAProxy",
@@ -110,6 +113,7 @@ pub static TABLE: Table<Context> = Table {
         SERVER_MAXCONN,
         SERVER_MINCONN,
         SERVER_MAXQUEUE,
+        SERVER_OBSERVE,
     ],
 };
 

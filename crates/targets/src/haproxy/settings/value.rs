@@ -11,6 +11,10 @@ pub(super) const TIME: Kind = Kind::Form(
     "a time such as 500ms, 30s or 1h; a plain number counts milliseconds",
 );
 
+/// What of a server is observed (src/server.c: srv_parse_observe).
+pub(super) const OBSERVED: Kind =
+    Kind::Form(|words| matches!(words, ["none" | "layer4" | "layer7"]), "none, layer4 or layer7");
+
 /// Milliseconds of a time with nothing after its unit.
 pub fn time(text: &str) -> Option<u64> {
     lenient_time(text).filter(|(_, rest)| rest.is_empty()).map(|(milliseconds, _)| milliseconds)
