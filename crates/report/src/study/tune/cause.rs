@@ -1,14 +1,11 @@
 //! What broke, what speaks for the cause, what happened when it was lifted.
 
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::finding::{
-    Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Moved, Scale, Seen, Verdict,
-};
+use genkai_model::finding::{Break, Candidate, Cause, Evidence, Failures, Seen};
 use genkai_model::limit::{Sign, Strength};
 use genkai_model::objective::Condition;
 
-use super::foretold::foretold;
-use crate::context::{self, Context};
+use crate::context::Context;
 use crate::{clean, figure, words};
 
 /// Longest log line quoted inside a sentence, in characters.
@@ -380,107 +377,6 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
             figure::whole(*observed),
             figure::range(*predicted, figure::whole)
         ),
-    }
-}
-
-/// What happened when only this setting was changed.
-pub(super) fn counterfactual(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<String> {
-    // One place decides what was foretold: beside a ladder that tells no such load, nothing is compared with one.
-    let c = &Counterfactual { predicted: foretold(v, cause), ..cause.counterfactual.clone()? };
-    // The load need not have come to where the next one is foretold.
-    let unforeseen =
-        c.predicted.is_none() && cause.counterfactual.as_ref().is_some_and(|test| test.predicted.is_some());
-    let change = words::change(&c.change);
-    let predicted = predicted(context, c).unwrap_or_else(|| "no further limit within the load sent".to_owned());
-    Some(match (&c.observed, c.moved) {
-        // The proof refuted it: what stood in the search was over by itself.
-        (None, moved) if moved != Moved::Not && cause.confidence != Confidence::Proved => format!(
-            "With only {change} changed, the load held up to {}; in the proof it held without the change, too.",
-            context.level(c.held_to)
-        ),
-        (Some(after), Moved::AsPredicted) if unforeseen => {
-            format!("Changing only {change} {}.", became(context, cause, after))
-        }
-        (Some(after), Moved::AsPredicted) => {
-            format!("Changing only {change} {} (predicted: {predicted}).", became(context, cause, after))
-        }
-        (Some(after), Moved::Elsewhere) if cause.limit.law.is_tried() => {
-            format!("Changing only {change} {}; no formula says where to.", became(context, cause, after))
-        }
-        (Some(after), Moved::Not) if cause.limit.law.is_tried() => format!(
-            "Changing only {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}.",
-            context.place(after),
-            context.place(&cause.broke)
-        ),
-        (Some(after), Moved::Elsewhere) => {
-            format!("Changing only {change} {}{}.", became(context, cause, after), off(context, c, after))
-        }
-        (Some(after), Moved::Not) => format!(
-            "Changing only {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}{}.",
-            context.place(after),
-            context.place(&cause.broke),
-            self::predicted(context, c).map(|at| format!(", although {at} was predicted")).unwrap_or_default()
-        ),
-        (None, Moved::Not) => format!("Changing only {change} made no measurable difference."),
-        (None, _) => held(context, cause, c, &change),
-    })
-}
-
-/// Where a break came that is not where the next limit was predicted: before it, or beyond. What stopped the load there is told of that break.
-fn off(context: Context<'_>, c: &Counterfactual, after: &Break) -> String {
-    let (Some(range), Some(predicted)) = (c.predicted, predicted(context, c)) else {
-        return String::new();
-    };
-    // Told in whole clients, it is compared in them.
-    let at = c.place_of(after);
-    let at = if c.scale == Scale::Clients { at.round() } else { at };
-    match () {
-        () if at > range.high => format!(", beyond where the formula puts the next limit ({predicted})"),
-        () if at < range.low => {
-            format!(", but not as far as to where the formula puts the next limit ({predicted})")
-        }
-        () => format!(", where {predicted} were predicted, but by the signs of another limit than that"),
-    }
-}
-
-fn held(context: Context<'_>, cause: &Cause, c: &Counterfactual, change: &str) -> String {
-    let where_next = match (predicted(context, c), c.moved) {
-        (None, _) => String::new(),
-        (Some(next), Moved::Elsewhere) => {
-            format!(" That is beyond where the formula puts the next limit ({next}).")
-        }
-        // What was not met although the load went beyond it is no next limit.
-        (Some(next), _) if c.scale == Scale::Level && c.predicted.is_some_and(|range| c.held_to > range.high) => {
-            format!(" By its formula a limit is predicted at {next}: it was not met in this test.")
-        }
-        (Some(next), _) => format!(" The next limit is predicted at {next}."),
-    };
-    format!(
-        "Changing only {change} removed the break at {}: the objective held as far as the test can tell, up to {}.{where_next}",
-        context.place(&cause.broke),
-        context.level(c.held_to)
-    )
-}
-
-/// Where the next limit was predicted: `359-383 clients at once`, `40-50 users`.
-fn predicted(context: Context<'_>, c: &Counterfactual) -> Option<String> {
-    let range = c.predicted?;
-    Some(match c.scale {
-        Scale::Clients => format!("{} at once", context::clients(range)),
-        Scale::Level => context::levels(range, context.unit()),
-    })
-}
-
-/// What became of the break when one setting was changed (`moved the break from 243 to 371 users`), in the unit of the load, as everything that is
-/// said of where it broke.
-fn became(context: Context<'_>, cause: &Cause, after: &Break) -> String {
-    match cause.stays() {
-        true => format!(
-            "left it broken at {} (before at {}), by what was seen then of another limit",
-            context.level(after.level),
-            context.bare(cause.broke.level)
-        ),
-        false => format!("moved the break from {} to {}", context.bare(cause.broke.level), context.level(after.level)),
     }
 }
 

@@ -7,7 +7,7 @@ use genkai_model::finding::{
 use genkai_model::plan::{ConfigSource, Study};
 use genkai_model::record::{Record, Trial};
 
-use super::{About, cause, charts, load, measures, said, sentences, terminal, tracks};
+use super::{About, cause, charts, counterfactual, load, measures, said, sentences, terminal, tracks};
 use crate::context::{Context, failed};
 use crate::document::{Block, Document, Kind, Line, Mark, Medium, Part, Section, Style, Tab, Table, Tile};
 use crate::study::environment::{self, Asked};
@@ -251,7 +251,7 @@ fn article(v: &Verdict, cause: &Cause, context: Context<'_>) -> Block {
         heading("What speaks for it"),
         Block::Notes { items: shown(&cause.evidence), style: Style::Evidence },
     ];
-    let changed = cause::counterfactual(context, v, cause);
+    let changed = counterfactual::told(context, v, cause);
     blocks.extend(changed.into_iter().flat_map(|text| [heading("What changing it alone did"), Block::text(text)]));
     blocks.extend((!cause.others.is_empty()).then(|| heading("What else it could have been, and why it is not")));
     let name = |one: &Candidate| format!("{}: {}", words::subject(&one.subject), clean::line(&one.setting));

@@ -4,6 +4,7 @@ mod answer;
 pub(super) mod cause;
 mod charts;
 pub(super) mod client;
+mod counterfactual;
 mod directives;
 mod document;
 mod flows;
@@ -99,14 +100,14 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     // An invalid measurement says nothing about the server, so nothing is said of it.
     for (i, c) in met.iter().enumerate().filter(|_| v.outcome() != Outcome::Invalid) {
         say(About::Broke, Some(cause::broke(context, c, i > 0)));
-        say(About::Test, cause::counterfactual(context, v, c));
+        say(About::Test, counterfactual::told(context, v, c));
     }
     if met.is_empty() && v.outcome() != Outcome::Invalid {
         let broken = v.trials.iter().find_map(|t| t.broke.as_ref());
         say(About::Broke, broken.map(|b| plainly(context, v, b)));
     }
     for c in v.causes.iter().filter(|c| c.confidence == Confidence::Refuted) {
-        say(About::Test, cause::counterfactual(context, v, c));
+        say(About::Test, counterfactual::told(context, v, c));
     }
     say(About::Test, directives::told(context, v));
     for text in smaller::told(context, v) {
