@@ -34,6 +34,7 @@ mod load;
 mod onward;
 mod order;
 mod others;
+mod outpaced;
 mod predictions;
 mod price;
 mod processes;
