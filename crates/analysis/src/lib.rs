@@ -25,6 +25,7 @@ pub mod idle_requests;
 pub mod latencies;
 pub mod machine;
 pub mod order;
+mod outpaced;
 mod processes;
 pub mod proof;
 pub mod refusals;

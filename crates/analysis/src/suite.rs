@@ -18,7 +18,10 @@ use crate::window::{self, Tally};
 pub fn is_named(verdict: &Verdict, id: Option<&str>, processor: bool) -> bool {
     let Some(id) = id else { return verdict.outcome() == Outcome::Holds };
     let void = matches!(verdict.outcome(), Outcome::Invalid | Outcome::Unfinished)
-        || matches!(verdict.because(), Because::ClientIsLimit | Because::Unfinished | Because::Unanswered);
+        || matches!(
+            verdict.because(),
+            Because::ClientIsLimit | Because::Unfinished | Because::Unanswered | Because::Outpaced
+        );
     let named = verdict.causes.iter().find(|cause| cause.confidence != Confidence::Refuted);
     !void && named.is_some_and(|cause| if processor { is_processor(cause) } else { is_limit(cause, id) })
 }

@@ -8,6 +8,7 @@ use crate::directives::Removals;
 use crate::events::{Line, failed};
 use crate::expected::Expected;
 use crate::load::Threshold;
+use crate::outpaced;
 use crate::search::{End, Search, Step, Test};
 use crate::weigh::Weighed;
 
@@ -78,6 +79,7 @@ impl<'e> Search<'_, 'e> {
             End::Holds if !self.is_load() && self.first.is_some_and(is_unanswered) => {
                 json!({ "decided": "unanswered" })
             }
+            End::Holds if !self.is_load() && self.first.is_some_and(outpaced::is) => json!({ "decided": "outpaced" }),
             End::Holds => json!({ "decided": "holds" }),
             End::Prove => json!({ "decided": "carried", "pairs": pairing() }),
             _ if self.is_moved() => json!({ "decided": "moved", "then": self.stop() }),
@@ -218,6 +220,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
         "holds" => ("holds", "no", "objective_holds"),
         "invalid" => ("invalid", "cannot_tell", "client_is_limit"),
         "unanswered" => ("invalid", "cannot_tell", "unanswered"),
+        "outpaced" => ("invalid", "cannot_tell", "outpaced"),
         "unmoved" => {
             let outcome = if text("/by/stop") == "other_programs" { "invalid" } else { "fails" };
             let no = text("/by/stop") == "backend" && decision.pointer("/by/likely") == Some(&true.into());

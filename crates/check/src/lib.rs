@@ -37,6 +37,7 @@ mod moved;
 mod onward;
 mod order;
 mod others;
+mod outpaced;
 mod predictions;
 mod price;
 mod proof;

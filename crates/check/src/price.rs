@@ -195,6 +195,33 @@ pub(crate) fn holds_more(limit: &Limit, judged: &Judged<'_>, met: &Met) -> bool 
     told.beyond(limit, met, next).is_none_or(|(_, bytes)| bytes <= told.high.left() * USABLE)
 }
 
+/// Whether the memory holds one more of a setting of which no formula tells, by what it took in the last trial before with a smaller value.
+pub(crate) fn holds_one_more(limit: &Limit, at: &Judged<'_>, trials: &[Judged<'_>]) -> bool {
+    let Law::Tried { value, word: None } = limit.law else { return true };
+    if limit.remedy.as_ref().is_none_or(|remedy| remedy.unit != RemedyUnit::Count) {
+        return true;
+    }
+    let number = |one: &Judged<'_>| one.trial.start.number("/at_us");
+    let other = |one: &Judged<'_>| {
+        let same = one.limits.iter().find(|known| known.id == limit.id)?;
+        match same.law {
+            Law::Tried { value: before, .. } if before < value => Some(before),
+            _ => None,
+        }
+    };
+    let in_search = |one: &&Judged<'_>| {
+        matches!(one.trial.start.text("/purpose"), "" | "break" | "measure" | "counterfactual")
+            && number(one) < number(at)
+    };
+    let earlier = trials.iter().filter(in_search).filter_map(|one| Some((one, other(one)?))).last();
+    let most =
+        |one: &Judged<'_>| last_highest(&looks(one, &limit.subject, f64::INFINITY)).filter(|look| look.clients > 0.0);
+    let Some((earlier, before)) = earlier else { return true };
+    let Some((less, more)) = most(earlier).zip(most(at)) else { return true };
+    let each = (more.both() - less.both()) / (value - before);
+    each <= 0.0 || more.left() * USABLE >= each
+}
+
 /// A change whose price is told: of `limit` as it was met in `at`, its setting given this number, tested by `after`.
 pub(crate) struct Priced<'a, 'e> {
     pub(crate) limit: &'a Limit,

@@ -103,7 +103,7 @@ impl<'e> Step<'e> {
 }
 
 /// Whether a setting can be given a larger number, which the memory holds as far as `at` tells, or be taken away.
-fn can_be_lifted(limit: &Limit, at: &Judged<'_>, values: &[&Line]) -> bool {
+fn can_be_lifted(limit: &Limit, at: &Judged<'_>, (values, trials): (&[&Line], &[Judged<'_>])) -> bool {
     let Some(remedy) = &limit.remedy else { return false };
     let present = match limit.law {
         Law::Slots { value, .. }
@@ -125,17 +125,19 @@ fn can_be_lifted(limit: &Limit, at: &Judged<'_>, values: &[&Line]) -> bool {
     }
     let full = remedy.ceiling.as_ref().is_some_and(|most| most.value <= present / remedy.parts.max(1.0));
     let word = remedy.word.is_some() || matches!(limit.law, Law::Tried { word: Some(_), .. });
-    word || matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero) || !full && price::holds_more(limit, at, &met(at))
+    word || matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero)
+        || !full && price::holds_more(limit, at, &met(at)) && price::holds_one_more(limit, at, trials)
 }
 
 /// The next limit to be lifted at a break, or why there is none.
-fn pick(step: &Step<'_>, values: &[&Line]) -> Result<Weighed, End> {
+fn pick(step: &Step<'_>, (values, trials): (&[&Line], &[Judged<'_>])) -> Result<Weighed, End> {
+    let known = (values, trials);
     let possible: Vec<&Weighed> = step.weighed.iter().filter(|one| one.is_possible()).collect();
     let Some(best) = possible.first() else {
         return Err(if step.tests.is_empty() { End::NoCause } else { End::Refuted });
     };
     let untried =
-        |one: &&&Weighed| matches!(one.limit.law, Law::Tried { .. }) && can_be_lifted(&one.limit, &step.at, values);
+        |one: &&&Weighed| matches!(one.limit.law, Law::Tried { .. }) && can_be_lifted(&one.limit, &step.at, known);
     if let Some(one) = possible.iter().find(untried) {
         return Ok((*one).clone());
     }
@@ -146,7 +148,7 @@ fn pick(step: &Step<'_>, values: &[&Line]) -> Result<Weighed, End> {
         return Err(End::Refuted);
     }
     let equal =
-        possible.iter().find(|one| one.strongest == best.strongest && can_be_lifted(&one.limit, &step.at, values));
+        possible.iter().find(|one| one.strongest == best.strongest && can_be_lifted(&one.limit, &step.at, known));
     equal.map(|one| (*one).clone()).ok_or(End::CannotLift)
 }
 
@@ -268,7 +270,7 @@ impl<'a, 'e> Search<'a, 'e> {
             let refuted: Vec<String> = step.tests.iter().map(|test| test.candidate.limit.id.clone()).collect();
             step.weighed = weigh::all(&step.at, &own, &refuted);
             let values = unusable::before(self.events, tests.peek().map(|next| next.trial.start.number));
-            let candidate = match pick(step, &values) {
+            let candidate = match pick(step, (&values, self.judged)) {
                 Ok(candidate) => candidate,
                 // What was tried in vain beside other programs is still open.
                 Err(End::Refuted | End::CannotLift) if step.leaves_open() => return End::Crowded,
@@ -359,7 +361,7 @@ impl<'a, 'e> Search<'a, 'e> {
             let weighed = weigh::all(one, &met(one), &[]);
             let step = Step { at: (*one).clone(), weighed, tests: Vec::new() };
             step.untested().is_some_and(|it| it.strongest == Some(Strength::Decisive))
-                && pick(&step, &unusable::before(self.events, None)).is_ok()
+                && pick(&step, (&unusable::before(self.events, None), self.judged)).is_ok()
         };
         failed.into_iter().find(says).cloned()
     }

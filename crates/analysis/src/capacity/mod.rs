@@ -7,6 +7,7 @@
 
 mod bucket;
 pub mod demand;
+pub(crate) mod each;
 pub mod law;
 mod looks;
 pub(crate) mod onward;

@@ -12,7 +12,7 @@ use super::looks::{clients_at, during};
 use super::{Demand, law};
 
 /// Part of the memory that is left which a change may take: the rest is for what PSS does not count (buffers of the kernel, the cache of files).
-const USABLE: f64 = 0.8;
+pub(super) const USABLE: f64 = 0.8;
 /// How far what was measured may be from what was predicted for a price to hold, as a part of what was measured.
 const PRICE_TOLERANCE: f64 = 0.15;
 /// The largest value that is looked at.
@@ -39,7 +39,7 @@ pub(crate) struct Cost {
 
 /// One look at a server's memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Look {
+pub(super) struct Look {
     clients: f64,
     pss: f64,
     /// The kernel's beside it; none where it was not reckoned.
@@ -47,8 +47,8 @@ struct Look {
     workers: f64,
     private: Option<f64>,
     descriptors: f64,
-    left: f64,
-    group: Option<f64>,
+    pub(super) left: f64,
+    pub(super) group: Option<f64>,
 }
 
 /// A value that the memory cannot hold.
@@ -93,7 +93,7 @@ impl Look {
     }
 
     /// What its processes take, the kernel's for them with it.
-    fn taken(&self) -> f64 {
+    pub(super) fn taken(&self) -> f64 {
         self.pss + self.kernel.unwrap_or(0.0)
     }
 }
@@ -240,16 +240,20 @@ impl Cost {
     }
 }
 
+/// The look at `subject` with most clients; none where nobody looked while there were any.
+pub(super) fn full_look(subject: &str, trial: &Trial) -> Option<Look> {
+    highest(&looks(trial, subject, f64::INFINITY)).filter(|look| look.clients > 0.0)
+}
+
 /// What `subject` took in `before` and in `after`, with most clients of each; none where nobody looked while there were any.
 pub(crate) fn measured(subject: &str, before: &Trial, after: &Trial) -> Option<MeasuredPrice> {
-    let look = |trial: &Trial| highest(&looks(trial, subject, f64::INFINITY)).filter(|look| look.clients > 0.0);
     let taken = |trial: &Trial, look: Look| Taken {
         trial: trial.number,
         clients: look.clients,
         memory: look.pss,
         descriptors: look.descriptors,
     };
-    let (first, last) = (look(before)?, look(after)?);
+    let (first, last) = (full_look(subject, before)?, full_look(subject, after)?);
     Some(MeasuredPrice { before: taken(before, first), after: taken(after, last), left: last.left, grew: None })
 }
 

@@ -56,7 +56,8 @@ impl<'r> Attempt<'r> {
         let stretch = if limit.law.is_tried() { rest(limit, proved, broke.level, plan) } else { stretch(forecast, at) };
         let cost = Cost::of(limit, at.trial, &at.demand, &plan.system.product);
         let usable = tests.usable(limit)?;
-        let bound = cost.and_then(|cost| cost.bound(&usable, &at.demand));
+        let each = tests.each(limit, at.trial);
+        let bound = cost.and_then(|cost| cost.bound(&usable, &at.demand)).or_else(|| each?.bound(&usable));
         let lift = remedy::lift(bound.as_ref().unwrap_or(&usable), &demand, plan.procedure.headroom, stretch)?;
         let before = proved.iter().find(|c| c.setting == lift.setting).map(|c| c.from.clone());
         let further = before.is_some();
@@ -72,7 +73,9 @@ impl<'r> Attempt<'r> {
         let short = bound.filter(|_| lift.capped.is_some()).and_then(|_| {
             let free = Limit { remedy: limit.remedy.clone().map(unbounded), ..limit.clone() };
             let needed = remedy::lift(&free, &demand, plan.procedure.headroom, stretch)?;
-            cost?.short(limit, needed.value.parse().ok()?, lift.value.parse().ok()?, &at.demand)
+            let (needed, most) = (needed.value.parse().ok()?, lift.value.parse().ok()?);
+            let told = each.map(|each| each.short(needed, most));
+            cost.map_or(told, |cost| cost.short(limit, needed, most, &at.demand))
         });
         Some(Attempt { limit, lift, change, changes, further, level, cost, short })
     }

@@ -6,6 +6,7 @@ use genkai_model::event::{NotStarted, Purpose};
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy};
 use genkai_model::record::{Record, Trial};
 
+use crate::capacity::each::Each;
 use crate::capacity::law;
 
 /// So many values of a setting above the present one that cannot be used, and no further one is tried.
@@ -23,6 +24,8 @@ enum Came<'r> {
 pub(crate) struct Tests<'r> {
     rest: VecDeque<Came<'r>>,
     unusable: Vec<&'r NotStarted>,
+    /// All trials of the search, told or not.
+    search: Vec<&'r Trial>,
 }
 
 /// What is next.
@@ -49,12 +52,15 @@ impl<'r> Tests<'r> {
             }
         }
         rest.extend(values.map(|(_, value)| Came::NotStarted(value)));
-        Tests { rest, unusable: Vec::new() }
+        let of_search = |trial: &&Trial| {
+            matches!(trial.started.purpose, Purpose::Break | Purpose::Measure | Purpose::Counterfactual)
+        };
+        Tests { rest, unusable: Vec::new(), search: record.trials.iter().filter(of_search).collect() }
     }
 
     /// The same with no tests left.
     pub(crate) fn over(&self) -> Tests<'r> {
-        Tests { rest: VecDeque::new(), unusable: self.unusable.clone() }
+        Tests { rest: VecDeque::new(), ..self.clone() }
     }
 
     /// What came of the next one.
@@ -67,6 +73,16 @@ impl<'r> Tests<'r> {
                 Told::Unusable
             }
         }
+    }
+
+    /// What one more of the setting of `limit`, which was met in `at`, takes by the last trial before that had a smaller value; none where a
+    /// formula tells that.
+    pub(crate) fn each(&self, limit: &Limit, at: &Trial) -> Option<Each> {
+        let value =
+            |trial: &Trial| trial.limits.limits.iter().find(|one| one.id == limit.id).map(|one| law::setting(&one.law));
+        let smaller = |trial: &&&Trial| value(trial).is_some_and(|value| value < law::setting(&limit.law));
+        let before = self.search.iter().filter(|trial| trial.number < at.number).filter(smaller).next_back()?;
+        Each::of(limit, before, at)
     }
 
     /// `limit` with a ceiling half way to the least value that cannot be used; none where no value is left to be tried.

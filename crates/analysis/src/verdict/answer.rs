@@ -8,6 +8,7 @@ use genkai_model::summary::Summary;
 
 use super::cause;
 use crate::diagnosis;
+use crate::outpaced;
 use crate::proof::{self, Trials};
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
@@ -45,6 +46,7 @@ pub(crate) fn of(state: Option<&SearchState<'_>>, trials: &Trials<'_>) -> Decisi
         Phase::Cut if !broken => Decision::Unfinished,
         Phase::Invalid if !first.client.finding.valid => Decision::Invalid,
         Phase::Holds if is_unanswered(first, state.plan) => Decision::Unanswered,
+        Phase::Holds if is_outpaced(first, state.plan) => Decision::Outpaced,
         Phase::Holds => Decision::Holds,
         Phase::Prove => Decision::Carried { pairs: pairing(state, trials) },
         phase => stopped(state, stop(state, phase)),
@@ -60,6 +62,11 @@ fn is_unanswered(judged: &JudgedTrial<'_>, plan: &Plan) -> bool {
         || judged.trial.ticks.iter().any(|tick| tick.handshakes.as_ref().is_some_and(|made| made.upgraded > 0));
     let little = if judged.demand.tunnels { ended == 0 && !opened() } else { ended == 0 || ended < waiting };
     plan.study != Study::Load && little
+}
+
+/// Whether a rate was not carried, whatever its conditions say. A plain load is judged by these alone.
+fn is_outpaced(judged: &JudgedTrial<'_>, plan: &Plan) -> bool {
+    plan.study != Study::Load && outpaced::is(judged.trial, &judged.demand)
 }
 
 fn stopped(state: &SearchState<'_>, stop: Stop) -> Decision {

@@ -276,3 +276,60 @@ fn a_load_of_which_no_request_was_answered_has_not_held() {
     assert_eq!((v.outcome(), v.must_change(), v.trials[0].finished), (Outcome::Invalid, Answer::CannotTell, 0));
     assert_eq!((v.causes.len(), v.because()), (0, Because::Unanswered));
 }
+
+/// A rate that a server passes `passes` a second of: how many wait, and for how long.
+fn queued(m: &Moment<'_>, passes: f64) -> Seen {
+    // The rate rises by 6 a second to 60.
+    let came = |t: f64| if t < 10.0 { 3.0 * t * t } else { 300.0 + 60.0 * (t - 10.0) };
+    let from = passes / 6.0;
+    let waiting = if m.t < from || passes >= 60.0 { 0.0 } else { came(m.t) - came(from) - passes * (m.t - from) };
+    let takes = 0.1 + waiting / passes;
+    Seen {
+        ok: m.level.min(passes),
+        latency: takes,
+        service: takes,
+        in_flight: waiting + m.level * 0.1,
+        sent: m.level / m.level.min(passes),
+        ..Seen::closed(1.0, 0.1)
+    }
+}
+
+#[test]
+fn a_rate_at_which_ever_more_wait_is_not_held_whatever_its_conditions_say() {
+    let held = |passes: f64| {
+        let world = World {
+            plan: plan(rate(60.0, 10, 1000), "errors < 0.1%"),
+            settings: settings(&[]),
+            limits: Box::new(|_| vec![slots(4096.0)]),
+            behaviour: Box::new(move |m| queued(m, passes)),
+        };
+        verdict(&world.run())
+    };
+    assert_eq!(answer(&held(30.0)), (Outcome::Invalid, Answer::CannotTell, Because::Outpaced));
+    // Fewer than a tenth more may be chance.
+    for passes in [58.0, 60.0, 90.0] {
+        let v = held(passes);
+        assert_eq!(answer(&v), (Outcome::Holds, Answer::No, Because::ObjectiveHolds), "{passes}");
+    }
+}
+
+#[test]
+fn a_rate_of_which_answers_merely_take_long_is_held() {
+    for takes in [1.0, 2.0, 4.0] {
+        let world = World {
+            plan: plan(rate(60.0, 2, 1000), "errors < 0.1%"),
+            settings: settings(&[]),
+            limits: Box::new(|_| vec![slots(4096.0)]),
+            behaviour: Box::new(move |m| {
+                let came = |t: f64| if t < 2.0 { 15.0 * t.max(0.0) * t.max(0.0) } else { 30.0 + 60.0 * (t - 2.0) };
+                let answered = came(m.t - takes);
+                let ok = (answered - came(m.t - takes - 0.2)) / 0.2;
+                let sent = if ok > 0.0 { m.level / ok } else { 1.0 };
+                let waits = came(m.t) - answered;
+                Seen { ok, latency: takes, service: takes, in_flight: waits, sent, ..Seen::closed(1.0, 0.1) }
+            }),
+        };
+        let v = verdict(&world.run());
+        assert_ne!(v.because(), Because::Outpaced, "{takes}");
+    }
+}

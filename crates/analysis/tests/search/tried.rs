@@ -244,3 +244,36 @@ fn a_test_that_other_programs_crowd_leaves_the_other_parameters_to_be_tried() {
         assert_eq!((named(&v), v.trials.len()), ((vec![], vec![]), 3), "each was tried");
     }
 }
+
+/// 16 MB for each of `slots`, which serve one user each.
+fn dear(left: f64) -> World {
+    World {
+        plan: plan(users(40, 8.0), "errors < 0.1%"),
+        settings: settings(&[("slots", 4.0)]),
+        limits: Box::new(|s| vec![tried("slots", s["slots"], None)]),
+        behaviour: Box::new(move |m| {
+            let slots = m.value("slots");
+            let mut seen = Seen::closed(m.level, SERVICE);
+            if m.level > slots {
+                seen.errors = vec![(ErrorKind::Status503, seen.ok * 0.5)];
+                seen.ok *= 0.5;
+            }
+            let taken = 2e6 + 16e6 * m.level.min(slots);
+            seen.gauges.extend([("proxy.pss", taken), ("proxy.memory_available", left - taken)]);
+            seen
+        }),
+    }
+}
+
+#[test]
+fn a_value_that_the_memory_does_not_hold_by_what_was_measured_is_not_tried() {
+    let v = verdict(&dear(300e6).run());
+    // Of 170 MB left with 8 of them, 0.8 hold 8 more; 18 are all that there is memory for.
+    let tried: Vec<&str> = v.trials.iter().flat_map(|t| &t.changes).map(|change| change.to.as_str()).collect();
+    assert!(tried.contains(&"8") && tried.contains(&"16"), "{tried:?}");
+    assert!(tried.iter().all(|to| to.parse::<u32>().unwrap() <= 18), "{tried:?}");
+    let bound = v.caveats.iter().any(|c| matches!(c, Caveat::MemoryBound { needed, .. } if *needed > 30.0));
+    assert!(bound, "{:?}", v.caveats);
+    let free = verdict(&dear(1e10).run());
+    assert_eq!(answer(&free), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+}

@@ -171,7 +171,7 @@ fn a_record_that_was_cut_off_says_so_at_the_top_of_every_form() {
     for top in tops(dir.path()) {
         let words: String = top.split_whitespace().collect::<Vec<_>>().join(" ").replace("> ", "");
         assert!(words.contains("The record is cut off: it ends"), "{top}");
-        assert!(words.contains("planned for 4 s at most"), "{top}");
+        assert!(words.contains("planned for 4 s."), "{top}");
     }
 }
 

@@ -63,6 +63,8 @@ pub enum Because {
     CpuIsLimit,
     /// Fewer requests were answered than still waited for an answer at the end.
     Unanswered,
+    /// Requests came faster than they were answered, all the time that the rate was held.
+    Outpaced,
     /// A server died under load.
     ServerDied,
     /// A server refused connections under load, which may have been a restart.

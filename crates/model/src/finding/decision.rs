@@ -18,6 +18,9 @@ pub enum Decision {
     /// Nothing broke, but fewer requests were answered than still waited for an answer at the end: that is too little to say that anything
     /// held. What waits has not failed: to a script it is a measurement that says nothing.
     Unanswered,
+    /// Nothing broke, but requests came faster than they were answered all the time that the rate was held, so that ever more waited: the
+    /// objective judges none of those that wait, and the rate was not carried.
+    Outpaced,
     /// The generator was the limit before anything broke: nothing is known of the server.
     Invalid,
     /// The run ended before anything broke, and before the load asked for was held.
@@ -141,7 +144,7 @@ impl Decision {
     pub fn outcome(self) -> Outcome {
         match self {
             Decision::Holds => Outcome::Holds,
-            Decision::Invalid | Decision::Unanswered => Outcome::Invalid,
+            Decision::Invalid | Decision::Unanswered | Decision::Outpaced => Outcome::Invalid,
             Decision::Unfinished => Outcome::Unfinished,
             Decision::Unmoved { by: Stop::OtherPrograms } => Outcome::Invalid,
             Decision::Unmoved { .. }
@@ -178,6 +181,7 @@ impl Decision {
             Decision::Invalid => Because::ClientIsLimit,
             Decision::Unfinished => Because::Unfinished,
             Decision::Unanswered => Because::Unanswered,
+            Decision::Outpaced => Because::Outpaced,
             Decision::Unmoved { by } => by.because(),
             Decision::Moved { then } if then.says_nothing() => then.because(),
             Decision::Moved { .. } => Because::ProvedButNextLimit,

@@ -12,10 +12,11 @@ pub fn doubts(all: &[Doubt]) -> Vec<String> {
 fn sentence(doubt: &Doubt) -> String {
     match doubt {
         Doubt::CutOff { within: Some((trial, there, planned)) } => format!(
-            "The record is cut off: it ends {} into the load of trial {trial}, which was planned for {} at most. All figures are of the part \
-             that is there.",
+            "The record is cut off: it ends {} into the load of trial {trial}, which was planned for {}{}. All figures are of the part that is \
+             there.",
             figure::seconds(*there),
             figure::seconds(*planned),
+            if there > planned { " and held longer" } else { "" },
         ),
         Doubt::CutOff { within: None } => {
             "The record is cut off: the run has no end. All figures are of the part that is there.".to_owned()

@@ -21,6 +21,7 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
         ),
         Decision::Unfinished => ended_early(context, v),
         Decision::Unanswered => unanswered(context, v),
+        Decision::Outpaced => outpaced(context),
         Decision::Unmoved { .. } if v.load.is_some() => {
             format!("Failed: {} did not hold{}.", quoted(&context.objective()), at_asked(context))
         }
@@ -107,6 +108,15 @@ fn unanswered(context: Context<'_>, v: &Verdict) -> String {
     };
     let (objective, at) = (quoted(&context.objective()), at_asked(context));
     format!("Cannot tell: {few}, so there is nothing by which {objective} could be judged{at}.")
+}
+
+/// That a rate was not carried.
+fn outpaced(context: Context<'_>) -> String {
+    let (objective, at) = (quoted(&context.objective()), at_asked(context));
+    format!(
+        "Cannot tell: {objective} was not violated{at}, but that rate was not carried: requests came faster than they were answered, and ever \
+         more waited for as long as it was held."
+    )
 }
 
 /// That no answer came, with how many waited for one where that was counted.

@@ -185,7 +185,13 @@ fn causes(v: &Verdict) -> Vec<String> {
             Some(format!("The causes are confirmed, each by changing that setting alone: {}.", each.join("; ")))
         }
     };
-    tested.into_iter().chain(open.map(|c| untested(who, c))).collect()
+    // Where directives were left out, that is the test.
+    let left_out = matches!(v.decision(), Decision::Bisected | Decision::Guarded);
+    let stands = open.map(|c| match (c.confidence, left_out) {
+        (Confidence::Possible, true) => "What is named was put to the test, by leaving it out.".to_owned(),
+        _ => untested(who, c),
+    });
+    tested.into_iter().chain(stands).collect()
 }
 
 /// What the proof saw that the search did not.
