@@ -89,7 +89,7 @@ mod tests {
             out.count(now, &mut metrics);
             metrics[metrics::REFUSED_ALL_OUT]
         };
-        out.read(&[none.clone()], now);
+        out.read(std::slice::from_ref(&none), now);
         assert_eq!(refused(&out), 0.0);
         out.read(&[line.replace(":9/", ":8/"), none.clone(), none], now);
         assert_eq!(refused(&out), 2.0);
