@@ -434,9 +434,7 @@ fn off(context: Context<'_>, c: &Counterfactual, after: &Break) -> String {
     let (Some(range), Some(predicted)) = (c.predicted, predicted(context, c)) else {
         return String::new();
     };
-    // Told in whole clients, it is compared in them.
-    let at = c.place_of(after);
-    let at = if c.scale == Scale::Clients { at.round() } else { at };
+    let at = if c.scale == Scale::Clients { c.place_of(after).round() } else { c.place_of(after) };
     match () {
         () if at > range.high => format!(", beyond where the formula puts the next limit ({predicted})"),
         () if at < range.low => {
