@@ -123,7 +123,10 @@ fn what_the_proof_contradicts_is_not_confirmed() {
             let mut seen = Seen::closed(m.level, 0.3);
             if m.trial % 2 == 1 && m.level > 240.0 {
                 seen.errors.push((ErrorKind::EofReused, 50.0));
-                seen.logs.push(("slots", 1));
+                // What stops the proposals leaves no sign: nothing is tried beyond them.
+                if m.trial == 1 {
+                    seen.logs.push(("slots", 1));
+                }
             }
             seen
         }),
