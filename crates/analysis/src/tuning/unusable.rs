@@ -123,7 +123,7 @@ mod tests {
 
     fn ceiling(present: f64, refused: &[&str]) -> Option<Option<f64>> {
         let all: Vec<NotStarted> = refused.iter().map(|value| refusal(value)).collect();
-        let tests = Tests { rest: VecDeque::new(), unusable: all.iter().collect() };
+        let tests = Tests { rest: VecDeque::new(), unusable: all.iter().collect(), search: Vec::new() };
         let usable = tests.usable(&limit(present, None))?;
         Some(usable.remedy.unwrap().ceiling.map(|ceiling| ceiling.value))
     }
@@ -152,7 +152,7 @@ mod tests {
     fn what_starts_and_does_not_answer_is_told_so() {
         let silent = NotStarted { listens: true, ..refusal("8") };
         let by = |all: &[&NotStarted]| {
-            let tests = Tests { rest: VecDeque::new(), unusable: all.to_vec() };
+            let tests = Tests { rest: VecDeque::new(), unusable: all.to_vec(), search: Vec::new() };
             tests.usable(&limit(4.0, None)).unwrap().remedy.unwrap().ceiling.unwrap().by
         };
         assert_eq!(by(&[&refusal("9"), &silent]), "it does not answer with n = 8");
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_word_that_cannot_be_used_is_not_tried_again() {
         let word = refusal("free");
-        let tests = Tests { rest: VecDeque::new(), unusable: vec![&word] };
+        let tests = Tests { rest: VecDeque::new(), unusable: vec![&word], search: Vec::new() };
         assert!(tests.usable(&limit(0.0, Some("free"))).is_none());
         assert!(tests.usable(&limit(0.0, Some("loose"))).is_some());
     }

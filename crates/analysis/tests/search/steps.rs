@@ -123,7 +123,8 @@ fn what_the_proof_contradicts_is_not_confirmed() {
             let mut seen = Seen::closed(m.level, 0.3);
             if m.trial % 2 == 1 && m.level > 240.0 {
                 seen.errors.push((ErrorKind::EofReused, 50.0));
-                seen.logs.push(("slots", 1));
+                // What stops the proposals leaves no sign: nothing is tried beyond them.
+                seen.logs.extend((m.trial == 1).then_some(("slots", 1)));
             }
             seen
         }),
@@ -137,8 +138,7 @@ fn what_the_proof_contradicts_is_not_confirmed() {
     assert!(held > 0 && failed > 0 && held.max(failed) <= of, "{held}, {failed} of {of}");
     assert_eq!(v.causes[0].confidence, Confidence::Possible);
     assert!(v.smaller.is_empty(), "the value as it is held, too: {:?}", v.smaller);
-    let rungs = v.ladder.unwrap().rungs;
-    assert!(rungs.iter().all(|rung| !matches!(rung, Rung::Proved(_))), "{rungs:?}");
+    assert!(v.ladder.unwrap().rungs.iter().all(|rung| !matches!(rung, Rung::Proved(_))));
 }
 
 /// Limited at its first start only, with two smaller values tried: the proof holds on both sides, and no more pairs would decide.

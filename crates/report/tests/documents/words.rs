@@ -213,7 +213,7 @@ fn what_the_proof_contradicts_is_neither_confirmed_nor_said_to_help() {
             s.findings.verdict.answer = Answered(Decision::Carried { pairs });
         });
         assert!(text.contains(said) && text.contains("The cause is not confirmed: in the proof"), "{text}");
-        for words in ["is confirmed", "not enough", "(proved)", "helps"] {
+        for words in ["is confirmed", "is not enough", "(proved)", "helps"] {
             assert!(!text.contains(words), "{words}: {text}");
         }
     }
