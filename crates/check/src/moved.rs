@@ -28,7 +28,8 @@ pub(crate) fn place(
     let there = levels.is_some_and(|ends| weigh::is_near(ends, now)) || expected && at_once;
     let steep = after.asked.ramp < STEEP;
     let elsewhere = |fits: bool| if fits { "as_predicted" } else { "elsewhere" };
-    if is_gone(before, after) {
+    let kept_away = lifted.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero);
+    if is_gone(before, after, kept_away) {
         return elsewhere(expected && (there || steep));
     }
     let all_came = steep && !after.asked.tunnels;
@@ -36,7 +37,6 @@ pub(crate) fn place(
         return elsewhere(there);
     }
     // Other signs are no other break where they show what the setting had kept away, or come earlier.
-    let kept_away = lifted.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero);
     let earlier = !all_came && (now + blur(after)) * (1.0 + TOLERANCE) < size;
     let another = best.is_some_and(|id| id != lifted.id && is_new(id, before));
     if !another || kept_away || earlier { "not" } else { elsewhere(expected && (there || steep)) }
@@ -48,8 +48,8 @@ fn is_new(id: &str, before: &Judged<'_>) -> bool {
     !all.iter().any(|one| one.limit.id == id && one.strongest.is_some())
 }
 
-/// Whether of the failures that most were in one break less than a tenth are left in another.
-fn is_gone(before: &Judged<'_>, after: &Judged<'_>) -> bool {
+/// Whether of the failures that most were in one break less than a tenth are left in another; of every kind, where others had been kept away.
+fn is_gone(before: &Judged<'_>, after: &Judged<'_>, every: bool) -> bool {
     let onset = |judged: &Judged<'_>| {
         let onset = judged.onset?;
         let errors = matches!(onset.condition, Some(Condition::ErrorsBelow(_)));
@@ -61,7 +61,11 @@ fn is_gone(before: &Judged<'_>, after: &Judged<'_>) -> bool {
     let part = |judged: &Judged<'_>| {
         let ticks = judged.trial.ticks();
         let all: f64 = ticks.iter().map(|tick| tick.number("/ok") + failed(tick)).sum();
-        sum_where(&ticks, "/errors", ("kind", &kind), "count") / all.max(1.0)
+        let failures = match every {
+            true => ticks.iter().map(|tick| failed(tick)).sum(),
+            false => sum_where(&ticks, "/errors", ("kind", &kind), "count"),
+        };
+        failures / all.max(1.0)
     };
     let ticks = after.trial.ticks();
     let ended: f64 = ticks.iter().map(|tick| tick.number("/ok") + failed(tick)).sum();

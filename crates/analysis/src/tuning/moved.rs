@@ -98,12 +98,12 @@ fn place(
     let there =
         levels.is_some_and(|range| attribute::is_near(range, size(after, broke))) || as_expected && clients_near;
     let same = size(before, broke_before) * (1.0 + TOLERANCE) + blur(before, broke_before);
-    if is_gone(before, broke_before, after, broke) {
+    // What kept requests away from servers that fail shows their failures when it is taken away.
+    let hid = attempt.limit.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero);
+    if is_gone(before, broke_before, after, broke, hid) {
         return if as_expected && (there || steep) { Moved::AsPredicted } else { Moved::Elsewhere };
     }
-    // What kept requests away from servers that fail shows their failures when it is taken away, and so does whatever breaks earlier: it made nothing
-    // better, and that other signs are seen makes it no other break.
-    let hid = attempt.limit.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero);
+    // Such failures, and whatever breaks earlier, are no other break, whichever signs are seen: nothing became better.
     let earlier = (size(after, broke) + blur(after, broke)) * (1.0 + TOLERANCE) < size(before, broke_before);
     let at_once = steep && !after.demand.tunnels;
     if (at_once || size(after, broke) <= same) && (hid || earlier && !at_once) {
@@ -121,8 +121,8 @@ fn place(
 }
 
 /// Whether hardly any of the failures are left that most were before: what breaks now, wherever, is another break. (Failures at random have
-/// no level: they come as early as what was lifted.)
-fn is_gone(before: &JudgedTrial<'_>, broke_before: &Break, after: &JudgedTrial<'_>, broke: &Break) -> bool {
+/// no level: they come as early as what was lifted.) Where what was lifted had `hid` others, hardly any may be left of all.
+fn is_gone(before: &JudgedTrial<'_>, broke_before: &Break, after: &JudgedTrial<'_>, broke: &Break, hid: bool) -> bool {
     let condition = |broke: &Break| matches!(onset::condition(broke), Some(Condition::ErrorsBelow(_)));
     let most = broke_before.errors.first().filter(|_| condition(broke_before) && condition(broke));
     let Some(kind) = most.filter(|_| broke_before.waiting.is_none() && broke.waiting.is_none()).map(|e| e.kind) else {
@@ -130,7 +130,8 @@ fn is_gone(before: &JudgedTrial<'_>, broke_before: &Break, after: &JudgedTrial<'
     };
     let part = |judged: &JudgedTrial<'_>| {
         let tally = Tally::of(&judged.trial.ticks);
-        tally.count(&[kind]) as f64 / tally.finished().max(1) as f64
+        let failed = if hid { tally.failed } else { tally.count(&[kind]) };
+        failed as f64 / tally.finished().max(1) as f64
     };
     // Of nothing that came to an end no part is small.
     Tally::of(&after.trial.ticks).finished() > 0 && part(after) < part(before) * GONE

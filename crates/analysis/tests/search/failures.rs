@@ -113,6 +113,14 @@ fn a_break_by_other_failures_is_another_break_however_early_it_comes() {
     assert_eq!(v.because(), Because::ProvedButNextLimit);
 }
 
+#[test]
+fn where_many_still_fail_without_it_what_keeps_requests_away_is_no_cause() {
+    let v = verdict(&leaves_alone(0.2).run());
+    let fails = v.causes.iter().find(|cause| cause.limit.id == "proxy.max_fails");
+    assert!(fails.is_none_or(|cause| cause.confidence != Confidence::Proved), "{:?}", v.causes);
+    assert!(v.proposal.is_empty(), "{:?}", v.proposal);
+}
+
 /// Two servers of which one refuses, so that `max_fails` leaves it alone; the other takes 12 at once. While the refusing one is asked, clients get
 /// the same answer for another reason, from `from` users on.
 fn one_refuses(from: f64) -> World {

@@ -77,10 +77,8 @@ fn a_proposal_that_fails_is_laid_to_nothing_that_left_no_sign_in_that_trial() {
         _ => usual(m),
     });
     let v = verdict(&world.run());
-    let Decision::Carried { pairs: Pairing::NotEnough { failed, of, .. } } = v.decision() else {
-        panic!("{:?}", v.answer)
-    };
-    assert_eq!(failed, of);
+    // It takes longer than as it was: more than that it is not enough.
+    assert_eq!(v.decision(), Decision::Carried { pairs: Pairing::Worse });
     assert_eq!(v.next, None, "nothing was seen of it");
     let rungs = &v.ladder.as_ref().unwrap().rungs;
     let Some(Rung::Measured(last)) = rungs.last() else { panic!("{rungs:?}") };

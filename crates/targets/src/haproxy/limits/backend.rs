@@ -22,7 +22,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     let mut all: Vec<Limit> = unreachable(facts).into_iter().chain(unsecured(facts)).collect();
     all.push(refusing(facts));
     all.extend(failed_check(facts));
-    all.extend(observe::limit(facts));
+    all.extend(facts.observed.as_ref().map(|observed| observe::limit(observed, answer(facts, ErrorKind::Status503))));
     all.extend(one_of_several(facts));
     all.extend(answering(facts));
     all.extend(unfit(facts));

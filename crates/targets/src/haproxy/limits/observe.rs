@@ -3,7 +3,6 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Limit, Remedy, RemedyUnit, Strength};
 
-use super::Facts;
 use crate::haproxy::config::{Config, Section};
 use crate::haproxy::evidence::signature;
 use crate::haproxy::proxy::{self, Server};
@@ -44,10 +43,10 @@ impl Observed {
 }
 
 /// The few errors of a server become those of all requests while it is out. Where the servers fail anyhow, to look away changes nothing: that only
-/// a test can tell.
-pub(super) fn limit(facts: &Facts) -> Option<Limit> {
-    let Observed { line, errors: limit, then } = facts.observed.as_ref()?;
-    Some(Limit {
+/// a test can tell. Clients get `answered` then.
+pub(super) fn limit(observed: &Observed, answered: ErrorKind) -> Limit {
+    let Observed { line, errors: limit, then } = observed;
+    Limit {
         caps: format!(
             "errors of requests take servers out, whatever their health checks say (`observe {}`, `error-limit {limit}`, `on-error {then}`)",
             line.written
@@ -59,14 +58,14 @@ pub(super) fn limit(facts: &Facts) -> Option<Limit> {
             log(signature::NO_SERVER, Strength::Consistent),
             log(signature::TAKEN_OUT_BY_ERRORS, Strength::Supports),
         ],
-        symptom: errors(&[super::backend::answer(facts, ErrorKind::Status503)]),
+        symptom: errors(&[answered]),
         remedy: Some(Remedy {
             word: Some("none".to_owned()),
             note: Some("requests then go to a server that answers with errors as to the others, as long as its health check succeeds".to_owned()),
             ..raised(SERVER_OBSERVE.name, RemedyUnit::Zero, 1.0)
         }),
         ..valued("haproxy.server.observe", "haproxy", SERVER_OBSERVE.name, line)
-    })
+    }
 }
 
 #[cfg(test)]

@@ -54,8 +54,11 @@ fn answering(upstream: &Upstream) -> Vec<Limit> {
     backend::answering("nginx", &each, (metrics::FAILED_ANSWERS, source), upstream.even)
 }
 
-/// The upstream does not take connections, or closes them unanswered: nothing in nginx lifts that.
+/// The upstream does not take connections, or closes them unanswered: nothing in nginx lifts that. A server that is not there is asked once the others
+/// have no room for more (`max_conns`), so that it refuses says no more of it then than of them.
 fn refusing(upstream: &Upstream) -> Limit {
+    let beside = upstream.max_conns.is_some() && !upstream.absent.is_empty();
+    let refused = if beside { Strength::Supports } else { Strength::Decisive };
     Limit {
         formula: format!(
             "the upstream refuses, or closes before it answers: nginx answers 502{}",
@@ -63,7 +66,7 @@ fn refusing(upstream: &Upstream) -> Limit {
         ),
         source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_next, ngx_http_upstream_connect".to_owned(),
         signatures: vec![
-            log(signature::UPSTREAM_REFUSED, Strength::Decisive),
+            log(signature::UPSTREAM_REFUSED, refused),
             log(signature::UPSTREAM_CLOSED, Strength::Decisive),
             log(signature::UPSTREAM_TLS, Strength::Decisive),
         ],
