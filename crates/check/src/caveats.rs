@@ -38,7 +38,7 @@ const DEAD: f64 = 4.0;
 /// What must be told.
 pub(crate) fn expect(search: &Search<'_, '_>, pairs: &Pairs<'_, '_>, call: Option<&str>, expected: &mut Expected) {
     let mut all: Vec<(Json, Option<usize>)> = Vec::new();
-    let last = search.steps.iter().filter_map(Step::proved).last().map(|test| &test.after).or(search.first);
+    let last = search.steps.iter().filter_map(Step::proved).next_back().map(|test| &test.after).or(search.first);
     if let Some(held) = last.filter(|last| last.onset.is_none()) {
         all.extend(of_held(held).into_iter().map(|told| (told, held.trial.first())));
     }

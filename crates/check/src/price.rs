@@ -213,7 +213,7 @@ pub(crate) fn holds_one_more(limit: &Limit, at: &Judged<'_>, trials: &[Judged<'_
         matches!(one.trial.start.text("/purpose"), "" | "break" | "measure" | "counterfactual")
             && number(one) < number(at)
     };
-    let earlier = trials.iter().filter(in_search).filter_map(|one| Some((one, other(one)?))).last();
+    let earlier = trials.iter().filter(in_search).filter_map(|one| Some((one, other(one)?))).next_back();
     let most =
         |one: &Judged<'_>| last_highest(&looks(one, &limit.subject, f64::INFINITY)).filter(|look| look.clients > 0.0);
     let Some((earlier, before)) = earlier else { return true };

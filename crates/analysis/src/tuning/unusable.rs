@@ -81,7 +81,7 @@ impl<'r> Tests<'r> {
         let value =
             |trial: &Trial| trial.limits.limits.iter().find(|one| one.id == limit.id).map(|one| law::setting(&one.law));
         let smaller = |trial: &&&Trial| value(trial).is_some_and(|value| value < law::setting(&limit.law));
-        let before = self.search.iter().filter(|trial| trial.number < at.number).filter(smaller).next_back()?;
+        let before = self.search.iter().filter(|trial| trial.number < at.number).rfind(smaller)?;
         Each::of(limit, before, at)
     }
 

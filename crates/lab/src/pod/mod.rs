@@ -110,6 +110,9 @@ fn no(text: String, hint: &str) -> TargetError {
     TargetError { product: "", kind: ErrorKind::Machine(text), hint: Some(hint.to_owned()) }
 }
 
+/// How a command has failed that was killed (kubelet: `command terminated with exit code`).
+const KILLED: &str = "exit code 137";
+
 /// What a copy has, once the first process of its server is there, and what that calls itself.
 fn met(copy: &Copy, inside: &Inside) -> Result<(Facts, String), NoCopy> {
     let latest = Instant::now() + THERE_WITHIN;
@@ -124,6 +127,8 @@ fn met(copy: &Copy, inside: &Inside) -> Result<(Facts, String), NoCopy> {
         let late = Instant::now() >= latest;
         match said {
             Err(e) if late => return Err(e.into()),
+            // What runs in a container that ends is killed with it (128 and SIGKILL); that it has ended the cluster tells a moment later.
+            Ok(Said { failed: Some(why), .. }) if why.contains(KILLED) && !late => {}
             Ok(Said { failed: Some(why), .. }) => {
                 let text = format!("kubernetes: genkai cannot look into the pod {}: {}", copy.pod().0, one_line(&why));
                 return Err(failed(

@@ -18,7 +18,7 @@ const TERMINATE: &str = "php.net/manual/install.fpm.configuration#request-termin
 /// What may end a request of the pool.
 pub(super) fn limits(pool: &Pool) -> Vec<Limit> {
     let one = |key: &str, held: &SourcedValue<u64>| {
-        let id = format!("php-fpm.{}.{}", pool.name, php::pools(key, pool.firm.iter().any(|one| *one == key)));
+        let id = format!("php-fpm.{}.{}", pool.name, php::pools(key, pool.firm.contains(&key)));
         valued(&id, "php-fpm", &format!("{key} of [{}]", pool.name), held)
     };
     let place = |key: &str, held: &SourcedValue<u64>| {

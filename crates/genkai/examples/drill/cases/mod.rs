@@ -243,7 +243,7 @@ impl Case {
     pub(crate) fn alone(&self) -> bool {
         let costs = |id: &&str| ["cpu", "processor", "tls"].iter().any(|part| id.contains(part));
         let ids = match &self.expect {
-            Expect::Cause { ids, .. } | Expect::Ladder { ids } => ids.iter().any(|id| costs(id)),
+            Expect::Cause { ids, .. } | Expect::Ladder { ids } => ids.iter().any(costs),
             Expect::Holds => false,
             Expect::Client | Expect::Crowded => true,
         };
