@@ -132,7 +132,6 @@ fn servers() -> Vec<Case> {
             .cause("backend.gunicorn.workers"),
         case("nginx", "uvicorn-nginx", "uvicorn with --limit-concurrency 12 and answers of 100 ms behind nginx", UVICORN)
             .config(nginx)
-            .flags("--users 30 --spawn-rate 4 --think 20ms")
             .objective("errors < 1%")
             .beside("app.py", ASGI)
             .cause("backend.uvicorn.limit-concurrency")
