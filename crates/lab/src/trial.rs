@@ -71,7 +71,8 @@ pub fn shape(load: &Load, what: &TrialPlan) -> Load {
             Arrivals::Rate { per_second: what.level, ramp: what.ramp, spacing, connections }
         }
     };
-    let seed = load.seed.wrapping_add(u64::from(what.draw));
+    // Golden-ratio steps keep the drawings of neighbouring seeds apart.
+    let seed = load.seed ^ u64::from(what.draw).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut shaped = Load { arrivals, seed, stop: Stop { after, requests: load.stop.requests }, ..load.clone() };
     if let Protocol::WebSocket(WebSocket { rooms: Some(rooms), .. }) = &mut shaped.protocol {
         // They talk to the end.
@@ -253,6 +254,7 @@ mod tests {
             let (purpose, changes, limit) = (Purpose::Baseline, Vec::new(), None);
             shape(&load, &TrialPlan { purpose, changes, limit, level: 4.0, ramp: second, hold: second, draw }).seed
         };
-        assert_eq!([seed(0), seed(1), seed(2)], [load.seed, load.seed + 1, load.seed + 2]);
+        let [first, second, third] = [0, 1, 2].map(seed);
+        assert!(first == load.seed && first != second && second != third && third != first);
     }
 }
