@@ -127,7 +127,7 @@ impl<'e> Search<'_, 'e> {
         let fewest = self.head("/plan/procedure/min_pairs") as usize;
         let pairing = |name: &str| json!({ "pairing": name });
         let of = pairs.len();
-        let held = pairs.iter().filter(|(a, _)| a.onset.is_none()).count();
+        let held = pairs.iter().filter(|(a, _)| a.held()).count();
         let failed = pairs.iter().filter(|(_, b)| b.onset.is_some()).count();
         let silent = pairs.iter().filter(|(_, b)| b.is_silent()).count();
         match call {

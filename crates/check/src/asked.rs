@@ -117,6 +117,16 @@ pub(crate) fn mean(time: &Spread) -> f64 {
     }
 }
 
+/// How far from a figure counts as there: a tenth.
+pub(crate) const TOLERANCE: f64 = 0.1;
+
+/// The load that was asked for, and up to where the objective must hold in a search.
+pub(crate) fn goal(events: &Events) -> (f64, f64) {
+    let load = |name: &str| events.head().found(&format!("/plan/load/arrivals/{name}"));
+    let asked = load("count").or_else(|| load("per_second")).unwrap_or(0.0);
+    (asked, (asked * events.head().number("/plan/procedure/headroom") * (1.0 - TOLERANCE)).max(asked))
+}
+
 /// The objective of a run.
 pub(crate) fn objective(events: &Events) -> Objective {
     events.head().text("/plan/objective").parse().unwrap_or(Objective(Vec::new()))

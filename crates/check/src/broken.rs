@@ -40,6 +40,16 @@ impl<'e> Judged<'e> {
         Some(Judged { trial: trial.clone(), asked, onset, objective, limits, generator })
     }
 
+    /// The same of a test, which goes beyond the load asked for: where the generator gave out only beyond `goal`, what was seen before stands.
+    pub(crate) fn beyond(&self, goal: f64) -> Judged<'e> {
+        let mut after = self.clone();
+        if after.generator.since.is_some() && after.held_to() >= goal {
+            after.onset = None;
+            after.generator.reasons.clear();
+        }
+        after
+    }
+
     /// The largest level that it reached without a violation, as far as the generator is to be believed.
     pub(crate) fn held_to(&self) -> f64 {
         generator::held_to(&self.trial, &self.asked, self.level(), &self.generator)
@@ -51,6 +61,11 @@ impl<'e> Judged<'e> {
         let ended = ticks.iter().any(|tick| tick.number("/ok") + failed(tick) != 0.0);
         let opened = ticks.iter().any(|tick| tick.number("/handshakes/upgraded") != 0.0);
         !ended && (!opened || !self.asked.tunnels)
+    }
+
+    /// Whether the objective held: of a trial in which nothing came to an end that is not known.
+    pub(crate) fn held(&self) -> bool {
+        self.onset.is_none() && !self.is_silent()
     }
 
     /// Whether it ran as it should.

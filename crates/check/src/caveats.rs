@@ -81,7 +81,9 @@ fn of_held(held: &Judged<'_>) -> Vec<Json> {
         }
     }
     for (name, looks) in looks {
-        let Some((subject, server)) = name.trim_end_matches(".down").split_once(".server.") else { continue };
+        let Some((subject, server)) = name.strip_suffix(".down").and_then(|name| name.split_once(".server.")) else {
+            continue;
+        };
         let down: Vec<f64> = looks.iter().filter(|(_, down)| *down).map(|(at, _)| at / 1e6).collect();
         let Some(first) = down.first() else { continue };
         all.push(json!({ "caveat": "member_down", "trial": number, "subject": subject, "server": server,
@@ -101,15 +103,14 @@ fn counts(trial: &Trial<'_>, metric: &str) -> bool {
 fn of_proof(search: &Search<'_, '_>, pairs: &Pairs<'_, '_>, call: Option<&str>) -> Vec<Json> {
     let mut all = Vec::new();
     let decided = call.is_some_and(|call| !matches!(call, "cannot_tell" | "missing" | "not_judged"));
-    let alike = !pairs.is_empty() && pairs.iter().all(|(a, b)| a.onset.is_none() && b.onset.is_none());
+    let alike = pairs.len() > 1 && pairs.iter().all(|(a, b)| a.held() && b.held());
     if (pairs.len() as f64) < search.head("/plan/procedure/min_pairs") || !decided && !alike {
         all.push(json!({ "caveat": "few_pairs", "pairs": pairs.len() }));
     }
-    let any = |purpose: &str, broke: bool| {
-        search.proof().any(|one| one.trial.start.text("/purpose") == purpose && one.onset.is_some() == broke)
-    };
-    let told =
-        [("baseline_held_in_proof", any("baseline", false)), ("proposal_failed_in_proof", any("proposal", true))];
+    let of = |purpose: &'static str| search.proof().filter(move |one| one.trial.start.text("/purpose") == purpose);
+    let held = of("baseline").any(|one| one.held());
+    let failed = of("proposal").any(|one| one.onset.is_some());
+    let told = [("baseline_held_in_proof", held), ("proposal_failed_in_proof", failed)];
     all.extend(told.into_iter().filter(|(_, is)| *is).map(|(kind, _)| json!({ "caveat": kind })));
     all
 }

@@ -3,11 +3,12 @@
 use genkai_model::objective::Condition;
 use serde_json::{Value as Json, json};
 
+use crate::asked::TOLERANCE;
 use crate::broken::Judged;
 use crate::events::{Line, failed, sum};
 use crate::generator::STEEP;
 use crate::intervals::{self, Counts};
-use crate::weigh::{self, TOLERANCE};
+use crate::weigh;
 
 /// The least part of the load that broke the product at which a backend must break to be its cause.
 const LEAST: f64 = 0.5;

@@ -4,6 +4,7 @@ use genkai_model::limit::{Law, Limit};
 use serde_json::{Value as Json, json};
 
 use crate::answer::{self, Pairs};
+use crate::asked::TOLERANCE;
 use crate::broken::{self, Judged};
 use crate::expected::Expected;
 use crate::generator::STEEP;
@@ -12,7 +13,7 @@ use crate::moved::size;
 use crate::predictions::met;
 use crate::price::{self, Priced};
 use crate::search::{Search, Step, Test};
-use crate::weigh::{self, TOLERANCE, Weighed};
+use crate::weigh::{self, Weighed};
 
 const WHY: &str = "the breaks in the order met, and the laws of what lies beyond";
 

@@ -3,12 +3,13 @@
 use genkai_model::limit::{Limit, RemedyUnit};
 use genkai_model::objective::Condition;
 
+use crate::asked::TOLERANCE;
 use crate::broken::{self, Judged};
 use crate::events::{failed, sum_where};
 use crate::generator::STEEP;
 use crate::laws::{Ends, Met};
 use crate::predictions::met;
-use crate::weigh::{self, TOLERANCE};
+use crate::weigh;
 
 /// What became of the break of `before`, as large as the first of `sizes`, when `lifted` was, of which a formula tells: it came again, as large as
 /// the second. `levels` is where the next limit is foretold, with its name and the clients at once that are foretold, too.
@@ -28,7 +29,8 @@ pub(crate) fn place(
     let there = levels.is_some_and(|ends| weigh::is_near(ends, now)) || expected && at_once;
     let steep = after.asked.ramp < STEEP;
     let elsewhere = |fits: bool| if fits { "as_predicted" } else { "elsewhere" };
-    let kept_away = lifted.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero);
+    let kept_away = lifted.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero)
+        && !lifted.symptom.errors.is_empty();
     if is_gone(before, after, kept_away) {
         return elsewhere(expected && (there || steep));
     }

@@ -5,7 +5,7 @@ use genkai_model::limit::{Law, Limit, Sign, Strength};
 use genkai_model::load::Load;
 use serde_json::Value as Json;
 
-use crate::asked::{self, Asked};
+use crate::asked::{self, Asked, TOLERANCE};
 use crate::broken::Judged;
 use crate::events::{Events, Line, merged, rate};
 use crate::expected::Expected;
@@ -14,12 +14,15 @@ use crate::onward;
 use crate::price::{self, Priced};
 use crate::{scan, served, weigh};
 
-/// How far from the range predicted a break may be: a tenth.
-const TOLERANCE: f64 = 0.1;
-
 /// What the events say of `predictions`, `next`, `proposal`, and of what was predicted for causes.
-pub(crate) fn expect(events: &Events, verdict: &Json, judged: &[Judged<'_>], expected: &mut Expected) {
-    let Some(search) = Search::of(events, verdict, judged) else { return };
+pub(crate) fn expect<'e>(events: &Events, verdict: &Json, judged: &[Judged<'e>], expected: &mut Expected) {
+    let goal = asked::goal(events).1;
+    let seen = |one: &Judged<'e>| match one.trial.start.text("/purpose") {
+        "counterfactual" => one.beyond(goal),
+        _ => one.clone(),
+    };
+    let judged: Vec<Judged<'e>> = judged.iter().map(seen).collect();
+    let Some(search) = Search::of(events, verdict, &judged) else { return };
     search.table(expected);
     for (i, cause) in search.causes.iter().enumerate() {
         search.cause(&format!("/causes/{i}"), cause, expected);

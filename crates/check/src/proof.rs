@@ -148,10 +148,10 @@ impl<'e> Proof<'_, 'e> {
         before || after
     }
 
-    /// Baselines that held, and proposals that failed.
+    /// Baselines that did not fail, and proposals that are not known to have held.
     fn outcomes(&self) -> (usize, usize) {
         let held = self.pairs.iter().filter(|(a, _)| a.onset.is_none()).count();
-        (held, self.pairs.iter().filter(|(_, b)| b.onset.is_some()).count())
+        (held, self.pairs.iter().filter(|(_, b)| !b.held()).count())
     }
 
     /// What the pairs decide: all baselines failed and all proposals held, or by the interval with what that leaves of the error rate.

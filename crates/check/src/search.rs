@@ -4,6 +4,7 @@
 
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Strength};
 
+use crate::asked::{self, TOLERANCE};
 use crate::broken::Judged;
 use crate::directives::Removals;
 use crate::directly;
@@ -15,7 +16,7 @@ use crate::predictions::met;
 use crate::price;
 use crate::scan;
 use crate::unusable;
-use crate::weigh::{self, TOLERANCE, Weighed};
+use crate::weigh::{self, Weighed};
 
 /// At most so many limits of one break are lifted.
 const TESTS: usize = 3;
@@ -217,9 +218,7 @@ impl<'a, 'e> Search<'a, 'e> {
 
     /// The load asked for, and up to where the objective must hold.
     fn asked(&self) -> (f64, f64) {
-        let load = |name: &str| self.events.head().found(&format!("/plan/load/arrivals/{name}"));
-        let asked = load("count").or_else(|| load("per_second")).unwrap_or(0.0);
-        (asked, (asked * self.head("/plan/procedure/headroom") * (1.0 - TOLERANCE)).max(asked))
+        asked::goal(self.events)
     }
 
     fn go_on(&mut self, first: Judged<'e>) -> End {
@@ -280,7 +279,7 @@ impl<'a, 'e> Search<'a, 'e> {
             if !trial.is_whole() {
                 return End::Cut;
             }
-            let after = self.trusted(trial);
+            let after = trial.beyond(self.asked().1);
             if !after.generator.is_valid() {
                 return End::Invalid;
             }
@@ -297,16 +296,6 @@ impl<'a, 'e> Search<'a, 'e> {
                 return End::Proved;
             }
         }
-    }
-
-    /// A test goes beyond the load asked for: where the generator gave out only there, what was seen before stands.
-    fn trusted(&self, trial: &Judged<'e>) -> Judged<'e> {
-        let mut after = trial.clone();
-        if after.generator.since.is_some() && after.held_to() >= self.asked().1 {
-            after.onset = None;
-            after.generator.reasons.clear();
-        }
-        after
     }
 
     /// What became of the break of `before` when `lifted` was: to where it moved, where the next one was predicted, and in what.

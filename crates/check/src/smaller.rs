@@ -11,7 +11,7 @@ impl<'e> Search<'_, 'e> {
     /// What the verdict must say of smaller values.
     pub(crate) fn smaller(&self, expected: &mut Expected) {
         let tried: Vec<&Judged<'e>> = self.tried("smaller").collect();
-        let held = |one: &Judged<'_>| one.trial.start.text("/purpose") == "baseline" && one.onset.is_none();
+        let held = |one: &Judged<'_>| one.trial.start.text("/purpose") == "baseline" && one.held();
         // What held without any change needs no larger value.
         let told = self.end == End::Prove && !self.proof().any(held);
         let all = if told { self.all_smaller(&tried) } else { Vec::new() };

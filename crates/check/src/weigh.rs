@@ -7,6 +7,7 @@ use genkai_model::objective::Condition;
 use serde_json::{Value as Json, json};
 
 use crate::answered;
+use crate::asked::TOLERANCE;
 use crate::broken::{self, Judged};
 use crate::events::{Line, failed, merged, sum, sum_where};
 use crate::generator::STEEP;
@@ -16,8 +17,6 @@ use crate::laws::{Ends, Met, longer, predicted};
 use crate::others;
 use crate::score::{Place, score};
 
-/// How far from a range counts as there: a tenth.
-pub(crate) const TOLERANCE: f64 = 0.1;
 /// The least part of the errors that a limit must explain.
 const SHARE: f64 = 0.05;
 /// A fraction of errors that no load has less of.

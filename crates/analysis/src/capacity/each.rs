@@ -20,12 +20,16 @@ pub(crate) struct Each {
 impl Each {
     /// Of the setting of `limit`, which was met in `after`, and had another value in `before`; none where memory did not grow with it.
     pub(crate) fn of(limit: &Limit, before: &Trial, after: &Trial) -> Option<Each> {
+        // The looks at memory are read only where they are needed.
+        if !limit.law.is_tried() {
+            return None;
+        }
         let earlier = before.limits.limits.iter().find(|one| one.id == limit.id)?;
         let more = law::setting(&limit.law) - law::setting(&earlier.law);
         let (least, most) = (full_look(&limit.subject, before)?, full_look(&limit.subject, after)?);
         let bytes = (most.taken() - least.taken()) / more;
         let each = Each { value: law::setting(&limit.law), bytes, left: most.left, group: most.group };
-        (limit.law.is_tried() && more > 0.0 && bytes > 0.0).then_some(each)
+        (more > 0.0 && bytes > 0.0).then_some(each)
     }
 
     /// `limit` with the memory as a ceiling of its remedy, where that is the tightest.

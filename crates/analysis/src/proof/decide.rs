@@ -17,7 +17,7 @@ const FAILURES: f64 = 0.001;
 pub struct Pairs {
     /// The figure of the condition that was violated.
     pub figure: Paired,
-    /// Whether the objective failed, with the baseline and with the proposal.
+    /// Whether the objective failed with the baseline, and whether it is not known to have held with the proposal.
     pub outcomes: Vec<(bool, bool)>,
     /// The condition.
     pub condition: Option<Condition>,

@@ -117,7 +117,9 @@ pub fn of(
         _ => (failed, Paired::Failures(counts.into_iter().filter(|(a, b)| a.1 > 0 && b.1 > 0).collect())),
     };
     let fails = |t: &Trial| diagnosis::broke(t, objective, procedure).is_some();
-    let outcomes = pairs.iter().map(|(a, b)| (fails(a), fails(b))).collect();
+    // A proposal of which nothing came to an end is not known to hold.
+    let holds = |t: &Trial| !fails(t) && !is_silent(t);
+    let outcomes = pairs.iter().map(|(a, b)| (fails(a), !holds(b))).collect();
     let decided = Pairs { figure, outcomes, condition }.decide(&looks(procedure));
     // One figure has one interval: that by which it is decided.
     let told = |all: [Estimate; 3]| [all[0], all[1], decided.effect.unwrap_or(all[2])];
@@ -138,7 +140,7 @@ pub fn of(
         failures: [sum_before.0, sum_after.0],
         unanswered: [unanswered(pairs.iter().map(|(a, _)| *a)), unanswered(pairs.iter().map(|(_, b)| *b))],
         finished: [sum_before.1, sum_after.1],
-        proposal_holds: !pairs.iter().any(|(_, b)| fails(b)),
+        proposal_holds: pairs.iter().all(|(_, b)| holds(b)),
         baseline_fails: pairs.iter().all(|(a, _)| fails(a)),
         judged: condition.map(|c| TrialVerdict { condition: c.to_string(), figures, at_least }),
         certain: decided.call == Call::Better,

@@ -99,7 +99,8 @@ fn place(
         levels.is_some_and(|range| attribute::is_near(range, size(after, broke))) || as_expected && clients_near;
     let same = size(before, broke_before) * (1.0 + TOLERANCE) + blur(before, broke_before);
     // What kept requests away from servers that fail shows their failures when it is taken away.
-    let hid = attempt.limit.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero);
+    let hid = attempt.limit.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero)
+        && !attempt.limit.symptom.errors.is_empty();
     if is_gone(before, broke_before, after, broke, hid) {
         return if as_expected && (there || steep) { Moved::AsPredicted } else { Moved::Elsewhere };
     }

@@ -74,7 +74,10 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan
 /// held once in the proof, which is smaller than all of them.
 pub(crate) fn findings(record: &Record, state: &SearchState<'_>, proof: &Trials<'_>) -> Vec<Smaller> {
     let baselines = proof.all.iter().filter(|trial| trial.started.purpose == Purpose::Baseline);
-    if baselines.map(|trial| JudgedTrial::of(trial, state.plan)).any(|judged| judged.broke.is_none()) {
+    if baselines
+        .map(|trial| JudgedTrial::of(trial, state.plan))
+        .any(|judged| judged.broke.is_none() && !judged.is_silent())
+    {
         return Vec::new();
     }
     let told = |one: &Between, at: At| TriedValue { value: one.text(at.value), trial: at.trial };

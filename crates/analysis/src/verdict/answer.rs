@@ -111,6 +111,11 @@ fn not_lifted(state: &SearchState<'_>) -> Stop {
     }
 }
 
+/// Whether the objective held in a trial: of one in which nothing came to an end that is not known.
+pub(super) fn held(trial: &Trial, plan: &Plan) -> bool {
+    !failed(trial, plan) && !proof::is_silent(trial)
+}
+
 /// Whether the objective failed in a trial of the proof.
 pub(crate) fn failed(trial: &Trial, plan: &Plan) -> bool {
     diagnosis::broke(trial, &plan.objective, &plan.procedure).is_some()
@@ -134,7 +139,7 @@ fn pairing(state: &SearchState<'_>, trials: &Trials<'_>) -> Pairing {
     }
     let count = |of: &dyn Fn(&Trial, &Trial) -> bool| pairs.iter().filter(|(a, b)| of(a, b)).count() as u32;
     let of = pairs.len() as u32;
-    let held = count(&|a, _| !failed(a, plan));
+    let held = count(&|a, _| held(a, plan));
     let failed = count(&|_, b| failed(b, plan));
     let unanswered = count(&|_, b| proof::is_silent(b));
     let call = proof::of(trials, &plan.objective, &plan.procedure, state.condition()).map(|proof| proof.decided.call);

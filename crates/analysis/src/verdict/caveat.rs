@@ -270,13 +270,13 @@ fn of_proof(state: &SearchState<'_>, trials: &Trials<'_>, proof: Option<&Proof>)
     let call = proof.map(|proof| proof.decided.call);
     // Where nothing fails on either side, more pairs would not decide either.
     let alike = proof.is_some_and(|p| pairs > 0 && p.proposal_holds)
-        && trials.pairs.iter().all(|(a, _)| !answer::failed(a, state.plan));
+        && trials.pairs.iter().all(|(a, _)| answer::held(a, state.plan));
     if pairs < procedure.min_pairs || !alike && !call.is_some_and(effect::is_decided) {
         let more = if let Some(Call::CannotTell { more }) = call { more } else { None };
         all.push(Caveat::FewPairs { pairs, more });
     }
     let broke = |t: &Trial| answer::failed(t, state.plan);
-    if trials.all.iter().any(|t| !is_proposal(t.started.purpose) && !broke(t)) {
+    if trials.all.iter().any(|t| !is_proposal(t.started.purpose) && answer::held(t, state.plan)) {
         all.push(Caveat::BaselineHeldInProof);
     }
     if trials.all.iter().any(|t| is_proposal(t.started.purpose) && broke(t)) {

@@ -1,10 +1,6 @@
 //! What weakens an answer is told: the second computation, which shares no code with the first, notices each caveat that is left out, and each
 //! that has no ground.
 
-#[allow(dead_code)]
-mod story;
-mod world;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -20,8 +16,8 @@ use genkai_model::units::Span;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use story::{Does, PLAIN, Story, comparison};
-use world::lines;
+use crate::story::{Does, PLAIN, Story, comparison};
+use crate::world::lines;
 
 /// The kinds of caveats of a finding, each of which is missed where it is left out; and a figure of none is left out unnoticed.
 fn kinds(record: &Record, finding: &impl Serialize) -> BTreeSet<String> {

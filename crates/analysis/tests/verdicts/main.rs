@@ -1,6 +1,7 @@
 //! What follows from records: statistics, causes, comparisons, and what cannot be told.
 
 mod cache;
+mod caveats;
 mod client;
 mod compare;
 mod diagnosis;
