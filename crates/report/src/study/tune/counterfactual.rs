@@ -3,6 +3,7 @@
 use genkai_model::finding::{Break, Cause, Confidence, Counterfactual, Moved, Scale, Verdict};
 
 use super::foretold::foretold;
+use super::proof::unconfirmed;
 use crate::context::{self, Context};
 use crate::words;
 
@@ -16,10 +17,11 @@ pub(super) fn told(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<S
     let change = words::change(&c.change);
     let predicted = predicted(context, c).unwrap_or_else(|| "no further limit within the load sent".to_owned());
     Some(match (&c.observed, c.moved) {
-        // The proof refuted it: what stood in the search was over by itself.
+        // The proof saw something else.
         (None, moved) if moved != Moved::Not && cause.confidence != Confidence::Proved => format!(
-            "With only {change} changed, the load held up to {}; in the proof it held without the change, too.",
-            context.level(c.held_to)
+            "With only {change} changed, the load held up to {} in the search; {}.",
+            context.level(c.held_to),
+            unconfirmed(v.because())
         ),
         (Some(after), Moved::AsPredicted) if unforeseen => {
             format!("Changing only {change} {}.", became(context, cause, after))
@@ -30,6 +32,11 @@ pub(super) fn told(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<S
         (Some(after), Moved::Elsewhere) if cause.limit.law.is_tried() => {
             format!("Changing only {change} {}; no formula says where to.", became(context, cause, after))
         }
+        (Some(after), Moved::Not) if is_earlier(after, &cause.broke) => format!(
+            "Changing only {change} did not move the break to a larger load: it broke at {}, before at {}.",
+            context.place(after),
+            context.place(&cause.broke)
+        ),
         (Some(after), Moved::Not) if cause.limit.law.is_tried() => format!(
             "Changing only {change} did not move the break by more than chance and this ramp may: it broke at {}, before at {}.",
             context.place(after),
@@ -47,6 +54,11 @@ pub(super) fn told(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<S
         (None, Moved::Not) => format!("Changing only {change} made no measurable difference."),
         (None, _) => held(context, cause, c, &change),
     })
+}
+
+/// Whether a break came at a load that is smaller by more than a tenth.
+fn is_earlier(after: &Break, before: &Break) -> bool {
+    after.level * 1.1 < before.level && after.in_flight * 1.1 < before.in_flight
 }
 
 /// Where a break came that is not where the next limit was predicted: before it, or beyond. What stopped the load there is told of that break.

@@ -195,7 +195,7 @@ fn causes(v: &Verdict) -> Vec<String> {
 }
 
 /// What the proof saw that the search did not.
-fn unconfirmed(because: Because) -> &'static str {
+pub(super) fn unconfirmed(because: Because) -> &'static str {
     match because {
         Because::NotReproduced => "what failed in the search did not fail again, with or without the change",
         Because::Contradicted => {
