@@ -11,7 +11,7 @@ use genkai_model::plan;
 use genkai_model::transport::Transport;
 use genkai_place::authority;
 use genkai_place::caps::Machine;
-use genkai_place::endpoint::{Endpoint, Listener};
+use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
 use genkai_targets::behind::Behind;
 use genkai_targets::embedded::Origin;
@@ -194,7 +194,7 @@ impl Backend {
 fn single(named: &[Endpoint]) -> Option<SocketAddr> {
     let first = named.first().filter(|first| named.iter().all(|one| one == *first))?;
     match first {
-        Endpoint::Tcp(address) if first.listener() != Listener::Nobody => Some(*address),
+        Endpoint::Tcp(address) if !first.is_nobodys() => Some(*address),
         Endpoint::Tcp(_) | Endpoint::Unix(_) => None,
     }
 }

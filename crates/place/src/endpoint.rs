@@ -79,6 +79,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether nobody on this machine (in this network namespace) listens there.
+    pub fn is_nobodys(&self) -> bool {
+        self.listening().is_empty()
+    }
+
     /// Who listens there.
     pub fn listener(&self) -> Listener {
         let inodes = self.listening();

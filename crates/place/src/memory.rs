@@ -17,8 +17,8 @@ use crate::machine;
 use crate::onward;
 use crate::usage;
 
-/// A look walks the page tables of every process. Looks may take this part of a core's time at most (that they wait for a core on a busy machine
-/// is no load on the server)...
+/// A look walks the page tables of every process. Looks may take this part of a core's time (that they wait for a core on a busy machine is no load
+/// on the server)...
 const SHARE: u32 = 50;
 /// ... and so much at once, so that the first moments of a load are seen.
 const FREE: Duration = Duration::from_millis(100);

@@ -29,6 +29,12 @@ pub struct Place {
     pub address: String,
 }
 
+/// What is said of servers at whose places nobody listens: they are not counted. Nothing where there are none.
+pub(crate) fn nobody_at(places: &[impl AsRef<str>]) -> String {
+    let all: Vec<&str> = places.iter().map(AsRef::as_ref).collect();
+    if all.is_empty() { String::new() } else { format!("; nobody listens at {}", all.join(", ")) }
+}
+
 /// `place`, which messages call `setting`, cannot be connected to: something is broken, and no load is too much. Whether the address is wrong, or
 /// nobody listens there yet, is not seen from outside. To be completed with the signs, and with what the proxy answers.
 pub(crate) fn unreachable(id: &str, subject: &str, setting: &str, place: &Place) -> Limit {

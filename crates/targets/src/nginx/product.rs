@@ -28,7 +28,7 @@ use crate::product::{
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
-use genkai_place::endpoint::{Endpoint, Listener};
+use genkai_place::endpoint::Endpoint;
 use genkai_place::process::Child;
 use genkai_place::remote::Remote;
 use genkai_place::running::Running;
@@ -169,7 +169,7 @@ impl Product for Nginx {
     fn behind(of: &Variant<Self>, copy: &Copied) -> Vec<Endpoint> {
         let facts = facts(of, copy, &of.machine(&Environment::default()));
         let besides = facts.asides.into_iter().filter_map(|one| one.upstream);
-        let own = |at: &Endpoint| copy.private.moved.iter().any(|moved| moved.to.endpoint() == *at);
+        let own = |at: &Endpoint| copy.is_own(at);
         let each = facts.upstream.into_iter().chain(besides).flat_map(|upstream| {
             let tcp = upstream.addresses.into_iter().map(Endpoint::Tcp);
             tcp.chain(upstream.sockets.into_iter().map(Endpoint::Unix))
@@ -273,6 +273,11 @@ fn defers(config: &Config, requests: &Requests) -> bool {
 }
 
 impl Copied {
+    /// Whether it is where one of the copy's own listeners is now.
+    fn is_own(&self, at: &Endpoint) -> bool {
+        self.private.moved.iter().any(|moved| moved.to.endpoint() == *at)
+    }
+
     fn route(&self, requests: &Requests) -> Option<Route<'_>> {
         let IpAddr::V4(ip) = self.address.ip() else { return None };
         let address = Address::Inet { host: Host::V4(ip), port: self.address.port() };
@@ -297,7 +302,12 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         status: copy.private.status,
         visitor: Some(of.conditions().listen).filter(Ipv4Addr::is_loopback),
         headers: of.requests().headers.as_deref(),
-        absent: &|address| address.ip().is_loopback() && Endpoint::Tcp(address).listener() == Listener::Nobody,
+        absent: &|address| {
+            let at = Endpoint::Tcp(address);
+            // What stands in for one may not have begun.
+            let moved = copy.is_own(&at) || of.moves().iter().any(|one| one.to == at);
+            address.ip().is_loopback() && !moved && at.is_nobodys()
+        },
     }
     .facts();
     let told = leaves_out(&facts, &copy.config).is_some();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use genkai_targets::apache::route::members;
 
 use super::loads::{Server, free};
 use super::random::Random;
-use super::{agree, is_installed, seed, started};
+use super::{agree, backend, is_installed, seed, started};
 
 const MODULES: &str = "/usr/lib/apache2/modules";
 const STATES: [&str; 14] = [
@@ -33,19 +33,6 @@ const STATES: [&str; 14] = [
 ];
 /// Requests that are sent: enough for each of four members, of which one has twice the weight, to be elected.
 const REQUESTS: usize = 15;
-
-/// A backend that answers everything.
-fn backend() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok");
-        }
-    });
-    address
-}
 
 fn made(random: &mut Random, dir: &Path, listen: SocketAddr, backends: &[SocketAddr]) -> String {
     let load = |name: &str| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n");

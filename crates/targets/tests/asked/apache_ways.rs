@@ -2,7 +2,7 @@
 //! Apache before a backend that says what it was asked for.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use genkai_targets::catalog;
 use genkai_targets::explain::Requests;
 
 use super::loads::{Server, free};
-use super::{agree, is_installed, limit};
+use super::{agree, backend, is_installed, limit};
 
 const MODULES: &str = "/usr/lib/apache2/modules";
 const PATHS: [&str; 15] = [
@@ -63,19 +63,6 @@ const LINES: [&str; 26] = [
     "RewriteEngine On\n<Location /api>\nRewriteRule (.*) BACKEND/in/ [P]\n</Location>\n<Directory ROOT/site/a>\nRewriteRule (.*) BACKEND/in/ [P]\n\
      </Directory>",
 ];
-
-/// A backend that answers with its mark.
-fn backend() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(b"HTTP/1.0 200 OK\r\nX-Backend: yes\r\nContent-Length: 2\r\n\r\nok");
-        }
-    });
-    address
-}
 
 fn configuration(dir: &Path, listen: SocketAddr, backend: SocketAddr, lines: &str) -> String {
     let load = |name: &str| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n");

@@ -15,6 +15,8 @@ mod random;
 mod redis;
 mod stock;
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use genkai_model::explain::{Explanation, RemarkKind};
@@ -44,6 +46,19 @@ fn loads(short: u64) -> u64 {
 /// What they are made from.
 fn seed() -> u64 {
     std::env::var("GENKAI_DIFFERENTIAL_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(20_261_123)
+}
+
+/// A backend that answers everything, with its mark.
+fn backend() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.0 200 OK\r\nX-Backend: yes\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    address
 }
 
 fn is_installed(program: &str) -> bool {

@@ -12,6 +12,8 @@ use genkai_targets::apache;
 use genkai_targets::error::TargetError;
 use genkai_targets::product::{Deployment, Prepare, Prepared as _};
 
+use crate::{gone, texts};
+
 type Apache = Deployment<apache::Apache>;
 
 const MODULES: &str = "/usr/lib/apache2/modules";
@@ -87,28 +89,6 @@ fn field(dir: &Path) -> PathBuf {
              Include ports.conf\nIncludeOptional nothing/*.conf\nIncludeOptional ${{SITES}}/*.conf\n"
         ),
     )
-}
-
-fn texts(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut all = BTreeMap::new();
-    for entry in std::fs::read_dir(dir).unwrap().flatten() {
-        let path = entry.path();
-        if path.ends_with("private") {
-        } else if path.is_dir() {
-            all.extend(texts(&path));
-        } else {
-            all.insert(path.clone(), std::fs::read(&path).unwrap());
-        }
-    }
-    all
-}
-
-fn gone(pid: u32) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while Path::new(&format!("/proc/{pid}")).exists() {
-        assert!(Instant::now() < deadline, "process {pid} lives on");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use genkai_model::event::Change;
 use genkai_model::limit::Law;
@@ -15,6 +15,8 @@ use genkai_place::machine;
 use genkai_targets::caddy;
 use genkai_targets::error::TargetError;
 use genkai_targets::product::{Deployment, Prepare, Prepared as _};
+
+use crate::{gone, texts};
 
 type Caddy = Deployment<caddy::Caddy>;
 
@@ -100,28 +102,6 @@ fn field(dir: &Path) -> PathBuf {
              snippets/*\nimport sites/*.caddy\n"
         ),
     )
-}
-
-fn texts(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut all = BTreeMap::new();
-    for entry in std::fs::read_dir(dir).unwrap().flatten() {
-        let path = entry.path();
-        if path.ends_with("private") {
-        } else if path.is_dir() {
-            all.extend(texts(&path));
-        } else {
-            all.insert(path.clone(), std::fs::read(&path).unwrap());
-        }
-    }
-    all
-}
-
-fn gone(pid: u32) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while Path::new(&format!("/proc/{pid}")).exists() {
-        assert!(Instant::now() < deadline, "{pid} is still there");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

@@ -294,10 +294,7 @@ fn connections(upstream: &Upstream, held: &SourcedValue<Vec<u64>>, sum: u64, cou
     };
     let sum = if each.len() == 1 { sum.to_string() } else { format!("{} = {sum}", each.join(" + ")) };
     let absent: Vec<&str> = upstream.absent.iter().map(|(name, _)| name.as_str()).collect();
-    let absent = match absent.is_empty() {
-        true => String::new(),
-        false => format!("; nobody listens at {}", absent.join(", ")),
-    };
+    let absent = backend::nobody_at(&absent);
     match counts {
         _ if upstream.shared => {
             format!("{servers}: {sum} connections (the group has a zone: all workers count together){absent}")
