@@ -63,7 +63,7 @@ truth: packages-bench build ## What load generators report beside what the serve
 groups: packages-test build ## Ten proposals in a memory group of 256 MiB: what was predicted, what is used (a quarter of an hour; root)
 	@python3 scripts/groups.py $(GENKAI)
 
-drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (an hour; CASES="ladder- squid": these alone)
+drill: packages-test build ## Faults put in on purpose, and look-alikes: is the diagnosis right? Table, and docs/drill.md (an hour; one case a core at a time; CASES="ladder- squid": these alone, CASES="--jobs 1": one after the other)
 	@cargo run --quiet --release --locked -p genkai --example drill -- $(GENKAI) --results docs/drill.jsonl --markdown docs/drill.md $(CASES)
 
 differential: packages-test ## What is read from configurations against what the servers make of them, 2,000 a product (an hour)

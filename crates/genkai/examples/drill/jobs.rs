@@ -11,7 +11,7 @@ use crate::run::Done;
 /// Runs cases, so many at a time, and gives what came of them in their order. `kept` is called for one after the other.
 ///
 /// # Errors
-/// The first of either; cases that have begun then are run to their end.
+/// The first of either; cases that have begun then are run to their end, and no other is begun.
 pub(crate) fn run(
     cases: &[&'static Case],
     jobs: usize,
@@ -24,10 +24,16 @@ pub(crate) fn run(
         let next = AtomicUsize::new(0);
         let worker = || -> io::Result<()> {
             while let Some((place, case)) = part.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let ended = one(case)?;
-                let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                kept(&ended)?;
-                done.push((*place, ended));
+                let ended = one(case).and_then(|ended| {
+                    let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    kept(&ended)?;
+                    done.push((*place, ended));
+                    Ok(())
+                });
+                if ended.is_err() {
+                    next.store(part.len(), Ordering::Relaxed);
+                    return ended;
+                }
             }
             Ok(())
         };

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let Some(genkai) = words.next().map(PathBuf::from).filter(|program| program.is_file()) else {
         eprintln!(
-            "usage: drill GENKAI [--list] [--results FILE] [--markdown FILE] [--keep DIR] [NAME...]: the first is the program genkai, and it is missing"
+            "usage: drill GENKAI [--list] [--jobs N] [--results FILE] [--markdown FILE] [--keep DIR] [NAME...]: the first is the program genkai, and it is missing"
         );
         return ExitCode::from(2);
     };

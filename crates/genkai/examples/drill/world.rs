@@ -3,6 +3,7 @@
 
 use std::io::{self, BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,6 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, socket};
 use nix::unistd::Pid;
 
 use crate::cases::{Behind, Between, Case};
@@ -77,6 +79,8 @@ pub(crate) struct World {
     /// Ended in this order: the link first, then what it leads to.
     _servers: Vec<Guard>,
     _hog: Option<Hog>,
+    /// Of addresses where nobody listens.
+    _held: Vec<OwnedFd>,
 }
 
 impl World {
@@ -88,13 +92,19 @@ impl World {
         let mut servers = Vec::new();
         let mut flags = Vec::new();
         let mut second = String::new();
+        let mut held = Vec::new();
+        let mut nobody = || {
+            let (socket, address) = nobodys()?;
+            held.push(socket);
+            Ok::<String, io::Error>(address)
+        };
         beside(case, dir)?;
         let behind = match &case.behind {
             Behind::Flags => None,
             Behind::Two(words, other) => {
                 second = match other {
                     Some(words) => origin(genkai, words, &mut servers)?,
-                    None => free()?,
+                    None => nobody()?,
                 };
                 Some(origin(genkai, words, &mut servers)?)
             }
@@ -127,7 +137,7 @@ impl World {
                 servers.push(guard);
                 Some(address)
             }
-            Behind::Nobody => Some(free()?),
+            Behind::Nobody => Some(nobody()?),
         };
         let address = behind.clone().unwrap_or_default();
         if let Some(address) = behind.filter(|_| case.config.is_none()) {
@@ -143,7 +153,7 @@ impl World {
             std::fs::write(&file, ports.iter().fold(text, |text, (name, port)| text.replace(name, port)))?;
             flags.extend(["--config".to_owned(), file.display().to_string()]);
         }
-        Ok(World { flags, _servers: servers, _hog: case.hog.then(Hog::start) })
+        Ok(World { flags, _servers: servers, _hog: case.hog.then(Hog::start), _held: held })
     }
 }
 
@@ -178,6 +188,14 @@ fn port_of(address: &str) -> &str {
 /// An address where nobody listens: bound for a moment only.
 fn free() -> io::Result<String> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
+}
+
+/// An address where nobody listens, and nobody else can, as long as the socket is held: it is bound, and does not listen.
+fn nobodys() -> io::Result<(OwnedFd, String)> {
+    let held = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    bind(held.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0))?;
+    let address: SockaddrIn = getsockname(held.as_raw_fd())?;
+    Ok((held, address.to_string()))
 }
 
 /// Whether somebody has made a Unix socket in a folder.

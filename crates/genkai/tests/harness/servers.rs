@@ -1,6 +1,6 @@
 //! Servers beside genkai, as the user's own would be; each ends with its test.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -74,4 +74,45 @@ pub fn nginx(dir: &Path, http: &str, port: u16) -> Guard {
     let guard = Guard(Command::new("nginx").env("PATH", path).arg("-c").arg(&file).spawn().unwrap());
     until("nginx to listen", LONGEST, || TcpStream::connect(("127.0.0.1", port)).ok());
     guard
+}
+
+/// nginx that counts its requests.
+pub struct Counting {
+    _guard: Guard,
+    _dir: tempfile::TempDir,
+    /// Where it listens.
+    pub port: u16,
+}
+
+impl Counting {
+    /// Starts it.
+    pub fn start() -> Counting {
+        let dir = tempfile::tempdir().unwrap();
+        let [port] = free();
+        let http = format!(
+            "access_log off; server {{ listen 127.0.0.1:{port}; keepalive_requests 1000000; location / {{ return 200 hello; }} \
+             location /status {{ stub_status; }} }}"
+        );
+        Counting { _guard: nginx(dir.path(), &http, port), _dir: dir, port }
+    }
+
+    /// Requests that it has had, this one not counted.
+    pub fn requests(&self) -> u64 {
+        requests(&format!("127.0.0.1:{}", self.port))
+    }
+
+    /// Its top page.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+}
+
+/// Requests that an nginx with a status page has had, this one not counted (ngx_http_stub_status_module: the third number of the third line).
+pub fn requests(address: &str) -> u64 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let counts = answer.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).unwrap();
+    counts.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap() - 1
 }

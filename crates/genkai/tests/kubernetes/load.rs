@@ -1,8 +1,6 @@
 //! A load made by pods of a Job, against a stand-in for a cluster that runs them as processes.
 
-// A module of its own, so that the other test files are not built with what it needs.
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,45 +10,12 @@ use k8s_openapi::api::batch::v1::Job;
 
 use crate::cluster::{Behaviour, Cluster};
 use crate::harness::loads::{Shown, show};
-use crate::harness::servers::{Guard, free, nginx};
+use crate::harness::servers::{Counting, Guard};
 use crate::harness::{all_gone, descendants, genkai, machine, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(60);
 /// Nothing is left 10 s after the end of genkai; on a busy machine it is given three times that.
 const PROMISED: Duration = Duration::from_secs(30);
-
-/// nginx that counts its requests.
-struct Nginx {
-    _guard: Guard,
-    _dir: tempfile::TempDir,
-    port: u16,
-}
-
-impl Nginx {
-    fn start() -> Nginx {
-        let dir = tempfile::tempdir().unwrap();
-        let [port] = free();
-        let http = format!(
-            "access_log off; server {{ listen 127.0.0.1:{port}; keepalive_requests 1000000; location / {{ return 200 hello; }} \
-             location /status {{ stub_status; }} }}"
-        );
-        Nginx { _guard: nginx(dir.path(), &http, port), _dir: dir, port }
-    }
-
-    /// Requests that it has had, this one not counted (ngx_http_stub_status_module: the third number of the third line).
-    fn requests(&self) -> u64 {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.write_all(b"GET /status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let counts = answer.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).unwrap();
-        counts.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap() - 1
-    }
-
-    fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/", self.port)
-    }
-}
 
 /// genkai with these words, as somebody who has the cluster's kubeconfig.
 fn inside(cluster: &Cluster, words: &str) -> Command {
@@ -67,7 +32,7 @@ fn is_empty(cluster: &Cluster) {
 #[test]
 fn pods_make_one_load_and_nothing_is_left() {
     let _machine = machine();
-    let (cluster, nginx) = (Cluster::start(Behaviour { nodes: 2, ..Behaviour::default() }), Nginx::start());
+    let (cluster, nginx) = (Cluster::start(Behaviour { nodes: 2, ..Behaviour::default() }), Counting::start());
     for words in ["--users 6 -n 1001", "--rate 800 --connections 7 -n 1001 -d 60s"] {
         let before = nginx.requests();
         let on = "--on kubernetes:3,namespace=load --on here --json";
@@ -92,7 +57,7 @@ fn pods_make_one_load_and_nothing_is_left() {
 fn what_is_created_is_what_the_manifest_shows() {
     let _machine = machine();
     // An API server that cannot end standard input alone is enough.
-    let (cluster, nginx) = (Cluster::start(Behaviour { old: true, ..Behaviour::default() }), Nginx::start());
+    let (cluster, nginx) = (Cluster::start(Behaviour { old: true, ..Behaviour::default() }), Counting::start());
     let on = "--on kubernetes:2,namespace=load,image=registry.example/genkai:1,cpu=500m,memory=256Mi,wait=20s";
     let shown = show(&mut inside(&cluster, &format!("load {} --users 2 -n 20 -d 30s {on} --json", nginx.url())));
     assert_eq!(shown.faultless().finished, 20);
@@ -144,7 +109,7 @@ fn doctor_says_what_each_pod_holds() {
 
 /// A load that cannot begin: what it said, once nothing is left.
 fn refused(cluster: &Cluster, words: &str, code: i32) -> String {
-    let nginx = Nginx::start();
+    let nginx = Counting::start();
     let before = nginx.requests();
     let shown = show(&mut inside(cluster, &format!("load {} --users 4 -d 20s {words}", nginx.url())));
     let story = shown.story();
@@ -253,7 +218,7 @@ fn what_each_pod_has_for_itself_is_not_loaded() {
 }
 
 /// A load that would last long, once it is made; and its pods' processes with their workers.
-fn long(cluster: &Cluster, nginx: &Nginx) -> (Guard, Vec<u32>) {
+fn long(cluster: &Cluster, nginx: &Counting) -> (Guard, Vec<u32>) {
     let mut command =
         inside(cluster, &format!("load {} --users 20 -d 60s --on kubernetes:2 --on here --json", nginx.url()));
     let load = Guard(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
@@ -288,7 +253,7 @@ fn a_pod_that_is_lost_ends_the_load_as_invalid() {
         ("cannot be reached", Cluster::stop),
     ];
     for (expected, lose) in ways {
-        let (mut cluster, nginx) = (Cluster::start(Behaviour::default()), Nginx::start());
+        let (mut cluster, nginx) = (Cluster::start(Behaviour::default()), Counting::start());
         let (load, pods) = long(&cluster, &nginx);
         let mut all = pods.clone();
         all.extend(pods.iter().flat_map(|pod| descendants(*pod)));
@@ -311,7 +276,7 @@ fn a_pod_that_is_lost_ends_the_load_as_invalid() {
 fn a_node_that_is_lost_ends_the_load_and_is_named() {
     let _machine = machine();
     for known in [false, true] {
-        let (cluster, nginx) = (Cluster::start(Behaviour { nodes: 2, ..Behaviour::default() }), Nginx::start());
+        let (cluster, nginx) = (Cluster::start(Behaviour { nodes: 2, ..Behaviour::default() }), Counting::start());
         let (load, pods) = long(&cluster, &nginx);
         let mut all = pods.clone();
         all.extend(pods.iter().flat_map(|pod| descendants(*pod)));
@@ -342,7 +307,7 @@ fn a_node_that_is_lost_ends_the_load_and_is_named() {
 #[test]
 fn a_restart_of_the_api_server_ends_the_load_and_nothing_is_left() {
     let _machine = machine();
-    let (cluster, nginx) = (Cluster::start(Behaviour::default()), Nginx::start());
+    let (cluster, nginx) = (Cluster::start(Behaviour::default()), Counting::start());
     let (load, pods) = long(&cluster, &nginx);
     let mut all = pods.clone();
     all.extend(pods.iter().flat_map(|pod| descendants(*pod)));
@@ -371,7 +336,7 @@ fn a_restart_of_the_api_server_ends_the_load_and_nothing_is_left() {
 #[test]
 fn a_slow_api_server_is_waited_for_and_one_that_does_not_answer_is_told() {
     let _machine = machine();
-    let (cluster, nginx) = (Cluster::start(Behaviour::default()), Nginx::start());
+    let (cluster, nginx) = (Cluster::start(Behaviour::default()), Counting::start());
     cluster.slow(Duration::from_millis(900));
     let words = format!("load {} --users 4 -n 301 --on kubernetes:2 --json", nginx.url());
     let made = show(&mut inside(&cluster, &words));
@@ -395,7 +360,7 @@ fn a_slow_api_server_is_waited_for_and_one_that_does_not_answer_is_told() {
 fn the_end_of_genkai_is_the_end_of_the_job() {
     let _machine = machine();
     for (name, code) in [("INT", Some(130)), ("KILL", None)] {
-        let (cluster, nginx) = (Cluster::start(Behaviour::default()), Nginx::start());
+        let (cluster, nginx) = (Cluster::start(Behaviour::default()), Counting::start());
         let (mut load, pods) = long(&cluster, &nginx);
         let mut all = pods.clone();
         all.extend(pods.iter().flat_map(|pod| descendants(*pod)));

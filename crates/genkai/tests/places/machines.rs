@@ -1,7 +1,6 @@
 //! One load made by several machines: through a real ssh server, and between network namespaces whose clocks differ.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,50 +13,13 @@ use genkai_model::record::Record;
 
 use crate::harness::lan::{Lan, SHIFTS};
 use crate::harness::loads::show;
-use crate::harness::servers::{Guard, free, nginx, serve};
+use crate::harness::servers::{Counting, Guard, serve};
 use crate::harness::ssh::{Sessions, Sshd};
 use crate::harness::{all_gone, descendants, genkai, machine, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(90);
 /// Within 10 s of the end of genkai nothing of it runs, and nothing is left, on any machine; on a busy one it is given three times that.
 const PROMISED: Duration = Duration::from_secs(30);
-
-/// nginx that counts its requests.
-struct Nginx {
-    _guard: Guard,
-    _dir: tempfile::TempDir,
-    port: u16,
-}
-
-impl Nginx {
-    fn start() -> Nginx {
-        let dir = tempfile::tempdir().unwrap();
-        let [port] = free();
-        let http = format!(
-            "access_log off; server {{ listen 127.0.0.1:{port}; keepalive_requests 1000000; location / {{ return 200 hello; }} \
-             location /status {{ stub_status; }} }}"
-        );
-        Nginx { _guard: nginx(dir.path(), &http, port), _dir: dir, port }
-    }
-
-    fn requests(&self) -> u64 {
-        requests(&format!("127.0.0.1:{}", self.port))
-    }
-
-    fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/", self.port)
-    }
-}
-
-/// Requests that an nginx has had, this one not counted (ngx_http_stub_status_module: the third number of the third line).
-fn requests(address: &str) -> u64 {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let counts = answer.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).unwrap();
-    counts.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap() - 1
-}
 
 /// `genkai load` with these words through an ssh of its own.
 /// Tells workers on this machine, in their environment, to which server's test they belong.
@@ -80,7 +42,7 @@ fn is_empty(dir: &Path) -> bool {
 #[test]
 fn machines_make_one_load_and_each_is_told() {
     let _machine = machine();
-    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    let (sshd, nginx) = (Sshd::start(true), Counting::start());
     for words in ["--users 6 -n 1001", "--rate 800 --connections 7 -n 1001 -d 60s"] {
         let before = nginx.requests();
         let on = "--on ssh:load1:2 --on ssh:load2 --on here";
@@ -103,7 +65,7 @@ fn machines_make_one_load_and_each_is_told() {
 #[test]
 fn a_machine_behind_a_slow_link_begins_as_well_as_its_clock_is_known() {
     let _machine = machine();
-    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    let (sshd, nginx) = (Sshd::start(true), Counting::start());
     let (_link, listening) = serve(&format!("link --listen 127.0.0.1:0 --to {} --delay 25ms", sshd.address()));
     let (before, out) = (nginx.requests(), tempfile::tempdir().unwrap());
     let words =
@@ -124,7 +86,7 @@ fn a_machine_behind_a_slow_link_begins_as_well_as_its_clock_is_known() {
 #[test]
 fn genkai_is_sent_along_and_nothing_is_left() {
     let _machine = machine();
-    let (sshd, nginx) = (Sshd::start(false), Nginx::start());
+    let (sshd, nginx) = (Sshd::start(false), Counting::start());
     let (before, sent) = (nginx.requests(), sshd.sent());
     let made = trial(&mut load(&sshd, &format!("{} --users 4 -n 100 --on ssh:load1:2", nginx.url())));
     assert_eq!((made.finished, nginx.requests() - before - 1, made.workers.len()), (100, 100, 2));
@@ -134,7 +96,7 @@ fn genkai_is_sent_along_and_nothing_is_left() {
 #[test]
 fn machines_that_cannot_be_had_are_named_before_any_load() {
     let _machine = machine();
-    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    let (sshd, nginx) = (Sshd::start(true), Counting::start());
     let before = nginx.requests();
     for (host, words) in [
         ("no-such-host.invalid", "its name is not known"),
@@ -160,7 +122,7 @@ fn machines_that_cannot_be_had_are_named_before_any_load() {
 #[test]
 fn a_machine_that_does_not_take_genkai_says_why() {
     let _machine = machine();
-    let nginx = Nginx::start();
+    let nginx = Counting::start();
     let before = nginx.requests();
     let other = "#!/bin/sh\nprintf 'Linux \\033[31maarch64\\n'\n";
     for (sessions, words) in [
@@ -188,7 +150,7 @@ fn a_machine_that_does_not_take_genkai_says_why() {
 #[test]
 fn a_machine_whose_genkai_counts_otherwise_is_refused() {
     let _machine = machine();
-    let nginx = Nginx::start();
+    let nginx = Counting::start();
     let before = nginx.requests();
     let own = std::fs::metadata(env!("CARGO_BIN_EXE_genkai")).unwrap();
     // It passes for the same program.
@@ -210,7 +172,7 @@ fn a_machine_whose_genkai_counts_otherwise_is_refused() {
 #[test]
 fn odd_folders_and_login_scripts_are_no_matter() {
     let _machine = machine();
-    let nginx = Nginx::start();
+    let nginx = Counting::start();
     let chatty = "ForceCommand printf 'Welcome!\\nYou have mail. '; eval \"$SSH_ORIGINAL_COMMAND\"";
     let sshd = Sshd::with(&Sessions { folder: "it's a $folder", config: chatty, ..Sessions::default() });
     let made = trial(&mut load(&sshd, &format!("{} --users 4 -n 100 --on ssh:load1:2", nginx.url())));
@@ -222,7 +184,7 @@ fn odd_folders_and_login_scripts_are_no_matter() {
 #[test]
 fn an_interrupt_while_machines_are_connected_ends_at_once() {
     let _machine = machine();
-    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    let (sshd, nginx) = (Sshd::start(true), Counting::start());
     let before = nginx.requests();
     for (ssh, host, waits_in) in [(sshd.ssh(), "silent", "ssh"), (sshd.stalling(), "load1", "sleep")] {
         let out = tempfile::tempdir().unwrap();
@@ -251,7 +213,7 @@ fn narrow() -> Sshd {
 #[test]
 fn a_load_that_does_not_fit_a_machine_is_refused_with_the_largest_that_does() {
     let _machine = machine();
-    let (sshd, nginx) = (narrow(), Nginx::start());
+    let (sshd, nginx) = (narrow(), Counting::start());
     let before = nginx.requests();
     let with = |users: u64| {
         load(&sshd, &format!("{} --users {users} -n 2000 --threads 2 --on ssh:load1,load2:2", nginx.url()))
@@ -297,7 +259,7 @@ fn systems_are_compared_and_tuned_by_the_load_of_several_machines() {
     let _machine = machine();
     let sshd = Sshd::start(true);
     let on = "--on ssh:load1:2 --on here --quick";
-    let (one, other) = (Nginx::start(), Nginx::start());
+    let (one, other) = (Counting::start(), Counting::start());
     for words in [
         format!("compare {} {} --users 6 --hold 300ms --blocks 2 --no-control", one.url(), other.url()),
         "tune nginx --users 20 --spawn-rate 40 --hold 1s".to_owned(),
@@ -320,7 +282,7 @@ fn systems_are_compared_and_tuned_by_the_load_of_several_machines() {
 }
 
 /// A load through ssh that would last long, once its workers make it; and those.
-fn long(sshd: &Sshd, nginx: &Nginx) -> (Guard, Vec<u32>) {
+fn long(sshd: &Sshd, nginx: &Counting) -> (Guard, Vec<u32>) {
     let mut command = load(sshd, &format!("{} --users 20 -d 60s --on ssh:load1:2 --on here --json", nginx.url()));
     let load = Guard(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let before = nginx.requests();
@@ -352,7 +314,7 @@ fn ended(mut guard: Guard) -> (Option<i32>, String, String) {
 const ENDED: Duration = Duration::from_secs(3);
 
 /// How long it took until a server was asked for nothing more: three looks, in each of which it saw nobody but whoever looks.
-fn quiet(nginx: &Nginx) -> Duration {
+fn quiet(nginx: &Counting) -> Duration {
     let (began, mut last, mut before) = (Instant::now(), Duration::ZERO, nginx.requests());
     while began.elapsed() - last < Duration::from_millis(900) {
         std::thread::sleep(Duration::from_millis(300));
@@ -369,7 +331,7 @@ fn quiet(nginx: &Nginx) -> Duration {
 #[test]
 fn a_worker_that_is_lost_ends_the_load_as_invalid() {
     let _machine = machine();
-    let (sshd, nginx) = (Sshd::start(true), Nginx::start());
+    let (sshd, nginx) = (Sshd::start(true), Counting::start());
     let (load, workers) = long(&sshd, &nginx);
     let own = descendants(load.0.id());
     let far = workers.iter().find(|pid| !own.contains(pid)).unwrap();
@@ -389,7 +351,7 @@ fn a_worker_that_is_lost_ends_the_load_as_invalid() {
 #[test]
 fn the_end_of_genkai_is_the_end_of_all_its_workers() {
     let _machine = machine();
-    let (sshd, nginx) = (Sshd::start(false), Nginx::start());
+    let (sshd, nginx) = (Sshd::start(false), Counting::start());
     for (name, code) in [("INT", Some(130)), ("KILL", None)] {
         let (mut load, workers) = long(&sshd, &nginx);
         signal(load.0.id(), name);

@@ -1,15 +1,16 @@
 //! One load in several processes, and one server in several: what is counted, who dies, what is left behind.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Read;
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use genkai_model::finding::{TrialFinding, Verdict};
+use genkai_model::record::Record;
 use genkai_model::websocket::CloseCount;
 
 use crate::harness::loads::show;
-use crate::harness::servers::{Guard, certificate, free, nginx, serve};
+use crate::harness::servers::{Guard, certificate, free, nginx, requests, serve};
 use crate::harness::{all_gone, descendants, genkai, machine, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(90);
@@ -40,14 +41,9 @@ impl Nginx {
         Nginx { _guard: guard, dir, port, tls, http2 }
     }
 
-    /// Requests nginx has had, this one not counted (ngx_http_stub_status_module: the third number of the third line).
+    /// Requests that it has had, this one not counted.
     fn requests(&self) -> u64 {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.write_all(b"GET /status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let counts = answer.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).unwrap();
-        counts.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap() - 1
+        requests(&format!("127.0.0.1:{}", self.port))
     }
 
     /// Addresses requests came from, each once.
@@ -101,6 +97,23 @@ fn totals_add_up_to_what_nginx_counted() {
         let least = u64::from(load.contains("-d "));
         assert!((least..=connections).contains(&used.connections) && used.descriptors > 2, "{load}: {used:?}");
     }
+}
+
+/// Were one not sent, the interval would end for nobody.
+#[test]
+fn intervals_in_which_a_process_has_nothing_to_do_are_told_too() {
+    let _machine = machine();
+    let (nginx, dir) = (Nginx::start(), tempfile::tempdir().unwrap());
+    let url = format!("http://127.0.0.1:{}/", nginx.port);
+    let words = format!("load {url} --rate 2 --connections 2 -d 3s --processes 2 --out");
+    let trial = trial(genkai(&words).arg(dir.path().join("run")));
+    assert_eq!((trial.finished, trial.used.unwrap().processes), (6, 2));
+    let lines = std::fs::read_to_string(dir.path().join("run/run.jsonl")).unwrap();
+    let record = Record::read(lines.lines()).unwrap();
+    let ticks = &record.trials[0].ticks;
+    assert!(ticks.windows(2).all(|two| two[0].to_us == two[1].from_us), "one after the other");
+    let idle = ticks.iter().filter(|tick| tick.sent == 0 && tick.in_flight == 0).count();
+    assert!(idle >= 6 && ticks.len() >= 14, "{idle} of {} intervals of 200 ms", ticks.len());
 }
 
 #[test]

@@ -118,15 +118,23 @@ fn a_file_with_tls_only_is_loaded_over_tls_and_its_key_never_leaves() {
     assert!(!holds(&run.out, key.lines().nth(1).unwrap()), "the key is nowhere in {}", run.out.display());
 }
 
-#[test]
-fn tls_connections_beyond_their_cap_hang_and_are_named() {
-    let _machine = machine();
+/// A file that listens with TLS, with this in its `global`, and the folder that it lies in.
+fn secured(global: &str) -> (tempfile::TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     authority::make(dir.path()).unwrap();
     let file = dir.path().join("haproxy.cfg");
-    let text = "global\n  maxsslconn 20\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n\n\
-                frontend www\n  bind *:443 ssl crt both.pem\n  default_backend app\n\nbackend app\n  server one 127.0.0.1:9\n";
+    let text = format!(
+        "global\n  {global}\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n\n\
+         frontend www\n  bind *:443 ssl crt both.pem\n  default_backend app\n\nbackend app\n  server one 127.0.0.1:9\n"
+    );
     std::fs::write(&file, text).unwrap();
+    (dir, file)
+}
+
+#[test]
+fn tls_connections_beyond_their_cap_hang_and_are_named() {
+    let _machine = machine();
+    let (_dir, file) = secured("maxsslconn 20");
     let flags = "--backend embedded --users 40 --spawn-rate 8 --timeout 2s --quick --pairs 0 --max-limits 1 --quiet";
     let run = told(genkai(&format!("tune haproxy {flags}")).arg("--config").arg(&file));
     let verdict = only_cause(&run, "haproxy.maxsslconn");
@@ -140,12 +148,7 @@ fn tls_connections_beyond_their_cap_hang_and_are_named() {
 #[test]
 fn tls_connections_that_come_too_fast_are_haproxys_maxsslrate() {
     let _machine = machine();
-    let dir = tempfile::tempdir().unwrap();
-    authority::make(dir.path()).unwrap();
-    let file = dir.path().join("haproxy.cfg");
-    let text = "global\n  maxsslrate 30\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n\n\
-                frontend www\n  bind *:443 ssl crt both.pem\n  default_backend app\n\nbackend app\n  server one 127.0.0.1:9\n";
-    std::fs::write(&file, text).unwrap();
+    let (_dir, file) = secured("maxsslrate 30");
     let load = "--backend embedded --backend-time 10ms --rate 60 --ramp 6s --new-connections --connections 400";
     let flags = "--quick --pairs 0 --max-limits 1 --bisect 0 --quiet";
     let run = told(

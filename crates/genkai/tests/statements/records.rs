@@ -145,7 +145,7 @@ fn reworded(then: &str) -> String {
 fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
     match (then, now) {
         (Value::Object(a), Value::Object(b)) => {
-            // Verdicts of then have no list of their figures, and no ladder; what they must be is in tests/statements.rs, by the second computation.
+            // Verdicts of then have no list of their figures, and no ladder; what they must be is in figures.rs beside this, by the second computation.
             let added =
                 |key: &str| key == "ladder" || at.is_empty() && matches!(key, "build" | "statements" | "doubts");
             let new = |key: &&String| a.contains_key(*key) || !added(key);
