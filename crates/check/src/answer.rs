@@ -130,6 +130,7 @@ impl<'e> Search<'_, 'e> {
         let held = pairs.iter().filter(|(a, _)| a.held()).count();
         let failed = pairs.iter().filter(|(_, b)| b.onset.is_some()).count();
         let silent = pairs.iter().filter(|(_, b)| b.is_silent()).count();
+        let outpaced = pairs.iter().filter(|(_, b)| outpaced::is(b)).count();
         match call {
             _ if self.has_no_proposal() => pairing("not_started"),
             _ if pairs.is_empty() && fewest == 0 => pairing("none"),
@@ -148,6 +149,7 @@ impl<'e> Search<'_, 'e> {
             _ if held == of => json!({ "pairing": "not_reproduced", "of": of }),
             Some("same") => pairing("same"),
             Some("worse") => pairing("worse"),
+            Some("better") if outpaced > 0 => json!({ "pairing": "outpaced", "outpaced": outpaced, "of": of }),
             Some("better") if held > 0 => json!({ "pairing": "helps", "held": held, "of": of }),
             Some("better") => pairing("enough"),
             _ => pairing("undecided"),
@@ -243,6 +245,7 @@ fn views(decision: &Json) -> (&'static str, &'static str, &'static str) {
                 }
                 "contradicted" => ("cannot_tell", "contradicted"),
                 "unanswered" => ("cannot_tell", "unanswered"),
+                "outpaced" => ("cannot_tell", "outpaced"),
                 "not_reproduced" => ("cannot_tell", "not_reproduced"),
                 "same" => ("cannot_tell", "change_made_no_difference"),
                 "not_started" => ("cannot_tell", "proposal_not_started"),

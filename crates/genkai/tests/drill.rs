@@ -6,6 +6,8 @@ mod cases;
 mod harness;
 #[path = "../examples/drill/inside.rs"]
 mod inside;
+#[path = "../examples/drill/jobs.rs"]
+mod jobs;
 #[path = "../examples/drill/judge.rs"]
 mod judge;
 #[path = "../examples/drill/results.rs"]
@@ -198,6 +200,47 @@ fn the_last_result_of_each_case_counts_as_long_as_the_case_is_the_same() {
     let at = one.find("\"case\":\"").unwrap() + 8;
     std::fs::write(&file, format!("{}00000000{}\n{rest}", &one[..at], &one[at + 8..])).unwrap();
     assert_eq!(told(&file), [of(later, "c", "2026-01-02")]);
+}
+
+#[test]
+fn cases_run_beside_each_other_and_those_that_must_be_alone_after_all_others() {
+    let chosen = |alone: bool| cases::all().iter().filter(move |case| case.alone() == alone).take(4);
+    // Those that are alone come first in the list, and their results, too.
+    let all: Vec<&'static cases::Case> = chosen(true).chain(chosen(false)).collect();
+    let running = std::sync::Mutex::new(0);
+    let (both, order) = (std::sync::Barrier::new(2), std::sync::Mutex::new(Vec::new()));
+    let one = |case: &'static cases::Case| {
+        let beside = {
+            let mut running = running.lock().unwrap();
+            *running += 1;
+            *running
+        };
+        if case.alone() {
+            assert_eq!(beside, 1, "{} is not alone", case.name);
+        } else {
+            // Two of them are under way at once, or this never ends.
+            both.wait();
+        }
+        *running.lock().unwrap() -= 1;
+        let judged = Err(Unjudged::Failed(String::new()));
+        Ok(Done { case, judged, again: None, took: Duration::ZERO, day: String::new() })
+    };
+    let kept = |done: &Done<'_>| {
+        order.lock().unwrap().push(done.case.alone());
+        Ok(())
+    };
+    let done = jobs::run(&all, 2, one, kept).unwrap();
+    let names = |cases: Vec<&cases::Case>| cases.into_iter().map(|case| case.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(done.iter().map(|done| done.case).collect()), names(all.clone()));
+    assert_eq!(order.into_inner().unwrap(), [[false; 4], [true; 4]].concat());
+    // The first error ends it: what has begun is run to its end, and nothing else is begun.
+    let begun = std::sync::atomic::AtomicUsize::new(0);
+    let fails = |_| {
+        begun.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Err(std::io::Error::other("no folder"))
+    };
+    assert_eq!(jobs::run(&all, 2, fails, |_| Ok(())).unwrap_err().to_string(), "no folder");
+    assert!(begun.into_inner() <= 2);
 }
 
 #[test]

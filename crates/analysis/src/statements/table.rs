@@ -86,7 +86,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 113] = [
+const NUMBERS: [&str; 114] = [
     "abandoned",
     "answered",
     "at_once",
@@ -182,6 +182,7 @@ const NUMBERS: [&str; 113] = [
     "started_flows",
     "threads",
     "turns",
+    "outpaced",
     "unanswered",
     "undecided",
     "unpublished",

@@ -142,6 +142,7 @@ fn pairing(state: &SearchState<'_>, trials: &Trials<'_>) -> Pairing {
     let held = count(&|a, _| held(a, plan));
     let failed = count(&|_, b| failed(b, plan));
     let unanswered = count(&|_, b| proof::is_silent(b));
+    let outpaced = count(&|_, b| is_outpaced(&JudgedTrial::of(b, plan), plan));
     let call = proof::of(trials, &plan.objective, &plan.procedure, state.condition()).map(|proof| proof.decided.call);
     match call {
         call if failed > 0 && held > 0 => Pairing::Contradicted { held, failed, of, helps: call == Some(Call::Better) },
@@ -152,6 +153,7 @@ fn pairing(state: &SearchState<'_>, trials: &Trials<'_>) -> Pairing {
         _ if held == of => Pairing::NotReproduced { of },
         Some(Call::Same) => Pairing::Same,
         Some(Call::Worse) => Pairing::Worse,
+        Some(Call::Better) if outpaced > 0 => Pairing::Outpaced { outpaced, of },
         Some(Call::Better) if held > 0 => Pairing::Helps { held, of },
         Some(Call::Better) => Pairing::Enough,
         Some(Call::CannotTell { .. } | Call::Missing | Call::NotJudged) | None => Pairing::Undecided,

@@ -321,6 +321,30 @@ fn a_rate_at_which_ever_more_wait_is_not_held_whatever_its_conditions_say() {
     }
 }
 
+/// No condition on errors is violated by a proposal that passes on six of ten, and whoever waits longer is told at the end of the load.
+#[test]
+fn a_proposal_with_which_ever_more_wait_does_not_prove_that_it_is_enough() {
+    let told = |passes: f64| {
+        let world = World {
+            plan: plan(rate(300.0, 10, 1000), "errors < 0.1%"),
+            settings: settings(&[("slots", 512.0)]),
+            limits: Box::new(|s| vec![slots(s["slots"])]),
+            behaviour: Box::new(move |m| {
+                let behind = if m.purpose == Purpose::Proposal { (1.0 - passes) * m.level * m.t } else { 0.0 };
+                let (ok, takes) = (m.level * passes, 1.0 + behind / (m.level * passes).max(1.0));
+                let seen = Seen { ok, in_flight: m.level + behind, sent: 1.0 / passes, ..Seen::closed(m.level, takes) };
+                full_slots(m, if m.purpose == Purpose::Proposal { seen } else { Seen::closed(m.level, 1.0) })
+            }),
+        };
+        verdict(&world.run())
+    };
+    let outpaced = told(0.6);
+    assert_eq!(answer(&outpaced), (Outcome::Fails, Answer::CannotTell, Because::Outpaced));
+    assert_eq!(outpaced.decision(), Decision::Carried { pairs: Pairing::Outpaced { outpaced: 3, of: 3 } });
+    assert_eq!(outpaced.causes[0].confidence, Confidence::Proved, "what the test saw of it stands");
+    assert_eq!(answer(&told(1.0)), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+}
+
 #[test]
 fn a_rate_of_which_answers_merely_take_long_is_held() {
     for takes in [1.0, 2.0, 4.0] {

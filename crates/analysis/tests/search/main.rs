@@ -15,11 +15,13 @@ mod steps;
 mod tried;
 mod waits;
 
-use genkai_analysis::findings;
+use genkai_analysis::{findings, statements};
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::*;
 use genkai_model::limit::{Signature, Strength};
+use genkai_model::record::Record;
 
+use world::lines;
 use world::parts::*;
 use world::{Moment, Run, Seen, World};
 
@@ -49,7 +51,17 @@ fn slots_world(value: f64) -> World {
 }
 
 fn verdict(run: &Run) -> Verdict {
-    findings(&run.record).verdict
+    decided(&run.record)
+}
+
+/// What is said of the record, which the second computation says as well.
+fn decided(record: &Record) -> Verdict {
+    let verdict = findings(record).verdict;
+    let stated = statements::of(&verdict, Some(record));
+    let json = serde_json::to_value(&verdict).unwrap();
+    let checked = genkai_check::check(&lines::of(record), &json, &stated).unwrap();
+    assert!(checked.contradicted.is_empty() && checked.differences.is_empty(), "{checked:#?}");
+    verdict
 }
 
 fn answer(v: &Verdict) -> (Outcome, Answer, Because) {

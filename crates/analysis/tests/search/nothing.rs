@@ -1,13 +1,11 @@
 //! Of what nothing came of nothing is decided.
 
-use genkai_analysis::{findings, statements};
 use genkai_model::event::Tick;
 use genkai_model::finding::*;
 use genkai_model::record::{Record, Trial};
 use proptest::prelude::*;
 
-use crate::slots_world;
-use crate::world::lines;
+use crate::{decided, slots_world};
 
 /// The same trial, to its planned end, in which nothing was answered, failed, or waits.
 fn blanked(trial: &mut Trial) {
@@ -31,23 +29,13 @@ fn without(blank: &[usize]) -> Record {
     record
 }
 
-/// What is said of the record, which the second computation says as well.
-fn said(record: &Record) -> Verdict {
-    let verdict = findings(record).verdict;
-    let stated = statements::of(&verdict, Some(record));
-    let json = serde_json::to_value(&verdict).unwrap();
-    let checked = genkai_check::check(&lines::of(record), &json, &stated).unwrap();
-    assert!(checked.contradicted.is_empty() && checked.differences.is_empty(), "{checked:#?}");
-    verdict
-}
-
 #[test]
 fn a_test_in_which_nothing_came_to_an_end_proves_nothing_and_refutes_nothing() {
-    let whole = said(&without(&[]));
+    let whole = decided(&without(&[]));
     assert_eq!((whole.causes[0].confidence, whole.because()), (Confidence::Proved, Because::ProvedAndHolds));
     let record = without(&[1]);
     assert!(is_blank(&record, 2));
-    let v = said(&record);
+    let v = decided(&record);
     assert_eq!((v.causes.len(), v.causes[0].limit.id.as_str()), (1, "proxy.slots"));
     assert!(v.causes[0].confidence < Confidence::Proved && v.causes[0].counterfactual.is_none(), "{:?}", v.causes[0]);
     assert_eq!((v.because(), v.proposal.len()), (Because::NotTested, 0));
@@ -57,7 +45,7 @@ fn a_test_in_which_nothing_came_to_an_end_proves_nothing_and_refutes_nothing() {
 fn baselines_in_which_nothing_came_to_an_end_are_no_baselines_that_held() {
     // X C A B B A A B
     let record = without(&[2, 5]);
-    let v = said(&record);
+    let v = decided(&record);
     let proof = v.proof.as_ref().unwrap();
     assert!(!matches!(proof.decided.call, Call::Same | Call::Better | Call::Worse), "of one pair: {:?}", proof.decided);
     let said = [
@@ -77,7 +65,7 @@ proptest! {
     #[test]
     fn no_decision_is_made_of_nothing(blank in prop::collection::btree_set(0_usize..8, 0..8)) {
         let record = without(&blank.into_iter().collect::<Vec<_>>());
-        let v = said(&record);
+        let v = decided(&record);
         for cause in &v.causes {
             if matches!(cause.confidence, Confidence::Proved | Confidence::Refuted) {
                 let test = cause.counterfactual.as_ref().unwrap();

@@ -10,7 +10,16 @@ pub fn of(record: &Record) -> String {
     let pending = record.pending_limits.clone().filter(|_| record.trials.is_empty());
     all.extend(pending.map(|limits| Event { at_us: 0, trial: None, what: What::Limits(limits) }));
     all.extend(record.remarks.iter().cloned().map(|event| Event { at_us: 0, ..event }));
-    record.trials.iter().for_each(|trial| of_trial(trial, &mut all));
+    let refused = |begun: usize, all: &mut Vec<Event>| {
+        let here = record.not_started.iter().filter(|(after, _)| *after == begun);
+        let at_us = all.iter().map(|event| event.at_us).max().unwrap_or(0);
+        all.extend(here.map(|(_, one)| Event { at_us, trial: None, what: What::NotStarted(one.clone()) }));
+    };
+    refused(0, &mut all);
+    for (i, trial) in record.trials.iter().enumerate() {
+        of_trial(trial, &mut all);
+        refused(i + 1, &mut all);
+    }
     let last = all.iter().map(|event| event.at_us).max().unwrap_or(0);
     all.extend(record.end.clone().map(|end| Event { at_us: last, trial: None, what: What::RunEnded(end) }));
     all.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect()

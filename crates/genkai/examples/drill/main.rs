@@ -36,6 +36,12 @@ fn main() -> ExitCode {
     };
     let [markdown, keep, results, jobs] = ["--markdown", "--keep", "--results", "--jobs"].map(&mut flag);
     let [keep, results] = [keep, results].map(|path| path.map(PathBuf::from));
+    if let Some(folder) = &keep
+        && let Err(e) = std::fs::create_dir_all(folder)
+    {
+        eprintln!("error: --keep: {}: {e}", folder.display());
+        return ExitCode::from(2);
+    }
     let Some(jobs) = jobs.map_or(Some(cores()), |jobs| jobs.parse().ok().filter(|jobs| *jobs > 0)) else {
         eprintln!("error: --jobs: not a number of cases");
         return ExitCode::from(2);

@@ -59,7 +59,10 @@ pub(crate) fn keep(file: &Path, done: &Done<'_>, machine: &str) -> io::Result<()
     all.retain(|kept| place(kept).is_some());
     all.sort_by_key(place);
     let text: Result<Vec<String>, _> = all.iter().map(serde_json::to_string).collect();
-    std::fs::write(file, text?.join("\n") + "\n")
+    // Whoever ends the drill meanwhile leaves the earlier file.
+    let new = file.with_extension("new");
+    std::fs::write(&new, text?.join("\n") + "\n")?;
+    std::fs::rename(new, file)
 }
 
 /// The last result of each case as it is now, and the machines that they are of.

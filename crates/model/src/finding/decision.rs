@@ -104,6 +104,14 @@ pub enum Pairing {
         /// Of so many.
         of: u32,
     },
+    /// It is better for certain, and no proposal violated the objective; but with some of them requests came faster than they were answered, as long
+    /// as the rate was held: that rate was not carried.
+    Outpaced {
+        /// Proposals with which that was so.
+        outpaced: u32,
+        /// Of so many.
+        of: u32,
+    },
     /// The objective held with every baseline: what had failed in the search did not fail again.
     NotReproduced {
         /// Baselines that held.
@@ -231,6 +239,7 @@ impl Pairing {
             Pairing::Generator => Because::ClientIsLimit,
             Pairing::NotEnough { helps: true, .. } => Because::ProvedButNextLimit,
             Pairing::Unanswered { .. } => Because::Unanswered,
+            Pairing::Outpaced { .. } => Because::Outpaced,
             Pairing::NotReproduced { .. } => Because::NotReproduced,
             Pairing::Contradicted { .. } => Because::Contradicted,
             Pairing::NotStarted => Because::ProposalNotStarted,

@@ -261,6 +261,24 @@ fn a_proof_of_which_one_trial_was_not_answered_tells_of_the_others() {
 }
 
 #[test]
+fn a_proposal_whose_rate_was_not_carried_is_not_enough() {
+    let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
+        s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::Outpaced { outpaced: 2, of: 3 } });
+    });
+    let told = [
+        "Cannot tell: changing",
+        "was not violated with it",
+        "in 2 of 3 trials of the proof with it that rate was not carried",
+    ];
+    for words in told {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    for words in ["(proved)", "held with every proposal", "the objective held in", "Yes: change"] {
+        assert!(!text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
 fn only_pairs_that_decided_for_a_change_prove_it() {
     let text = |decision: Decision, gone: bool| {
         with(vec![changed("slots", ["512", "640"], 243.0)], |s| {

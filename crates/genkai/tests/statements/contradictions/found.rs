@@ -258,6 +258,9 @@ fn proof(v: &Verdict, said: &str) -> Vec<String> {
         let [failed, held] = v.proof.as_ref().map_or([false, false], |p| [!p.proposal_holds, !p.baseline_fails]);
         let fits = match pairs {
             Pairing::Enough => call == Some(Call::Better) && !failed && !held,
+            Pairing::Outpaced { outpaced, of } => {
+                outpaced > 0 && outpaced <= of && call == Some(Call::Better) && !failed
+            }
             Pairing::Helps { .. } => call == Some(Call::Better) && !failed && held,
             Pairing::Same => call == Some(Call::Same) && !(failed && held),
             Pairing::Worse => call == Some(Call::Worse) && !(failed && held),

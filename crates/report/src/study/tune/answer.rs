@@ -243,6 +243,13 @@ fn carried(context: Context<'_>, v: &Verdict, pairs: Pairing) -> String {
                     format!("; {} held in the other {rest}, which is too few to prove it", quoted(&context.objective())),
             }
         ),
+        Pairing::Outpaced { outpaced, of: all } => format!(
+            "Cannot tell: {changing} helps, and {} was not violated with it{}; but in {} of the proof with it that rate was not carried: requests \
+             came faster than they were answered, and ever more waited for as long as it was held.",
+            quoted(&context.objective()),
+            at_asked(context),
+            of(outpaced, all),
+        ),
         Pairing::NotReproduced { of } => format!(
             "Cannot tell: the objective had failed, but held in all {of} trials of the proof without any change; {changing} is not known to be needed."
         ),

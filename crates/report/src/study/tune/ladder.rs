@@ -206,6 +206,11 @@ fn together(ladder: &Ladder, context: Context<'_>, verdict: &Verdict) -> Option<
             context.level(ladder.asked),
             context.silence()
         ),
+        _ if let Decision::Carried { pairs: Pairing::Outpaced { outpaced, of: all } } = verdict.decision() => format!(
+            "; the objective was not violated at {}, but that rate was not carried in {}",
+            context.level(ladder.asked),
+            of(outpaced, all)
+        ),
         (0, _) => "; not measured in pairs".to_owned(),
         (pairs, 0) => format!("; the objective held in {} at {}", of(pairs, pairs), context.level(ladder.asked)),
         (pairs, failed) => {

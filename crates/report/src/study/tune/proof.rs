@@ -154,7 +154,11 @@ pub(super) fn sure(context: Context<'_>, v: &Verdict) -> Option<String> {
         Decision::Carried { pairs: Pairing::Unanswered { unanswered, of } } => {
             (unanswered < of).then(|| partly(context, p, [unanswered, of]))
         }
-        _ => Some(decided(context, p)),
+        // What waits violates nothing, and holds nothing.
+        Decision::Carried { pairs: Pairing::Outpaced { .. } } => {
+            Some(decided(context, p, "was violated with every baseline and with no proposal"))
+        }
+        _ => Some(decided(context, p, "failed with every baseline and held with every proposal")),
     });
     let parts: Vec<String> = causes(v).into_iter().chain(proof).collect();
     match (parts.is_empty(), v.must_change()) {
@@ -257,14 +261,14 @@ fn untested(who: &str, c: &Cause) -> String {
     }
 }
 
-/// What the pairs decide, by which rule, and with which chance of being wrong.
-fn decided(context: Context<'_>, p: &Proof) -> String {
+/// What the pairs decide, by which rule, and with which chance of being wrong. `apart`: how the objective sets both sides apart.
+fn decided(context: Context<'_>, p: &Proof, apart: &str) -> String {
     let d = &p.decided;
     let pairs = figure::plural(u64::from(p.pairs), "interleaved pair", "interleaved pairs");
     let call = comparison::called(d.call, ["pair", "pairs"]);
     let why = match (d.by, d.chance) {
         (Rule::Separation, Some(of)) => format!(
-            " The objective failed with every baseline and held with every proposal: if the change did nothing, and trials \
+            " The objective {apart}: if the change did nothing, and trials \
              do not influence each other, that would be seen in at most {} of proofs.",
             figure::percent(of)
         ),
