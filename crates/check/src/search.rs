@@ -352,7 +352,12 @@ impl<'a, 'e> Search<'a, 'e> {
             step.untested().is_some_and(|it| it.strongest == Some(Strength::Decisive))
                 && pick(&step, (&unusable::before(self.events, None), self.judged)).is_ok()
         };
-        failed.into_iter().find(says).cloned()
+        let failed = failed.into_iter().find(says)?;
+        let baseline = |one: &&Judged<'e>| one.trial.start.text("/purpose") == "baseline" && one.is_whole();
+        let before = self.judged.iter().filter(baseline).filter(|one| one.trial.number < failed.trial.number);
+        // Where the system as it is had held, nothing is missing.
+        let held = before.into_iter().any(|one| one.generator.is_valid() && one.held());
+        (!held).then(|| failed.clone())
     }
 
     /// What is met beyond the load asked for does not matter once something was lifted.

@@ -119,7 +119,8 @@ impl<'r> SearchState<'r> {
     }
 
     /// A proof trial of the changes so far that broke by a limit which says so itself: one that bites only sometimes (clients
-    /// that spread unevenly) and did not in the search. It is to be lifted like those before. None where it cannot be.
+    /// that spread unevenly) and did not in the search. It is to be lifted like those before. None where it cannot be, or where the system as
+    /// it is had held before: then the proof contradicts the search, and there is nothing that more changes could be enough for.
     fn failed_proof(&self, record: &'r Record, tests: &Tests<'r>) -> Option<JudgedTrial<'r>> {
         let changes = self.changes();
         let mine = |t: &&Trial| t.started.purpose == Purpose::Proposal && t.started.changes == changes;
@@ -131,7 +132,15 @@ impl<'r> SearchState<'r> {
             let says = step.untested().is_some_and(|w| w.strongest == Some(Strength::Decisive));
             says && matches!(progress, Progress::Try(_))
         };
-        judged.filter(|j| j.client.finding.valid && j.broke.is_some() && !j.died()).find(named)
+        let baselines = record.trials.iter().filter(|t| t.started.purpose == Purpose::Baseline && proof::is_whole(t));
+        let holds =
+            |judged: JudgedTrial<'_>| judged.client.finding.valid && judged.broke.is_none() && !judged.is_silent();
+        let held = baselines.map(|t| JudgedTrial::of(t, self.plan)).find_map(|j| {
+            let number = j.trial.number;
+            holds(j).then_some(number)
+        });
+        let failed = judged.filter(|j| j.client.finding.valid && j.broke.is_some() && !j.died()).find(named)?;
+        held.is_none_or(|held| held > failed.trial.number).then_some(failed)
     }
 
     /// A further limit that nothing lifts does not matter if it lies beyond the load asked for: then only the headroom is

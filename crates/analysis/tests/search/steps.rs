@@ -141,6 +141,27 @@ fn what_the_proof_contradicts_is_not_confirmed() {
     assert!(v.ladder.unwrap().rungs.iter().all(|rung| !matches!(rung, Rung::Proved(_))));
 }
 
+/// The same with a sign of the limit each time: what fails in the proof after the system as it is held there is no further limit to be lifted.
+#[test]
+fn a_proposal_that_fails_after_a_baseline_held_is_no_reason_to_change_more() {
+    let world = World {
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.3);
+            if [1, 4, 6, 8].contains(&m.trial) && m.level > 240.0 {
+                seen.errors.push((ErrorKind::EofReused, 50.0));
+                seen.logs.push(("slots", 1));
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    let run = world.run();
+    assert_eq!(run.order(), "XCABBAAB");
+    let v = verdict(&run);
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::Contradicted));
+    assert_eq!(v.causes[0].confidence, Confidence::Possible);
+}
+
 /// Limited at its first start only, with two smaller values tried: the proof holds on both sides, and no more pairs would decide.
 #[test]
 fn what_held_without_a_change_needs_no_smaller_value_and_no_more_pairs() {
