@@ -83,21 +83,25 @@ fn object(config: &Config) -> Limit {
 /// Squid accepts while `max - used - opening >= reserved` (src/comm/TcpAcceptor.cc), and reserves min(100, max / 4) (src/comm.cc).
 fn max_filedescriptors(config: &Config, available: u64) -> Limit {
     let SourcedValue { value, written, origin } = descriptors(config, available);
-    let reserved = 100.min(value / 4);
+    let (reserved, workers) = (100.min(value / 4), config.workers().value);
+    let (all, one) = (value as f64, (value - reserved) as f64);
     let default = Origin::Default("0, the soft limit on descriptors (src/cf.data.pre)".to_owned());
     Limit {
         value: if written == "0" { value.to_string() } else { written },
         origin: if matches!(origin, Origin::Default(_)) { default } else { origin },
         caps: "descriptors: one a client, another one to the origin".to_owned(),
         law: Law::Slots {
-            value: value as f64,
+            value: all,
             reserved: reserved as f64,
             idle_cost: 1.0,
             busy_cost: 2.0,
-            pools: config.workers().value as f64,
-            soft: 1.0,
+            pools: workers as f64,
+            soft: if workers > 1 { (reserved as f64 + one / workers as f64) / all } else { 1.0 },
         },
-        formula: format!("({value} - {reserved} reserved) / 2 for requests that go to the origin"),
+        formula: format!(
+            "({value} - {reserved} reserved) / 2 for requests that go to the origin{}",
+            too_many::of_each(workers)
+        ),
         source: "squid 5.7 src/comm/TcpAcceptor.cc:248, src/comm.cc:1253".to_owned(),
         // The message comes once in 15 seconds at most (src/fd.cc), and may have come before anybody minded.
         signatures: vec![
@@ -174,18 +178,21 @@ fn per_client(config: &Config) -> Option<Limit> {
     }
     let most = config.sourced("client_ip_max_connections", integer);
     let fit = u32::try_from(most.value).ok()? + 1;
+    let workers = config.workers().value;
     Some(Limit {
         caps: "connections of one client address; a further one is closed at once".to_owned(),
-        law: connections(f64::from(fit), 1.0),
+        law: too_many::of_client(f64::from(fit), workers),
         formula: format!(
-            "{fit}: a connection is closed when more than {} are there before it; all clients of a load have one address",
-            most.value
+            "{fit}: a connection is closed when more than {} are there before it; all clients of a load have one address{}",
+            most.value,
+            too_many::of_each(workers)
         ),
         source: "squid 5.7 src/comm/TcpAcceptor.cc: acceptOne".to_owned(),
         signatures: vec![log(TOO_MANY_OF_ADDRESS, Strength::Decisive)],
         symptom: errors(&[ErrorKind::Reset, ErrorKind::EofNew]),
         remedy: Some(Remedy {
             note: Some("all connections of this load come from one address; real visitors have one each".to_owned()),
+            parts: workers as f64,
             ..raised("client_ip_max_connections", RemedyUnit::Count, 1.0)
         }),
         ..valued("squid.client_ip_max_connections", "squid", "client_ip_max_connections", &most)
@@ -223,6 +230,9 @@ mod tests {
         // Measured: 94 tunnels of Squid 5.7 with 256, less the few that it opens for itself.
         assert_eq!(slots("max_filedescriptors 256"), 96);
         assert_eq!((slots(""), slots("max_filedescriptors 90000")), (9950, 9950));
+        let two = max_filedescriptors(&config("workers 2\nmax_filedescriptors 300"), 20_000);
+        let Law::Slots { value, reserved, pools, soft, .. } = two.law else { panic!() };
+        assert_eq!((pools * (value * soft - reserved) / 2.0, pools * (value - reserved) / 2.0), (112.5, 225.0));
     }
 
     #[test]
@@ -252,5 +262,8 @@ mod tests {
         assert_eq!(law("client_db disable\nclient_ip_max_connections 12"), None, "nor by its other word");
         assert_eq!(law("client_ip_max_connections 12"), Some(connections(13.0, 1.0)));
         assert_eq!(law("client_ip_max_connections 0"), Some(connections(1.0, 1.0)));
+        // 62 of one address were served by two workers with 30 each (5.7).
+        let Some(Law::Slots { value, soft, .. }) = law("workers 2\nclient_ip_max_connections 30") else { panic!() };
+        assert_eq!((value * soft, value), (31.0, 62.0));
     }
 }

@@ -66,17 +66,35 @@ fn nobody(access: Access<'_>, list: &'static str) -> Limit {
     }
 }
 
+/// Where each of several workers has as much: who comes goes to any of them, so that one may be full while another has room.
+pub(super) fn of_each(workers: u64) -> String {
+    match workers {
+        1 => String::new(),
+        many => format!(
+            ", of each of {many} workers: where all clients come to one of them there is no more, where they spread evenly {many} times that"
+        ),
+    }
+}
+
+/// Connections of one client, which each worker counts for itself: as many as one of them takes for certain, and all of them at most.
+pub(super) fn of_client(most: f64, workers: u64) -> Law {
+    let workers = workers as f64;
+    let (value, soft) = (most * workers, 1.0 / workers);
+    Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft }
+}
+
 /// The number of an ACL, of which `formula` says what it comes to; none: more than the file decides.
 fn too_many(access: Access<'_>, rule: &Entry, cap: Cap<'_>, formula: Option<String>) -> Limit {
     let Cap { name, most, line } = cap;
     let refusal = refusal(access.config, rule);
     let known = formula.is_some() && !refusal.kinds.is_empty();
+    let workers = access.config.workers().value;
     Limit {
         value: most.to_string(),
         origin: access.config.entries.origin(line),
         caps: format!("connections of one client address; while it has more, each of its requests is {}", refusal.words),
-        law: if known { connections(most as f64, 1.0) } else { Law::Unknown },
-        formula: formula.unwrap_or_else(|| {
+        law: if known { of_client(most as f64, workers) } else { Law::Unknown },
+        formula: formula.map(|formula| formula + &of_each(workers)).unwrap_or_else(|| {
             format!("it depends: {} looks at connections of a client, and at more that is not in the file", rule.name)
         }),
         source: "squid 5.7 src/acl/MaxConnection.cc: true while a client address has more than N connections; src/acl/Checklist.cc"
@@ -86,6 +104,7 @@ fn too_many(access: Access<'_>, rule: &Entry, cap: Cap<'_>, formula: Option<Stri
         symptom: errors(&refusal.kinds),
         remedy: known.then(|| Remedy {
             note: Some("all connections of this load come from one address; real visitors have one each".to_owned()),
+            parts: workers as f64,
             ..raised(&acl_setting(name), RemedyUnit::Count, 1.0)
         }),
         ..Limit::named("squid.maxconn", "squid", &format!("acl {name} maxconn"))

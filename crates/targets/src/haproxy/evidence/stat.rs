@@ -162,16 +162,23 @@ pub(crate) fn of_server(server: &str, what: &str) -> String {
 /// A server that answers sooner than this (milliseconds) is as good as one that answers at once.
 const AT_ONCE: u64 = 20;
 
-/// How long each server took to answer, on average of its last 1,024 requests (`rtime`), and the least of these.
+/// How long each server took to answer, on average of its last 1,024 requests (`rtime`), and the least of these. A request without an answer (not
+/// yet, or its connection failed) counts there as one that took no time: of a server without any nothing is told, and one to which connections
+/// failed is not the fastest.
 fn each_time(servers: &[&Row], metrics: &mut BTreeMap<String, f64>) {
-    let asked = servers.iter().filter(|row| row.get("stot") > 0);
-    let times: Vec<(&str, u64)> =
-        asked.filter_map(|row| Some((row.server.as_str(), *row.fields.get("rtime")?))).collect();
+    let counted = |row: &Row| row.fields.keys().any(|field| field.starts_with("hrsp_"));
+    let has_answered = |row: &Row| {
+        let answers = row.fields.iter().filter(|(field, _)| field.starts_with("hrsp_")).map(|(_, count)| *count);
+        row.get("stot") > 0 && (!counted(row) || answers.sum::<u64>() > 0)
+    };
+    let answered = servers.iter().filter(|row| has_answered(row));
+    let times: Vec<(&Row, u64)> = answered.filter_map(|row| Some((*row, *row.fields.get("rtime")?))).collect();
     let seconds = |milliseconds: u64| milliseconds as f64 / 1000.0;
-    for (name, time) in &times {
-        metrics.insert(format!("{SUBJECT}.{}", of_server(name, "response_time")), seconds(*time));
+    for (row, time) in &times {
+        metrics.insert(format!("{SUBJECT}.{}", of_server(&row.server, "response_time")), seconds(*time));
     }
-    if let Some(least) = times.iter().map(|(_, time)| *time).min() {
+    let sound = times.iter().filter(|(row, _)| row.get("econ") == 0);
+    if let Some(least) = sound.map(|(_, time)| *time).min() {
         metrics.insert(super::metrics::FASTEST.to_owned(), seconds(least.max(AT_ONCE)));
     }
 }
@@ -232,14 +239,16 @@ mod tests {
 
     #[test]
     fn each_server_has_a_time_of_its_own() {
-        let text =
-            "# pxname,svname,stot,econ,eresp,rtime\nb,a,9,0,0,3\nb,c,9,4,0,400\nb,d,0,0,0,0\nb,BACKEND,18,4,0,200\n";
+        let text = "# pxname,svname,stot,econ,eresp,hrsp_2xx,hrsp_5xx,rtime\nb,a,9,0,0,9,0,30\nb,c,9,4,0,4,1,400\nb,d,0,0,0,0,0,0\nb,e,5,0,0,0,0,0\n\
+            b,f,5,5,0,0,0,0\nb,g,9,4,0,4,1,10\nb,BACKEND,28,9,0,13,1,200\n";
         let names = Names { front: "f".to_owned(), back: "b".to_owned() };
         let sample = sample("", &Stat::read(text), &names, &Usage::default());
         let metric = |name: &str| sample.metrics.get(&format!("haproxy.{name}")).copied();
-        let times = ["a", "c", "d"].map(|server| metric(&of_server(server, "response_time")));
-        assert_eq!(times, [Some(0.003), Some(0.4), None], "nobody asked the third");
-        assert_eq!((metric("server_fastest"), metric("server.c.connect_errors_total")), (Some(0.02), Some(4.0)));
+        let times = ["a", "c", "d", "e", "f", "g"].map(|server| metric(&of_server(server, "response_time")));
+        let told = [Some(0.03), Some(0.4), None, None, None, Some(0.01)];
+        assert_eq!(times, told, "nobody asked the third, the fourth has not answered yet, the fifth refuses");
+        assert_eq!(metric("server.c.connect_errors_total"), Some(4.0));
+        assert_eq!(metric("server_fastest"), Some(0.03), "refused connections took the last no time");
     }
 
     #[test]
