@@ -2,8 +2,8 @@
 
 use genkai_model::event::{EndReason, Purpose, Tick};
 use genkai_model::evidence::metric;
-use genkai_model::finding::{Call, Caveat, Predicted, Proof, Scale};
-use genkai_model::limit::{Law, Limit};
+use genkai_model::finding::{Call, Caveat, Evidence, Predicted, Proof, Scale};
+use genkai_model::limit::{Law, Limit, Sign};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
 
@@ -129,7 +129,8 @@ fn at_work(state: &SearchState<'_>, judged: &JudgedTrial<'_>) -> Vec<Caveat> {
         return Vec::new();
     }
     let is_judged = state.plan.objective.0.iter().any(|c| matches!(c, Condition::LatencyBelow(..)));
-    let held = attribute::at_work(judged.trial, &judged.demand).into_iter();
+    let held =
+        attribute::at_work(judged.trial, &judged.demand).into_iter().filter(|(limit, _, sign)| !compares(limit, sign));
     let caveat = |(limit, _, sign): (&Limit, _, _)| Caveat::AtWorkButHeld {
         limit: limit.id.clone(),
         value: limit.value.clone(),
@@ -137,6 +138,13 @@ fn at_work(state: &SearchState<'_>, judged: &JudgedTrial<'_>) -> Vec<Caveat> {
         waits: limit.symptom.slow && !is_judged,
     };
     held.map(caveat).collect()
+}
+
+/// Whether a sign compares parts with each other (one of several servers is slower than the fastest): nothing is full then, and nobody waits.
+fn compares(limit: &Limit, seen: &Evidence) -> bool {
+    let Evidence::Reached { of: seen, .. } = seen else { return false };
+    let is_it = |sign: &Sign| matches!(sign, Sign::ReachedMetric { of, fraction, .. } if of == seen && *fraction > 1.0);
+    limit.signatures.iter().any(|one| is_it(&one.sign))
 }
 
 /// Responses below this are too few to compare with the backend's count, which is read a few times a second.

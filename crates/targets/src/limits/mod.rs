@@ -13,7 +13,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Sign,
 use genkai_model::units::Span;
 
 use crate::settings::SourcedValue;
-use slots::{Slots, Takes};
+use slots::{Kept, Slots, Takes};
 
 /// A known message in a server's log.
 pub(crate) fn log(signature: &str, strength: Strength) -> Signature {
@@ -205,6 +205,8 @@ pub(crate) struct Descriptors<'a> {
     pub(crate) pools: f64,
     /// Whether one of several may get all clients.
     pub(crate) uneven: bool,
+    /// What stays open without a client.
+    pub(crate) kept: Option<Kept>,
     /// Messages of the log that say there is none left.
     pub(crate) logs: &'a [&'a str],
     /// Metrics: descriptors that are open, and how many may be.
@@ -226,6 +228,7 @@ impl Descriptors<'_> {
                 pools: self.pools,
                 uneven: self.uneven,
                 free: 1.0,
+                kept: self.kept,
             }
             .law(),
             signatures: said.chain([reached_of(open, most, 0.98, Strength::Supports)]).collect(),

@@ -86,9 +86,15 @@ fn upstream_settings_go_to_the_group_that_answers() {
     let (_dir, config) = corpus("balance");
     assert_eq!(set(&config, "/api/", "upstream.keepalive", "128"), ["-keepalive 64;", "+keepalive 128;"]);
     let conns = set(&config, "/api/", "upstream.max_conns", "50");
-    assert_eq!(conns.len(), 6);
-    assert_eq!(conns[3], "+server 10.0.0.11:8080 weight=3 max_conns=50;");
-    assert_eq!(conns[5], "+server 10.0.0.13:8080 backup max_conns=50;");
+    assert_eq!(
+        conns,
+        ["-server 10.0.0.11:8080 weight=3 max_conns=200;", "+server 10.0.0.11:8080 weight=3 max_conns=50;"]
+    );
+    let none = text(
+        "http { upstream a { server 127.0.0.1:1; server 127.0.0.1:2 backup; }\n server { listen 80; location / { proxy_pass http://a; } } }\n",
+    );
+    let all = "server 127.0.0.1:1 max_conns=50; server 127.0.0.1:2 backup max_conns=50;";
+    assert!(set(&none, "/", "upstream.max_conns", "50")[1].contains(all), "where none has a cap, each gets one");
     let (_dir, chat) = corpus("websocket");
     let added = set(&chat, "/ws/", "upstream.keepalive", "8");
     assert_eq!(added[1], "+upstream chat { ip_hash; server 127.0.0.1:8001; server 127.0.0.1:8002; keepalive 8; }");

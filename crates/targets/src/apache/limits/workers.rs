@@ -279,6 +279,7 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
     let (base, busy) = (facts.base_descriptors(), facts.busy_descriptors());
     let most = most_descriptors(facts);
     let descriptors = Descriptors {
+        kept: None,
         value: &facts.nofile,
         reserved: base,
         takes: Takes::always(busy),

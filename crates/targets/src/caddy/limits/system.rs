@@ -12,6 +12,7 @@ use crate::settings::SourcedValue;
 /// Descriptors of the process: one a client, and one more towards an upstream, if there is one, while it has a request.
 pub(super) fn descriptors(facts: &Facts) -> Limit {
     let descriptors = Descriptors {
+        kept: None,
         value: &facts.nofile,
         reserved: facts.own,
         takes: facts.takes,

@@ -195,6 +195,7 @@ pub(super) fn bind(facts: &Facts) -> Option<Limit> {
 pub(super) fn nofile(facts: &Facts) -> Limit {
     let by_maxconn = facts.nofile.value >= facts.needed();
     let descriptors = Descriptors {
+        kept: None,
         value: &facts.nofile,
         reserved: facts.own,
         takes: facts.takes,

@@ -145,4 +145,12 @@ mod tests {
         assert_eq!(listen(all, "c.example"), ("443 ssl".to_owned(), true));
         assert_eq!(listen(all, "b.example"), ("10.0.0.1:443 ssl".to_owned(), true));
     }
+    #[test]
+    fn of_several_listeners_the_one_whose_server_has_the_name_is_asked() {
+        let first = "server { listen 8081; stub_status; }";
+        assert_eq!(listen(&format!("{first} server {{ listen 8080; server_name front *.x; }}"), "front").0, "8080");
+        assert_eq!(listen(&format!("{first} server {{ listen 8080; server_name front *.x; }}"), "A.X:8080").0, "8080");
+        assert_eq!(listen(&format!("{first} server {{ listen 8080; server_name front; }}"), "other").0, "8081");
+        assert_eq!(listen(&format!("{first} server {{ listen 443 ssl; server_name front; }}"), "front").0, "8081");
+    }
 }

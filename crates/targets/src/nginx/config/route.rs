@@ -147,12 +147,19 @@ pub fn asked(requests: &Requests) -> (Option<&str>, &str) {
 
 impl Config {
     /// The route of a request for `path` (with its query). `host`: its Host header; none: the default server answers. It
-    /// comes in by the first plain `listen` (else the first TLS one) that is not a Unix socket. None: there is no server.
+    /// comes in by the first plain `listen` of a server of that name, else by the first plain one (else the first TLS one) that is not a Unix
+    /// socket. None: there is no server.
     pub fn route(&self, host: Option<&str>, path: &str) -> Option<Route<'_>> {
         let listens: Vec<_> = self.listens().into_iter().filter(|l| l.family == Family::Http && !l.udp).collect();
         let inet = || listens.iter().filter(|l| matches!(l.address, Address::Inet { .. }));
-        let listen = inet().find(|l| !l.ssl).or_else(|| inet().next()).cloned();
-        self.route_by(listen.as_ref().map(|l| &l.address), host, path)
+        let plain = || inet().filter(|l| !l.ssl);
+        let by = |listen: &Listen<'_>| self.route_by(Some(&listen.address), host, path);
+        let name = host.and_then(|host| host.split(':').next()).map(str::to_ascii_lowercase);
+        let named = name.and_then(|name| plain().filter_map(by).find(|route| is_named(&route.server, &name)));
+        named.or_else(|| {
+            let listen = plain().next().or_else(|| inet().next());
+            self.route_by(listen.map(|l| &l.address), host, path)
+        })
     }
 
     /// The route of a request that comes in as this one, whose name no server has: by the default server of its listener.

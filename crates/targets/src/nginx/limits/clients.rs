@@ -38,6 +38,7 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
                 pools: f64::from(facts.workers.value),
                 uneven: facts.uneven,
                 free: SOFT,
+                kept: facts.kept(),
             }
             .law(),
         },
@@ -49,7 +50,7 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
             if facts.own_listeners > 0 { " - 1 for genkai's status page" } else { "" },
             divisor(facts, busy, "connections"),
             costs(facts),
-            spread(facts),
+            stay_open(facts) + &spread(facts),
         ),
         source: "nginx src/core/ngx_connection.c: ngx_get_connection (none free: alert, the new client is closed or \
                  gets 500), ngx_drain_connections (idle ones are closed when free <= 1/16)"
@@ -71,6 +72,16 @@ pub(super) fn worker_connections(facts: &Facts) -> Limit {
         }),
         ..valued("nginx.worker_connections", "nginx", WORKER_CONNECTIONS.name, &facts.worker_connections)
     }
+}
+
+/// What stays open to the upstream, for the formula.
+fn stay_open(facts: &Facts) -> String {
+    facts.kept().map_or_else(String::new, |kept| {
+        format!(
+            "; up to {} to the other servers of the group stay open besides (keepalive)",
+            counted(kept.most, "connection")
+        )
+    })
 }
 
 /// How clients come to the workers, for the formula.
@@ -161,6 +172,7 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
         takes,
         pools: f64::from(facts.workers.value),
         uneven: facts.uneven,
+        kept: facts.kept(),
         logs: &[signature::DESCRIPTORS_ACCEPT, signature::DESCRIPTORS_SOCKET, signature::DESCRIPTORS_OTHER],
         metrics: (metrics::WORKER_FDS_MAX, metrics::WORKER_FD_LIMIT),
         answer: ErrorKind::Status500,
@@ -184,7 +196,7 @@ pub(super) fn worker_rlimit_nofile(facts: &Facts) -> Limit {
             } else {
                 ""
             },
-            spread(facts),
+            stay_open(facts) + &spread(facts),
         ),
         source:
             "getrlimit(2) RLIMIT_NOFILE; nginx src/event/ngx_event_accept.c: ngx_event_accept (EMFILE: no client is \

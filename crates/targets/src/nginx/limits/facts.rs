@@ -9,7 +9,7 @@ use genkai_model::units::Span;
 
 use super::Keyed;
 use crate::limits::backend::Place;
-use crate::limits::slots::Takes;
+use crate::limits::slots::{Kept, Takes};
 use crate::nginx::config::Refusal;
 use crate::settings::SourcedValue;
 
@@ -263,6 +263,15 @@ impl Facts {
         let times: u64 =
             self.times().map(|(serving, short)| if serving == Serving::Upstream || short { 2 } else { 1 }).sum();
         times + self.meanwhile().count() as u64
+    }
+
+    /// Connections that a worker keeps to the servers of a group besides those in use (ngx_http_upstream_keepalive_module: they are not among the
+    /// idle ones that `ngx_drain_connections` closes); none where there is but one server, whose kept ones the next request takes.
+    pub(super) fn kept(&self) -> Option<Kept> {
+        let group = self.upstream.as_ref()?;
+        let servers = group.each.len().max(group.servers as usize) as u64;
+        let most = group.keepalive.filter(|_| servers > 1 || group.resolved.is_some())?;
+        Some(Kept { most, servers: if group.resolved.is_some() { most + 1 } else { servers } })
     }
 
     /// Descriptors of a client whose request is in flight.

@@ -7,8 +7,8 @@ use genkai_model::limit::Origin;
 
 use super::place::{places, upstream, zone};
 use super::{
-    ACCESS_LOG, Context, ERROR_LOG, LIMIT_CONN, LIMIT_REQ_ZONE, Named, SettingError, WORKER_CONNECTIONS, check, lookup,
-    value,
+    ACCESS_LOG, Context, ERROR_LOG, LIMIT_CONN, LIMIT_REQ_ZONE, Named, SettingError, UPSTREAM_MAX_CONNS,
+    WORKER_CONNECTIONS, check, lookup, value,
 };
 use crate::error::TargetError;
 use crate::files::{Configuration, Pair, Removable, Requests, pairs};
@@ -89,7 +89,12 @@ fn apply(config: &Config, name: &str, text: &str, requests: &Requests) -> Result
         }
         Context::Zone => zoned(config, &named, &words, route)?,
         Context::Listen | Context::UpstreamServer => {
-            let found = places(config, &named, route)?;
+            let mut found = places(config, &named, route)?;
+            // Where some servers have a cap, those without one are meant to have none.
+            let capped = |f: &Found<'_>| param(f, named.setting.directive).is_some();
+            if named.setting.name == UPSTREAM_MAX_CONNS.name && found.iter().any(capped) {
+                found.retain(capped);
+            }
             found.iter().map(|f| set_param(f, named.setting.directive, &words[0])).collect::<Result<_, _>>()?
         }
         Context::Upstream => match places(config, &named, route)?.first() {
