@@ -1,7 +1,7 @@
 //! What a limit's law says of a load: from its recorded numbers, written down plainly once more.
 
 use genkai_model::limit::{Law, Limit};
-use genkai_model::load::{Arrivals, Protocol, Reuse};
+use genkai_model::load::{Arrivals, Protocol, Reuse, Spacing};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::units::Spread;
 use serde_json::{Value as Json, json};
@@ -44,6 +44,8 @@ pub(crate) struct Met {
     pub(crate) silence: f64,
     /// Whether connections are counted, and no moment has all users of a second begin at once: not of what Locust makes.
     pub(crate) counted: bool,
+    /// Whether requests come at random (Poisson).
+    pub(crate) random: bool,
 }
 
 /// What a law says, in each unit.
@@ -104,6 +106,7 @@ impl Met {
             tunnels: asked.tunnels,
             silence: silence(asked),
             counted: load.locust.is_none(),
+            random: matches!(load.arrivals, Arrivals::Rate { spacing: Spacing::Poisson, .. }),
         }
     }
 
@@ -261,7 +264,15 @@ pub(crate) fn predicted(law: &Law, met_by: &Met) -> Predicted {
         Law::Slots { value, reserved, idle_cost, busy_cost, pools, soft } => {
             let Some((dear, cheap)) = cost(idle_cost, busy_cost, met_by) else { return Predicted::default() };
             let fit = |share: f64, cost: f64| pools * ((share * value - reserved) / cost + WHOLE).floor().max(0.0);
-            let low = fit(soft, dear);
+            let low = match varies(idle_cost, busy_cost, met_by) * MOSTLY {
+                by if by > 0.0 && soft * value > reserved => {
+                    // The largest n of which no more than one in a thousand takes more than the room: a quadratic in its root.
+                    let half = by / (2.0 * dear);
+                    let root = (half * half + (soft * value - reserved) / dear).sqrt() - half;
+                    pools * (root.powi(2) + WHOLE).floor()
+                }
+                _ => fit(soft, dear),
+            };
             let clients = (low, fit(1.0, cheap).max(low));
             let level = both(Some(clients), |n| met_by.level_of(n)).filter(|_| low < met_by.most);
             let users = level.filter(|_| !open);
@@ -329,6 +340,31 @@ fn cost(idle: f64, busy: f64, met: &Met) -> Option<(f64, f64)> {
     let (a, b) = (at(part.0), at(part.1));
     let cheap = if a.min(b) > 0.0 { a.min(b) } else { busy };
     (cheap > 0.0).then_some((a.max(b), cheap))
+}
+
+/// Standard deviations that one in a thousand of a normal distribution is beyond.
+const MOSTLY: f64 = 3.09;
+
+/// The standard deviation of what one client takes: of who thinks, by whether it has a request just then; of requests that come at random, as many as
+/// there are.
+fn varies(idle: f64, busy: f64, met: &Met) -> f64 {
+    let part = |service: f64| service / (service + met.think);
+    match (met.spawn, met.service) {
+        (None, _) => {
+            if met.random {
+                busy
+            } else {
+                0.0
+            }
+        }
+        (Some(_), Some(service)) if met.think > 0.0 && !met.tunnels => match (met.keeps, met.counted) {
+            (true, true) => (busy - idle) * (part(service) - part(service).powi(2)).sqrt(),
+            (true, false) => 0.0,
+            (false, _) if !met.counted => 0.0,
+            (false, _) => busy * (1.0 - part(service)).sqrt(),
+        },
+        _ => 0.0,
+    }
 }
 
 /// How long a client waits at most, where who has waited for `wait` is refused.

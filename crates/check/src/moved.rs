@@ -31,17 +31,20 @@ pub(crate) fn place(
     let elsewhere = |fits: bool| if fits { "as_predicted" } else { "elsewhere" };
     let kept_away = lifted.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero)
         && !lifted.symptom.errors.is_empty();
+    let all_came = steep && !after.asked.tunnels;
+    let smaller = (now + blur(after)) * (1.0 + TOLERANCE) < size;
+    if smaller && !all_came {
+        return "not";
+    }
     if is_gone(before, after, kept_away) {
         return elsewhere(expected && (there || steep));
     }
-    let all_came = steep && !after.asked.tunnels;
     if !all_came && now > size * (1.0 + TOLERANCE) + blur(before) {
         return elsewhere(there);
     }
-    // Other signs are no other break where they show what the setting had kept away, or come earlier.
-    let earlier = !all_came && (now + blur(after)) * (1.0 + TOLERANCE) < size;
+    // Other signs are no other break where they show what the setting had kept away.
     let another = best.is_some_and(|id| id != lifted.id && is_new(id, before));
-    if !another || kept_away || earlier { "not" } else { elsewhere(expected && (there || steep)) }
+    if !another || kept_away { "not" } else { elsewhere(expected && (there || steep)) }
 }
 
 /// Whether a limit had left no sign in a break.

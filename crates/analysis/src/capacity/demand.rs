@@ -3,7 +3,7 @@
 use genkai_model::finding::Quantiles;
 use genkai_model::http2::Http2;
 use genkai_model::limit::{Law, Limit};
-use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
+use genkai_model::load::{Arrivals, Load, Protocol, Reuse, Spacing};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::stage::Stage;
 use genkai_model::units::{Range, Spread};
@@ -51,6 +51,8 @@ pub struct Demand {
     /// Whether it is known how many connections there are and how many requests at once. Of Locust's users only the mean of those requests is,
     /// and as many users begin in one moment as come in a second, so that they may ask all at once however long they pause.
     pub counted: bool,
+    /// Whether requests come at random (a Poisson process).
+    pub random: bool,
     /// Whether clients share connections (HTTP/2): how many are open does not say how many clients there are.
     pub shares: bool,
 }
@@ -259,6 +261,7 @@ impl Demand {
             silence: silence(load),
             counted: load.locust.is_none(),
             shares: load.http2().is_some(),
+            random: matches!(load.arrivals, Arrivals::Rate { spacing: Spacing::Poisson, .. }),
         }
     }
 
@@ -290,6 +293,11 @@ impl Demand {
             }
             None => Range { low: 0.0, high: 1.0 },
         }
+    }
+
+    /// Which fraction of its time a client that leaves between requests is not there; 0 where that is not known.
+    pub(super) fn away(&self) -> f64 {
+        self.service.map_or(0.0, |s| self.think / (s + self.think))
     }
 
     /// Whether its users keep their connections while they think, and it is known which part of their time that is.

@@ -8,9 +8,37 @@ use super::demand::Demand;
 /// Slack that keeps a whole number whole when it was computed in binary fractions.
 pub(crate) const EPSILON: f64 = 1e-9;
 
+/// Standard deviations from the mean that one in a thousand is beyond (the standard normal distribution).
+const RARE: f64 = 3.09;
+
 /// How many clients fit, at `cost` slots each: `pools * floor((share * value - reserved) / cost)`.
 fn fit(value: f64, reserved: f64, cost: f64, pools: f64, share: f64) -> f64 {
     pools * ((share * value - reserved) / cost + EPSILON).floor().max(0.0)
+}
+
+/// How many fit where what they take varies by `swing * sqrt(n)` (a standard deviation) about `cost * n`: as many of which one in a thousand times
+/// no more is taken than there is, `cost * n + RARE * swing * sqrt(n) <= room`.
+fn fit_mostly(value: f64, reserved: f64, (cost, swing): (f64, f64), pools: f64, share: f64) -> f64 {
+    let room = share * value - reserved;
+    if swing <= 0.0 || room <= 0.0 {
+        return fit(value, reserved, cost, pools, share);
+    }
+    let by = RARE * swing;
+    let root = ((by * by + 4.0 * cost * room).sqrt() - by) / (2.0 * cost);
+    pools * (root * root + EPSILON).floor()
+}
+
+/// By how much what clients take varies, a standard deviation at one client: each has a request in flight at some moments only, by itself (a binomial
+/// distribution), or requests come at random (Poisson's; in flight M/G/infinity). 0 where it is always the same, or not known.
+fn swing(idle_cost: f64, busy_cost: f64, demand: &Demand) -> f64 {
+    let busy = demand.busy();
+    match demand.is_open() {
+        true if demand.random => busy_cost,
+        true => 0.0,
+        false if demand.think == 0.0 || demand.tunnels || busy.low < busy.high => 0.0,
+        false if demand.keeps => (busy_cost - idle_cost) * (busy.low * (1.0 - busy.low)).sqrt(),
+        false => busy_cost * demand.away().sqrt(),
+    }
 }
 
 /// Slots that one present client takes on average: dearest and cheapest, a range where it is not known how often it is
@@ -34,7 +62,7 @@ pub fn clients(law: &Law, demand: &Demand) -> Option<Range> {
     if cost.low <= 0.0 {
         return None;
     }
-    let low = fit(value, reserved, cost.high, pools, soft);
+    let low = fit_mostly(value, reserved, (cost.high, swing(idle_cost, busy_cost, demand)), pools, soft);
     Some(Range { low, high: fit(value, reserved, cost.low, pools, 1.0).max(low) })
 }
 
@@ -189,17 +217,17 @@ pub fn with_room(law: Law, before: &Law, demand: &Demand, level: f64) -> Law {
     }
 }
 
-/// The smallest whole `value` for which `pools * floor((soft * value - reserved) / cost) >= wanted`: each pool must hold
-/// its share, so `soft * value - reserved >= ceil(wanted / pools) * cost`.
+/// The smallest whole `value` with which as many as are `wanted` fit for certain ([`clients`]): each pool must hold its share, so
+/// `soft * value - reserved >= ceil(wanted / pools) * cost`, and what that varies by.
 fn needed_slots(law: &Law, demand: &Demand, wanted: f64) -> Option<f64> {
     let Law::Slots { reserved, idle_cost, busy_cost, pools, soft, .. } = *law else { return None };
-    let cost = cost(idle_cost, busy_cost, demand).high;
+    let (cost, swing) = (cost(idle_cost, busy_cost, demand).high, swing(idle_cost, busy_cost, demand));
     if cost <= 0.0 || pools < 1.0 || soft <= 0.0 {
         return None;
     }
     let each = ((wanted - EPSILON) / pools).ceil().max(0.0);
-    let holds = |value: f64| fit(value, reserved, cost, pools, soft) >= each * pools;
-    let mut value = ((each * cost + reserved) / soft).ceil();
+    let holds = |value: f64| fit_mostly(value, reserved, (cost, swing), pools, soft) >= each * pools;
+    let mut value = ((each * cost + RARE * swing * each.sqrt() + reserved) / soft).ceil();
     while value >= 1.0 && holds(value - 1.0) {
         value -= 1.0;
     }

@@ -272,13 +272,13 @@ fn values_of_other_laws() {
 proptest! {
     #[test]
     fn the_needed_value_holds_and_one_less_does_not(
-        wanted in 1u32..20_000, reserved in 0u32..50, busy in 1u32..4, pools in 1u32..17, soft in 50u32..=100,
+        wanted in 1u32..20_000, reserved in 0u32..50, busy in 1u32..4, pools in 1u32..17, soft in 50u32..=100, think in 0u64..2,
     ) {
         let law = Law::Slots {
             value: 1.0, reserved: f64::from(reserved), idle_cost: 1.0, busy_cost: f64::from(busy),
             pools: f64::from(pools), soft: f64::from(soft) / 100.0,
         };
-        let demand = Demand::of(&users(wanted, 0), &Objective::default(), None, &[]);
+        let demand = Demand::of(&users(wanted, think * 300), &Objective::default(), took(0.1), &[]);
         let value = law::needed(&law, &demand, f64::from(wanted), 1.0).unwrap();
         let fits = |v: f64| law::clients(&law::with_setting(&law, v), &demand).unwrap().low >= f64::from(wanted);
         prop_assert!(fits(value));
@@ -317,6 +317,22 @@ proptest! {
             }
         }
     }
+}
+
+/// Measured with nginx's `limit_conn 15` and responses of 100 ms: users who think for 300 ms met it at 44, where 60 have 15 requests in flight on
+/// average; a rate at random met 20 at 129 requests/s, where 200 have.
+#[test]
+fn who_thinks_is_sometimes_there_with_more_than_the_mean() {
+    let of = |value: f64| Law::Slots { value, reserved: 0.0, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+    let users = one(&limit("slots", of(15.0)), &users(300, 300), took(0.1)).users.unwrap();
+    assert_eq!(users, Range { low: 30.0, high: 60.0 });
+    let random = open(300.0);
+    let Arrivals::Rate { per_second, ramp, connections, .. } = random.arrivals else { panic!() };
+    let spaced =
+        |spacing| Load { arrivals: Arrivals::Rate { per_second, ramp, spacing, connections }, ..random.clone() };
+    let at = |spacing| one(&limit("slots", of(20.0)), &spaced(spacing), took(0.1)).rate.unwrap();
+    assert_eq!(at(Spacing::Poisson), Range { low: 100.0, high: 200.0 });
+    assert_eq!(at(Spacing::Uniform), Range { low: 200.0, high: 200.0 });
 }
 
 #[test]

@@ -101,13 +101,16 @@ fn place(
     // What kept requests away from servers that fail shows their failures when it is taken away.
     let hid = attempt.limit.remedy.as_ref().is_some_and(|remedy| remedy.unit == RemedyUnit::Zero)
         && !attempt.limit.symptom.errors.is_empty();
+    let at_once = steep && !after.demand.tunnels;
+    // What breaks earlier is no other break, whichever signs are seen, and whatever is gone: nothing became better.
+    let earlier = (size(after, broke) + blur(after, broke)) * (1.0 + TOLERANCE) < size(before, broke_before);
+    if earlier && !at_once {
+        return Moved::Not;
+    }
     if is_gone(before, broke_before, after, broke, hid) {
         return if as_expected && (there || steep) { Moved::AsPredicted } else { Moved::Elsewhere };
     }
-    // Such failures, and whatever breaks earlier, are no other break, whichever signs are seen: nothing became better.
-    let earlier = (size(after, broke) + blur(after, broke)) * (1.0 + TOLERANCE) < size(before, broke_before);
-    let at_once = steep && !after.demand.tunnels;
-    if (at_once || size(after, broke) <= same) && (hid || earlier && !at_once) {
+    if (at_once || size(after, broke) <= same) && hid {
         return Moved::Not;
     }
     // All at once, or at about the same level: only another limit's signs can tell that it is another break.

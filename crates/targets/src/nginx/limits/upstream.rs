@@ -217,8 +217,17 @@ pub(super) fn max_conns(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
             .to_owned(),
         signatures: vec![log(signature::UPSTREAM_NONE_LIVE, Strength::Supports)],
         symptom: super::refusal(&upstream.refusal),
-        remedy: known.then(|| raised_onward(UPSTREAM_MAX_CONNS.name)),
+        remedy: known.then(|| Remedy { note: unequal(held), ..raised_onward(UPSTREAM_MAX_CONNS.name) }),
         ..valued(&format!("nginx.{setting}"), "nginx", &setting, held)
+    })
+}
+
+/// What a change does to servers that may have unlike many connections.
+fn unequal(held: &SourcedValue<Vec<u64>>) -> Option<String> {
+    let unlike = held.value.iter().any(|one| *one != held.value[0]);
+    unlike.then(|| {
+        "it gives each server of the group the same number, where they had different ones: a smaller one may have protected a weaker server"
+            .to_owned()
     })
 }
 
@@ -237,8 +246,12 @@ pub(super) fn max_conns_besides(facts: &Facts) -> Vec<Limit> {
     asked
         .filter_map(|(one, upstream)| {
             let limit = max_conns_between(facts, upstream)?;
-            let formula = format!("{}; asked before each request by {}", limit.formula, one.by);
-            Some(Limit { formula, symptom: errors(&[ErrorKind::Status500]), ..limit })
+            // How long that takes beside the request itself, nothing tells.
+            let formula = format!(
+                "{}; asked before each request by {}: which part of its time a client is there is not known",
+                limit.formula, one.by
+            );
+            Some(Limit { law: Law::Unknown, formula, symptom: errors(&[ErrorKind::Status500]), ..limit })
         })
         .collect()
 }
