@@ -76,16 +76,21 @@ pub(super) fn connects(config: &Config, back: &Section, server: &Server<'_>) -> 
         }
         _ => false,
     };
-    let is_here = said("port").is_none_or(is_port) && said("addr").is_none_or(is_address);
+    let is_here = |port: Option<&str>, addr: Option<&str>| port.is_none_or(is_port) && addr.is_none_or(is_address);
+    let (port, addr) = (said("port"), said("addr"));
     let family = match config.last_of(back, &KINDS) {
         Some(line) if line.is(EXTERNAL) => return false,
         Some(line) if line.is(HTTP) => ("http-check", HTTP),
         Some(line) if line.is(TCP) => ("tcp-check", TCP),
-        _ => return is_here,
+        _ => return is_here(port, addr),
     };
     let rules = connecting(config, back, family);
-    // What is not led elsewhere is enough: all have to succeed.
-    is_here && (rules.is_empty() || rules.iter().any(|rule| !is_led(rule)))
+    // One that connects there is enough: all have to succeed.
+    let is_one = |rule: &&Found| {
+        let own = |key: &str| option(rule, key);
+        own("via-socks4").is_none() && is_here(own("port").or(port), own("addr").or(addr))
+    };
+    if rules.is_empty() { is_here(port, addr) } else { rules.iter().any(is_one) }
 }
 
 /// The rules by which a check connects; none: it connects once, before anything else. Those of `defaults` count where the section itself has neither
@@ -97,18 +102,16 @@ fn connecting<'c>(config: &'c Config, back: &'c Section, (name, option): (&str, 
     lines.iter().filter(|found| is_rule(found) && found.arg(0) == Some("connect")).collect()
 }
 
-/// Whether a rule that connects names another place than the server's, or goes by way of another machine.
-fn is_led(rule: &Found) -> bool {
+/// The word after one of a rule that connects, empty where none comes after it; none: the rule has no such word.
+fn option<'c>(rule: &'c Found, key: &str) -> Option<&'c str> {
     let mut words = rule.words.iter().skip(2).map(|word| word.value.as_str());
     while let Some(word) = words.next() {
-        if ["port", "addr", "via-socks4"].contains(&word) {
-            return true;
-        }
-        if VALUED.contains(&word) {
-            words.next();
+        let value = if VALUED.contains(&word) { words.next().unwrap_or_default() } else { "" };
+        if word == key {
+            return Some(value);
         }
     }
-    false
+    None
 }
 
 /// How long it may take at most, milliseconds, until a server is out whose check has failed from the beginning. It begins as one of which one failure is
@@ -223,6 +226,8 @@ mod tests {
         assert!(!of(&format!("{http} http-check connect addr 127.0.0.2\n"), ""));
         let both = format!("{http} http-check connect port 81\n http-check send meth GET\n http-check connect\n");
         assert!(of(&both, ""), "one of the two connects to where requests do");
+        assert!(of(&format!("{http} http-check connect port 1\n"), "port 81"), "the rule's word counts");
+        assert!(!of(&format!("{http} http-check connect ssl\n"), "port 81"), "a rule without one has the server's");
         assert!(!of(" option tcp-check\n tcp-check connect port 81\n", ""));
         assert!(
             of(&format!("{http} tcp-check connect port 81\n"), ""),
