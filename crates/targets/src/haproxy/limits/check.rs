@@ -123,8 +123,11 @@ pub(super) fn out_after(config: &Config, back: &Section, server: &Server<'_>) ->
     let firsts = checked.filter(|(_, one)| one.checked).map(|(section, one)| Pace::of(config, section, &one).first());
     let shortest = firsts.filter(|first| *first >= SPREAD_FROM).min().unwrap_or(0);
     let pace = Pace::of(config, back, server);
-    let most = config.global("max-spread-checks").and_then(|line| value::time(line.arg(0)?)).filter(|most| *most > 0);
-    pace.first().max(shortest).min(most.unwrap_or(u64::MAX)).saturating_add(pace.rest())
+    let said = |key: &str| config.global(key).and_then(|line| line.arg(0));
+    // Since 2.8 they are moved by so many percent at random, too.
+    let moved = pace.first() / 100 * said("spread-checks").and_then(value::whole).unwrap_or(0).min(50);
+    let most = said("max-spread-checks").and_then(value::time).filter(|most| *most > 0);
+    (pace.first().max(shortest) + moved).min(most.unwrap_or(u64::MAX)).saturating_add(pace.rest())
 }
 
 /// How often a server is checked (configuration manual 5.2: `inter`, `fastinter`, `fall`, `init-state`).
@@ -274,5 +277,6 @@ mod tests {
                 .1
         };
         assert_eq!([other(""), other("global\n max-spread-checks 3s\n")], [60_000, 3_000], "those of all are spread");
+        assert_eq!(other("global\n spread-checks 20\n"), 60_180);
     }
 }
