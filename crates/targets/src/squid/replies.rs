@@ -27,7 +27,9 @@ pub(super) fn of_clients<'c>(access: Access<'c>) -> Vec<&'c Entry> {
     let count = config.value("client_delay_pools").and_then(|entry| number(&entry.value())).unwrap_or(0);
     let clients = (1..=count.min(MOST_POOLS)).map(|pool| {
         let is = move |entry: &&Entry| first_number(entry) == Some(pool);
-        (config.each("client_delay_parameters").filter(is).last(), takes(access, "client_delay_access", is))
+        // Without parameters nothing is sent at all: a client of 5.7 waited for 20 seconds and more.
+        let line = config.each("client_delay_parameters").filter(is).last().or(config.value("client_delay_pools"));
+        (line, takes(access, "client_delay_access", is))
     });
     let named = config.each("response_delay_pool").map(|line| {
         let is = move |entry: &&Entry| entry.values.first() == line.values.first();
@@ -307,6 +309,12 @@ mod tests {
         assert_eq!(told(format!("{two}client_delay_access 1 allow all\n")), ["1"], "the first that takes them");
         assert_eq!(told(format!("{two}client_delay_access 1 deny all\n")), ["2"]);
         assert_eq!(told(format!("{two}client_delay_access 1 allow late\n")), ["1", "2"]);
+        let bare = "client_delay_pools 1\nclient_delay_access 1 allow all\n";
+        assert_eq!(
+            told(bare.to_owned()),
+            ["1"],
+            "one without parameters lets nothing through: by the line that makes it"
+        );
     }
 
     /// How long 60,000 bytes took two clients of 5.7.

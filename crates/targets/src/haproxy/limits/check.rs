@@ -124,7 +124,7 @@ pub(super) fn out_after(config: &Config, back: &Section, server: &Server<'_>) ->
     let shortest = firsts.filter(|first| *first >= SPREAD_FROM).min().unwrap_or(0);
     let pace = Pace::of(config, back, server);
     let said = |key: &str| config.global(key).and_then(|line| line.arg(0));
-    // Since 2.8 they are moved by so many percent at random, too.
+    // Newer versions move them by so many percent at random, too.
     let moved = pace.first() / 100 * said("spread-checks").and_then(value::whole).unwrap_or(0).min(50);
     let most = said("max-spread-checks").and_then(value::time).filter(|most| *most > 0);
     (pace.first().max(shortest) + moved).min(most.unwrap_or(u64::MAX)).saturating_add(pace.rest())
@@ -247,14 +247,14 @@ mod tests {
             last(&format!("{http}{defaults}backend b\n{inside} server s 127.0.0.1:1 check\n")).0
         };
         assert!(!of("", ""));
-        assert!(!of(" http-check expect status 200\n", " http-check disable-on-404\n"));
+        assert!(!of(" http-check send meth GET\n http-check expect status 200\n", " http-check disable-on-404\n"));
         assert!(of("", " option httpchk\n"), "the option again begins anew");
         assert!(of("", " option tcp-check\n"));
         assert!(of("", " http-check send meth GET\n"), "rules of its own count alone");
     }
 
-    /// 2.6 said that a server was down after 0.6 s with `inter 1s fall 9`, after 1.0 s with `inter 20s fastinter 2s`, and after 10 s with `inter 20s`: each the
-    /// second of two.
+    /// 2.6.12 called the second of two down after 0.4 s with `inter 1s fall 9`, 0.8 s with `inter 20s fastinter 2s`, 4 s with `inter 8s fastinter 2s fall 1` and
+    /// 10 s with `inter 20s`; and one with `inter 900ms` after 8 s beside one of another backend with `inter 16s`, after 1.5 s with `max-spread-checks 3s`.
     #[test]
     fn one_failure_is_enough_at_the_beginning_and_comes_within_an_interval() {
         let of = |parameters: &str| {
