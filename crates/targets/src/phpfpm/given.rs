@@ -93,12 +93,19 @@ fn leads_to(path: &str, program: &Path) -> bool {
 /// By what process `pid` may have been called: the path that was executed, or its name alone, by which a shell finds it. Where that path cannot be
 /// read, the paths that it is likely to have been.
 fn names(pid: u32) -> BTreeSet<String> {
-    if let Some(path) = executed(pid) {
-        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-        return [path, name].into();
-    }
-    let called = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    spellings(&program(pid), called.trim_end_matches('\n'))
+    let program = program(pid);
+    let called = match executed(pid) {
+        // fexecve(3): it was found by a descriptor.
+        Some(path) if path.starts_with("/dev/fd/") => {
+            program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        }
+        Some(path) => {
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            return [path, name].into();
+        }
+        None => fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default(),
+    };
+    spellings(&program, called.trim_end_matches('\n'))
 }
 
 /// The path that was executed to start process `pid`: the kernel keeps it above the words and variables, where no title is written. None where

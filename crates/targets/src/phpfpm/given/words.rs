@@ -18,6 +18,7 @@ const OPTIONS: [(char, &str, bool); 11] = [
 ];
 /// Those that decide PHP's settings before any pool does.
 const SETTING: [char; 3] = ['c', 'n', 'd'];
+
 /// What of these words decides settings, each with its value after it, as php reads them (main/getopt.c: short flags can stand together, and a value can be in
 /// the same word). The folder is the one that a relative path is of.
 ///
