@@ -79,8 +79,9 @@ pub fn quota(quota: &Quota) -> Limit {
         formula: format!("{}, the quota of the control group ({}): {STILL}", worth(cores), quota.folder.display()),
         source: "cgroups(7): nr_periods, nr_throttled and usage_usec of cpu.stat; cpuacct.usage".to_owned(),
         signatures: vec![
-            reached(metric::GROUP_CPU, FULL * cores, Strength::Supports),
             reached(metric::THROTTLED, STALLED, Strength::Supports),
+            // Of a small quota what looks at the servers takes a good part, which does not grow with the load: no rate is foretold by it.
+            reached(metric::GROUP_CPU, FULL * cores, Strength::Consistent),
         ],
         symptom: SLOW,
         ..Limit::named(QUOTA, "machine", "CPU quota of the control group")
@@ -250,10 +251,10 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_tells_its_group_and_is_foretold_by_what_the_group_uses() {
+    fn a_quota_tells_its_group() {
         let limit = quota(&Quota { cores: 0.5, folder: "/sys/fs/cgroup/cpu/box".into() });
         assert_eq!((limit.value.as_str(), &limit.law), ("0.5", &Law::Cpu { cores: 0.5 }));
         assert!(matches!(&limit.origin, Origin::Machine(place) if place.ends_with("of /sys/fs/cgroup/cpu/box")));
-        assert_eq!(limit.signatures[0], reached(metric::GROUP_CPU, 0.475, Strength::Supports));
+        assert_eq!(limit.signatures[1], reached(metric::GROUP_CPU, 0.475, Strength::Consistent));
     }
 }

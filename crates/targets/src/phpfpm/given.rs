@@ -140,6 +140,10 @@ fn plain(names: &BTreeSet<String>, main: &str) -> BTreeSet<usize> {
         for flags in groups {
             let with: Vec<usize> =
                 flags.iter().map(more).flat_map(|more| all.iter().map(move |had| had + more)).collect();
+            // What is read where none is named is always called so (sapi/fpm/fpm/fpm_conf.c: fpm_conf_init_main).
+            if flags.iter().flat_map(|flag| flag.iter()).any(|word| *word == "{}") && !main.ends_with("/php-fpm.conf") {
+                all.clear();
+            }
             all.extend(with);
         }
         all
@@ -370,8 +374,8 @@ mod tests {
         for program in [PROGRAM, "/sbin/php-fpm8.2", &own.path("php-fpm")] {
             assert_eq!(started(program, &["-F", "-R", "-y", &path]), Some(Ok(Given::default())), "{program}");
         }
-        for more in [&["-d", "memory_limit=24M"][..], &["-Rn"]] {
-            let hidden = started("php-fpm8.2", &[&["-F", "-R", "-y", &path], more].concat()).unwrap().unwrap_err();
+        for words in [&["-F", "-R", "-y", &path, "-d", "memory_limit=24M"][..], &["-FRn", "-y", &path]] {
+            let hidden = started("php-fpm8.2", words).unwrap().unwrap_err();
             assert!(hidden.contains("bytes of words") && hidden.contains("-d"), "{hidden}");
         }
     }
@@ -382,10 +386,10 @@ mod tests {
         let path = own.path("fpm.conf");
         std::os::unix::fs::symlink(PROGRAM, own.path("first")).unwrap();
         std::os::unix::fs::symlink(own.path("first"), own.path("php-fpm")).unwrap();
-        let words = ["-FR", "-y", &path, "-d", "memory_limit=24M"];
+        let words = ["-FR", "-y", &path, "-d", "memory_limit=2400M"];
         for program in [PROGRAM, "/sbin/php-fpm8.2", &own.path("php-fpm")] {
             let given = own.of_unit(program, &words).unwrap();
-            assert_eq!(given.words, ["-d", "memory_limit=24M"], "{program}");
+            assert_eq!(given.words, ["-d", "memory_limit=2400M"], "{program}");
             assert!(given.place.ends_with("php.service:2"), "{}", given.place);
         }
         // Another program is not it, though it has as many bytes.

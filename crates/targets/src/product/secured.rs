@@ -140,8 +140,9 @@ fn handshakes(limit: Limit, processor: &Limit, cores: f64, measured: &Handshakes
     }
     let Handshakes { alone, asked, shared, .. } = *measured;
     let (least, most) = asked.unwrap_or((alone, alone));
-    // How much of a shared quota is left to the product is not known: all of it at most, and else what the generator leaves of it.
-    let most = most + shared.unwrap_or_default();
+    // How much of a shared quota is left to the product is not known: all of it at most. At least, where what looks at the servers takes no more than half
+    // of it, what the generator leaves of the other half.
+    let most = shared.map_or(most, |own| (most + own) * 2);
     let (each, least, most) = (alone.as_secs_f64(), least.as_secs_f64(), most.as_secs_f64());
     if least <= 0.0 || cores <= 0.0 || gauges.is_empty() {
         return None;
@@ -153,7 +154,8 @@ fn handshakes(limit: Limit, processor: &Limit, cores: f64, measured: &Handshakes
     };
     let time = match shared {
         Some(own) => format!(
-            "{cores} {} (the quota of the control group, which the generator shares: the most is with {:.2} ms of its own)",
+            "{cores} {} (the quota of the control group, which the generator shares: the most is with {:.2} ms of its own, and half of the quota for what looks at \
+             the servers)",
             if cores == 1.0 { "core" } else { "cores" },
             own.as_secs_f64() * 1e3
         ),
@@ -231,9 +233,9 @@ mod tests {
         let quota = Limit { law: Law::Cpu { cores: 0.5 }, ..processor.clone() };
         let shared = Handshakes { shared: Some(Duration::from_millis(3)), ..measured(false) };
         let one = &secured(Key::Rsa(4096)).limits(&quota, &shared)[0];
-        assert_eq!(one.law, Law::Handshakes { cores: 0.5, least: 0.005, most: 0.013 });
+        assert_eq!(one.law, Law::Handshakes { cores: 0.5, least: 0.005, most: 0.026 });
         assert!(
-            one.formula.starts_with("0.5 cores (the quota of the control group, which the generator shares: the most is with 3.00 ms of its own) / 5.00 to 13.00 ms"),
+            one.formula.starts_with("0.5 cores (the quota of the control group, which the generator shares: the most is with 3.00 ms of its own, and half of the quota for what looks at the servers) / 5.00 to 26.00 ms"),
             "{}",
             one.formula
         );
