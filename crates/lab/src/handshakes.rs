@@ -12,7 +12,9 @@ use genkai_model::event::Pinning;
 use genkai_model::limit::Limit;
 use genkai_model::load::{Arrivals, Load, Protocol, Reuse};
 use genkai_model::transport::{Tls, Transport};
+use genkai_place::kernel;
 use genkai_place::usage::Tree;
+use genkai_targets::cores;
 use genkai_targets::product::{Handshakes, Prepared, Running, Secured};
 
 use crate::error::LabError;
@@ -137,6 +139,8 @@ struct Took {
     alone: Duration,
     /// With requests.
     asked: Result<Asked, Unasked>,
+    /// What this process took itself for such a connection, or for a handshake alone where none was made with a request.
+    own: Duration,
 }
 
 /// Why no connections with a request were timed.
@@ -184,8 +188,17 @@ impl Measured {
 
     /// The limits that handshakes set, beside those of the product that are known. Where most sessions are resumed there are none.
     pub(crate) fn limits(&self, product: &str, known: &[Limit]) -> Vec<Limit> {
-        let processor = known.iter().find(|limit| limit.id == format!("{product}.cpu"));
-        let (Some(secured), Some(processor)) = (&self.secured, processor) else { return Vec::new() };
+        let of = |id: &str| known.iter().find(|limit| limit.id == id);
+        let (Some(secured), Some(processor)) = (&self.secured, of(&format!("{product}.cpu"))) else {
+            return Vec::new();
+        };
+        // Where a quota is all that there is of processor time, it is the one that says when that is used up.
+        let quota = of(cores::QUOTA).filter(|quota| quota.law == processor.law);
+        let used_up = quota.map(|quota| {
+            let signatures = processor.signatures.iter().chain(&quota.signatures).cloned().collect();
+            Limit { signatures, ..processor.clone() }
+        });
+        let processor = used_up.as_ref().unwrap_or(processor);
         let asked = match self.took.asked {
             Ok(Asked { again: (_, of, resumed), .. }) if self.offers && resumed * 2 >= of => return Vec::new(),
             // Where a few are resumed, a connection may take as little as it takes with them.
@@ -197,12 +210,15 @@ impl Measured {
             Err(_) => None,
         };
         let asked = asked.filter(|_| self.makes == Makes::Requests);
-        secured.limits(processor, &Handshakes { alone: self.took.alone, asked, refused: self.offers })
+        secured.limits(
+            processor,
+            &Handshakes { alone: self.took.alone, asked, refused: self.offers, shared: quota.map(|_| self.took.own) },
+        )
     }
 
     /// The sentence.
     pub(crate) fn words(&self, product: &str) -> String {
-        let Took { alone, asked } = self.took;
+        let Took { alone, asked, .. } = self.took;
         let most = match alone.as_secs_f64() {
             0.0 => String::new(),
             seconds => format!("; full handshakes alone fill a core at {:.0} a second", 1.0 / seconds),
@@ -292,15 +308,21 @@ fn measure(running: &dyn Running, load: &Load, tls: &Tls, client: Option<&[usize
         handshake(tls, address, WITHIN).ok()?;
     }
     used(1);
+    let began = kernel::own();
     for _ in 0..TIMES {
         handshake(tls, address, WITHIN).ok()?;
     }
+    let mut own = kernel::own().saturating_sub(began) / TIMES;
     let alone = used(TIMES);
     let mut with_request = || {
         let mut means = Vec::new();
         for part in 0..PARTS {
-            let _busy = (part * 2 >= PARTS).then(|| Busy::on(client, load.threads));
+            let busy = (part * 2 >= PARTS).then(|| Busy::on(client, load.threads));
+            let began = kernel::own();
             alike(at_once(&with(false), address, TIMES / PARTS), &first.statuses)?;
+            if busy.is_none() {
+                own = own.max(kernel::own().saturating_sub(began) / (TIMES / PARTS));
+            }
             means.push(used(TIMES / PARTS));
         }
         let full = means.iter().min().copied().zip(means.iter().max().copied()).ok_or(Unasked::Failed)?;
@@ -313,7 +335,7 @@ fn measure(running: &dyn Running, load: &Load, tls: &Tls, client: Option<&[usize
         (true, false) => Err(Unasked::Slow),
         (true, true) => with_request(),
     };
-    Some(Took { alone, asked })
+    Some(Took { alone, asked, own })
 }
 
 /// What was made, where all of it was answered as the first was.
@@ -347,8 +369,13 @@ mod tests {
         let us = Duration::from_micros;
         let asked = |resumed| Asked { full: (us(2_400), us(2_600)), again: (us(600), TIMES, resumed) };
         let of = |asked| {
-            Measured { secured: None, offers: true, makes: Makes::Requests, took: Took { alone: us(2_000), asked } }
-                .words("nginx")
+            Measured {
+                secured: None,
+                offers: true,
+                makes: Makes::Requests,
+                took: Took { alone: us(2_000), asked, own: us(500) },
+            }
+            .words("nginx")
         };
         let (slow, none, some) = (of(Err(Unasked::Slow)), of(Ok(asked(0))), of(Ok(asked(39))));
         assert!(

@@ -29,6 +29,7 @@ pub mod observer;
 pub mod pinning;
 pub mod placement;
 mod pod;
+mod processor;
 pub mod reach;
 pub mod recorder;
 pub mod redact;

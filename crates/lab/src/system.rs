@@ -21,7 +21,7 @@ use genkai_place::usage::Tree;
 use genkai_place::{machine, port};
 use genkai_targets::behind::{Asked, Behind, with_store, with_twin};
 use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared, certificate_wanted, settled};
-use genkai_targets::{catalog, command, cores, embedded};
+use genkai_targets::{catalog, command, embedded};
 
 use crate::backend::{self, Backend};
 use crate::error::LabError;
@@ -30,6 +30,7 @@ use crate::folder::Folder;
 use crate::handshakes::{self, Measured};
 use crate::pinning;
 use crate::pod;
+use crate::processor;
 use crate::reach;
 use crate::redact;
 use crate::scenario::{aimed, of_sockets, paths_asked};
@@ -170,13 +171,17 @@ fn free_port() -> Result<u16, LabError> {
 /// Limits that can be told before anything runs: the product's, and the backend's where the plan says how it is built.
 pub fn limits_of(product: &dyn Prepared, plan: &Plan, environment: &Environment) -> Vec<Limit> {
     let mut all = product.limits(environment);
-    all.extend(machine(environment));
+    processor::within_quota(&mut all, environment);
+    all.extend(processor::limits(environment));
     let spec = match &plan.system.backend {
         plan::Backend::Embedded(spec) => Some(embedded::Spec::from(spec)),
         plan::Backend::WebSocket(spec) => Some(embedded::Spec::from(spec)),
         _ => None,
     };
-    all.extend(spec.iter().flat_map(|spec| embedded::limits(spec, server_cores(environment))));
+    let mut behind: Vec<Limit> =
+        spec.iter().flat_map(|spec| embedded::limits(spec, processor::server_cores(environment))).collect();
+    processor::within_quota(&mut behind, environment);
+    all.extend(behind);
     as_met(all, plan.load.scenario.as_deref())
 }
 
@@ -186,12 +191,6 @@ fn as_met(all: Vec<Limit>, scenario: Option<&Scenario>) -> Vec<Limit> {
         Some(scenario) => all.into_iter().map(|limit| of_sockets(limit, scenario)).collect(),
         None => all,
     }
-}
-
-/// Limits of processor time that everything shares.
-fn machine(environment: &Environment) -> impl Iterator<Item = Limit> {
-    let cores = [cores::limit(server_cores(environment)), cores::machine(online())];
-    cores.into_iter().chain(environment.cpu_quota.map(cores::quota))
 }
 
 /// The load with the target by which what stands behind the product is asked. None where a file says what users do: what becomes of each of
@@ -246,7 +245,7 @@ fn through(
     running.stop();
     let cost = |took: Vec<Duration>| {
         let service = took.iter().min().copied()?;
-        Some(Cost { service, processor: processor / took.len() as u32, cores: online() })
+        Some(Cost { service, processor: processor / took.len() as u32, cores: f64::from(online()) })
     };
     Ok(Through { cost: took.and_then(cost), beyond, answered })
 }
@@ -272,11 +271,6 @@ fn watched<T>(firsts: Vec<u32>, what: impl FnOnce() -> T) -> (T, BTreeSet<Endpoi
         over.store(true, Ordering::Relaxed);
         (done, watch.join().unwrap_or_default())
     })
-}
-
-/// Cores the servers have.
-pub fn server_cores(environment: &Environment) -> u32 {
-    environment.pinning.as_ref().map_or(environment.cores, |p| p.servers.len() as u32)
 }
 
 /// The system while a run lasts.
@@ -352,7 +346,8 @@ impl System {
             }
             // One request of a scenario says nothing of the others.
             if let Some(cost) = cost.filter(|_| plan.load.is_one_request()) {
-                baseline.costs(cost);
+                let quota = environment.cpu_quota.unwrap_or(f64::INFINITY);
+                baseline.costs(Cost { cores: cost.cores.min(quota), ..cost });
                 behind.costs(cost);
             }
             behind.beyond(&beyond, !workers, &machine, environment.memory);
@@ -460,9 +455,17 @@ impl System {
 
     /// Every limit of `product` and of what stands behind it.
     pub fn limits(&self, product: &dyn Prepared) -> Vec<Limit> {
-        let mut all = product.limits(&self.environment);
-        all.extend(product.elsewhere().unwrap_or_else(|| machine(&self.environment).collect()));
-        all.extend(self.backend.limits());
+        let (mut all, elsewhere) = (product.limits(&self.environment), product.elsewhere());
+        if elsewhere.is_none() {
+            processor::within_quota(&mut all, &self.environment);
+        }
+        all.extend(elsewhere.unwrap_or_else(|| processor::limits(&self.environment).collect()));
+        let mut behind = self.backend.limits();
+        // Whom genkai did not start are in groups of their own.
+        if matches!(self.backend, Backend::Embedded(_) | Backend::WordPress(_)) {
+            processor::within_quota(&mut behind, &self.environment);
+        }
+        all.extend(behind);
         all.extend(self.unloaded.limits.clone());
         all.extend(self.answers(product));
         let shaken = self.handshakes_of(product).map(|one| one.limits(product.product(), &all));

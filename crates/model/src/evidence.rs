@@ -88,7 +88,10 @@ pub mod metric {
     /// Control groups of genkai and what it starts: of the periods since the look before, the fraction in which the CPU quota was used up
     /// (`nr_throttled` by `nr_periods` of cpu.stat, cgroups(7)); absent without a quota.
     pub const THROTTLED: &str = "kernel.throttled";
-    /// The same of the group of a server's own, after the server's name and a dot.
+    /// Cores that the processes of that group used: of genkai, of what it starts, and of whoever else is in it; absent without a quota, or where the kernel
+    /// does not count it.
+    pub const GROUP_CPU: &str = "kernel.group_cpu";
+    /// The same as [`THROTTLED`] of the group of a server's own, after the server's name and a dot.
     pub const OWN_THROTTLED: &str = "throttled";
 
     /// Whether a metric tells in which part of its periods a quota was used up: no number of cores.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// No limit of version 1 is as low: that is the most pages there could be.
 const UNLIMITED: u64 = 1 << 60;
@@ -10,6 +11,8 @@ const UNLIMITED: u64 = 1 << 60;
 #[derive(Debug)]
 pub(crate) struct Group {
     folder: PathBuf,
+    /// Where processor time of the same processes is counted, in another hierarchy of version 1.
+    accounts: Option<PathBuf>,
 }
 
 /// All groups this process is in, of version 2 (one hierarchy) and 1 (cpu and memory each).
@@ -30,14 +33,36 @@ fn of(process: &str) -> Vec<Group> {
             kinds => PathBuf::from("/sys/fs/cgroup").join(kinds),
         };
         let relative = Path::new(path).strip_prefix("/").unwrap_or(Path::new(""));
-        all.extend(relative.ancestors().map(|part| Group { folder: root.join(part) }));
+        all.extend(relative.ancestors().map(|part| Group { folder: root.join(part), accounts: None }));
     }
+    accounted(&mut all);
     all
+}
+
+/// Finds where processor time of groups of the controller `cpu` is counted, as far as the process is in a group of the same name there.
+fn accounted(all: &mut [Group]) {
+    let (limits, counts) = (Path::new("/sys/fs/cgroup/cpu"), Path::new("/sys/fs/cgroup/cpuacct"));
+    let counted: Vec<PathBuf> =
+        all.iter().map(|group| group.folder.clone()).filter(|one| one.starts_with(counts)).collect();
+    for group in all {
+        let same = group.folder.strip_prefix(limits).ok().map(|part| counts.join(part));
+        group.accounts = same.filter(|folder| counted.contains(folder)).map(|folder| folder.join("cpuacct.usage"));
+    }
 }
 
 impl Group {
     fn read(&self, file: &str) -> Option<String> {
         fs::read_to_string(self.folder.join(file)).ok()
+    }
+
+    /// Processor time that all processes in it have had, seconds: `usage_usec` of cpu.stat, or cpuacct.usage of version 1 (nanoseconds), which may be in a
+    /// hierarchy of its own, where the group of the same name counts if the processes are in it.
+    fn processor(&self) -> Option<f64> {
+        if let Some(used) = self.read("cpu.stat").and_then(|text| of_line(&text, "usage_usec")) {
+            return Some(used as f64 / 1e6);
+        }
+        let nanoseconds = self.read("cpuacct.usage").or_else(|| fs::read_to_string(self.accounts.as_ref()?).ok())?;
+        Some(nanoseconds.trim().parse::<u64>().ok()? as f64 / 1e9)
     }
 
     /// Cores' worth of time: `cpu.max` (version 2: quota and period, microseconds), or the two files of version 1.
@@ -149,14 +174,38 @@ fn killed(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
-fn stalled(text: &str) -> Option<(u64, u64)> {
-    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok());
-    Some((of("nr_periods")?, of("nr_throttled")?))
+/// The number after a name, which begins a line.
+fn of_line(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
-/// Cores' worth of processor time that the groups of this process leave it: the least of their quotas; none where none has one.
-pub fn cpu_quota() -> Option<f64> {
-    groups().iter().filter_map(Group::cpu_quota).reduce(f64::min)
+fn stalled(text: &str) -> Option<(u64, u64)> {
+    Some((of_line(text, "nr_periods")?, of_line(text, "nr_throttled")?))
+}
+
+/// Processor time that control groups leave a process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quota {
+    /// Cores' worth of it.
+    pub cores: f64,
+    /// The group that says so: its folder.
+    pub folder: PathBuf,
+}
+
+/// The least of the quotas of these groups.
+fn least(groups: impl IntoIterator<Item = Group>) -> Option<Quota> {
+    let quotas = groups.into_iter().filter_map(|group| Some(Quota { cores: group.cpu_quota()?, folder: group.folder }));
+    quotas.min_by(|one, other| one.cores.total_cmp(&other.cores))
+}
+
+/// The least of the quotas of this process's groups, and of those above them; none where none has one.
+pub fn cpu_quota() -> Option<Quota> {
+    least(groups())
+}
+
+/// The same of process `pid`, also of groups that this process is in too.
+pub fn cpu_quota_of(pid: u32) -> Option<Quota> {
+    least(of(&pid.to_string()))
 }
 
 /// Groups of a process that this one is not in.
@@ -178,7 +227,7 @@ pub fn memory_of(pid: u32) -> Option<u64> {
 /// Cores' worth of processor time that its groups leave process `pid`, those left out that this process is in too: the least of their
 /// quotas; none where none has one.
 pub fn quota_of(pid: u32) -> Option<f64> {
-    own_limits(pid).iter().filter_map(Group::cpu_quota).reduce(f64::min)
+    least(own_limits(pid)).map(|quota| quota.cores)
 }
 
 /// The systemd unit of a process: the nearest group that is called a service (systemd.resource-control(5)); none: it is in no unit's.
@@ -198,6 +247,8 @@ fn unit_in(line: &str) -> Option<String> {
 pub struct Throttle {
     /// Groups with a quota, and what they had counted at the look before.
     groups: Vec<(Group, (u64, u64))>,
+    /// Processor time that the one with the least quota had had at the look before, seconds, and when that was.
+    used: Option<(f64, Instant)>,
 }
 
 impl Throttle {
@@ -212,7 +263,23 @@ impl Throttle {
     }
 
     fn of(limited: impl Iterator<Item = Group>) -> Throttle {
-        Throttle { groups: limited.filter_map(|group| group.periods().map(|seen| (group, seen))).collect() }
+        let groups = limited.filter_map(|group| group.periods().map(|seen| (group, seen))).collect();
+        let mut throttle = Throttle { groups, used: None };
+        throttle.cores();
+        throttle
+    }
+
+    /// Cores that the processes of the group with the least quota used since the look before; none without a quota, or where nobody counts it.
+    pub(crate) fn cores(&mut self) -> Option<f64> {
+        let least = |(one, _): &&(Group, _), (other, _): &&(Group, _)| {
+            let cores = |group: &Group| group.cpu_quota().unwrap_or(f64::INFINITY);
+            cores(one).total_cmp(&cores(other))
+        };
+        let began = Instant::now();
+        let used = self.groups.iter().min_by(least).and_then(|(group, _)| group.processor());
+        let before = std::mem::replace(&mut self.used, used.map(|used| (used, began)))?;
+        // Who looks can be held up while it looks: what was used until then is never told as used in less.
+        Some((used? - before.0).max(0.0) / before.1.elapsed().as_secs_f64().max(1e-6))
     }
 
     /// Of the periods since the look before, the fraction in which the quota was used up, of the group that was worst off; none without
@@ -247,7 +314,7 @@ mod tests {
             let folder = dir.path().join(files.len().to_string());
             fs::create_dir(&folder).unwrap();
             files.iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
-            Group { folder }.memory_left()
+            Group { folder, accounts: None }.memory_left()
         };
         let second = [("memory.max", "1000\n"), ("memory.current", "700\n"), ("memory.stat", "inactive_file 100\n")];
         assert_eq!(group(&second), Some(400));
@@ -289,7 +356,7 @@ mod tests {
             let folder = dir.path().join(name);
             fs::create_dir(&folder).unwrap();
             files.iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
-            Group { folder }
+            Group { folder, accounts: None }
         };
         let first = [
             ("memory.limit_in_bytes", "1000\n"),
@@ -325,12 +392,96 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let write = |text: &str| fs::write(dir.path().join("cpu.stat"), text).unwrap();
         write("nr_periods 10\nnr_throttled 4\n");
-        let group = Group { folder: dir.path().to_owned() };
+        let group = Group { folder: dir.path().to_owned(), accounts: None };
         let seen = group.periods().unwrap();
-        let mut throttle = Throttle { groups: vec![(group, seen)] };
+        let mut throttle = Throttle { groups: vec![(group, seen)], used: None };
         assert_eq!(throttle.fraction(), Some(0.0));
         write("nr_periods 14\nnr_throttled 7\n");
         assert_eq!((throttle.fraction(), throttle.fraction()), (Some(0.75), Some(0.0)));
-        assert_eq!(Throttle { groups: Vec::new() }.fraction(), None);
+        assert_eq!(Throttle { groups: Vec::new(), used: None }.fraction(), None);
+    }
+
+    #[test]
+    fn the_least_quota_of_a_group_and_those_above_it_counts_in_both_versions() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = |name: &str, files: &[(&str, &str)]| {
+            let folder = dir.path().join(name);
+            fs::create_dir_all(&folder).unwrap();
+            files.iter().for_each(|(file, text)| fs::write(folder.join(file), text).unwrap());
+            Group { folder, accounts: None }
+        };
+        let first =
+            |name: &str, quota: &str| group(name, &[("cpu.cfs_quota_us", quota), ("cpu.cfs_period_us", "100000\n")]);
+        let second = |name: &str, text: &str| group(name, &[("cpu.max", text)]);
+        let of = |all: Vec<Group>| {
+            least(all).map(|quota| (quota.cores, quota.folder.strip_prefix(dir.path()).unwrap().to_owned()))
+        };
+        let is = |cores: f64, name: &str| Some((cores, PathBuf::from(name)));
+        assert_eq!(of(vec![first("a/b", "150000\n"), first("a", "50000\n"), first("", "-1\n")]), is(0.5, "a"));
+        assert_eq!(of(vec![second("c/d", "30000 100000\n"), second("c", "max 100000\n")]), is(0.3, "c/d"));
+        assert_eq!(of(vec![second("e", "max 100000\n"), group("f", &[])]), None);
+    }
+
+    #[test]
+    fn what_a_group_used_is_counted_where_its_version_counts_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        write("cpu.max", "50000 100000\n");
+        write("cpu.stat", "usage_usec 1000000\nnr_periods 4\nnr_throttled 0\n");
+        let group = || Group { folder: dir.path().to_owned(), accounts: Some(dir.path().join("others")) };
+        assert_eq!(group().processor(), Some(1.0));
+        let mut throttle = Throttle::of([group()].into_iter());
+        write("cpu.stat", "usage_usec 9000000\nnr_periods 4\nnr_throttled 0\n");
+        assert!(throttle.cores().unwrap() > 1.0, "eight seconds of it in less than one");
+        write("cpu.stat", "nr_periods 4\nnr_throttled 0\n");
+        assert_eq!((group().processor(), throttle.cores()), (None, None), "the first version does not say it there");
+        write("others", "3000000000\n");
+        assert_eq!(group().processor(), Some(3.0));
+        write("cpuacct.usage", "2000000000\n");
+        assert_eq!(group().processor(), Some(2.0));
+        let folder = |path: &str| Group { folder: PathBuf::from(path), accounts: None };
+        let mut all =
+            [folder("/sys/fs/cgroup/cpu/a/b"), folder("/sys/fs/cgroup/cpu/a"), folder("/sys/fs/cgroup/cpuacct/a")];
+        accounted(&mut all);
+        let found: Vec<Option<&Path>> = all.iter().map(|group| group.accounts.as_deref()).collect();
+        assert_eq!(found, [None, Some(Path::new("/sys/fs/cgroup/cpuacct/a/cpuacct.usage")), None]);
+    }
+
+    #[test]
+    fn a_group_of_the_kernels_own_tells_its_quota_and_what_it_used() {
+        let (cpu, accounts) = (Path::new("/sys/fs/cgroup/cpu"), Path::new("/sys/fs/cgroup/cpuacct"));
+        let name = format!("genkai-test-{}", std::process::id());
+        let made = [cpu, accounts].map(|root| root.join(&name));
+        let made: Vec<&PathBuf> = made.iter().filter(|folder| fs::create_dir(folder).is_ok()).collect();
+        if !cpu.join(&name).join("cpu.cfs_quota_us").exists() {
+            made.iter().for_each(|folder| fs::remove_dir(folder).unwrap());
+            genkai_tidy::noted::skipped("no control group of version 1 can be made here");
+            return;
+        }
+        fs::create_dir(cpu.join(&name).join("within")).unwrap();
+        fs::write(cpu.join(&name).join("cpu.cfs_quota_us"), "20000").unwrap();
+        let mut enter: String =
+            made.iter().map(|folder| format!("echo $$ > {}/cgroup.procs; ", folder.display())).collect();
+        enter += &format!("echo $$ > {}/within/cgroup.procs; while :; do :; done", cpu.join(&name).display());
+        let mut child = std::process::Command::new("sh").args(["-c", &enter]).spawn().unwrap();
+        let until = Instant::now() + std::time::Duration::from_secs(30);
+        while cpu_quota_of(child.id()).is_none() && Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let seen = (cpu_quota_of(child.id()), quota_of(child.id()));
+        let mut throttle = Throttle::of_process(child.id());
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let (fraction, cores) = (throttle.fraction(), throttle.cores());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        fs::remove_dir(cpu.join(&name).join("within")).unwrap();
+        made.iter().for_each(|folder| fs::remove_dir(folder).unwrap());
+        // The quota is that of the group above the one that it is in.
+        assert_eq!(seen, (Some(Quota { cores: 0.2, folder: cpu.join(&name) }), Some(0.2)));
+        assert!(fraction.unwrap() > 0.5, "{fraction:?}");
+        // Nobody else is in the group that counts it.
+        if made.len() == 2 {
+            assert!((0.15..0.26).contains(&cores.unwrap()), "{cores:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use genkai_model::evidence::{Sample, metric};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -62,8 +62,8 @@ impl Kernel {
     }
 
     /// A sample of subject `kernel`: listen overflows and drops (cumulative since boot, all listeners of the machine),
-    /// CPU in use since the look before (cores, of the machine and of this process), periods in which a quota was used up, and
-    /// [`ACCEPT_QUEUE`]. What cannot be read is absent.
+    /// CPU in use since the look before (cores, of the machine, of this process and of its group where that has a quota), periods in which the
+    /// quota was used up, and [`ACCEPT_QUEUE`]. What cannot be read is absent.
     pub fn sample(&mut self, listeners: &[SocketAddr]) -> Sample {
         let mut metrics = BTreeMap::new();
         let mut note = |name: &str, value: Option<f64>| {
@@ -79,6 +79,7 @@ impl Kernel {
         note(metric::MACHINE_CPU, used(&mut self.busy, busy_seconds).map(|cores| cores.min(most)));
         note(metric::OWN_CPU, used(&mut self.own, own_seconds));
         note(metric::THROTTLED, self.throttle.fraction());
+        note(metric::GROUP_CPU, self.throttle.cores());
         note(ACCEPT_QUEUE, accept_queue(listeners).map(f64::from));
         Sample { subject: "kernel".to_owned(), metrics }
     }
@@ -89,6 +90,11 @@ fn used(last: &mut Option<Look>, read: impl FnOnce() -> Option<f64>) -> Option<f
     let now = Look::now(read)?;
     let before = last.replace(now)?;
     Some(now.cores_since(&before))
+}
+
+/// Processor time that this process has had, with all its threads; zero where it cannot be read.
+pub fn own() -> Duration {
+    Duration::from_secs_f64(own_seconds().unwrap_or_default())
 }
 
 /// CPU time that this process has had, with all its threads, seconds (getrusage(2)).
@@ -117,7 +123,6 @@ mod tests {
     use std::net::TcpStream;
     use std::os::fd::AsRawFd;
     use std::thread;
-    use std::time::Duration;
 
     use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, getsockname, listen, socket};
 

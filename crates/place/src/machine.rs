@@ -22,7 +22,7 @@ pub fn environment(versions: BTreeMap<String, String>) -> Environment {
         somaxconn: read("/proc/sys/net/core/somaxconn").trim().parse().unwrap_or_default(),
         versions,
         pinning: None,
-        cpu_quota: group::cpu_quota(),
+        cpu_quota: group::cpu_quota().map(|quota| quota.cores),
     }
 }
 

@@ -41,7 +41,7 @@ pub fn survey(known: &[Known]) -> Machine {
         os: seen.os,
         root: nix::unistd::geteuid().is_root(),
         cores: seen.cores,
-        cpu_quota: group::cpu_quota(),
+        cpu_quota: group::cpu_quota().map(|quota| quota.cores),
         memory: seen.memory,
         available: available().unwrap_or(0),
         memory_limit: groups.iter().filter_map(|group| group.memory_limit()).min().filter(|limit| *limit < seen.memory),

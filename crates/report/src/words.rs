@@ -2,7 +2,7 @@
 
 mod error;
 
-use genkai_model::event::{Change, EndReason, Pinning, Purpose, Refusal, ServerState};
+use genkai_model::event::{Change, EndReason, Environment, Pinning, Purpose, Refusal, ServerState};
 use genkai_model::finding::{Against, Break, Confidence, Outcome};
 use genkai_model::limit::Strength;
 use genkai_model::load::FAILURE_PACE;
@@ -11,6 +11,12 @@ use genkai_model::websocket::{Fate, Incident};
 pub use error::{did, error, errors, side};
 
 use crate::{clean, figure};
+
+/// The cores of a machine, and what its control group leaves of them.
+pub fn cores(environment: &Environment) -> String {
+    let quota = environment.cpu_quota.map(|quota| format!(" (control group {quota})")).unwrap_or_default();
+    format!("{}{quota}", figure::plural(environment.cores.into(), "core", "cores"))
+}
 
 /// Who has a limit or wrote a line.
 pub fn subject(name: &str) -> String {
@@ -122,6 +128,7 @@ pub fn metric(name: &str) -> String {
         "cpu" if owner == "kernel" => "processor use of this whole machine",
         "cpu" => "processor use in cores",
         "genkai_cpu" => "processor use of genkai itself",
+        "group_cpu" => "processor use of its control group",
         "throttled" => "periods in which the CPU quota was used up",
         "servers_cpu" => "processor use of all servers together",
         "worker_fds_max" => "open descriptors of the busiest worker",

@@ -1,8 +1,10 @@
-//! The servers' cores, shared by everything under test: when they are full, no single server need be.
+//! The servers' cores, shared by everything under test: when they are full, no single server need be. And the quota of their control group, which is
+//! shorter than the cores where they may use less of them.
 
 use genkai_model::error::ErrorKind;
 use genkai_model::evidence::{Sample, metric};
-use genkai_model::limit::{Law, Limit, Origin, Strength, Symptom};
+use genkai_model::limit::{Ceiling, Law, Limit, Origin, Sign, Strength, Symptom};
+use genkai_place::group::{self, Quota};
 
 use crate::limits::{self, SLOW, grew, reached};
 
@@ -16,6 +18,9 @@ const CROWDED: f64 = 0.8;
 
 /// From this fraction of its periods on, a control group stands still often enough to be seen in latencies.
 const STALLED: f64 = 0.5;
+
+/// The limit that a quota is which servers and generator share.
+pub const QUOTA: &str = "machine.cpu_quota";
 
 /// What a quota does.
 const STILL: &str = "who has used up the quota stands still until the period is over";
@@ -61,17 +66,67 @@ pub fn machine(cores: u32) -> Limit {
 
 /// The limit that a quota of a control group puts on generator and servers together, `cores` worth of processor time. They stand still
 /// for the rest of every period in which it is used up, while the machine's processors look idle.
-pub fn quota(cores: f64) -> Limit {
+pub fn quota(quota: &Quota) -> Limit {
+    let cores = quota.cores;
     Limit {
         value: cores.to_string(),
-        origin: Origin::Machine("cpu.max, or cpu.cfs_quota_us by cpu.cfs_period_us".to_owned()),
+        origin: Origin::Machine(format!(
+            "cpu.max, or cpu.cfs_quota_us by cpu.cfs_period_us, of {}",
+            quota.folder.display()
+        )),
         caps: "processor time of servers and generator together".to_owned(),
         law: Law::Cpu { cores },
-        formula: STILL.to_owned(),
-        source: "cgroups(7): nr_periods and nr_throttled of cpu.stat".to_owned(),
-        signatures: vec![reached(metric::THROTTLED, STALLED, Strength::Supports)],
+        formula: format!("{}, the quota of the control group ({}): {STILL}", worth(cores), quota.folder.display()),
+        source: "cgroups(7): nr_periods, nr_throttled and usage_usec of cpu.stat; cpuacct.usage".to_owned(),
+        signatures: vec![
+            reached(metric::THROTTLED, STALLED, Strength::Supports),
+            // Of a small quota what looks at the servers takes a good part, which does not grow with the load: no rate is foretold by it.
+            reached(metric::GROUP_CPU, FULL * cores, Strength::Consistent),
+        ],
         symptom: SLOW,
-        ..Limit::named("machine.cpu_quota", "machine", "CPU quota of the control group")
+        ..Limit::named(QUOTA, "machine", "CPU quota of the control group")
+    }
+}
+
+/// So much processor time, in words.
+fn worth(cores: f64) -> String {
+    format!("{cores} {}", if cores == 1.0 { "core" } else { "cores" })
+}
+
+/// What is said of a quota that servers share with the generator.
+pub fn shared(quota: &Quota) -> String {
+    format!("the quota of the control group ({}), which the generator shares", quota.folder.display())
+}
+
+/// Limits of processor time of servers whose group has this quota, `called` so: no more of it can be used, whatever the cores are. Signs for which it is too
+/// small are never left: then the quota says by itself that it is used up. More workers than it feeds get nothing more done.
+pub fn within(all: &mut [Limit], quota: &Quota, called: &str) {
+    for limit in all {
+        let Law::Cpu { cores } = &mut limit.law else { continue };
+        if let Some(Ceiling { value, by }) = limit.remedy.as_mut().and_then(|remedy| remedy.ceiling.as_mut())
+            && *value > quota.cores.ceil()
+        {
+            *value = quota.cores.ceil();
+            *by = format!("{}: {called}", worth(quota.cores));
+        }
+        if *cores <= quota.cores {
+            continue;
+        }
+        *cores = quota.cores;
+        limit.formula += &format!("; of that {} at most: {called}", worth(quota.cores));
+        if matches!(limit.origin, Origin::Machine(_)) {
+            limit.value = quota.cores.to_string();
+        }
+        limit.signatures.retain(|one| !matches!(one.sign, Sign::Reached { value, .. } if value > quota.cores));
+        limit.remedy = None;
+    }
+}
+
+/// The same of a server of which process `pid` is one, which genkai did not start.
+pub(crate) fn within_own(all: &mut [Limit], pid: u32) {
+    if let Some(quota) = group::cpu_quota_of(pid) {
+        let called = format!("the quota of its control group ({})", quota.folder.display());
+        within(all, &quota, &called);
     }
 }
 
@@ -140,7 +195,10 @@ pub fn sample(samples: &[Sample]) -> Option<Sample> {
 
 #[cfg(test)]
 mod tests {
+    use genkai_model::limit::{Remedy, RemedyUnit};
+
     use super::*;
+    use crate::limits::raised;
 
     #[test]
     fn servers_add_up_and_the_kernel_does_not_count() {
@@ -152,5 +210,51 @@ mod tests {
         assert_eq!(sample(&all).unwrap().metrics[SERVERS_CPU], 0.75);
         assert_eq!(sample(&all[2..]), None);
         assert_eq!(limit(2).law, Law::Cpu { cores: 2.0 });
+    }
+
+    #[test]
+    fn a_quota_that_is_shorter_than_the_cores_is_what_can_be_used() {
+        let cpu = |cores: f64, ceiling: f64, signs: &[f64]| Limit {
+            value: "auto".to_owned(),
+            law: Law::Cpu { cores },
+            formula: "min(workers, cores)".to_owned(),
+            signatures: signs.iter().map(|mark| reached("x.cpu", *mark, Strength::Supports)).collect(),
+            remedy: Some(Remedy {
+                ceiling: Some(Ceiling { value: ceiling, by: "cores".to_owned() }),
+                ..raised("workers", RemedyUnit::Count, 1.0)
+            }),
+            ..Limit::named("x.cpu", "x", "workers")
+        };
+        let of = |limit: Limit, cores: f64| {
+            let mut all = [limit];
+            let quota = Quota { cores, folder: "/sys/fs/cgroup/cpu/box".into() };
+            within(&mut all, &quota, &shared(&quota));
+            let [limit] = all;
+            limit
+        };
+        let tight = of(cpu(2.0, 4.0, &[0.9, 1.8]), 1.5);
+        assert_eq!((&tight.law, &tight.remedy, tight.value.as_str()), (&Law::Cpu { cores: 1.5 }, &None, "auto"));
+        assert_eq!(tight.signatures, [reached("x.cpu", 0.9, Strength::Supports)], "the other is never reached");
+        assert_eq!(
+            tight.formula,
+            "min(workers, cores); of that 1.5 cores at most: the quota of the control group (/sys/fs/cgroup/cpu/box), which the generator shares"
+        );
+        // One worker has what it can use; of a second one half is fed.
+        let one = of(cpu(1.0, 4.0, &[0.9]), 1.5);
+        let ceiling = one.remedy.clone().unwrap().ceiling.unwrap();
+        assert_eq!((&one.law, ceiling.value, one.signatures.len()), (&Law::Cpu { cores: 1.0 }, 2.0, 1));
+        assert!(ceiling.by.starts_with("1.5 cores: the quota") && !one.formula.contains("quota"), "{ceiling:?}");
+        let wide = cpu(1.0, 2.0, &[0.9]);
+        assert_eq!(of(wide.clone(), 2.0), wide);
+        let other = Limit::named("x.slots", "x", "slots");
+        assert_eq!(of(other.clone(), 0.1), other);
+    }
+
+    #[test]
+    fn a_quota_tells_its_group() {
+        let limit = quota(&Quota { cores: 0.5, folder: "/sys/fs/cgroup/cpu/box".into() });
+        assert_eq!((limit.value.as_str(), &limit.law), ("0.5", &Law::Cpu { cores: 0.5 }));
+        assert!(matches!(&limit.origin, Origin::Machine(place) if place.ends_with("of /sys/fs/cgroup/cpu/box")));
+        assert_eq!(limit.signatures[1], reached(metric::GROUP_CPU, 0.475, Strength::Consistent));
     }
 }

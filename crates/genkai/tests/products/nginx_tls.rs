@@ -1,10 +1,11 @@
 //! `genkai tune nginx` on a site as certbot leaves it: a plain listener that redirects, TLS behind it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use genkai_model::event::{Event, What};
 use genkai_model::finding::{Because, Evidence};
-use genkai_model::limit::Origin;
+use genkai_model::limit::{Law, Origin};
 use genkai_place::authority::{self, Key};
 
 use crate::harness::judged::{only_cause, told};
@@ -143,4 +144,82 @@ fn handshakes_that_use_the_processor_up_are_named_by_key_and_by_sessions() {
     let change = &verdict.proposal[0].change;
     assert_eq!((change.setting.as_str(), change.to.as_str()), ("ssl_session_cache", "shared:SSL:10m"));
     assert_eq!(verdict.because(), Because::ProvedAndHolds);
+}
+
+/// Control groups of this test's own (version 1), which are removed when it ends.
+struct Group(Vec<PathBuf>);
+
+impl Group {
+    /// With so many hundredths of one core; none where none can be made.
+    fn with_quota(percent: u32) -> Option<Group> {
+        const PERIOD_US: u32 = 100_000;
+        let name = format!("genkai-test-{}", std::process::id());
+        let folders = ["cpu", "cpuacct"].map(|kind| Path::new("/sys/fs/cgroup").join(kind).join(&name));
+        let group = Group(folders.into_iter().filter(|folder| std::fs::create_dir(folder).is_ok()).collect());
+        let set = |file: &str, number: u32| std::fs::write(group.0.first()?.join(file), number.to_string()).ok();
+        set("cpu.cfs_period_us", PERIOD_US)?;
+        set("cpu.cfs_quota_us", PERIOD_US / 100 * percent)?;
+        (group.0.len() == 2).then_some(group)
+    }
+
+    /// A command that runs in it.
+    fn run(&self, command: &Command) -> Command {
+        let enter: String =
+            self.0.iter().map(|folder| format!("echo $$ > {}/cgroup.procs && ", folder.display())).collect();
+        let mut inside = Command::new("sh");
+        inside.args(["-c", &format!("{enter} exec \"$@\""), "sh"]).arg(command.get_program()).args(command.get_args());
+        inside
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            std::fs::remove_dir(folder).expect("nobody is left in it");
+        }
+    }
+}
+
+#[test]
+fn a_quota_of_the_control_group_is_what_servers_and_handshakes_have_of_processor_time() {
+    let _machine = machine();
+    let Some(group) = Group::with_quota(60) else {
+        return genkai_tidy::noted::skipped("no control group can be made here (version 1, as root)");
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let users = authority::make_for(dir.path(), &["shop.example".to_owned()], Key::Rsa(4096)).unwrap();
+    std::fs::rename(&users.certificate, dir.path().join("fullchain.pem")).unwrap();
+    let file = dir.path().join("nginx.conf");
+    std::fs::write(&file, COSTLY).unwrap();
+    let load = "--new-connections --no-resume --rate 20 --ramp 2s --hold 4s --backend-time 2ms --timeout 10s";
+    let flags = format!("tune nginx --backend embedded {load} --quick --pairs 0 --bisect 0 --quiet");
+    let mut command = genkai(&flags);
+    command.args(["-H", "Host: shop.example", "--objective", "p99 < 2s", "--config"]).arg(&file);
+    let run = told(&group.run(&command));
+    let (story, verdict, record) = (run.story(), run.verdict(), run.record());
+    let limits = &record.trials[0].limits.limits;
+    let of = |id: &str| limits.iter().find(|limit| limit.id == id).unwrap_or_else(|| panic!("{id}: {story}"));
+    // One statement of it, with its place.
+    let place = group.0[0].display().to_string();
+    let quota = of("machine.cpu_quota");
+    assert!(!limits.iter().any(|limit| limit.id == "machine.servers_cpu"), "the quota is shorter");
+    assert_eq!((quota.value.as_str(), &quota.law), ("0.6", &Law::Cpu { cores: 0.6 }));
+    assert!(matches!(&quota.origin, Origin::Machine(text) if text.ends_with(&place)), "{:?}", quota.origin);
+    let (nginx, key) = (of("nginx.cpu"), of("nginx.tls_key"));
+    assert_eq!((&nginx.law, &nginx.remedy), (&Law::Cpu { cores: 0.6 }, &None));
+    assert!(nginx.formula.contains("of that 0.6 cores at most: the quota of the control group"), "{}", nginx.formula);
+    assert!(nginx.formula.contains(&place), "{}", nginx.formula);
+    assert!(
+        matches!(key.law, Law::Handshakes { cores: 0.6, least, most } if least > 0.0 && most > 2.0 * least),
+        "{key:?}"
+    );
+    assert!(key.formula.starts_with("0.6 cores (the quota of the control group"), "{}", key.formula);
+    // Of the cores alone nothing is foretold that the quota does not let through.
+    let rate = |id: &str| verdict.predictions.iter().find(|one| one.limit == id).and_then(|one| one.rate);
+    let Law::Handshakes { least, most, .. } = key.law else { unreachable!() };
+    let handshakes = rate("nginx.tls_key").unwrap_or_else(|| panic!("{story}"));
+    assert!((handshakes.low - 0.6 / most).abs() < 1.0 && (handshakes.high - 0.6 / least).abs() < 1.0, "{story}");
+    assert_eq!((rate("nginx.cpu"), rate("machine.cpu_quota")), (None, None), "{story}");
+    let used = record.trials[0].samples.iter().filter_map(|(_, one)| one.metrics.get("kernel.group_cpu")).copied();
+    assert!(used.fold(0.0, f64::max) > 0.02, "{story}");
 }

@@ -17,6 +17,7 @@ use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::load::Load;
 use genkai_model::plan::{ClusterServer, ConfigSource, System};
+use genkai_place::group::Quota;
 use genkai_place::inside::{self, Facts};
 use genkai_targets::error::{ErrorKind, TargetError};
 use genkai_targets::files::{Finished, Pair, diff};
@@ -245,6 +246,10 @@ impl Prepared for Pod {
         if let (Some(bytes), Some(limit)) = (self.shared.facts.memory, all.iter_mut().find(|limit| limit.id == group)) {
             limit.value = format!("{} MiB", bytes >> 20);
             limit.origin = Origin::Machine("memory.max, or memory.limit_in_bytes, in its container".to_owned());
+        }
+        if let Some(cores) = self.shared.facts.quota {
+            let quota = Quota { cores, folder: PathBuf::from("/sys/fs/cgroup") };
+            cores::within(&mut all, &quota, "the quota of its container");
         }
         all
     }

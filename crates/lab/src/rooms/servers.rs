@@ -21,6 +21,7 @@ use genkai_targets::router::{self, Router};
 use super::drill::Act;
 use super::node::Node;
 use crate::error::LabError;
+use crate::processor;
 
 /// All that runs. Dropping it ends it, in the order of the fields.
 pub(super) struct Servers {
@@ -161,6 +162,7 @@ impl Servers {
         if self.redis.is_some() {
             all.extend(Redis::limits(&cluster.redis, &machine, environment.memory)?);
         }
+        processor::within_quota(&mut all, environment);
         Ok(all)
     }
 }

@@ -67,7 +67,7 @@ fn versions(environment: &Environment) -> String {
 }
 
 fn machine(environment: &Environment) -> [(&'static str, String); 4] {
-    let cores = figure::plural(environment.cores as u64, "core", "cores");
+    let cores = words::cores(environment);
     let (low, high) = environment.ports;
     let descriptors = figure::count(environment.descriptors);
     let backlog = figure::count(environment.somaxconn.into());

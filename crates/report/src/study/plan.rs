@@ -240,7 +240,7 @@ fn machine(e: &Environment) -> String {
         "{}, {}, {} ({}), {} memory, {} descriptors, local ports {}-{}; {pinning}{}{}",
         clean::line(&e.os),
         clean::line(&e.kernel),
-        figure::plural(e.cores.into(), "core", "cores"),
+        words::cores(e),
         clean::line(&e.cpu),
         figure::bytes(e.memory as f64),
         figure::count(e.descriptors),

@@ -18,12 +18,12 @@ use genkai_place::threads::Threads;
 use genkai_place::usage::{OfUser, Tree, alone};
 use genkai_place::waits::Waits;
 
-use crate::catalog;
 use crate::limits::backend::queue_full;
 use crate::limits::{SLOW, grew, log, reached, reached_of};
 use crate::product::behind::{DISK, DISK_LONGEST, DROPS, FULL, THREAD, WAITS};
 use crate::product::{Cost, NOTICE, Served};
 use crate::upstreams::Started;
+use crate::{catalog, cores};
 
 /// Periods in which the quota of its control group was used up, as a part of all; after its subject.
 const THROTTLED: &str = "throttled";
@@ -187,6 +187,8 @@ impl Peer {
 
     /// Takes over what a request costs when nothing else is asked.
     pub(super) fn costs(&mut self, cost: Cost) {
+        let quota = self.first().and_then(group::cpu_quota_of);
+        let cost = Cost { cores: quota.map_or(cost.cores, |quota| quota.cores.min(cost.cores)), ..cost };
         self.cost = Some(cost);
         if let Who::Known(known) = &mut self.who
             && let Some(Ok(product)) = &mut known.product
@@ -198,10 +200,12 @@ impl Peer {
     /// What caps it: its pool where it is one, and what every process has.
     pub(super) fn limits(&self) -> Vec<Limit> {
         let Who::Known(known) = &self.who else { return Vec::new() };
-        let own = known.product.iter().flatten().flat_map(|product| product.limits(&self.subject));
+        let mut own: Vec<Limit> =
+            known.product.iter().flatten().flat_map(|product| product.limits(&self.subject)).collect();
+        cores::within_own(&mut own, known.first);
         let any = [self.thread(known), self.disk(known), self.descriptors(known), self.queue(known)];
         let grouped = [self.quota(known), self.memory(known), self.tasks(known)];
-        own.chain(any.into_iter().chain(grouped).flatten()).collect()
+        own.into_iter().chain(any.into_iter().chain(grouped).flatten()).collect()
     }
 
     /// One thread that has a core for itself and needs more.

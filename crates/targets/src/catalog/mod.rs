@@ -13,12 +13,12 @@ use genkai_model::explain::Explanation;
 use genkai_model::plan::ConfigSource;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
-use genkai_place::machine;
+use genkai_place::{group, machine};
 
 use crate::error::TargetError;
 use crate::explain::{Explain, Requests};
 use crate::product::{Entry, Inside, Prepare, Prepared, Role, Served, Twin};
-use crate::{apache, caddy, haproxy, nginx, phpfpm, redis, squid, trafficserver, upstreams, varnish};
+use crate::{apache, caddy, cores, haproxy, nginx, phpfpm, redis, squid, trafficserver, upstreams, varnish};
 
 /// Every product, in the order in which they are listed.
 pub const PRODUCTS: &[&Entry] = &[
@@ -172,7 +172,12 @@ pub fn explain(product: Option<&str>, main: &Path, requests: &Requests) -> Resul
         return Err(no_cfg(main));
     }
     let explain = find(name).and_then(|entry| entry.explain).ok_or_else(|| not_explained(name))?;
-    explain(&Explain { main, requests, machine: &machine, memory: environment.memory })
+    let mut explained = explain(&Explain { main, requests, machine: &machine, memory: environment.memory })?;
+    if let Some(quota) = group::cpu_quota() {
+        let called = format!("the quota of the control group here ({})", quota.folder.display());
+        cores::within(&mut explained.limits, &quota, &called);
+    }
+    Ok(explained)
 }
 
 fn not_explained(name: &str) -> TargetError {

@@ -4,12 +4,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use genkai_place::group;
 use procfs::process::Process;
 
 use crate::upstreams::Started;
+
+mod words;
 
 /// Folders of units, what counts first (systemd.unit(5)).
 const FOLDERS: [&str; 5] = [
@@ -25,13 +28,10 @@ const HARMLESS: [[&[&[&str]]; 3]; 2] = [
     [&[&["-F"], &["-D"]], &[&["-R"]], &[&["-y", "{}"]]],
     [&[&["--nodaemonize"], &["--daemonize"]], &[&["-R"], &["--allow-to-run-as-root"]], &[&["--fpm-config", "{}"]]],
 ];
-/// Flags that decide PHP's settings before any pool does, and whether they have a value (sapi/fpm/fpm/fpm_main.c: OPTIONS).
-const SETTING: [(&str, &str, bool); 4] = [
-    ("-c", "--php-ini", true),
-    ("-n", "--no-php-ini", false),
-    ("-d", "--define", true),
-    ("-z", "--zend-extension", true),
-];
+/// Folders that programs are called by, some of them links to others (hier(7)).
+const CALLED: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+/// The entry of the auxiliary vector that has the address of the path that was executed (getauxval(3), AT_EXECFN), and the longest one (PATH_MAX).
+const EXECUTED: (u64, usize) = (31, 4096);
 
 /// The words by which PHP's settings are other than its files say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,10 +48,17 @@ pub(super) struct Given {
 /// That there are some which nothing tells, in words.
 pub(super) fn given(pid: u32, main: &str) -> Result<Given, String> {
     let Some(length) = length(pid) else { return Ok(Given::default()) };
-    let (folders, names) = (FOLDERS.map(PathBuf::from), names(pid));
+    let folders = FOLDERS.map(PathBuf::from);
+    told(pid, main, length, group::unit(pid).and_then(|unit| of_unit(&folders, &unit)))
+}
+
+/// The same where its words have so many bytes and it is in this unit.
+fn told(pid: u32, main: &str, length: usize, unit: Option<Unit>) -> Result<Given, String> {
+    let names = names(pid);
     // A unit may start something else that starts it.
-    let own = |unit: &Unit| unit.words.first().is_some_and(|word| names.contains(word));
-    match group::unit(pid).and_then(|unit| of_unit(&folders, &unit)).filter(own) {
+    let own =
+        |unit: &Unit| unit.words.first().is_some_and(|word| names.contains(word) || leads_to(word, &program(pid)));
+    match unit.filter(own) {
         Some(unit) if unit.length() == length => unit.given(pid),
         None if plain(&names, main).contains(&length) => Ok(Given::default()),
         _ => Err(format!(
@@ -73,13 +80,56 @@ fn bytes<'w>(words: impl IntoIterator<Item = &'w str>) -> usize {
     words.into_iter().map(|word| word.len() + 1).sum()
 }
 
-/// By what process `pid` may have been called: its program, or a link to it of the name that the kernel knows it by, each with its folder or without.
+/// The program of process `pid`; empty where that is not told.
+fn program(pid: u32) -> PathBuf {
+    fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default()
+}
+
+/// Whether a path is that program, by links or not.
+fn leads_to(path: &str, program: &Path) -> bool {
+    path.starts_with('/') && fs::canonicalize(path).is_ok_and(|path| path == program)
+}
+
+/// By what process `pid` may have been called: the path that was executed, or its name alone, by which a shell finds it. Where that path cannot be
+/// read, the paths that it is likely to have been.
 fn names(pid: u32) -> BTreeSet<String> {
-    let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-    let called = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned();
-    let file = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let whole = [program.clone(), program.with_file_name(&called)].map(|path| path.to_string_lossy().into_owned());
-    [called, file].into_iter().chain(whole).filter(|name| !name.is_empty()).collect()
+    let program = program(pid);
+    let called = match executed(pid) {
+        // fexecve(3): it was found by a descriptor.
+        Some(path) if path.starts_with("/dev/fd/") => {
+            program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        }
+        Some(path) => {
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            return [path, name].into();
+        }
+        None => fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default(),
+    };
+    spellings(&program, called.trim_end_matches('\n'))
+}
+
+/// The path that was executed to start process `pid`: the kernel keeps it above the words and variables, where no title is written. None where
+/// this process may not read it (ptrace(2), PTRACE_MODE_ATTACH).
+fn executed(pid: u32) -> Option<String> {
+    let process = Process::new(i32::try_from(pid).ok()?).ok()?;
+    let (entry, longest) = EXECUTED;
+    let at = *process.auxv().ok()?.get(&entry)?;
+    let (memory, mut path) = (process.mem().ok()?, vec![0; longest]);
+    let read = memory.read_at(&mut path, at).ok()?;
+    let path = path[..read].split(|byte| *byte == 0).next()?;
+    String::from_utf8(path.to_vec()).ok().filter(|path| !path.is_empty())
+}
+
+/// Names of a program that the kernel knows as `called` (the name of what was executed, fifteen bytes of it: proc(5), `comm`), with folders from which it
+/// is reached or without.
+fn spellings(program: &Path, called: &str) -> BTreeSet<String> {
+    let own = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = if called.len() == 15 && own.starts_with(called) { own } else { called.to_owned() };
+    let folders = program.parent().into_iter().chain(CALLED.iter().map(Path::new));
+    let paths = folders.map(|folder| folder.join(&name).to_string_lossy().into_owned());
+    let mut all: BTreeSet<String> = paths.filter(|path| leads_to(path, program)).collect();
+    all.extend((!name.is_empty()).then_some(name));
+    all
 }
 
 /// How long words can be that say nothing of PHP's settings.
@@ -90,6 +140,10 @@ fn plain(names: &BTreeSet<String>, main: &str) -> BTreeSet<usize> {
         for flags in groups {
             let with: Vec<usize> =
                 flags.iter().map(more).flat_map(|more| all.iter().map(move |had| had + more)).collect();
+            // What is read where none is named is always called so (sapi/fpm/fpm/fpm_conf.c: fpm_conf_init_main).
+            if flags.iter().flat_map(|flag| flag.iter()).any(|word| *word == "{}") && !main.ends_with("/php-fpm.conf") {
+                all.clear();
+            }
             all.extend(with);
         }
         all
@@ -115,28 +169,14 @@ impl Unit {
     /// What of them decides PHP's settings.
     fn given(&self, pid: u32) -> Result<Given, String> {
         Started::of(pid).has_read(self.files.iter().map(PathBuf::as_path))?;
-        let words = settings(&self.words);
+        let words = words::settings(&self.words, || {
+            fs::read_link(format!("/proc/{pid}/cwd"))
+                .map_err(|why| format!("its working directory cannot be read ({why})"))
+        })
+        .map_err(|why| format!("of the words that it was started with ({}), {why}", self.place))?;
         let place = if words.is_empty() { String::new() } else { self.place.clone() };
         Ok(Given { words, place })
     }
-}
-
-/// Flags that decide settings, with their values, of these words.
-fn settings(words: &[String]) -> Vec<String> {
-    let (mut all, mut rest) = (Vec::new(), words.iter().skip(1));
-    while let Some(word) = rest.next() {
-        let of = |(short, long, _): &&(&str, &str, bool)| {
-            word == long
-                || word.strip_prefix(long).is_some_and(|rest| rest.starts_with('='))
-                || word.starts_with(short) && !word.starts_with("--")
-        };
-        let Some((short, long, valued)) = SETTING.iter().find(of) else { continue };
-        all.push(word.clone());
-        if *valued && (word == short || word == long) {
-            all.extend(rest.next().cloned());
-        }
-    }
-    all
 }
 
 /// The last `ExecStart=` of a unit, its own files before those that are dropped beside it; none where its words are only known to systemd.
@@ -166,7 +206,7 @@ fn of_unit(folders: &[PathBuf], unit: &str) -> Option<Unit> {
         }
     }
     let (value, place) = found?;
-    Some(Unit { words: words(&value)?, place, files })
+    Some(Unit { words: split(&value)?, place, files })
 }
 
 /// Lines with their numbers; a backslash at the end of one continues it (systemd.syntax(7)).
@@ -186,7 +226,7 @@ fn lines(text: &str) -> Vec<(usize, String)> {
 }
 
 /// The words of a command (systemd.service(5)); none where they hold what only systemd puts in: variables and specifiers, escapes, or another name.
-fn words(value: &str) -> Option<Vec<String>> {
+fn split(value: &str) -> Option<Vec<String>> {
     let value = value.trim_start_matches(['-', ':', '+', '!', '|']);
     if value.contains(['$', '%', '\\', '@']) {
         return None;
@@ -210,6 +250,7 @@ fn words(value: &str) -> Option<Vec<String>> {
 mod tests {
     use std::process::{Command, Stdio};
 
+    use super::super::ini::Ini;
     use super::*;
 
     fn of(text: &str, dropped: &[(&str, &str)]) -> Option<Unit> {
@@ -239,40 +280,146 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_decide_settings_are_told_with_their_values() {
-        let of = |line: &str| settings(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).join(" ");
-        assert_eq!(of("php-fpm -F -d a=1 -y /c -n --php-ini=/x"), "-d a=1 -n --php-ini=/x");
-        assert_eq!(of("php-fpm --define b=2 -c/etc --daemonize -R"), "--define b=2 -c/etc");
+    fn a_program_is_called_by_links_that_lead_to_it_and_by_no_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let (program, other) = (dir.path().join("php-fpm8.2"), dir.path().join("php-fpm"));
+        fs::write(&program, "").unwrap();
+        let all = |called: &str| spellings(&program, called);
+        let path = |path: &Path| path.display().to_string();
+        assert_eq!(all("php-fpm8.2"), [path(&program), "php-fpm8.2".to_owned()].into());
+        fs::write(&other, "").unwrap();
+        assert_eq!(all("php-fpm"), ["php-fpm".to_owned()].into());
+        fs::remove_file(&other).unwrap();
+        std::os::unix::fs::symlink(&program, &other).unwrap();
+        assert_eq!(all("php-fpm"), [path(&other), "php-fpm".to_owned()].into());
+        // Where /sbin is a link, either path.
+        let shell = fs::canonicalize("/bin/sh").unwrap();
+        let name = shell.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(spellings(&shell, &name).contains(&format!("/bin/{name}")));
+        let long = dir.path().join("php-fpm-of-our-own");
+        fs::write(&long, "").unwrap();
+        assert!(spellings(&long, "php-fpm-of-our-").contains("php-fpm-of-our-own"));
     }
+
+    /// A php-fpm with a pool in a folder of its own.
+    struct Own {
+        dir: tempfile::TempDir,
+    }
+
+    impl Own {
+        fn new() -> Own {
+            let own = Own { dir: tempfile::tempdir().unwrap() };
+            let root = own.dir.path().display();
+            let text = format!(
+                "[global]\npid = {root}/pid\nerror_log = {root}/log\n[www]\nlisten = {root}/s\nuser = nobody\ngroup = nogroup\npm = static\npm.max_children = 1\n"
+            );
+            fs::write(own.dir.path().join("fpm.conf"), text).unwrap();
+            own
+        }
+
+        fn path(&self, name: &str) -> String {
+            self.dir.path().join(name).display().to_string()
+        }
+
+        /// Its master while it serves, started in its folder, with what its title says; none where it has none.
+        fn serves<T>(&self, program: &str, words: &[&str], seen: impl FnOnce(u32, &str) -> T) -> Option<T> {
+            let mut child = Command::new(program)
+                .args(words)
+                .current_dir(self.dir.path())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("php-fpm8.2 is installed");
+            let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+            let number = || fs::read_to_string(self.path("pid")).ok()?.trim().parse().ok();
+            // It is another process where it went into the background; it removes the file when it ends.
+            let pid: u32 = loop {
+                assert!(std::time::Instant::now() < until, "php-fpm does not serve");
+                match number() {
+                    Some(pid) => break pid,
+                    None => std::thread::sleep(std::time::Duration::from_millis(5)),
+                }
+            };
+            let said = super::super::serving::titled_path(pid).map(|main| seen(pid, &main));
+            // Killed at once, its children would go on.
+            let master = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
+            nix::sys::signal::kill(master, nix::sys::signal::Signal::SIGTERM).unwrap();
+            child.wait().unwrap();
+            while nix::sys::signal::kill(master, None).is_ok() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            said
+        }
+
+        /// What is told of one that has these words in a unit.
+        fn of_unit(&self, program: &str, words: &[&str]) -> Result<Given, String> {
+            let unit = of(&format!("[Service]\nExecStart={program} {}\n", words.join(" ")), &[]).unwrap();
+            // Its file was there for a test only.
+            let unit = Unit { files: Vec::new(), ..unit };
+            self.serves(program, words, |pid, main| told(pid, main, length(pid).unwrap(), Some(unit))).unwrap()
+        }
+    }
+
+    const PROGRAM: &str = "/usr/sbin/php-fpm8.2";
 
     #[test]
     fn words_that_are_hidden_by_a_title_are_told_by_their_length() {
-        let dir = tempfile::tempdir().unwrap();
-        let main = dir.path().join("fpm.conf");
-        let (path, root) = (main.display().to_string(), dir.path().display());
-        fs::write(
-            &main,
-            format!("[global]\nerror_log = {root}/log\n[www]\nlisten = {root}/s\nuser = nobody\ngroup = nogroup\npm = static\npm.max_children = 1\n"),
-        )
-        .unwrap();
-        let started = |words: &[&str]| {
-            let _ = fs::remove_file(dir.path().join("s"));
-            let mut child =
-                Command::new("php-fpm8.2").args(words).stderr(Stdio::null()).spawn().expect("php-fpm8.2 is installed");
-            let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-            while !dir.path().join("s").exists() && std::time::Instant::now() < until {
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-            let said = super::super::serving::titled_path(child.id()).map(|main| given(child.id(), &main));
-            // Killed at once, its children would go on.
-            let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
-            nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-            child.wait().unwrap();
-            said
-        };
-        assert_eq!(started(&["-F", "-R", "-y", &path]), Some(Ok(Given::default())));
-        assert_eq!(started(&["--nodaemonize", "-R", "--fpm-config", &path]), Some(Ok(Given::default())));
-        let hidden = started(&["-F", "-R", "-y", &path, "-d", "memory_limit=24M"]).unwrap().unwrap_err();
-        assert!(hidden.contains("bytes of words") && hidden.contains("-d"), "{hidden}");
+        let own = Own::new();
+        let path = own.path("fpm.conf");
+        let started = |program: &str, words: &[&str]| own.serves(program, words, given);
+        assert_eq!(started("php-fpm8.2", &["-F", "-R", "-y", &path]), Some(Ok(Given::default())));
+        let long = ["--nodaemonize", "-R", "--fpm-config", &path];
+        assert_eq!(started("php-fpm8.2", &long), Some(Ok(Given::default())));
+        // By a path with a link in it, and by a link.
+        std::os::unix::fs::symlink(PROGRAM, own.path("php-fpm")).unwrap();
+        for program in [PROGRAM, "/sbin/php-fpm8.2", &own.path("php-fpm")] {
+            assert_eq!(started(program, &["-F", "-R", "-y", &path]), Some(Ok(Given::default())), "{program}");
+        }
+        for words in [&["-F", "-R", "-y", &path, "-d", "memory_limit=24M"][..], &["-FRn", "-y", &path]] {
+            let hidden = started("php-fpm8.2", words).unwrap().unwrap_err();
+            assert!(hidden.contains("bytes of words") && hidden.contains("-d"), "{hidden}");
+        }
+    }
+
+    #[test]
+    fn a_unit_tells_the_words_of_a_program_that_it_names_by_links() {
+        let own = Own::new();
+        let path = own.path("fpm.conf");
+        std::os::unix::fs::symlink(PROGRAM, own.path("first")).unwrap();
+        std::os::unix::fs::symlink(own.path("first"), own.path("php-fpm")).unwrap();
+        let words = ["-FR", "-y", &path, "-d", "memory_limit=2400M"];
+        for program in [PROGRAM, "/sbin/php-fpm8.2", &own.path("php-fpm")] {
+            let given = own.of_unit(program, &words).unwrap();
+            assert_eq!(given.words, ["-d", "memory_limit=2400M"], "{program}");
+            assert!(given.place.ends_with("php.service:2"), "{}", given.place);
+        }
+        // Another program is not it, though it has as many bytes.
+        let other = of(&format!("[Service]\nExecStart=/usr/sbin/php-fpm8.9 {}\n", words.join(" ")), &[]);
+        let said = own.serves(PROGRAM, &words, |pid, main| told(pid, main, length(pid).unwrap(), other)).unwrap();
+        assert!(said.as_ref().is_err_and(|why| why.contains("bytes of words")), "{said:?}");
+    }
+
+    #[test]
+    fn a_relative_path_of_php_ini_is_of_its_working_directory() {
+        let own = Own::new();
+        fs::write(own.path("php.ini"), "memory_limit = 23M\n").unwrap();
+        for words in [["-FRc", "php.ini", "-y", "fpm.conf"], ["-DRc", ".", "-y", "fpm.conf"]] {
+            let given = own.of_unit(PROGRAM, &words).unwrap();
+            let ini = Ini::asked(Path::new(PROGRAM), &[], &given);
+            assert_eq!(ini.value("memory_limit", |text| Some(text.to_owned())).unwrap().value, "23M", "{given:?}");
+        }
+        let none = own.of_unit(PROGRAM, &["-FRc", "gone.ini", "-y", "fpm.conf"]).unwrap_err();
+        assert!(none.contains("`-c gone.ini`") && none.contains("is not there"), "{none}");
+    }
+
+    #[test]
+    fn short_flags_that_stand_together_are_read_as_php_reads_them() {
+        let own = Own::new();
+        let path = own.path("fpm.conf");
+        for cluster in ["-FRn", "-nFR", "-RnF"] {
+            let given = own.of_unit(PROGRAM, &[cluster, "-y", &path]).unwrap();
+            assert_eq!(given.words, ["-n"], "{cluster}");
+            let ini = Ini::asked(Path::new(PROGRAM), &[], &given);
+            assert!(ini.value("memory_limit", |text| Some(text.to_owned())).is_some() && ini.files().next().is_none());
+        }
     }
 }

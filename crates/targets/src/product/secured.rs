@@ -51,6 +51,9 @@ pub struct Handshakes {
     pub asked: Option<(Duration, Duration)>,
     /// Whether most connections of the load make full handshakes though they offer sessions to be resumed.
     pub refused: bool,
+    /// What the generator took for such a connection itself, where a quota that both share is all that there is of processor time. None: the product has
+    /// its processor time for itself.
+    pub shared: Option<Duration>,
 }
 
 impl Secured {
@@ -135,8 +138,11 @@ fn handshakes(limit: Limit, processor: &Limit, cores: f64, measured: &Handshakes
             gauges.push((metric, *value, one.strength));
         }
     }
-    let Handshakes { alone, asked, .. } = *measured;
+    let Handshakes { alone, asked, shared, .. } = *measured;
     let (least, most) = asked.unwrap_or((alone, alone));
+    // How much of a shared quota is left to the product is not known: all of it at most. At least, where what looks at the servers takes no more than half
+    // of it, what the generator leaves of the other half.
+    let most = shared.map_or(most, |own| (most + own) * 2);
     let (each, least, most) = (alone.as_secs_f64(), least.as_secs_f64(), most.as_secs_f64());
     if least <= 0.0 || cores <= 0.0 || gauges.is_empty() {
         return None;
@@ -146,6 +152,16 @@ fn handshakes(limit: Limit, processor: &Limit, cores: f64, measured: &Handshakes
         sign: Sign::Handshakes { metric: metric.to_owned(), mark, each, cores },
         strength: if strength >= Strength::Supports { Strength::Decisive } else { Strength::Supports },
     };
+    let time = match shared {
+        Some(own) => format!(
+            "{cores} {} (the quota of the control group, which the generator shares: the most is with {:.2} ms of its own, and half of the quota for what looks at \
+             the servers)",
+            if cores == 1.0 { "core" } else { "cores" },
+            own.as_secs_f64() * 1e3
+        ),
+        None if cores.fract() == 0.0 => counted(cores as u64, "core"),
+        None => format!("{cores} cores"),
+    };
     let subject = processor.subject.clone();
     let id = if limit.subject.is_empty() { format!("{subject}.{}", limit.id) } else { limit.id.clone() };
     Some(Limit {
@@ -154,15 +170,13 @@ fn handshakes(limit: Limit, processor: &Limit, cores: f64, measured: &Handshakes
         law: Law::Handshakes { cores, least, most },
         formula: match asked {
             Some(_) => format!(
-                "{} / {:.2} to {:.2} ms of processor time a connection; a full handshake alone took {:.2} ms (measured before the load)",
-                counted(cores as u64, "core"),
+                "{time} / {:.2} to {:.2} ms of processor time a connection; a full handshake alone took {:.2} ms (measured before the load)",
                 least * 1e3,
                 most * 1e3,
                 each * 1e3
             ),
             None => format!(
-                "{} / {:.2} ms of processor time a full handshake alone (measured before the load); how many are made is up to how long connections are kept",
-                counted(cores as u64, "core"),
+                "{time} / {:.2} ms of processor time a full handshake alone (measured before the load); how many are made is up to how long connections are kept",
                 each * 1e3
             ),
         },
@@ -192,7 +206,7 @@ mod tests {
 
     fn measured(refused: bool) -> Handshakes {
         let ms = Duration::from_millis;
-        Handshakes { alone: ms(4), asked: Some((ms(5), ms(10))), refused }
+        Handshakes { alone: ms(4), asked: Some((ms(5), ms(10))), refused, shared: None }
     }
 
     #[test]
@@ -215,6 +229,16 @@ mod tests {
         let one = &secured(Key::Rsa(4096)).limits(&processor, &measured(false))[0];
         assert_eq!(one.law, Law::Handshakes { cores: 2.0, least: 0.005, most: 0.010 });
         assert!(one.formula.contains("2 cores / 5.00 to 10.00 ms"), "{}", one.formula);
+        // The generator takes its part of a quota that both have, or nothing of it.
+        let quota = Limit { law: Law::Cpu { cores: 0.5 }, ..processor.clone() };
+        let shared = Handshakes { shared: Some(Duration::from_millis(3)), ..measured(false) };
+        let one = &secured(Key::Rsa(4096)).limits(&quota, &shared)[0];
+        assert_eq!(one.law, Law::Handshakes { cores: 0.5, least: 0.005, most: 0.026 });
+        assert!(
+            one.formula.starts_with("0.5 cores (the quota of the control group, which the generator shares: the most is with 3.00 ms of its own, and half of the quota for what looks at the servers) / 5.00 to 26.00 ms"),
+            "{}",
+            one.formula
+        );
         let unknown = Handshakes { asked: None, ..measured(false) };
         let one = &secured(Key::Rsa(4096)).limits(&processor, &unknown)[0];
         assert!(one.formula.contains("2 cores / 4.00 ms of processor time a full handshake alone"), "{}", one.formula);

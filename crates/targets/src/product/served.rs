@@ -21,8 +21,8 @@ pub struct Cost {
     pub service: Duration,
     /// Processor time of those who serve it.
     pub processor: Duration,
-    /// Cores that they may use.
-    pub cores: u32,
+    /// Cores that they may use, or those that their control groups leave them.
+    pub cores: f64,
 }
 
 /// Part of what processors can do for workers from which on they may fill because of the processors.
@@ -32,7 +32,7 @@ impl Cost {
     /// Requests a second that so many workers answer, each one at a time, and that the processors can work for.
     fn rates(&self, workers: f64) -> (f64, f64) {
         let seconds = |time: Duration| time.as_secs_f64().max(1e-6);
-        (workers / seconds(self.service), f64::from(self.cores) / seconds(self.processor))
+        (workers / seconds(self.service), self.cores / seconds(self.processor))
     }
 
     /// Whether the processors can keep so many workers busy with requests of this cost.

@@ -30,7 +30,7 @@ fn pool_rate(settings: &Settings, cost: Cost) -> f64 {
 
 /// Requests a second that the processors can answer, if children keep up.
 fn processor_rate(settings: &Settings, cost: Cost) -> f64 {
-    settings.cores as f64 / seconds(cost.cpu)
+    settings.processors() / seconds(cost.cpu)
 }
 
 fn seconds(time: Duration) -> f64 {
@@ -131,22 +131,24 @@ fn connections(settings: &Settings, cost: Cost) -> Limit {
 }
 
 fn cpu(settings: &Settings, cost: Cost) -> Limit {
-    let cores = settings.cores as f64;
+    let (cores, all) = (settings.processors(), settings.cores as f64);
+    let quota = if cores < all { " (the quota of the control group)" } else { "" };
+    // Not all of it: the kernel's own work and scheduling take a share that is nobody's. A quota says by itself that it is used up.
+    let full = (cores >= all).then(|| reached(evidence::CPU, 0.9 * cores, Strength::Decisive));
     Limit {
-        value: settings.cores.to_string(),
+        value: cores.to_string(),
         origin: Origin::Machine("cores the backend may run on (sched_getaffinity)".to_owned()),
         caps: "processor time of php-fpm, MariaDB and the web server together; no setting lifts it: fewer or cheaper \
                requests (a page cache), or more cores"
             .to_owned(),
         law: Law::Cpu { cores },
         formula: format!(
-            "{cores} cores / {:.0} ms of processor time a request = {:.0} requests/s at most",
+            "{cores} cores{quota} / {:.0} ms of processor time a request = {:.0} requests/s at most",
             seconds(cost.cpu) * 1e3,
             processor_rate(settings, cost)
         ),
         source: "sched_setaffinity(2); the time as measured on requests in a row".to_owned(),
-        // Not all of it: the kernel's own work and scheduling take a share that is nobody's.
-        signatures: vec![reached(evidence::CPU, 0.9 * cores, Strength::Decisive)],
+        signatures: Vec::from_iter(full),
         symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
         ..limit("backend.cpu", "cores")
     }
@@ -194,6 +196,16 @@ mod tests {
         assert_eq!(strongest(5, cost(40, 38)), Strength::Consistent, "2 cores feed 2 children that only compute");
         assert_eq!(strongest(5, cost(400, 40)), Strength::Decisive, "2 cores feed 20 children that mostly wait");
         assert_eq!(strongest(1, cost(40, 38)), Strength::Decisive);
+        let quota = Settings { quota: Some(0.5), ..Settings::new(&Site::new(5), 2, 20_000) };
+        let limits = all(&quota, cost(400, 40), 4096);
+        let strengths = limits[0].signatures.iter().map(|s| s.strength);
+        assert_eq!(strengths.max(), Some(Strength::Consistent), "half a core feeds 5 that mostly wait");
+        assert_eq!((law(&limits, "backend.cpu"), limits[3].signatures.len()), (Law::Cpu { cores: 0.5 }, 0));
+        assert!(
+            limits[3].formula.contains("0.5 cores (the quota of the control group) / 40 ms"),
+            "{}",
+            limits[3].formula
+        );
     }
 
     #[test]

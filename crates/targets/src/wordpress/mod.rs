@@ -36,7 +36,7 @@ use self::settings::Settings;
 use crate::error::TargetError;
 use genkai_place::observation::Observation;
 use genkai_place::program::search_path;
-use genkai_place::{machine, tail};
+use genkai_place::{group, machine, tail};
 
 /// What people call it.
 const CALLED: &str = "WordPress";
@@ -88,7 +88,8 @@ impl WordPress {
         }
         let cores = cpus.map_or_else(|| machine::cores().len(), <[usize]>::len);
         let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(_, hard)| hard);
-        let settings = Settings::new(site, cores, descriptors);
+        let quota = group::cpu_quota().map(|quota| quota.cores);
+        let settings = Settings { quota, ..Settings::new(site, cores, descriptors) };
         let places = Places::make(dir)?;
         let servers = Servers::start(&Setup { programs: &programs, places: &places, settings: &settings, cpus })?;
         let pids = servers.pids();

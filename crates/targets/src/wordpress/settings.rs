@@ -39,7 +39,7 @@ const WEB_OWN_DESCRIPTORS: u64 = 64;
 const WEB_BACKLOG: u32 = 4096;
 
 /// The settings of one instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     /// php-fpm's `pm.max_children`.
     pub(crate) children: u32,
@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) waits: Span,
     /// Cores the whole backend may use.
     pub(crate) cores: usize,
+    /// Cores' worth of processor time that control groups leave it; none: all of its cores.
+    pub(crate) quota: Option<f64>,
     /// MariaDB's `max_connections`.
     pub(crate) max_connections: u32,
     /// Descriptors a web worker gets.
@@ -60,11 +62,17 @@ impl Settings {
             children: site.children,
             waits: site.waits,
             cores,
+            quota: None,
             max_connections: site
                 .connections
                 .unwrap_or_else(|| MARIADB_MAX_CONNECTIONS.max(site.children + SPARE_CONNECTIONS)),
             web_descriptors: WEB_DESCRIPTORS.min(descriptors),
         }
+    }
+
+    /// Cores' worth of processor time that it may have.
+    pub(crate) fn processors(&self) -> f64 {
+        (self.cores as f64).min(self.quota.unwrap_or(f64::INFINITY))
     }
 
     /// Whether `max_connections` is MariaDB's own default.
