@@ -11,9 +11,12 @@ impl<'e> Search<'_, 'e> {
     /// What the verdict must say of smaller values.
     pub(crate) fn smaller(&self, expected: &mut Expected) {
         let tried: Vec<&Judged<'e>> = self.tried("smaller").collect();
-        let held = |one: &Judged<'_>| one.trial.start.text("/purpose") == "baseline" && one.held();
-        // What held without any change needs no larger value.
-        let told = self.end == End::Prove && !self.proof().any(held);
+        // What held without any change needs no larger value; where larger ones failed, no smaller one is known to hold.
+        let contradicts = |one: &Judged<'_>| match one.trial.start.text("/purpose") {
+            "baseline" => one.held(),
+            _ => one.onset.is_some(),
+        };
+        let told = self.end == End::Prove && !self.proof().any(contradicts);
         let all = if told { self.all_smaller(&tried) } else { Vec::new() };
         if all.is_empty() {
             return expected.there("/smaller", false, "no smaller value was tried", None);

@@ -83,14 +83,14 @@ fn users_become_requests_a_second_by_little() {
 fn thinking_users_cost_less() {
     let law = limit("slots", slots(512.0, 1.0));
     let p = one(&law, &users(300, 900), took(0.1));
-    // 10 % busy: 1.1 slots a user
-    assert_eq!(p.clients, Some(Range { low: 434.0, high: 463.0 }));
+    // 10 % busy: 1.1 slots a user, and of the 434 that 15/16 of the slots are enough for on average more are busy now and then
+    assert_eq!(p.clients, Some(Range { low: 417.0, high: 463.0 }));
     let unknown = one(&law, &users(300, 900), None).clients.unwrap();
     assert_eq!(unknown, Range { low: 239.0, high: 510.0 }, "between all busy and all idle");
     let leaving = Load { reuse: Reuse::PerRequest, ..users(300, 900) };
     let p = one(&law, &leaving, took(0.1));
-    assert_eq!(p.clients, Some(Range { low: 239.0, high: 255.0 }), "only those with a request are there");
-    assert_eq!(p.users, Some(Range { low: 2390.0, high: 2550.0 }));
+    assert_eq!(p.clients, Some(Range { low: 197.0, high: 255.0 }), "only those with a request are there");
+    assert_eq!(p.users, Some(Range { low: 1970.0, high: 2550.0 }));
     assert_eq!(one(&law, &leaving, None).users, None);
 }
 

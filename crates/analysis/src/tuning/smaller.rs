@@ -71,13 +71,16 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan
 }
 
 /// What is known by now of each setting of which smaller values were tried, the last that was changed first; nothing where the system as it is
-/// held once in the proof, which is smaller than all of them.
+/// held once in the proof, which is smaller than all of them, or the proposed values failed there: then no smaller ones are known to hold.
 pub(crate) fn findings(record: &Record, state: &SearchState<'_>, proof: &Trials<'_>) -> Vec<Smaller> {
-    let baselines = proof.all.iter().filter(|trial| trial.started.purpose == Purpose::Baseline);
-    if baselines
-        .map(|trial| JudgedTrial::of(trial, state.plan))
-        .any(|judged| judged.broke.is_none() && !judged.is_silent())
-    {
+    let contradicts = |trial: &&Trial| {
+        let judged = JudgedTrial::of(trial, state.plan);
+        match trial.started.purpose {
+            Purpose::Baseline => judged.broke.is_none() && !judged.is_silent(),
+            _ => judged.broke.is_some(),
+        }
+    };
+    if proof.all.iter().any(contradicts) {
         return Vec::new();
     }
     let told = |one: &Between, at: At| TriedValue { value: one.text(at.value), trial: at.trial };

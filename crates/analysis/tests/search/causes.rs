@@ -385,7 +385,9 @@ fn a_limit_on_requests_at_once_is_met_by_users_who_think_where_its_formula_has_t
     let cause = &v.causes[0];
     assert_eq!((cause.limit.id.as_str(), cause.confidence), ("backend.queue", Confidence::Likely), "{:?}", v.causes);
     let there = |evidence: &Evidence| match evidence {
-        Evidence::Place { predicted, observed } => predicted.low == 56.0 && (54.0..=60.0).contains(observed),
+        Evidence::Place { predicted, observed } => {
+            (predicted.low, predicted.high) == (40.0, 56.0) && (54.0..=60.0).contains(observed)
+        }
         _ => false,
     };
     assert!(cause.evidence.iter().any(there), "{:?}", cause.evidence);

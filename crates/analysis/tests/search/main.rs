@@ -5,6 +5,7 @@
 mod world;
 
 mod causes;
+mod contradicted;
 mod failures;
 mod handshakes;
 mod invalid;

@@ -6,7 +6,7 @@ use genkai_model::finding::{
 };
 use genkai_model::limit::{Law, Origin};
 
-use super::{cause, client, directives};
+use super::{cause, client, counterfactual, directives};
 use crate::context::Context;
 use crate::unit::Unit;
 use crate::{clean, figure, words};
@@ -309,7 +309,7 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
         ),
         Stop::Refuted => {
             let refused = refused_value(v).map_or_else(String::new, |refused| format!(", and {refused}"));
-            format!("{} made no measurable difference{refused}", tried(v))
+            format!("{} {}{refused}", tried(v), in_vain(v))
         }
         Stop::Untested => match (fault(v), likely(v)) {
             (Some(fault), _) => fault,
@@ -339,6 +339,17 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
                 .unwrap_or_else(|| "other programs used most of this machine's processor time".to_owned())
         ),
         Stop::Unfinished => "the run ended before an answer".to_owned(),
+    }
+}
+
+/// What came of changes that lifted nothing.
+fn in_vain(v: &Verdict) -> &'static str {
+    let refuted = v.causes.iter().filter(|one| one.confidence == Confidence::Refuted);
+    let earlier: Vec<bool> = refuted.map(counterfactual::broke_earlier).collect();
+    match (earlier.iter().all(|one| *one), earlier.contains(&true)) {
+        (true, true) => "made it break at a smaller load",
+        (_, true) => "carried no larger load",
+        (_, false) => "made no measurable difference",
     }
 }
 

@@ -56,6 +56,12 @@ pub(super) fn told(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<S
     })
 }
 
+/// Whether the break with a cause's change came at a load that is smaller by more than a tenth.
+pub(super) fn broke_earlier(cause: &Cause) -> bool {
+    let after = cause.counterfactual.as_ref().and_then(|test| test.observed.as_ref());
+    after.is_some_and(|after| is_earlier(after, &cause.broke))
+}
+
 /// Whether a break came at a load that is smaller by more than a tenth.
 fn is_earlier(after: &Break, before: &Break) -> bool {
     after.level * 1.1 < before.level && after.in_flight * 1.1 < before.in_flight
