@@ -462,7 +462,7 @@ impl System {
         all.extend(elsewhere.unwrap_or_else(|| processor::limits(&self.environment).collect()));
         let mut behind = self.backend.limits();
         // Whom genkai did not start are in groups of their own.
-        if matches!(self.backend, Backend::Embedded(_) | Backend::WordPress(_)) {
+        if !matches!(self.backend, Backend::External(..) | Backend::Kept(..)) {
             processor::within_quota(&mut behind, &self.environment);
         }
         all.extend(behind);
