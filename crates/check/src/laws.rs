@@ -350,13 +350,7 @@ const MOSTLY: f64 = 3.09;
 fn varies(idle: f64, busy: f64, met: &Met) -> f64 {
     let part = |service: f64| service / (service + met.think);
     match (met.spawn, met.service) {
-        (None, _) => {
-            if met.random {
-                busy
-            } else {
-                0.0
-            }
-        }
+        (None, _) if met.random => busy,
         (Some(_), Some(service)) if met.think > 0.0 && !met.tunnels => match (met.keeps, met.counted) {
             (true, true) => (busy - idle) * (part(service) - part(service).powi(2)).sqrt(),
             (true, false) => 0.0,
