@@ -24,6 +24,7 @@ use super::secured;
 use super::settings::{Mpm, Rendering, render};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
+use crate::limits::backend::nobody_listens;
 use crate::product::{
     Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Sessions, Startup, Variant,
     followed, shared, unknown,
@@ -252,7 +253,13 @@ impl Apache {
 
 /// What the limits are computed from.
 fn facts(of: &Variant<Apache>, machine: &Machine) -> Facts {
-    let mut facts = Facts::of(of.config(), of.requests(), machine);
+    // What stands in for a member may not have begun.
+    let is_replaced = |address: SocketAddr| {
+        let from = Endpoint::Tcp(address);
+        of.conditions().backend.is_some() || of.moves().iter().any(|one| one.from == from || one.to == from)
+    };
+    let nobody = |address: SocketAddr| !is_replaced(address) && nobody_listens(address);
+    let mut facts = Facts::without(of.config(), of.requests(), machine, &nobody);
     if of.conditions().backend.is_some() {
         // One backend stands for all of the user's.
         facts.upstream.iter_mut().for_each(|upstream| upstream.each.clear());

@@ -12,6 +12,7 @@ mod workers;
 pub use documents::{documents, errors_may_hide, is_url};
 use expression::replaced;
 pub(super) use expression::{expression, is_in};
+pub(super) use members::members_but;
 pub use members::{Member, Members, answers_are_told, members};
 pub use url::authority;
 pub(super) use url::{host, socket, usual_port, without_usual};

@@ -57,8 +57,6 @@ pub struct Server<'c> {
     pub checked: bool,
     /// Whether TLS is spoken to it.
     pub encrypted: bool,
-    /// Whether the check goes to another port or address than requests.
-    pub checked_elsewhere: bool,
 }
 
 impl Server<'_> {
@@ -203,7 +201,6 @@ fn server<'c>(found: &'c Found, given: &[&'c Found]) -> Server<'c> {
         disabled: flag("disabled", "enabled"),
         checked: flag("check", "no-check"),
         encrypted: flag("ssl", "no-ssl"),
-        checked_elsewhere: lines().any(|line| ["port", "addr"].iter().any(|key| parameter(line, key).is_some())),
     }
 }
 

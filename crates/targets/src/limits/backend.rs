@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Answers, Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 use genkai_model::units::Span;
+use genkai_place::endpoint::Endpoint;
 
 use super::{at_once, counted, errors, log, raised, valued};
 use crate::settings::SourcedValue;
@@ -27,6 +28,21 @@ pub struct Place {
     pub name: SourcedValue<()>,
     /// The address, as written.
     pub address: String,
+}
+
+/// The addresses of this machine's loopback that `host:port` stands for, of `localhost` both; none: it is another place, or not known.
+pub(crate) fn loopback(text: &str) -> Vec<SocketAddr> {
+    let all = match text.strip_prefix("localhost:") {
+        Some(port) => vec![format!("127.0.0.1:{port}"), format!("[::1]:{port}")],
+        None => vec![text.to_owned()],
+    };
+    let all: Vec<SocketAddr> = all.iter().filter_map(|text| text.parse().ok()).collect();
+    all.into_iter().filter(|address| address.ip().is_loopback()).collect()
+}
+
+/// Whether nobody listens at a loopback address.
+pub(crate) fn nobody_listens(address: SocketAddr) -> bool {
+    address.ip().is_loopback() && Endpoint::Tcp(address).is_nobodys()
 }
 
 /// What is said of servers at whose places nobody listens: they are not counted. Nothing where there are none.
@@ -214,4 +230,20 @@ pub(crate) fn answering(
     let mut limits: Vec<Limit> = each.iter().enumerate().filter(|_| alone).map(one).collect();
     limits.push(common(all, Strength::Supports, limit));
     limits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_the_loopback_is_both_of_its_addresses() {
+        let of = |text: &str| loopback(text).iter().map(SocketAddr::to_string).collect::<Vec<_>>();
+        assert_eq!(of("localhost:80"), ["127.0.0.1:80", "[::1]:80"]);
+        assert_eq!(
+            (of("127.0.0.2:80"), of("[::1]:80")),
+            (vec!["127.0.0.2:80".to_owned()], vec!["[::1]:80".to_owned()])
+        );
+        assert_eq!((of("10.0.0.1:80"), of("app:80"), of("127.0.0.1"), of("/run/x")), (vec![], vec![], vec![], vec![]));
+    }
 }

@@ -1,6 +1,6 @@
 //! What caps connections and objects, as data.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
@@ -36,16 +36,17 @@ pub(super) fn goes_direct(config: &Config) -> bool {
 }
 
 /// Every limit of a configuration on a machine, which lets it have so many descriptors. `direct`: whether requests may go past the peers;
-/// `client`: the address of the clients, where it is known.
+/// `client`: the address of the clients, where it is known; `nobody`: whether nobody listens at an address.
 pub(super) fn of(
     config: &Config,
     available: u64,
     machine: &Machine,
     direct: bool,
     client: Option<IpAddr>,
+    nobody: &dyn Fn(SocketAddr) -> bool,
 ) -> Vec<Limit> {
     let first = [max_filedescriptors(config, available), backlog(config, available, machine), cpu(config, machine)];
-    let peers = peers::limit(config).filter(|_| !direct);
+    let peers = peers::limit(config, nobody).filter(|_| !direct);
     let ports = peers::ports(config, machine.ports).filter(|_| !direct);
     let more = [Some(object(config)), rock(config), per_client(config), body(config), peers, ports];
     first

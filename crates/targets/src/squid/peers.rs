@@ -1,6 +1,7 @@
 //! The peers that requests go to (`cache_peer HOST parent PORT ...`): how many connections each takes, and where they are.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Remedy, Strength};
@@ -17,9 +18,24 @@ use crate::settings::SourcedValue;
 
 /// The part of the connections that may be open which is as good as all of them, where they are looked at now and then.
 const NEARLY: f64 = 0.9;
-/// The numbers of all peers in force; none where a peer has none, which takes whatever the others do not.
-fn caps(config: &Config) -> Option<SourcedValue<Vec<u64>>> {
-    let parents = config.parents();
+/// The peers in force, and where those are that get no requests, as long as there are others: `nobody` says at which addresses nobody listens. A connect
+/// that fails leaves the request to another peer, and after some (`connect-fail-limit`, 10) the peer is taken for dead (src/neighbors.cc:
+/// peerConnectFailed, neighborUp; src/FwdState.cc).
+fn there<'c>(config: &'c Config, nobody: &dyn Fn(SocketAddr) -> bool) -> (Vec<&'c Entry>, Vec<String>) {
+    let place = |entry: &Entry| Some(format!("{}:{}", entry.values.first()?, entry.values.get(2)?));
+    let is_absent = |entry: &&Entry| {
+        let all = place(entry).map(|text| backend::loopback(&text)).unwrap_or_default();
+        !all.is_empty() && all.into_iter().all(nobody)
+    };
+    let (absent, there): (Vec<_>, Vec<_>) = config.parents().into_iter().partition(is_absent);
+    match there.is_empty() {
+        true => (absent, Vec::new()),
+        false => (there, absent.into_iter().filter_map(place).collect()),
+    }
+}
+
+/// The numbers of these peers; none where one has none, which takes whatever the others do not.
+fn caps(config: &Config, parents: &[&Entry]) -> Option<SourcedValue<Vec<u64>>> {
     let first = parents.first()?;
     let all: Vec<(&str, u64)> = parents.iter().map(|entry| cap(entry)).collect::<Option<_>>()?;
     let mut written: Vec<&str> = all.iter().map(|(written, _)| *written).collect();
@@ -85,7 +101,7 @@ pub(super) fn ports(config: &Config, range: (u16, u16)) -> Option<Limit> {
 pub(super) fn pages(config: &Config) -> Vec<(&'static str, Gauges)> {
     let counts = |entry: &Entry| entry.values.get(1).is_some_and(|kind| kind == "maxconn");
     let counted = config.value("client_ip_max_connections").is_some() || config.each("acl").any(counts);
-    let peers = caps(config).is_some() || config.parents().len() > 1;
+    let peers = caps(config, &config.parents()).is_some() || config.parents().len() > 1;
     let peers = peers.then_some((evidence::PEERS, evidence::gauges as Gauges));
     let pools = replies::are_watched(config).then_some((evidence::POOLS, evidence::pools as Gauges));
     peers.into_iter().chain(pools).filter(|_| !counted).collect()
@@ -94,9 +110,10 @@ pub(super) fn pages(config: &Config) -> Vec<(&'static str, Gauges)> {
 /// Connections to the peers that answer: a peer with so many open is not chosen, idle ones included (src/neighbors.cc: `peerHTTPOkay`). A kept
 /// connection is used again, so that a peer of N has as many as clients were busy at once; from N on none is chosen, until one of them is
 /// closed: measured on 5.7, ten kept ones of ten left 92 % of the requests of 10 users unserved, nine of nine all of 9 users'. Squid asks a peer
-/// for its digest, too, on a connection that it keeps. Each worker counts alone.
-pub(super) fn limit(config: &Config) -> Option<Limit> {
-    let held = caps(config)?;
+/// for its digest, too, on a connection that it keeps. Each worker counts alone. Peers at whose address nobody listens (`nobody`) do not count.
+pub(super) fn limit(config: &Config, nobody: &dyn Fn(SocketAddr) -> bool) -> Option<Limit> {
+    let (parents, absent) = there(config, nobody);
+    let held = caps(config, &parents)?;
     let (sum, most) = (held.value.iter().sum::<u64>(), held.value.iter().copied().max().unwrap_or(0));
     let (workers, count) = (config.workers().value, held.value.len() as u64);
     let kept = config.sourced("server_persistent_connections", |text| Some(text.to_owned())).value != "off";
@@ -131,14 +148,17 @@ pub(super) fn limit(config: &Config) -> Option<Limit> {
         formula: [
             format!("{} connections to {}", written.join(" + "), counted(count, "peer")),
             if workers > 1 { format!(" in each of {workers} workers") } else { String::new() },
-            if kept {
+            if kept { ", idle ones included, which take no request once so many are open".to_owned() } else { String::new() },
+            // A request may be one of those that only a peer may have that is not there.
+            if kept && (absent.is_empty() || !chosen) {
                 format!(
-                    ", idle ones included, which take no request once so many are open: for certain {sure} requests at once{}",
+                    ": for certain {sure} requests at once{}",
                     if digest { " (Squid keeps one that it asked for a digest)" } else { "" }
                 )
             } else {
                 String::new()
             },
+            backend::nobody_at(&absent),
             if cached { "; what the cache answers takes none".to_owned() } else { String::new() },
             if chosen {
                 "; it depends: cache_peer_access says which request may use which peer".to_owned()
@@ -186,7 +206,7 @@ mod tests {
         let port = "http_port 80 accel defaultsite=a\n";
         let clients = |text: &str| {
             let config = config(&format!("{port}{text}"));
-            limit(&config).filter(|_| !goes_direct(&config)).and_then(|limit| match limit.law {
+            limit(&config, &|_| false).filter(|_| !goes_direct(&config)).and_then(|limit| match limit.law {
                 Law::Slots { value, soft, .. } => Some((value * soft, value)),
                 _ => None,
             })
@@ -218,12 +238,41 @@ mod tests {
     #[test]
     fn where_a_request_may_not_use_each_peer_the_smallest_is_what_is_certain() {
         let two = peer("a", "max-conn=5") + &peer("b", "max-conn=3") + "http_port 80 accel defaultsite=a\n";
-        let said = |text: &str| limit(&config(text)).unwrap().formula;
+        let said = |text: &str| limit(&config(text), &|_| false).unwrap().formula;
         assert!(said(&two).contains("for certain 4 requests"), "{}", said(&two));
         // Measured on 5.7 with what only b may take: 2 at once hold, 3 are refused once three are kept.
         let static_ones = "acl static urlpath_regex ^/static/\ncache_peer_access a deny static\ncache_peer_access b allow static\ncache_peer_access b deny all\n";
         let one = two + static_ones;
         assert!(said(&one).contains("for certain 2 requests"), "{}", said(&one));
+    }
+
+    /// Measured on 5.7: with one of two peers absent, as many requests at once were served as the other takes.
+    #[test]
+    fn a_peer_at_whose_address_nobody_listens_takes_no_connections() {
+        let of = |peers: &[(&str, &str)], more: &str, absent: &[u16]| {
+            let line = |(at, more): &(&str, &str)| {
+                let (host, port) = at.split_once(':').unwrap();
+                format!("cache_peer {host} parent {port} 0 no-query originserver no-digest name=p{port} {more}\n")
+            };
+            let text = peers.iter().map(line).collect::<String>() + "server_persistent_connections off\n" + more;
+            let limit = limit(&config(&text), &|address| absent.contains(&address.port()))?;
+            let high = if let Law::Slots { value, .. } = limit.law { Some(value) } else { None };
+            Some((high, limit.formula))
+        };
+        let two = [("127.0.0.1:1", "max-conn=5"), ("localhost:2", "max-conn=3")];
+        let all = |absent: &[u16]| of(&two, "", absent).unwrap();
+        assert_eq!(all(&[]).0, Some(8.0));
+        assert_eq!(all(&[1]).0, Some(3.0));
+        let (high, formula) = all(&[2]);
+        assert_eq!(high, Some(5.0));
+        assert!(formula.starts_with("5 connections to 1 peer; nobody listens at localhost:2"), "{formula}");
+        assert_eq!(all(&[1, 2]).0, Some(8.0), "then it is not that which stops a load");
+        let open = [("127.0.0.1:1", "max-conn=5"), ("127.0.0.1:2", "")];
+        assert_eq!((of(&open, "", &[]), of(&open, "", &[2]).unwrap().0), (None, Some(5.0)));
+        let chosen = "server_persistent_connections on\ncache_peer_access p1 deny all\n";
+        assert!(of(&two, chosen, &[]).unwrap().1.contains("for certain 2"));
+        let (high, formula) = of(&two, chosen, &[2]).unwrap();
+        assert!(high.is_none() && !formula.contains("for certain"), "a request may be for nobody: {formula}");
     }
 
     #[test]

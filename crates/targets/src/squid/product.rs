@@ -1,5 +1,6 @@
 //! Squid as a product: what is installed, how its configuration is read, copied, tested and started.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
@@ -18,6 +19,7 @@ use super::replies;
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
 use crate::files::Requests;
+use crate::limits::backend::nobody_listens;
 use crate::product::{
     Answer, Deployment, Entry, Lookup, OwnAnswer, Prepare, Product, Program, Role, Variant, after, tested,
 };
@@ -117,7 +119,13 @@ impl Product for Squid {
     fn limits(of: &Variant<Self>, _: &Tested<Private>, machine: &Machine, _: &Environment) -> Vec<Limit> {
         // The copy sends everything to its peers.
         let client = client(of.conditions().listen.into());
-        let all = limits::of(of.config(), machine::hard_descriptors(), machine, false, client);
+        // What stands in for a peer may not have begun.
+        let is_replaced = |address: SocketAddr| {
+            let from = Endpoint::Tcp(address);
+            of.conditions().backend.is_some() || of.moves().iter().any(|one| one.from == from)
+        };
+        let nobody = |address: SocketAddr| !is_replaced(address) && nobody_listens(address);
+        let all = limits::of(of.config(), machine::hard_descriptors(), machine, false, client, &nobody);
         let answering = match of.conditions().backend {
             Some(_) => Vec::new(),
             None => peers::answering(of.config()),

@@ -20,22 +20,34 @@ pub(super) fn limits(config: &Config, client: Option<IpAddr>) -> Vec<Limit> {
     too_big(access).map(|most| largest(config, &most)).into_iter().chain(pool(access)).collect()
 }
 
-/// Pools that bound how fast clients are sent their answers, of which nothing else is told: those that a line of their access lists may give requests
-/// to. Measured on 5.7: without such a line nobody's are slowed.
+/// Pools that bound how fast clients are sent their answers, of which nothing else is told: those that their access lists may give requests to. A request
+/// goes by the first that takes it (src/MessageDelayPools.cc; src/client_side.cc: ConnStateData::start). Measured on 5.7: without a line of such a list nobody's are slowed.
 pub(super) fn of_clients<'c>(access: Access<'c>) -> Vec<&'c Entry> {
-    let of = |list: &'static str, name: Option<&'c str>| {
-        let allows = move |line: &&Entry| {
-            line.values.first().map(String::as_str) == name && line.values.get(1).is_some_and(|word| word == "allow")
-        };
-        access.config.each(list).filter(allows).any(|line| access.all(&line.values[2..]) != Some(false))
-    };
-    let first = |entry: &'c Entry| entry.values.first().map(String::as_str);
-    let count = access.config.value("client_delay_pools").and_then(|entry| number(&entry.value())).unwrap_or(0);
-    let counted = move |entry: &&Entry| first_number(entry).is_some_and(|pool| (1..=count).contains(&pool));
-    let clients = access.config.each("client_delay_parameters").filter(counted);
-    let clients = clients.filter(|entry| of("client_delay_access", first(entry)));
-    let named = access.config.each("response_delay_pool").filter(|e| of("response_delay_pool_access", first(e)));
-    clients.chain(named).collect()
+    let config = access.config;
+    let count = config.value("client_delay_pools").and_then(|entry| number(&entry.value())).unwrap_or(0);
+    let clients = (1..=count.min(MOST_POOLS)).map(|pool| {
+        let is = move |entry: &&Entry| first_number(entry) == Some(pool);
+        // Without parameters nothing is sent at all: a client of 5.7 waited for 20 seconds and more.
+        let line = config.each("client_delay_parameters").filter(is).last().or(config.value("client_delay_pools"));
+        (line, takes(access, "client_delay_access", is))
+    });
+    let named = config.each("response_delay_pool").map(|line| {
+        let is = move |entry: &&Entry| entry.values.first() == line.values.first();
+        (Some(line), takes(access, "response_delay_pool_access", is))
+    });
+    may_take(clients).into_iter().chain(may_take(named)).collect()
+}
+
+/// The lines of pools that may take requests: none after one that takes all.
+fn may_take<'c>(pools: impl Iterator<Item = (Option<&'c Entry>, Option<bool>)>) -> Vec<&'c Entry> {
+    let mut all = Vec::new();
+    for (line, takes) in pools.filter(|(_, takes)| *takes != Some(false)) {
+        all.extend(line);
+        if takes == Some(true) {
+            break;
+        }
+    }
+    all
 }
 
 fn first_number(entry: &Entry) -> Option<u64> {
@@ -66,6 +78,8 @@ pub(super) fn are_watched(config: &Config) -> bool {
 }
 
 const MOST: &str = "reply_body_max_size";
+/// No more pools than this are looked at.
+const MOST_POOLS: u64 = 1000;
 
 /// Of the lines whose ACLs all match the first counts (src/client_side_reply.cc: `checkMaxReplySize` by src/http/Stream; HttpReply.cc:
 /// `calcMaxBodySize`).
@@ -144,8 +158,8 @@ fn pool(access: Access<'_>) -> Option<Limit> {
     let config = access.config;
     let pools = config.value("delay_pools").and_then(|entry| number(&entry.value()))?;
     let mut sure = true;
-    for pool in 1..=pools.min(1000) {
-        let takes = takes(access, pool);
+    for pool in 1..=pools.min(MOST_POOLS) {
+        let takes = takes(access, "delay_access", |entry| first_number(entry) == Some(pool));
         if takes == Some(false) {
             continue;
         }
@@ -168,20 +182,22 @@ fn pool(access: Access<'_>) -> Option<Limit> {
     None
 }
 
-/// Whether requests go by a pool: without a line none does, after the last the opposite of it is so (src/acl/Checklist.cc).
-fn takes(access: Access<'_>, pool: u64) -> Option<bool> {
+/// Whether requests go by a pool, by the lines of a list that are its own (`mine`): what the first says whose ACLs all match; without a line none does, after the
+/// last the opposite of it is so (src/acl/Checklist.cc). Lines that name no ACL are passed over (src/acl/Gadgets.cc: aclParseAccessLine).
+fn takes<'c>(access: Access<'c>, list: &'static str, mine: impl Fn(&&'c Entry) -> bool) -> Option<bool> {
     let mut last = true;
-    let mut open = false;
-    let mine = |entry: &&Entry| first_number(entry) == Some(pool);
-    for line in access.config.each("delay_access").filter(mine) {
-        last = line.values.get(1).is_some_and(|word| word == "allow");
-        match access.all(line.values.get(2..).unwrap_or_default()) {
-            Some(true) => return (!open).then_some(last),
-            None => open = true,
+    // What is so of requests that a line above may have taken already.
+    let mut open: Vec<bool> = Vec::new();
+    for line in access.config.each(list).filter(mine) {
+        let (Some(word), Some(names @ [_, ..])) = (line.values.get(1), line.values.get(2..)) else { continue };
+        last = word == "allow";
+        match access.all(names) {
+            Some(true) => return open.iter().all(|one| *one == last).then_some(last),
+            None => open.push(last),
             Some(false) => {}
         }
     }
-    (!open).then_some(!last)
+    open.iter().all(|one| *one != last).then_some(!last)
 }
 
 /// Of the buckets that clients at one address share the slowest: bytes a second, and bytes that it holds at most. Those of class 4 for users, and class
@@ -263,6 +279,42 @@ mod tests {
         let named = "response_delay_pool slow individual-restore=20000 individual-maximum=20000\n";
         assert_eq!(count(&format!("{named}response_delay_pool_access slow allow all\n")), 1);
         assert_eq!((count(named), count(&format!("{named}response_delay_pool_access other allow all\n"))), (0, 0));
+    }
+
+    /// 60,000 bytes took a client of 5.7 two seconds and more where a pool is told, and some milliseconds where none is.
+    #[test]
+    fn the_first_line_that_matches_says_whether_a_pool_of_clients_takes_requests() {
+        let acls = "acl o src 10.0.0.1\nacl me src 127.0.0.1\nacl late time M 00:00-00:01\n";
+        let told = |text: String| {
+            let config = Config::of_text(Path::new("/x"), format!("{acls}{text}").into_bytes()).unwrap();
+            let all = of_clients(Access { config: &config, client: Some("127.0.0.1".parse().unwrap()) });
+            all.iter().map(|line| line.values[0].clone()).collect::<Vec<_>>()
+        };
+        let one = |rules: &[&str]| {
+            let lines: String = rules.iter().map(|rule| format!("client_delay_access 1 {rule}\n")).collect();
+            let named: String = rules.iter().map(|rule| format!("response_delay_pool_access slow {rule}\n")).collect();
+            let clients = told(format!("client_delay_pools 1\nclient_delay_parameters 1 20000 20000\n{lines}"));
+            let named =
+                told(format!("response_delay_pool slow individual-restore=20000 individual-maximum=20000\n{named}"));
+            assert_eq!(clients.len(), named.len(), "{rules:?}");
+            clients.len() == 1
+        };
+        assert!(one(&["allow all"]) && one(&["deny o", "allow all"]) && one(&["allow me", "deny all"]));
+        assert!(!one(&["deny me", "allow all"]) && !one(&["deny all", "allow me"]) && !one(&["allow o"]));
+        assert!(one(&["deny o"]), "the opposite of the last line");
+        assert!(!one(&["allow"]), "a line without an ACL is none");
+        assert!(one(&["deny late", "allow all"]) && one(&["allow late", "deny all"]), "something else decides");
+        assert!(!one(&["deny late", "deny all"]) && !one(&["allow o", "deny late", "deny me"]));
+        let two = "client_delay_pools 2\nclient_delay_parameters 2 9000 9000\nclient_delay_parameters 1 20000 20000\nclient_delay_access 2 allow all\n";
+        assert_eq!(told(format!("{two}client_delay_access 1 allow all\n")), ["1"], "the first that takes them");
+        assert_eq!(told(format!("{two}client_delay_access 1 deny all\n")), ["2"]);
+        assert_eq!(told(format!("{two}client_delay_access 1 allow late\n")), ["1", "2"]);
+        let bare = "client_delay_pools 1\nclient_delay_access 1 allow all\n";
+        assert_eq!(
+            told(bare.to_owned()),
+            ["1"],
+            "one without parameters lets nothing through: by the line that makes it"
+        );
     }
 
     /// How long 60,000 bytes took two clients of 5.7.

@@ -1,5 +1,6 @@
 //! Products as they run: started from a private copy, watched, changed and stopped.
 
+mod absent;
 mod apache;
 mod cache_copies;
 mod caches;

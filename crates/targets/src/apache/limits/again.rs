@@ -91,7 +91,7 @@ pub(super) fn followed<'c>(config: &'c Config, requests: &Requests) -> (Passes, 
 }
 
 /// The listener of the same httpd that a URL leads to.
-fn own<'c>(config: &'c Config, url: &str) -> Option<Listen<'c>> {
+pub(super) fn own<'c>(config: &'c Config, url: &str) -> Option<Listen<'c>> {
     let to = socket(url)?;
     let takes = |listen: &Listen<'_>| {
         listen.port == to.port()

@@ -4,7 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Answers, Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Strength, Symptom};
 use genkai_model::units::Span;
 
-use super::{Facts, Upstream};
+use super::{Absent, Facts, Upstream};
 use crate::apache::evidence::{metrics, of_member, signature};
 use crate::apache::settings::{BALANCER_MEMBER_MAX, PROXY_PASS_MAX, SSL_PROXY_ENGINE, TIMEOUT};
 use crate::limits::backend::Place;
@@ -174,6 +174,16 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     let children = facts.children();
     let setting = if upstream.balanced { BALANCER_MEMBER_MAX.name } else { PROXY_PASS_MAX.name };
     let mixed = mixed(upstream);
+    let Absent { out, asked } = &upstream.absent;
+    // How many come to whom cannot be told where a share of the requests fails.
+    let known = asked.is_empty();
+    let absent = match asked.is_empty() {
+        true => backend::nobody_at(out),
+        false => format!(
+            "; nobody listens at {}, which is asked all the same (status=+I): cannot tell how many requests go where",
+            asked.join(", ")
+        ),
+    };
     let at_once = match (upstream.balanced, children) {
         (true, _) if mixed.is_some() => all_with_one(&sizes, least, children),
         (true, _) => balanced(&sizes, least, children, passed_on),
@@ -188,16 +198,21 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
     Some(Limit {
         caps: "connections of each child process to the backend at once".to_owned(),
         // Who comes goes to any child (and member), and children start as they are needed: certain is what the smallest pool has.
-        law: Law::Growing {
-            least: least as f64,
-            most: (sizes.iter().sum::<u64>() * children) as f64,
-            full: None,
-            wait: upstream.acquire.map(Span::as_secs_f64),
+        law: match known {
+            true => Law::Growing {
+                least: least as f64,
+                most: (sizes.iter().sum::<u64>() * children) as f64,
+                full: None,
+                wait: upstream.acquire.map(Span::as_secs_f64),
+            },
+            false => Law::Unknown,
         },
         formula: match upstream.acquire {
-            Some(wait) => format!("{at_once}; further requests wait for one, {wait} at most (acquire), then 503"),
+            Some(wait) => {
+                format!("{at_once}; further requests wait for one, {wait} at most (acquire), then 503{absent}")
+            }
             None => format!(
-                "{at_once}; {}",
+                "{at_once}; {}{absent}",
                 mixed.unwrap_or_else(|| "further requests wait for one, for ever (no acquire)".to_owned())
             ),
         },
@@ -214,7 +229,7 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
             None => Symptom { errors: vec![ErrorKind::Timeout], slow: true },
         },
         // Settings are of the pass by which requests come in: where they come in again, another has this.
-        remedy: (!facts.passes.is_again()).then(|| Remedy {
+        remedy: (known && !facts.passes.is_again()).then(|| Remedy {
             ceiling: Some(Ceiling { value: threads as f64, by: format!("{threads} threads of a child") }),
             note: Some("without `max` each child may have as many connections as threads".to_owned()),
             ..raised_onward(setting)

@@ -19,6 +19,7 @@ use crate::apache::settings::{
 };
 use crate::apache::within::filters;
 
+use super::absent::{self, Absent};
 use super::again::{Passes, followed};
 use crate::files::Requests;
 use crate::limits::backend::Place;
@@ -39,6 +40,8 @@ pub struct Upstream {
     pub behind: Vec<Endpoint>,
     /// `max=`: connections of each child process at once, of each member of a balancer; none: as many as threads.
     pub max: Vec<Option<SourcedValue<u64>>>,
+    /// Members that these leave out, since nobody listens there.
+    pub absent: Absent,
     /// The same of the members that are given what those have no connection for; none: nobody is.
     pub further: Option<Vec<Option<SourcedValue<u64>>>>,
     /// The members of a balancer by their URLs, each with its line.
@@ -135,8 +138,18 @@ pub(crate) const fn most_threads() -> u64 {
 impl Facts {
     /// Reads them for the requests of `requests`.
     pub fn of(config: &Config, requests: &Requests, machine: &Machine) -> Facts {
+        Facts::without(config, requests, machine, &|_| false)
+    }
+
+    /// The same where nobody listens at some addresses.
+    pub(in crate::apache) fn without(
+        config: &Config,
+        requests: &Requests,
+        machine: &Machine,
+        nobody: &dyn Fn(SocketAddr) -> bool,
+    ) -> Facts {
         let mpm = Mpm::of(config);
-        let reading = Reading { config, requests };
+        let reading = Reading { config, requests, nobody };
         let one = |mut held: SourcedValue<u64>| {
             if mpm == Mpm::Prefork {
                 held.value = 1;
@@ -253,6 +266,7 @@ fn interval(text: &str) -> Option<Span> {
 struct Reading<'a> {
     config: &'a Config,
     requests: &'a Requests,
+    nobody: &'a dyn Fn(SocketAddr) -> bool,
 }
 
 impl Reading<'_> {
@@ -366,11 +380,7 @@ impl Reading<'_> {
 
     /// The members that a pass to a balancer goes to.
     fn balanced(&self) -> Option<Vec<Member<'_>>> {
-        Some(self.members()?.first)
-    }
-
-    fn members(&self) -> Option<Members<'_>> {
-        members(self.config, &self.pass()?.url)
+        Some(members(self.config, &self.pass()?.url)?.first)
     }
 
     fn origin(&self, found: &Found) -> Origin {
@@ -420,21 +430,23 @@ impl Reading<'_> {
         };
         let wait = |text: &str| value::interval(text, 1).filter(|ms| *ms > 0);
         let waits = |member: &Member<'_>| member.parameter(PROXY_PASS_ACQUIRE.directive).and_then(wait);
-        let passed = self.members().and_then(|all| all.further);
-        let asked = members.iter().flatten().chain(passed.iter().flatten());
+        let (there, absent) = absent::without(self.config, &pass.url, self.nobody).unzip();
+        let Members { first: there, further: passed } = there.unwrap_or_default();
+        let asked = there.iter().chain(passed.iter().flatten());
         let acquire = asked.map(waits).sum::<Option<u64>>();
         // Who waits for one for ever is given to nobody else.
         let further = passed.as_ref().filter(|_| acquire.is_some());
         let each_waits = |member: &Member<'_>| (told(&member.url), waits(member).map(Span::from_millis));
         Some(Upstream {
-            waits: members.iter().flatten().map(each_waits).collect(),
+            waits: there.iter().map(each_waits).collect(),
+            absent: absent.unwrap_or_default(),
             passes_on: passed.is_some(),
             name: SourcedValue { value: (), written: host(name).to_owned(), origin: self.origin(pass.found) },
             lone: self.lone(&pass, members.as_deref()),
             addresses: urls.iter().filter_map(|url| socket(url)).collect(),
             behind: urls.iter().filter_map(|url| endpoint(url)).collect(),
             max: match &members {
-                Some(all) => all.iter().map(own).collect(),
+                Some(_) => there.iter().map(own).collect(),
                 // That of the way in is changed by the setting, and no other.
                 None if Passes::of(self.config, self.requests).is_again() => vec![None],
                 None => vec![self.raw(&PROXY_PASS_MAX).parsed(limit)],

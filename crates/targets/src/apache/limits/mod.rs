@@ -3,6 +3,7 @@
 //! [`Facts::of`] finds the values in force; [`of`] turns them into limits. Formulas come from httpd's source (file named with
 //! each) and were checked by measurement; `analysis` evaluates them without knowing Apache.
 
+mod absent;
 mod again;
 mod backend;
 mod facts;
@@ -14,6 +15,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
+pub use absent::Absent;
 pub use again::Passes;
 pub use facts::{Facts, Upstream, handlers};
 pub(crate) use facts::{most_servers, most_threads};

@@ -285,3 +285,49 @@ fn a_pool_behind_itself_is_told_and_not_changed() {
     let pool = limit(&Facts::of(&config, &Requests::to("x", "/"), &machine()), "apache.BalancerMember.max");
     assert_eq!((&*pool.value, pool.remedy), ("5", None));
 }
+
+/// httpd 2.4.71 served as many at once as told, of two members of which one was absent, and none of its requests failed (with `status=+I` some did).
+#[test]
+fn a_member_at_whose_address_nobody_listens_has_no_pool() {
+    let of = |members: &str, absent: &[u16]| {
+        let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+        let text = format!(
+            "Listen 80\nListen 127.0.0.1:81\nProxyPass / balancer://b/\n<Proxy balancer://b>\n{members}</Proxy>\nThreadsPerChild 25\n\
+             ServerLimit 2\nMaxRequestWorkers 50\n"
+        );
+        let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
+        let nobody = |address: std::net::SocketAddr| absent.contains(&address.port());
+        let facts = Facts::without(&config, &Requests::to("x", "/"), &machine(), &nobody);
+        let pool = super::of(&facts).into_iter().find(|limit| limit.id == "apache.BalancerMember.max")?;
+        assert_eq!(pool.remedy.is_some(), pool.law != Law::Unknown);
+        let Law::Growing { least, most, .. } = pool.law else { return Some((None, pool.formula)) };
+        Some((Some((least, most)), pool.formula))
+    };
+    let told = |members: &str, absent: &[u16]| of(members, absent).and_then(|(law, _)| law);
+    let two = "BalancerMember http://127.0.0.1:1 max=5\nBalancerMember http://localhost:2 max=3\n";
+    assert_eq!(told(two, &[]), Some((3.0, 16.0)));
+    assert_eq!((told(two, &[1]), told(two, &[2])), (Some((3.0, 6.0)), Some((5.0, 10.0))));
+    let (_, formula) = of(two, &[2]).unwrap();
+    assert!(
+        formula.contains("2 children x (5) = 10") && formula.ends_with("; nobody listens at http://localhost:2"),
+        "{formula}"
+    );
+    assert_eq!(told(two, &[1, 2]), Some((3.0, 16.0)), "then it is not that which stops a load");
+    assert_eq!(of(&two.replace(" max=5", ""), &[2]), None, "the one that is there has as many as threads");
+    let all =
+        "BalancerMember http://127.0.0.1:1 max=3 acquire=100\nBalancerMember http://127.0.0.1:2 max=9 acquire=100\n";
+    assert_eq!(
+        (told(all, &[]), told(all, &[2])),
+        (Some((9.0, 24.0)), Some((3.0, 6.0))),
+        "the largest pool is not there"
+    );
+    for (more, then) in [("status=+R", (4.0, 18.0)), ("status=+H", (5.0, 10.0)), ("lbset=1", (5.0, 10.0))] {
+        let spare = format!("{two}BalancerMember http://127.0.0.1:3 max=4 {more}\n");
+        assert_eq!((told(&spare, &[]), told(&spare, &[2])), (Some((3.0, 16.0)), Some(then)), "{more}");
+        assert_eq!(told(&spare, &[1, 2]), Some((4.0, 8.0)), "{more}: it takes their place");
+    }
+    let asked = two.replace("max=3", "max=3 status=+I");
+    let (law, formula) = of(&asked, &[2]).unwrap();
+    assert!(law.is_none() && formula.contains("http://localhost:2, which is asked all the same"), "{formula}");
+    assert_eq!(told(&asked, &[1]), Some((3.0, 6.0)));
+}

@@ -38,6 +38,11 @@ impl Member<'_> {
         on
     }
 
+    /// Whether no error keeps requests from it (`status=+I`).
+    pub(in crate::apache) fn ignores_errors(&self) -> bool {
+        self.is('I')
+    }
+
     /// Neither disabled nor stopped, nor failed a check of its health (PROXY_WORKER_NOT_USABLE_BITMAP), nor draining.
     fn is_usable(&self) -> bool {
         !['D', 'S', 'C', 'N'].into_iter().any(|letter| self.is(letter))
@@ -56,6 +61,15 @@ pub fn answers_are_told(config: &Config) -> bool {
 
 /// The members of the balancer that a URL names. None: it names no balancer.
 pub fn members<'c>(config: &'c Config, url: &str) -> Option<Members<'c>> {
+    Some(members_but(config, url, &|_| false)?.0)
+}
+
+/// The same where some are in error (`out`), and these. One that is told to ignore errors is asked all the same.
+pub(in crate::apache) fn members_but<'c>(
+    config: &'c Config,
+    url: &str,
+    out: &dyn Fn(&Member<'_>) -> bool,
+) -> Option<(Members<'c>, Vec<Member<'c>>)> {
     let name = balancer(url)?;
     let mine: Vec<Member<'c>> = config.found().iter().filter_map(|found| member(found, &name)).collect();
     let set = |member: &Member<'c>| {
@@ -66,11 +80,14 @@ pub fn members<'c>(config: &'c Config, url: &str) -> Option<Members<'c>> {
         Member { values, ..member.clone() }
     };
     let all: Vec<Member<'c>> = mine.iter().map(set).collect();
-    let first = elected(&all);
-    let further = all.iter().filter(|one| one.is_usable() && !first.iter().any(|f| std::ptr::eq(f.found, one.found)));
+    let failing: Vec<Member<'c>> = all.iter().filter(|one| one.is_usable() && out(one)).cloned().collect();
+    let among = |some: &[Member<'c>], one: &Member<'c>| some.iter().any(|f| std::ptr::eq(f.found, one.found));
+    let takes = |one: &Member<'c>| one.is_usable() && (one.ignores_errors() || !among(&failing, one));
+    let first = elected(&all, &takes);
+    let further = all.iter().filter(|one| takes(one) && !among(&first, one));
     let tries = attempts(config, &name).unwrap_or(all.len() as u64) >= all.len().saturating_sub(1) as u64;
-    let further = first.iter().all(|one| tries && !one.is('I')).then(|| further.cloned().collect());
-    Some(Members { first, further })
+    let further = first.iter().all(|one| tries && !one.ignores_errors()).then(|| further.cloned().collect());
+    Some((Members { first, further }, failing))
 }
 
 /// The members of a balancer.
@@ -96,16 +113,16 @@ fn attempts(config: &Config, name: &str) -> Option<u64> {
     Some(written.parse().unwrap_or(0))
 }
 
-/// Of the first `lbset` that has any: the members that are usable, and for each one that is not a spare; where there is none its hot
+/// Of the first `lbset` that has any: the members that take requests, and for each one that is not a spare; where there is none its hot
 /// standbys (modules/proxy/proxy_util.c: ap_proxy_balancer_get_best_worker).
-fn elected<'c>(all: &[Member<'c>]) -> Vec<Member<'c>> {
+fn elected<'c>(all: &[Member<'c>], takes: &dyn Fn(&Member<'c>) -> bool) -> Vec<Member<'c>> {
     let set = |member: &Member<'_>| member.parameter("lbset").and_then(|n| n.parse::<u8>().ok()).unwrap_or(0);
     let sets: BTreeSet<u8> = all.iter().map(set).collect();
     let of = |(wanted, standby): (u8, bool)| {
         let here = all.iter().filter(|m| set(m) == wanted && m.is('H') == standby);
         let (spares, others): (Vec<_>, Vec<_>) = here.partition(|m| m.is('R'));
-        let (usable, unusable): (Vec<_>, Vec<_>) = others.into_iter().partition(|m| m.is_usable());
-        let spares = spares.into_iter().filter(|m| m.is_usable()).take(unusable.len());
+        let (usable, unusable): (Vec<_>, Vec<_>) = others.into_iter().partition(|m| takes(m));
+        let spares = spares.into_iter().filter(|m| takes(m)).take(unusable.len());
         usable.into_iter().chain(spares).cloned().collect::<Vec<_>>()
     };
     let mut groups = sets.into_iter().flat_map(|set| [(set, false), (set, true)]);

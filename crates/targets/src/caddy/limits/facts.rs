@@ -1,16 +1,18 @@
 //! Values in force, from which limits are computed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use genkai_model::limit::Origin;
 use genkai_model::units::Span;
 
+use super::Absent;
 use crate::caddy::config::{Config, Line, Word};
 use crate::caddy::route::{Address, Ports, Route, Upstream, answers_are_told, upstreams};
 use crate::caddy::settings::*;
 use crate::caddy::settings::{in_force, value};
 use crate::files::Requests;
-use crate::limits::backend::Place;
+use crate::limits::backend::{Place, nobody_at, nobody_listens};
 use crate::limits::slots::Takes;
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
@@ -35,6 +37,8 @@ pub struct Facts {
     pub lone: Option<Place>,
     /// How many different ones there are.
     pub count: u64,
+    /// Those of them at whose address nobody listens.
+    pub absent: Absent,
     /// Whether all requests of one client, or for one path, go to the same of them (`lb_policy`), and which policy says so.
     pub together: Option<String>,
     /// Each of several by the address at which it is reached.
@@ -96,14 +100,27 @@ impl Facts {
     /// The facts of `config` for these requests on this machine. `running`: the copy
     /// that runs, where there is one, with its own listeners and upstreams.
     pub fn of(config: &Config, running: Option<&Config>, requests: &Requests, machine: &Machine) -> Facts {
+        Facts::without(config, running, requests, machine, &nobody_listens)
+    }
+
+    /// The same where nobody listens at some addresses.
+    pub(super) fn without(
+        config: &Config,
+        running: Option<&Config>,
+        requests: &Requests,
+        machine: &Machine,
+        nobody: &dyn Fn(SocketAddr) -> bool,
+    ) -> Facts {
         let actual = running.unwrap_or(config);
         let route = Route::find(config, requests);
         let names = |route: &Route<'_>| route.upstreams().iter().map(|w| w.value.clone()).collect::<Vec<_>>();
         let running_route = Route::find(actual, requests);
         let now = running_route.as_ref().map(names).unwrap_or_default();
+        let dialled = |all: &[String]| all.iter().map(|text| Upstream::parse(text).dial()).collect::<BTreeSet<_>>();
+        let distinct = dialled(&now);
+        let asked_of = running_route.as_ref().and_then(|route| route.proxy);
         // A copy with another backend asks nobody before.
-        let asked = running_route.map_or(0, |route| route.authorities.len());
-        let distinct: BTreeSet<String> = now.iter().map(|text| Upstream::parse(text).dial()).collect();
+        let asked = running_route.as_ref().map_or(0, |route| route.authorities.len());
         let set_time = |setting: &Setting| {
             let held = written(config, setting, requests, |text| value::time(text).map(Span::from));
             held.filter(|held| !held.value.is_zero())
@@ -123,6 +140,13 @@ impl Facts {
             },
             lone: route.as_ref().and_then(|route| lone(config, route)),
             count: distinct.len() as u64,
+            absent: match running {
+                Some(_) => {
+                    let own = route.as_ref().map(|route| dialled(&names(route))).unwrap_or_default();
+                    Absent::of(&own, &distinct, (asked_of, fail_duration.is_some()), nobody)
+                }
+                None => Absent::default(),
+            },
             together: route.as_ref().and_then(|route| route.proxy).and_then(together),
             each: if distinct.len() > 1 { each(config, requests) } else { BTreeMap::new() },
             in_turn: route.as_ref().and_then(|route| route.proxy).is_some_and(is_in_turn),
@@ -176,9 +200,30 @@ impl Facts {
         }
     }
 
-    /// `1 upstream`, `3 upstreams`.
+    /// How many upstreams get requests.
+    pub(super) fn there(&self) -> u64 {
+        self.count - if self.absent.down { self.absent.at.len() as u64 } else { 0 }
+    }
+
+    /// Whether it is known how many requests at once the upstreams get.
+    pub(super) fn are_told(&self) -> bool {
+        self.absent.at.is_empty() || self.absent.down
+    }
+
+    /// What a formula says of those that are not there.
+    pub(super) fn absent(&self) -> String {
+        match self.are_told() {
+            true => nobody_at(&self.absent.at),
+            false => format!(
+                "; nobody listens at {}, and nothing keeps requests from there (no fail_duration): cannot tell how many are served at once",
+                self.absent.at.join(", ")
+            ),
+        }
+    }
+
+    /// `1 upstream`, `3 upstreams`: of those that get requests.
     pub(super) fn counted(&self) -> String {
-        crate::limits::counted(self.count, "upstream")
+        crate::limits::counted(self.there(), "upstream")
     }
 }
 
@@ -345,6 +390,7 @@ mod tests {
 
     fn facts(text: &str) -> Facts {
         let config = Config::of_texts(vec![("/x".into(), text.into())], Variables::new()).unwrap();
+        let requests = Requests { websocket: true, ..Requests::to("localhost", "/") };
         let machine = Machine {
             descriptors: 60,
             descriptors_hard: 60,
@@ -354,7 +400,6 @@ mod tests {
             somaxconn: 4096,
             ports: (40_000, 40_029),
         };
-        let requests = Requests { websocket: true, ..Requests::to("localhost", "/") };
         Facts::of(&config, None, &requests, &machine)
     }
 

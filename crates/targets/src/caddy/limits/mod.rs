@@ -3,12 +3,14 @@
 //! [`Facts::of`] finds the values in force; [`of`] turns them into limits. Formulas come from Caddy's source and Go's (file named
 //! with each) and were checked by measurement on 2.6.2; `analysis` evaluates them without knowing Caddy.
 
+mod absent;
 mod authorities;
 mod backend;
 mod facts;
 mod requests;
 mod system;
 
+pub use absent::Absent;
 pub use facts::Facts;
 pub(super) use facts::{each, fails, is_encrypted};
 

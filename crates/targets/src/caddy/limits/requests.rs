@@ -12,7 +12,7 @@ use crate::limits::{errors, log, raised_onward, reached, valued};
 /// tried again for `lb_try_duration`.
 pub(super) fn each_upstream(facts: &Facts) -> Option<Limit> {
     let held = facts.max_requests.as_ref().filter(|_| facts.count > 0 && facts.no_fails_allowed.is_none())?;
-    let (each, all) = (held.value as f64, held.value.saturating_mul(facts.count));
+    let (each, all) = (held.value as f64, held.value.saturating_mul(facts.there()));
     let tried = facts.try_duration.value;
     let until = match tried.is_zero() {
         true => "further requests are answered 503 at once (no lb_try_duration)".to_owned(),
@@ -20,13 +20,21 @@ pub(super) fn each_upstream(facts: &Facts) -> Option<Limit> {
     };
     Some(Limit {
         caps: "requests that each upstream gets at once".to_owned(),
-        law: Law::Workers {
-            workers: all as f64,
-            queue: tried.is_zero().then_some(0.0),
-            service: None,
-            wait: (!tried.is_zero()).then(|| tried.as_secs_f64()),
+        law: match facts.are_told() {
+            true => Law::Workers {
+                workers: all as f64,
+                queue: tried.is_zero().then_some(0.0),
+                service: None,
+                wait: (!tried.is_zero()).then(|| tried.as_secs_f64()),
+            },
+            false => Law::Unknown,
         },
-        formula: facts.unless(&format!("{} x {} = {all} requests at once; {until}", facts.counted(), held.value)),
+        formula: facts.unless(&format!(
+            "{} x {} = {all} requests at once; {until}{}",
+            facts.counted(),
+            held.value,
+            facts.absent()
+        )),
         source: "Caddy modules/caddyhttp/reverseproxy/hosts.go: Full; reverseproxy.go: provisionUpstream, tryAgain"
             .to_owned(),
         signatures: vec![
@@ -34,7 +42,7 @@ pub(super) fn each_upstream(facts: &Facts) -> Option<Limit> {
             log(signature::NO_UPSTREAM, Strength::Supports),
         ],
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: !tried.is_zero() },
-        remedy: Some(Remedy {
+        remedy: facts.are_told().then(|| Remedy {
             note: Some("or add upstreams: each brings as many; the backend must be able to take them".to_owned()),
             ..raised_onward(UNHEALTHY_REQUEST_COUNT.name)
         }),
@@ -52,17 +60,19 @@ pub(super) fn connections(facts: &Facts) -> Option<Limit> {
             "{} connections to each upstream, each with as many requests at once (HTTP/2) as the upstream allows",
             held.value
         ),
-        false => format!("{sum}; further requests wait for a connection, for ever (no timeout ends that)"),
+        false => {
+            format!("{sum}; further requests wait for a connection, for ever (no timeout ends that){}", facts.absent())
+        }
     };
     Some(Limit {
         caps: "connections to each upstream at once; further requests wait for one".to_owned(),
-        law: if facts.multiplexed { Law::Unknown } else { law },
+        law: if facts.multiplexed || !facts.are_told() { Law::Unknown } else { law },
         formula: facts.unless(&formula),
         source: "Go net/http transport.go: queueForDial (MaxConnsPerHost); a request over HTTP/1.1 has a connection to itself"
             .to_owned(),
         signatures: vec![reached(metrics::UPSTREAM_REQUESTS_MAX, held.value as f64 + 1.0, Strength::Decisive)],
         symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
-        remedy: Some(Remedy {
+        remedy: facts.are_told().then(|| Remedy {
             note: Some("without it there is no limit; the backend must be able to take as many connections".to_owned()),
             ..raised_onward(MAX_CONNS_PER_HOST.name)
         }),
@@ -72,9 +82,9 @@ pub(super) fn connections(facts: &Facts) -> Option<Limit> {
 
 /// How many requests at once upstreams with `each` connections take, and why.
 fn at_once(facts: &Facts, each: u64) -> (u64, String) {
-    let all = each.saturating_mul(facts.count);
+    let all = each.saturating_mul(facts.there());
     match &facts.together {
-        Some(policy) if facts.count > 1 => {
+        Some(policy) if facts.there() > 1 => {
             let sum = format!(
                 "{each} requests at once of one client, or for one path: lb_policy {policy} gives them to one upstream, and those that wait \
                                stay with it; {all} to all {}",
@@ -87,7 +97,7 @@ fn at_once(facts: &Facts, each: u64) -> (u64, String) {
             let uneven = format!(
                 "{sum}; they are not spread evenly, so that from {each} on one may wait while another upstream has room"
             );
-            (all, if facts.even || facts.count < 2 { sum } else { uneven })
+            (all, if facts.even || facts.there() < 2 { sum } else { uneven })
         }
     }
 }
@@ -110,4 +120,53 @@ pub(super) fn kept(facts: &Facts) -> Option<Limit> {
     let held = &facts.idle;
     let source = "Go net/http server.go: Server.IdleTimeout; Caddy modules/caddyhttp/app.go";
     (!held.value.is_zero()).then(|| crate::limits::kept("caddy", IDLE.name, held, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::net::SocketAddr;
+
+    use genkai_place::caps::Machine;
+
+    use super::*;
+    use crate::caddy::config::{Config, Variables};
+    use crate::files::Requests;
+
+    /// 2.6.2 served as many at once as told, two upstreams of which one was absent.
+    #[test]
+    fn an_upstream_at_whose_address_nobody_listens_counts_only_where_it_is_not_held_for_down() {
+        let told = |inside: &str, absent: &[u16], running: Option<&str>| {
+            let text = |to: &str| {
+                format!(
+                    "http://:80 {{\n\treverse_proxy {to} {{\n\t\tunhealthy_request_count 5\n\t\tmax_fails 1\n\t\ttransport http {{\n\t\t\tmax_conns_per_host 7\n\t\t}}\n\t\t{inside}\n\t}}\n}}\n"
+                )
+            };
+            let read = |text: String| Config::of_texts(vec![("/x".into(), text.into())], Variables::new()).unwrap();
+            let own = "127.0.0.1:1 localhost:2";
+            let (config, copy) = (read(text(own)), read(text(running.unwrap_or(own))));
+            let machine = Machine::of(&genkai_place::machine::environment(BTreeMap::new()));
+            let nobody = |address: SocketAddr| absent.contains(&address.port());
+            let facts = Facts::without(&config, Some(&copy), &Requests::to("localhost", "/"), &machine, &nobody);
+            let all = super::super::of(&facts);
+            ["caddy.unhealthy_request_count", "caddy.max_conns_per_host"].map(|id| {
+                let limit = all.iter().find(|limit| limit.id == id).unwrap();
+                assert_eq!(limit.remedy.is_some(), limit.law != Law::Unknown);
+                let Law::Workers { workers, .. } = limit.law else { return None };
+                assert_eq!(limit.formula.contains("nobody listens"), workers < 10.0, "{}", limit.formula);
+                Some(workers)
+            })
+        };
+        let (both, one, untold) = ([Some(10.0), Some(14.0)], [Some(5.0), Some(7.0)], [None, None]);
+        for down in ["fail_duration 5s", "health_uri /up", "health_path /up\n\t\thealth_fails 1"] {
+            assert_eq!((told(down, &[], None), told(down, &[2], None)), (both, one), "{down}");
+            assert_eq!(told(down, &[1, 2], None), both, "then it is not that which stops a load");
+            assert_eq!(told(down, &[1, 3], Some("127.0.0.1:3 localhost:2")), both, "something else is in its place");
+        }
+        for asked in
+            ["", "lb_try_duration 1s", "health_uri /up\n\t\thealth_port 9", "health_uri /up\n\t\thealth_fails 3"]
+        {
+            assert_eq!((told(asked, &[], None), told(asked, &[2], None)), (both, untold), "{asked}");
+        }
+    }
 }

@@ -3,10 +3,14 @@
 use std::net::SocketAddr;
 
 use super::again::target;
-use crate::haproxy::config::Config;
+use super::check::{connects, out_after};
+use crate::haproxy::config::{Config, Found, Section};
 use crate::haproxy::proxy::{self, Server};
 use crate::haproxy::route::Route;
-use genkai_place::endpoint::{Endpoint, Listener};
+use crate::limits::backend::{loopback, nobody_listens};
+
+/// A server that is out later than this gets requests for a while, milliseconds.
+const SOON: u64 = 10_000;
 
 /// The servers that get the requests of a route while nobody listens where some are, and where these are: `used` and none where that is so of all, or
 /// no copy runs.
@@ -16,8 +20,7 @@ pub(super) fn without<'c>(
     route: &Route<'c>,
     used: &[Server<'c>],
 ) -> (Vec<Server<'c>>, Vec<String>) {
-    let nobody = |address: SocketAddr| Endpoint::Tcp(address).listener() == Listener::Nobody;
-    where_absent(config, running, route, used, &nobody)
+    where_absent(config, running, route, used, &nobody_listens)
 }
 
 fn where_absent<'c>(
@@ -27,30 +30,30 @@ fn where_absent<'c>(
     used: &[Server<'c>],
     nobody: &dyn Fn(SocketAddr) -> bool,
 ) -> (Vec<Server<'c>>, Vec<String>) {
-    let out = |server: &Server<'_>| {
-        let twin = running.zip(route.back).and_then(|(copy, back)| same(copy, &back.name, server));
-        twin.is_some_and(nobody)
+    let all = || (used.to_vec(), Vec::new());
+    let Some((copy, back)) = running.zip(route.back) else { return all() };
+    let nobody_at = |server: &Server<'_>| {
+        let addresses = target(server).map(loopback).unwrap_or_default();
+        !addresses.is_empty() && addresses.into_iter().all(nobody)
     };
-    let there = route.servers_but(config, out);
+    let is_out = |server: &Server<'_>| is_taken_out(copy, back, server) && nobody_at(server);
+    let out: Vec<&Found> = proxy::servers(config, back).iter().filter(|one| is_out(one)).map(|one| one.found).collect();
+    let is_out = |server: &Server<'_>| out.iter().any(|found| std::ptr::eq(*found, server.found));
+    let there = route.servers_but(config, is_out);
     if there.is_empty() {
-        return (used.to_vec(), Vec::new());
+        return all();
     }
-    let absent = used.iter().filter(|server| out(server)).filter_map(|server| target(server).map(str::to_owned));
+    let absent = used.iter().filter(|server| is_out(server)).filter_map(|server| target(server).map(str::to_owned));
     (there, absent.collect())
 }
 
-/// Where a server is on this machine that is checked there, and has the same address in the copy: what stands in for one may not have begun, and one that
-/// nothing checks gets its requests and fails them.
-fn same(copy: &Config, back: &str, server: &Server<'_>) -> Option<SocketAddr> {
-    let section = copy.sections().iter().find(|section| section.is_back() && section.name == back)?;
+/// Whether a server has the same address in the copy, and its check takes it out soon where nobody is there: what stands in for one may not have begun, and
+/// one that nothing checks gets its requests and fails them.
+fn is_taken_out(copy: &Config, back: &Section, server: &Server<'_>) -> bool {
+    let Some(section) = copy.sections().iter().find(|one| one.is_back() && one.name == back.name) else { return false };
     let is_it = |twin: &Server<'_>| twin.found.arg(0) == server.found.arg(0) && target(twin) == target(server);
-    let twin = proxy::servers(copy, section).into_iter().find(is_it)?;
-    match Endpoint::parse(target(server)?)? {
-        Endpoint::Tcp(address) if address.ip().is_loopback() => {
-            (twin.checked && !twin.checked_elsewhere).then_some(address)
-        }
-        _ => None,
-    }
+    let twin = proxy::servers(copy, section).into_iter().find(is_it);
+    twin.is_some_and(|twin| twin.checked && connects(copy, section, &twin) && out_after(copy, section, &twin) <= SOON)
 }
 
 #[cfg(test)]
@@ -90,6 +93,10 @@ mod tests {
             assert_eq!(of(text, text, &[2]), both, "it gets its requests, and fails them");
         }
         assert_eq!(of(two, &two.replace(":2", ":7"), &[2]), both, "something else is in its place");
+        let elsewhere = format!(" option httpchk\n http-check connect port 9\n{two}");
+        assert_eq!(of(&elsewhere, &elsewhere, &[2]), both, "nor does a check that a rule leads elsewhere find that");
+        let late = two.replace("check", "check inter 1m");
+        assert_eq!(of(&late, &late, &[2]), both, "it may get requests for a minute");
         let backup = format!("{two} server c 127.0.0.1:3 backup\n");
         let instead = told(&["c"], &["127.0.0.1:1", "127.0.0.1:2"]);
         assert_eq!(of(&backup, &backup, &[1, 2]), instead, "the backup takes over");

@@ -129,7 +129,7 @@ pub(super) fn others(facts: &Facts) -> impl Iterator<Item = Limit> {
 
 /// What is said of servers that are not counted.
 fn absent(facts: &Facts) -> String {
-    if facts.absent.is_empty() { String::new() } else { format!("; nobody listens at {}", facts.absent.join(", ")) }
+    backend::nobody_at(&facts.absent)
 }
 
 /// What is said where it is not decided which requests come there.

@@ -20,7 +20,7 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let Explain { main, machine, .. } = *what;
     let config = Config::read(main)?;
     // Started as a service or by genkai it gets the hard limit.
-    let limits = limits::of(&config, machine.descriptors_hard, machine, limits::goes_direct(&config), None);
+    let limits = limits::of(&config, machine.descriptors_hard, machine, limits::goes_direct(&config), None, &|_| false);
     let files = config.entries.files().iter().map(|file| file.path.clone());
     Ok(explanation("squid", files, limits, timers(&config), remarks::of(&config, machine)))
 }
