@@ -1,5 +1,5 @@
 //! Signs that the generator itself has seen: the silence before kept connections ended, when requests met such ends, and how long responses
-//! of a size took, and how many handshakes it made; put down plainly once more.
+//! of a size took, and how many handshakes it made; and what counters had come to; put down plainly once more.
 
 use serde_json::{Value as Json, json};
 
@@ -21,6 +21,19 @@ pub(crate) fn silent(ticks: &[&Line], address: &str, of: f64, after: f64) -> Opt
 pub(crate) fn kept(ticks: &[&Line], after: f64) -> Option<Json> {
     let of = merged(ticks, "/kept_silent").over(0, false);
     (met(ticks) > 0.0).then(|| silent(ticks, "/kept_silent", of, after)).flatten()
+}
+
+/// A gauge that reached its mark.
+pub(crate) fn reached(metric: &str, (value, mark): (f64, f64), of: &str, strength: &Json) -> Json {
+    json!({ "evidence": "reached", "metric": metric, "value": value, "mark": mark, "of": of, "strength": strength })
+}
+
+/// Whether a counter, of which these are the looks (microseconds), was more when something came (seconds) than before a time (microseconds).
+pub(crate) fn had_grown(looks: &[(f64, f64, usize)], from: f64, came: f64) -> bool {
+    let came = (came * 1e6).round();
+    let before = looks.iter().rfind(|(at, ..)| *at < from).or(looks.first());
+    let then = looks.iter().find(|(at, ..)| *at >= came).or(looks.last());
+    before.zip(then).is_some_and(|(before, then)| then.1 > before.1)
 }
 
 /// Full TLS handshakes a second from one moment to another, microseconds; none where no time went by.

@@ -303,6 +303,11 @@ impl<'a, 'e> Case<'a, 'e> {
                 let until = ticks.last().map_or(0.0, |last| last.number("/to_us")) + 5e5;
                 self.log(name, (f64::NEG_INFINITY, until), &strength).filter(|_| nobody)
             }
+            Sign::LoggedGrown { name, since, metric, grew } => {
+                let line = |name: &str| self.log(name, (self.from, self.to), &strength);
+                let first = line(since).or_else(|| line(name))?.get("at")?.as_f64()?;
+                line(name).filter(|_| kept::had_grown(&self.values(metric), self.from, first) == *grew)
+            }
             Sign::Silent { after } => kept::kept(&self.ticks(), *after),
             Sign::Paced { rate, after } => kept::paced(&self.ticks(), *rate, *after),
             Sign::GrewUncounted { own, .. } if !self.values(own).is_empty() => None,
@@ -334,10 +339,7 @@ impl<'a, 'e> Case<'a, 'e> {
                 })
             }
             Sign::Reached { metric, value } => {
-                let (value, mark) = self.reached(metric, |_| Some(*value))?;
-                Some(
-                    json!({ "evidence": "reached", "metric": metric, "value": value, "mark": mark, "of": "", "strength": strength }),
-                )
+                Some(kept::reached(metric, self.reached(metric, |_| Some(*value))?, "", &strength))
             }
             Sign::ReachedMetric { metric, of, fraction } => {
                 let wholes = self.values(of);
@@ -346,10 +348,7 @@ impl<'a, 'e> Case<'a, 'e> {
                     let whole = before.or(wholes.first()).map(|(_, whole, _)| *whole)?;
                     (whole > 0.0).then_some(whole * fraction)
                 };
-                let (value, mark) = self.reached(metric, near)?;
-                Some(
-                    json!({ "evidence": "reached", "metric": metric, "value": value, "mark": mark, "of": of, "strength": strength }),
-                )
+                Some(kept::reached(metric, self.reached(metric, near)?, of, &strength))
             }
         }
     }

@@ -69,7 +69,10 @@ pub fn unexplained(record: &Record, load: &Load) -> Option<String> {
         };
         let known: BTreeSet<&str> = signs()
             .filter_map(|one| match &one.sign {
-                Sign::Log(name) | Sign::LoggedOnce(name) | Sign::LoggedUnserved(name) => Some(name.as_str()),
+                Sign::Log(name)
+                | Sign::LoggedOnce(name)
+                | Sign::LoggedUnserved(name)
+                | Sign::LoggedGrown { name, .. } => Some(name.as_str()),
                 _ => None,
             })
             .collect();

@@ -242,6 +242,18 @@ pub enum Sign {
     /// A log line recognised as this signature, whenever it came, in a trial in which nobody got through: no request had an answer that is
     /// none of an error.
     LoggedUnserved(String),
+    /// A log line recognised as this signature, where a cumulative metric had grown (or had not) around then when the first line of another signature
+    /// came, or where there is none, the first of this one.
+    LoggedGrown {
+        /// The signature.
+        name: String,
+        /// The other one.
+        since: String,
+        /// The metric.
+        metric: String,
+        /// Whether it had grown.
+        grew: bool,
+    },
     /// This cumulative metric grew.
     Grew(String),
     /// This cumulative metric of the whole machine grew, and nobody counted the same for the server alone.

@@ -79,6 +79,11 @@ pub fn find(signature: &Signature, trial: &Trial, seconds: &Seconds) -> Option<E
             let nobody = trial.ticks.iter().all(|tick| tick.ok == 0);
             log(name, trial, &ever).filter(|_| nobody).map(|lines| logged(name, lines, strength))
         }
+        Sign::LoggedGrown { name, since, metric, grew } => {
+            let lines = log(name, trial, seconds)?;
+            let by = log(since, trial, seconds).map_or(lines.0, |(at, ..)| at);
+            (had_grown(metric, trial, seconds, by) == *grew).then(|| logged(name, lines, strength))
+        }
         Sign::Grew(metric) => {
             let (from, to) = growth(metric, trial, seconds)?;
             Some(Evidence::Grew { metric: metric.clone(), from, to, strength })
@@ -234,6 +239,15 @@ fn log<'t>(name: &str, trial: &'t Trial, seconds: &Seconds) -> Option<Lines<'t>>
 /// A counter before the seconds in question (or at first sight) and its largest value in them, if that is more.
 fn growth(metric: &str, trial: &Trial, seconds: &Seconds) -> Option<(f64, f64)> {
     counted(metric, trial, seconds).filter(|(before, after)| after > before)
+}
+
+/// Whether a counter was more at the first look from a moment on (else at the last) than before these seconds (or at first sight).
+fn had_grown(metric: &str, trial: &Trial, seconds: &Seconds, by: i64) -> bool {
+    let values: Vec<(i64, f64)> =
+        trial.samples.iter().filter_map(|(at, s)| Some((*at, *s.metrics.get(metric)?))).collect();
+    let before = values.iter().rev().find(|(at, _)| *at < seconds.from).or(values.first());
+    let then = values.iter().find(|(at, _)| *at >= by).or(values.last());
+    before.zip(then).is_some_and(|((_, before), (_, then))| then > before)
 }
 
 /// The same, whether it is more or not; none where there was no look before these seconds or none in them.

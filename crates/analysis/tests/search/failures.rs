@@ -4,7 +4,7 @@ use genkai_analysis::tuning::TrialPlan;
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Purpose;
 use genkai_model::finding::*;
-use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Strength};
+use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Sign, Signature, Strength};
 
 use crate::world::parts::*;
 use crate::world::{Moment, Seen, World};
@@ -363,5 +363,50 @@ fn a_rate_of_which_answers_merely_take_long_is_held() {
         };
         let v = verdict(&world.run());
         assert_ne!(v.because(), Because::Outpaced, "{takes}");
+    }
+}
+
+/// Servers that answer with errors from 20 users on and fail their check half a second later, after which nobody is asked; or a check that fails
+/// first, so that those who are left answer with errors.
+fn checked(answers_first: bool) -> World {
+    World {
+        plan: plan(users(60, 20.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(|_| {
+            let failed = |grew: bool| {
+                let sign = Sign::LoggedGrown {
+                    name: "nobody".into(),
+                    since: "down".into(),
+                    metric: "proxy.failed_answers_total".into(),
+                    grew,
+                };
+                vec![Signature { sign, strength: Strength::Decisive }]
+            };
+            let one = |id: &str, grew: bool| {
+                behind(limit(id, 0.0, Law::Unknown, failed(grew), &[ErrorKind::Status503], false))
+            };
+            vec![one("check", false), one("answers", true)]
+        }),
+        behaviour: Box::new(move |m| {
+            let mut seen = failing(m.level, &[(ErrorKind::Status503, if m.level > 20.0 { 0.6 } else { 0.0 })]);
+            let (first, second) = (m.level > 20.0, m.level > 30.0);
+            let (answers, down) = if answers_first { (first, second) } else { (second, first) };
+            seen.growth = vec![("proxy.failed_answers_total", if answers { 20.0 } else { 0.0 })];
+            seen.logs.extend(down.then_some(("down", 1)));
+            seen.logs.extend(second.then_some(("nobody", 30)));
+            seen
+        }),
+    }
+}
+
+#[test]
+fn a_check_that_fails_after_its_servers_did_is_not_the_cause() {
+    for (answers_first, cause) in [(true, "backend.answers"), (false, "backend.check")] {
+        let v = verdict(&checked(answers_first).run());
+        let named: Vec<&str> = v.causes.iter().map(|cause| cause.limit.id.as_str()).collect();
+        assert_eq!(named, [cause]);
+        let refused = &v.causes[0].others;
+        let other = refused.iter().find(|one| one.limit != cause).unwrap();
+        assert!(other.against.contains(&Against::NoSign), "{other:?}");
     }
 }

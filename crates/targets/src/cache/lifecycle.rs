@@ -56,6 +56,7 @@ pub struct Cache {
     /// Its death was told.
     dead: bool,
     _segments: Segments,
+    _left: Left,
     _place: Place,
 }
 
@@ -139,19 +140,24 @@ impl Cache {
         let began = Instant::now();
         let place = start.place()?;
         let at = start.sandbox(&place);
-        let Setup { check, make, serve, settings, limits, store, counters, ready, shared, messages, answers, beside } =
-            set_up(&at)?;
+        let setup = set_up(&at)?;
+        let (shared, user) = (setup.shared.clone(), setup.user);
+        let left = Left(
+            setup.left.iter().cloned().map(|path| (path.clone(), CleanupGuard::new(Cleanup::Folder(path)))).collect(),
+        );
+        let Setup { check, make, serve, settings, limits, store, counters, ready, messages, answers, beside, .. } =
+            setup;
         let promised = |prefix: String| (prefix.clone(), CleanupGuard::new(Cleanup::Segments(prefix)));
         let segments = Segments(shared.map(promised));
         for command in iter::once(check).chain(make) {
             let words = format!("{command:?}");
-            let (succeeded, said) = before(command, &at)?;
+            let (succeeded, said) = before(command, &at, user)?;
             if !succeeded {
                 return Err(TargetError::command(start.name, words, said.trim()));
             }
         }
-        let child = served(start, &at, serve, ready)?;
-        let beside = beside.map(|command| self::beside(start, &at, command)).transpose()?;
+        let child = served(start, &at, serve, (user, ready))?;
+        let beside = beside.map(|command| self::beside(start, &at, command, user)).transpose()?;
         let (contender, store_is, started) = (start.name.to_owned(), start.store.to_owned(), began.elapsed().into());
         let (tree, address) = (Tree::new(child.pid()), at.listen);
         let logs = messages.into_iter().map(|log| (Tail::open(at.dir.join(log.file)), log)).collect();
@@ -175,6 +181,7 @@ impl Cache {
             logs,
             dead: false,
             _segments: segments,
+            _left: left,
             _place: place,
         })
     }
@@ -307,9 +314,24 @@ impl Drop for Segments {
     }
 }
 
+/// Files outside of its folder. Dropping them, once who has them has ended, removes them.
+#[derive(Debug)]
+struct Left(Vec<(PathBuf, CleanupGuard)>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        for (path, _) in &self.0 {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The account of a server: its own where it has one.
+type User = Option<(u32, u32)>;
+
 /// Does what must succeed before a start, such as a check of the configuration; whether it did, and what it printed.
-pub(super) fn before(command: Command, at: &Sandbox<'_>) -> Result<(bool, String), TargetError> {
-    let user = account::unprivileged();
+pub(super) fn before(command: Command, at: &Sandbox<'_>, user: User) -> Result<(bool, String), TargetError> {
+    let user = user.or_else(account::unprivileged);
     if let Some((uid, gid)) = user {
         account::give(at.dir, uid, gid).map_err(TargetError::files(at.dir))?;
     }
@@ -321,14 +343,14 @@ fn served(
     start: &Start<'_>,
     at: &Sandbox<'_>,
     serve: Command,
-    ready: Option<(PathBuf, &str)>,
+    (user, ready): (User, Option<(PathBuf, &str)>),
 ) -> Result<Child, PlaceError> {
     let spawn = Spawn {
         name: start.name.to_owned(),
         cpus: start.cpus.map(<[usize]>::to_vec),
         log: Some(at.dir.join(OUTPUT)),
         nofile: Some(machine::hard_descriptors()),
-        user: account::unprivileged(),
+        user: user.or_else(account::unprivileged),
     };
     let mut child = Child::spawn(serve, spawn)?;
     ready::connectable(at.listen, READY_WITHIN, &mut child)?;
@@ -339,12 +361,12 @@ fn served(
 }
 
 /// Starts what writes a log beside it, on its cores and as its user.
-fn beside(start: &Start<'_>, at: &Sandbox<'_>, command: Command) -> Result<Child, PlaceError> {
+fn beside(start: &Start<'_>, at: &Sandbox<'_>, command: Command, user: User) -> Result<Child, PlaceError> {
     let spawn = Spawn {
         name: command.get_program().to_string_lossy().into_owned(),
         cpus: start.cpus.map(<[usize]>::to_vec),
         log: Some(at.dir.join("beside.txt")),
-        user: account::unprivileged(),
+        user: user.or_else(account::unprivileged),
         ..Spawn::default()
     };
     Child::spawn(command, spawn)

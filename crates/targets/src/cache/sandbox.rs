@@ -78,6 +78,10 @@ pub(crate) struct Setup {
     /// How the names of its segments of shared memory begin, which outlive a process that is killed (shm_overview(7)); none: it has no
     /// named ones.
     pub(crate) shared: Option<String>,
+    /// The account that it runs as where genkai is root (user and group); none: that of all servers.
+    pub(crate) user: Option<(u32, u32)>,
+    /// Files of its own outside of its folder, which outlive a process that is killed.
+    pub(crate) left: Vec<PathBuf>,
     /// The logs of its folder that are read while it runs.
     pub(crate) messages: Vec<Messages>,
     /// Its log of who answered what; none: it writes none.
@@ -117,6 +121,8 @@ impl Setup {
             counters,
             ready: None,
             shared: None,
+            user: None,
+            left: Vec::new(),
             messages: vec![Messages::of(OUTPUT, |_| None)],
             answers: None,
             beside: None,

@@ -25,7 +25,7 @@ impl<C> Tested<C> {
         let place = start.place()?;
         let at = start.sandbox(&place);
         let (copy, setup) = set_up(&at)?;
-        let (accepted, printed) = before(setup.check, &at)?;
+        let (accepted, printed) = before(setup.check, &at, setup.user)?;
         Ok(Tested { copy, accepted, printed: printed.trim().to_owned() })
     }
 

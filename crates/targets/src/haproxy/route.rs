@@ -360,6 +360,43 @@ mod tests {
     }
 
     #[test]
+    fn what_opens_a_websocket_decides_where_it_goes() {
+        let to = |requests: &Requests, rules: &str, condition: &str| {
+            let text = format!(
+                "defaults\n mode http\nfrontend f\n bind :80\n{rules} use_backend ws if {condition}\n default_backend b\nbackend b\n server s \
+                 127.0.0.1:1\nbackend ws\n server w 127.0.0.1:2\n"
+            );
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+            let route = Route::find(&config, requests).unwrap();
+            (route.back.unwrap().name.clone(), route.doubts.len())
+        };
+        let websocket = Requests { websocket: true, ..Requests::to("x", "/") };
+        let (ws, open) = (("ws".to_owned(), 0), ("b".to_owned(), 1));
+        for condition in [
+            "{ hdr(Upgrade) -i websocket }",
+            "{ hdr(Upgrade) -i WebSocket }",
+            "{ hdr(upgrade) websocket }",
+            "{ hdr(Connection) -i upgrade } { hdr(Upgrade) -i websocket }",
+            "{ hdr_sub(connection) -i upgrade }",
+            "{ req.hdr(upgrade) -m found }",
+        ] {
+            assert_eq!(to(&websocket, "", condition), ws, "{condition}");
+            assert_eq!(
+                to(&Requests::to("x", "/"), "", condition),
+                open,
+                "{condition}: others may have it of the user's"
+            );
+        }
+        let condition = "{ hdr(Upgrade) -i websocket }";
+        assert_eq!(to(&websocket, "", "{ hdr(Upgrade) -i h2c }"), ("b".to_owned(), 0));
+        assert_eq!(to(&websocket, " http-request del-header Upgrade\n", condition), open, "it is not there any more");
+        assert_eq!(to(&websocket, " http-request del-header u -m beg\n", condition), open);
+        assert_eq!(to(&websocket, " http-request set-header X y\n", condition), ws);
+        let streams = Requests { streams: Some(10), ..websocket.clone() };
+        assert_eq!(to(&streams, "", condition), open);
+    }
+
+    #[test]
     fn rules_in_order_answer_or_choose() {
         let answered = |front: &str, back: &str| (way(front, back).2, way(front, back).3);
         assert_eq!(answered(" http-request return status 200 if { path_beg /p }\n", ""), (true, 0));

@@ -175,7 +175,7 @@ pub(crate) fn queue_full(socket: &str) -> String {
 pub(crate) const QUEUE_FULL: &str = "backend.queue_full";
 
 /// The statuses of errors.
-const ERROR_STATUSES: [ErrorKind; 8] = [
+pub(crate) const ERROR_STATUSES: [ErrorKind; 8] = [
     ErrorKind::Status4xx,
     ErrorKind::Status413,
     ErrorKind::Status429,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::config::Config;
 use super::private::{self, Private};
+use super::sockets::Sockets;
 use super::{evidence, limits, peers};
 use crate::cache::answers::AnswerLog;
 use crate::cache::counters::{Counters, Gauges};
@@ -89,7 +90,12 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
     for store in &private.stores {
         at.folder(store)?;
     }
-    let workers = config.workers().value > 1;
+    let workers = config.workers();
+    let several = workers.value > 1;
+    let kids = workers.value + private.stores.len() as u64;
+    let sockets = several.then(|| Sockets::of(at.program.path(), &workers.written)).transpose()?;
+    let served = served(at, &file, !private.stores.is_empty(), several)?;
+    let service = served.shared.clone().unwrap_or_default();
     let setup = Setup {
         store: private.stores.first().map(|store| at.dir.join(store)),
         messages: vec![
@@ -101,7 +107,9 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
         answers: private::is_told(config, at).then(|| {
             AnswerLog::of(evidence::SUBJECT, private::answers_file(at), evidence::answer, peers::names(config))
         }),
-        ..served(at, &file, !private.stores.is_empty(), workers)?
+        user: sockets.as_ref().and_then(|sockets| sockets.user),
+        left: sockets.iter().flat_map(|sockets| sockets.of_service(&service, kids)).collect(),
+        ..served
     };
     Ok((private, setup))
 }

@@ -14,6 +14,7 @@ mod private;
 mod product;
 mod replies;
 mod settings;
+mod sockets;
 mod too_many;
 
 pub(crate) use lifecycle::{Store, setup};

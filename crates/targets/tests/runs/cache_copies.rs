@@ -78,6 +78,32 @@ fn change(setting: &str, to: &str) -> Change {
     Change { product, setting: setting.to_owned(), from, to: to.to_owned() }
 }
 
+/// Workers speak by sockets in a folder that is built in and belongs to the account that Squid is made to run as; they stay where these are killed.
+#[test]
+fn squid_with_several_workers() {
+    if !is_here("squid-ufs") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let main = dir.path().join("squid.conf");
+    let text = "http_port 80 accel defaultsite=localhost no-vhost\nhttp_access allow all\nworkers 2\ncache_mem 8 MB\n";
+    std::fs::write(&main, format!("{text}cache_peer 10.0.0.1 parent 80 0 no-query originserver\n")).unwrap();
+    match prepared("squid", &main, dir.path().join("a"), Some(origin())) {
+        Ok(squid) => answers(&*squid),
+        Err(e) => {
+            let said = e.to_string();
+            genkai_tidy::noted::skipped(&said);
+            assert!(said.contains("`workers 2`") && said.contains("run/squid") && said.contains("hint:"), "{said}");
+        }
+    }
+    let own = format!("genkai{}x", std::process::id());
+    let left = |folder: &str| {
+        let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        all.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|name| name.starts_with(&own)).count()
+    };
+    assert_eq!((left("/var/run/squid"), left("/dev/shm")), (0, 0));
+}
+
 #[test]
 fn squid_conf_with_its_includes() {
     if !is_here("squid-ufs") {

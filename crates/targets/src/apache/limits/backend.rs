@@ -36,8 +36,13 @@ fn answering(upstream: &Upstream) -> Vec<Limit> {
 fn refusing(facts: &Facts, upstream: &Upstream) -> Limit {
     // Where httpd is behind itself, it may be its own doing.
     let own = facts.passes.is_again();
-    let strength =
-        |name| if own && name == signature::BACKEND_CLOSED { Strength::Consistent } else { Strength::Decisive };
+    // A member at whose address nobody listens is refused each time it is tried again, at any load, and the others get its requests.
+    let absent = !upstream.absent.out.is_empty();
+    let strength = |name| match name {
+        signature::BACKEND_CLOSED if own => Strength::Consistent,
+        signature::BACKEND_UNREACHABLE if absent => Strength::Consistent,
+        _ => Strength::Decisive,
+    };
     let shaken = upstream.encrypted.then(|| log(signature::BACKEND_TLS, Strength::Decisive));
     let closed = upstream.encrypted.then_some(ErrorKind::Status500);
     Limit {
@@ -223,7 +228,8 @@ fn pool(facts: &Facts, upstream: &Upstream) -> Option<Limit> {
         signatures: vec![log(signature::POOL_EXHAUSTED, Strength::Decisive)],
         symptom: match upstream.acquire {
             Some(_) => errors(&[ErrorKind::Status503]),
-            None if is_mixed(upstream) && !upstream.passes_on => {
+            // Where members with one give a request up, the others may be in error.
+            None if is_mixed(upstream) => {
                 Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::Status503], slow: true }
             }
             None => Symptom { errors: vec![ErrorKind::Timeout], slow: true },

@@ -1,9 +1,11 @@
 use std::path::Path;
 
-use genkai_model::limit::{Ceiling, Law, Limit, Origin};
+use genkai_model::error::ErrorKind;
+use genkai_model::limit::{Ceiling, Law, Limit, Origin, Sign, Signature, Strength};
 
 use super::*;
 use crate::apache::config::{Config, Reading};
+use crate::apache::evidence::signature;
 use crate::files::Requests;
 use genkai_place::caps::Machine;
 
@@ -330,4 +332,34 @@ fn a_member_at_whose_address_nobody_listens_has_no_pool() {
     let (law, formula) = of(&asked, &[2]).unwrap();
     assert!(law.is_none() && formula.contains("http://localhost:2, which is asked all the same"), "{formula}");
     assert_eq!(told(&asked, &[1]), Some((3.0, 6.0)));
+}
+
+/// httpd 2.4.71 with two members that give a request up after 300 ms and a third that refused: AH00941 preceded each failure, and only then the third
+/// was asked. With room at the first two no request failed.
+#[test]
+fn a_member_that_is_not_there_is_not_what_breaks_the_others() {
+    let of = |third: &str, absent: bool| {
+        let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
+        let text = format!(
+            "Listen 80\nProxyPass / balancer://b/\n<Proxy balancer://b>\nBalancerMember http://127.0.0.1:1 max=4 acquire=300\n\
+             BalancerMember http://127.0.0.1:2 max=8 acquire=300\nBalancerMember http://127.0.0.1:3 {third}\n</Proxy>\n\
+             ThreadsPerChild 40\nServerLimit 2\nMaxRequestWorkers 80\n"
+        );
+        let config = Config::of_text(Path::new("/x/httpd.conf"), text.into_bytes(), reading).unwrap();
+        let nobody = |address: std::net::SocketAddr| absent && address.port() == 3;
+        let all = super::of(&Facts::without(&config, &Requests::to("x", "/"), &machine(), &nobody));
+        let find = |id: &str| all.iter().find(|limit| limit.id == id).cloned().unwrap();
+        let refused = find("apache.backend").signatures.into_iter();
+        let mut refused = refused.filter(|one| one.sign == Sign::Log(signature::BACKEND_UNREACHABLE.to_owned()));
+        (find("apache.BalancerMember.max"), refused.next().unwrap().strength)
+    };
+    let (pool, refused) = of("retry=5", true);
+    assert_eq!(pool.law, Law::Growing { least: 8.0, most: 24.0, full: None, wait: Some(0.6) });
+    assert!(pool.symptom.errors.contains(&ErrorKind::Status503), "{:?}", pool.symptom);
+    let pools = vec![Signature { sign: Sign::Log(signature::POOL_EXHAUSTED.to_owned()), strength: Strength::Decisive }];
+    assert_eq!((pool.signatures, refused), (pools, Strength::Consistent), "AH00941 says more than AH00957");
+    let (pool, refused) = of("retry=5", false);
+    assert!(pool.symptom.errors.contains(&ErrorKind::Status503), "the third may be in error: {:?}", pool.symptom);
+    assert_eq!(refused, Strength::Decisive);
+    assert_eq!(of("status=+I", true).1, Strength::Decisive, "it is asked all the same");
 }

@@ -1,7 +1,7 @@
 //! Limits that show in HAProxy but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Answers, Law, Limit, Origin, Remedy, RemedyUnit, Signature, Strength, Symptom};
+use genkai_model::limit::{Answers, Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
 
 use super::Facts;
 use super::check::Check;
@@ -22,6 +22,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     let mut all: Vec<Limit> = unreachable(facts).into_iter().chain(unsecured(facts)).collect();
     all.push(refusing(facts));
     all.extend(failed_check(facts));
+    all.extend(checked_after_answers(facts));
     all.extend(facts.observed.as_ref().map(|observed| observe::limit(observed, answer(facts, ErrorKind::Status503))));
     all.extend(one_of_several(facts));
     all.extend(answering(facts));
@@ -248,11 +249,8 @@ fn unsecured(facts: &Facts) -> Option<Limit> {
 /// The check, which fails where requests need not.
 fn failed_check(facts: &Facts) -> Option<Limit> {
     let Check { line, elsewhere } = facts.check.as_ref()?;
-    let mut signatures = vec![
-        log(signature::NO_SERVER_BY_CHECK, Strength::Decisive),
-        log(signature::NO_SERVER, Strength::Consistent),
-        log(signature::CHECK_FAILED, Strength::Supports),
-    ];
+    let mut signatures = failed_checks(false).to_vec();
+    signatures.push(log(signature::NO_SERVER, Strength::Consistent));
     if *elsewhere {
         signatures.extend(unconnected());
     }
@@ -269,6 +267,39 @@ fn failed_check(facts: &Facts) -> Option<Limit> {
         symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: false },
         ..valued("haproxy.check", "the health check", "health check", line)
     })
+}
+
+/// A check that failed when the servers had answered requests with errors already: it is no worse than they are.
+fn checked_after_answers(facts: &Facts) -> Option<Limit> {
+    let Check { line, .. } = facts.check.as_ref().filter(|_| facts.http)?;
+    Some(Limit {
+        caps: format!(
+            "its servers answered requests with errors themselves, and then `{}` failed, which takes servers out until they pass it again (while all are \
+             out, HAProxy answers 503)",
+            line.written
+        ),
+        formula: "no number says when".to_owned(),
+        source: "HAProxy management manual 9.1: hrsp_4xx, hrsp_5xx of a server; configuration manual 5.2, `check`; 8.5: termination state SC without a \
+                 server"
+            .to_owned(),
+        signatures: failed_checks(true).to_vec(),
+        symptom: errors(&backend::ERROR_STATUSES),
+        ..Limit::named("haproxy.server.answers.checked", "backend", "(answers before a check failed)")
+    })
+}
+
+/// Health checks failed by what was answered, when servers had answered requests with errors already, or had not.
+fn failed_checks(answered: bool) -> [Signature; 2] {
+    let one = |name: &str, strength| Signature {
+        sign: Sign::LoggedGrown {
+            name: name.to_owned(),
+            since: signature::CHECK_FAILED.to_owned(),
+            metric: metrics::ALL_FAILED_ANSWERS.to_owned(),
+            grew: answered,
+        },
+        strength,
+    };
+    [one(signature::NO_SERVER_BY_CHECK, Strength::Decisive), one(signature::CHECK_FAILED, Strength::Supports)]
 }
 
 /// From how many times the time of the fastest server on one of several is called slow.

@@ -55,7 +55,7 @@ pub(super) fn accidents(facts: &Facts) -> Vec<Limit> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use genkai_model::limit::{Ceiling, Law, Origin, Sign};
+    use genkai_model::limit::{Ceiling, Law, Origin, Sign, Signature};
 
     use super::*;
     use crate::files::Requests;
@@ -87,6 +87,25 @@ mod tests {
 
     fn with(front: &str, back: &str) -> String {
         format!("{HTTP}frontend f\n bind :80\n default_backend b\n{front}backend b\n{back}")
+    }
+
+    #[test]
+    fn a_check_is_named_only_where_servers_had_not_failed_requests_before_it_did() {
+        let grown = |limit: &Limit| -> Vec<bool> {
+            let grew = |one: &Signature| match &one.sign {
+                Sign::LoggedGrown { metric, grew, .. } if metric == "haproxy.failed_answers_total" => Some(*grew),
+                _ => None,
+            };
+            limit.signatures.iter().filter_map(grew).collect()
+        };
+        let all = told(&with("", " option httpchk GET /h\n server s1 1:1 check\n"), false);
+        let find = |id: &str| all.iter().find(|limit| limit.id == id).unwrap();
+        assert_eq!(grown(find("haproxy.check")), [false, false]);
+        let answers = find("haproxy.server.answers.checked");
+        assert_eq!((grown(answers), answers.subject.as_str()), (vec![true, true], "backend"));
+        assert!(answers.caps.contains("`option httpchk GET /h` failed"), "{}", answers.caps);
+        let unchecked = told(&with("", " server s1 1:1\n"), false);
+        assert!(unchecked.iter().all(|limit| !limit.id.contains("check")));
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn subject(criterion: &str, asked: &Asked<'_>) -> Option<Subject> {
         ("hdr" | "req.hdr" | "req.fhdr", name) if name.split(',').next()?.eq_ignore_ascii_case("host") => {
             asked.host.map(Some)
         }
+        ("hdr" | "req.hdr" | "req.fhdr", name) => asked.opening(name.split(',').next()?).map(Some),
         ("url_param" | "urlp", name) if !name.contains(',') => asked.parameter(name),
         _ => None,
     };

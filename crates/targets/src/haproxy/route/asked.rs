@@ -9,6 +9,21 @@ pub(super) enum Changed {
     Path,
     Query,
     Host,
+    /// Any header.
+    Headers,
+    /// Another header that the route may be decided by, in small letters.
+    Header(&'static str),
+}
+
+/// Headers of every request that opens a WebSocket (RFC 6455 section 4.1), with their values.
+const OPENING: [(&str, &str); 2] = [("upgrade", "websocket"), ("connection", "Upgrade")];
+
+impl Changed {
+    /// What a rule changes that changes this header; none: nothing that is known of requests.
+    pub(super) fn header(name: &str) -> Option<Changed> {
+        let known = OPENING.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+        known.map(|(known, _)| Changed::Header(known)).or(name.eq_ignore_ascii_case("host").then_some(Changed::Host))
+    }
 }
 
 /// What the requests under test tell of themselves.
@@ -23,6 +38,8 @@ pub(super) struct Asked<'r> {
     pub(super) tls: Option<bool>,
     /// Whether HAProxy reads them as HTTP.
     pub(super) http: bool,
+    /// What they have of the headers by which a WebSocket is opened; empty: not known.
+    opening: Vec<(&'static str, &'static str)>,
 }
 
 impl<'r> Asked<'r> {
@@ -30,17 +47,25 @@ impl<'r> Asked<'r> {
     pub(super) fn of(requests: &'r Requests, tls: bool) -> Self {
         let host = Some(requests.host.as_str()).filter(|host| !host.is_empty());
         let target = requests.path.split('#').next().map(|target| if target.is_empty() { "/" } else { target });
-        Asked { host, path: target.and_then(|t| t.split('?').next()), target, tls: Some(tls), http: true }
+        // HTTP/2 opens them otherwise (RFC 8441).
+        let opens = requests.websocket && requests.streams.is_none();
+        let opening = if opens { OPENING.to_vec() } else { Vec::new() };
+        Asked { host, path: target.and_then(|t| t.split('?').next()), target, tls: Some(tls), http: true, opening }
     }
 
     /// Where it only sees a connection, or bytes.
     pub(super) fn blind(tls: Option<bool>) -> Self {
-        Asked { host: None, path: None, target: None, tls, http: false }
+        Asked { host: None, path: None, target: None, tls, http: false, opening: Vec::new() }
     }
 
     /// What stands behind `?`; none where that is not known.
     pub(super) fn query(&self) -> Option<&'r str> {
         Some(self.target?.split_once('?').map_or("", |(_, query)| query))
+    }
+
+    /// The value of a header that opens a WebSocket; none: not known.
+    pub(super) fn opening(&self, name: &str) -> Option<&'static str> {
+        self.opening.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, value)| *value)
     }
 
     /// A field of the query, or that it has none of that name; none where the query is not known.
@@ -52,10 +77,18 @@ impl<'r> Asked<'r> {
     /// Something has been rewritten: it is not known any more.
     pub(super) fn forget(&mut self, changed: Changed) {
         match changed {
-            Changed::All => (self.host, self.path, self.target) = (None, None, None),
+            Changed::All => {
+                (self.host, self.path, self.target) = (None, None, None);
+                self.opening.clear();
+            }
             Changed::Path => (self.path, self.target) = (None, None),
             Changed::Query => self.target = None,
             Changed::Host => self.host = None,
+            Changed::Headers => {
+                self.host = None;
+                self.opening.clear();
+            }
+            Changed::Header(name) => self.opening.retain(|(known, _)| *known != name),
         }
     }
 }

@@ -94,14 +94,13 @@ impl Effect {
             action if ENDS.contains(&action) => Effect::Ends,
             action if MOVES.contains(&action) => Effect::Changes(Changed::Path),
             "set-query" => Effect::Changes(Changed::Query),
-            "add-headers-bin" | "del-headers-bin" | "set-headers-bin" => Effect::Changes(Changed::Host),
+            "add-headers-bin" | "del-headers-bin" | "set-headers-bin" => Effect::Changes(Changed::Headers),
             action if HEADERS.contains(&action) => {
                 // A name may also be a pattern of names (`del-header ... -m beg`).
                 let pattern = rule.words.iter().skip(at + 2).any(|word| word.value == "-m");
-                match pattern || rule.arg(at + 1).is_some_and(|name| name.eq_ignore_ascii_case("host")) {
-                    true => Effect::Changes(Changed::Host),
-                    false => Effect::Nothing,
-                }
+                let one = || rule.arg(at + 1).and_then(Changed::header);
+                let changed = if pattern { Some(Changed::Headers) } else { one() };
+                changed.map_or(Effect::Nothing, Effect::Changes)
             }
             action if HARMLESS.contains(&action) || BEGIN.iter().any(|begin| action.starts_with(begin)) => {
                 Effect::Nothing
