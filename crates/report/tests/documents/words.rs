@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use genkai_model::event::{Change, Directive, Trying};
+use genkai_model::event::{Change, Directive, Purpose, Trying};
 use genkai_model::finding::{
-    Answer, Answered, Bisected, BisectionEnd, Caveat, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt,
-    Moved, Pairing, PredictedRung, ProvedRung, Rung, RungLimit, Stop, Taken, Together,
+    Answer, Answered, Bisected, BisectionEnd, Break, Caveat, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung,
+    MetAt, Moved, Pairing, Predicted, PredictedRung, ProvedRung, Rung, RungLimit, Stop, Taken, Together,
 };
 use genkai_model::limit::Origin;
 use genkai_model::load::{Arrivals, Spacing};
@@ -56,6 +56,28 @@ fn a_limit_of_which_memory_holds_no_larger_value_is_told_with_that_reason() {
         headline(&s).ends_with("put to the test: the memory that is left holds no larger value."),
         "{}",
         headline(&s)
+    );
+}
+
+/// The trial in which the next limit was met comes after the last change: what failed in a proof before was lifted since.
+#[test]
+fn where_the_next_limit_was_reached_is_told_of_the_trial_after_the_last_change() {
+    let mut s = fixture::experiment(1.0);
+    let v = &mut s.findings.verdict;
+    let next = v.predictions[0].clone();
+    v.next = Some(Predicted { value: "768".to_owned(), observed: Some(371.0), ..next });
+    let said = "It was reached at 371 users, beyond the load asked for.";
+    assert!(sentences(&s).contains(said), "{}", sentences(&s));
+    let v = &mut s.findings.verdict;
+    let mut failed = v.trials.iter().find(|trial| trial.purpose == Purpose::Proposal).unwrap().clone();
+    failed.broke = Some(Break { level: 50.0, ..v.causes[0].broke.clone() });
+    v.trials.insert(1, failed.clone());
+    assert!(sentences(&s).contains(said), "{}", sentences(&s));
+    s.findings.verdict.trials.push(failed);
+    assert!(
+        sentences(&s).contains("It was reached at 50 users (243 clients at once), within the"),
+        "{}",
+        sentences(&s)
     );
 }
 

@@ -1,7 +1,7 @@
 //! Predicted limits in words.
 
 use genkai_model::event::Purpose;
-use genkai_model::finding::{Caveat, Predicted, Verdict};
+use genkai_model::finding::{Break, Caveat, Moved, Predicted, TrialFinding, Verdict};
 use genkai_model::units::Range;
 
 use crate::context::{self, Context};
@@ -14,10 +14,7 @@ const NAME: usize = 40;
 pub(super) fn next(context: Context<'_>, v: &Verdict) -> Option<String> {
     let p = v.next.as_ref()?;
     let at_work = is_at_work(p, &v.caveats);
-    // Where a proposal failed in the proof, that is where it was met.
-    let proposals = v.trials.iter().filter(|trial| trial.purpose == Purpose::Proposal);
-    let failed = proposals.filter_map(|trial| trial.broke.as_ref()).next();
-    let met = failed.or_else(|| v.causes.iter().rev().find_map(|c| c.counterfactual.as_ref()?.observed.as_ref()));
+    let met = met_in(v);
     let reach = match met.filter(|_| p.observed.is_some()) {
         _ if at_work => "It had been reached, but the objective still held.".to_owned(),
         Some(broke) => {
@@ -37,6 +34,19 @@ pub(super) fn next(context: Context<'_>, v: &Verdict) -> Option<String> {
         words::setting(&p.setting, &p.value),
         where_(p, context.unit())
     ))
+}
+
+/// The break at which what comes next was met: of a cause that nothing was done about, or after the last change. A proposal that failed in a
+/// proof before is no part of that: what failed there was lifted since.
+fn met_in(v: &Verdict) -> Option<&Break> {
+    let last = v.causes.last()?;
+    let Some(test) = last.counterfactual.as_ref().filter(|test| test.moved != Moved::Not) else {
+        return Some(&last.broke);
+    };
+    let proof = |trial: &&TrialFinding| matches!(trial.purpose, Purpose::Baseline | Purpose::Proposal);
+    let last_proof = v.trials.iter().rev().take_while(proof);
+    let proposals = last_proof.filter(|trial| trial.purpose == Purpose::Proposal);
+    proposals.filter_map(|trial| trial.broke.as_ref()).last().or(test.observed.as_ref())
 }
 
 /// Whether `caveats` say that the limit was at work, at this value, although the objective held. (Older records tell no value.)
@@ -106,6 +116,10 @@ pub(crate) fn short_place(p: &Predicted, closed: bool) -> String {
     match (p.bytes, p.clients, p.rate, p.users) {
         (None, None, rate, users) if users.or(rate).is_some_and(|r| r.high == 0.0) => "the first request".to_owned(),
         (Some(bytes), ..) => format!("bodies above {}", figure::bytes(bytes)),
+        // So many at one instant (an accept queue): of which load these are is not told, as the ladder says.
+        (_, Some(c), None, None) if p.observed.is_some() => {
+            format!("{} at once; no load can be told", context::clients(c))
+        }
         (_, Some(c), ..) => context::clients(c),
         (_, _, Some(r), _) => format!("{} requests/s", figure::range(r, figure::number)),
         (_, _, _, Some(u)) => context::levels(u, unit),
@@ -117,6 +131,18 @@ pub(crate) fn short_place(p: &Predicted, closed: bool) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// An accept queue counts who waits at one instant: its length is no load, and the load at which it was full is not its length.
+    #[test]
+    fn a_limit_of_which_no_load_can_be_told_has_none_in_the_table() {
+        let told = |users: serde_json::Value| {
+            let p = json!({"limit": "a", "subject": "php-fpm", "setting": "listen.backlog", "value": "6", "formula": "7", "observed": 12.0,
+                           "clients": {"low": 7.0, "high": 7.0}, "users": users, "rate": null, "bytes": null, "within_load": false});
+            short_place(&serde_json::from_value(p).unwrap(), true)
+        };
+        assert_eq!(told(json!(null)), "7 clients at once; no load can be told");
+        assert_eq!(told(json!({"low": 7.0, "high": 7.0})), "7 clients");
+    }
 
     /// Where requests wait in a queue that nothing bounds, or try again by chance, the end of the range is no place where something is to be expected.
     #[test]

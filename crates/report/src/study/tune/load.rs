@@ -26,7 +26,8 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     };
     let scenario = record.head.as_ref().and_then(|head| head.plan.load.scenario.as_ref());
     let follows = scenario.is_some_and(|scenario| scenario.follows());
-    let facts = counts(load, follows).into_iter().chain(connections(load, trial));
+    let http1 = record.head.as_ref().is_none_or(|head| head.plan.load.protocol.is_http1());
+    let facts = counts(load, follows).into_iter().chain(connections(load, trial, http1));
     let unfinished = verdict.outcome() == Outcome::Unfinished;
     let silent = unfinished || verdict.because() == Because::Unanswered;
     let ended = if silent { sentences(findings, record) } else { Vec::new() };
@@ -121,8 +122,8 @@ fn transfer(load: &Summary, amount: u64, of: u64) -> String {
     format!("{}, {}/s{each}", bytes(amount as f64), bytes(second))
 }
 
-/// How connections were made.
-fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
+/// How connections were made; `http1`: each carries one request at a time.
+fn connections(load: &Summary, trial: &TrialFinding, http1: bool) -> Facts {
     let all = &load.connections;
     let mut text = format!("{} opened", count(all.opened));
     if let Some(most) = all.most.filter(|most| *most > 0) {
@@ -131,7 +132,8 @@ fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
             Known::Counted => format!(", at most {} at once", count(most)),
             Known::AtMost => format!(", at most {} at once in all processes together", count(most)),
         };
-        text += closed_here(load);
+        let upgraded = trial.handshakes.as_ref().is_some_and(|made| made.upgraded > 0);
+        text += closed_here(load, http1 && !upgraded);
     }
     if all.closed_idle > 0 {
         text += &format!(", {} closed by the server while idle", count(all.closed_idle));
@@ -160,16 +162,19 @@ fn connections(load: &Summary, trial: &TrialFinding) -> Facts {
     facts
 }
 
-/// Whose count of connections at once it is, where the client closed some itself: to the server they are open until it notices.
-fn closed_here(load: &Summary) -> &'static str {
+/// Whose count of connections at once it is, where some requests were given up. `each`: the connection of each was closed then, so that to the server
+/// it is open until it notices. Otherwise that is not certain: a stream of HTTP/2 is reset and a WebSocket goes on, and the connection stays.
+fn closed_here(load: &Summary, each: bool) -> &'static str {
     let given_up = |kind| {
         use ErrorKind::{Frame, Protocol, Timeout, TooLarge, Unasked};
         matches!(kind, Timeout | Protocol | TooLarge | Frame | Unasked)
     };
-    if load.errors.iter().any(|error| given_up(error.kind)) {
-        " on this side (the connection of a request that was given up is closed here first: the server may count it a while longer)"
-    } else {
-        ""
+    match (load.errors.iter().any(|error| given_up(error.kind)), each) {
+        (false, _) => "",
+        (true, false) => " on this side",
+        (true, true) => {
+            " on this side (the connection of a request that was given up is closed here first: the server may count it a while longer)"
+        }
     }
 }
 
@@ -206,24 +211,34 @@ fn messages(trial: &TrialFinding) -> Option<Section> {
     let messages = trial.messages.as_ref()?;
     let mut section = short("WebSocket");
     if messages.sent > 0 || messages.foreign > 0 {
-        let fates = [
-            ("lost", messages.lost),
-            ("duplicated", messages.duplicated),
-            ("reordered", messages.reordered),
-            ("late", messages.late),
-            ("changed", messages.changed),
-            ("foreign", messages.foreign),
-        ];
         let sent = format!("{} sent, {} echoed", count(messages.sent), count(messages.delivered));
-        let fates = fates.map(|(what, n)| format!("{} {what}", count(n))).join(", ");
         let incidents = messages.incidents.iter().map(|one| Block::toned(Tone::Doubtful, words::incident(one)));
         let more = messages.wrong().saturating_sub(messages.incidents.len() as u64);
         let more = (more > 0).then(|| Block::toned(Tone::Doubtful, format!("and {} more", count(more))));
-        section = section.with([Block::facts([("messages", sent), ("fates", fates)])]).with(incidents).with(more);
+        section =
+            section.with([Block::facts([("messages", sent), ("fates", fates(messages))])]).with(incidents).with(more);
     }
     let pings = joined("pings", pings(messages).into_iter());
     let closes = messages.closes.iter().map(|c| format!("{} x {}", count(c.count), words::close(c.code)));
     Some(section.with(pings).with(joined("closed", closes)))
+}
+
+/// What went wrong with messages, and of how many is not known what becomes of them.
+fn fates(messages: &Messages) -> String {
+    let late = if messages.late > 0 { "late (echoed after their timeout)" } else { "late" };
+    let all = [
+        ("lost", messages.lost),
+        ("duplicated", messages.duplicated),
+        ("reordered", messages.reordered),
+        (late, messages.late),
+        ("changed", messages.changed),
+        ("foreign", messages.foreign),
+    ];
+    let all = all.map(|(what, n)| format!("{} {what}", count(n))).join(", ");
+    match messages.sent.saturating_sub(messages.delivered + messages.lost + messages.changed) {
+        0 => all,
+        open => format!("{all}; of {} no echo had come when the load ended", count(open)),
+    }
 }
 
 /// What became of pings: the server's, and the load's own. An unanswered one is the last of its connection.
@@ -350,12 +365,27 @@ mod tests {
     /// What timed out was closed here first: to the server, which notices later, more are open than were here.
     #[test]
     fn connections_at_once_are_this_sides_where_requests_were_given_up() {
-        let told = |kind: ErrorKind| {
+        let told = |kind: ErrorKind, http1: bool| {
             let errors: &[_] = &[serde_json::json!({"kind": kind, "side": kind.side(), "count": 6})];
-            closed_here(&serde_json::from_value(summary(errors)).unwrap())
+            closed_here(&serde_json::from_value(summary(errors)).unwrap(), http1)
         };
-        assert!(told(ErrorKind::Timeout).starts_with(" on this side"), "{}", told(ErrorKind::Timeout));
-        assert_eq!(told(ErrorKind::EofNew), "", "the server closed it");
+        assert!(told(ErrorKind::Timeout, true).contains("closed here first"), "{}", told(ErrorKind::Timeout, true));
+        assert_eq!(told(ErrorKind::EofNew, true), "", "the server closed it");
+        // A stream is reset, a WebSocket goes on.
+        assert_eq!(told(ErrorKind::Timeout, false), " on this side");
+    }
+
+    /// Of a message whose echo had not come when the load was over, "0 lost" alone reads as if it had.
+    #[test]
+    fn messages_without_an_echo_when_the_load_ended_are_told() {
+        let open = Messages { sent: 600, delivered: 350, late: 250, ..Messages::default() };
+        assert_eq!(
+            fates(&open),
+            "0 lost, 0 duplicated, 0 reordered, 250 late (echoed after their timeout), 0 changed, 0 foreign; \
+             of 250 no echo had come when the load ended"
+        );
+        let all = Messages { sent: 600, delivered: 590, lost: 8, changed: 2, ..Messages::default() };
+        assert_eq!(fates(&all), "8 lost, 0 duplicated, 0 reordered, 0 late, 2 changed, 0 foreign");
     }
 
     /// "No answer came" is said only where not a byte of one did.

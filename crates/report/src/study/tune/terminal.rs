@@ -118,6 +118,9 @@ fn outcome(p: &Predicted, closed: bool, tense: Tense) -> String {
         (Some(seen), _, Tense::After) if closed && p.clients.is_none() && p.rate.is_some() => {
             format!("at {} users", figure::whole(seen))
         }
+        (Some(seen), _, Tense::After) if p.users.is_none() && p.rate.is_none() => {
+            format!("with {} in flight", figure::whole(seen))
+        }
         (Some(seen), _, Tense::After) => format!("at {}", figure::whole(seen)),
         (_, true, Tense::Before) => "within this load".to_owned(),
         (None, _, Tense::Before) if unplaced(p) => "depends".to_owned(),
