@@ -66,7 +66,7 @@ const RARE: f64 = 1e-6;
 /// Errors allowed where nothing is said.
 const ERRORS: f64 = 0.001;
 /// What keeps whole numbers whole in binary fractions.
-const WHOLE: f64 = 1e-9;
+pub(crate) const WHOLE: f64 = 1e-9;
 
 impl Met {
     /// The same of users who ask again at once.

@@ -7,7 +7,7 @@ use crate::broken::Judged;
 use crate::events::Line;
 use crate::expected::Expected;
 use crate::instants::gauge;
-use crate::laws::{Met, predicted};
+use crate::laws::{Met, WHOLE, predicted};
 
 /// Of the memory that is left, the part that a change may take.
 const USABLE: f64 = 0.8;
@@ -265,7 +265,7 @@ impl Priced<'_, '_> {
             ("memory/group", group),
             ("descriptors/held", Some(high.descriptors)),
             ("descriptors/more", Some(clients * told.descriptors)),
-            ("behind", self.is_proxy().then_some(whole)),
+            ("behind", self.is_proxy().then(|| whole.min(self.most_passed_on()))),
         ] {
             expected.is(format!("{address}/{name}"), value, line);
         }
@@ -288,6 +288,17 @@ impl Priced<'_, '_> {
             ("more", clients * descriptors),
         ] {
             expected.is(format!("{address}/{name}"), value, line);
+        }
+    }
+
+    /// Requests that the changed setting passes on at once: no more than it counts, where only a client whose request is in flight counts.
+    fn most_passed_on(&self) -> f64 {
+        let parts = self.limit.remedy.as_ref().map_or(1.0, |remedy| remedy.parts.max(1.0));
+        match at(&self.limit.law, self.number * parts) {
+            Law::Slots { value, reserved, idle_cost, busy_cost, pools, .. } if idle_cost == 0.0 && busy_cost > 0.0 => {
+                pools * ((value - reserved) / busy_cost + WHOLE).floor().max(0.0)
+            }
+            _ => f64::INFINITY,
         }
     }
 

@@ -199,6 +199,34 @@ fn single(named: &[Endpoint]) -> Option<SocketAddr> {
     }
 }
 
+/// Why a backend of somebody else's was not asked by itself. `alone`: where it can be; `places`: where the configuration leads; `copied`: a private
+/// copy, which is started and asked with the product, takes the load in the place of one of them; `far`: other machines make the load.
+pub(crate) fn unasked(alone: Option<SocketAddr>, places: &[&Endpoint], copied: bool, far: bool) -> String {
+    match alone {
+        _ if copied => {
+            "a private copy of what stands there takes the load in its place, and genkai asks that through the product only"
+                .to_owned()
+        }
+        Some(address) if far && address.ip().is_loopback() => {
+            format!("other machines make the load, and {address} is this machine's own")
+        }
+        Some(address) => {
+            format!(
+                "{address} is not one that genkai can ask with this load's requests, or answers them with failures before any load"
+            )
+        }
+        None if places.len() > 1 => {
+            let all: Vec<String> = places.iter().map(ToString::to_string).collect();
+            format!(
+                "it leads to {} places ({}), and each gets a part of the load only, of a size that genkai does not know",
+                all.len(),
+                all.join(", ")
+            )
+        }
+        None => "genkai knows no single TCP address behind it at which somebody listens on this machine".to_owned(),
+    }
+}
+
 /// The name that a backend is told in the handshake of TLS; empty: none, as it is an address. None: it takes no TLS.
 pub(crate) fn secured(backend: &plan::Backend) -> Option<String> {
     let plan::Backend::Url(url) = backend else { return None };
@@ -272,5 +300,19 @@ mod tests {
         {
             assert_eq!(single(&others), None, "{others:?}");
         }
+    }
+
+    /// The place of a server that is copied is not among those that the load leads to, though somebody listens there.
+    #[test]
+    fn a_backend_whose_copy_takes_the_load_is_not_said_to_listen_nowhere() {
+        let at: SocketAddr = "127.0.0.1:8080".parse().unwrap();
+        let [one, other] = [Endpoint::Tcp(at), Endpoint::Unix("/run/php.sock".into())];
+        assert!(unasked(None, &[], true, false).starts_with("a private copy of what stands there takes the load"));
+        assert!(unasked(None, &[], false, false).contains("knows no single TCP address"));
+        assert!(
+            unasked(None, &[&one, &other], false, false).starts_with("it leads to 2 places (127.0.0.1:8080, unix:")
+        );
+        assert!(unasked(Some(at), &[&one], false, true).contains("this machine's own"));
+        assert!(unasked(Some(at), &[&one], false, false).contains("failures before any load"));
     }
 }

@@ -1,6 +1,7 @@
 //! What the product answers to one request before any load: a load on a redirect, on an error page, or on the wrong
 //! `server` block measures something, but not what was meant.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -158,7 +159,7 @@ pub fn unloaded(load: &Load, backend: &Backend) -> Unloaded {
     if matches!(load.protocol, Protocol::WebSocket(_)) {
         return if reached && opens(load, address) { Unloaded { limits: vec![by_itself()], ..none } } else { none };
     }
-    let Some(Answers { took, failed, closed, uncertified }) = asked(load, address) else { return none };
+    let Some(Answers { took, failed, closed, uncertified, statuses }) = asked(load, address) else { return none };
     if uncertified {
         let told = format!(
             "{address}, asked before the load without a certificate of a client, ended the handshake for want of one (TLS alert certificate_required)"
@@ -167,7 +168,7 @@ pub fn unloaded(load: &Load, backend: &Backend) -> Unloaded {
     }
     // What a configuration leads to may be asked by it for something else, or in another language: an answer shows that it is not.
     if took.is_empty() && (failed == 0 || matches!(backend, Backend::Kept(..))) {
-        return none;
+        return Unloaded { told: (failed > 0).then(|| only_failures(address, (failed, closed), &statuses)), ..none };
     }
     let failed = failed + closed;
     let told = format!(
@@ -178,6 +179,17 @@ pub fn unloaded(load: &Load, backend: &Backend) -> Unloaded {
     let alone = if failed * 2 <= took.len() { alone(load, took, failed, warm) } else { None };
     let limits = alone.into_iter().chain(reached.then(by_itself)).collect();
     Unloaded { limits, told: Some(told), ..none }
+}
+
+/// That whatever it was asked for failed: then what is in front of it need not be why. So many answers were failures, so many connections closed.
+fn only_failures(address: SocketAddr, (failed, closed): (usize, usize), statuses: &BTreeSet<u16>) -> String {
+    let statuses: Vec<String> = statuses.iter().map(u16::to_string).collect();
+    let closed_too = if closed > 0 { format!(", {closed} closed without an answer") } else { String::new() };
+    format!(
+        "{address} was asked {} times before the load, one request after another, by itself; all of these failed: {failed} answered {}{closed_too}",
+        failed + closed,
+        statuses.join(" or ")
+    )
 }
 
 /// Whether the load's WebSocket is to be had there: that it is opened, or refused for want of something.
@@ -206,6 +218,8 @@ struct Answers {
     closed: usize,
     /// Whether a handshake was ended for want of a client's certificate: then nothing else was asked.
     uncertified: bool,
+    /// The statuses of the failures.
+    statuses: BTreeSet<u16>,
 }
 
 /// Asks for a while. None where it cannot be asked, or is not there.
@@ -218,7 +232,10 @@ fn asked(load: &Load, address: SocketAddr) -> Option<Answers> {
         let asked = Instant::now();
         match ask_whole(load, address, WITHIN)? {
             Asked::Answered { status: ..400, .. } => all.took.push(asked.elapsed()),
-            Asked::Answered { .. } => all.failed += 1,
+            Asked::Answered { status, .. } => {
+                all.failed += 1;
+                all.statuses.insert(status);
+            }
             Asked::Closed => all.closed += 1,
             Asked::Refused { uncertified: true, .. } => {
                 return Some(Answers { uncertified: true, ..Answers::default() });
@@ -358,6 +375,9 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
+    use genkai_place::endpoint::Endpoint;
+    use genkai_targets::behind::Behind;
+
     use super::*;
 
     fn of(load: &Load, ms: &[u64]) -> Spread {
@@ -393,6 +413,26 @@ mod tests {
         let took = took(&Load::users(1, 1.0), address).unwrap();
         assert!(!took.is_empty() && took.iter().all(|took| *took >= 2 * part), "{took:?}");
         assert_eq!(ask_upgrade(&Load::users(1, 1.0), address, WITHIN), None, "it is no load of WebSockets");
+    }
+
+    /// Where what stands behind answers so by itself, nothing of the product is why.
+    #[test]
+    fn a_backend_that_answers_only_failures_is_told_as_that() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                while stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {
+                    let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+                }
+            }
+        });
+        let backend = Backend::Kept(Behind::default(), vec![Endpoint::Tcp(address)]);
+        let Unloaded { limits, told, .. } = unloaded(&Load::users(1, 1.0), &backend);
+        let told = told.unwrap();
+        assert!(limits.is_empty() && told.starts_with(&format!("{address} was asked ")), "{told}");
+        assert!(told.contains("by itself; all of these failed: ") && told.ends_with(" answered 404"), "{told}");
     }
 
     #[test]

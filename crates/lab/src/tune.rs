@@ -26,6 +26,7 @@ use genkai_place::observation::Observation;
 use genkai_targets::product::{Prepared, Running};
 
 use self::answers::Asking;
+use crate::backend::unasked;
 use crate::error::LabError;
 use crate::first;
 use crate::folder::Folder;
@@ -214,25 +215,7 @@ impl Run<'_, '_, '_> {
             return Ok(()); // It says so: nobody's backend is asked for what a scenario asks for.
         }
         let far = self.job.plan.load.scale.is_spread();
-        let why = match backend.alone() {
-            Some(address) if far && address.ip().is_loopback() => {
-                format!("other machines make the load, and {address} is this machine's own")
-            }
-            Some(address) => {
-                format!(
-                    "{address} is not one that genkai can ask with this load's requests, or answers them with failures before any load"
-                )
-            }
-            None if backend.places().len() > 1 => {
-                let places: Vec<String> = backend.places().iter().map(ToString::to_string).collect();
-                format!(
-                    "it leads to {} places ({}), and each gets a part of the load only, of a size that genkai does not know",
-                    places.len(),
-                    places.join(", ")
-                )
-            }
-            None => "genkai knows no single TCP address behind it at which somebody listens on this machine".to_owned(),
-        };
+        let why = unasked(backend.alone(), &backend.places(), baseline.is_stacked(), far);
         let product = &self.job.plan.system.product;
         let text = format!("the backend was not asked by itself, without {product}: {why}");
         self.recorder.note(None, "backend-not-asked", text)

@@ -66,6 +66,17 @@ pub fn clients(law: &Law, demand: &Demand) -> Option<Range> {
     Some(Range { low, high: fit(value, reserved, cost.low, pools, 1.0).max(low) })
 }
 
+/// Requests in flight that `law` lets be at once, where it counts these alone: slots that only a client with a request in flight takes. None for
+/// other laws.
+pub fn in_flight(law: &Law) -> Option<f64> {
+    match *law {
+        Law::Slots { value, reserved, idle_cost: 0.0, busy_cost, pools, .. } if busy_cost > 0.0 => {
+            Some(fit(value, reserved, busy_cost, pools, 1.0))
+        }
+        _ => None,
+    }
+}
+
 /// The number that the law's setting stands for now; 0 for a law without one. (A backlog's queue holds one more than the setting says: Linux
 /// compares with `>`, `sk_acceptq_is_full`, include/net/sock.h.)
 pub fn setting(law: &Law) -> f64 {

@@ -201,6 +201,8 @@ impl Cost {
         }
         let (clients, bytes) = self.more(limit, limit.remedy.as_ref()?, number, demand)?;
         let (high, full) = (&self.high, self.high.clients + clients);
+        let parts = limit.remedy.as_ref().map_or(1.0, |remedy| remedy.parts.max(1.0));
+        let at_once = law::in_flight(&law::with_setting(&limit.law, number * parts)).unwrap_or(full);
         let seen = looks(after, &limit.subject, full);
         let tested = highest(&seen).filter(|look| look.clients > 0.0).map(|look| {
             let part = if clients > 0.0 { ((look.clients - high.clients) / clients).clamp(0.0, 1.0) } else { 1.0 };
@@ -223,7 +225,7 @@ impl Cost {
                 group: high.group,
             },
             descriptors: DescriptorPrice { held: high.descriptors, more: clients * self.descriptors },
-            behind: self.behind.then_some(full),
+            behind: self.behind.then_some(at_once.min(full)),
             tested,
         })
     }

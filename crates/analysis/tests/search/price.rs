@@ -2,6 +2,7 @@
 
 use genkai_model::finding::*;
 use genkai_model::limit::Law;
+use genkai_model::load::{Arrivals, Load};
 
 use crate::world::{Moment, Seen, World};
 use crate::*;
@@ -211,4 +212,54 @@ fn a_price_that_was_measured_elsewhere_is_refuted() {
         let told = verdict(&run).proposal[0].price.unwrap().tested.unwrap();
         assert_eq!(told.refuted, refuted, "{times}: {told:?}");
     }
+}
+
+/// Users who think half as long again are not all in flight: what stands behind is asked for no more than the setting counts.
+#[test]
+fn what_stands_behind_a_limit_on_requests_in_flight_is_asked_for_no_more_than_that() {
+    let arrivals = Arrivals::Users { count: 60, spawn_rate: 10.0, think: "300ms".parse().unwrap() };
+    let mut world = World {
+        plan: plan(Load { arrivals, ..users(60, 10.0) }, "errors < 0.1%"),
+        settings: settings(&[("flights", 15.0)]),
+        limits: Box::new(|s| {
+            let law = Law::Slots {
+                value: s["flights"],
+                reserved: 0.0,
+                idle_cost: 0.0,
+                busy_cost: 1.0,
+                pools: 1.0,
+                soft: 1.0,
+            };
+            let signs = vec![said("flights", Strength::Decisive)];
+            vec![limit("flights", s["flights"], law, signs, &[ErrorKind::Status503], false), pool(900.0, 0.5)]
+        }),
+        behaviour: Box::new(|m| {
+            let (asked, most) = (m.level * 0.5 / 0.8, m.value("flights"));
+            let mut seen = Seen { in_flight: asked.min(most), ..Seen::closed(asked.min(most), 0.5) };
+            if asked > most {
+                seen.errors = vec![(ErrorKind::Status503, (asked - most) * 4.0)];
+                seen.from_level = most * 1.6;
+                seen.logs = vec![("flights", 1)];
+            }
+            let pss = OWN + m.level * CLIENT;
+            seen.gauges = vec![("proxy.pss", pss), ("proxy.worker_processes", 0.0), ("proxy.memory_available", 1e9)];
+            seen
+        }),
+    };
+    let told = |world: &World| {
+        let proposed = verdict(&world.run()).proposal.remove(0);
+        let price = proposed.price.unwrap();
+        (proposed.change.to.parse::<f64>().unwrap(), price.full, price.behind.unwrap())
+    };
+    let (to, full, behind) = told(&world);
+    assert!(full > 60.0 && behind == to, "{behind} requests of {full} clients, of which {to} may be in flight");
+    // Of one whose idle clients count, each client may ask for something.
+    world.limits = Box::new(|s| {
+        let law =
+            Law::Slots { value: s["flights"], reserved: 0.0, idle_cost: 0.1, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+        let signs = vec![said("flights", Strength::Decisive)];
+        vec![limit("flights", s["flights"], law, signs, &[ErrorKind::Status503], false), pool(900.0, 0.5)]
+    });
+    let (_, full, behind) = told(&world);
+    assert_eq!(full, behind);
 }

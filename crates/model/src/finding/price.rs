@@ -16,7 +16,8 @@ pub struct Price {
     pub memory: MemoryPrice,
     /// Descriptors of all processes, from then to there.
     pub descriptors: DescriptorPrice,
-    /// Requests that whatever stands behind the server is asked at once by then, at most: one for each client. None where nothing does.
+    /// Requests that whatever stands behind the server is asked at once by then, at most: one for each client, and no
+    /// more than the setting lets be in flight, where it counts those alone. None where nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<f64>,
     /// What was measured with the change in place, in the trial that tested it; none where nobody looked.

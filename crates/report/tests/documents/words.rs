@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use genkai_model::event::{Change, Directive, Purpose, Trying};
+use genkai_model::event::{Change, Directive, Purpose, ServerState, State, Trying};
 use genkai_model::finding::{
     Answer, Answered, Bisected, BisectionEnd, Break, Caveat, Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung,
     MetAt, Moved, Pairing, Predicted, PredictedRung, ProvedRung, Rung, RungLimit, Stop, Taken, Together,
@@ -57,6 +57,21 @@ fn a_limit_of_which_memory_holds_no_larger_value_is_told_with_that_reason() {
         "{}",
         headline(&s)
     );
+}
+
+/// Who is ended by the kernel for want of memory needs more of it, and not another server.
+#[test]
+fn how_a_server_ended_is_told_where_that_was_seen() {
+    let mut s = fixture::stories::died();
+    let plain = sentences(&s);
+    assert!(plain.contains("In trial 1 the backend died.\n"), "{plain}");
+    let detail = "process 7 has ended; the kernel ended processes of its control group, whose memory was used up";
+    let state = |state| State { subject: "backend".to_owned(), state, detail: Some(detail.to_owned()) };
+    s.record.trials[0].states.push((1_000_000, state(ServerState::Died)));
+    let told = sentences(&s);
+    assert!(told.contains(&format!("In trial 1 the backend died: {detail}.\n")), "{told}");
+    s.record.trials[0].states[0].1 = state(ServerState::Ready);
+    assert_eq!(sentences(&s), plain);
 }
 
 /// The trial in which the next limit was met comes after the last change: what failed in a proof before was lifted since.

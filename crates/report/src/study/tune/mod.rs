@@ -19,7 +19,8 @@ mod smaller;
 mod terminal;
 mod tracks;
 
-use genkai_model::finding::{Because, Break, Cause, Confidence, Findings, Outcome, Verdict};
+use genkai_model::event::ServerState;
+use genkai_model::finding::{Because, Break, Cause, Caveat, Confidence, Findings, Outcome, Verdict};
 use genkai_model::limit::Law;
 use genkai_model::record::Record;
 
@@ -141,9 +142,24 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
         say(About::Caveat, client::retried(v));
     }
     for c in &v.caveats {
-        say(About::Caveat, Some(client::caveat(context, v, c)));
+        let text = client::caveat(context, v, c);
+        say(
+            About::Caveat,
+            Some(match ended(record, c) {
+                Some(how) => format!("{}: {}.", text.trim_end_matches('.'), crate::clean::line(how)),
+                None => text,
+            }),
+        );
     }
     all
+}
+
+/// How a server ended, where that was seen: by which signal, or that the kernel ended it because memory was used up.
+fn ended<'r>(record: &'r Record, caveat: &Caveat) -> Option<&'r str> {
+    let Caveat::ServerDied { subject, trial } = caveat else { return None };
+    let trial = record.trials.iter().find(|one| one.number == *trial)?;
+    let died = trial.states.iter().find(|(_, one)| one.state == ServerState::Died && one.subject == *subject);
+    died.and_then(|(_, one)| one.detail.as_deref())
 }
 
 /// A break that no limit explains.
