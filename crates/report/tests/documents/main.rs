@@ -8,5 +8,6 @@ mod files;
 mod fixture;
 mod latencies;
 mod live;
+mod proofs;
 mod tables;
 mod words;

@@ -165,7 +165,7 @@ fn rung(setting: &str, predicted: Option<f64>) -> RungLimit {
     }
 }
 
-fn changed(setting: &str, [from, to]: [&str; 2], level: f64) -> Rung {
+pub(super) fn changed(setting: &str, [from, to]: [&str; 2], level: f64) -> Rung {
     Rung::Proved(Box::new(ProvedRung {
         limit: rung(setting, Some(level)),
         met: MetAt { trial: 1, level: Some(level), rate: 2.5 },
@@ -183,7 +183,7 @@ fn changed(setting: &str, [from, to]: [&str; 2], level: f64) -> Rung {
 }
 
 /// The verdict of experiment 1 with this ladder.
-fn with(rungs: Vec<Rung>, of: impl FnOnce(&mut fixture::Sample)) -> String {
+pub(super) fn with(rungs: Vec<Rung>, of: impl FnOnce(&mut fixture::Sample)) -> String {
     let mut s = fixture::experiment(1.0);
     let together = Some(Together { trial: 2, held_to: 300.0, pairs: 4, failed: 0 });
     s.findings.verdict.ladder = Some(Ladder { asked: 300.0, rungs, together });
@@ -260,83 +260,6 @@ fn what_the_proof_contradicts_is_neither_confirmed_nor_said_to_help() {
             assert!(!text.contains(words), "{words}: {text}");
         }
     }
-}
-
-#[test]
-fn a_change_with_which_nobody_got_an_answer_proves_nothing() {
-    let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
-        s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::Unanswered { unanswered: 3, of: 3 } });
-    });
-    assert!(
-        text.contains("Cannot tell: changing")
-            && text.contains("in 3 of 3 trials of the proof with it no request was answered"),
-        "{text}"
-    );
-    for words in ["(proved)", "held with every proposal", "the objective held in", "Yes: change"] {
-        assert!(!text.contains(words), "{words}: {text}");
-    }
-}
-
-/// Two of three could be judged, and are told.
-#[test]
-fn a_proof_of_which_one_trial_was_not_answered_tells_of_the_others() {
-    let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
-        s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::Unanswered { unanswered: 1, of: 3 } });
-    });
-    let told = [
-        "in 1 of 3 trials of the proof with it no request was answered; `",
-        "held in the other 2, which is too few to prove it",
-        "not decided, because in 1 of 3 trials with the proposal no request was answered; with those counted, ",
-    ];
-    for words in told {
-        assert!(text.contains(words), "{words}: {text}");
-    }
-    let untold = ["nothing by which", "(proved)", "held with every proposal", "Yes: change", "nothing was answered by"];
-    for words in untold {
-        assert!(!text.contains(words), "{words}: {text}");
-    }
-}
-
-#[test]
-fn a_proposal_whose_rate_was_not_carried_is_not_enough() {
-    let text = with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
-        s.findings.verdict.answer = Answered(Decision::Carried { pairs: Pairing::Outpaced { outpaced: 2, of: 3 } });
-    });
-    let told = [
-        "Cannot tell: changing",
-        "was not violated with it",
-        "in 2 of 3 trials of the proof with it that rate was not carried",
-    ];
-    for words in told {
-        assert!(text.contains(words), "{words}: {text}");
-    }
-    for words in ["(proved)", "held with every proposal", "the objective held in", "Yes: change"] {
-        assert!(!text.contains(words), "{words}: {text}");
-    }
-}
-
-#[test]
-fn only_pairs_that_decided_for_a_change_prove_it() {
-    let text = |decision: Decision, gone: bool| {
-        with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
-            let verdict = &mut s.findings.verdict;
-            verdict.answer = Answered(decision);
-            let broke = verdict.trials[0].broke.clone();
-            verdict.trials.iter_mut().filter(|one| one.trial == 2).for_each(|one| one.broke.clone_from(&broke));
-            if gone {
-                verdict.trials.iter_mut().filter(|one| one.trial == 2).for_each(|one| one.broke = None);
-            }
-        })
-    };
-    let carried = |pairs| Decision::Carried { pairs };
-    assert!(text(carried(Pairing::Enough), true).contains("512 → 640 (proved)"));
-    let not_enough = Pairing::NotEnough { failed: 5, of: 5, helps: false };
-    for decision in [carried(not_enough), carried(Pairing::None), Decision::Moved { then: Stop::Unknown }] {
-        let said = text(decision, false);
-        assert!(said.contains("512 → 640 (with it the break moved)") && !said.contains("(proved)"), "{said}");
-    }
-    let said = text(carried(Pairing::None), true);
-    assert!(said.contains("512 → 640 (with it the break was gone)"), "{said}");
 }
 
 #[test]
