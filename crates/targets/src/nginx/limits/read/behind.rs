@@ -1,6 +1,6 @@
 //! What a configuration passes requests to.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use super::Reading;
@@ -78,7 +78,10 @@ impl Reading<'_> {
         let Some(first) = used.first() else { return };
         let backups = group.servers.iter().filter(|s| !s.down && s.backup);
         let takes: Vec<_> = used.iter().copied().chain(backups).collect();
-        let absent = |s: &&config::UpstreamServer<'_>| s.address.as_ref().and_then(socket).is_some_and(self.absent);
+        let absent = |s: &&config::UpstreamServer<'_>| {
+            let at: Vec<SocketAddr> = s.address.iter().flat_map(sockets).collect();
+            !at.is_empty() && at.into_iter().all(self.absent)
+        };
         let (gone, mut there): (Vec<_>, Vec<_>) = takes.iter().copied().partition(absent);
         if there.is_empty() {
             there.clone_from(&takes);
@@ -152,6 +155,17 @@ fn unix(address: &Address) -> Option<PathBuf> {
         Address::Unix(path) => Some(path.into()),
         Address::Inet { .. } => None,
     }
+}
+
+/// All addresses of a server; of `localhost` both of the loopback, as a resolver gives them.
+fn sockets(address: &Address) -> impl Iterator<Item = SocketAddr> {
+    let six = match address {
+        Address::Inet { host: Host::Name(name), port } if name == "localhost" => {
+            Some(SocketAddr::new(Ipv6Addr::LOCALHOST.into(), *port))
+        }
+        _ => None,
+    };
+    socket(address).into_iter().chain(six)
 }
 
 /// A TCP address that needs no resolver.

@@ -172,6 +172,13 @@ fn a_server_at_whose_address_nobody_listens_takes_no_connections() {
     assert_eq!(caps(group(two, &[1, 2])), Some(vec![5, 6]), "then it is not that which stops a load");
     let backup = format!("{two} server 127.0.0.1:3 backup;");
     assert_eq!((caps(group(&backup, &[])), caps(group(&backup, &[3]))), (None, Some(vec![5, 6])));
+    // A name of the loopback stands for both of its addresses.
+    let text = "events {}\nhttp { upstream u { server 127.0.0.1:1; server localhost:2; }\nserver { listen 80; location / { proxy_pass http://u; } } }\n";
+    let absent = |both: bool| {
+        let facts = facts_where(text, "/", &|address| address.port() == 2 && (both || address.is_ipv4()));
+        facts.upstream.unwrap().absent.len()
+    };
+    assert_eq!((absent(false), absent(true)), (0, 1));
 }
 
 #[test]
