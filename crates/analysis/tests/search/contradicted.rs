@@ -9,6 +9,14 @@ use crate::world::parts::*;
 use crate::world::{Seen, World};
 use crate::*;
 
+/// What a run says in which two smaller values were tried.
+fn after_smaller(mut world: World) -> Verdict {
+    world.plan.procedure.smaller = 2;
+    let run = world.run();
+    assert!(run.asked.iter().any(|trial| trial.purpose == Purpose::Smaller), "{}", run.order());
+    verdict(&run)
+}
+
 /// Limited at every other start, whatever is set: the first trial fails, the change "carries", and the proof sees both on both sides.
 #[test]
 fn what_the_proof_contradicts_is_not_confirmed() {
@@ -59,7 +67,7 @@ fn a_proposal_that_fails_after_a_baseline_held_is_no_reason_to_change_more() {
 /// Limited at its first start only, with two smaller values tried: the proof holds on both sides, and no more pairs would decide.
 #[test]
 fn what_held_without_a_change_needs_no_smaller_value_and_no_more_pairs() {
-    let mut world = World {
+    let world = World {
         behaviour: Box::new(|m| {
             let mut seen = Seen::closed(m.level, 0.3);
             if m.trial == 1 && m.level > 240.0 {
@@ -70,10 +78,7 @@ fn what_held_without_a_change_needs_no_smaller_value_and_no_more_pairs() {
         }),
         ..slots_world(512.0)
     };
-    world.plan.procedure.smaller = 2;
-    let run = world.run();
-    assert!(run.asked.iter().any(|trial| trial.purpose == Purpose::Smaller), "{}", run.order());
-    let v = verdict(&run);
+    let v = after_smaller(world);
     assert_eq!(v.because(), Because::NotReproduced);
     assert!(v.smaller.is_empty(), "{:?}", v.smaller);
     assert!(!v.caveats.iter().any(|one| matches!(one, Caveat::FewPairs { .. })), "{:?}", v.caveats);
@@ -81,20 +86,7 @@ fn what_held_without_a_change_needs_no_smaller_value_and_no_more_pairs() {
 
 #[test]
 fn where_a_proposal_failed_no_smaller_value_is_said_to_hold() {
-    let mut world = World {
-        behaviour: Box::new(|m| {
-            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
-            if m.purpose == Purpose::Proposal && m.level > 250.0 {
-                seen.errors.push((ErrorKind::EofReused, 50.0));
-            }
-            seen
-        }),
-        ..slots_world(512.0)
-    };
-    world.plan.procedure.smaller = 2;
-    let run = world.run();
-    assert!(run.asked.iter().any(|trial| trial.purpose == Purpose::Smaller), "{}", run.order());
-    let v = verdict(&run);
+    let v = after_smaller(failing_proposals());
     assert!(v.caveats.contains(&Caveat::ProposalFailedInProof) && v.smaller.is_empty(), "{:?}", v.smaller);
 }
 

@@ -18,6 +18,7 @@ mod waits;
 
 use genkai_analysis::{findings, statements};
 use genkai_model::error::ErrorKind;
+use genkai_model::event::Purpose;
 use genkai_model::finding::*;
 use genkai_model::limit::{Signature, Strength};
 use genkai_model::record::Record;
@@ -48,6 +49,20 @@ fn slots_world(value: f64) -> World {
         settings: settings(&[("slots", value)]),
         limits: Box::new(|s| vec![slots(s["slots"]), cpu(1.0, Strength::Supports, None)]),
         behaviour: Box::new(|m| full_slots(m, Seen::closed(m.level, 0.3))),
+    }
+}
+
+/// The same, and each proposal fails in the proof, which held in the search.
+fn failing_proposals() -> World {
+    World {
+        behaviour: Box::new(|m| {
+            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
+            if m.purpose == Purpose::Proposal && m.level > 250.0 {
+                seen.errors.push((ErrorKind::EofReused, 50.0));
+            }
+            seen
+        }),
+        ..slots_world(512.0)
     }
 }
 

@@ -66,16 +66,7 @@ fn the_proposal_holds_for_the_load_in_the_proof_and_is_not_gentler() {
 
 #[test]
 fn a_proposal_that_fails_in_the_proof_is_said_to() {
-    let world = World {
-        behaviour: Box::new(|m| {
-            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
-            if m.purpose == Purpose::Proposal && m.level > 250.0 {
-                seen.errors.push((ErrorKind::EofReused, 50.0));
-            }
-            seen
-        }),
-        ..slots_world(512.0)
-    };
+    let world = failing_proposals();
     let v = verdict(&world.run());
     assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::ProvedButNextLimit));
     assert!(v.caveats.contains(&Caveat::ProposalFailedInProof));
