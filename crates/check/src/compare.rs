@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::broken::{Judged, counted};
 use crate::compared::{self, Came, Pair, Strain};
-use crate::effects::{self, Pairs, Rules, Said};
+use crate::effects::{self, Call, Pairs, Rules};
 use crate::events::{Events, Line, Trial, merged, sum};
 use crate::expected::Expected;
 use crate::intervals::{self, ALPHA, Interval};
@@ -385,13 +385,13 @@ impl<'a> Comparison<'a> {
     }
 
     /// What one figure of two contenders says, over the blocks in which both have a turn that counts.
-    fn said(&self, base: (&Json, bool), other: (&Json, bool), figure: usize, [now, last]: [f64; 2]) -> Said {
+    fn said(&self, base: (&Json, bool), other: (&Json, bool), figure: usize, [now, last]: [f64; 2]) -> Call {
         let own = |of: (&Json, bool)| self.turns.iter().filter(|turn| turn.is(of.0, of.1)).collect::<Vec<_>>();
         if self.is_silent(base, other) {
-            return Said { effect: None, call: "missing", more: None };
+            return Call { effect: None, call: "missing", more: None };
         }
         if AGING.contains(&FIGURES[figure]) && [base.0, other.0].iter().any(|name| self.standing.contains(name)) {
-            return Said { effect: None, call: "not_judged", more: None };
+            return Call { effect: None, call: "not_judged", more: None };
         }
         let (mine, theirs) = (own(base), own(other));
         let blocks = mine.iter().filter_map(|a| Some((*a, *theirs.iter().find(|b| b.block == a.block)?)));

@@ -6,7 +6,7 @@ use genkai_model::figure::Figure;
 use genkai_model::objective::Condition;
 use serde_json::{Value as Json, json};
 
-use crate::effects::Said;
+use crate::effects::Call;
 use crate::events::{Events, Line, sum};
 use crate::expected::Expected;
 
@@ -66,7 +66,7 @@ impl Strain<'_, '_> {
 }
 
 /// A pair of contenders with what each figure says.
-pub(crate) type Pair = Vec<(Figure, Said)>;
+pub(crate) type Pair = Vec<(Figure, Call)>;
 
 /// Whether somebody is certainly and far slower than another.
 pub(crate) fn is_slower(pairs: &[Pair]) -> bool {
@@ -98,8 +98,8 @@ pub(crate) struct Came<'p> {
 impl Came<'_> {
     /// The outcome.
     pub(crate) fn outcome(&self) -> &'static str {
-        let decided = |said: &Said| !matches!(said.call, "cannot_tell" | "missing" | "not_judged");
-        let decides = |(figure, _): &&(Figure, Said)| self.deciding.contains(figure);
+        let decided = |said: &Call| !matches!(said.call, "cannot_tell" | "missing" | "not_judged");
+        let decides = |(figure, _): &&(Figure, Call)| self.deciding.contains(figure);
         let all = || self.pairs.iter().flatten().filter(decides);
         let asked = |figure: Figure| figure == Figure::Throughput && !self.stressed;
         let tells = all().any(|(figure, said)| decided(said) && !asked(*figure));
@@ -193,7 +193,7 @@ pub(crate) fn caveats(verdict: &Json, own: impl Fn(&Json) -> OfCaveats, line: Op
 }
 
 /// Whether a promise was kept; none: that is not decided.
-fn keeps(promised: Promised, said: &Said) -> Option<bool> {
+fn keeps(promised: Promised, said: &Call) -> Option<bool> {
     let wanted = match promised {
         Promised::Better => "better",
         Promised::Worse => "worse",

@@ -22,7 +22,7 @@ pub(crate) enum Pairs {
 
 /// What pairs say.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct Call {
     /// The effect; none of fewer than two pairs.
     pub(crate) effect: Option<Interval>,
     /// What it means.
@@ -64,21 +64,21 @@ impl Pairs {
     }
 
     /// The effect and what it means: all of it within the margin is the same, "no effect" inside of it is nothing told, else better or worse.
-    pub(crate) fn said(&self, rules: Rules) -> Said {
+    pub(crate) fn said(&self, rules: Rules) -> Call {
         let ratio = matches!(self, Pairs::Ratios(_));
         let none = if ratio { 1.0 } else { 0.0 };
         let margin = match ratio {
             true => (1.0 / (1.0 + rules.margin), 1.0 + rules.margin),
             false => (-rules.margin, rules.margin),
         };
-        let Some(e) = self.effect(rules.now) else { return Said { effect: None, call: "missing", more: None } };
+        let Some(e) = self.effect(rules.now) else { return Call { effect: None, call: "missing", more: None } };
         let (call, more) = match () {
             () if margin.0 <= e.low && e.high <= margin.1 => ("same", None),
             () if e.low <= none && none <= e.high => ("cannot_tell", needed(e, ratio, margin.1, rules)),
             () if (e.value > none) == rules.more => ("better", None),
             () => ("worse", None),
         };
-        Said { effect: Some(e), call, more }
+        Call { effect: Some(e), call, more }
     }
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn spent(looks: &[u32], done: u32, alpha: f64) -> f64 {
 }
 
 /// What a finding must say of an effect.
-pub(crate) fn expect(address: &str, said: &Said, line: Option<usize>, expected: &mut Expected) {
+pub(crate) fn expect(address: &str, said: &Call, line: Option<usize>, expected: &mut Expected) {
     expected.estimate(format!("{address}/effect"), said.effect, line);
     expected.word(format!("{address}/call"), said.call, "by the interval and the margin", line);
     expected.is(format!("{address}/more"), said.more.map(f64::from), line);

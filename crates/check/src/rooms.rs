@@ -7,7 +7,7 @@ use crate::broken::{self, Judged};
 use crate::events::{Events, Line, Trial, merged, sum};
 use crate::expected::Expected;
 use crate::generator::{self, Generator};
-use crate::trails::Told;
+use crate::trails::Evidence;
 use crate::trials::named;
 use crate::workers;
 
@@ -89,7 +89,7 @@ fn places(address: &str, run: &Json, trial: &Trial<'_>, told: &Line, expected: &
     }
     let nodes = trial.of("node").filter_map(|node| serde_json::from_value(node.json.clone()).ok()).collect();
     let Ok(attendance) = serde_json::from_value(told.json.clone()) else { return };
-    let told = Told { attendance, nodes, router };
+    let told = Evidence { attendance, nodes, router };
     for (name, list) in [("losses", told.losses()), ("missing", told.missing())] {
         expected.same(&format!("{address}/{name}"), &list, "each message followed through the nodes", line);
     }

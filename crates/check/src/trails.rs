@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 const TOGETHER_US: u64 = 2_000_000;
 
 /// What was told after a run.
-pub(crate) struct Told {
+pub(crate) struct Evidence {
     /// By its members.
     pub(crate) attendance: Attendance,
     /// By its nodes.
@@ -45,7 +45,7 @@ impl Places {
         }
     }
 
-    fn follow(&mut self, told: &Told, loss: &Loss) {
+    fn follow(&mut self, told: &Evidence, loss: &Loss) {
         let steps = u64::from(loss.last - loss.first).max(1);
         for (n, sequence) in (loss.first..=loss.last).enumerate() {
             // Messages of a sender are sent at an even pace.
@@ -72,7 +72,7 @@ impl Places {
     }
 }
 
-impl Told {
+impl Evidence {
     /// Where all lost deliveries were lost.
     pub(crate) fn losses(&self) -> Json {
         let mut places = Places::default();

@@ -10,7 +10,7 @@ use genkai_model::plan::Procedure;
 use genkai_model::units::{Span, Spread};
 
 use crate::cli::{LoadFlags, LocustFlags, ScenarioFlags};
-use crate::scenario::Told;
+use crate::scenario::ScenarioLoad;
 use crate::{Failure, view};
 
 /// What a value of `--load` begins with.
@@ -152,7 +152,7 @@ pub(crate) fn procedure(procedure: Procedure, load: &Load, hold: Option<Span>) -
 }
 
 /// A title with the file's name in it.
-pub(crate) fn title(title: String, found: &Option<Locustfile>, told: &Option<Told>) -> String {
+pub(crate) fn title(title: String, found: &Option<Locustfile>, told: &Option<ScenarioLoad>) -> String {
     match found {
         Some(found) => format!("{title}: {} (Locust)", found.locust.file.display()),
         None => crate::scenario::title(title, told),

@@ -15,7 +15,7 @@ use crate::{Failure, view};
 pub(crate) const DEFINES: &str = "cannot be used with a scenario file, which defines it";
 
 /// A scenario file, read.
-pub(crate) struct Told {
+pub(crate) struct ScenarioLoad {
     file: String,
     script: Script,
     pause: Span,
@@ -25,7 +25,7 @@ pub(crate) struct Told {
 ///
 /// # Errors
 /// The first mistake in the file, with its place; or what it has that cannot be done at a server under test.
-pub(crate) fn read(flags: &ScenarioFlags, quiet: bool, talks: bool) -> Result<Option<Told>, Failure> {
+pub(crate) fn read(flags: &ScenarioFlags, quiet: bool, talks: bool) -> Result<Option<ScenarioLoad>, Failure> {
     let Some(file) = &flags.scenario else { return Ok(None) };
     let asked = script::Asked { targets: &flags.target, environment: flags.environment.as_deref(), quiet };
     let mut script = script::read(file, &asked)?;
@@ -76,11 +76,11 @@ pub(crate) fn read(flags: &ScenarioFlags, quiet: bool, talks: bool) -> Result<Op
     if !quiet && script.requests.is_some() {
         view::say(&format!("note: {file}: `requests` has no effect: each trial lasts as long as it must"));
     }
-    Ok(Some(Told { file: file.clone(), script, pause }))
+    Ok(Some(ScenarioLoad { file: file.clone(), script, pause }))
 }
 
 /// A title with the scenario's name in it.
-pub(crate) fn title(title: String, told: &Option<Told>) -> String {
+pub(crate) fn title(title: String, told: &Option<ScenarioLoad>) -> String {
     match told {
         Some(told) if told.script.title != told.file => format!("{title}: {} ({})", told.script.title, told.file),
         Some(told) => format!("{title}: {}", told.file),
@@ -89,11 +89,11 @@ pub(crate) fn title(title: String, told: &Option<Told>) -> String {
 }
 
 /// What the file says must hold.
-pub(crate) fn objective(told: &Option<Told>) -> Option<Objective> {
+pub(crate) fn objective(told: &Option<ScenarioLoad>) -> Option<Objective> {
     told.as_ref()?.script.objective.clone()
 }
 
-impl Told {
+impl ScenarioLoad {
     /// Whether its users open WebSockets, and nothing else.
     pub(crate) fn talks(&self) -> bool {
         self.script.scenario.talks()

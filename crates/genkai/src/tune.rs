@@ -19,7 +19,7 @@ use genkai_model::units::{Span, Spread};
 use genkai_model::websocket::WebSocket;
 
 use crate::cli::{BackendFlags, CommandFlags, LoadFlags, Product, SearchFlags, TuneFlags, UpgradeFlag, What};
-use crate::scenario::Told;
+use crate::scenario::ScenarioLoad;
 use crate::study::{self, How};
 use crate::target::local_only;
 use crate::{Failure, flags, http2, locust, scenario, websocket};
@@ -96,7 +96,12 @@ pub(crate) fn listen(address: Option<Ipv4Addr>) -> Result<Option<Ipv4Addr>, Fail
 }
 
 /// A load of requests: one over and over, or those of a scenario.
-fn http(flags: &LoadFlags, told: &Option<Told>, users: &Option<Locustfile>, cores: usize) -> Result<Load, Failure> {
+fn http(
+    flags: &LoadFlags,
+    told: &Option<ScenarioLoad>,
+    users: &Option<Locustfile>,
+    cores: usize,
+) -> Result<Load, Failure> {
     if let Some(users) = users {
         return locust::load(users, flags, SPAWN_RATE);
     }
@@ -154,7 +159,7 @@ fn plan(
 ) -> Result<Plan, Failure> {
     let told = scenario::read(&flags.scenario, flags.output.quiet, true)?;
     let users = locust::read(&flags.locust, &flags.load, &flags.scenario, flags.output.quiet)?;
-    let is_http2 = flags.streams.each().is_some() || told.as_ref().is_some_and(scenario::Told::shares);
+    let is_http2 = flags.streams.each().is_some() || told.as_ref().is_some_and(scenario::ScenarioLoad::shares);
     if users.is_some() && (flags.websocket || is_http2) {
         return Err(Failure::usage(
             "--load locust: users of a locustfile ask by HTTP/1.1; leave out --websocket and --http2",
@@ -170,7 +175,7 @@ fn plan(
     http2::must_fit(&load, product)?;
     let load = locust::at(load, front.listen);
     // Users of a scenario may speak to the embedded server in WebSockets, too.
-    let spoken = match told.as_ref().is_some_and(scenario::Told::talks) {
+    let spoken = match told.as_ref().is_some_and(scenario::ScenarioLoad::talks) {
         true => Protocol::WebSocket(WebSocket::default()),
         false => load.protocol.clone(),
     };
@@ -200,7 +205,12 @@ fn plan(
     Ok(Plan::of(locust::title(format!("tune {product}"), &users, &told), system, load, objective, procedure))
 }
 
-fn load(flags: &TuneFlags, told: &Option<Told>, users: &Option<Locustfile>, cores: usize) -> Result<Load, Failure> {
+fn load(
+    flags: &TuneFlags,
+    told: &Option<ScenarioLoad>,
+    users: &Option<Locustfile>,
+    cores: usize,
+) -> Result<Load, Failure> {
     let mut load = if flags.websocket {
         let mut load = websocket::load(&flags.load, &flags.messages, SPAWN_RATE)?;
         steadily(&mut load, &flags.load);

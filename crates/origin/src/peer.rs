@@ -19,7 +19,7 @@ pub(crate) struct Client {
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum Received {
     Message(Kind, Vec<u8>),
     Pong(Vec<u8>),
     Close(Option<u16>),
@@ -75,14 +75,16 @@ impl Client {
     }
 
     /// The next thing that comes.
-    pub(crate) fn hear(&mut self) -> Heard {
+    pub(crate) fn hear(&mut self) -> Received {
         let mut buffer = vec![0; 65_536];
         loop {
             let (used, event) = self.decoder.decode(&mut self.bytes, &mut self.scratch).unwrap();
             let heard = match event {
-                Some(Event::Data(chunk)) => self.assembler.push(chunk).map(|m| Heard::Message(m.kind, m.data.to_vec())),
-                Some(Event::Pong(data)) => Some(Heard::Pong(data.to_vec())),
-                Some(Event::Close(close)) => Some(Heard::Close(close.code)),
+                Some(Event::Data(chunk)) => {
+                    self.assembler.push(chunk).map(|m| Received::Message(m.kind, m.data.to_vec()))
+                }
+                Some(Event::Pong(data)) => Some(Received::Pong(data.to_vec())),
+                Some(Event::Close(close)) => Some(Received::Close(close.code)),
                 Some(Event::Ping(_)) => panic!("it does not ping"),
                 None => None,
             };
@@ -93,7 +95,7 @@ impl Client {
             }
             if waiting {
                 match self.stream.read(&mut buffer).unwrap() {
-                    0 => return Heard::End,
+                    0 => return Received::End,
                     n => self.bytes.extend_from_slice(&buffer[..n]),
                 }
             }

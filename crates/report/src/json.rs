@@ -12,7 +12,7 @@ use crate::document::Document;
 
 /// `verdict.json`: what was found, and what it says in words.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Said<'a, T> {
+pub(crate) struct VerdictFile<'a, T> {
     /// The build of genkai that wrote this: its version and a fingerprint of its source. Another build may state more, or less.
     #[serde(skip_serializing_if = "str::is_empty")]
     build: &'a str,
@@ -38,16 +38,16 @@ struct PlanFile<'a> {
 
 /// A finding with what it `says` in sentences, and with its `statements`, a line each (schemas: `schemas/`).
 pub fn finding<T: Serialize>(finding: &T, says: &[String], statements: &[Statement]) -> String {
-    said(Said { build: "", doubts: &[], finding, says, statements: &[] }, statements)
+    said(VerdictFile { build: "", doubts: &[], finding, says, statements: &[] }, statements)
 }
 
 /// The same with what `document` says: who wrote it and the doubts about its record come first.
 pub fn verdict<T: Serialize>(finding: &T, document: &Document, statements: &[Statement]) -> String {
     let Document { build, doubts, sentences, .. } = document;
-    said(Said { build, doubts, finding, says: sentences, statements: &[] }, statements)
+    said(VerdictFile { build, doubts, finding, says: sentences, statements: &[] }, statements)
 }
 
-fn said<T: Serialize>(said: Said<'_, T>, statements: &[Statement]) -> String {
+fn said<T: Serialize>(said: VerdictFile<'_, T>, statements: &[Statement]) -> String {
     let text = value(&said);
     let Some(open) = text.strip_suffix("\n}\n").filter(|_| !statements.is_empty()) else { return text };
     let line = |one| serde_json::to_string(one).expect("model values serialise");

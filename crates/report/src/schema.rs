@@ -12,7 +12,7 @@ use genkai_model::suite::{self, SuiteFinding};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 
 use crate::html::PageData;
-use crate::json::Said;
+use crate::json::VerdictFile;
 
 /// The name of each schema and its text, which ends with a newline: `run` is a line of `run.jsonl`, `page` the data inside
 /// `report.html`, all others are `verdict.json` of a kind of run.
@@ -33,7 +33,7 @@ pub fn all() -> [(&'static str, String); 10] {
 }
 
 fn verdict<T: JsonSchema + 'static>(title: &str, format: Option<String>) -> String {
-    text(schema::<Said<'static, T>>(), title, format)
+    text(schema::<VerdictFile<'static, T>>(), title, format)
 }
 
 /// With the checksum that every line has (`genkai_model::seal`).

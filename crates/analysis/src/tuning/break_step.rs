@@ -9,7 +9,7 @@ use super::attempt::Attempt;
 use super::directly::{self, Directly};
 use super::judged_trial::JudgedTrial;
 use super::moved::{self, Outcome};
-use super::unusable::{Tests, Told};
+use super::unusable::{Next, Tests};
 use crate::diagnosis::attribute::{self, Weighed};
 use crate::proof;
 
@@ -87,9 +87,9 @@ impl<'r> BreakStep<'r> {
                 Err(why) => return (step, why),
             };
             let trial = match tests.take() {
-                Told::Trial(trial) => trial,
-                Told::Unusable => continue,
-                Told::Nothing => return (step, Progress::Try(Box::new(attempt))),
+                Next::Trial(trial) => trial,
+                Next::Unusable => continue,
+                Next::Nothing => return (step, Progress::Try(Box::new(attempt))),
             };
             if !proof::is_whole(trial) {
                 return (step, Progress::Cut);

@@ -29,7 +29,7 @@ pub(crate) struct Tests<'r> {
 }
 
 /// What is next.
-pub(crate) enum Told<'r> {
+pub(crate) enum Next<'r> {
     /// A trial.
     Trial(&'r Trial),
     /// No trial: the value cannot be used, and another is to be chosen.
@@ -64,13 +64,13 @@ impl<'r> Tests<'r> {
     }
 
     /// What came of the next one.
-    pub(crate) fn take(&mut self) -> Told<'r> {
+    pub(crate) fn take(&mut self) -> Next<'r> {
         match self.rest.pop_front() {
-            None => Told::Nothing,
-            Some(Came::Trial(trial)) => Told::Trial(trial),
+            None => Next::Nothing,
+            Some(Came::Trial(trial)) => Next::Trial(trial),
             Some(Came::NotStarted(value)) => {
                 self.unusable.push(value);
-                Told::Unusable
+                Next::Unusable
             }
         }
     }

@@ -106,7 +106,7 @@ pub struct Family {
 
 /// What is said of families, as parts of all.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Said {
+pub struct Counts {
     /// At least one figure is called better or worse.
     pub differs: f64,
     /// At least one is called equal.
@@ -121,9 +121,9 @@ pub struct Said {
 pub const LOOKS: [u32; 4] = [5, 8, 12, 16];
 
 /// Judges `times` families, each until every figure is decided at a look, as a comparison is.
-pub fn families(noise: Noise, family: Family, times: u32) -> Said {
+pub fn families(noise: Noise, family: Family, times: u32) -> Counts {
     let mut random = Pcg64Mcg::seed_from_u64(31);
-    let mut said = Said::default();
+    let mut said = Counts::default();
     let each = 1.0 / f64::from(times);
     for _ in 0..times {
         let (calls, blocks) = judged(&mut random, noise, family);

@@ -15,7 +15,7 @@ use crate::clock::Moment;
 /// A figure of an interval.
 pub(crate) trait Figure: Default {
     /// As a record tells it.
-    type Told;
+    type Recorded;
 
     /// Adds what another thread, or another interval, saw.
     fn add(&mut self, other: &Self);
@@ -26,13 +26,13 @@ pub(crate) trait Figure: Default {
     }
 
     /// In the words of a record.
-    fn tell(&self) -> Self::Told;
+    fn tell(&self) -> Self::Recorded;
 
     /// From the words of a record.
     ///
     /// # Errors
     /// When a distribution is damaged.
-    fn read(told: &Self::Told) -> Result<Self, PayloadError>;
+    fn read(told: &Self::Recorded) -> Result<Self, PayloadError>;
 }
 
 /// Several figures that a record tells in one structure. Each is named once, by the name that the record has for it; what stands after
@@ -52,7 +52,7 @@ macro_rules! figures {
         }
 
         impl Figure for $name {
-            type Told = $told;
+            type Recorded = $told;
 
             fn add(&mut self, other: &$name) {
                 $(Figure::add(&mut self.$field, &other.$field);)*
@@ -80,7 +80,7 @@ pub(crate) use figures;
 pub(crate) struct Always(pub(crate) u64);
 
 impl Figure for Always {
-    type Told = Option<u64>;
+    type Recorded = Option<u64>;
 
     fn add(&mut self, other: &Always) {
         self.0 += other.0;
@@ -113,8 +113,8 @@ impl<F> DerefMut for Seldom<F> {
     }
 }
 
-impl<F: Figure<Told: Default + PartialEq>> Figure for Seldom<F> {
-    type Told = Option<F::Told>;
+impl<F: Figure<Recorded: Default + PartialEq>> Figure for Seldom<F> {
+    type Recorded = Option<F::Recorded>;
 
     fn add(&mut self, other: &Self) {
         self.0.add(&other.0);
@@ -124,11 +124,11 @@ impl<F: Figure<Told: Default + PartialEq>> Figure for Seldom<F> {
         self.0.clear();
     }
 
-    fn tell(&self) -> Option<F::Told> {
-        Some(self.0.tell()).filter(|told| *told != F::Told::default())
+    fn tell(&self) -> Option<F::Recorded> {
+        Some(self.0.tell()).filter(|told| *told != F::Recorded::default())
     }
 
-    fn read(told: &Option<F::Told>) -> Result<Self, PayloadError> {
+    fn read(told: &Option<F::Recorded>) -> Result<Self, PayloadError> {
         told.as_ref().map(F::read).transpose().map(|figure| Seldom(figure.unwrap_or_default()))
     }
 }
@@ -153,7 +153,7 @@ impl Distribution {
 }
 
 impl Figure for Distribution {
-    type Told = Payload;
+    type Recorded = Payload;
 
     fn add(&mut self, other: &Distribution) {
         if let Some(theirs) = other.0.as_ref().filter(|theirs| !theirs.is_empty()) {
@@ -198,7 +198,7 @@ impl FirstError {
 }
 
 impl Figure for FirstError {
-    type Told = Option<u64>;
+    type Recorded = Option<u64>;
 
     fn add(&mut self, other: &FirstError) {
         self.0 = [self.0, other.0].into_iter().flatten().min();
@@ -218,7 +218,7 @@ impl Figure for FirstError {
 macro_rules! told_as_counted {
     ($($figure:ty: $add:expr;)*) => {
         $(impl Figure for $figure {
-            type Told = $figure;
+            type Recorded = $figure;
 
             fn add(&mut self, other: &$figure) {
                 let add: fn(&mut $figure, &$figure) = $add;

@@ -66,7 +66,7 @@ impl FlowTally {
 }
 
 impl Figure for FlowTally {
-    type Told = Option<Box<Flows>>;
+    type Recorded = Option<Box<Flows>>;
 
     fn add(&mut self, other: &FlowTally) {
         self.any |= other.any;

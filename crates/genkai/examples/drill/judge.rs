@@ -94,7 +94,7 @@ impl Judged {
 }
 
 /// What a diagnosis says, whatever was diagnosed.
-struct Said {
+struct Answer {
     outcome: Outcome,
     causes: Vec<(String, Confidence)>,
     places: Vec<Place>,
@@ -111,7 +111,7 @@ pub(crate) fn judge(case: &Case, text: &str) -> Result<Judged, String> {
     Ok(Judged { mark: mark(&case.expect, said.outcome, &causes), outcome: said.outcome, causes, places: said.places })
 }
 
-fn of_tune(case: &Case, text: &str) -> serde_json::Result<Said> {
+fn of_tune(case: &Case, text: &str) -> serde_json::Result<Answer> {
     let verdict: Verdict = serde_json::from_str(text)?;
     let quota = verdict.client.reasons.iter().any(|reason| matches!(reason, ClientLimit::Throttled { .. }));
     let quota = quota.then(|| (QUOTA.to_owned(), Confidence::Likely)).filter(|_| verdict.outcome() == Outcome::Invalid);
@@ -129,7 +129,7 @@ fn of_tune(case: &Case, text: &str) -> serde_json::Result<Said> {
         Expect::Ladder { .. } => verdict.ladder.iter().flat_map(|ladder| &ladder.rungs).filter_map(met).collect(),
         _ => claimed.next().and_then(place).into_iter().collect(),
     };
-    Ok(Said { outcome: verdict.outcome(), causes, places })
+    Ok(Answer { outcome: verdict.outcome(), causes, places })
 }
 
 /// Where a rung came, and where its law puts it; none of one that was not met, or is not claimed.
@@ -161,11 +161,11 @@ fn lines(case: &Case, named: &[Directive]) -> String {
     named.iter().map(line).collect::<Vec<_>>().join(" + ")
 }
 
-fn of_rooms(text: &str) -> serde_json::Result<Said> {
+fn of_rooms(text: &str) -> serde_json::Result<Answer> {
     let finding: RoomsFinding = serde_json::from_str(text)?;
     let causes =
         finding.runs.iter().flat_map(|run| &run.causes).map(|cause| (cause.limit.id.clone(), Confidence::Likely));
-    Ok(Said { outcome: finding.outcome, causes: causes.collect(), places: Vec::new() })
+    Ok(Answer { outcome: finding.outcome, causes: causes.collect(), places: Vec::new() })
 }
 
 /// Whether that is more than a possibility, and not one that was tried in vain.

@@ -16,7 +16,7 @@ use serde_json::{Number, Value as Json};
 use super::words::{Spoken, numbers};
 
 /// A record, what was found in it, and how that is said.
-pub struct Told {
+pub struct Outputs {
     /// The record.
     record: Record,
     /// The finding, as it is written into `verdict.json`.
@@ -39,13 +39,13 @@ pub struct Text {
 }
 
 /// What is told of the record in a folder; none where nothing was seen.
-pub fn told(folder: &Path) -> Option<Told> {
+pub fn told(folder: &Path) -> Option<Outputs> {
     let lines = std::fs::read_to_string(folder.join("run.jsonl")).unwrap();
     of(&lines)
 }
 
 /// What is told of the record of these lines.
-pub fn of(lines: &str) -> Option<Told> {
+pub fn of(lines: &str) -> Option<Outputs> {
     let mut record = Record::read(lines.lines()).unwrap();
     let (finding, words) = rooms::findings(&record)
         .map(|found| pair(&found, study::rooms))
@@ -55,7 +55,7 @@ pub fn of(lines: &str) -> Option<Told> {
         .or_else(|| cache::findings(&record).map(|found| pair(&found, study::cache)))
         .unwrap_or_else(|| tuned(findings(&record)));
     record.trials.iter_mut().for_each(shorten);
-    Some(Told { record, finding, words })
+    Some(Outputs { record, finding, words })
 }
 
 /// Of what is quoted from the record again and again, the first: all of it is worded alike.
@@ -93,7 +93,7 @@ fn tuned(found: Findings) -> (Json, Words) {
 /// What is drawn over time, which is no part of a verdict.
 const OVER_TIME: &str = "series";
 
-impl Told {
+impl Outputs {
     /// Every text of the document of `finding`, by its place; none where such a finding cannot be.
     fn texts(&self, record: &Record, finding: &Json) -> Option<BTreeMap<String, Text>> {
         let document = panic::catch_unwind(AssertUnwindSafe(|| (self.words)(record, finding))).ok()??;
@@ -184,7 +184,7 @@ pub struct Change {
     record: Option<Record>,
 }
 
-impl Told {
+impl Outputs {
     /// Each number changed, a little and much; each list without its last; each kind of event that words quote from.
     pub fn changes(&self) -> impl Iterator<Item = Change> + '_ {
         let mut all = Vec::new();
@@ -299,7 +299,7 @@ fn counted_on(text: &str, times: u64) -> String {
 
 impl Change {
     /// What is said then; none where such a finding cannot be.
-    pub fn said(&self, told: &Told) -> Option<BTreeMap<String, Text>> {
+    pub fn said(&self, told: &Outputs) -> Option<BTreeMap<String, Text>> {
         told.texts(self.record.as_ref().unwrap_or(&told.record), &self.finding)
     }
 }

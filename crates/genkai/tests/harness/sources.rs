@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::perturbed::{Change, Text, Told, texts};
+use super::perturbed::{Change, Outputs, Text, texts};
 use super::words::Spoken;
 
 /// A number in words, and what changes it.
@@ -53,7 +53,7 @@ pub enum Follows {
 }
 
 /// Every number that is told of a record, with what changes it.
-pub fn of(told: &Told) -> Vec<Number> {
+pub fn of(told: &Outputs) -> Vec<Number> {
     let base = texts(&told.document());
     let mut all: BTreeMap<(&str, usize), Number> = BTreeMap::new();
     for (path, text) in &base {

@@ -12,7 +12,7 @@ use genkai_report::{markdown, text};
 use serde_json::Value as Json;
 
 use crate::harness;
-use crate::harness::perturbed::{Told, of, texts, told};
+use crate::harness::perturbed::{Outputs, of, texts, told};
 use crate::harness::recorded::{judged, records};
 use crate::harness::sources::{self, Follows, Number};
 use crate::harness::words::numbers;
@@ -117,7 +117,7 @@ fn every_number_that_is_said_changes_with_the_figures_that_it_shows() {
 }
 
 /// Whether the text, its row or its heading names whom one of the figures is of that the number shows.
-fn names_its_subject(told: &Told, one: &Number) -> bool {
+fn names_its_subject(told: &Outputs, one: &Number) -> bool {
     one.shown().any(|effect| {
         let subject = subject(&told.finding, &effect.address);
         subject.is_empty() || subject.iter().any(|names| names.iter().all(|name| one.over.contains(name.as_str())))

@@ -27,7 +27,7 @@ const LAST_LINES: i64 = 10;
 
 /// What a command in a container printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct CommandOutput {
     /// On its standard output.
     pub output: Vec<u8>,
     /// On its standard error.
@@ -162,7 +162,7 @@ impl Server {
         &self,
         (namespace, pod, container): (&str, &str, &str),
         command: &[String],
-    ) -> Result<Said, ClusterError> {
+    ) -> Result<CommandOutput, ClusterError> {
         let how = AttachParams { container: Some(container.to_owned()), stdin: false, ..AttachParams::default() };
         let pods = self.pods_in(namespace);
         let whole = async {
@@ -203,7 +203,7 @@ impl Server {
             );
         };
         let failed = (ended.status.as_deref() != Some("Success")).then(|| ended.message.unwrap_or_default());
-        Ok(Said { output, errors: text(errors), failed })
+        Ok(CommandOutput { output, errors: text(errors), failed })
     }
 
     /// Starts a command in a pod that is spoken to.

@@ -16,7 +16,7 @@ use super::copy::{FOLDER, labels, unlike};
 use super::front::{Front, told};
 use super::original::{Original, referenced, template};
 use super::roles::{INGRESSES, Need, Place, SERVICES, needs};
-use super::{NoCopy, Said, Unlike};
+use super::{CommandOutput, NoCopy, Unlike};
 use crate::ClusterError;
 use crate::api::Server;
 
@@ -198,7 +198,7 @@ impl Beside<'_> {
     ///
     /// # Errors
     /// When it cannot be started, or the connection to it is cut.
-    pub fn run(&self, command: &[String]) -> Result<Said, ClusterError> {
+    pub fn run(&self, command: &[String]) -> Result<CommandOutput, ClusterError> {
         self.server.output(self.at, command)
     }
 }

@@ -15,7 +15,7 @@ mod roles;
 mod running;
 mod site;
 
-pub use calls::Said;
+pub use calls::CommandOutput;
 pub use home::{Beside, Home};
 pub use original::{Mounted, Original, Unlike};
 pub use roles::{Roles, roles, site_roles};

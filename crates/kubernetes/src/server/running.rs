@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::copy::{CopyPlan, LOOKER, looker, objects};
 use super::home::{AGAIN, DELETED_WITHIN};
 use super::ready::{Comes, Place, added, comes, ended, restarts};
-use super::{Home, NoCopy, Said};
+use super::{CommandOutput, Home, NoCopy};
 use crate::ClusterError;
 use crate::api::clean;
 use crate::attached::Attached;
@@ -198,7 +198,7 @@ impl Copy {
     ///
     /// # Errors
     /// When it cannot be started, or the connection to it is cut.
-    pub fn run(&self, command: &[String]) -> Result<Said, ClusterError> {
+    pub fn run(&self, command: &[String]) -> Result<CommandOutput, ClusterError> {
         self.home.server.output(self.container(), command)
     }
 
@@ -206,7 +206,7 @@ impl Copy {
     ///
     /// # Errors
     /// As [`Copy::run`].
-    pub fn look(&self, command: &[String]) -> Result<Said, ClusterError> {
+    pub fn look(&self, command: &[String]) -> Result<CommandOutput, ClusterError> {
         self.home.server.output(self.looks(), command)
     }
 

@@ -9,8 +9,8 @@ use genkai_engine::broadcast::{BroadcastClients, BroadcastError, ClientOptions};
 use genkai_engine::pin;
 use genkai_model::latencies::steps::{Step, StepEnd};
 
-use super::ear::{Ear, Voice};
-use super::protocol::{ClientsOrder, Did, Said, Task};
+use super::order_reader::{MessageWriter, OrderReader};
+use super::protocol::{ClientsOrder, Did, Report, Task};
 use crate::headroom;
 
 /// How often it is looked whether this is over.
@@ -21,16 +21,16 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) fn serve<W: Write + Send + 'static>(
     order: ClientsOrder,
     input: impl BufRead + Send + 'static,
-    voice: &Voice<W>,
+    voice: &MessageWriter<W>,
 ) {
     headroom::raise_descriptors();
     let ((go, _), (tasks, received)) = (mpsc::channel(), mpsc::channel());
-    Ear::open(order.leash, voice, (go, tasks), input);
+    OrderReader::open(order.leash, voice, (go, tasks), input);
     let own = voice.another();
     let work = thread::spawn(move || {
         // Unpinned, they share cores with others.
         let _ = order.cpu.map(pin);
-        own.say(&Said::Ready);
+        own.say(&Report::Ready);
         work(&received, &own);
     });
     while !voice.stop.is_stopped() && !work.is_finished() {
@@ -38,7 +38,7 @@ pub(super) fn serve<W: Write + Send + 'static>(
     }
 }
 
-fn work<W: Write>(tasks: &Receiver<Task>, voice: &Voice<W>) {
+fn work<W: Write>(tasks: &Receiver<Task>, voice: &MessageWriter<W>) {
     let mut all = Vec::new();
     for task in tasks {
         let did = match done(&mut all, task) {
@@ -46,7 +46,7 @@ fn work<W: Write>(tasks: &Receiver<Task>, voice: &Voice<W>) {
             Err(e) if e.is_of_server() => Did::Gone(e.to_string()),
             Err(e) => Did::Failed(e.to_string()),
         };
-        voice.say(&Said::Did(did));
+        voice.say(&Report::Did(did));
     }
 }
 

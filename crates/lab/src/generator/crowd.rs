@@ -16,9 +16,9 @@ use genkai_model::units::Span;
 use genkai_model::websocket::Messages;
 
 use super::clock::{self, Exchange};
-use super::listener::Heard;
+use super::listener::FromWorker;
 use super::one_worker::END_WITHIN;
-use super::protocol::{ClientsOrder, Did, Request, Said, Task, Word, write};
+use super::protocol::{ClientsOrder, Did, Report, Request, Task, Word, write};
 use super::workers::{ANSWERED_WITHIN, GRACE, HEARTBEAT, LEASH, POLL, SILENCE, Workers, rotated};
 use super::workplace::Workplaces;
 use crate::error::LabError;
@@ -266,10 +266,10 @@ impl<'a> Crowd<'a> {
             self.workers.beat();
         }
         match self.workers.hear(POLL) {
-            Some((n, Heard::Gone(why))) => return Err(self.workers.died(n, why)),
-            Some((n, Heard::Said(said, _))) => {
+            Some((n, FromWorker::Gone(why))) => return Err(self.workers.died(n, why)),
+            Some((n, FromWorker::Message(said, _))) => {
                 self.workers.all[n].heard = Instant::now();
-                if let Said::Did(did) = said {
+                if let Report::Did(did) = said {
                     return Ok(Some((n, did)));
                 }
             }
@@ -302,14 +302,14 @@ impl<'a> Crowd<'a> {
             let deadline = Instant::now() + ANSWERED_WITHIN;
             while let Some(&n) = open.keys().next() {
                 match self.workers.hear(POLL) {
-                    Some((n, Heard::Said(Said::Clock(stamps), heard))) => {
+                    Some((n, FromWorker::Message(Report::Clock(stamps), heard))) => {
                         self.workers.all[n].heard = Instant::now();
                         if open.get(&n) == Some(&stamps.asked) {
                             open.remove(&n);
                             exchanges.entry(n).or_default().push(Exchange::new(stamps, heard));
                         }
                     }
-                    Some((n, Heard::Gone(why))) => return Err(self.workers.died(n, why)),
+                    Some((n, FromWorker::Gone(why))) => return Err(self.workers.died(n, why)),
                     Some(_) => {}
                     None if Instant::now() < deadline => {}
                     None => return Err(self.workers.died(n, Some("it did not say what its clock shows".to_owned()))),

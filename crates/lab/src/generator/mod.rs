@@ -4,12 +4,12 @@
 mod clients;
 mod clock;
 mod crowd;
-mod ear;
 mod keeper;
 mod listener;
 pub mod locust;
 mod one_worker;
 mod open;
+mod order_reader;
 mod own;
 mod process;
 mod protocol;

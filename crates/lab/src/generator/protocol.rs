@@ -130,7 +130,7 @@ pub(super) enum Word {
 /// What a worker says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
-pub(super) enum Said {
+pub(super) enum Report {
     /// It is there.
     Hello(Hello),
     /// What its machine has.
@@ -156,16 +156,16 @@ pub(super) enum Said {
     },
 }
 
-impl Said {
+impl Report {
     /// The same with no word in it that a terminal obeys: it may come from anybody's program.
-    pub(super) fn harmless(self) -> Said {
+    pub(super) fn harmless(self) -> Report {
         match self {
-            Said::Hello(Hello { version, layout }) => {
-                Said::Hello(Hello { version: harmless(&version), layout: harmless(&layout) })
+            Report::Hello(Hello { version, layout }) => {
+                Report::Hello(Hello { version: harmless(&version), layout: harmless(&layout) })
             }
-            Said::Failed { usage, message } => Said::Failed { usage, message: harmless(&message) },
-            Said::Did(Did::Gone(why)) => Said::Did(Did::Gone(harmless(&why))),
-            Said::Did(Did::Failed(why)) => Said::Did(Did::Failed(harmless(&why))),
+            Report::Failed { usage, message } => Report::Failed { usage, message: harmless(&message) },
+            Report::Did(Did::Gone(why)) => Report::Did(Did::Gone(harmless(&why))),
+            Report::Did(Did::Failed(why)) => Report::Did(Did::Failed(harmless(&why))),
             other => other,
         }
     }
@@ -313,29 +313,31 @@ mod tests {
 
     #[test]
     fn what_workers_say_obeys_no_terminal() {
-        let said = Said::Failed { usage: false, message: "no\u{1b}[2J\r\n  hint: \u{7}go".to_owned() };
-        let Said::Failed { message, .. } = said.harmless() else { panic!("it is another now") };
+        let said = Report::Failed { usage: false, message: "no\u{1b}[2J\r\n  hint: \u{7}go".to_owned() };
+        let Report::Failed { message, .. } = said.harmless() else { panic!("it is another now") };
         assert_eq!(message, "no\u{fffd}[2J\n  hint: \u{fffd}go");
         let hello = Hello { version: "\u{9b}1".to_owned(), ..Hello::ours() };
-        assert!(matches!(Said::Hello(hello).harmless(), Said::Hello(Hello { version, .. }) if version == "\u{fffd}1"));
+        assert!(
+            matches!(Report::Hello(hello).harmless(), Report::Hello(Hello { version, .. }) if version == "\u{fffd}1")
+        );
     }
 
     #[test]
     fn what_is_said_is_heard() {
         let mut line = Vec::new();
-        write(&mut line, &Said::Hello(Hello::ours())).unwrap();
-        write(&mut line, &Said::Ready).unwrap();
-        write(&mut line, &Said::Tick(Box::new(Tick { ok: 3, ..Tick::default() }))).unwrap();
-        write(&mut line, &Said::Clock(Stamps { asked: 1, received: -5, answered: -4 })).unwrap();
-        write(&mut line, &Said::Ended(Box::new(ended(1, 2)))).unwrap();
+        write(&mut line, &Report::Hello(Hello::ours())).unwrap();
+        write(&mut line, &Report::Ready).unwrap();
+        write(&mut line, &Report::Tick(Box::new(Tick { ok: 3, ..Tick::default() }))).unwrap();
+        write(&mut line, &Report::Clock(Stamps { asked: 1, received: -5, answered: -4 })).unwrap();
+        write(&mut line, &Report::Ended(Box::new(ended(1, 2)))).unwrap();
         let mut from = line.as_slice();
-        assert!(matches!(read(&mut from).unwrap(), Some(Said::Hello(hello)) if hello == Hello::ours()));
-        assert!(matches!(read(&mut from).unwrap(), Some(Said::Ready)));
-        assert!(matches!(read(&mut from).unwrap(), Some(Said::Tick(tick)) if tick.ok == 3));
-        assert!(matches!(read(&mut from).unwrap(), Some(Said::Clock(Stamps { received: -5, .. }))));
-        assert!(matches!(read(&mut from).unwrap(), Some(Said::Ended(ended)) if ended.rss == 1));
-        assert!(read::<Said>(&mut from).unwrap().is_none());
-        assert!(read::<Said>(&mut &b"{\"said\":\"hello\"}\n"[..]).is_err());
+        assert!(matches!(read(&mut from).unwrap(), Some(Report::Hello(hello)) if hello == Hello::ours()));
+        assert!(matches!(read(&mut from).unwrap(), Some(Report::Ready)));
+        assert!(matches!(read(&mut from).unwrap(), Some(Report::Tick(tick)) if tick.ok == 3));
+        assert!(matches!(read(&mut from).unwrap(), Some(Report::Clock(Stamps { received: -5, .. }))));
+        assert!(matches!(read(&mut from).unwrap(), Some(Report::Ended(ended)) if ended.rss == 1));
+        assert!(read::<Report>(&mut from).unwrap().is_none());
+        assert!(read::<Report>(&mut &b"{\"said\":\"hello\"}\n"[..]).is_err());
         let mut words = Vec::new();
         write(&mut words, &Word::Start(7)).unwrap();
         assert_eq!(words, b"{\"start\":7}\n");

@@ -13,8 +13,8 @@ use genkai_kubernetes::{Attached, Run, Stopped};
 use genkai_model::load::{PodPlace, Scale, Way};
 
 use super::keeper::{BEAT, BEGIN};
-use super::listener::{Heard, Listener};
-use super::protocol::{Said, harmless, read};
+use super::listener::{FromWorker, Listener};
+use super::protocol::{Report, harmless, read};
 use crate::error::LabError;
 
 /// How long what is said to a pod may wait on its way before the pod counts as cut off.
@@ -44,18 +44,18 @@ struct Hearing {
 }
 
 impl Hearing {
-    fn pass(&mut self, said: Said, at: i64) {
+    fn pass(&mut self, said: Report, at: i64) {
         let Some((n, listener, greeted)) = &mut self.listener else { return };
-        *greeted |= matches!(said, Said::Hello(_));
+        *greeted |= matches!(said, Report::Hello(_));
         if *greeted {
             // Whoever does not listen any more has ended its load.
-            let _ = listener.send((*n, Heard::Said(said, at)));
+            let _ = listener.send((*n, FromWorker::Message(said, at)));
         }
     }
 
     fn tell_end(&self) {
         if let (Some((n, listener, _)), Some(why)) = (&self.listener, &self.gone) {
-            let _ = listener.send((*n, Heard::Gone(Some(why.clone()))));
+            let _ = listener.send((*n, FromWorker::Gone(Some(why.clone()))));
         }
     }
 }
@@ -99,7 +99,7 @@ impl Seat {
     fn listen(&self, from: UnixStream, why: impl Fn() -> String) {
         let mut from = BufReader::new(from);
         let cut = loop {
-            match read::<Said>(&mut from) {
+            match read::<Report>(&mut from) {
                 Ok(Some(said)) => self.hearing().pass(said.harmless(), Start::now().0),
                 Ok(None) => break None,
                 Err(e) => break Some(harmless(&e.to_string())),

@@ -7,9 +7,9 @@ use genkai_engine::{End, EngineError, Part, Start, run_part};
 use genkai_model::rooms::Attended;
 
 use super::clients;
-use super::ear::{Ear, Voice};
+use super::order_reader::{MessageWriter, OrderReader};
 use super::own::Own;
-use super::protocol::{ClientsOrder, Ended, Hello, Order, Request, Said, read};
+use super::protocol::{ClientsOrder, Ended, Hello, Order, Report, Request, read};
 use super::room::Room;
 use crate::error::LabError;
 use crate::headroom;
@@ -21,31 +21,31 @@ use crate::headroom;
 /// When there is no order, and nothing else was asked. That the load cannot be made is said to `output`.
 pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send + 'static) -> Result<(), LabError> {
     let lost = |e: io::Error| LabError::Environment(format!("a worker cannot talk to genkai: {e}"));
-    let voice = Voice::new(output);
-    voice.say(&Said::Hello(Hello::ours()));
+    let voice = MessageWriter::new(output);
+    voice.say(&Report::Hello(Hello::ours()));
     let order = match order(&mut input, &voice).map_err(lost)? {
-        Heard::Order(order) => order,
-        Heard::Clients(order) => {
+        Assignment::Order(order) => order,
+        Assignment::Clients(order) => {
             clients::serve(order, input, &voice);
             return Ok(());
         }
-        Heard::Looks => return Ok(()),
-        Heard::Nothing => {
+        Assignment::Looks => return Ok(()),
+        Assignment::Nothing => {
             let text = "a worker got no order\n  hint: `genkai worker` is for genkai itself; see `genkai load`";
             return Err(LabError::Plan(text.to_owned()));
         }
     };
     headroom::raise_descriptors();
     let ((go, start), (tasks, _)) = (mpsc::channel(), mpsc::channel());
-    let listening = Ear::open(order.leash, &voice, (go, tasks), input);
+    let listening = OrderReader::open(order.leash, &voice, (go, tasks), input);
     let mut own = Own::default();
     let said = match make(&order, &start, &voice, &mut own) {
         Ok((end, members)) => {
-            members.for_each(|member| voice.say(&Said::Member(Box::new(member))));
+            members.for_each(|member| voice.say(&Report::Member(Box::new(member))));
             let own = own.end(end.began);
-            Said::Ended(Box::new(Ended::new(end, own)))
+            Report::Ended(Box::new(Ended::new(end, own)))
         }
-        Err(e) => Said::Failed { usage: e.is_usage(), message: e.to_string() },
+        Err(e) => Report::Failed { usage: e.is_usage(), message: e.to_string() },
     };
     voice.say(&said);
     // Its clock may still be asked; and who is told to go by the end of its input goes then.
@@ -56,7 +56,7 @@ pub fn serve(mut input: impl BufRead + Send + 'static, output: impl Write + Send
 }
 
 /// What a worker has heard before any load.
-enum Heard {
+enum Assignment {
     Order(Box<Order>),
     Clients(ClientsOrder),
     /// Only what its machine has was asked for.
@@ -65,33 +65,33 @@ enum Heard {
 }
 
 /// Says what the machine has for as long as that is asked for.
-fn order<W: Write>(input: &mut impl BufRead, voice: &Voice<W>) -> io::Result<Heard> {
-    let mut heard = Heard::Nothing;
+fn order<W: Write>(input: &mut impl BufRead, voice: &MessageWriter<W>) -> io::Result<Assignment> {
+    let mut heard = Assignment::Nothing;
     loop {
         match read(input)? {
-            Some(Request::Look(to)) => voice.say(&Said::Room(Box::new(Room::look(&to)))),
-            Some(Request::Order(order)) => return Ok(Heard::Order(order)),
-            Some(Request::Clients(order)) => return Ok(Heard::Clients(order)),
+            Some(Request::Look(to)) => voice.say(&Report::Room(Box::new(Room::look(&to)))),
+            Some(Request::Order(order)) => return Ok(Assignment::Order(order)),
+            Some(Request::Clients(order)) => return Ok(Assignment::Clients(order)),
             None => return Ok(heard),
         }
-        heard = Heard::Looks;
+        heard = Assignment::Looks;
     }
 }
 
 fn make<W: Write>(
     order: &Order,
     start: &Receiver<Start>,
-    voice: &Voice<W>,
+    voice: &MessageWriter<W>,
     own: &mut Own,
 ) -> Result<(End, Box<dyn Iterator<Item = Attended>>), EngineError> {
     let begin = || {
-        voice.say(&Said::Ready);
+        voice.say(&Report::Ready);
         start.recv().ok()
     };
     let part = Part { process: order.process, of: order.of };
     let tick = |tick| {
         own.look(&tick);
-        voice.say(&Said::Tick(Box::new(tick)));
+        voice.say(&Report::Tick(Box::new(tick)));
     };
     run_part(&order.load, part, order.cpus.as_deref(), &voice.stop, begin, tick)
 }
@@ -122,11 +122,11 @@ mod tests {
 
     impl Kept {
         /// What was said after the greeting.
-        fn said(&self) -> Vec<Said> {
+        fn said(&self) -> Vec<Report> {
             let bytes = self.0.lock().unwrap().clone();
             let mut from = bytes.as_slice();
-            let mut all = std::iter::from_fn(|| read::<Said>(&mut from).unwrap());
-            assert!(matches!(all.next(), Some(Said::Hello(_))));
+            let mut all = std::iter::from_fn(|| read::<Report>(&mut from).unwrap());
+            assert!(matches!(all.next(), Some(Report::Hello(_))));
             all.collect()
         }
     }
@@ -148,7 +148,7 @@ mod tests {
         assert!(serve(&b"{\"hello\":1}\n"[..], Kept::default()).is_err());
         let kept = Kept::default();
         serve(io::Cursor::new(order(None)), kept.clone()).unwrap();
-        assert!(matches!(kept.said()[..], [Said::Ready, Said::Ended(_)]));
+        assert!(matches!(kept.said()[..], [Report::Ready, Report::Ended(_)]));
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             write(&mut input, &Request::Look(vec!["127.0.0.1:80".parse().unwrap()])).unwrap();
         }
         serve(io::Cursor::new(input), kept.clone()).unwrap();
-        assert!(matches!(&kept.said()[..], [Said::Room(one), Said::Room(_)] if one.machine.cores > 0));
+        assert!(matches!(&kept.said()[..], [Report::Room(one), Report::Room(_)] if one.machine.cores > 0));
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
         serve(io::Cursor::new(input), kept.clone()).unwrap();
         let said = kept.said();
         let stamps = said.iter().find_map(|said| match said {
-            Said::Clock(stamps) => Some(*stamps),
+            Report::Clock(stamps) => Some(*stamps),
             _ => None,
         });
         let Stamps { asked, received, answered } = stamps.unwrap();

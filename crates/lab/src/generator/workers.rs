@@ -13,9 +13,10 @@ use genkai_model::rooms::Attended;
 use genkai_model::units::Span;
 
 use super::clock::{self, Exchange};
-use super::listener::{Heard, Listener};
+use super::listener::FromWorker::{self, Gone, Message};
+use super::listener::Listener;
 use super::one_worker::{END_WITHIN, Worker};
-use super::protocol::{Hello, Order, Request, Said, Word, write};
+use super::protocol::{Hello, Order, Report, Request, Word, write};
 use super::room::Room;
 use super::workplace::Workplaces;
 use super::{Generator, LoadEnd, nothing};
@@ -47,9 +48,9 @@ const MOST_DRIFT_PPM: u64 = 500;
 
 pub(super) struct Workers<'a> {
     pub(super) all: Vec<Worker>,
-    inbox: Receiver<(usize, Heard)>,
+    inbox: Receiver<(usize, FromWorker)>,
     /// What was heard while something else was waited for.
-    early: VecDeque<(usize, Heard)>,
+    early: VecDeque<(usize, FromWorker)>,
     end: End,
     /// Members of chat rooms, where the load has such.
     books: Option<Books>,
@@ -114,8 +115,8 @@ pub(super) fn survey(
     while !waiting.is_empty() {
         match workers.hear(POLL) {
             _ if stop.is_stopped() => return Err(LabError::Interrupted),
-            Some((n, Heard::Said(Said::Room(room), _))) if waiting.remove(&n) => rooms.push((ways[n].clone(), *room)),
-            Some((n, Heard::Gone(why))) => return Err(workers.absent(n, why)),
+            Some((n, Message(Report::Room(room), _))) if waiting.remove(&n) => rooms.push((ways[n].clone(), *room)),
+            Some((n, Gone(why))) => return Err(workers.absent(n, why)),
             Some(_) => {}
             None if Instant::now() < workers.deadline => {}
             None => return Err(workers.late(&waiting)),
@@ -171,7 +172,7 @@ impl<'a> Workers<'a> {
                 return Ok(false);
             }
             match self.hear(POLL) {
-                Some((n, Heard::Said(Said::Hello(hello), _))) => {
+                Some((n, Message(Report::Hello(hello), _))) => {
                     let ours = Hello::ours();
                     if hello != ours {
                         let place = self.all[n].way.name();
@@ -182,7 +183,7 @@ impl<'a> Workers<'a> {
                     }
                     coming.remove(&n);
                 }
-                Some((n, Heard::Gone(why))) => return Err(self.absent(n, why)),
+                Some((n, Gone(why))) => return Err(self.absent(n, why)),
                 Some(_) => {}
                 None if Instant::now() < self.deadline => {}
                 None => return Err(self.late(coming)),
@@ -221,14 +222,14 @@ impl<'a> Workers<'a> {
                 return Ok(false);
             }
             match self.hear(POLL) {
-                Some((n, Heard::Said(Said::Ready, _))) => drop(waiting.remove(&n)),
-                Some((_, Heard::Said(Said::Failed { usage: true, message }, _))) => {
+                Some((n, Message(Report::Ready, _))) => drop(waiting.remove(&n)),
+                Some((_, Message(Report::Failed { usage: true, message }, _))) => {
                     return Err(LabError::Plan(message));
                 }
-                Some((n, Heard::Said(Said::Failed { usage: false, message }, _))) => {
+                Some((n, Message(Report::Failed { usage: false, message }, _))) => {
                     return Err(LabError::Environment(self.all[n].named(message)));
                 }
-                Some((n, Heard::Gone(why))) => return Err(self.absent(n, why)),
+                Some((n, Gone(why))) => return Err(self.absent(n, why)),
                 Some(_) => {}
                 None if Instant::now() < self.deadline => {}
                 None => return Err(self.late(&waiting)),
@@ -292,11 +293,11 @@ impl<'a> Workers<'a> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.inbox.recv_timeout(left).ok()? {
-                (from, Heard::Said(Said::Clock(stamps), heard)) if from == n && stamps.asked == asked => {
+                (from, Message(Report::Clock(stamps), heard)) if from == n && stamps.asked == asked => {
                     return Some(Exchange::new(stamps, heard));
                 }
-                (from, Heard::Gone(why)) if from == n => {
-                    self.early.push_back((from, Heard::Gone(why)));
+                (from, Gone(why)) if from == n => {
+                    self.early.push_back((from, Gone(why)));
                     return None;
                 }
                 other => self.early.push_back(other),
@@ -305,7 +306,7 @@ impl<'a> Workers<'a> {
     }
 
     /// The next that was heard, if anything is within `patience`.
-    pub(super) fn hear(&mut self, patience: Duration) -> Option<(usize, Heard)> {
+    pub(super) fn hear(&mut self, patience: Duration) -> Option<(usize, FromWorker)> {
         self.early.pop_front().or_else(|| self.inbox.recv_timeout(patience).ok())
     }
 
@@ -360,7 +361,7 @@ impl<'a> Workers<'a> {
             let worker = &self.all[n];
             if matches!(worker.way, Way::Pod { .. }) && !worker.over && worker.heard.elapsed() > SILENCE {
                 let why = format!("nothing was heard of it for {SILENCE:?}");
-                self.take(n, Heard::Gone(Some(why)), join);
+                self.take(n, Gone(Some(why)), join);
             }
         }
     }
@@ -373,28 +374,30 @@ impl<'a> Workers<'a> {
         }
     }
 
-    fn take(&mut self, n: usize, received: Heard, join: &mut Join) {
+    fn take(&mut self, n: usize, received: FromWorker, join: &mut Join) {
         self.all[n].heard = Instant::now();
         if self.all[n].over {
             return;
         }
         let lost = match received {
-            Heard::Said(Said::Tick(one), _) => match join.push(n, &one) {
+            Message(Report::Tick(one), _) => match join.push(n, &one) {
                 Ok(()) => return,
                 Err(e) => Some(self.died(n, Some(e.to_string()))),
             },
-            Heard::Said(Said::Hello(_) | Said::Room(_) | Said::Ready | Said::Clock(_) | Said::Did(_), _) => return,
-            Heard::Said(Said::Member(one), _) => match self.enter(n, *one) {
+            Message(Report::Hello(_) | Report::Room(_) | Report::Ready | Report::Clock(_) | Report::Did(_), _) => {
+                return;
+            }
+            Message(Report::Member(one), _) => match self.enter(n, *one) {
                 Ok(()) => return,
                 Err(why) => Some(self.died(n, Some(why))),
             },
-            Heard::Said(Said::Ended(ended), _) => {
+            Message(Report::Ended(ended), _) => {
                 ended.add_to(&mut self.end);
                 self.all[n].ended = Some(ended.own);
                 None
             }
-            Heard::Said(Said::Failed { message, .. }, _) => Some(self.died(n, Some(message))),
-            Heard::Gone(why) => Some(self.died(n, why)),
+            Message(Report::Failed { message, .. }, _) => Some(self.died(n, Some(message))),
+            Gone(why) => Some(self.died(n, why)),
         };
         self.all[n].over = true;
         join.end(n);
@@ -439,7 +442,7 @@ impl<'a> Workers<'a> {
     fn give_up(&mut self, join: &mut Join) {
         for n in 0..self.all.len() {
             if !self.all[n].over {
-                self.take(n, Heard::Gone(Some("it did not say how its part ended".to_owned())), join);
+                self.take(n, Gone(Some("it did not say how its part ended".to_owned())), join);
             }
         }
     }

@@ -15,10 +15,10 @@ use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::ssh::{Delivered, Ssh};
 
-use super::listener::{Heard, Listener};
+use super::listener::{FromWorker, Listener};
 use super::locust::Master;
 use super::process::{Orders, Process};
-use super::protocol::{Said, harmless, read};
+use super::protocol::{Report, harmless, read};
 use super::range;
 use super::room::Room;
 use super::seat::Pods;
@@ -229,9 +229,9 @@ fn listen(n: usize, output: ChildStdout, listener: Listener) -> Result<(), LabEr
             if let Err(e) = &banner {
                 break Some(e.to_string());
             }
-            match read::<Said>(&mut output) {
+            match read::<Report>(&mut output) {
                 Ok(Some(said)) => {
-                    let heard = Heard::Said(said.harmless(), Start::now().0);
+                    let heard = FromWorker::Message(said.harmless(), Start::now().0);
                     if listener.send((n, heard)).is_err() {
                         return;
                     }
@@ -240,7 +240,7 @@ fn listen(n: usize, output: ChildStdout, listener: Listener) -> Result<(), LabEr
                 Err(e) => break Some(harmless(&e.to_string())),
             }
         };
-        let _ = listener.send((n, Heard::Gone(why)));
+        let _ = listener.send((n, FromWorker::Gone(why)));
     };
     let thread = thread::Builder::new().name(format!("worker-{n}")).spawn(listen);
     thread.map(drop).map_err(|e| LabError::Environment(format!("cannot start a thread: {e}")))
@@ -256,10 +256,10 @@ mod tests {
             let text = format!("{banner}{{\"said\":\"ready\"}}\n");
             let mut output = text.as_bytes();
             past_banner(&mut output).unwrap();
-            assert!(matches!(read::<Said>(&mut output).unwrap(), Some(Said::Ready)), "{banner}");
+            assert!(matches!(read::<Report>(&mut output).unwrap(), Some(Report::Ready)), "{banner}");
         }
         let mut nothing = &b"closed for today"[..];
         past_banner(&mut nothing).unwrap();
-        assert!(read::<Said>(&mut nothing).unwrap().is_none());
+        assert!(read::<Report>(&mut nothing).unwrap().is_none());
     }
 }

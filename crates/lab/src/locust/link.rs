@@ -13,7 +13,7 @@ use zeromq::util::PeerIdentity;
 use zeromq::{DealerSocket, Socket, SocketOptions, SocketRecv, SocketSend, ZmqError, ZmqMessage};
 
 use crate::error::LabError;
-use crate::locust_wire::message::{Health, Heard, Told};
+use crate::locust_wire::message::{Health, MasterMessage, WorkerMessage};
 use crate::locust_wire::state::State;
 
 /// Between two heartbeats (`HEARTBEAT_INTERVAL`).
@@ -25,7 +25,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// The way to a master.
 pub(super) struct Link {
-    told: Option<UnboundedSender<Told>>,
+    told: Option<UnboundedSender<WorkerMessage>>,
     heard: Receiver<Event>,
     vitals: Vitals,
     thread: Option<JoinHandle<()>>,
@@ -35,7 +35,7 @@ pub(super) struct Link {
 #[derive(Debug)]
 pub(super) enum Event {
     /// A message.
-    Heard(Heard),
+    Message(MasterMessage),
     /// There is no connection, or no longer: why.
     Lost(String),
 }
@@ -69,7 +69,7 @@ impl Link {
     }
 
     /// Tells the master.
-    pub(super) fn tell(&self, told: Told) {
+    pub(super) fn tell(&self, told: WorkerMessage) {
         // Who is gone is told by `next`.
         let _ = self.told.as_ref().map(|to| to.send(told));
     }
@@ -112,7 +112,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn keep(self, address: &str, orders: UnboundedReceiver<Told>, opened: &mpsc::Sender<Result<(), String>>) {
+    fn keep(self, address: &str, orders: UnboundedReceiver<WorkerMessage>, opened: &mpsc::Sender<Result<(), String>>) {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
             Err(e) => return drop(opened.send(Err(format!("cannot wait for the Locust master: {e}")))),
@@ -152,7 +152,7 @@ impl Keeper {
         &self,
         address: &str,
         mut socket: DealerSocket,
-        mut orders: UnboundedReceiver<Told>,
+        mut orders: UnboundedReceiver<WorkerMessage>,
     ) -> Result<(), String> {
         let mut beat = interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -169,9 +169,9 @@ impl Keeper {
                 message = socket.recv() => {
                     last = Instant::now();
                     let message = message.map_err(|e| format!("the connection to the Locust master has ended: {e}"))?;
-                    match message.get(0).and_then(|frame| Heard::decode(frame)) {
-                        Some(Heard::Reconnect) => socket = self.connect(address).await?,
-                        Some(heard) => self.say(Event::Heard(heard)),
+                    match message.get(0).and_then(|frame| MasterMessage::decode(frame)) {
+                        Some(MasterMessage::Reconnect) => socket = self.connect(address).await?,
+                        Some(heard) => self.say(Event::Message(heard)),
                         None => return Err("what came is no message of a Locust master: is it of version 2?".to_owned()),
                     }
                 },
@@ -179,13 +179,13 @@ impl Keeper {
                     if last.elapsed() > SILENCE {
                         return Err(format!("the Locust master has said nothing for {} s", SILENCE.as_secs()));
                     }
-                    self.send(&mut socket, &Told::Heartbeat(self.vitals.health())).await?;
+                    self.send(&mut socket, &WorkerMessage::Heartbeat(self.vitals.health())).await?;
                 }
             }
         }
     }
 
-    async fn send(&self, socket: &mut DealerSocket, told: &Told) -> Result<(), String> {
+    async fn send(&self, socket: &mut DealerSocket, told: &WorkerMessage) -> Result<(), String> {
         let frame = ZmqMessage::from(told.encode(&self.worker));
         socket.send(frame).await.map_err(|_| "the Locust master has closed the connection".to_owned())
     }

@@ -19,7 +19,7 @@ use crate::error::LabError;
 use crate::folder::Folder;
 use crate::generator::{LoadEnd, LoadEvent, into, received};
 use crate::job::{Job, Outcome};
-use crate::locust_wire::message::{Heard, Spawn, Told};
+use crate::locust_wire::message::{MasterMessage, Spawn, WorkerMessage};
 use crate::locust_wire::state::State;
 use crate::locust_wire::users::Users;
 use crate::recorder::{Recorder, Watcher};
@@ -74,15 +74,15 @@ impl<'a> Worker<'a> {
         let link = Link::open(master, &name())?;
         let worker = Worker { link, master: master.to_owned(), classes, interrupt, said: 0.0, dismissed: false };
         for _ in 0..TIMES {
-            worker.link.tell(Told::Ready);
+            worker.link.tell(WorkerMessage::Ready);
             let until = Instant::now() + ASK_AGAIN;
             while Instant::now() < until {
                 if interrupt.is_stopped() {
                     return Ok(None);
                 }
                 match worker.link.next(POLL) {
-                    Some(Event::Heard(Heard::Known)) => return Ok(Some(worker)),
-                    Some(Event::Heard(Heard::Quit)) => {
+                    Some(Event::Message(MasterMessage::Known)) => return Ok(Some(worker)),
+                    Some(Event::Message(MasterMessage::Quit)) => {
                         return Err(LabError::Environment(format!(
                             "no load was sent: the Locust master at {master} sends this worker away, as it does with workers of another \
                              protocol\n  hint: it must be Locust 2 (locust --version)"
@@ -109,26 +109,26 @@ impl<'a> Worker<'a> {
     pub fn wait(&mut self) -> Result<Option<Test>, LabError> {
         while !self.dismissed && !self.interrupt.is_stopped() {
             match self.link.next(POLL) {
-                Some(Event::Heard(Heard::Spawn(spawn))) => {
+                Some(Event::Message(MasterMessage::Spawn(spawn))) => {
                     if let Some(test) = self.wanted(&spawn)?
                         && test.total() > 0
                     {
                         return Ok(Some(test));
                     }
                 }
-                Some(Event::Heard(Heard::Quit)) => self.dismissed = true,
-                Some(Event::Heard(Heard::Stop)) => self.rest(),
+                Some(Event::Message(MasterMessage::Quit)) => self.dismissed = true,
+                Some(Event::Message(MasterMessage::Stop)) => self.rest(),
                 Some(Event::Lost(why)) => return Err(self.lost(&why)),
                 _ => {}
             }
         }
-        self.link.tell(Told::Quit);
+        self.link.tell(WorkerMessage::Quit);
         Ok(None)
     }
 
     /// What a master wants; none where that is out of date.
     fn wanted(&mut self, spawn: &Spawn) -> Result<Option<Test>, LabError> {
-        self.link.tell(Told::Spawning);
+        self.link.tell(WorkerMessage::Spawning);
         if spawn.timestamp <= self.said {
             return Ok(None);
         }
@@ -140,8 +140,8 @@ impl<'a> Worker<'a> {
                 "the Locust master asks for users of `{name}`, which the scenario has not\n  hint: its flows must be named like the master's user classes; they are: {}",
                 self.classes.join(", ")
             );
-            self.link.tell(Told::Exception(why.clone()));
-            self.link.tell(Told::Quit);
+            self.link.tell(WorkerMessage::Exception(why.clone()));
+            self.link.tell(WorkerMessage::Quit);
             return Err(LabError::Plan(why));
         }
         let users = self.classes.iter().map(|name| spawn.user_classes_count.get(name).copied().unwrap_or(0));
@@ -208,21 +208,21 @@ impl<'a> Worker<'a> {
         recorder: &mut Recorder<'_>,
     ) -> Result<LoadEnd, LabError> {
         self.link.be(State::Running);
-        self.link.tell(Told::Spawned(Users::of(&going.classes)));
+        self.link.tell(WorkerMessage::Spawned(Users::of(&going.classes)));
         let mut failure = None;
         loop {
             if self.interrupt.is_stopped() {
                 going.stop.stop();
             }
             match self.link.next(Duration::ZERO) {
-                Some(Event::Heard(Heard::Spawn(spawn))) => {
+                Some(Event::Message(MasterMessage::Spawn(spawn))) => {
                     if let Err(e) = self.other(going, &spawn, fits) {
                         going.stop.stop();
                         failure = Some(e);
                     }
                 }
-                Some(Event::Heard(Heard::Stop)) => going.stop.stop(),
-                Some(Event::Heard(Heard::Quit)) => {
+                Some(Event::Message(MasterMessage::Stop)) => going.stop.stop(),
+                Some(Event::Message(MasterMessage::Quit)) => {
                     self.dismissed = true;
                     going.stop.stop();
                 }
@@ -263,20 +263,20 @@ impl<'a> Worker<'a> {
     ) -> Result<(), LabError> {
         let Some(test) = self.wanted(spawn)? else { return Ok(()) };
         if let Err(e) = fits(test.total()) {
-            self.link.tell(Told::Exception(e.to_string()));
+            self.link.tell(WorkerMessage::Exception(e.to_string()));
             return Err(e);
         }
         going.live.ask(test.users);
         going.classes = test.classes;
-        self.link.tell(Told::Spawned(Users::of(&going.classes)));
+        self.link.tell(WorkerMessage::Spawned(Users::of(&going.classes)));
         Ok(())
     }
 
     /// No users any more: ready for another test.
     fn rest(&self) {
-        self.link.tell(Told::Stopped);
+        self.link.tell(WorkerMessage::Stopped);
         self.link.be(State::Ready);
-        self.link.tell(Told::Ready);
+        self.link.tell(WorkerMessage::Ready);
     }
 
     fn lost(&self, why: &str) -> LabError {
@@ -313,9 +313,9 @@ impl<'a> Going<'a> {
         self.reported.elapsed() >= REPORT
     }
 
-    fn report(&mut self) -> Told {
+    fn report(&mut self) -> WorkerMessage {
         self.reported = Instant::now();
-        Told::Stats(Box::new(self.sums.take(Users::of(&self.classes), now())))
+        WorkerMessage::Stats(Box::new(self.sums.take(Users::of(&self.classes), now())))
     }
 }
 

@@ -11,7 +11,7 @@ use super::users::Users;
 
 /// What a worker says to its master.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum WorkerMessage {
     /// It is there, and ready for a test.
     Ready,
     /// It is alive.
@@ -43,7 +43,7 @@ pub(crate) struct Health {
 
 /// What a worker hears.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum MasterMessage {
     /// The master knows it.
     Known,
     /// So many users of each class there are to be.
@@ -167,22 +167,22 @@ struct SpawnOrder<'a> {
     parsed_options: BTreeMap<String, String>,
 }
 
-impl Told {
+impl WorkerMessage {
     /// As it goes over the wire, from the worker of this name.
     pub(crate) fn encode(&self, worker: &str) -> Vec<u8> {
         match self {
             // Not a version: Locust then does not compare it with its own (`handle_message`).
-            Told::Ready => write(&("client_ready", -1, worker)),
-            Told::Heartbeat(health) => write(&("heartbeat", health, worker)),
-            Told::Spawning => write(&("spawning", (), worker)),
-            Told::Spawned(users) => write(&("spawning_complete", users, worker)),
-            Told::Stats(stats) => write(&("stats", stats, worker)),
-            Told::Stopped => write(&("client_stopped", (), worker)),
-            Told::Exception(why) => {
+            WorkerMessage::Ready => write(&("client_ready", -1, worker)),
+            WorkerMessage::Heartbeat(health) => write(&("heartbeat", health, worker)),
+            WorkerMessage::Spawning => write(&("spawning", (), worker)),
+            WorkerMessage::Spawned(users) => write(&("spawning_complete", users, worker)),
+            WorkerMessage::Stats(stats) => write(&("stats", stats, worker)),
+            WorkerMessage::Stopped => write(&("client_stopped", (), worker)),
+            WorkerMessage::Exception(why) => {
                 let data = BTreeMap::from([("msg", why.as_str()), ("traceback", "")]);
                 write(&("exception", data, worker))
             }
-            Told::Quit => write(&("quit", (), worker)),
+            WorkerMessage::Quit => write(&("quit", (), worker)),
         }
     }
 }
@@ -192,18 +192,18 @@ fn write(what: &impl Serialize) -> Vec<u8> {
     rmp_serde::to_vec_named(what).unwrap_or_default()
 }
 
-impl Heard {
+impl MasterMessage {
     /// Reads a message; none for what is not one.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Heard> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<MasterMessage> {
         let (kind, data, _): (String, Value, Value) = rmp_serde::from_slice(bytes).ok()?;
         Some(match kind.as_str() {
-            "ack" => Heard::Known,
-            "spawn" => Heard::Spawn(rmpv::ext::from_value(data).ok()?),
-            "stop" => Heard::Stop,
-            "quit" => Heard::Quit,
-            "reconnect" => Heard::Reconnect,
-            "heartbeat" => Heard::Heartbeat,
-            _ => Heard::Other,
+            "ack" => MasterMessage::Known,
+            "spawn" => MasterMessage::Spawn(rmpv::ext::from_value(data).ok()?),
+            "stop" => MasterMessage::Stop,
+            "quit" => MasterMessage::Quit,
+            "reconnect" => MasterMessage::Reconnect,
+            "heartbeat" => MasterMessage::Heartbeat,
+            _ => MasterMessage::Other,
         })
     }
 }
@@ -227,49 +227,58 @@ mod tests {
             ("stop_timeout".into(), 0.0.into()),
             ("parsed_options".into(), Value::Map(vec![("num_users".into(), 5.into())])),
         ]);
-        let Some(Heard::Spawn(spawn)) = Heard::decode(&master("spawn", spawn)) else { panic!() };
+        let Some(MasterMessage::Spawn(spawn)) = MasterMessage::decode(&master("spawn", spawn)) else { panic!() };
         assert_eq!((spawn.timestamp, spawn.host), (1.5, None));
         assert_eq!(spawn.user_classes_count, BTreeMap::from([("Buy".to_owned(), 3), ("Look".to_owned(), 0)]));
         let ack = Value::Map(vec![("index".into(), 0.into())]);
-        assert_eq!(Heard::decode(&master("ack", ack)), Some(Heard::Known));
+        assert_eq!(MasterMessage::decode(&master("ack", ack)), Some(MasterMessage::Known));
         let bare = ["stop", "quit", "reconnect", "heartbeat", "update_user_class"];
-        let heard = bare.map(|kind| Heard::decode(&master(kind, Value::Nil)).unwrap());
-        assert_eq!(heard, [Heard::Stop, Heard::Quit, Heard::Reconnect, Heard::Heartbeat, Heard::Other]);
-        assert_eq!(Heard::decode(&master("spawn", Value::Nil)), None);
+        let heard = bare.map(|kind| MasterMessage::decode(&master(kind, Value::Nil)).unwrap());
+        assert_eq!(
+            heard,
+            [
+                MasterMessage::Stop,
+                MasterMessage::Quit,
+                MasterMessage::Reconnect,
+                MasterMessage::Heartbeat,
+                MasterMessage::Other
+            ]
+        );
+        assert_eq!(MasterMessage::decode(&master("spawn", Value::Nil)), None);
     }
 
     #[test]
     fn what_a_worker_says_has_locusts_form() {
-        let said = |told: Told| rmp_serde::from_slice::<Value>(&told.encode("w")).unwrap().to_string();
-        assert_eq!(said(Told::Ready), r#"["client_ready", -1, "w"]"#);
-        assert_eq!(said(Told::Spawning), r#"["spawning", nil, "w"]"#);
+        let said = |told: WorkerMessage| rmp_serde::from_slice::<Value>(&told.encode("w")).unwrap().to_string();
+        assert_eq!(said(WorkerMessage::Ready), r#"["client_ready", -1, "w"]"#);
+        assert_eq!(said(WorkerMessage::Spawning), r#"["spawning", nil, "w"]"#);
         let users = Users::of(&BTreeMap::from([("Buy".to_owned(), 2), ("Look".to_owned(), 3)]));
         let text = r#"["spawning_complete", {"user_classes_count": {"Buy": 2, "Look": 3}, "user_count": 5}, "w"]"#;
-        assert_eq!(said(Told::Spawned(users)), text);
+        assert_eq!(said(WorkerMessage::Spawned(users)), text);
         let health = Health { state: "ready", current_cpu_usage: 0.5, current_memory_usage: 7 };
         let text = r#"["heartbeat", {"state": "ready", "current_cpu_usage": 0.5, "current_memory_usage": 7}, "w"]"#;
-        assert_eq!(said(Told::Heartbeat(health)), text);
+        assert_eq!(said(WorkerMessage::Heartbeat(health)), text);
         let text = r#"["exception", {"msg": "why", "traceback": ""}, "w"]"#;
-        assert_eq!(said(Told::Exception("why".to_owned())), text);
+        assert_eq!(said(WorkerMessage::Exception("why".to_owned())), text);
     }
 
     #[test]
     fn a_master_is_understood_by_its_workers_and_understands_them() {
         let classes = BTreeMap::from([("Buy".to_owned(), 2)]);
         let order = Order::Spawn { at: 2.5, classes: classes.clone(), host: "http://127.0.0.1:8080".to_owned() };
-        let Some(Heard::Spawn(spawn)) = Heard::decode(&order.encode("w")) else { panic!() };
+        let Some(MasterMessage::Spawn(spawn)) = MasterMessage::decode(&order.encode("w")) else { panic!() };
         assert_eq!((spawn.timestamp, spawn.user_classes_count), (2.5, classes.clone()));
         assert_eq!(spawn.host.as_deref(), Some("http://127.0.0.1:8080"));
         let others = [Order::Known(3), Order::Stop, Order::Quit, Order::Heartbeat].map(|one| one.encode("w"));
-        let heard = others.map(|bytes| Heard::decode(&bytes).unwrap());
-        assert_eq!(heard, [Heard::Known, Heard::Stop, Heard::Quit, Heard::Heartbeat]);
-        let said = |told: Told| Report::decode(&told.encode("w")).unwrap();
+        let heard = others.map(|bytes| MasterMessage::decode(&bytes).unwrap());
+        assert_eq!(heard, [MasterMessage::Known, MasterMessage::Stop, MasterMessage::Quit, MasterMessage::Heartbeat]);
+        let said = |told: WorkerMessage| Report::decode(&told.encode("w")).unwrap();
         assert_eq!(
-            (said(Told::Ready), said(Told::Stopped), said(Told::Quit)),
+            (said(WorkerMessage::Ready), said(WorkerMessage::Stopped), said(WorkerMessage::Quit)),
             (Report::Ready(None), Report::Stopped, Report::Quit)
         );
-        assert_eq!(said(Told::Spawned(Users::of(&classes))), Report::Spawned(Users::of(&classes)));
-        assert_eq!(said(Told::Exception("why".to_owned())), Report::Exception("why".to_owned()));
+        assert_eq!(said(WorkerMessage::Spawned(Users::of(&classes))), Report::Spawned(Users::of(&classes)));
+        assert_eq!(said(WorkerMessage::Exception("why".to_owned())), Report::Exception("why".to_owned()));
         let version = Report::decode(&write(&("client_ready", "2.47.0", "w"))).unwrap();
         assert_eq!(version, Report::Ready(Some("2.47.0".to_owned())));
         assert!(Report::decode(&write(&("stats", (), "w"))).unwrap_err().contains("`stats`"));
@@ -319,7 +328,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (Heard::decode(&bytes), Report::decode(&bytes));
+            let _ = (MasterMessage::decode(&bytes), Report::decode(&bytes));
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use genkai_kubernetes::ClusterError;
-use genkai_kubernetes::server::{Beside, Home, Said};
+use genkai_kubernetes::server::{Beside, CommandOutput, Home};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::load::Load;
 use genkai_model::plan::ConfigSource;
@@ -33,7 +33,7 @@ fn read(beside: &Beside<'_>, inside: &Inside, source: &ConfigSource, load: &Load
         let failed = |e: ClusterError| e.why;
         let said = beside.run(command).map_err(failed)?;
         match said {
-            Said { failed: Some(why), errors, .. } => Err(format!("{} {}", one_line(&why), one_line(&errors))),
+            CommandOutput { failed: Some(why), errors, .. } => Err(format!("{} {}", one_line(&why), one_line(&errors))),
             said => Ok(said),
         }
     };

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use genkai_engine::StopFlag;
 use genkai_kubernetes::ClusterError;
-use genkai_kubernetes::server::{Copy, Home, Mounted, NoCopy, Said};
+use genkai_kubernetes::server::{CommandOutput, Copy, Home, Mounted, NoCopy};
 use genkai_model::event::{Change, Environment, Rewrite};
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::load::Load;
@@ -129,8 +129,8 @@ fn met(copy: &Copy, inside: &Inside) -> Result<(Facts, String), NoCopy> {
         match said {
             Err(e) if late => return Err(e.into()),
             // What runs in a container that ends is killed with it (128 and SIGKILL); that it has ended the cluster tells a moment later.
-            Ok(Said { failed: Some(why), .. }) if why.contains(KILLED) && !late => {}
-            Ok(Said { failed: Some(why), .. }) => {
+            Ok(CommandOutput { failed: Some(why), .. }) if why.contains(KILLED) && !late => {}
+            Ok(CommandOutput { failed: Some(why), .. }) => {
                 let text = format!("kubernetes: genkai cannot look into the pod {}: {}", copy.pod().0, one_line(&why));
                 return Err(failed(
                     text,

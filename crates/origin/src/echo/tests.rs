@@ -7,7 +7,7 @@ use genkai_wire::websocket::deflate::Settings;
 
 use super::{Spec, serve};
 use crate::aside::Aside;
-use crate::peer::{Client, Heard, connect};
+use crate::peer::{Client, Received, connect};
 
 struct Server {
     address: SocketAddr,
@@ -33,7 +33,7 @@ fn messages_come_back_as_they_were() {
                 let mut writer = client.stream.try_clone().unwrap();
                 let frame = client.frame(kind, &data);
                 let writing = thread::spawn(move || writer.write_all(&frame).unwrap());
-                assert_eq!(client.hear(), Heard::Message(kind, data));
+                assert_eq!(client.hear(), Received::Message(kind, data));
                 writing.join().unwrap();
             }
         }
@@ -43,7 +43,7 @@ fn messages_come_back_as_they_were() {
         client.stream.write_all(&out).unwrap();
         assert_eq!(
             [client.hear(), client.hear(), client.hear()],
-            [Heard::Pong(b"hello".into()), Heard::Close(Some(4321)), Heard::End]
+            [Received::Pong(b"hello".into()), Received::Close(Some(4321)), Received::End]
         );
     }
 }
@@ -56,7 +56,7 @@ fn violations_end_with_their_code() {
         client.stream.write_all(bytes).unwrap();
         (client.hear(), client.hear())
     };
-    let code = |code| (Heard::Close(Some(code)), Heard::End);
+    let code = |code| (Received::Close(Some(code)), Received::End);
     assert_eq!(ends_with(&[0x81, 0x01, b'a']), code(1002), "not masked");
     assert_eq!(ends_with(&[0x83, 0x80, 0, 0, 0, 0]), code(1002), "unknown opcode");
     assert_eq!(ends_with(&[0x81, 0x81, 0, 0, 0, 0, 0xff]), code(1007), "not UTF-8");

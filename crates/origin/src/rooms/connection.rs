@@ -107,7 +107,7 @@ async fn attend(stream: TcpStream, house: &Rc<House>, entry: Entry) {
     member.control(entry.response);
     house.enter(&entry.room, &member);
     house.list(&member);
-    let mut ear = Ear::new(house);
+    let mut ear = Codec::new(house);
     let mut first = entry.first;
     let open = first.is_empty() || ear.hear(&mut first, house, &entry.room, &member);
     if open {
@@ -125,7 +125,7 @@ async fn attend(stream: TcpStream, house: &Rc<House>, entry: Entry) {
 }
 
 /// Hears, and writes what the socket did not take at once, until one side ends it.
-async fn stay(ear: &mut Ear, house: &Rc<House>, room: &str, member: &Rc<Member>) -> io::Result<()> {
+async fn stay(ear: &mut Codec, house: &Rc<House>, room: &str, member: &Rc<Member>) -> io::Result<()> {
     loop {
         let waits = member.waits();
         tokio::select! {
@@ -164,15 +164,15 @@ async fn say_the_rest(house: &House, member: &Member) -> io::Result<()> {
 }
 
 /// What is heard on a connection.
-struct Ear {
+struct Codec {
     encoder: Encoder,
     decoder: Decoder,
     assembler: Assembler,
 }
 
-impl Ear {
-    fn new(house: &House) -> Ear {
-        Ear {
+impl Codec {
+    fn new(house: &House) -> Codec {
+        Codec {
             encoder: Encoder::new(Role::Server),
             decoder: Decoder::new(Role::Server, house.spec.max_message),
             assembler: Assembler::default(),

@@ -8,7 +8,7 @@ use genkai_wire::websocket::Kind;
 
 use super::{SLOW, Spec, serve_to};
 use crate::aside::Aside;
-use crate::peer::{Client, Heard, connect};
+use crate::peer::{Client, Received, connect};
 
 struct Node {
     address: SocketAddr,
@@ -55,8 +55,8 @@ impl Node {
     }
 }
 
-fn said(kind: Kind, data: &[u8]) -> Heard {
-    Heard::Message(kind, data.to_vec())
+fn said(kind: Kind, data: &[u8]) -> Received {
+    Received::Message(kind, data.to_vec())
 }
 
 fn message(sender: u32, sequence: u64) -> Vec<u8> {
@@ -77,7 +77,7 @@ fn all_of_a_room_hear_and_nobody_else() {
     berta.say(Kind::Text, "größer".as_bytes());
     for member in [&mut anna, &mut berta] {
         let mut heard = [member.hear(), member.hear()];
-        heard.sort_by_key(|heard| matches!(heard, Heard::Message(Kind::Text, _)));
+        heard.sort_by_key(|heard| matches!(heard, Received::Message(Kind::Text, _)));
         assert_eq!(heard, [said(Kind::Binary, &long), said(Kind::Text, "größer".as_bytes())]);
     }
     clara.say(Kind::Text, b"alone");
@@ -106,10 +106,10 @@ fn who_does_not_read_is_disconnected_and_holds_up_nobody() {
     let mut came = 0;
     let code = loop {
         match sleeper.hear() {
-            Heard::Message(..) => came += 1,
-            Heard::Close(code) => break code,
+            Received::Message(..) => came += 1,
+            Received::Close(code) => break code,
             // It was cut off before the close frame got through.
-            Heard::End => break None,
+            Received::End => break None,
             other => panic!("{other:?}"),
         }
     };
@@ -127,7 +127,7 @@ fn what_is_lost_on_purpose_is_counted_and_traced() {
     let node = Node::start(Spec { lose_every: Some(3), trace: 10, ..Spec::default() });
     let mut member = Client::open(node.address, "/rooms/a?member=5", None);
     (0..6).for_each(|n| member.say(Kind::Text, &message(5, n)));
-    let heard: Vec<Heard> = (0..4).map(|_| member.hear()).collect();
+    let heard: Vec<Received> = (0..4).map(|_| member.hear()).collect();
     assert_eq!(heard, [0, 1, 3, 4].map(|n| said(Kind::Text, &message(5, n))));
     let hops = node.eventually(|hops| hops.received == 6);
     assert_eq!((hops.lost_inside, hops.written), (2, 4));
@@ -155,7 +155,7 @@ fn the_application_of_the_comparison_does_what_it_is_told() {
     let open = || Client::open(node.address, "/app", None);
     let (mut one, mut other) = (open(), open());
     let text = |client: &mut Client| match client.hear() {
-        Heard::Message(Kind::Text, data) => String::from_utf8(data).unwrap(),
+        Received::Message(Kind::Text, data) => String::from_utf8(data).unwrap(),
         heard => panic!("{heard:?}"),
     };
     let ask = |client: &mut Client, command: &str| {
@@ -186,7 +186,7 @@ fn the_application_of_the_comparison_does_what_it_is_told() {
     one.say(Kind::Binary, &[0; 5_000]);
     assert_eq!(text(&mut one), "took 5000");
     one.say(Kind::Binary, &[0; 5_001]);
-    assert_eq!((one.hear(), one.hear()), (Heard::Close(Some(1009)), Heard::End));
+    assert_eq!((one.hear(), one.hear()), (Received::Close(Some(1009)), Received::End));
     // What is said there is no message of a room.
     assert_eq!(node.hops().received, 0);
 }

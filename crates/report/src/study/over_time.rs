@@ -17,7 +17,7 @@ const LEVELS: [&str; 8] = ["emerg", "alert", "crit", "error", "warn", "notice", 
 const SAMPLES: usize = 100;
 
 /// Log lines that say the same.
-struct Said {
+struct LogGroup {
     key: String,
     name: String,
     level: String,
@@ -25,7 +25,7 @@ struct Said {
     marks: Vec<LaneMark>,
 }
 
-impl Said {
+impl LogGroup {
     fn count(&self) -> u64 {
         self.marks.iter().map(|mark| mark.count).sum()
     }
@@ -51,8 +51,8 @@ pub(super) fn drawn(value: f64) -> f64 {
 }
 
 /// Log lines by what they say, the most severe first.
-fn said(logs: &[(i64, LogLine)]) -> Vec<Said> {
-    let mut all: Vec<Said> = Vec::new();
+fn said(logs: &[(i64, LogLine)]) -> Vec<LogGroup> {
+    let mut all: Vec<LogGroup> = Vec::new();
     for (since, line) in logs {
         let text = clean::line(clean::message(&line.text));
         let key = line
@@ -62,7 +62,7 @@ fn said(logs: &[(i64, LogLine)]) -> Vec<Said> {
         let mark = LaneMark { at: seconds(*since), count: line.count, text: clean::cut(&text, 90) };
         match all.iter_mut().find(|one| one.key == key) {
             Some(known) => known.marks.push(mark),
-            None => all.push(Said {
+            None => all.push(LogGroup {
                 key,
                 name: clean::line(&format!("{} {}", line.subject, line.level)),
                 level: clean::line(&line.level),
@@ -71,7 +71,7 @@ fn said(logs: &[(i64, LogLine)]) -> Vec<Said> {
             }),
         }
     }
-    let rank = |one: &Said| LEVELS.iter().position(|level| *level == one.level).unwrap_or(LEVELS.len());
+    let rank = |one: &LogGroup| LEVELS.iter().position(|level| *level == one.level).unwrap_or(LEVELS.len());
     all.sort_by_key(|one| (rank(one), std::cmp::Reverse(one.count())));
     gathered(all)
 }
@@ -89,7 +89,7 @@ fn without_numbers(text: &str) -> String {
 }
 
 /// The kinds beyond the first few as one.
-fn gathered(mut all: Vec<Said>) -> Vec<Said> {
+fn gathered(mut all: Vec<LogGroup>) -> Vec<LogGroup> {
     if all.len() <= KINDS {
         return all;
     }
@@ -98,7 +98,7 @@ fn gathered(mut all: Vec<Said>) -> Vec<Said> {
     let mut marks: Vec<LaneMark> = rest.into_iter().flat_map(|one| one.marks).collect();
     marks.sort_by(|a, b| a.at.total_cmp(&b.at));
     let others = "others".to_owned();
-    all.push(Said { key: others.clone(), name: others, level: String::new(), text, marks });
+    all.push(LogGroup { key: others.clone(), name: others, level: String::new(), text, marks });
     all
 }
 
@@ -109,7 +109,7 @@ pub(super) fn lanes(trial: &Trial) -> Vec<Lane> {
 
 /// The same in one sentence; none without log lines.
 pub(super) fn described(trial: &Trial) -> Option<String> {
-    let one = |one: &Said| {
+    let one = |one: &LogGroup| {
         format!(
             "{}: {}, {} lines from second {}",
             one.name,
@@ -124,7 +124,7 @@ pub(super) fn described(trial: &Trial) -> Option<String> {
 
 /// The log lines of the lanes, in the same order.
 pub(super) fn log_list(trial: &Trial) -> Block {
-    let row = |one: Said| {
+    let row = |one: LogGroup| {
         let sign = match one.level.as_str() {
             "emerg" | "alert" | "crit" => "▲",
             "error" => "◆",

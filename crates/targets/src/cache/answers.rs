@@ -24,7 +24,7 @@ pub(crate) enum Outcome {
 
 /// What a line of the log says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told<'l> {
+pub(crate) struct LogEntry<'l> {
     /// The server, and what it made of the request; none: nobody was asked, or it is nobody's.
     pub(crate) of: Option<(&'l str, Outcome)>,
     /// Whether a good answer was sent in the place of an error.
@@ -36,7 +36,7 @@ pub(crate) struct Told<'l> {
 }
 
 /// Reads a line; none where it says nothing.
-pub(crate) type Reader = fn(&str) -> Option<Told<'_>>;
+pub(crate) type Reader = fn(&str) -> Option<LogEntry<'_>>;
 
 /// The log as it grows.
 #[derive(Debug)]
@@ -152,14 +152,14 @@ mod tests {
     use super::*;
 
     /// `NAME STATUS`; `x` in the place of a status is none.
-    fn read(line: &str) -> Option<Told<'_>> {
+    fn read(line: &str) -> Option<LogEntry<'_>> {
         let (server, status) = line.split_once(' ')?;
         let outcome = match status.parse::<u16>() {
             Err(_) => Outcome::Unanswered,
             Ok(400..) => Outcome::Failed,
             Ok(_) => Outcome::Answered,
         };
-        Some(Told {
+        Some(LogEntry {
             of: Some((server, outcome)),
             hidden: server == "b" && outcome != Outcome::Answered,
             unsent: false,

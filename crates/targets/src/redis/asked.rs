@@ -13,7 +13,7 @@ const EVERY: Duration = Duration::from_millis(5);
 
 /// What it has told so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct ClientCounts {
     /// Most clients at once since this was read last, without genkai.
     pub(super) peak: u64,
     /// Most clients at once since it began.
@@ -28,12 +28,12 @@ pub(super) struct Told {
 
 /// It, as it is asked until this is dropped.
 #[derive(Debug)]
-pub(super) struct Asked(Arc<Mutex<Told>>);
+pub(super) struct Asked(Arc<Mutex<ClientCounts>>);
 
 impl Asked {
     /// Begins to ask on `line`.
     pub(super) fn on(mut line: Line<UnixStream>) -> Asked {
-        let told = Arc::new(Mutex::new(Told::default()));
+        let told = Arc::new(Mutex::new(ClientCounts::default()));
         // genkai's own attempts while it loaded what it keeps.
         let earlier = answer(&mut line).map_or(0, |[_, received, _]| received);
         let theirs = Arc::downgrade(&told);
@@ -42,7 +42,7 @@ impl Asked {
                 let Some([now, all, rejected]) = answer(&mut line) else { return };
                 let received = all.saturating_sub(earlier);
                 let mut seen = told.lock().unwrap_or_else(PoisonError::into_inner);
-                *seen = Told { peak: seen.peak.max(now), most: seen.most.max(now), now, received, rejected };
+                *seen = ClientCounts { peak: seen.peak.max(now), most: seen.most.max(now), now, received, rejected };
                 drop(seen);
                 drop(told);
                 thread::sleep(EVERY);
@@ -52,7 +52,7 @@ impl Asked {
     }
 
     /// What it told; the peak begins anew.
-    pub(super) fn take(&self) -> Told {
+    pub(super) fn take(&self) -> ClientCounts {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = *told;
         told.peak = seen.now;

@@ -20,7 +20,7 @@ use genkai_place::scratch::Scratch;
 use genkai_place::usage::{Usage, alone};
 use genkai_place::{account, isolated, machine, memory};
 
-use super::asked::{Asked, Told};
+use super::asked::{Asked, ClientCounts};
 use super::limits::{RESERVED, number};
 use super::line::Line;
 use super::serving::{SETTING, SOURCE, connected, field, is_redis, told_by};
@@ -300,7 +300,7 @@ impl Twin for PrivateRedis {
 
     fn costs(&mut self, _: Cost) {
         if let Some(asked) = self.asked.get() {
-            let Told { most, received, .. } = asked.take();
+            let ClientCounts { most, received, .. } = asked.take();
             let _ = self.held.set((most, received));
         }
     }
@@ -382,7 +382,7 @@ impl Served for Stored {
     fn costs(&mut self, _: Cost) {}
 
     fn look(&self, _: &Endpoint, _: &Usage) -> BTreeMap<String, f64> {
-        let Told { peak, rejected, .. } = self.asked.take();
+        let ClientCounts { peak, rejected, .. } = self.asked.take();
         BTreeMap::from([(CLIENTS.to_owned(), peak as f64), (REJECTED.to_owned(), rejected as f64)])
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use genkai_model::cache::OwnCounts;
 use genkai_model::evidence::metric;
 
-use crate::cache::answers::{Outcome, Told};
+use crate::cache::answers::{LogEntry, Outcome};
 use crate::cache::counters::number;
 
 /// Who it is in a record.
@@ -98,7 +98,7 @@ fn errno(detail: &str) -> Option<i32> {
 }
 
 /// A line of that log. An old copy that is given because the peer failed is told as such (`TCP_REFRESH_FAIL_OLD`, src/LogTags.cc).
-pub(super) fn answer(line: &str) -> Option<Told<'_>> {
+pub(super) fn answer(line: &str) -> Option<LogEntry<'_>> {
     let [sent, gave, ended, why, detail, peer] = line.splitn(6, '|').collect::<Vec<_>>().try_into().ok()?;
     let (sent, gave) = (sent.parse::<u16>().ok()?, gave.parse::<u16>().unwrap_or(0));
     let refused = why == NO_CONNECTION && errno(detail).is_some() && !is_without_port(detail);
@@ -112,7 +112,7 @@ pub(super) fn answer(line: &str) -> Option<Told<'_>> {
     let of = outcome.filter(|_| peer != "-").map(|outcome| (peer, outcome));
     // Where no peer is chosen (src/FwdState.cc), it says this of a read that never was (measured on 5.7).
     let unsent = sent == 502 && gave == 0 && peer == "-" && why == "ERR_READ_ERROR";
-    Some(Told { of, hidden: failed && (200..400).contains(&sent), unsent, portless: Some(is_without_port(detail)) })
+    Some(LogEntry { of, hidden: failed && (200..400).contains(&sent), unsent, portless: Some(is_without_port(detail)) })
 }
 
 /// Metrics of a running Squid.
@@ -236,9 +236,13 @@ mod tests {
     fn peers_are_told_by_what_they_gave() {
         // Written by 5.7.
         let of = |line| answer(line).unwrap();
-        let by =
-            |peer, outcome, hidden| Told { of: Some((peer, outcome)), hidden, unsent: false, portless: Some(false) };
-        let nobodys = Told { of: None, hidden: false, unsent: false, portless: Some(false) };
+        let by = |peer, outcome, hidden| LogEntry {
+            of: Some((peer, outcome)),
+            hidden,
+            unsent: false,
+            portless: Some(false),
+        };
+        let nobodys = LogEntry { of: None, hidden: false, unsent: false, portless: Some(false) };
         assert_eq!(of("503|503|TCP_MISS|-|-|b"), by("b", Outcome::Failed, false));
         assert_eq!(of("200|200|TCP_MISS|-|-|a"), by("a", Outcome::Answered, false));
         assert_eq!(
@@ -246,14 +250,14 @@ mod tests {
             by("127.0.0.1", Outcome::Unanswered, false)
         );
         assert_eq!(of("503|-|TCP_MISS|ERR_CONNECT_FAIL|ERR_CONNECT_FAIL%20111|c"), by("c", Outcome::Unanswered, false));
-        let unsent = Told { unsent: true, ..nobodys };
+        let unsent = LogEntry { unsent: true, ..nobodys };
         assert_eq!(
             of("502|-|TCP_MISS|ERR_READ_ERROR|ERR_READ_ERROR%200|-"),
             unsent,
             "all peers were full, or held to be dead"
         );
         assert_eq!(of("200|-|TCP_MEM_HIT|-|-|-"), nobodys);
-        let portless = Told { portless: Some(true), ..nobodys };
+        let portless = LogEntry { portless: Some(true), ..nobodys };
         assert_eq!(
             of("503|-|TCP_MISS|ERR_CONNECT_FAIL|ERR_CONNECT_FAIL%2099|c"),
             portless,

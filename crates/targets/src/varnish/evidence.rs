@@ -4,7 +4,7 @@ use genkai_model::cache::OwnCounts;
 use genkai_model::evidence::metric;
 use serde_json::Value;
 
-use crate::cache::answers::{Outcome, Told};
+use crate::cache::answers::{LogEntry, Outcome};
 
 /// Who it is in a record.
 pub(super) const SUBJECT: &str = "varnish";
@@ -108,12 +108,12 @@ const SILENT: [&str; 3] = ["first byte timeout", "HTC eof", "HTC timeout"];
 const REFUSED: [&str; 5] = ["111 ", "110 ", "101 ", "113 ", "104 "];
 
 /// A line of that log.
-pub(super) fn answer(line: &str) -> Option<Told<'_>> {
+pub(super) fn answer(line: &str) -> Option<LogEntry<'_>> {
     let [side, ended, gave, sent, why, opened, error] = line.splitn(7, '|').collect::<Vec<_>>().try_into().ok()?;
     let status = |text: &str| text.parse::<u16>().unwrap_or(0);
     let is_good = (200..400).contains(&status(ended));
     if side != "b" {
-        return Some(Told {
+        return Some(LogEntry {
             of: None,
             hidden: (500..600).contains(&status(sent)) && is_good,
             unsent: false,
@@ -132,7 +132,7 @@ pub(super) fn answer(line: &str) -> Option<Told<'_>> {
     };
     // What is fetched while an old copy is given: that was sent before its time would have been over.
     let stale = why == "bgfetch" && (status(gave) >= 500);
-    Some(Told { of, hidden: stale || status(gave) >= 400 && is_good, unsent: false, portless: None })
+    Some(LogEntry { of, hidden: stale || status(gave) >= 400 && is_good, unsent: false, portless: None })
 }
 
 fn asked(text: &str) -> [Option<u64>; ASKED.len()] {
@@ -162,7 +162,7 @@ mod tests {
         // Written by 7.1.
         let of = |line| answer(line).unwrap();
         let by =
-            |backend, outcome, hidden| Told { of: Some((backend, outcome)), hidden, unsent: false, portless: None };
+            |backend, outcome, hidden| LogEntry { of: Some((backend, outcome)), hidden, unsent: false, portless: None };
         assert_eq!(of("b|503|503|-|fetch|b|-"), by("b", Outcome::Failed, false));
         assert_eq!(of("b|200|503|-|pass|b|-"), by("b", Outcome::Failed, true), "the VCL made it 200");
         let line = "b|503|503|-|fetch|-|backend c: fail errno 111 (Connection refused)";
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(of("b|503|503|-|fetch|-|backend c: busy").of, None, "it is full, which is another limit");
         assert_eq!(of("b|503|200|-|fetch|a|Could not get storage").of, None, "Varnish's own");
         assert!(of("b|500|500|-|bgfetch|a|-").hidden, "an old copy was given");
-        let client = Told { of: None, hidden: true, unsent: false, portless: None };
+        let client = LogEntry { of: None, hidden: true, unsent: false, portless: None };
         assert_eq!(of("c|200|-|503|rxreq|-|-"), client);
         assert!(!of("c|503|-|503|rxreq|-|-").hidden && !of("c|301|-|750|rxreq|-|-").hidden, "a redirect by synth");
     }

@@ -12,7 +12,7 @@ use genkai_targets::apache::limits::Facts;
 use genkai_targets::apache::route::Route;
 use genkai_targets::explain::Requests;
 
-use super::apache_said::Said;
+use super::apache_said::ServerDump;
 use super::random::Random;
 use super::{agree, explained, is_installed, limit, refused, sample, seed, slots};
 
@@ -279,7 +279,7 @@ fn seconds(text: Option<&str>, default: u64) -> u64 {
 }
 
 /// What genkai says of it against `-t`.
-fn compared(made: &Made, said: &Said) -> Vec<String> {
+fn compared(made: &Made, said: &ServerDump) -> Vec<String> {
     let mut differences = Differences { all: Vec::new() };
     let genkai = explained("apache", &made.main, &made.host.0);
     let refuses = refused(&genkai);
@@ -444,7 +444,7 @@ fn apache_reads_generated_configurations_as_genkai_does() {
         std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let one = make(number, dir.path(), port);
-        let said = Said::of(&one.main);
+        let said = ServerDump::of(&one.main);
         let mut all = compared(&one, &said);
         if said.refused.is_none() {
             accepted += 1;

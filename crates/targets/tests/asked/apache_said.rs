@@ -16,7 +16,7 @@ struct Read {
 }
 
 /// What `-t` says.
-pub(crate) struct Said {
+pub(crate) struct ServerDump {
     /// Why it does not start.
     pub(crate) refused: Option<String>,
     directives: Vec<Read>,
@@ -34,8 +34,8 @@ fn number(text: &str) -> i64 {
     i64::from(whole as i32)
 }
 
-impl Said {
-    pub(crate) fn of(main: &Path) -> Said {
+impl ServerDump {
+    pub(crate) fn of(main: &Path) -> ServerDump {
         let asked = Command::new("apache2").arg("-t").arg("-f").arg(main).args(["-D", "DUMP_CONFIG"]).output().unwrap();
         let said = String::from_utf8_lossy(&asked.stderr).into_owned();
         let refused = (!asked.status.success()).then(|| said.clone());
@@ -51,7 +51,7 @@ impl Said {
             Command::new("apache2").arg("-t").arg("-f").arg(main).args(["-D", "DUMP_RUN_CFG"]).output().unwrap();
         let running = String::from_utf8_lossy(&running.stdout).into_owned();
         let named = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
-        Said {
+        ServerDump {
             refused,
             directives: directives(&String::from_utf8_lossy(&asked.stdout)),
             running: running.lines().filter_map(named).collect(),

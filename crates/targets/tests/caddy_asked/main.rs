@@ -57,10 +57,10 @@ fn refused(explained: &Result<Explanation, String>) -> Option<String> {
 }
 
 /// What of a request's way can be compared, in words, in order.
-type Said = Vec<(String, String)>;
+type Figures = Vec<(String, String)>;
 
 /// What genkai says of requests.
-fn said(explained: &Explanation) -> Option<Said> {
+fn said(explained: &Explanation) -> Option<Figures> {
     let limit = |id: &str| explained.limits.iter().find(|limit| limit.id == id);
     let backend = limit("caddy.backend")?;
     let mut all = vec![("upstreams".to_owned(), dials(&backend.value))];
@@ -101,7 +101,7 @@ fn dials(written: &str) -> String {
 }
 
 /// The same of what Caddy runs.
-fn truth(met: &Met) -> Option<Said> {
+fn truth(met: &Met) -> Option<Figures> {
     let proxy = met.proxy.as_ref()?;
     let at = |path: &str| proxy.pointer(path).and_then(Value::as_i64).unwrap_or(0);
     let dials: Vec<&str> =
@@ -159,7 +159,7 @@ const METHODS: [&str; 3] = ["GET", "POST", "DELETE"];
 /// How the two differ about one request; none where they agree.
 fn differ(file: &Path, adapted: &Value, host: &str, path: &str) -> Option<String> {
     let explained = catalog::explain(Some("caddy"), file, &Requests::to(host, path)).unwrap();
-    let of = |method| adapted::met(adapted, method, host, path).iter().filter_map(truth).collect::<Vec<Said>>();
+    let of = |method| adapted::met(adapted, method, host, path).iter().filter_map(truth).collect::<Vec<Figures>>();
     let each = METHODS.map(of);
     let ours = said(&explained);
     let agrees = each.iter().any(|truths| ours.as_ref().map_or(truths.is_empty(), |ours| truths.contains(ours)));

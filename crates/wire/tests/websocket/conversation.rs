@@ -7,7 +7,7 @@ use genkai_wire::websocket::{Assembler, Close, Decoder, Event, MAX_MESSAGE, Role
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::heard::Said;
+use crate::decoded::Output;
 use crate::properties::{Plan, Writer, decoder, plan};
 use crate::stream::{Actor, Fortune, Side, converse, fortune, pair};
 
@@ -24,9 +24,9 @@ struct Peer<'a> {
     handshake: Option<Handshake>,
     open: Option<Open>,
     /// What the other should hear, messages and pings, in order.
-    said: Vec<Said>,
+    said: Vec<Output>,
     /// What was heard, in order, pongs too.
-    heard: Vec<Said>,
+    heard: Vec<Output>,
     /// Whether its close frame is on its way or there.
     closing: bool,
     agreed: Option<Agreed>,
@@ -89,16 +89,16 @@ impl<'a> Peer<'a> {
             match event {
                 None => return,
                 Some(Event::Data(chunk)) => {
-                    self.heard.extend(open.assembler.push(chunk).map(|m| Said::Message(m.kind, m.data.to_vec())));
+                    self.heard.extend(open.assembler.push(chunk).map(|m| Output::Message(m.kind, m.data.to_vec())));
                 }
                 Some(Event::Ping(payload)) => {
-                    self.heard.push(Said::Ping(payload.to_vec()));
+                    self.heard.push(Output::Ping(payload.to_vec()));
                     // It fails only after the close frame.
                     let _ = open.writer.encoder.pong(&mut open.writer.out, payload, 3);
                 }
-                Some(Event::Pong(payload)) => self.heard.push(Said::Pong(payload.to_vec())),
+                Some(Event::Pong(payload)) => self.heard.push(Output::Pong(payload.to_vec())),
                 Some(Event::Close(close)) => {
-                    self.heard.push(Said::Close(close.code, close.reason.to_owned()));
+                    self.heard.push(Output::Close(close.code, close.reason.to_owned()));
                     if !self.closing {
                         open.writer.encoder.close(&mut open.writer.out, Close::answer(&close), 5).unwrap();
                     }
@@ -128,7 +128,7 @@ impl<'a> Peer<'a> {
     }
 
     fn heard_close(&self) -> bool {
-        matches!(self.heard.last(), Some(Said::Close(..)))
+        matches!(self.heard.last(), Some(Output::Close(..)))
     }
 }
 
@@ -187,7 +187,7 @@ fn settings() -> impl Strategy<Value = Option<Settings>> {
 fn plans() -> impl Strategy<Value = Vec<Plan>> {
     vec(plan(), 0..4).prop_map(|mut plans| {
         for plan in &mut plans {
-            plan.between.retain(|said| matches!(said, Said::Ping(_)));
+            plan.between.retain(|said| matches!(said, Output::Ping(_)));
             // What is long is ASCII. It may go byte by byte.
             plan.content.truncate(2_000);
         }
@@ -195,8 +195,8 @@ fn plans() -> impl Strategy<Value = Vec<Plan>> {
     })
 }
 
-fn without_pongs(heard: &[Said]) -> Vec<&Said> {
-    heard.iter().filter(|said| !matches!(said, Said::Pong(_) | Said::Close(..))).collect()
+fn without_pongs(heard: &[Output]) -> Vec<&Output> {
+    heard.iter().filter(|said| !matches!(said, Output::Pong(_) | Output::Close(..))).collect()
 }
 
 fn talk<'a>(
@@ -219,8 +219,8 @@ fn check(one: &Peer<'_>, other: &Peer<'_>) -> Result<(), TestCaseError> {
     for (heard, said) in heard.into_iter().zip(&other.said) {
         prop_assert_eq!(heard, said);
     }
-    let pings = one.said.iter().filter_map(|said| if let Said::Ping(payload) = said { Some(payload) } else { None });
-    let pongs = one.heard.iter().filter_map(|said| if let Said::Pong(payload) = said { Some(payload) } else { None });
+    let pings = one.said.iter().filter_map(|said| if let Output::Ping(payload) = said { Some(payload) } else { None });
+    let pongs = one.heard.iter().filter_map(|said| if let Output::Pong(payload) = said { Some(payload) } else { None });
     for (pong, ping) in pongs.zip(pings) {
         prop_assert_eq!(pong, ping);
     }
@@ -240,9 +240,9 @@ proptest! {
         // The client closes when it has said all; what the server said before it heard of that has come.
         prop_assert_eq!(without_pongs(&server.heard).len(), client.said.len());
         prop_assert_eq!(without_pongs(&client.heard).len(), server.said.len());
-        let bye = Said::Close(Some(code::NORMAL), "bye".into());
+        let bye = Output::Close(Some(code::NORMAL), "bye".into());
         prop_assert_eq!(server.heard.last(), Some(&bye));
-        prop_assert!(matches!(client.heard.last(), Some(Said::Close(Some(code::NORMAL), _))));
+        prop_assert!(matches!(client.heard.last(), Some(Output::Close(Some(code::NORMAL), _))));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use genkai_wire::websocket::deflate::{Agreed, Direction, Effort};
 use genkai_wire::websocket::{Decoder, Encoder, Error, Event, Kind, MAX_MESSAGE, Role, Scratch};
 
-use crate::heard::{Heard, Said, binary, hear, masked, raw, text};
+use crate::decoded::{Decoded, Output, binary, hear, masked, raw, text};
 
 const COMPRESSED_TEXT: u8 = 0xc1;
 
@@ -57,7 +57,7 @@ fn the_examples_of_the_rfc() {
         let twice = [frames.concat(), frames.concat()].concat();
         for takeover in [true, false] {
             for bits in [8, 9, 15] {
-                let expected = Heard::clean([text("Hello"), text("Hello")]);
+                let expected = Decoded::clean([text("Hello"), text("Hello")]);
                 assert_eq!(hear(&mut client(&agreed(takeover, bits)), [twice.as_slice()]), expected);
                 assert_eq!(hear(&mut client(&agreed(takeover, bits)), twice.chunks(1)), expected);
             }
@@ -69,9 +69,9 @@ fn the_examples_of_the_rfc() {
     ];
     let bytes = shared.concat();
     let heard = hear(&mut client(&agreed(true, 15)), [bytes.as_slice()]);
-    assert_eq!(heard, Heard::clean([text("Hello"), text("Hello")]));
+    assert_eq!(heard, Decoded::clean([text("Hello"), text("Hello")]));
     let heard = hear(&mut client(&agreed(false, 15)), [bytes.as_slice()]);
-    assert_eq!(heard, Heard::failed([text("Hello")], Error::Deflate), "the window is gone");
+    assert_eq!(heard, Decoded::failed([text("Hello")], Error::Deflate), "the window is gone");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn windows_are_as_small_as_agreed() {
             let far = (1 << bits) - 262 >= 5_000;
             assert_eq!(frames[0].len() < 10_000, far, "{bits}: {}", frames[0].len());
             let heard = hear(&mut client(&agreement), [frames.concat().as_slice()]);
-            assert_eq!(heard, Heard::clean([binary(&message), binary(&message), binary(b"end")]));
+            assert_eq!(heard, Decoded::clean([binary(&message), binary(&message), binary(b"end")]));
         }
     }
 }
@@ -112,7 +112,7 @@ fn only_from_the_threshold_on() {
     let frames = encoded(&mut encoder, &[b"aaaaaaaaa", b"aaaaaaaaaa", b""]);
     assert_eq!(frames.iter().map(|frame| frame[0]).collect::<Vec<_>>(), [0x82, 0xc2, 0x82]);
     let heard = hear(&mut client(&agreed(true, 15)), [frames.concat().as_slice()]);
-    assert_eq!(heard, Heard::clean([binary(b"aaaaaaaaa"), binary(b"aaaaaaaaaa"), binary(b"")]));
+    assert_eq!(heard, Decoded::clean([binary(b"aaaaaaaaa"), binary(b"aaaaaaaaaa"), binary(b"")]));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn sizes_around_the_output_buffer_in_every_level() {
                 let mut encoder = Encoder::new(Role::Client).deflating(&agreement, effort);
                 let bytes = encoded(&mut encoder, &[&zeros, &noise, &zeros]).concat();
                 let mut server = Decoder::new(Role::Server, size as u64).inflating(&agreement);
-                let expected = Heard::clean([binary(&zeros), binary(&noise), binary(&zeros)]);
+                let expected = Decoded::clean([binary(&zeros), binary(&noise), binary(&zeros)]);
                 assert_eq!(hear(&mut server, bytes.chunks(5000)), expected, "{level} {size}");
             }
         }
@@ -149,9 +149,9 @@ fn empty_fragments_of_a_compressed_message() {
             }
         }
         let mut heard = hear(&mut client(&agreement), out.chunks(1));
-        heard.said.retain(|said| *said != Said::Ping(Vec::new()));
-        let expected: Vec<Said> = pieces.iter().chain(pieces).map(|pieces| binary(&pieces.concat())).collect();
-        assert_eq!(heard, Heard::clean(expected));
+        heard.said.retain(|said| *said != Output::Ping(Vec::new()));
+        let expected: Vec<Output> = pieces.iter().chain(pieces).map(|pieces| binary(&pieces.concat())).collect();
+        assert_eq!(heard, Decoded::clean(expected));
     }
 }
 
@@ -161,7 +161,7 @@ fn plain_messages_in_between_leave_the_window_alone() {
     let mut frames = encoded(&mut encoder, &[b"Hello", b"Hello"]);
     frames.insert(1, raw(0x81, b"in between"));
     let heard = hear(&mut client(&agreed(true, 15)), [frames.concat().as_slice()]);
-    assert_eq!(heard, Heard::clean([binary(b"Hello"), text("in between"), binary(b"Hello")]));
+    assert_eq!(heard, Decoded::clean([binary(b"Hello"), text("in between"), binary(b"Hello")]));
 }
 
 #[test]
@@ -203,12 +203,12 @@ fn unused_bytes_are_as_they_were() {
 fn the_bit_only_where_it_belongs() {
     let hello = [0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00];
     let with = |frames: &[Vec<u8>]| hear(&mut client(&agreed(true, 15)), [frames.concat().as_slice()]);
-    let reserved = Heard::failed([], Error::ReservedBit);
+    let reserved = Decoded::failed([], Error::ReservedBit);
     assert_eq!(with(&[raw(0x41, &hello[..3]), raw(0xc0, &hello[3..])]), reserved, "on a continuation");
     assert_eq!(with(&[raw(0xc9, b"")]), reserved, "on a ping");
     assert_eq!(with(&[raw(0xc8, b"")]), reserved, "on a close");
     assert_eq!(with(&[raw(0xe1, &hello)]), reserved, "with another");
-    assert_eq!(with(&[raw(0x81, b"plain")]), Heard::clean([text("plain")]));
+    assert_eq!(with(&[raw(0x81, b"plain")]), Decoded::clean([text("plain")]));
     let without = hear(&mut Decoder::new(Role::Client, 99), [raw(0xc1, &hello).as_slice()]);
     assert_eq!(without, reserved, "not agreed on");
 }
@@ -218,8 +218,8 @@ fn what_comes_out_is_checked() {
     let mut encoder = server_encoder(&agreed(true, 15));
     let mut frame = encoded(&mut encoder, &[b"a\xffb"]).concat();
     frame[0] = COMPRESSED_TEXT;
-    assert_eq!(hear(&mut client(&agreed(true, 15)), frame.chunks(1)), Heard::failed([], Error::Utf8));
+    assert_eq!(hear(&mut client(&agreed(true, 15)), frame.chunks(1)), Decoded::failed([], Error::Utf8));
     let garbage = raw(COMPRESSED_TEXT, &[0xff; 20]);
-    assert_eq!(hear(&mut client(&agreed(true, 15)), [garbage.as_slice()]), Heard::failed([], Error::Deflate));
+    assert_eq!(hear(&mut client(&agreed(true, 15)), [garbage.as_slice()]), Decoded::failed([], Error::Deflate));
     assert_eq!(Error::Deflate.close_code(), 1007);
 }

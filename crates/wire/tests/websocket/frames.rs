@@ -4,7 +4,7 @@ use genkai_wire::websocket::{
     Decoder, EncodeError, Encoder, Error, Event, Expected, Header, Kind, MAX_MESSAGE, Opcode, Role, Scratch,
 };
 
-use crate::heard::{Heard, Said, binary, check, hear, masked, raw, text, written};
+use crate::decoded::{Decoded, Output, binary, check, hear, masked, raw, text, written};
 
 #[test]
 fn the_examples_of_the_rfc() {
@@ -14,10 +14,10 @@ fn the_examples_of_the_rfc() {
         encoder.message(out, Kind::Text, b"Hello", 0x37fa_213d, scratch).unwrap();
     });
     assert_eq!(hello, client);
-    assert_eq!(hear(&mut Decoder::new(Role::Server, 5), [&client[..]]), Heard::clean([text("Hello")]));
-    check(&[raw(0x81, b"Hello")], &Heard::clean([text("Hello")]));
-    check(&[raw(0x01, b"Hel"), raw(0x80, b"lo")], &Heard::clean([text("Hello")]));
-    check(&[raw(0x89, b"Hello")], &Heard::clean([Said::Ping(b"Hello".to_vec())]));
+    assert_eq!(hear(&mut Decoder::new(Role::Server, 5), [&client[..]]), Decoded::clean([text("Hello")]));
+    check(&[raw(0x81, b"Hello")], &Decoded::clean([text("Hello")]));
+    check(&[raw(0x01, b"Hel"), raw(0x80, b"lo")], &Decoded::clean([text("Hello")]));
+    check(&[raw(0x89, b"Hello")], &Decoded::clean([Output::Ping(b"Hello".to_vec())]));
     assert_eq!(raw(0x82, &[0; 256])[..4], [0x82, 0x7e, 0x01, 0x00]);
     assert_eq!(raw(0x82, &[0; 65536])[..10], [0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0]);
 }
@@ -28,7 +28,7 @@ fn lengths_at_every_border() {
     for length in [0, 1, 124, 125, 126, 127, 128, 65535, 65536, 70_000] {
         let payload: Vec<u8> = (0..length).map(|i: u32| (i % 127) as u8).collect();
         for (kind, first) in [(Kind::Text, 0x81), (Kind::Binary, 0x82)] {
-            let expected = Heard::clean([Said::Message(kind, payload.clone())]);
+            let expected = Decoded::clean([Output::Message(kind, payload.clone())]);
             check(&[raw(first, &payload)], &expected);
             for role in [Role::Client, Role::Server] {
                 let bytes = written(role, |encoder, out, scratch| {
@@ -52,8 +52,12 @@ fn lengths_that_are_too_long_for_what_they_say() {
         (&[0x82, 127, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], Error::Length),
         (&[0x82, 127, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], Error::TooBig),
     ] {
-        assert_eq!(hear(&mut Decoder::new(Role::Client, MAX_MESSAGE), [bytes]), Heard::failed([], error), "{bytes:x?}");
-        assert_eq!(hear(&mut Decoder::new(Role::Client, MAX_MESSAGE), bytes.chunks(1)), Heard::failed([], error));
+        assert_eq!(
+            hear(&mut Decoder::new(Role::Client, MAX_MESSAGE), [bytes]),
+            Decoded::failed([], error),
+            "{bytes:x?}"
+        );
+        assert_eq!(hear(&mut Decoder::new(Role::Client, MAX_MESSAGE), bytes.chunks(1)), Decoded::failed([], error));
     }
     assert_eq!((Error::Length.close_code(), Error::TooBig.close_code()), (1002, 1009));
 }
@@ -63,8 +67,8 @@ fn masks_by_role() {
     let plain = raw(0x81, b"x");
     let client = masked(std::slice::from_ref(&plain));
     let (mut a, mut b) = (Decoder::new(Role::Client, 9), Decoder::new(Role::Server, 9));
-    assert_eq!(hear(&mut a, [client.as_slice()]), Heard::failed([], Error::Masked));
-    assert_eq!(hear(&mut b, [plain.as_slice()]), Heard::failed([], Error::Unmasked));
+    assert_eq!(hear(&mut a, [client.as_slice()]), Decoded::failed([], Error::Masked));
+    assert_eq!(hear(&mut b, [plain.as_slice()]), Decoded::failed([], Error::Unmasked));
     assert_eq!(
         hear(&mut Decoder::new(Role::Server, 9), [&plain[..2]]).error,
         Some(Error::Unmasked),
@@ -79,12 +83,12 @@ fn pings_and_pongs() {
     for payload in [&b""[..], b"Hello", &[0, 0xff, 0xfe], &full] {
         check(
             &[raw(0x89, payload), raw(0x8a, payload)],
-            &Heard::clean([Said::Ping(payload.to_vec()), Said::Pong(payload.to_vec())]),
+            &Decoded::clean([Output::Ping(payload.to_vec()), Output::Pong(payload.to_vec())]),
         );
     }
-    check(&[raw(0x89, &[0; 126])], &Heard::failed([], Error::LongControl));
+    check(&[raw(0x89, &[0; 126])], &Decoded::failed([], Error::LongControl));
     let many: Vec<_> = (0..10).map(|i| raw(0x89, &[i])).collect();
-    check(&many, &Heard::clean((0..10).map(|i| Said::Ping(vec![i])).collect::<Vec<_>>()));
+    check(&many, &Decoded::clean((0..10).map(|i| Output::Ping(vec![i])).collect::<Vec<_>>()));
 }
 
 #[test]
@@ -93,8 +97,8 @@ fn reserved_bits() {
     for rsv in 1..=7 {
         for opcode in [0x1, 0x2, 0x8, 0x9, 0xa] {
             let bad = raw(0x80 | rsv << 4 | opcode, b"");
-            check(&[raw(0x81, b"ok"), bad.clone(), raw(0x89, b"")], &Heard::failed([text("ok")], Error::ReservedBit));
-            check(&[raw(0x01, b"ok"), bad], &Heard::failed([], Error::ReservedBit));
+            check(&[raw(0x81, b"ok"), bad.clone(), raw(0x89, b"")], &Decoded::failed([text("ok")], Error::ReservedBit));
+            check(&[raw(0x01, b"ok"), bad], &Decoded::failed([], Error::ReservedBit));
         }
     }
 }
@@ -105,7 +109,7 @@ fn reserved_opcodes() {
     for opcode in (0x3..=0x7).chain(0xb..=0xf) {
         for payload in [&b""[..], b"reserved"] {
             let frames = [raw(0x82, b"ok"), raw(0x80 | opcode, payload), raw(0x89, b"")];
-            check(&frames, &Heard::failed([binary(b"ok")], Error::Opcode));
+            check(&frames, &Decoded::failed([binary(b"ok")], Error::Opcode));
         }
     }
 }
@@ -113,11 +117,14 @@ fn reserved_opcodes() {
 #[test]
 fn messages_are_bounded() {
     let limit = |max, frames: &[Vec<u8>]| hear(&mut Decoder::new(Role::Client, max), [frames.concat().as_slice()]);
-    assert_eq!(limit(5, &[raw(0x82, b"12345")]), Heard::clean([binary(b"12345")]));
-    assert_eq!(limit(5, &[raw(0x82, b"123456")]), Heard::failed([], Error::TooBig));
-    assert_eq!(limit(5, &[raw(0x02, b"123"), raw(0x80, b"45")]), Heard::clean([binary(b"12345")]));
-    assert_eq!(limit(5, &[raw(0x02, b"123"), raw(0x80, b"456")]), Heard::failed([], Error::TooBig));
-    assert_eq!(limit(0, &[raw(0x82, b""), raw(0x89, b"x")]), Heard::clean([binary(b""), Said::Ping(b"x".to_vec())]));
+    assert_eq!(limit(5, &[raw(0x82, b"12345")]), Decoded::clean([binary(b"12345")]));
+    assert_eq!(limit(5, &[raw(0x82, b"123456")]), Decoded::failed([], Error::TooBig));
+    assert_eq!(limit(5, &[raw(0x02, b"123"), raw(0x80, b"45")]), Decoded::clean([binary(b"12345")]));
+    assert_eq!(limit(5, &[raw(0x02, b"123"), raw(0x80, b"456")]), Decoded::failed([], Error::TooBig));
+    assert_eq!(
+        limit(0, &[raw(0x82, b""), raw(0x89, b"x")]),
+        Decoded::clean([binary(b""), Output::Ping(b"x".to_vec())])
+    );
     // Refused by the header alone, before the payload has to be read.
     assert_eq!(limit(5, &[raw(0x82, b"123456")[..2].to_vec()]).error, Some(Error::TooBig));
 }

@@ -5,7 +5,7 @@ use genkai_wire::websocket::deflate::{Agreed, Direction, Settings};
 use genkai_wire::websocket::handshake::{Agreement, Handshake, HandshakeError, Opening, Progress, WriteError};
 use genkai_wire::websocket::{Decoder, MAX_MESSAGE, Role};
 
-use crate::heard::{Heard, hear, raw, text};
+use crate::decoded::{Decoded, hear, raw, text};
 
 const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 pub(crate) const PLAIN: Opening =
@@ -177,7 +177,7 @@ fn the_first_frame_with_the_response() {
         assert!(opened);
         assert_eq!(
             hear(&mut decoder, [rest.as_slice()]),
-            Heard::clean([text("first"), text("second")]),
+            Decoded::clean([text("first"), text("second")]),
             "cut at {cut}"
         );
     }

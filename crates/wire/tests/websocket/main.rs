@@ -3,11 +3,11 @@
 
 mod close;
 mod conversation;
+mod decoded;
 mod deflate;
 mod fragments;
 mod frames;
 mod handshake;
-mod heard;
 mod properties;
 #[path = "../stream/mod.rs"]
 mod stream;

@@ -6,7 +6,7 @@ use genkai_wire::websocket::{Decoder, Encoder, Kind, Role, Scratch};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::heard::{Heard, Said, hear, masked, raw};
+use crate::decoded::{Decoded, Output, hear, masked, raw};
 
 /// A message, where to cut it into fragments, and control frames to put in between (the last ones after it).
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Plan {
     pub(crate) kind: Kind,
     pub(crate) content: Vec<u8>,
     cuts: Vec<usize>,
-    pub(crate) between: Vec<Said>,
+    pub(crate) between: Vec<Output>,
 }
 
 fn content() -> impl Strategy<Value = (Kind, Vec<u8>)> {
@@ -26,9 +26,9 @@ fn content() -> impl Strategy<Value = (Kind, Vec<u8>)> {
     ]
 }
 
-fn control() -> impl Strategy<Value = Said> {
+fn control() -> impl Strategy<Value = Output> {
     let payload = || prop_oneof![vec(any::<u8>(), 0..5), vec(any::<u8>(), 120..=125)];
-    prop_oneof![payload().prop_map(Said::Ping), payload().prop_map(Said::Pong)]
+    prop_oneof![payload().prop_map(Output::Ping), payload().prop_map(Output::Pong)]
 }
 
 pub(crate) fn plan() -> impl Strategy<Value = Plan> {
@@ -69,7 +69,7 @@ impl Writer {
     }
 
     /// Writes the plan and says in what order it should be heard.
-    pub(crate) fn write(&mut self, plan: &Plan, heard: &mut Vec<Said>) {
+    pub(crate) fn write(&mut self, plan: &Plan, heard: &mut Vec<Output>) {
         let fragments = cut(&plan.content, &plan.cuts);
         let mut between = plan.between.iter();
         for (i, fragment) in fragments.iter().enumerate() {
@@ -77,12 +77,12 @@ impl Writer {
             let last = i + 1 == fragments.len();
             self.encoder.fragment(&mut self.out, plan.kind, fragment, last, self.key, &mut self.scratch).unwrap();
             if last {
-                heard.push(Said::Message(plan.kind, plan.content.clone()));
+                heard.push(Output::Message(plan.kind, plan.content.clone()));
             }
             for said in between.by_ref().take(if last { 9 } else { 1 }) {
                 match said {
-                    Said::Ping(payload) => self.encoder.ping(&mut self.out, payload, self.key).unwrap(),
-                    Said::Pong(payload) => self.encoder.pong(&mut self.out, payload, self.key).unwrap(),
+                    Output::Ping(payload) => self.encoder.ping(&mut self.out, payload, self.key).unwrap(),
+                    Output::Pong(payload) => self.encoder.pong(&mut self.out, payload, self.key).unwrap(),
                     other => unreachable!("{other:?}"),
                 }
                 heard.push(said.clone());
@@ -133,10 +133,10 @@ proptest! {
         }
         if let Some((code, reason)) = &closing {
             writer.encoder.close(&mut writer.out, Some((*code, reason)), key).unwrap();
-            said.push(Said::Close(Some(*code), reason.clone()));
+            said.push(Output::Close(Some(*code), reason.clone()));
         }
         let longest = plans.iter().map(|plan| plan.content.len()).max().unwrap_or(0) as u64;
-        let expected = Heard::clean(said);
+        let expected = Decoded::clean(said);
         prop_assert_eq!(&hear(&mut decoder(to, agreed.as_ref(), longest), cut(&writer.out, &cuts)), &expected);
         if writer.out.len() < 5000 {
             prop_assert_eq!(&hear(&mut decoder(to, agreed.as_ref(), longest), writer.out.chunks(1)), &expected);
@@ -158,10 +158,10 @@ proptest! {
         prop_assert_eq!(&hear(&mut new(), bytes.chunks(1)), &whole);
         for said in &whole.said {
             match said {
-                Said::Message(Kind::Text, text) => prop_assert!(std::str::from_utf8(text).is_ok()),
-                Said::Message(Kind::Binary, bytes) => prop_assert!(bytes.len() as u64 <= max),
-                Said::Ping(payload) | Said::Pong(payload) => prop_assert!(payload.len() <= 125),
-                Said::Close(..) => prop_assert_eq!(Some(said), whole.said.last()),
+                Output::Message(Kind::Text, text) => prop_assert!(std::str::from_utf8(text).is_ok()),
+                Output::Message(Kind::Binary, bytes) => prop_assert!(bytes.len() as u64 <= max),
+                Output::Ping(payload) | Output::Pong(payload) => prop_assert!(payload.len() <= 125),
+                Output::Close(..) => prop_assert_eq!(Some(said), whole.said.last()),
             }
         }
     }

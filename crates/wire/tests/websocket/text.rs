@@ -2,7 +2,7 @@
 
 use genkai_wire::websocket::{Decoder, Error, MAX_MESSAGE, Role};
 
-use crate::heard::{Heard, check, hear, raw, text};
+use crate::decoded::{Decoded, check, hear, raw, text};
 
 const VALID: &[&str] = &[
     "",
@@ -84,16 +84,16 @@ const INVALID: &[&[u8]] = &[
 #[test]
 fn valid_text_in_any_fragments() {
     for valid in VALID {
-        check(&[raw(0x81, valid.as_bytes())], &Heard::clean([text(valid)]));
+        check(&[raw(0x81, valid.as_bytes())], &Decoded::clean([text(valid)]));
         for at in 0..=valid.len() {
             let (a, b) = valid.as_bytes().split_at(at);
             check(
                 &[raw(0x01, a), raw(0x89, b""), raw(0x80, b)],
-                &Heard::clean([crate::heard::Said::Ping(Vec::new()), text(valid)]),
+                &Decoded::clean([crate::decoded::Output::Ping(Vec::new()), text(valid)]),
             );
         }
         let bytes: Vec<_> = valid.as_bytes().iter().map(|b| raw(0x00, &[*b])).collect();
-        check(&[vec![raw(0x01, b"")], bytes, vec![raw(0x80, b"")]].concat(), &Heard::clean([text(valid)]));
+        check(&[vec![raw(0x01, b"")], bytes, vec![raw(0x80, b"")]].concat(), &Decoded::clean([text(valid)]));
     }
 }
 
@@ -101,10 +101,10 @@ fn valid_text_in_any_fragments() {
 fn invalid_text_in_any_fragments() {
     for invalid in INVALID {
         assert!(std::str::from_utf8(invalid).is_err());
-        check(&[raw(0x81, invalid)], &Heard::failed([], Error::Utf8));
+        check(&[raw(0x81, invalid)], &Decoded::failed([], Error::Utf8));
         for at in 0..=invalid.len() {
             let (a, b) = invalid.split_at(at);
-            check(&[raw(0x01, a), raw(0x80, b)], &Heard::failed([], Error::Utf8));
+            check(&[raw(0x01, a), raw(0x80, b)], &Decoded::failed([], Error::Utf8));
         }
     }
     assert_eq!(Error::Utf8.close_code(), 1007);
@@ -122,8 +122,8 @@ fn it_fails_at_the_wrong_byte() {
 
 #[test]
 fn binary_may_be_anything_and_each_text_begins_anew() {
-    check(&[raw(0x82, b"\xff\xce")], &Heard::clean([crate::heard::binary(b"\xff\xce")]));
+    check(&[raw(0x82, b"\xff\xce")], &Decoded::clean([crate::decoded::binary(b"\xff\xce")]));
     // What is left of a binary message must not be taken for the beginning of a sequence.
-    check(&[raw(0x82, b"\xce"), raw(0x81, b"\xba")], &Heard::failed([crate::heard::binary(b"\xce")], Error::Utf8));
-    check(&[raw(0x81, b"a"), raw(0x01, b"\xce"), raw(0x80, b"\xba")], &Heard::clean([text("a"), text("\u{3ba}")]));
+    check(&[raw(0x82, b"\xce"), raw(0x81, b"\xba")], &Decoded::failed([crate::decoded::binary(b"\xce")], Error::Utf8));
+    check(&[raw(0x81, b"a"), raw(0x01, b"\xce"), raw(0x80, b"\xba")], &Decoded::clean([text("a"), text("\u{3ba}")]));
 }

@@ -5,8 +5,8 @@ use genkai_wire::websocket::deflate::{Agreed, Direction, Effort, Settings};
 use genkai_wire::websocket::handshake::{Opening, Progress, Refusal, Upgrade, WriteError};
 use genkai_wire::websocket::{Decoder, Encoder, Kind, MAX_MESSAGE, Role, Scratch};
 
+use crate::decoded::{Decoded, hear, text};
 use crate::handshake::{FULL, start};
-use crate::heard::{Heard, hear, text};
 
 const REQUEST: &str = "GET /chat HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
@@ -147,7 +147,7 @@ fn what_was_agreed_works() {
                 encoder.message(&mut out, Kind::Text, b"hello hello hello", 7, &mut scratch).unwrap();
             }
             let expected =
-                Heard::clean([text("hello hello hello"), text("hello hello hello"), text("hello hello hello")]);
+                Decoded::clean([text("hello hello hello"), text("hello hello hello"), text("hello hello hello")]);
             assert_eq!(hear(&mut decoder, out.chunks(3)), expected);
         }
     }

@@ -167,8 +167,8 @@ fn wakers_of_combinators_are_woken_too() {
 
 #[test]
 fn tasks_that_are_left_are_dropped_with_the_loop() {
-    struct Told(Rc<Cell<bool>>, Source<UnixStream>);
-    impl Drop for Told {
+    struct DropFlag(Rc<Cell<bool>>, Source<UnixStream>);
+    impl Drop for DropFlag {
         fn drop(&mut self) {
             self.0.set(true);
         }
@@ -179,7 +179,7 @@ fn tasks_that_are_left_are_dropped_with_the_loop() {
     let peer = reactor
         .block_on(async {
             let (source, theirs) = pair();
-            let holds = Told(inside, source);
+            let holds = DropFlag(inside, source);
             spawn(async move {
                 poll_fn(|cx| holds.1.poll_read_ready(cx).map(drop)).await;
             });

@@ -19,7 +19,7 @@ const END: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Router {
     orders: Option<UnboundedSender<(String, Order)>>,
-    said: Receiver<Said>,
+    said: Receiver<FromWorker>,
     thread: Option<JoinHandle<()>>,
     port: u16,
 }
@@ -29,7 +29,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// What a worker said, and when it was heard.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct FromWorker {
     pub(super) worker: String,
     /// The message; or what is wrong with it.
     pub(super) report: Result<Report, String>,
@@ -70,7 +70,7 @@ impl Router {
     ///
     /// # Errors
     /// When the thread that listens is gone.
-    pub(super) fn next(&self, patience: Duration) -> Result<Option<Said>, LabError> {
+    pub(super) fn next(&self, patience: Duration) -> Result<Option<FromWorker>, LabError> {
         match self.said.recv_timeout(patience) {
             Ok(said) => Ok(Some(said)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -94,7 +94,7 @@ impl Drop for Router {
 fn keep(
     endpoint: &str,
     mut orders: UnboundedReceiver<(String, Order)>,
-    say: &mpsc::Sender<Said>,
+    say: &mpsc::Sender<FromWorker>,
     opened: &mpsc::Sender<Result<u16, String>>,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -128,7 +128,7 @@ fn keep(
                     if matches!(report, Ok(Report::Heartbeat(_))) {
                         send(&mut socket, &worker, &Order::Heartbeat).await;
                     }
-                    if say.send(Said { worker, report, at: Instant::now() }).is_err() {
+                    if say.send(FromWorker { worker, report, at: Instant::now() }).is_err() {
                         break;
                     }
                 }

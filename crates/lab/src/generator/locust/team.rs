@@ -17,7 +17,7 @@ use genkai_place::{machine, program};
 
 use super::super::protocol::harmless;
 use super::POLL;
-use super::router::{Router, Said};
+use super::router::{FromWorker, Router};
 use super::window::Used;
 use crate::error::LabError;
 use crate::locust_wire::message::{Order, Report};
@@ -250,8 +250,8 @@ impl Team {
         Ok(None)
     }
 
-    fn take(&mut self, said: Said) -> Result<Option<(String, Box<Stats>)>, LabError> {
-        let Said { worker: name, report, at } = said;
+    fn take(&mut self, said: FromWorker) -> Result<Option<(String, Box<Stats>)>, LabError> {
+        let FromWorker { worker: name, report, at } = said;
         let shown = harmless(&name);
         let report = report.map_err(|why| {
             LabError::Lost(format!("what {shown} says is no message of a Locust 2 worker: {}", harmless(&why)))

@@ -5,7 +5,7 @@ use genkai_wire::websocket::{
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum Output {
     Message(Kind, Vec<u8>),
     Ping(Vec<u8>),
     Pong(Vec<u8>),
@@ -14,31 +14,31 @@ pub(crate) enum Said {
 
 /// All that was said, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Heard {
-    pub(crate) said: Vec<Said>,
+pub(crate) struct Decoded {
+    pub(crate) said: Vec<Output>,
     pub(crate) error: Option<Error>,
 }
 
-impl Heard {
-    pub(crate) fn clean(said: impl Into<Vec<Said>>) -> Heard {
-        Heard { said: said.into(), error: None }
+impl Decoded {
+    pub(crate) fn clean(said: impl Into<Vec<Output>>) -> Decoded {
+        Decoded { said: said.into(), error: None }
     }
 
-    pub(crate) fn failed(said: impl Into<Vec<Said>>, error: Error) -> Heard {
-        Heard { said: said.into(), error: Some(error) }
+    pub(crate) fn failed(said: impl Into<Vec<Output>>, error: Error) -> Decoded {
+        Decoded { said: said.into(), error: Some(error) }
     }
 }
 
-pub(crate) fn text(text: &str) -> Said {
-    Said::Message(Kind::Text, text.as_bytes().to_vec())
+pub(crate) fn text(text: &str) -> Output {
+    Output::Message(Kind::Text, text.as_bytes().to_vec())
 }
 
-pub(crate) fn binary(bytes: &[u8]) -> Said {
-    Said::Message(Kind::Binary, bytes.to_vec())
+pub(crate) fn binary(bytes: &[u8]) -> Output {
+    Output::Message(Kind::Binary, bytes.to_vec())
 }
 
 /// Feeds `slices` to `decoder`, each in a buffer of its own that is spoilt afterwards.
-pub(crate) fn hear<'a>(decoder: &mut Decoder, slices: impl IntoIterator<Item = &'a [u8]>) -> Heard {
+pub(crate) fn hear<'a>(decoder: &mut Decoder, slices: impl IntoIterator<Item = &'a [u8]>) -> Decoded {
     let (mut scratch, mut assembler, mut said, mut error) =
         (Scratch::default(), Assembler::default(), Vec::new(), None);
     for slice in slices {
@@ -48,7 +48,7 @@ pub(crate) fn hear<'a>(decoder: &mut Decoder, slices: impl IntoIterator<Item = &
             error = Some(found);
         }
     }
-    Heard { said, error }
+    Decoded { said, error }
 }
 
 fn take(
@@ -56,7 +56,7 @@ fn take(
     bytes: &mut [u8],
     scratch: &mut Scratch,
     assembler: &mut Assembler,
-    said: &mut Vec<Said>,
+    said: &mut Vec<Output>,
 ) -> Result<(), Error> {
     let (mut at, mut idle) = (0, 0);
     loop {
@@ -71,11 +71,11 @@ fn take(
             }
             Some(Event::Data(chunk)) => {
                 assert!(chunk.last || !chunk.data.is_empty(), "empty only at the end");
-                said.extend(assembler.push(chunk).map(|m| Said::Message(m.kind, m.data.to_vec())));
+                said.extend(assembler.push(chunk).map(|m| Output::Message(m.kind, m.data.to_vec())));
             }
-            Some(Event::Ping(payload)) => said.push(Said::Ping(payload.to_vec())),
-            Some(Event::Pong(payload)) => said.push(Said::Pong(payload.to_vec())),
-            Some(Event::Close(close)) => said.push(Said::Close(close.code, close.reason.to_owned())),
+            Some(Event::Ping(payload)) => said.push(Output::Ping(payload.to_vec())),
+            Some(Event::Pong(payload)) => said.push(Output::Pong(payload.to_vec())),
+            Some(Event::Close(close)) => said.push(Output::Close(close.code, close.reason.to_owned())),
         }
     }
 }
@@ -113,7 +113,7 @@ pub(crate) fn masked(frames: &[Vec<u8>]) -> Vec<u8> {
 
 /// Both roles, whole and byte by byte, must hear `frames` as `expected`.
 #[track_caller]
-pub(crate) fn check(frames: &[Vec<u8>], expected: &Heard) {
+pub(crate) fn check(frames: &[Vec<u8>], expected: &Decoded) {
     for (role, bytes) in [(Role::Client, frames.concat()), (Role::Server, masked(frames))] {
         let whole = hear(&mut Decoder::new(role, MAX_MESSAGE), [bytes.as_slice()]);
         assert_eq!(whole, *expected, "{role:?} {:x?}", &bytes[..bytes.len().min(64)]);

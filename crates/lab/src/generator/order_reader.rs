@@ -10,56 +10,56 @@ use std::time::Duration;
 use genkai_engine::{Start, StopFlag};
 use genkai_model::units::Span;
 
-use super::protocol::{Said, Stamps, Task, Word, read, write};
+use super::protocol::{Report, Stamps, Task, Word, read, write};
 
 /// How often it is looked whether the way to genkai is cut.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Where a worker speaks: from the thread that makes the load, and from the one that listens.
-pub(super) struct Voice<W> {
+pub(super) struct MessageWriter<W> {
     output: Arc<Mutex<W>>,
     /// Set when nobody reads any more.
     pub(super) stop: StopFlag,
 }
 
-impl<W: Write> Voice<W> {
+impl<W: Write> MessageWriter<W> {
     /// One that speaks there.
-    pub(super) fn new(output: W) -> Voice<W> {
-        Voice { output: Arc::new(Mutex::new(output)), stop: StopFlag::new() }
+    pub(super) fn new(output: W) -> MessageWriter<W> {
+        MessageWriter { output: Arc::new(Mutex::new(output)), stop: StopFlag::new() }
     }
 
-    pub(super) fn say(&self, what: &Said) {
+    pub(super) fn say(&self, what: &Report) {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         if write(&mut *output, what).is_err() {
             self.stop.stop();
         }
     }
 
-    pub(super) fn another(&self) -> Voice<W> {
-        Voice { output: self.output.clone(), stop: self.stop.clone() }
+    pub(super) fn another(&self) -> MessageWriter<W> {
+        MessageWriter { output: self.output.clone(), stop: self.stop.clone() }
     }
 }
 
 /// What listens to genkai after the order.
-pub(super) struct Ear<W> {
-    voice: Voice<W>,
+pub(super) struct OrderReader<W> {
+    voice: MessageWriter<W>,
     go: Sender<Start>,
     tasks: Sender<Task>,
     /// When something was heard last: CLOCK_MONOTONIC, nanoseconds.
     heard: Arc<AtomicI64>,
 }
 
-impl<W: Write + Send + 'static> Ear<W> {
+impl<W: Write + Send + 'static> OrderReader<W> {
     /// Listens on a thread of its own, until the input ends; the load stops when nothing is heard for as long as `leash`.
     pub(super) fn open(
         leash: Option<Span>,
-        voice: &Voice<W>,
+        voice: &MessageWriter<W>,
         (go, tasks): (Sender<Start>, Sender<Task>),
         input: impl BufRead + Send + 'static,
     ) -> JoinHandle<()> {
-        let ear = Ear { voice: voice.another(), go, tasks, heard: Arc::new(AtomicI64::new(Start::now().0)) };
-        watch(leash, &ear.heard, &voice.stop);
-        thread::spawn(move || ear.listen(input))
+        let reader = OrderReader { voice: voice.another(), go, tasks, heard: Arc::new(AtomicI64::new(Start::now().0)) };
+        watch(leash, &reader.heard, &voice.stop);
+        thread::spawn(move || reader.listen(input))
     }
 
     /// Until the input ends, which is the word to stop.
@@ -72,7 +72,7 @@ impl<W: Write + Send + 'static> Ear<W> {
                 Word::Start(at) => drop(self.go.send(Start(at))),
                 Word::Do(task) => drop(self.tasks.send(task)),
                 Word::Clock(asked) => {
-                    self.voice.say(&Said::Clock(Stamps { asked, received, answered: Start::now().0 }));
+                    self.voice.say(&Report::Clock(Stamps { asked, received, answered: Start::now().0 }));
                 }
             }
         }
