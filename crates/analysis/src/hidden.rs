@@ -24,6 +24,11 @@ pub(crate) fn grown(trial: &Trial, name: &str) -> Option<Grown> {
     Some(Grown { responses: Tally::of(&trial.ticks[..by_then]).ok, by: (last - before).max(0.0) as u64 })
 }
 
+/// How many requests came to what is behind: by its own account, else by that of the product before it.
+pub(crate) fn served(trial: &Trial) -> Option<Grown> {
+    grown(trial, metric::BACKEND_DONE).or_else(|| grown(trial, metric::SERVERS_DONE))
+}
+
 /// Good answers that were sent in the place of errors (`error_page 502 =200`), of all good ones, over trials; none where there was none.
 pub(crate) fn errors<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Option<Grown> {
     let each = trials.into_iter().filter_map(|trial| grown(trial, metric::HIDDEN_ERRORS));

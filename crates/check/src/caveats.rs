@@ -62,8 +62,9 @@ pub(crate) fn expect(search: &Search<'_, '_>, pairs: &Pairs<'_, '_>, call: Optio
 fn of_held(held: &Judged<'_>) -> Vec<Json> {
     let (trial, number) = (&held.trial, held.trial.number);
     let mut all = Vec::new();
-    let (responses, served) = grown(trial, metric::BACKEND_DONE);
-    if !held.asked.tunnels && counts(trial, metric::BACKEND_DONE) && responses >= COMPARED && served * 2.0 < responses {
+    let account = account(trial);
+    let (responses, served) = account.map_or((0.0, 0.0), |account| grown(trial, account));
+    if !held.asked.tunnels && account.is_some() && responses >= COMPARED && served * 2.0 < responses {
         all.push(json!({ "caveat": "answered_before", "trial": number, "responses": responses, "served": served }));
     }
     let (responses, hidden) = grown(trial, metric::HIDDEN_ERRORS);
@@ -97,6 +98,11 @@ fn counts(trial: &Trial<'_>, metric: &str) -> bool {
     let counted = |line: &&Line| line.json.get("metrics").is_some_and(|all| all.get(metric).is_some());
     let last = trial.of("sample").filter(counted).last();
     last.is_some_and(|line| line.number("/at_us") > trial.start.number("/at_us"))
+}
+
+/// Which counter tells what came to the backend: its own account comes before that of the product before it.
+pub(crate) fn account(trial: &Trial<'_>) -> Option<&'static str> {
+    [metric::BACKEND_DONE, metric::SERVERS_DONE].into_iter().find(|account| counts(trial, account))
 }
 
 /// Of a proof: too few pairs, a baseline that held, a proposal that failed.

@@ -1,5 +1,6 @@
 //! Trials in sum, their breaks, and what speaks for causes.
 
+use genkai_model::evidence::metric;
 use serde_json::Value as Json;
 
 use crate::answer::Over;
@@ -46,7 +47,9 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
         let address = format!("/caveats/{i}");
         match caveat.get("caveat").and_then(Json::as_str) {
             Some("answered_before") => {
-                answered(&address, caveat, ("served", "backend.done_total"), events, expected);
+                let Some(trial) = named(events, caveat, &address, expected) else { continue };
+                let account = crate::caveats::account(&trial).unwrap_or(metric::BACKEND_DONE);
+                answered(&address, caveat, ("served", account), events, expected);
             }
             Some("member_down") => down(&address, caveat, events, expected),
             Some("hidden_errors") => answered(&address, caveat, ("hidden", "hidden_errors_total"), events, expected),

@@ -109,6 +109,8 @@ pub mod metric {
     pub const BACKEND_REFUSED: &str = "backend.refused_total";
     /// Backend: requests answered, cumulative.
     pub const BACKEND_DONE: &str = "backend.done_total";
+    /// Product: requests that the servers behind it answered, by its own account, cumulative.
+    pub const SERVERS_DONE: &str = "servers.done_total";
     /// Product: answers sent as good ones in the place of errors that a server behind it gave, or it instead of one, cumulative.
     pub const HIDDEN_ERRORS: &str = "hidden_errors_total";
 

@@ -258,8 +258,8 @@ pub(crate) fn retried(count: u64) -> String {
 /// That some good answers stood for errors.
 pub(crate) fn hidden_errors(looks: &str, product: &str, responses: u64, hidden: u64) -> String {
     format!(
-        "Of {} requests that had been answered well at {looks}, {product} sent {} another answer in the place of an error of what it asks, by the log that its \
-         private copy writes of those: none of these failed for clients, and what they got is not judged.",
+        "Of {} requests that had been answered well at {looks}, {product} sent {} another answer in the place of an error of what it asks, by its own log or \
+         statistics: none of these failed for clients, and what they got is not judged.",
         crate::figure::count(responses),
         crate::figure::count(hidden)
     )

@@ -1,7 +1,6 @@
 //! Facts that contradict the verdict or limit what it says.
 
 use genkai_model::event::{EndReason, Purpose, Tick};
-use genkai_model::evidence::metric;
 use genkai_model::finding::{Call, Caveat, Evidence, Predicted, Proof, Scale};
 use genkai_model::limit::{Law, Limit, Sign};
 use genkai_model::objective::{Condition, Objective};
@@ -155,7 +154,7 @@ fn answered_before(judged: &JudgedTrial<'_>) -> Option<Caveat> {
     if judged.broke.is_some() || judged.demand.tunnels {
         return None;
     }
-    let Grown { responses, by: served } = hidden::grown(judged.trial, metric::BACKEND_DONE)?;
+    let Grown { responses, by: served } = hidden::served(judged.trial)?;
     let few = responses >= COMPARED && served * 2 < responses;
     few.then_some(Caveat::AnsweredBefore { trial: judged.trial.number, responses, served })
 }

@@ -1,6 +1,7 @@
-//! What Apache's `ErrorDocument` sends as a good answer in the place of an error.
+//! Good answers that are none of the backend's: an error's document, a changed status, an answer of the product's own; servers that are down.
 
 use super::*;
+use crate::harness::Run;
 
 /// Good answers that stood for errors, and all good answers, of a run of Apache with these lines before a server that fails at 3 of 10 requests, and one that does not.
 fn hidden(lines: &str) -> Option<(u64, u64)> {
@@ -100,4 +101,47 @@ fn a_backend_of_varnish_that_is_sick_while_everything_holds_is_told() {
         backend("two")
     );
     is_told_as_down("varnish", &text, |address| address.rsplit(':').next().unwrap().to_owned(), |_| "two".to_owned());
+}
+
+/// A run of HAProxy with these lines in its frontend and in its backend, where everything holds.
+fn held_by_haproxy(front: &str, back: &str, server: &str, users: u32) -> Run {
+    let (_server, server) = scripted(server);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    let text = format!(
+        "defaults\n  mode http\n  timeout connect 1s\n  timeout client 9s\n  timeout server 9s\nfrontend f\n  bind 127.0.0.1:80\n{front}  \
+         default_backend b\nbackend b\n{back}  server s {server}\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let flags = format!("tune haproxy --spawn-rate 20 --quick --quiet --users {users} --config");
+    let run = told(genkai(&flags).arg(&file));
+    assert_eq!((run.code, run.verdict().because()), (Some(0), Because::ObjectiveHolds), "{}", run.story());
+    run
+}
+
+#[test]
+fn errors_whose_status_haproxy_changes_are_told() {
+    let _machine = machine();
+    let run = held_by_haproxy("", "  http-response set-status 200 if { status 500 }\n", ILL, 20);
+    let hidden = run.verdict().caveats.iter().find_map(|caveat| match caveat {
+        Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),
+        _ => None,
+    });
+    let (responses, hidden) = hidden.unwrap_or_else(|| panic!("{}", run.story()));
+    assert!(hidden > responses / 5 && hidden < responses / 2, "3 in 10: {hidden} of {responses}");
+    assert!(run.says()[0].contains("good answers were sent in the place of an error"), "{}", run.story());
+}
+
+#[test]
+fn answers_that_haproxy_gives_itself_when_it_is_busy_are_told() {
+    let _machine = machine();
+    let busy = "  http-request return status 200 content-type text/plain string busy if { fe_conn gt 10 }\n";
+    let run = held_by_haproxy(busy, "", "fixed --time 0.05", 30);
+    let few = run.verdict().caveats.iter().find_map(|caveat| match caveat {
+        Caveat::AnsweredBefore { responses, served, .. } => Some((*responses, *served)),
+        _ => None,
+    });
+    let (responses, served) = few.unwrap_or_else(|| panic!("{}", run.story()));
+    assert!(served > 100 && served < responses / 2, "{}", run.story());
+    assert!(run.says()[0].contains("requests answered by the backend"), "{}", run.story());
 }

@@ -95,7 +95,10 @@ fn held(context: Context<'_>, v: &Verdict) -> String {
     let waits = seen
         .or(told)
         .map_or_else(String::new, |waits| format!("; but {waits}, and no condition on latency judges that"));
-    let gone: Vec<String> = v.caveats.iter().filter_map(out_of_use).collect();
+    let few = answered.map(|(responses, served)| {
+        format!(", with {} of {} requests answered by the backend", figure::count(served), figure::count(responses))
+    });
+    let gone: Vec<String> = v.caveats.iter().filter_map(out_of_use).chain(few).collect();
     format!("No change needed: {objective} held{}{}{waits}.", at_asked(context), gone.concat())
 }
 

@@ -1,4 +1,5 @@
-//! Errors of HAProxy's own that clients get as good answers ([`crate::haproxy::pages`]): the log has the error's status.
+//! Errors that clients get as good answers. HAProxy's own ([`crate::haproxy::pages`]): the log has the error's status. Those of a server
+//! that a rule changes (`http-response set-status 200 if { status 503 }`): its statistics count both sides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,6 +7,7 @@ use std::path::Path;
 use genkai_model::evidence::metric;
 
 use super::log::{Session, unanswered};
+use super::stat::Passing;
 use crate::haproxy::config::Config;
 use crate::haproxy::pages::{Sent, pages, status_of};
 use crate::haproxy::route::Route;
@@ -15,6 +17,10 @@ use crate::haproxy::route::Route;
 pub(in crate::haproxy) struct Hidden {
     statuses: BTreeSet<String>,
     so_far: u64,
+    /// Errors that servers answered with, until the look before.
+    failed: u64,
+    /// Errors of servers that clients were not shown; none: HAProxy does not count both.
+    changed: Option<u64>,
 }
 
 impl Hidden {
@@ -26,7 +32,7 @@ impl Hidden {
             Sent::File(file) => status_of(file, folder).is_some_and(|status| (200..400).contains(&status)),
         };
         let good = pages(config, route).into_iter().filter(|(_, page)| is_good(&page.sent));
-        Hidden { statuses: good.map(|(status, _)| status.to_string()).collect(), so_far: 0 }
+        Hidden { statuses: good.map(|(status, _)| status.to_string()).collect(), ..Hidden::default() }
     }
 
     /// Takes lines of the log.
@@ -38,10 +44,19 @@ impl Hidden {
         self.so_far += lines.iter().filter(own).count() as u64;
     }
 
+    /// Takes the statistics. A server's error is counted when it comes, its client's answer when that has been sent: what servers had answered by
+    /// the look before is compared with what clients were shown until now, so that none on its way is taken for one that was hidden.
+    pub(super) fn compare(&mut self, passing: Option<Passing>) {
+        let Some(Passing { failed, shown, again, .. }) = passing else { return };
+        let hidden = self.failed.saturating_sub(shown + again);
+        self.changed = Some(hidden.max(self.changed.unwrap_or_default()));
+        self.failed = failed;
+    }
+
     /// Adds how many there were until now, where there may be any.
     pub(super) fn count(&self, metrics: &mut BTreeMap<String, f64>) {
-        if !self.statuses.is_empty() {
-            metrics.insert(metric::HIDDEN_ERRORS.to_owned(), self.so_far as f64);
+        if !self.statuses.is_empty() || self.changed.is_some() {
+            metrics.insert(metric::HIDDEN_ERRORS.to_owned(), (self.so_far + self.changed.unwrap_or_default()) as f64);
         }
     }
 }
@@ -71,6 +86,24 @@ mod tests {
         let mut none = BTreeMap::new();
         Hidden::default().count(&mut none);
         assert!(none.is_empty());
+    }
+
+    #[test]
+    fn errors_of_servers_that_clients_are_not_shown_are_counted_once_they_cannot_be_on_their_way() {
+        let mut hidden = Hidden::default();
+        let mut look = |failed: u64, shown: u64, again: u64| {
+            hidden.compare(Some(Passing { answered: 1_000, failed, shown, again }));
+            let mut metrics = BTreeMap::new();
+            hidden.count(&mut metrics);
+            metrics.get(metric::HIDDEN_ERRORS).copied()
+        };
+        assert_eq!(look(0, 0, 0), Some(0.0));
+        assert_eq!(look(40, 10, 0), Some(0.0), "they may still be on their way");
+        assert_eq!(look(40, 10, 0), Some(30.0));
+        assert_eq!(look(90, 40, 0), Some(30.0), "none is taken back");
+        assert_eq!(look(90, 40, 10), Some(40.0), "those asked again hid nothing");
+        hidden.compare(None);
+        assert_eq!(hidden.changed, Some(40), "of what is not counted nothing is known");
     }
 
     #[test]

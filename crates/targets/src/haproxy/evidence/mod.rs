@@ -151,7 +151,12 @@ impl running::Watch for Watch {
             sample.metrics.insert(metrics::ACCEPT_QUEUE.to_owned(), f64::from(queue.waiting));
             sample.metrics.insert(metrics::LISTEN_DROPS.to_owned(), queue.dropped as f64);
         }
+        let passing = stat.passing(&self.names);
+        self.hidden.compare(passing);
         self.hidden.count(&mut sample.metrics);
+        sample.metrics.extend(
+            passing.map(|passing| (genkai_model::evidence::metric::SERVERS_DONE.to_owned(), passing.answered as f64)),
+        );
         Observation { samples: vec![sample], ..words }
     }
 

@@ -52,9 +52,19 @@ impl Row {
         self.fields.get(field).copied().unwrap_or(0)
     }
 
-    /// Whether it is one server's, not the sum of a section.
+    /// Whether it is one server's: not the sum of a section, and not a listener's (`option socket-stats`, type 3).
     fn is_server(&self) -> bool {
-        !matches!(self.server.as_str(), "FRONTEND" | "BACKEND")
+        !matches!(self.server.as_str(), "FRONTEND" | "BACKEND") && self.fields.get("type").is_none_or(|kind| *kind == 2)
+    }
+
+    /// Answers with the status of an error; none where HAProxy does not count answers (`mode tcp`).
+    fn failed(&self) -> Option<u64> {
+        Some(self.get("hrsp_4xx") + self.fields.get("hrsp_5xx")?)
+    }
+
+    /// All other answers.
+    fn passed(&self) -> u64 {
+        ["hrsp_1xx", "hrsp_2xx", "hrsp_3xx", "hrsp_other"].iter().map(|field| self.get(field)).sum()
     }
 }
 
@@ -137,9 +147,43 @@ impl Stat {
         metrics.extend(down.map(|(server, down)| (metric::of_down(SUBJECT, server), down as f64)));
     }
 
+    /// What servers answered beside what clients got, where only requests of this frontend come to them and HAProxy counts answers.
+    pub(super) fn passing(&self, names: &Names) -> Option<Passing> {
+        let front = self.row(&names.front, "FRONTEND")?;
+        let is_other = |row: &Row| row.server == "FRONTEND" && row.proxy != names.front;
+        if self.rows.iter().any(|row| is_other(row) && row.get("req_tot") > 0) {
+            return None;
+        }
+        let mut passing = Passing { shown: front.failed()? + front.get("scur"), ..Passing::default() };
+        for row in &self.rows {
+            match row.server.as_str() {
+                "BACKEND" => passing.again += row.get("wretr"),
+                _ if row.is_server() => {
+                    passing.answered += row.failed()? + row.passed();
+                    passing.failed += row.failed()?;
+                }
+                _ => {}
+            }
+        }
+        Some(passing)
+    }
+
     fn servers(&self, names: &Names) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.proxy == names.back && row.is_server())
     }
+}
+
+/// Answers of all servers, and what their clients were shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Passing {
+    /// Answers of servers.
+    pub(super) answered: u64,
+    /// Those with the status of an error.
+    pub(super) failed: u64,
+    /// Answers with the status of an error that clients got, and those that may be on their way.
+    pub(super) shown: u64,
+    /// Requests that were sent to a server once more.
+    pub(super) again: u64,
 }
 
 /// How a row's fields call whether its server failed its check.
@@ -186,10 +230,9 @@ fn each_time(servers: &[&Row], metrics: &mut BTreeMap<String, f64>) {
 /// What each server answered, and how much of it with the status of an error; nothing where HAProxy does not count answers (`mode tcp`).
 fn answers(servers: &[&Row], metrics: &mut BTreeMap<String, f64>) {
     let mut all_failed = None;
-    for row in servers.iter().filter(|row| row.fields.contains_key("hrsp_5xx")) {
-        let failed = row.get("hrsp_4xx") + row.get("hrsp_5xx");
-        let passed: u64 = ["hrsp_1xx", "hrsp_2xx", "hrsp_3xx", "hrsp_other"].iter().map(|field| row.get(field)).sum();
-        for (what, value) in [(names::FAILED_ANSWERS, failed), (names::ANSWERS, failed + passed)] {
+    for row in servers {
+        let Some(failed) = row.failed() else { continue };
+        for (what, value) in [(names::FAILED_ANSWERS, failed), (names::ANSWERS, failed + row.passed())] {
             metrics.insert(format!("{SUBJECT}.{}", of_server(&row.server, what)), value as f64);
         }
         *all_failed.get_or_insert(0) += failed;
@@ -249,6 +292,25 @@ mod tests {
         assert_eq!(times, told, "nobody asked the third, the fourth has not answered yet, the fifth refuses");
         assert_eq!(metric("server.c.connect_errors_total"), Some(4.0));
         assert_eq!(metric("server_fastest"), Some(0.03), "refused connections took the last no time");
+    }
+
+    #[test]
+    fn what_servers_answered_is_compared_only_where_no_other_frontend_asks_them() {
+        let names = Names { front: "f".to_owned(), back: "b".to_owned() };
+        let passing = |others: &str| {
+            let text = format!(
+                "# pxname,svname,scur,req_tot,wretr,type,hrsp_2xx,hrsp_4xx,hrsp_5xx\nf,FRONTEND,3,90,,0,80,1,4\nf,sock-1,3,,,3,,,\n\
+                 b,s,1,,,2,40,0,30\nb,BACKEND,1,70,5,1,40,0,30\n{others}"
+            );
+            Stat::read(&text).passing(&names)
+        };
+        let all = Passing { answered: 70, failed: 30, shown: 8, again: 5 };
+        assert_eq!(passing(""), Some(all));
+        assert_eq!(passing("admin,FRONTEND,0,0,,0,0,0,0\n"), Some(all));
+        assert_eq!(passing("c,t,0,,,2,9,1,0\n"), Some(Passing { answered: 80, failed: 31, ..all }));
+        assert_eq!(passing("g,FRONTEND,0,7,,0,7,0,0\n"), None);
+        let tcp = "# pxname,svname,scur,req_tot,wretr,type\nf,FRONTEND,3,,,0\nb,s,1,,,2\n";
+        assert_eq!(Stat::read(tcp).passing(&names), None);
     }
 
     #[test]

@@ -63,6 +63,9 @@ const TLS: &[(&str, usize)] = &[
     ("no-verifyhost", 0),
 ];
 
+/// What a certificate is held against.
+const HELD_AGAINST: &[(&str, usize)] = &[("verify", 1), ("verifyhost", 1), ("ca-file", 1), ("crl-file", 1)];
+
 /// Lines that ask the user's own application whether it is well (configuration manual 4.2): another backend answers otherwise and
 /// would be taken for dead. Without them `check` is a TCP connect.
 const CHECKS: &[&str] = &[
@@ -191,7 +194,14 @@ fn server(
     let address = Address::parse(&written);
     let mut words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
     match (own(led.moved, &address), to) {
-        (Some(own), _) => words[at] = own,
+        (Some(own), _) => {
+            words[at].clone_from(&own.to);
+            if own.recertified {
+                // It shows another certificate than what the user's file has it held against.
+                words = without(&words, at + 1, HELD_AGAINST);
+                words.extend(["verify", "none"].map(str::to_owned));
+            }
+        }
         (None, Some(backend)) => words = backend.put(&words, at),
         (None, None) => {
             if let Some(to) = Move::to(led.moves, &written) {

@@ -12,7 +12,6 @@ use genkai_place::authority::TlsMaterial;
 
 /// Parameters of `bind` that belong to the user's network, each with its number of values.
 const DROPPED: &[(&str, usize)] = &[
-    ("accept-proxy", 0),
     ("accept-netscaler-cip", 1),
     ("interface", 1),
     ("transparent", 0),
@@ -28,6 +27,9 @@ const DROPPED: &[(&str, usize)] = &[
     ("process", 1),
 ];
 
+/// What clients of the load do not send. HAProxy's own servers send it to its other listeners.
+const HEADER: &[(&str, usize)] = &[("accept-proxy", 0)];
+
 /// Parameters of `bind` that name certificates, each with its number of values.
 const CERTIFICATES: &[(&str, usize)] = &[("crt", 1), ("crt-list", 1), ("default-crt", 1)];
 
@@ -38,6 +40,8 @@ pub(super) struct Moved {
     from: Address,
     /// Where it is now.
     pub(super) to: String,
+    /// Whether it shows another certificate than the user's.
+    pub(super) recertified: bool,
 }
 
 impl Moved {
@@ -48,10 +52,11 @@ impl Moved {
 }
 
 /// Moves every listener of every frontend. Those with TLS show `papers` instead of the user's certificates, whose keys are neither read nor
-/// copied.
+/// copied; to that of `loaded` clients come themselves.
 pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
+    loaded: &Bind<'_>,
     (ip, ports): (Ipv4Addr, &mut dyn FnMut() -> io::Result<u16>),
     sockets: &Path,
     papers: Option<&TlsMaterial>,
@@ -60,17 +65,23 @@ pub(super) fn move_all(
     let fronts = config.sections().iter().filter(|s| s.is_front());
     for bind in fronts.flat_map(|s| binds(config, s)) {
         let first = moved.len();
+        let papers = papers.filter(|_| bind.tls);
+        let recertified = papers.is_some();
         for address in &bind.addresses {
             match address {
                 Address::Inet { host, ports: Some(range) } => {
                     for port in range.clone().take(usize::from(u16::MAX)) {
                         let to = format!("{ip}:{}", ports().map_err(CopyError::Port)?);
-                        moved.push(Moved { from: Address::Inet { host: host.clone(), ports: Some(port..=port) }, to });
+                        moved.push(Moved {
+                            from: Address::Inet { host: host.clone(), ports: Some(port..=port) },
+                            to,
+                            recertified,
+                        });
                     }
                 }
                 Address::Unix(_) => {
                     let to = format!("unix@{}", sockets.join(format!("bind-{}", moved.len())).display());
-                    moved.push(Moved { from: address.clone(), to });
+                    moved.push(Moved { from: address.clone(), to, recertified });
                 }
                 _ => {}
             }
@@ -83,7 +94,10 @@ pub(super) fn move_all(
         let mut words: Vec<String> = bind.found.words.iter().map(|w| w.value.clone()).collect();
         words[1] = all.join(",");
         let mut words = without(&words, 2, DROPPED);
-        if let Some(papers) = papers.filter(|_| bind.tls) {
+        if std::ptr::eq(bind.found, loaded.found) {
+            words = without(&words, 2, HEADER);
+        }
+        if let Some(papers) = papers {
             words = without(&words, 2, CERTIFICATES);
             words.extend(["crt".to_owned(), papers.both.to_string_lossy().into_owned()]);
         }

@@ -78,7 +78,8 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
     let sockets = Scratch::short("genkai-haproxy-").map_err(CopyError::write(std::env::temp_dir()))?;
     let mut changes = Changes::new(config, options.dir);
     let mut ports = port::distinct(options.ports);
-    let moved = listen::move_all(config, &mut changes, (options.listen, &mut ports), sockets.path(), options.papers)?;
+    let (listens, papers) = ((options.listen, &mut ports as _), options.papers);
+    let moved = listen::move_all(config, &mut changes, &route.bind, listens, sockets.path(), papers)?;
     let (backend, secured, moves, allowed) = (options.backend, options.secured, options.moves, options.allowed);
     backend::redirect(config, &mut changes, &backend::Led { moved: &moved, backend, secured, moves, allowed })?;
     output::redirect(config, &mut changes, options.root, &sockets.path().join("stats"));
@@ -118,6 +119,6 @@ pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>
 }
 
 /// Where a connection to an address of the user's arrives, if it leads back into the same HAProxy.
-fn own(moved: &[listen::Moved], address: &Address) -> Option<String> {
-    moved.iter().find(|m| m.is(address)).map(|m| m.to.clone())
+fn own<'m>(moved: &'m [listen::Moved], address: &Address) -> Option<&'m listen::Moved> {
+    moved.iter().find(|m| m.is(address))
 }
