@@ -28,6 +28,8 @@ pub(crate) struct Removals<'e> {
     began: &'e Line,
     /// What was left out, and what came of it, in order.
     steps: Vec<(Vec<u64>, Came)>,
+    /// What was answered with all in place, at first.
+    first_status: Option<u64>,
 }
 
 impl<'e> Removals<'e> {
@@ -48,7 +50,8 @@ impl<'e> Removals<'e> {
             (removed, came(began, line, trial(at)))
         };
         let steps = lines.iter().enumerate().map(step).collect();
-        Some(Removals { began, steps })
+        let first_status = lines.first().and_then(|line| line.json.pointer("/page/status")?.as_u64());
+        Some(Removals { began, steps, first_status })
     }
 
     /// Whether it proves what it names.
@@ -56,9 +59,17 @@ impl<'e> Removals<'e> {
         self.ended() == "proved"
     }
 
+    /// Whether requests were answered 401, 403 or 407 before anything was left out: what heals lets in who was kept out.
+    fn lets_in(&self) -> bool {
+        matches!(self.first_status, Some(401 | 403 | 407))
+    }
+
     /// Whether one of those without which it held protects something.
     pub(crate) fn opens_what_is_protected(&self) -> bool {
         let all = self.began.items("/directives");
+        if self.lets_in() && self.fewest().is_some() {
+            return true;
+        }
         let left_out = self.fewest().unwrap_or_default().iter().filter_map(|at| all.get(*at as usize));
         left_out.filter_map(|one| one.get("protects")).any(|told| *told == Json::Bool(true))
     }
@@ -156,7 +167,12 @@ impl<'e> Removals<'e> {
             .filter(|_| !matches!(ended, "nothing" | "not_failing" | "untold" | "unsteady"))
             .unwrap_or_default();
         let directives = self.began.items("/directives");
-        let named: Vec<Json> = named.iter().filter_map(|at| directives.get(*at as usize).cloned()).collect();
+        let mut named: Vec<Json> = named.iter().filter_map(|at| directives.get(*at as usize).cloned()).collect();
+        if self.lets_in() {
+            named.iter_mut().filter_map(Json::as_object_mut).for_each(|one| {
+                one.insert("protects".to_owned(), true.into());
+            });
+        }
         expected.same("/bisection/named", &named.into(), "the fewest without which it held", line);
         let compared = self.began.items("/normal").iter().any(|page| page.get("digest").is_some());
         expected.word("/bisection/compared", compared, why, line);
@@ -238,7 +254,7 @@ mod tests {
         let first: [(&[u64], Came); 4] =
             [(&[], Came::Failed), (all, Came::Held), (one, Came::Failed), (two, Came::Held)];
         let steps = first.iter().chain(last).map(|(set, came)| (set.to_vec(), *came)).collect();
-        Removals { began: &began, steps }.ended()
+        Removals { began: &began, steps, first_status: None }.ended()
     }
 
     #[test]

@@ -78,7 +78,9 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
     let known: BTreeSet<u32> =
         outcomes.iter().filter(|(_, outcome)| tried(outcome)).flat_map(|(set, _)| set.iter().copied()).collect();
     let directive = |at: &u32| search.began.directives.get(*at as usize).cloned();
-    let named: Vec<Directive> = named.into_iter().flatten().filter_map(directive).collect();
+    let refused = is_refused_to_ask(search);
+    let guarding = |one: Directive| Directive { protects: one.protects || refused, ..one };
+    let named: Vec<Directive> = named.into_iter().flatten().filter_map(directive).map(guarding).collect();
     Some(Bisected {
         directives: search.began.directives.len() as u64,
         tried: outcomes.len() as u64,
@@ -91,6 +93,13 @@ pub(crate) fn finding(record: &Record) -> Option<Bisected> {
         ended,
         compared: search.began.normal.iter().any(|page| page.digest.is_some()),
     })
+}
+
+/// Whether, with all directives in place, requests were answered that this client may not ask (RFC 9110, 15.5.2, 15.5.4, 15.5.8): whatever lets them pass
+/// lets in who was kept out.
+fn is_refused_to_ask(search: &Removals) -> bool {
+    let first = search.steps.first().and_then(|(removal, _)| removal.page.as_ref());
+    first.and_then(|page| page.status).is_some_and(|status| matches!(status, 401 | 403 | 407))
 }
 
 /// Each step with what came of it.

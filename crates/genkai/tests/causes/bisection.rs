@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use genkai_model::finding::{Answer, Because, Bisected, BisectionEnd};
 
-use crate::harness::servers::{free, nginx};
+use crate::harness::servers::{free, nginx, scripted};
 use crate::harness::{Run, genkai, machine, run};
 
 #[test]
@@ -91,4 +91,30 @@ fn a_search_whose_time_is_over_says_what_is_left() {
         found.directives
     );
     assert!(run.says().iter().any(|text| text.contains(&said)), "{}", run.story());
+}
+
+/// Whoever a server turns away with 401 or 403 is kept out, in whatever words: what lets requests pass is named, and not proposed.
+#[test]
+fn what_turns_requests_away_is_not_proposed_to_be_taken_out() {
+    let _machine = machine();
+    let (_server, server) = scripted("fixed --time 0.005");
+    let nginx = format!(
+        "events {{ }}\nhttp {{\n server {{\n  listen 8080;\n  set $turned 0;\n  if ($http_x_token != abc) {{ set $turned 1; }}\n  \
+         if ($turned = 1) {{ return 403; }}\n  location / {{ proxy_pass http://{server}; }}\n }}\n}}\n"
+    );
+    let haproxy = format!(
+        "defaults\n mode http\n timeout connect 1s\n timeout client 9s\n timeout server 9s\nfrontend f\n bind 127.0.0.1:80\n use_backend denied if !{{ \
+         hdr(x-token) abc }}\n default_backend b\nbackend denied\n http-request deny deny_status 401\nbackend b\n server s {server}\n"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    for (product, text) in [("nginx", nginx), ("haproxy", haproxy)] {
+        let file = dir.path().join(product);
+        std::fs::write(&file, text).unwrap();
+        let flags = "--users 6 --spawn-rate 6 --hold 2s --quick --pairs 0 --quiet --config";
+        let run = run(genkai(&format!("tune {product} {flags}")).arg(&file));
+        let verdict = run.verdict();
+        assert_eq!(verdict.because(), Because::AccessControl, "{}", run.story());
+        assert!(verdict.must_change() == Answer::CannotTell && verdict.proposal.is_empty(), "{}", run.story());
+        assert!(run.says()[0].contains("may protect something"), "{}", run.story());
+    }
 }

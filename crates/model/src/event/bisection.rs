@@ -31,7 +31,7 @@ pub struct Directive {
     /// Where.
     pub origin: Origin,
     /// Whether it decides who may ask for what (an access control): it is left out of a private copy to see what requests meet, and never
-    /// proposed to be taken out.
+    /// proposed to be taken out. Of one that is named so does whatever lets requests pass that were answered 401, 403 or 407.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protects: bool,
 }

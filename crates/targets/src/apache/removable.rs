@@ -59,7 +59,7 @@ const KEPT: [&str; 49] = [
 ];
 
 /// Directives, in lower case, that decide who may ask for what.
-const PROTECTS: [&str; 12] = [
+const PROTECTS: [&str; 20] = [
     "allow",
     "allowmethods",
     "deny",
@@ -68,6 +68,14 @@ const PROTECTS: [&str; 12] = [
     "satisfy",
     "sslcacertificatefile",
     "sslcacertificatepath",
+    "sslproxycacertificatefile",
+    "sslproxycacertificatepath",
+    "sslproxycarevocationcheck",
+    "sslproxycheckpeercn",
+    "sslproxycheckpeerexpire",
+    "sslproxycheckpeername",
+    "sslproxyverify",
+    "sslproxyverifydepth",
     "sslrequire",
     "sslrequiressl",
     "sslverifyclient",
@@ -157,7 +165,7 @@ mod tests {
     fn what_keeps_somebody_out_protects() {
         let text = "Listen 80\n<Location />\n AuthType Basic\n AuthName x\n AuthBasicProvider file\n Require valid-user\n Order deny,allow\n Deny from \
                     all\n Satisfy any\n RewriteRule ^/x - [F,L]\n RewriteRule ^/y /z [L]\n Redirect 403 /q\n Redirect /old /new\n SSLVerifyClient \
-                    require\n SecRuleEngine On\n Header set A b\n</Location>\nProxyPass / http://127.0.0.1:1/\n";
+                    require\n SecRuleEngine On\n SSLProxyVerify require\n Header set A b\n</Location>\nProxyPass / http://127.0.0.1:1/\n";
         let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 62) };
         let config = Config::of_text(Path::new("/a"), text.as_bytes().to_vec(), reading).unwrap();
         let all = all(&config, &Requests::to("a", "/"));

@@ -50,7 +50,7 @@ const KEEPS_OUT: [&str; 7] = ["auth", "deny", "reject", "return", "silent-drop",
 const RULES: [&str; 6] =
     ["http-after-response", "http-request", "http-response", "quic-initial", "tcp-request", "tcp-response"];
 /// Keywords that decide who may ask for what by themselves, or are what such rules count in.
-const PROTECTS: [&str; 2] = ["block", "stick-table"];
+const PROTECTS: [&str; 3] = ["block", "ssl-server-verify", "stick-table"];
 
 /// Whether a redirect leads some to another page: it may be the way to a login.
 fn leads_away(words: &[&str]) -> bool {

@@ -83,6 +83,9 @@ const PROTECTS: [&str; 32] = [
     "ssl_verify_depth",
     "valid_referers",
 ];
+/// Modules that may hold what answers them by TLS against a certificate, and the ends of the directives by which they do.
+const TRUSTS: ([&str; 3], [&str; 4]) =
+    (["grpc_ssl_", "proxy_ssl_", "uwsgi_ssl_"], ["crl", "trusted_certificate", "verify", "verify_depth"]);
 /// Statuses by which a `return` keeps somebody out.
 const KEEPS_OUT: [&str; 4] = ["401", "403", "404", "444"];
 
@@ -117,7 +120,11 @@ fn protects(found: &Found<'_>) -> bool {
     let keeps_out =
         |one: &Found<'_>| one.directive.is("return") && one.arg(0).is_some_and(|of| KEEPS_OUT.contains(&&*of));
     let guards = keeps_out(found) || found.inside().iter().any(keeps_out) || leads_away(found);
-    PROTECTS.iter().any(|name| found.directive.is(name)) || guards
+    let (modules, ends) = TRUSTS;
+    let trusts = modules.iter().flat_map(|module| ends.map(|end| format!("{module}{end}")));
+    guards
+        || PROTECTS.iter().any(|name| found.directive.is(name))
+        || trusts.into_iter().any(|name| found.directive.is(&name))
 }
 
 /// The directives that may be left out for these requests, in the order in which they are written.
@@ -176,12 +183,13 @@ mod tests {
                     allow 127.0.0.1;\n   deny all;\n   auth_basic x;\n   auth_request /a;\n   secure_link $arg_x;\n   limit_except GET { deny all; \
                     }\n   if ($invalid_referer) { return 403; }\n   if ($arg_y) { rewrite ^ /z; }\n   if ($cookie_session = \"\") { return 302 /login; }\n   \
                     if ($http_authorization !~ x) { rewrite ^ /login redirect; }\n   if ($scheme = http) { return 301 https://a/; }\n   limit_rate 1k;\n   limit_conn a 3;\n   \
+                    proxy_ssl_verify on;\n   proxy_ssl_trusted_certificate a;\n   \
                     proxy_pass http://127.0.0.1:1;\n  }\n }\n}\n";
         let config = Config::of_text(Path::new("/c"), text.as_bytes().to_vec(), Path::new("/")).unwrap();
         let all = all(&config, &Requests::to("a", "/"));
         let open: Vec<&str> = all.iter().filter(|one| !one.protects).map(|one| one.written.as_str()).collect();
         assert_eq!(open, ["if ($arg_y)", "if ($scheme = http)", "limit_rate 1k", "limit_conn a 3"]);
-        assert_eq!(all.iter().filter(|one| one.protects).count(), 12, "{all:?}");
+        assert_eq!(all.iter().filter(|one| one.protects).count(), 14, "{all:?}");
     }
 
     #[test]
