@@ -1,5 +1,7 @@
 //! Requests that HAProxy passes to itself: each time they take one of its connections more.
 
+use std::borrow::Cow;
+
 use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Strength, Symptom};
 
@@ -70,7 +72,7 @@ pub(in crate::haproxy) fn ways<'c>(
     while let Some(route) = now {
         let servers = if route.answered.is_some() { Vec::new() } else { route.servers(config) };
         let onward: Vec<Option<(&Section, Bind<'_>)>> =
-            servers.iter().map(|server| own(config, &Address::parse(target(server)?))).collect();
+            servers.iter().map(|server| own(config, &Address::parse(&reached(config, target(server)?)))).collect();
         all.push(route);
         let Some(next) = onward.first().cloned() else { return (all, true) };
         if onward.iter().any(|one| *one != next) {
@@ -179,9 +181,21 @@ pub(super) fn target<'c>(server: &Server<'c>) -> Option<&'c str> {
     server.found.arg(first_parameter(server.found) - 1)
 }
 
+/// Where a server's address leads once HAProxy has changed its root (`chroot`): sockets are looked for below it, addresses are as they are written.
+pub(in crate::haproxy) fn reached<'t>(config: &Config, text: &'t str) -> Cow<'t, str> {
+    let root = config.global("chroot").and_then(|found| found.arg(0)).map(|root| root.trim_end_matches('/'));
+    match (root, Address::parse(text)) {
+        (Some(root), Address::Unix(path)) if path.starts_with('/') => Cow::Owned(format!("unix@{root}{path}")),
+        _ => Cow::Borrowed(text),
+    }
+}
+
 /// Whether one of the servers of a way is HAProxy itself.
 pub(super) fn leads_back(config: &Config, way: &Route<'_>) -> bool {
-    way.servers(config).iter().filter_map(target).any(|text| own(config, &Address::parse(text)).is_some())
+    way.servers(config)
+        .iter()
+        .filter_map(target)
+        .any(|text| own(config, &Address::parse(&reached(config, text))).is_some())
 }
 
 /// Where the servers that requests get to are, HAProxy itself not among them.
@@ -189,8 +203,11 @@ pub(super) fn behind(config: &Config, route: Option<&Route<'_>>, requests: &Requ
     let (ways, _) = ways(config, route, requests);
     let served = ways.iter().filter(|way| way.answered.is_none());
     let servers: Vec<Server<'_>> = served.flat_map(|way| way.servers(config)).collect();
-    let texts = servers.iter().filter_map(target);
-    texts.filter(|text| own(config, &Address::parse(text)).is_none()).filter_map(Endpoint::parse).collect()
+    let texts = servers.iter().filter_map(target).map(|text| reached(config, text));
+    texts
+        .filter(|text| own(config, &Address::parse(text)).is_none())
+        .filter_map(|text| Endpoint::parse(&text))
+        .collect()
 }
 
 /// The listener of the same HAProxy at an address.

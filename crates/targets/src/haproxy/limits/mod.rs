@@ -16,7 +16,7 @@ mod source;
 mod system;
 
 pub use again::Again;
-pub(in crate::haproxy) use again::ways;
+pub(in crate::haproxy) use again::{reached, ways};
 pub(crate) use backend::queueing;
 pub use capacity::Capacity;
 pub use check::Check;

@@ -7,6 +7,7 @@ use super::listen::Moved;
 use super::{CopyError, own};
 use crate::files::{Move, masked};
 use crate::haproxy::config::{Config, Found};
+use crate::haproxy::limits::reached;
 use crate::haproxy::proxy::first_parameter;
 use crate::haproxy::route::Address;
 use genkai_place::remote;
@@ -191,7 +192,9 @@ fn server(
     // `dispatch ADDRESS` has nothing before it.
     let at = first_parameter(found).max(1);
     let Some(written) = found.words.get(at).map(|w| w.value.clone()) else { return Ok(()) };
-    let address = Address::parse(&written);
+    // The copy keeps the root of all.
+    let reached = reached(config, &written);
+    let address = Address::parse(&reached);
     let mut words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
     match (own(led.moved, &address), to) {
         (Some(own), _) => {
@@ -204,12 +207,18 @@ fn server(
         }
         (None, Some(backend)) => words = backend.put(&words, at),
         (None, None) => {
-            if let Some(to) = Move::to(led.moves, &written) {
+            words[at] = reached.to_string();
+            if let Some(to) = Move::to(led.moves, &reached) {
                 words[at] = to.socket().map_or_else(|| to.to_string(), |path| format!("unix@{path}"));
                 changes.set(found, &words);
                 return Ok(());
             }
-            let Address::Inet { host, .. } = &address else { return Ok(()) };
+            let Address::Inet { host, .. } = &address else {
+                if reached != written {
+                    changes.set(found, &words);
+                }
+                return Ok(());
+            };
             let written = || masked(&config.text(found, &found.span));
             let place = || format!("{}: `{}`", config.place(found), written());
             remote::check(host, led.allowed, place).map_err(CopyError::Remote)?;
@@ -274,6 +283,21 @@ backend c
     #[test]
     fn the_users_own_backend_is_checked_as_ever() {
         assert_eq!(redirected(None), (CONFIG.to_owned(), Vec::new()));
+    }
+
+    #[test]
+    fn a_socket_is_looked_for_below_the_root_that_haproxy_changes_to() {
+        let text =
+            "global\n  chroot /jail/\nbackend b\n  server s /run/app.sock\n  server t 127.0.0.1:1\n  server u abns@x\n";
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+        let mut changes = Changes::new(&config, std::path::Path::new("/"));
+        let led = Led { moved: &[], backend: None, secured: None, moves: &[], allowed: &[] };
+        redirect(&config, &mut changes, &led).unwrap();
+        let text = String::from_utf8(config.edited_text(FileId::MAIN, &changes.edits).unwrap().unwrap()).unwrap();
+        assert!(
+            text.contains("server s unix@/jail/run/app.sock\n  server t 127.0.0.1:1\n  server u abns@x\n"),
+            "{text}"
+        );
     }
 
     #[test]
