@@ -22,6 +22,7 @@ mod effects;
 mod events;
 mod expected;
 mod files;
+mod flat;
 mod generator;
 mod hanging;
 mod idle_requests;

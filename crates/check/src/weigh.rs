@@ -10,12 +10,13 @@ use crate::answered;
 use crate::asked::TOLERANCE;
 use crate::broken::{self, Judged};
 use crate::events::{Line, failed, merged, sum, sum_where};
+use crate::flat;
 use crate::generator::STEEP;
 use crate::instants;
 use crate::kept;
 use crate::laws::{Ends, Met, longer, predicted};
 use crate::others;
-use crate::score::{Place, score};
+use crate::score::{Place, confidence, score};
 
 /// The least part of the errors that a limit must explain.
 const SHARE: f64 = 0.05;
@@ -51,18 +52,7 @@ impl Weighed {
 
     /// How sure it is without a test.
     pub(crate) fn confidence(&self) -> &'static str {
-        let supports = |one: &&Json| {
-            let kind = one.get("evidence").and_then(Json::as_str);
-            let strong = one.get("strength").and_then(Json::as_str).is_some_and(|it| it != "consistent");
-            matches!(kind, Some("log" | "grew" | "reached" | "answered" | "handshakes")) && strong
-        };
-        let several = self.evidence.iter().filter(supports).count() > 1;
-        let likely = match self.strongest {
-            Some(Strength::Decisive) => true,
-            Some(Strength::Supports) => several || self.against.is_empty(),
-            _ => false,
-        };
-        if likely { "likely" } else { "possible" }
+        confidence(self.strongest, &self.evidence, self.against.is_empty())
     }
 
     /// As a verdict lists it among others.
@@ -222,6 +212,8 @@ impl<'a, 'e> Case<'a, 'e> {
             || place(limit, self.judged, &self.met).is_some_and(|(ends, at)| at < ends.0 && !is_near(ends, at));
         let fits = !matches!(strongest, Some(Strength::Supports | Strength::Decisive));
         let out_of_reach = fits && sooner() || self.is_out_of_reach(limit);
+        let flat = strongest.and_then(|_| flat::no_faster(limit, &self.ticks(), self.certain));
+        let strongest = if flat.is_some() { Some(Strength::Consistent) } else { strongest };
         let place = if out_of_reach { Place::Elsewhere } else { self.place(limit) };
         let served = instants::before(&self.ticks(), self.certain as u64).iter().any(|tick| tick.number("/ok") > 0.0);
         let wrong = share.is_none() || matches!(limit.law, Law::Cpu { .. } | Law::Handshakes { .. }) && !served;
@@ -233,7 +225,13 @@ impl<'a, 'e> Case<'a, 'e> {
         ];
         let mut weighed = Weighed {
             limit: limit.clone(),
-            evidence: signs.into_iter().map(|(_, evidence)| evidence).chain(alone.clone()).chain(symptoms).collect(),
+            evidence: signs
+                .into_iter()
+                .map(|(_, evidence)| evidence)
+                .chain(alone.clone())
+                .chain(symptoms)
+                .chain(flat)
+                .collect(),
             against: against.iter().filter(|(so, _)| *so).map(|(_, why)| *why).collect(),
             score: 1.0,
             strongest,

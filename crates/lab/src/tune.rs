@@ -3,6 +3,7 @@
 mod answers;
 mod bisect;
 mod elsewhere;
+mod listener;
 mod pages;
 mod proposal;
 mod start;
@@ -356,6 +357,9 @@ impl Run<'_, '_, '_> {
         if self.recorder.record().trials.is_empty() {
             for text in self.system.told() {
                 self.recorder.note(None, BEHIND, format!("behind {}: {text}", self.job.plan.system.product))?;
+            }
+            if let Some(text) = listener::told(self.system.baseline().rewrites(), address) {
+                self.recorder.note(None, listener::NOTE, text)?;
             }
         }
         let load = self.fitted(load)?;

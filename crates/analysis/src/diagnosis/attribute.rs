@@ -11,7 +11,9 @@
 //! 5. Processor time that seems to be lacking while programs that are no part of the run used most of it says nothing of the load.
 //! 6. Among equals: how many of the errors it explains, whether the break came where its formula puts it, and how many
 //!    signs it left.
-//! 6. What is only to be tried, because no formula and no sign of it is known, stays possible until a trial has refuted it.
+//! 7. A pool of workers that answered no more when it was full than when less than half of it worked is a possible cause at most, whatever signs it
+//!    left: what its workers wait for is the limit.
+//! 8. What is only to be tried, because no formula and no sign of it is known, stays possible until a trial has refuted it.
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Tick;
@@ -24,7 +26,7 @@ use genkai_model::units::Range;
 use super::case::Case;
 use super::others::Others;
 use super::signs::{self, Seconds};
-use super::{onset, silence, unloaded};
+use super::{flat, onset, silence, unloaded};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE};
 
 /// How late a connection is at least that found no room to wait: it is tried again then, seconds (RFC 6298 section 2.1; Linux
@@ -121,6 +123,9 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, crowded: bool
         .or((limit.law.is_tried() && share.is_some()).then_some(Strength::Consistent))
         .or((told_by_size(limit, share, &case.demand) || allows_nobody(limit, share)).then_some(Strength::Supports));
     let sooner = strongest <= Some(Strength::Consistent) && is_sooner(&forecast, case);
+    // It was full, and that is not why responses were late.
+    let flat = strongest.and_then(|_| flat::evidence(limit, case));
+    let strongest = strongest.map(|seen| if flat.is_some() { seen.min(Strength::Consistent) } else { seen });
     let out_of_reach = sooner || out_of_reach(limit, case.trial, &case.demand, case.certain);
     let place = if out_of_reach { Place::Elsewhere } else { place(&forecast, case) };
     let mut against = Vec::new();
@@ -146,6 +151,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, crowded: bool
     };
     let mut evidence: Vec<Evidence> = signs.into_iter().map(|(_, e)| e).collect();
     evidence.extend(symptoms);
+    evidence.extend(flat);
     if let Place::There { predicted, observed } = place {
         evidence.push(Evidence::Place { predicted, observed });
     }

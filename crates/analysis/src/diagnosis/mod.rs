@@ -6,6 +6,7 @@
 mod answers;
 pub mod attribute;
 pub mod case;
+mod flat;
 pub(crate) mod hang;
 pub mod onset;
 pub(crate) mod others;

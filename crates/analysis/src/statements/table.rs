@@ -28,6 +28,8 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("from" | "until", "caveats") => Unit::Seconds,
         ("rate", "effect") | ("mark" | "from" | "to" | "values" | "effect", _) => Unit::Named,
         ("value", "evidence" | "sign" | "figures") | ("figures", "judged") => Unit::Named,
+        ("few", "evidence") => Unit::Number,
+        ("full", "evidence") => Unit::PerSecond,
         ("best" | "worst", "figures") => Unit::Name,
         ("cpu", "cost" | "usage") => Unit::Seconds,
         ("client", _) if within("passes") => Unit::Fraction,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use genkai_model::finding::Because;
+use genkai_model::finding::{Because, Confidence, Evidence};
 
 use crate::harness::judged::{only_cause, told};
 use crate::harness::servers::{Guard, certificate, free, nginx, serve};
@@ -115,6 +115,37 @@ fn the_workers_of_a_backend_that_takes_tls_are_named() {
         let seen = verdict.causes[0].predicted.observed.unwrap();
         assert!((18.0..=28.0).contains(&seen), "{product}: {seen} users: {}", run.story());
     }
+}
+
+/// That threads which all wait for one another are no limit that more of them would lift, although all of them are busy.
+#[test]
+fn threads_of_which_one_works_at_a_time_are_not_told_as_what_is_to_be_raised() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let application = "import threading, time\none = threading.Lock()\ndef app(environ, start):\n    with one: time.sleep(0.1)\n    \
+                       start('200 OK', [('Content-Length', '2')])\n    return [b'ok']\n";
+    std::fs::write(dir.path().join("app.py"), application).unwrap();
+    let [port] = free();
+    let mut command = Command::new("gunicorn");
+    let words = format!("--threads 8 -b 127.0.0.1:{port} app:app");
+    command.args(words.split_whitespace()).current_dir(dir.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    let _gunicorn = Guard(command.spawn().unwrap());
+    until("gunicorn to listen", Duration::from_secs(60), || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+    let load = "--users 40 --spawn-rate 2 --objective p99<2s --quick --quiet --pairs 0";
+    let run = told(&genkai(&format!("tune nginx --backend http://127.0.0.1:{port} {load}")));
+    let verdict = run.verdict();
+    let flat = |one: &Evidence| matches!(one, Evidence::NoFaster { most: 8.0, .. });
+    let cause = &verdict.causes[0];
+    assert!(verdict.proposal.is_empty() && cause.limit.subject != "nginx", "{}", run.story());
+    let threads = cause.others.iter().find(|other| other.limit == "backend.gunicorn.workers");
+    let evidence = threads.map_or(&cause.evidence, |other| &other.evidence);
+    assert!(evidence.iter().any(flat), "{}", run.story());
+    assert!(
+        cause.limit.id != "backend.gunicorn.workers" || cause.confidence == Confidence::Possible,
+        "{}",
+        run.story()
+    );
+    println!("{}", run.story());
 }
 
 #[test]

@@ -102,6 +102,39 @@ fn a_copy_of_the_pool_has_both_at_places_of_its_own() {
     assert_eq!(std::fs::read_to_string(dir.path().join("slow.log")).unwrap_or_default(), "");
 }
 
+/// That what all pools may have together is named where it is what a pool waits for, and neither the pool's own children, which it never has, nor
+/// its queue.
+#[test]
+fn children_that_other_pools_hold_are_told_as_what_all_pools_may_have() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().display();
+    let children = "listen.mode = 0666\nlisten.backlog = 8\nuser = nobody\ngroup = nogroup\npm = dynamic\npm.max_children = 10\n\
+                    pm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n";
+    let text = format!(
+        "[global]\nprocess.max = 4\nerror_log = {root}/fpm.log\n[www]\nlisten = {root}/www.sock\n{children}[other]\nlisten = {root}/other.sock\n\
+         {children}"
+    );
+    std::fs::write(dir.path().join("fpm.conf"), text).unwrap();
+    std::fs::write(dir.path().join("index.php"), "<?php usleep(300000); echo 'here';\n").unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut fpm = Command::new("php-fpm8.2");
+    fpm.args(["-F", "-R", "-y"]).arg(dir.path().join("fpm.conf")).stderr(Stdio::null());
+    let _fpm = Guard(fpm.spawn().unwrap());
+    until("php-fpm to listen", LONGEST, || UnixStream::connect(dir.path().join("www.sock")).ok());
+    let mut tune = genkai("tune nginx --users 10 --spawn-rate 2 --think 200ms --quick --pairs 0");
+    let run = told(tune.args(["--objective", "p99 < 1s", "--config"]).arg(before_pool(dir.path())));
+    let cause = only_cause(&run, "php-fpm.www.process.max").causes.remove(0);
+    assert_eq!(cause.confidence, Confidence::Likely, "{}", run.story());
+    assert_eq!((cause.limit.setting.as_str(), cause.limit.value.as_str()), ("process.max", "4"));
+    assert_eq!(cause.limit.origin, Origin::File { path: dir.path().join("fpm.conf"), line: 2 });
+    // Whoever asks first has them.
+    assert!(cause.limit.formula.starts_with("from 0 to 4 children"), "{}", cause.limit.formula);
+    assert!(run.stdout.contains("raise process.max"), "{}", run.story());
+    let said = std::fs::read_to_string(dir.path().join("fpm.log")).unwrap();
+    assert!(said.contains("raising 'process.max'"), "php-fpm says so, too: {said}");
+}
+
 /// That a number of PHP's that the pool has not is told as what gives it, with its line, or as somebody else's.
 #[test]
 fn what_scripts_may_not_have_by_another_number_than_the_pools_is_no_limit_of_the_pool() {

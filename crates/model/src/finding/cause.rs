@@ -211,6 +211,17 @@ pub enum Evidence {
         /// Latency at the objective's quantile around the break, seconds.
         seen: Seen,
     },
+    /// A pool of workers answered no more a second when all of it was busy than when less than half of it was: more of it is not likely to help.
+    NoFaster {
+        /// Requests at once on average, while they were less than half of the pool.
+        few: f64,
+        /// Answers a second then.
+        rate: f64,
+        /// Workers of the pool.
+        most: f64,
+        /// Answers a second with as many requests at once, or more.
+        full: f64,
+    },
     /// The break came where the formula puts it.
     Place {
         /// Predicted.

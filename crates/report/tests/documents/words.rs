@@ -70,6 +70,7 @@ fn how_a_server_ended_is_told_where_that_was_seen() {
     s.record.trials[0].states.push((1_000_000, state(ServerState::Died)));
     let told = sentences(&s);
     assert!(told.contains(&format!("In trial 1 the backend died: {detail}.\n")), "{told}");
+    assert!(told.contains(&format!("died under load: {detail}.\n")), "in the headline, too: {told}");
     s.record.trials[0].states[0].1 = state(ServerState::Ready);
     assert_eq!(sentences(&s), plain);
 }

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
+use genkai_place::endpoint::Endpoint;
+
 use crate::files::entry::{Entries, Entry, Line, Syntax};
 use crate::files::{ConfigError, read};
 
@@ -132,6 +134,32 @@ pub fn pools(config: &Entries) -> Vec<&str> {
         }
     }
     all
+}
+
+/// The pool that listens at `endpoint`.
+pub(super) fn pool_at(config: &Entries, endpoint: &Endpoint) -> Option<String> {
+    let names = pools(config);
+    names.iter().find(|name| listens(config, name, endpoint)).map(|name| (*name).to_owned())
+}
+
+/// Whether the pool's `listen` is this place: `/path`, `port`, `address:port`; `$pool` stands for its name (fpm_conf.c).
+fn listens(config: &Entries, name: &str, endpoint: &Endpoint) -> bool {
+    let Some(entry) = config.value_in(name, "listen") else { return false };
+    let listen = entry.value().replace("$pool", name);
+    match endpoint {
+        Endpoint::Unix(path) => Path::new(&listen) == path,
+        Endpoint::Tcp(address) => {
+            let port = |text: &str| text.parse() == Ok(address.port());
+            match listen.rsplit_once(':') {
+                None => port(&listen),
+                Some((host, number)) => {
+                    let host = host.trim_matches(['[', ']']);
+                    let every = ["", "*", "0.0.0.0", "::"].contains(&host);
+                    port(number) && (every || host.parse() == Ok(address.ip()) || host == "localhost")
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

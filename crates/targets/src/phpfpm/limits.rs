@@ -211,7 +211,7 @@ pub fn of(config: &Entries, pools: &[Pool], machine: &Machine, memory: u64) -> V
     let shared = process_max(config).filter(|most| *most < asked(pools));
     let shares = shared.map(|most| shares(pools, most));
     for (number, pool) in pools.iter().enumerate() {
-        let own = pool.children.as_ref().map(|held| children(pool, held, machine));
+        let own = own(pool, machine);
         all.extend(own.map(|limit| match (shared, &shares) {
             (Some(most), Some(shares)) => sharing(limit, most, shares[number]),
             _ => limit,
@@ -220,6 +220,11 @@ pub fn of(config: &Entries, pools: &[Pool], machine: &Machine, memory: u64) -> V
     }
     all.extend(together(config, pools));
     all
+}
+
+/// The children of a pool as a limit, as if it had all that it asks for.
+pub(super) fn own(pool: &Pool, machine: &Machine) -> Option<Limit> {
+    pool.children.as_ref().map(|held| children(pool, held, machine))
 }
 
 fn limit(pool: &Pool, key: &str, held: &SourcedValue<u64>) -> Limit {
@@ -245,7 +250,7 @@ fn children(pool: &Pool, held: &SourcedValue<u64>, machine: &Machine) -> Limit {
 }
 
 /// What so many children answer at most.
-fn rates(children: u64) -> String {
+pub(super) fn rates(children: u64) -> String {
     let fast = children.saturating_mul(10);
     format!("requests/s <= {children} children / time of a request: {fast} at 100 ms, {children} at 1 s")
 }
@@ -253,7 +258,7 @@ fn rates(children: u64) -> String {
 /// Children that each pool has at least and at most where `most` are all that there are of all pools together: who asks first has them
 /// (fpm_children.c: `fpm_children_make`). Pools start theirs in the order in which they are written (fpm_conf.c:
 /// `fpm_worker_pool_config_alloc`), and of `pm = static` all are started and stay.
-fn shares(pools: &[Pool], most: u64) -> Vec<(u64, u64)> {
+pub(super) fn shares(pools: &[Pool], most: u64) -> Vec<(u64, u64)> {
     let asks = |pool: &Pool| pool.children.as_ref().map_or(0, |held| held.value);
     let mut free = most;
     let kept: Vec<u64> = pools
@@ -292,11 +297,11 @@ fn sharing(limit: Limit, most: u64, (least, top): (u64, u64)) -> Limit {
 }
 
 /// `process.max`, where it is a cap.
-fn process_max(config: &Entries) -> Option<u64> {
+pub(super) fn process_max(config: &Entries) -> Option<u64> {
     number(&config.value_in("global", "process.max")?.value()).filter(|n| *n > 0)
 }
 
-fn backlog(pool: &Pool, machine: &Machine) -> Limit {
+pub(super) fn backlog(pool: &Pool, machine: &Machine) -> Limit {
     let value = pool.backlog.value.min(u64::from(machine.somaxconn)) + 1;
     let beyond = if pool.unix {
         "beyond it connect(2) fails at once (EAGAIN): the proxy answers 502"

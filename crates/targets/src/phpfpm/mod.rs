@@ -13,6 +13,7 @@ mod refused;
 mod remarks;
 mod serving;
 mod settings;
+mod share;
 mod slow;
 pub(crate) mod status;
 mod watched;

@@ -102,7 +102,7 @@ impl PrivatePool {
     fn of(pid: u32, main: &Path, endpoint: &Endpoint, dir: &Path) -> Result<PrivatePool, String> {
         let config = config::read(main).map_err(|e| e.to_string())?;
         serving::has_read(pid, &config)?;
-        let name = serving::pool_at(&config, endpoint)
+        let name = config::pool_at(&config, endpoint)
             .ok_or_else(|| format!("{} has no pool that listens there", main.display()))?;
         let pools = config::pools(&config).len();
         if pools > 1 && config.value_in("global", "process.max").is_some() {
@@ -176,10 +176,10 @@ impl PrivatePool {
         }
     }
 
-    fn serving(&self, machine: &Machine, memory: u64) -> Serving {
+    fn serving(&self, machine: &Machine) -> Serving {
         let PoolFiles { config, name } = self.applied.config();
         let pool = Pool::of(config, name, machine).with(&self.ini);
-        let mut served = Serving::of(config, pool, &self.at, memory, machine).ours(self.log(), self.said());
+        let mut served = Serving::of(config, pool, &self.at, machine).ours(self.log(), self.said());
         if let Some(cost) = self.cost {
             served.costs(cost);
         }
@@ -257,8 +257,8 @@ impl Twin for PrivatePool {
         (&self.from, &self.at)
     }
 
-    fn told(&self, machine: &Machine, memory: u64) -> String {
-        self.serving(machine, memory).told()
+    fn told(&self, machine: &Machine, _: u64) -> String {
+        self.serving(machine).told()
     }
 
     fn rewrite(&self) -> Rewrite {
@@ -285,7 +285,7 @@ impl Twin for PrivatePool {
 
     fn limits(&self, subject: &str, environment: &Environment) -> Vec<Limit> {
         let machine = self.machine(environment);
-        let mut all = self.serving(&machine, environment.memory).limits(subject);
+        let mut all = self.serving(&machine).limits(subject);
         for limit in &mut all {
             limit.origin = self.applied.origin_of(&limit.setting, limit.origin.clone());
         }
@@ -309,7 +309,7 @@ impl Twin for PrivatePool {
         let mut child = Child::spawn(self.among_others()?, spawn)?;
         let environment = genkai_place::machine::environment(BTreeMap::new());
         reached(&mut child, &self.at)?;
-        let served = self.serving(&self.machine(&environment), environment.memory);
+        let served = self.serving(&self.machine(&environment));
         let served = served.watched(self.page(), Some(self.scratch.path().join(SLOW_LOG)));
         Ok((child, Box::new(served)))
     }

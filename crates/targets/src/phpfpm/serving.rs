@@ -17,6 +17,7 @@ use genkai_place::usage::Usage;
 use super::given::{self, Given};
 use super::ini::{self, Ini};
 use super::limits::{self, Pool};
+use super::share::{self, Share};
 use super::slow::SlowLog;
 use super::watched::Watched;
 use super::{config, ended};
@@ -49,6 +50,8 @@ pub(super) struct Serving {
     /// Its Unix socket, where it listens on one.
     socket: Option<String>,
     limits: Vec<Limit>,
+    /// What `process.max` leaves it of its children.
+    share: Option<Share>,
     log: Option<Tail>,
     /// PHP's own log, where that is a file.
     said: Option<Tail>,
@@ -73,19 +76,19 @@ pub(super) fn serves(
     pid: u32,
     endpoint: &Endpoint,
     machine: &Machine,
-    memory: u64,
+    _: u64,
 ) -> Option<Result<Box<dyn Served>, String>> {
-    let found = Serving::find(pid, &main(pid)?, endpoint, machine, memory);
+    let found = Serving::find(pid, &main(pid)?, endpoint, machine);
     Some(found.map(|serving| Box::new(serving) as Box<dyn Served>))
 }
 
 impl Serving {
     /// The pool that listens at `endpoint`, of a master that was started with `main`.
-    fn find(pid: u32, main: &Path, endpoint: &Endpoint, machine: &Machine, memory: u64) -> Result<Serving, String> {
+    fn find(pid: u32, main: &Path, endpoint: &Endpoint, machine: &Machine) -> Result<Serving, String> {
         let config = config::read(main).map_err(|e| e.to_string())?;
         let read = read_at(pid, &config);
         as_read(read, &config)?;
-        let name = pool_at(&config, endpoint);
+        let name = config::pool_at(&config, endpoint);
         let name = name.ok_or_else(|| {
             let missing: String =
                 config::missing(&config).iter().map(|include| format!("; {include} names no file")).collect();
@@ -105,18 +108,20 @@ impl Serving {
         let log = config.value_in("global", "error_log").map(|entry| PathBuf::from(entry.value()));
         let page = pool.page().and_then(|(_, listen)| placed_at(listen));
         let slow = pool.slow.as_ref().map(|(path, _)| path.clone()).filter(|path| path.is_absolute());
-        let serving = Serving::of(&config, pool, endpoint, memory, machine).watched(page, slow);
+        let serving = Serving::of(&config, pool, endpoint, machine).watched(page, slow);
         let log = log.filter(|path| path.is_absolute()).map(Tail::open);
         let hidden = given.err();
         Ok(Serving { log, said: said.map(Tail::open), own_log, hidden, ..serving })
     }
 
     /// A pool of a configuration, which listens there; its log is not read.
-    pub(super) fn of(config: &Entries, pool: Pool, endpoint: &Endpoint, memory: u64, machine: &Machine) -> Serving {
+    pub(super) fn of(config: &Entries, pool: Pool, endpoint: &Endpoint, machine: &Machine) -> Serving {
         let first = config.all().iter().find(|entry| entry.section == pool.name).map(|entry| config.place(entry));
         Serving {
             place: first.unwrap_or_else(|| config.main().display().to_string()),
-            limits: limits::of(config, std::slice::from_ref(&pool), machine, memory),
+            // What else the pool has shows itself to nobody outside, or is PHP's own.
+            limits: limits::own(&pool, machine).into_iter().chain([limits::backlog(&pool, machine)]).collect(),
+            share: Share::of(config, &pool.name, machine),
             log: None,
             said: None,
             own_log: false,
@@ -148,28 +153,46 @@ impl Serving {
         let metric = |name: &str| format!("{subject}.{name}");
         let mut own = self.offered(limit);
         let Law::Workers { workers, service, .. } = &mut own.law else { return own };
+        let workers = *workers;
         // Where processors cannot feed all children, the pool fills because each child waits for its processor: the same signs, another
         // cause, and more children would not help.
         let said = if self.pool.says_when_all_are_busy() { Strength::Decisive } else { Strength::Supports };
-        let (mut exhausted, mut waiting) = (said, Strength::Supports);
+        // Who waits may wait for what `process.max` does not give.
+        let waits = if self.share.is_some() { Strength::Consistent } else { Strength::Supports };
+        let (mut exhausted, mut waiting) = (said, waits);
         if let Some(cost) = self.cost {
             *service = Some(cost.service.as_secs_f64().max(1e-6));
-            own.formula = cost.in_words(*workers, &format!("{workers} children"));
-            if !cost.feeds(*workers) {
+            own.formula = cost.in_words(workers, &format!("{workers} children"));
+            if !cost.feeds(workers) {
                 (exhausted, waiting) = (Strength::Consistent, Strength::Consistent);
             }
         }
         own.signatures = vec![
             log(&self.signature(), exhausted),
-            reached(&metric(BUSY), *workers, Strength::Consistent),
+            reached(&metric(BUSY), workers, Strength::Consistent),
             reached(&metric(QUEUED), 1.0, waiting),
-            reached(&metric(behind::DISK), (*workers / 2.0).ceil(), Strength::Consistent),
+            reached(&metric(behind::DISK), (workers / 2.0).ceil(), Strength::Consistent),
         ];
         // Where its log cannot be read, or is the system's.
         own.signatures.extend(self.pool.page().map(|_| grew(&metric(EXHAUSTED), exhausted)));
         // What its children are busy with.
         own.signatures.extend(self.pool.slow.as_ref().map(|_| log(&self.slow_signature(), Strength::Consistent)));
+        if self.share.is_some() {
+            own.law = Law::Unknown;
+            own.formula = format!("{workers} children, where process.max leaves it as many");
+        }
         own
+    }
+
+    /// Its children as limits: by its own `pm.max_children`, and by `process.max` where that may leave it fewer.
+    fn by_children(&self, limit: &Limit, subject: &str) -> Vec<Limit> {
+        let own = self.share.as_ref().is_none_or(Share::reaches_its_own).then(|| self.children(limit, subject));
+        let shared = self.share.as_ref().map(|share| {
+            let mut limit = share.limit(&self.pool, limit, self.cost, subject);
+            limit.signatures.extend(self.pool.slow.as_ref().map(|_| log(&self.slow_signature(), Strength::Consistent)));
+            limit
+        });
+        own.into_iter().chain(shared).collect()
     }
 
     /// A limit with what lifts it: a remedy where it can be tried, else in words.
@@ -219,8 +242,9 @@ impl Served for Serving {
     fn told(&self) -> String {
         let Pool { name, children, .. } = &self.pool;
         let most = |most: &SourcedValue<u64>| format!(", pm.max_children {}{}", most.written, placed(&most.origin));
-        let most = children.as_ref().map(most);
-        format!("php-fpm's pool {name} ({}){}{}", self.place, most.unwrap_or_default(), self.read_besides())
+        let most = children.as_ref().map(most).unwrap_or_default();
+        let shared = self.share.as_ref().map(Share::told).unwrap_or_default();
+        format!("php-fpm's pool {name} ({}){most}{shared}{}", self.place, self.read_besides())
     }
 
     fn costs(&mut self, cost: Cost) {
@@ -228,10 +252,9 @@ impl Served for Serving {
     }
 
     fn limits(&self, subject: &str) -> Vec<Limit> {
-        // What else the pool has shows itself to nobody outside.
         let seen = |limit: &Limit| match limit.law {
-            Law::Workers { .. } => Some(self.children(limit, subject)),
-            Law::Backlog { value } => Some(Limit {
+            Law::Workers { .. } => self.by_children(limit, subject),
+            Law::Backlog { value } => vec![Limit {
                 remedy: limit.remedy.clone().filter(|_| self.ours),
                 // Whoever connects to a full one may say so; one that is full for moments only is not seen so in between.
                 signatures: [reached(&format!("{subject}.{QUEUED}"), value - 1.0, Strength::Decisive)]
@@ -239,19 +262,26 @@ impl Served for Serving {
                     .chain(self.socket.iter().map(|at| log(&backend::queue_full(at), Strength::Decisive)))
                     .collect(),
                 ..limit.clone()
-            }),
-            _ => None,
+            }],
+            _ => Vec::new(),
         };
-        self.limits.iter().filter_map(seen).chain(ended::limits(&self.pool)).collect()
+        self.limits.iter().flat_map(seen).chain(ended::limits(&self.pool)).collect()
     }
 
     fn look(&self, endpoint: &Endpoint, usage: &Usage) -> BTreeMap<String, f64> {
-        let children = titled(usage, &format!("php-fpm: pool {}", self.pool.name));
+        let own = format!("php-fpm: pool {}", self.pool.name);
+        let titles = titles(usage);
+        let children = titles.iter().filter(|title| **title == own).count() as u64;
         let mut seen = BTreeMap::from([(CHILDREN.to_owned(), children as f64)]);
         let of = usage.processes.first().map_or_else(std::process::id, |one| one.pid);
         if let Some(connections) = endpoint.connections_of(of) {
-            seen.insert(BUSY.to_owned(), connections.accepted.min(children) as f64);
-            seen.insert(QUEUED.to_owned(), connections.waiting as f64);
+            let (busy, waiting) = (connections.accepted.min(children), connections.waiting);
+            seen.insert(BUSY.to_owned(), busy as f64);
+            seen.insert(QUEUED.to_owned(), waiting as f64);
+            if let Some(share) = &self.share {
+                let all = titles.iter().filter(|title| title.starts_with("php-fpm: pool ")).count() as u64;
+                seen.insert(share::HELD.to_owned(), share.held(waiting, busy, children, all) as f64);
+            }
         }
         if let Some(status) = self.status.as_ref().and_then(Watched::status) {
             seen.insert(EXHAUSTED.to_owned(), status.exhausted as f64);
@@ -270,6 +300,7 @@ impl Served for Serving {
             gist: line,
             signature: (line.contains(&of) && line.contains("max_children setting"))
                 .then(|| signature.clone())
+                .or_else(|| share::is_reached(line).then(|| share::SIGNATURE.to_owned()))
                 .or_else(|| ended::told(&self.pool, line))
                 .map(Into::into),
         });
@@ -301,13 +332,13 @@ fn placed_at(listen: &str) -> Option<Endpoint> {
     }
 }
 
-/// Processes of a tree whose title is `title`.
-fn titled(usage: &Usage, title: &str) -> u64 {
-    let is = |pid: u32| {
+/// The titles of the processes of a tree.
+fn titles(usage: &Usage) -> Vec<String> {
+    let title = |pid: u32| {
         let text = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&text).trim_end_matches(['\0', ' ']) == title
+        String::from_utf8_lossy(&text).trim_end_matches(['\0', ' ']).to_owned()
     };
-    usage.processes.iter().filter(|one| is(one.pid)).count() as u64
+    usage.processes.iter().map(|one| title(one.pid)).collect()
 }
 
 /// The severity of a line as php-fpm writes it (zlog.c); empty where it has none.
@@ -359,32 +390,6 @@ fn as_read(read: Option<SystemTime>, config: &Entries) -> Result<(), String> {
     }
 }
 
-/// The pool that listens at `endpoint`.
-pub(super) fn pool_at(config: &Entries, endpoint: &Endpoint) -> Option<String> {
-    let names = config::pools(config);
-    names.iter().find(|name| listens(config, name, endpoint)).map(|name| (*name).to_owned())
-}
-
-/// Whether the pool's `listen` is this place: `/path`, `port`, `address:port`; `$pool` stands for its name (fpm_conf.c).
-fn listens(config: &Entries, name: &str, endpoint: &Endpoint) -> bool {
-    let Some(entry) = config.value_in(name, "listen") else { return false };
-    let listen = entry.value().replace("$pool", name);
-    match endpoint {
-        Endpoint::Unix(path) => Path::new(&listen) == path,
-        Endpoint::Tcp(address) => {
-            let port = |text: &str| text.parse() == Ok(address.port());
-            match listen.rsplit_once(':') {
-                None => port(&listen),
-                Some((host, number)) => {
-                    let host = host.trim_matches(['[', ']']);
-                    let every = ["", "*", "0.0.0.0", "::"].contains(&host);
-                    port(number) && (every || host.parse() == Ok(address.ip()) || host == "localhost")
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use genkai_model::limit::Sign;
@@ -401,7 +406,7 @@ mod tests {
                 "[www]\nlisten = 127.0.0.1:9000\npm = {manager}\npm.max_children = 10\npm.status_path = /s\npm.status_listen = 127.0.0.1:1\n"
             );
             std::fs::write(&main, text).unwrap();
-            let all = Serving::find(u32::MAX, &main, &at, &machine, 1 << 30).unwrap().limits("backend");
+            let all = Serving::find(u32::MAX, &main, &at, &machine).unwrap().limits("backend");
             let children = all.into_iter().find(|limit| limit.id.ends_with("pm.max_children")).unwrap();
             let said = |sign: &Sign| match sign {
                 Sign::Log(name) => name.ends_with("max_children.reached"),
@@ -444,7 +449,7 @@ mod tests {
         let machine = Machine::of(&Default::default());
         let told = |pid: u32, text: &str| {
             std::fs::write(&main, text).unwrap();
-            Serving::find(pid, &main, &at, &machine, 1 << 30).map(|serving| serving.told())
+            Serving::find(pid, &main, &at, &machine).map(|serving| serving.told())
         };
         let pool = "[www]\nlisten = 127.0.0.1:9000\npm = static\npm.max_children = 4\n";
         assert!(told(u32::MAX, pool).unwrap().contains("pm.max_children 4"));
@@ -456,7 +461,7 @@ mod tests {
             main.display()
         );
         assert!(included.contains("pm.max_children 4") && included.ends_with(&without), "{included}");
-        let gone = Serving::find(u32::MAX, &dir.path().join("gone.conf"), &at, &machine, 1 << 30).unwrap_err();
+        let gone = Serving::find(u32::MAX, &dir.path().join("gone.conf"), &at, &machine).unwrap_err();
         assert!(gone.contains("gone.conf") && !gone.contains('\n'), "{gone}");
         let other = told(u32::MAX, &pool.replace("9000", "9001")).unwrap_err();
         assert!(other.ends_with("has no pool that listens there"), "{other}");

@@ -434,6 +434,10 @@ fn backend(context: Context<'_>, v: &Verdict) -> String {
     if let Some(found) = cause.evidence.iter().find_map(|e| directly(context, e)) {
         return format!("{product} is not the limit, {who} is: asked directly, without {product}, it {found}");
     }
+    if cause.evidence.iter().any(|e| matches!(e, Evidence::NoFaster { .. })) {
+        let setting = words::setting(&cause.limit.setting, &cause.limit.value);
+        return format!("{product} is not the limit: {who} is, and raising {setting} is not likely to help");
+    }
     match cause.limit.law {
         Law::Delay { .. } => format!("{}; no {product} setting makes it faster", cause::alone(&who, cause)),
         Law::Unknown => format!("{product} is not the limit, {who} is: {}", clean::line(&cause.limit.caps)),

@@ -190,6 +190,7 @@ fn strongest(all: &[Evidence]) -> Option<&Evidence> {
                 Some((Strength::Decisive, 4, 0))
             }
             Evidence::Paced { .. } => Some((Strength::Consistent, 0, 0)),
+            Evidence::NoFaster { .. } => Some((Strength::Decisive, 6, 0)),
             Evidence::Errors { .. } | Evidence::Slow { .. } | Evidence::Place { .. } => None,
         }
     }
@@ -251,6 +252,7 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
         | Evidence::Silence { .. }
         | Evidence::Closed { .. }
         | Evidence::Paced { .. }
+        | Evidence::NoFaster { .. }
         | Evidence::Errors { .. }
         | Evidence::Slow { .. }
         | Evidence::Place { .. } => self::evidence(evidence),
@@ -357,6 +359,14 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
             figure::whole(*bytes),
             figure::seconds(*seen),
             figure::seconds(*takes)
+        ),
+        Evidence::NoFaster { few, rate, most, full } => format!(
+            "{} answers/s with {} requests at once on average, and {} with {} and more: more at once are not likely to help, what each of them waits \
+             for or computes with is the limit",
+            figure::number(*rate),
+            figure::number(*few),
+            figure::number(*full),
+            figure::whole(*most)
         ),
         Evidence::Closed { code, count } => {
             format!(

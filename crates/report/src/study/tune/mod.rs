@@ -91,7 +91,7 @@ pub fn sentences(findings: &Findings, record: &Record) -> Vec<String> {
 /// The verdict in sentences, each with what it is about.
 pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
     let (context, v) = (Context::of(record), &findings.verdict);
-    let mut all = vec![Sentence { about: About::Answer, text: answer::headline(context, v) }];
+    let mut all = vec![Sentence { about: About::Answer, text: with_its_end(record, v, answer::headline(context, v)) }];
     let mut say = |about, text: Option<String>| {
         if let Some(text) = text {
             all.push(Sentence { about, text });
@@ -152,6 +152,15 @@ pub fn said(findings: &Findings, record: &Record) -> Vec<Sentence> {
         );
     }
     all
+}
+
+/// An answer that a server died under load, with how it ended, where that was seen.
+fn with_its_end(record: &Record, v: &Verdict, text: String) -> String {
+    let how = v.caveats.iter().find_map(|c| ended(record, c)).filter(|_| v.because() == Because::ServerDied);
+    match how.zip(text.strip_suffix("died under load.")) {
+        Some((how, before)) => format!("{before}died under load: {}.", crate::clean::line(how)),
+        None => text,
+    }
 }
 
 /// How a server ended, where that was seen: by which signal, or that the kernel ended it because memory was used up.

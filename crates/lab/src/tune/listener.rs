@@ -1,0 +1,103 @@
+//! Which of several listeners of the user's files the load goes to: what holds of one need not hold of another.
+
+use std::net::SocketAddr;
+
+use genkai_model::event::Rewrite;
+use genkai_targets::files::masked;
+
+/// Identity of the note.
+pub(super) const NOTE: &str = "listener";
+
+/// Directives that make a server listen.
+const DIRECTIVES: [&str; 4] = ["listen", "bind", "http_port", "https_port"];
+
+/// What is to be said where a copy that differs so is asked at this address; none of one listener, or where it is none of the files.
+pub(super) fn told(rewrites: &[Rewrite], address: SocketAddr) -> Option<String> {
+    let all: Vec<&Rewrite> = rewrites.iter().filter(|one| is_listener(one)).collect();
+    let asked = |one: &&&Rewrite| ports(&one.to).contains(&address.port());
+    let at: Vec<String> = all.iter().filter(asked).map(|one| written(one)).collect();
+    let others: Vec<String> = all.iter().filter(|one| !asked(one)).map(|one| written(one)).collect();
+    if at.is_empty() || others.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "the load goes to {}, and to no other listener of the configuration: {}",
+        at.join(", "),
+        others.join(", ")
+    ))
+}
+
+/// A listener with its place.
+fn written(rewrite: &Rewrite) -> String {
+    match masked(&rewrite.from) {
+        text if text.is_empty() => rewrite.place.clone(),
+        text => format!("`{}` ({})", text.trim_end_matches([';', '{', ' ']), rewrite.place),
+    }
+}
+
+/// Whether a difference is that of a listener. One that became one with another is none; Squid's copy leaves out those that are not asked, and
+/// Caddy's sites are their addresses.
+fn is_listener(rewrite: &Rewrite) -> bool {
+    let first = |text: &str| text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    let (from, to) = (first(&rewrite.from), first(&rewrite.to));
+    if to.is_empty() {
+        return from.ends_with("_port") && DIRECTIVES.contains(&&*from);
+    }
+    DIRECTIVES.contains(&&*to) || to.starts_with("http://") || to.starts_with("https://")
+}
+
+/// The ports in the words of a listener.
+fn ports(text: &str) -> Vec<u16> {
+    let port = |word: &str| {
+        let place = word.split_once("://").map_or(word, |(_, rest)| rest).split('/').next()?;
+        place.rsplit_once(':')?.1.trim_end_matches(';').parse().ok()
+    };
+    text.split([' ', ',', '\t']).filter_map(port).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(rewrites: &[(&str, &str)]) -> Option<String> {
+        let one = |(line, (from, to)): (usize, &(&str, &str))| Rewrite {
+            place: format!("server.conf:{}", line + 1),
+            from: (*from).to_owned(),
+            to: (*to).to_owned(),
+        };
+        let all: Vec<Rewrite> = rewrites.iter().enumerate().map(one).collect();
+        told(&all, ([127, 0, 0, 1], 4001).into())
+    }
+
+    #[test]
+    fn the_listener_that_is_asked_is_told_where_there_are_others() {
+        let of = |from: &str, line: u32| {
+            format!("the load goes to `{from}` (server.conf:{line}), and to no other listener of the configuration: ")
+        };
+        let first =
+            said(&[("bind :80", "bind 127.0.0.1:4001"), ("bind :81,:82", "bind 127.0.0.1:4002,127.0.0.1:4003")]);
+        assert_eq!(first.unwrap(), of("bind :80", 1) + "`bind :81,:82` (server.conf:2)");
+        let second = said(&[("http_port 3128", ""), ("http_port 80 accel", "http_port 127.0.0.1:4001 accel")]);
+        assert_eq!(second.unwrap(), of("http_port 80 accel", 2) + "`http_port 3128` (server.conf:1)");
+        let caddy = said(&[("a.example {", "https://a.example:4001 {"), ("http://:80", "http://:4002")]);
+        assert_eq!(caddy.unwrap(), of("a.example", 1) + "`http://:80` (server.conf:2)");
+    }
+
+    #[test]
+    fn of_one_listener_nothing_is_told() {
+        assert_eq!(said(&[("listen 80", "listen 127.0.0.1:4001")]), None);
+        assert_eq!(said(&[("listen 80", "listen 127.0.0.1:4001"), ("listen [::]:80", "")]), None, "the same one");
+        assert_eq!(
+            said(&[
+                ("listen 80", "listen 127.0.0.1:4001"),
+                ("proxy_pass http://a:1", "proxy_pass http://127.0.0.1:4002")
+            ]),
+            None
+        );
+        assert_eq!(
+            said(&[("listen 80", "listen 127.0.0.1:4005"), ("listen 81", "listen 127.0.0.1:4006")]),
+            None,
+            "none of them"
+        );
+    }
+}
