@@ -227,6 +227,11 @@ impl Run<'_, '_, '_> {
         self.recorder.now(None, self.job.head(self.system.environment().clone(), rewrites))
     }
 
+    /// Whether no trial was made yet.
+    fn is_first(&self) -> bool {
+        self.recorder.record().trials.is_empty()
+    }
+
     /// One trial: a fresh server with the changes asked for, load, server down.
     fn trial(&mut self, what: &TrialPlan) -> Result<EndReason, LabError> {
         let step = Step { purpose: what.purpose, changes: what.changes.clone(), limit: what.limit.clone() };
@@ -248,6 +253,9 @@ impl Run<'_, '_, '_> {
             self.recorder.note(None, handshakes::NOTE, text)?;
         }
         let Some(mut server) = self.ready(what, &*product)? else { return Ok(self.unloaded()) };
+        if let Some(text) = listener::told(product.rewrites(), server.address()).filter(|_| self.is_first()) {
+            self.recorder.note(None, listener::NOTE, text)?;
+        }
         if self.ask(what, &*product, &mut *server)? {
             server.stop();
             self.state(ServerState::Stopped, None)?;
@@ -357,9 +365,6 @@ impl Run<'_, '_, '_> {
         if self.recorder.record().trials.is_empty() {
             for text in self.system.told() {
                 self.recorder.note(None, BEHIND, format!("behind {}: {text}", self.job.plan.system.product))?;
-            }
-            if let Some(text) = listener::told(self.system.baseline().rewrites(), address) {
-                self.recorder.note(None, listener::NOTE, text)?;
             }
         }
         let load = self.fitted(load)?;
