@@ -1,7 +1,7 @@
 //! Why a record may not be the whole of what was seen.
 
-use genkai_model::event::SCHEMA;
-use genkai_model::record::{Doubt, Record};
+use genkai_model::event::{SCHEMA, What};
+use genkai_model::record::{APART, Doubt, Record};
 
 use crate::series;
 
@@ -11,7 +11,11 @@ pub fn of(record: &Record, version: &str) -> Vec<Doubt> {
     let edited = record.edited.map(|line| Doubt::Edited { line });
     let other = record.head.as_ref().filter(|head| head.version != version || head.schema != SCHEMA);
     let other = other.map(|head| Doubt::Version { version: head.version.clone(), schema: head.schema.clone() });
-    cut_off.into_iter().chain(edited).chain(other).collect()
+    let apart = record.remarks.iter().filter_map(|event| match &event.what {
+        What::Note(note) if note.id == APART => Some(Doubt::Apart { why: note.text.clone() }),
+        _ => None,
+    });
+    cut_off.into_iter().chain(edited).chain(other).chain(apart).collect()
 }
 
 /// The trial without an end, how much of it is there and how much was planned, seconds.

@@ -20,7 +20,7 @@ use crate::answerer::{Answerer, Followed};
 use crate::backend::Backend;
 
 /// How long the answer may take. A backend may be slow; one that is slower than this is not waited for.
-const WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const WITHIN: Duration = Duration::from_secs(5);
 /// Backends tell their counters at intervals not longer than this.
 const TOLD: Duration = Duration::from_millis(400);
 
@@ -44,6 +44,8 @@ pub struct First {
     /// Whether it failed, as an error of the server: a product may treat what stands behind otherwise from then on (nginx leaves a server alone for
     /// `fail_timeout`), so a load should meet one that was not asked yet.
     pub failed: bool,
+    /// What it did where that is no answer that a load is meant to measure: `answers 403`.
+    pub failing: Option<String>,
 }
 
 /// Makes the load's request once and follows it: what came back, and from whom: `answers` are those that the product may give itself. Nothing
@@ -76,11 +78,23 @@ pub fn answer(
     seen.logs.extend(logs);
     seen.states.extend(states);
     let failed = matches!(asked, Asked::Answered { status: 500.., .. });
-    First { told, by, seen, failed }
+    First { told, by, seen, failed, failing: failing(&asked) }
+}
+
+/// What a server did that failed at a request.
+fn failing(asked: &Asked) -> Option<String> {
+    match asked {
+        Asked::Answered { status: ..400, .. } => None,
+        Asked::Answered { status, .. } => Some(format!("answers {status}")),
+        Asked::Closed => Some("closes the connection".to_owned()),
+        Asked::Refused { why, .. } => Some(format!("refuses the TLS handshake ({why})")),
+        Asked::NotOffered { instead } => Some(format!("does not offer HTTP/2 ({instead})")),
+        Asked::Nothing => Some(format!("does not answer within {} s", WITHIN.as_secs())),
+    }
 }
 
 /// The load with its request asked as users of its scenario ask.
-fn alike(load: &Load) -> Load {
+pub(crate) fn alike(load: &Load) -> Load {
     let protocol = load.http2().map_or_else(|| load.protocol.clone(), Protocol::Http2);
     Load { protocol, scenario: None, ..load.clone() }
 }

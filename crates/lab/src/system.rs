@@ -294,6 +294,8 @@ pub struct System {
     copies: Vec<String>,
     /// What handshakes take the product and its variants, each with what they make them with.
     handshakes: Vec<Measured>,
+    /// Where those behind the product asked further servers when one request was made.
+    pub asked: BTreeSet<Endpoint>,
     variants: u32,
 }
 
@@ -325,6 +327,7 @@ impl System {
             _ => (baseline, Vec::new()),
         };
         backend.meet(&baseline.behind(), &machine, environment.memory);
+        let mut asked = BTreeSet::new();
         let behind = backend.behind();
         if let Some(behind) = behind.filter(|behind| baseline.has_workers() || !behind.firsts().is_empty()) {
             let workers = baseline.has_workers() || behind.has_workers();
@@ -351,6 +354,7 @@ impl System {
                 behind.costs(cost);
             }
             behind.beyond(&beyond, !workers, &machine, environment.memory);
+            asked = beyond;
         }
         let directly = as_passed_on(&plan.load, &*baseline);
         let unloaded = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
@@ -369,6 +373,7 @@ impl System {
             answered,
             copies,
             handshakes,
+            asked,
             variants,
         })
     }

@@ -4,6 +4,7 @@ mod answers;
 mod bisect;
 mod elsewhere;
 mod listener;
+mod original;
 mod pages;
 mod proposal;
 mod start;
@@ -315,7 +316,20 @@ impl Run<'_, '_, '_> {
         self.recorder.before(first.seen)?;
         self.system.answered = first.by;
         first.told.map_or(Ok(()), |text| self.recorder.note(None, first::NOTE, text))?;
+        if let Some(said) = first.failing {
+            self.faithful(&load, &said, product, server.address())?;
+        }
         Ok(first.failed)
+    }
+
+    /// Asks the user's own server what its private copy fails at, where it runs.
+    ///
+    /// # Errors
+    /// When it does not fail there: the copy is unlike it.
+    fn faithful(&self, load: &Load, said: &str, product: &dyn Prepared, copy: SocketAddr) -> Result<(), LabError> {
+        let own = original::at(product.product(), &self.job.plan.system.config, product.rewrites(), copy);
+        let unlike = own.and_then(|at| original::otherwise(load, said, product.product(), at));
+        unlike.map_or(Ok(()), |why| Err(LabError::Environment(why)))
     }
 
     /// The load straight at the backend: nothing of the product runs.
@@ -365,6 +379,10 @@ impl Run<'_, '_, '_> {
         if self.recorder.record().trials.is_empty() {
             for text in self.system.told() {
                 self.recorder.note(None, BEHIND, format!("behind {}: {text}", self.job.plan.system.product))?;
+            }
+            let (product, config) = (self.system.baseline().product(), &self.job.plan.system.config);
+            if let Some(text) = original::apart(product, config, &self.system.asked) {
+                self.recorder.note(None, original::APART, text)?;
             }
         }
         let load = self.fitted(load)?;

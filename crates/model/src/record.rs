@@ -58,7 +58,15 @@ pub enum Doubt {
         /// The format.
         schema: String,
     },
+    /// What was loaded is not all that the system has, in words.
+    Apart {
+        /// Why.
+        why: String,
+    },
 }
+
+/// Identity of a note that says what of a run went past the private copy: it stands before all that is told.
+pub const APART: &str = "apart";
 
 /// A search among the directives of a configuration.
 #[derive(Clone, Debug)]

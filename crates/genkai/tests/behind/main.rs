@@ -5,6 +5,7 @@ mod copies;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod observed;
+mod original;
 mod others;
 mod seen;
 mod store;

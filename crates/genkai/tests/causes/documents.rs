@@ -142,6 +142,6 @@ fn answers_that_haproxy_gives_itself_when_it_is_busy_are_told() {
         _ => None,
     });
     let (responses, served) = few.unwrap_or_else(|| panic!("{}", run.story()));
-    assert!(served > 100 && served < responses / 2, "{}", run.story());
+    assert!(served > 0 && served < responses / 2, "{}", run.story());
     assert!(run.says()[0].contains("requests answered by the backend"), "{}", run.story());
 }

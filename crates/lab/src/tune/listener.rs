@@ -37,7 +37,7 @@ fn written(rewrite: &Rewrite) -> String {
 
 /// Whether a difference is that of a listener. One that became one with another is none; Squid's copy leaves out those that are not asked, and
 /// Caddy's sites are their addresses.
-fn is_listener(rewrite: &Rewrite) -> bool {
+pub(super) fn is_listener(rewrite: &Rewrite) -> bool {
     let first = |text: &str| text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
     let (from, to) = (first(&rewrite.from), first(&rewrite.to));
     if to.is_empty() {
@@ -47,7 +47,7 @@ fn is_listener(rewrite: &Rewrite) -> bool {
 }
 
 /// The ports in the words of a listener.
-fn ports(text: &str) -> Vec<u16> {
+pub(super) fn ports(text: &str) -> Vec<u16> {
     let port = |word: &str| {
         let place = word.split_once("://").map_or(word, |(_, rest)| rest).split('/').next()?;
         place.rsplit_once(':')?.1.trim_end_matches(';').parse().ok()

@@ -30,5 +30,6 @@ fn sentence(doubt: &Doubt) -> String {
             clean::line(version),
             clean::line(schema)
         ),
+        Doubt::Apart { why } => clean::line(why),
     }
 }

@@ -3,11 +3,13 @@
 mod asked;
 pub mod caches;
 mod guess;
+mod running;
 
 use std::path::{Path, PathBuf};
 
 pub use asked::asked;
 pub use guess::guess;
+pub use running::runs;
 
 use genkai_model::explain::Explanation;
 use genkai_model::plan::ConfigSource;

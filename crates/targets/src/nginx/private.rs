@@ -26,7 +26,7 @@ pub use listen::{At, Moved};
 use changes::Changes;
 use write::Written;
 
-use super::config::{Config, Found};
+use super::config::{Address, Config, Found};
 use crate::files::{CopyError, CopyOptions, renamed};
 use genkai_place::port;
 
@@ -60,9 +60,11 @@ pub struct Private {
 }
 
 impl Private {
-    /// Where a request to the user's `listen` at `place` (`path:line`) goes now; none for Unix sockets.
-    pub fn address_of(&self, place: &str) -> Option<SocketAddr> {
-        self.moved.iter().find(|m| m.place == place).and_then(|m| match m.to {
+    /// Where a request to the user's `listen` at `place` (`path:line`) goes now, of several on a line to the one of this address; none for Unix
+    /// sockets.
+    pub fn address_of(&self, place: &str, address: Option<&Address>) -> Option<SocketAddr> {
+        let is_it = |m: &&Moved| m.place == place && address.is_none_or(|address| m.address == *address);
+        self.moved.iter().find(is_it).and_then(|m| match m.to {
             At::Inet(address) => Some(address),
             At::Unix(_) => None,
         })

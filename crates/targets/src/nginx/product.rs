@@ -119,7 +119,7 @@ impl Product for Nginx {
         let private = private::build(of.config(), of.copy_options(&mut port::free), &configure, status)?;
         let route = of.config().route_of(of.requests()).ok_or_else(no_server)?;
         let place = route.listen.as_ref().map_or_else(|| route.server.place(), |l| l.found.place());
-        let address = private.address_of(&place).ok_or_else(no_server)?;
+        let address = private.address_of(&place, route.listen.as_ref().map(|l| &l.address)).ok_or_else(no_server)?;
         let config = Config::read(&private.main, of.config().prefix())?;
         let followed = route.redirect.as_ref().map(|redirect| followed(redirect.place(), redirect.written(), &place));
         let copy = Copied { private, address, config, followed };

@@ -54,6 +54,9 @@ fn a_port_that_is_drawn_twice_is_given_once() {
     let moved: Vec<_> = private.moved.iter().map(|m| m.to.clone()).collect();
     assert_eq!(moved, [4001, 4002, 4003].map(|port| At::Inet(at(port))));
     assert_eq!(private.status, Some(at(4004)));
+    // All of them are on one line.
+    let second = &private.moved[1];
+    assert_eq!(private.address_of(&second.place, Some(&second.address)), Some(at(4002)));
 }
 
 #[test]
@@ -167,7 +170,7 @@ fn every_change_is_listed_with_its_place() {
     let root = format!("root {}/html", nginx_prefix());
     assert_eq!(private.rewrites[2].to, root);
     assert!(
-        matches!(private.moved[0].to, At::Inet(address) if Some(address) == private.address_of(&private.moved[0].place))
+        matches!(private.moved[0].to, At::Inet(address) if Some(address) == private.address_of(&private.moved[0].place, None))
     );
 }
 

@@ -6,6 +6,7 @@ use genkai_model::finding::{
 };
 use genkai_model::limit::{Law, Origin};
 
+use super::held::held;
 use super::{cause, client, counterfactual, directives};
 use crate::context::Context;
 use crate::unit::Unit;
@@ -38,68 +39,6 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
         Decision::Guarded => directives::guarded(context, v),
         Decision::Carried { pairs } => carried(context, v, pairs),
     }
-}
-
-/// That a server was down all the time.
-fn out_of_use(caveat: &Caveat) -> Option<String> {
-    let Caveat::MemberDown { subject, server, down, looks, .. } = caveat else { return None };
-    (down == looks).then(|| format!(", with {} server {} down", words::whose(subject), clean::line(server)))
-}
-
-/// That the objective holds, and what it does not judge.
-fn held(context: Context<'_>, v: &Verdict) -> String {
-    let objective = quoted(&context.objective());
-    if v.load.is_some() {
-        return format!("Held: {objective}{}.", at_asked(context));
-    }
-    let seen = v.caveats.iter().find_map(|c| match c {
-        Caveat::AtWorkButHeld { limit, waits: true, .. } => Some(format!("requests wait at {}", clean::line(limit))),
-        _ => None,
-    });
-    let refused = v.caveats.iter().find_map(|c| match c {
-        Caveat::AtWorkButHeld { limit, waits: false, .. } => Some(limit),
-        _ => None,
-    });
-    let answered = v.caveats.iter().find_map(|c| match c {
-        Caveat::AnsweredBefore { responses, served, .. } => Some((*responses, *served)),
-        _ => None,
-    });
-    // Where a limit was reached, and hardly anything came to the backend, good answers say little.
-    if let (Some(limit), Some((responses, served))) = (refused, answered) {
-        return format!(
-            "{objective} held{}, but the backend answered only {} of {} requests, and {} had been reached.",
-            at_asked(context),
-            figure::count(served),
-            figure::count(responses),
-            clean::line(limit)
-        );
-    }
-    let hidden = v.caveats.iter().find_map(|c| match c {
-        Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),
-        _ => None,
-    });
-    if let Some((responses, hidden)) = hidden {
-        return format!(
-            "{objective} held{}, but {} of {} good answers were sent in the place of an error.",
-            at_asked(context),
-            figure::count(hidden),
-            figure::count(responses)
-        );
-    }
-    let told = v.caveats.iter().find_map(|c| match c {
-        Caveat::PredictedButHeld { limit, waits: true, .. } => {
-            Some(format!("requests wait at {} by its formula", clean::line(limit)))
-        }
-        _ => None,
-    });
-    let waits = seen
-        .or(told)
-        .map_or_else(String::new, |waits| format!("; but {waits}, and no condition on latency judges that"));
-    let few = answered.map(|(responses, served)| {
-        format!(", with {} of {} requests answered by the backend", figure::count(served), figure::count(responses))
-    });
-    let gone: Vec<String> = v.caveats.iter().filter_map(out_of_use).chain(few).collect();
-    format!("No change needed: {objective} held{}{}{waits}.", at_asked(context), gone.concat())
 }
 
 /// That too little came back.
@@ -284,11 +223,11 @@ pub(super) fn changes(proposal: &[ProposedChange]) -> String {
     }
 }
 
-fn at_asked(context: Context<'_>) -> String {
+pub(super) fn at_asked(context: Context<'_>) -> String {
     context.asked().map_or_else(String::new, |asked| format!(" at {}", context.level(asked)))
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("`{}`", clean::line(text))
 }
 

@@ -9,6 +9,7 @@ mod directives;
 mod document;
 mod flows;
 mod foretold;
+mod held;
 mod ladder;
 mod limits;
 mod load;

@@ -1,0 +1,83 @@
+//! The user's own server, where it runs beside its private copy: what a copy answers otherwise is not told of it.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::harness::servers::{Guard, free, nginx, scripted};
+use crate::harness::{Run, genkai, machine, run};
+
+fn tuned(file: &Path) -> Run {
+    run(genkai("tune nginx --users 6 --spawn-rate 6 --hold 2s --quick --pairs 0 --quiet --config").arg(file))
+}
+
+#[test]
+fn a_copy_that_fails_where_the_server_itself_does_not_is_not_loaded() {
+    let _machine = machine();
+    let (_server, server) = scripted("fixed --time 0.005");
+    let of = |port: u16, kept: u16, after: &str| {
+        format!(
+            "server {{ listen 127.0.0.1:{port}; if ($server_port != {kept}) {{ return 403; }} location / {{ {after} proxy_pass \
+             http://{server}; }} }}"
+        )
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let [port, other] = free();
+    let file = dir.path().join("nginx.conf");
+    let running = nginx(dir.path(), &of(port, port, ""), port);
+    let run = tuned(&file);
+    assert_eq!(run.code, Some(3), "{}", run.story());
+    let said = format!("answers GET / at 127.0.0.1:{port} with 200, and its private copy answers 403");
+    assert!(run.stderr.contains(&said), "{}", run.stderr);
+    drop(running);
+    // Nobody runs with that file.
+    let run = tuned(&file);
+    assert_eq!(run.code, Some(1), "{}", run.story());
+    // Both fail.
+    let running = nginx(dir.path(), &of(port, other, ""), port);
+    let run = tuned(&file);
+    assert_eq!(run.code, Some(1), "{}", run.story());
+    // It is another configuration that runs there.
+    let apart = tempfile::tempdir().unwrap();
+    let copied = apart.path().join("nginx.conf");
+    std::fs::write(&copied, std::fs::read_to_string(&file).unwrap()).unwrap();
+    drop(running);
+    let _running = nginx(dir.path(), &of(port, port, ""), port);
+    let run = tuned(&copied);
+    assert_eq!(run.code, Some(1), "{}", run.story());
+}
+
+/// Answers after asking this place itself, in threads of its own; where it listens.
+fn asking(place: &str) -> (Guard, String) {
+    let code = "import http.server,sys,time,urllib.request\n\
+                class H(http.server.BaseHTTPRequestHandler):\n \
+                protocol_version='HTTP/1.1'\n \
+                def log_message(self,*a): pass\n \
+                def do_GET(self):\n  \
+                if self.path=='/': urllib.request.urlopen(sys.argv[1]+'/inner').read()\n  \
+                else: time.sleep(0.05)\n  \
+                self.send_response(200); self.send_header('Content-Length','2'); self.end_headers(); self.wfile.write(b'ok')\n\
+                s=http.server.ThreadingHTTPServer(('127.0.0.1',0),H)\n\
+                print('%s:%d' % s.server_address[:2],flush=True)\n\
+                s.serve_forever()\n";
+    let mut command = Command::new("python3");
+    let mut child = command.args(["-c", code, place]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (Guard(child), line.trim().to_owned())
+}
+
+#[test]
+fn a_site_that_asks_itself_is_told_before_all_else() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let [port] = free();
+    let (_server, server) = asking(&format!("http://127.0.0.1:{port}"));
+    let pages = format!("server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://{server}; }} }}");
+    let _running = nginx(dir.path(), &pages, port);
+    let run = tuned(&dir.path().join("nginx.conf"));
+    let said = format!("asks 127.0.0.1:{port}, which is nginx itself as it runs with this very configuration");
+    let verdict = std::fs::read_to_string(run.out.join("verdict.json")).unwrap();
+    let verdict: serde_json::Value = serde_json::from_str(&verdict).unwrap();
+    assert!(verdict["doubts"].to_string().contains(&said), "{}", run.story());
+}

@@ -1,0 +1,69 @@
+//! The answer where the objective held, with what it does not judge.
+
+use genkai_model::finding::{Caveat, Verdict};
+
+use super::answer::{at_asked, quoted};
+use crate::context::Context;
+use crate::{clean, figure, words};
+
+/// That a server was down all the time.
+fn out_of_use(caveat: &Caveat) -> Option<String> {
+    let Caveat::MemberDown { subject, server, down, looks, .. } = caveat else { return None };
+    (down == looks).then(|| format!(", with {} server {} down", words::whose(subject), clean::line(server)))
+}
+
+/// That the objective holds, and what it does not judge.
+pub(super) fn held(context: Context<'_>, v: &Verdict) -> String {
+    let objective = quoted(&context.objective());
+    if v.load.is_some() {
+        return format!("Held: {objective}{}.", at_asked(context));
+    }
+    let seen = v.caveats.iter().find_map(|c| match c {
+        Caveat::AtWorkButHeld { limit, waits: true, .. } => Some(format!("requests wait at {}", clean::line(limit))),
+        _ => None,
+    });
+    let refused = v.caveats.iter().find_map(|c| match c {
+        Caveat::AtWorkButHeld { limit, waits: false, .. } => Some(limit),
+        _ => None,
+    });
+    let answered = v.caveats.iter().find_map(|c| match c {
+        Caveat::AnsweredBefore { responses, served, .. } => Some((*responses, *served)),
+        _ => None,
+    });
+    // Where a limit was reached, and hardly anything came to the backend, good answers say little.
+    if let (Some(limit), Some((responses, served))) = (refused, answered) {
+        return format!(
+            "{objective} held{}, but the backend answered only {} of {} requests, and {} had been reached.",
+            at_asked(context),
+            figure::count(served),
+            figure::count(responses),
+            clean::line(limit)
+        );
+    }
+    let hidden = v.caveats.iter().find_map(|c| match c {
+        Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),
+        _ => None,
+    });
+    if let Some((responses, hidden)) = hidden {
+        return format!(
+            "{objective} held{}, but {} of {} good answers were sent in the place of an error.",
+            at_asked(context),
+            figure::count(hidden),
+            figure::count(responses)
+        );
+    }
+    let told = v.caveats.iter().find_map(|c| match c {
+        Caveat::PredictedButHeld { limit, waits: true, .. } => {
+            Some(format!("requests wait at {} by its formula", clean::line(limit)))
+        }
+        _ => None,
+    });
+    let waits = seen
+        .or(told)
+        .map_or_else(String::new, |waits| format!("; but {waits}, and no condition on latency judges that"));
+    let few = answered.map(|(responses, served)| {
+        format!(", with {} of {} requests answered by the backend", figure::count(served), figure::count(responses))
+    });
+    let gone: Vec<String> = v.caveats.iter().filter_map(out_of_use).chain(few).collect();
+    format!("No change needed: {objective} held{}{}{waits}.", at_asked(context), gone.concat())
+}
