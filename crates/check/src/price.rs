@@ -146,7 +146,9 @@ fn last_highest(looks: &[Look]) -> Option<Look> {
 
 impl Told {
     fn of(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<Told> {
-        if counts_onward(limit) {
+        // Who waits in the kernel takes nothing of the server.
+        let queue = limit.remedy.as_ref().is_some_and(|remedy| remedy.unaccepted);
+        if queue || matches!(limit.law, Law::Backlog { .. }) || counts_onward(limit) {
             return None;
         }
         let looks = looks(judged, &limit.subject, full(&limit.law, met)?);

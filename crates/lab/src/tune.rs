@@ -328,7 +328,7 @@ impl Run<'_, '_, '_> {
     /// When it does not fail there: the copy is unlike it.
     fn faithful(&self, load: &Load, said: &str, product: &dyn Prepared, copy: SocketAddr) -> Result<(), LabError> {
         let own = original::at(product.product(), &self.job.plan.system.config, product.rewrites(), copy);
-        let unlike = own.and_then(|at| original::otherwise(load, said, product.product(), at));
+        let unlike = own.and_then(|at| original::otherwise(load, said, product.product(), (at, copy)));
         unlike.map_or(Ok(()), |why| Err(LabError::Environment(why)))
     }
 

@@ -370,6 +370,9 @@ pub struct Remedy {
     /// hold says nothing of what one more of it takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub onward: bool,
+    /// The setting lengthens a queue of the kernel's: whom it lets in has nothing of the server until it is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unaccepted: bool,
     /// The word that the setting becomes, with which the limit is gone; none: a number is told by the law.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<String>,

@@ -123,7 +123,7 @@ fn highest(looks: &[Look]) -> Option<Look> {
 impl Cost {
     /// Of `limit`, as `trial` tells it; none where nobody looked, or the limit counts no clients. `product` is the one under test.
     pub(crate) fn of(limit: &Limit, trial: &Trial, demand: &Demand, product: &str) -> Option<Cost> {
-        if is_onward(limit) {
+        if is_onward(limit) || waits_unaccepted(limit) {
             return None;
         }
         let looks = looks(trial, &limit.subject, full(&limit.law, demand)?);
@@ -262,6 +262,11 @@ pub(crate) fn measured(subject: &str, before: &Trial, after: &Trial) -> Option<M
 /// Whether a limit counts what goes on to the servers behind.
 fn is_onward(limit: &Limit) -> bool {
     limit.remedy.as_ref().is_some_and(|remedy| remedy.onward)
+}
+
+/// Whether those whom more of a setting lets in wait in the kernel, and have nothing of the server.
+fn waits_unaccepted(limit: &Limit) -> bool {
+    matches!(limit.law, Law::Backlog { .. }) || limit.remedy.as_ref().is_some_and(|remedy| remedy.unaccepted)
 }
 
 /// Whether something stands behind `product` that is asked for all that it takes: another setting may let less through.

@@ -40,6 +40,7 @@ fn limit(id: &str, law: Law) -> Limit {
             parts: 1.0,
             processes: 0.0,
             onward: false,
+            unaccepted: false,
             word: None,
         }),
         ..Limit::named(id, "product", id)

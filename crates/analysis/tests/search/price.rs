@@ -67,6 +67,22 @@ fn descriptors_have_a_price_where_memory_did_not_grow() {
     assert_eq!(whole.proposal[0].descriptors, None, "they are told with the memory");
 }
 
+/// A longer accept queue: who waits in the kernel takes nothing of the server.
+#[test]
+fn a_longer_queue_of_the_kernels_has_no_price() {
+    // As a setting of what is served, this would be more than the memory holds.
+    let mut world = hungry(512.0, 24.01e6);
+    world.limits = Box::new(|s| {
+        let mut queue = slots(s["slots"]);
+        queue.remedy.as_mut().unwrap().unaccepted = true;
+        vec![queue, cpu(1.0, Strength::Supports, None)]
+    });
+    let v = verdict(&world.run());
+    let one = &v.proposal[0];
+    assert_eq!((one.change.to.as_str(), one.price, one.descriptors.is_none()), ("771", None, true), "{one:?}");
+    assert!(!v.caveats.iter().any(|c| matches!(c, Caveat::MemoryBound { .. })), "{:?}", v.caveats);
+}
+
 #[test]
 fn of_a_proposal_that_does_not_fit_the_largest_that_does_is_made() {
     // 771 slots take 384 clients; the memory is for 340 of them.

@@ -41,16 +41,23 @@ fn numbers(text: &str) -> Vec<u16> {
     words.filter_map(|word| word.rsplit(':').next()?.trim_end_matches('/').parse().ok()).collect()
 }
 
-/// What is wrong where the copy fails at one request (`said`: what it answered) and the user's server does not.
-pub(super) fn otherwise(load: &Load, said: &str, product: &str, at: SocketAddr) -> Option<String> {
+/// What is wrong where the copy at `copy` fails at one request (`said`: what it answered), and once more, and the user's server does not.
+pub(super) fn otherwise(
+    load: &Load,
+    said: &str,
+    product: &str,
+    (at, copy): (SocketAddr, SocketAddr),
+) -> Option<String> {
     // Its certificate is its own matter.
     let transport = match load.transport.clone() {
         Transport::Tls(tls) => Transport::Tls(Tls { insecure: true, ca: None, ..tls }),
         other => other,
     };
-    let load = first::alike(&Load { addresses: vec![at], transport, ..load.clone() });
-    let Some(Asked::Answered { status, .. }) = ask(&load, at, WITHIN) else { return None };
-    (status < 400).then(|| {
+    let theirs = first::alike(&Load { addresses: vec![at], transport, ..load.clone() });
+    let Some(Asked::Answered { status: status @ ..400, .. }) = ask(&theirs, at, WITHIN) else { return None };
+    // It was started a moment ago, and may have been asked too soon.
+    let again = ask(&first::alike(load), copy, WITHIN);
+    (!matches!(again, Some(Asked::Answered { status: ..400, .. }))).then(|| {
         format!(
             "{product} that runs with this very configuration answers {} {} at {at} with {status}, and its private copy {said}: what a load on the \
              copy shows would not be so of the server\n  hint: the copy has other ports and certificates, and what it asks may be in use by the server \

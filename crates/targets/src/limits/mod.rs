@@ -81,6 +81,7 @@ pub(crate) fn raised(setting: &str, unit: RemedyUnit, step: f64) -> Remedy {
         parts: 1.0,
         processes: 0.0,
         onward: false,
+        unaccepted: false,
         word: None,
     }
 }

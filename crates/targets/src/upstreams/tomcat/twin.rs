@@ -239,7 +239,7 @@ impl PrivateTomcat {
             name if name == ACCEPTS.0 => {
                 let by = format!("net.core.somaxconn {}", machine.somaxconn);
                 let ceiling = Some(Ceiling { value: f64::from(machine.somaxconn), by });
-                Limit { remedy: Some(Remedy { ceiling, step: 64.0, ..count(name) }), ..limit }
+                Limit { remedy: Some(Remedy { ceiling, step: 64.0, unaccepted: true, ..count(name) }), ..limit }
             }
             _ => limit,
         }
