@@ -6,6 +6,7 @@ use genkai_model::finding::{
 };
 use genkai_model::limit::{Law, Origin};
 
+use super::asked::{at_asked, quoted};
 use super::held::held;
 use super::{cause, client, counterfactual, directives};
 use crate::context::Context;
@@ -221,14 +222,6 @@ pub(super) fn changes(proposal: &[ProposedChange]) -> String {
         Some((one, [])) => one.clone(),
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
     }
-}
-
-pub(super) fn at_asked(context: Context<'_>) -> String {
-    context.asked().map_or_else(String::new, |asked| format!(" at {}", context.level(asked)))
-}
-
-pub(super) fn quoted(text: &str) -> String {
-    format!("`{}`", clean::line(text))
 }
 
 /// What stops the load, as a clause.

@@ -2,7 +2,7 @@
 
 use genkai_model::finding::{Caveat, Verdict};
 
-use super::answer::{at_asked, quoted};
+use super::asked::{at_asked, quoted};
 use crate::context::Context;
 use crate::{clean, figure, words};
 

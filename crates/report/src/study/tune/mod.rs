@@ -1,6 +1,7 @@
 //! A run that tunes or measures: the verdict in plain sentences, every figure with its unit and count.
 
 mod answer;
+mod asked;
 pub(super) mod cause;
 mod charts;
 pub(super) mod client;
