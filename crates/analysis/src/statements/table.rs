@@ -180,6 +180,7 @@ const NUMBERS: [&str; 114] = [
     "smallest_full",
     "sources",
     "started_flows",
+    "surplus",
     "threads",
     "turns",
     "outpaced",
