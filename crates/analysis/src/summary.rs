@@ -68,6 +68,7 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
         paced: paced(trial),
         redirected: redirected(trial),
         retried: total(|t| t.retried),
+        surplus: total(|t| t.surplus),
         rate: per_second(tally.finished()),
         ok_rate: per_second(tally.ok),
         seconds: spread(&seconds(ticks)),

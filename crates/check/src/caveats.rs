@@ -11,14 +11,15 @@ use crate::answer::Pairs;
 use crate::broken::Judged;
 use crate::events::{Events, Line, Trial, grown};
 use crate::expected::Expected;
-use crate::scan;
 use crate::search::{End, Search, Step};
+use crate::{changed, scan};
 
 /// Where they stand.
 const LIST: &str = "/caveats";
 /// The kinds that are computed.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "answered_before",
+    "answers_changed",
     "hidden_errors",
     "member_down",
     "server_died",
@@ -72,6 +73,7 @@ fn of_held(held: &Judged<'_>) -> Vec<Json> {
         let hidden = hidden.min(responses);
         all.push(json!({ "caveat": "hidden_errors", "trial": number, "responses": responses, "hidden": hidden }));
     }
+    all.extend(changed::answers(trial));
     let end = trial.ticks().last().map_or(0.0, |tick| tick.number("/to_us"));
     let mut looks: BTreeMap<String, Vec<(f64, bool)>> = BTreeMap::new();
     for line in trial.of("sample") {

@@ -1,5 +1,6 @@
 //! Systems compared: each turn from its own intervals, effects over blocks, ranks from effects.
 
+mod answers;
 mod caveats;
 
 use genkai_model::event::Environment;

@@ -13,6 +13,7 @@ mod asked;
 mod broken;
 mod cache;
 mod caveats;
+mod changed;
 mod compare;
 mod compared;
 mod directives;

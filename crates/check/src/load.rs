@@ -33,7 +33,7 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
 fn counts(trial: &Trial<'_>, expected: &mut Expected) {
     let (ticks, line) = (trial.ticks(), trial.first());
     let (ok, failed, waiting) = (sum(&ticks, "/ok"), all_failed(&ticks), trial.waiting());
-    for name in ["sent", "bytes_in", "bytes_out", "retried"] {
+    for name in ["sent", "bytes_in", "bytes_out", "retried", "surplus"] {
         expected.is(format!("/load/{name}"), sum(&ticks, &format!("/{name}")), line);
     }
     let follows = trial.start.items("/load/scenario/flows").iter().any(leads_on);

@@ -258,8 +258,7 @@ pub struct Tick {
     pub opened: u64,
     /// Idle connections the server closed in the interval, noticed before a request was sent on them.
     pub closed_idle: u64,
-    /// How long nothing had been said on kept connections of HTTP/1.1 that the server closed without a word before it (no
-    /// `Connection: close`), ns: those closed while idle, and those whose end a request met.
+    /// How long nothing had been said on kept connections of HTTP/1.1 that the server closed without `Connection: close`, ns.
     #[serde(default, skip_serializing_if = "Payload::is_empty")]
     pub kept_silent: Payload,
     /// Requests written in the interval.
@@ -268,6 +267,9 @@ pub struct Tick {
     /// 9.3.1). Each is one request, with the latency from its planned instant; those that GOAWAY left out are under `goaways`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,
+    /// Answers behind which bytes came that are no part of them: their connections were closed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub surplus: u64,
     /// Redirections that a scenario followed. The request of each is among those written, where it came to be. None in records of versions that did not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirected: Option<u64>,

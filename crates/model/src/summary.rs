@@ -40,6 +40,9 @@ pub struct Summary {
     /// Made again on a new connection, because the server closed a kept one before it answered a byte; counted once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,
+    /// Answers behind which bytes came that are no part of them; their connections were closed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub surplus: u64,
     /// Finished (well or not) a second.
     pub rate: f64,
     /// Ended well a second.

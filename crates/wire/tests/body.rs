@@ -102,7 +102,16 @@ fn what_follows_a_response_is_no_part_of_it_and_spoils_the_connection() {
     assert_eq!(receive("HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), whole(204));
     let mut reader = ResponseReader::new(false);
     assert_eq!(reader.receive(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), Ok(OK));
+    assert!(!reader.surplus());
     assert_eq!(reader.receive(b"x"), Err(Error::Surplus));
+    let told = |text: &str| {
+        let mut reader = ResponseReader::new(false);
+        reader.receive(text.as_bytes()).unwrap();
+        reader.surplus()
+    };
+    assert!(told("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab"));
+    assert!(!told("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na"));
+    assert!(!told("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nab"), "not kept anyway");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use genkai_model::finding::Call;
 use genkai_model::finding::comparison::{ComparedPair, ComparisonCaveat};
 use genkai_model::record::Record;
 
-use super::Seen;
 use super::pairs::Differing;
+use super::{Seen, answers};
 use crate::effect;
 use crate::hidden::{self, Grown};
 use crate::statistics::ALPHA;
@@ -44,6 +44,7 @@ pub(super) fn of(
         found.extend(unsteady(&contender.name, &own));
         found.extend(drifts(&contender.name, &own, comparison.contenders.len()));
     }
+    found.extend(answers::unlike(record, comparison, turns));
     found.extend(all.iter().filter_map(survivors));
     found.extend(all.iter().filter_map(|pair| not_compressed(record, pair, turns)));
     if record.end.is_none() {

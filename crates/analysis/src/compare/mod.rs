@@ -4,6 +4,7 @@
 //! loaded once in it, so blocks share no process, and requests within a turn are no independent observations (as in
 //! [`latencies`](crate::latencies)).
 
+mod answers;
 mod caveat;
 mod pairs;
 mod stress;

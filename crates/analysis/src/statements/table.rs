@@ -182,6 +182,7 @@ const NUMBERS: [&str; 114] = [
     "smallest_full",
     "sources",
     "started_flows",
+    "surplus",
     "threads",
     "turns",
     "outpaced",

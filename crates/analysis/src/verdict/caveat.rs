@@ -6,7 +6,7 @@ use genkai_model::limit::{Law, Limit, Sign};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
 
-use super::{answer, cause, down, is_proposal};
+use super::{answer, cause, changed, down, is_proposal};
 use crate::capacity::price::Short;
 use crate::capacity::{self, TOLERANCE, demand, law, remedy};
 use crate::diagnosis::attribute;
@@ -37,6 +37,7 @@ pub(crate) fn all(
         all.extend(last.iter().flat_map(|judged| at_work(state, judged)));
         all.extend(last.and_then(answered_before));
         all.extend(last.and_then(hidden_errors));
+        all.extend(last.and_then(changed::answers));
         all.extend(last.iter().flat_map(|judged| down::members(judged)));
         all.extend(ceilings(state));
         all.extend(refused(record, state));

@@ -7,6 +7,7 @@
 mod answer;
 mod cause;
 mod caveat;
+mod changed;
 mod down;
 mod ladder;
 mod open;

@@ -8,8 +8,9 @@ use genkai_analysis::statements;
 use genkai_model::comparison::{Comparison, DroppedContender, Runs};
 use genkai_model::event::{EndReason, RunEnded, What};
 use genkai_model::figure::Figure;
+use genkai_model::finding::Caveat;
 use genkai_model::latencies::ContenderRecord;
-use genkai_model::plan::Study;
+use genkai_model::plan::{Plan, Study};
 use genkai_model::record::Record;
 use genkai_model::statement::{Source, Statement, Value};
 use genkai_model::units::Span;
@@ -18,6 +19,7 @@ use serde_json::Value as Json;
 
 use crate::story::{Does, PLAIN, Story, comparison};
 use crate::world::lines;
+use crate::world::parts::{plan, users};
 
 /// The kinds of caveats of a finding, each of which is missed where it is left out; and a figure of none is left out unnoticed.
 fn kinds(record: &Record, finding: &impl Serialize) -> BTreeSet<String> {
@@ -82,6 +84,7 @@ fn each_caveat_of_a_comparison_is_missed_where_it_is_left_out() {
     let mut seen = of_story(strays(vec![Figure::Throughput]));
     seen.extend(of_story(two(5, PLAIN, Does { client: 1.0, ..PLAIN })));
     seen.extend(of_story(two(2, PLAIN, Does { hidden: 2, ..PLAIN })));
+    seen.extend(of_story(two(2, PLAIN, Does { size: 300, ..PLAIN })));
     seen.extend(of_story(two(5, PLAIN, Does { failed: 30, ..PLAIN })));
     let silent = Does { rate: 0.0, failed: 30, ..PLAIN };
     seen.extend(of_story(two(5, silent, silent)));
@@ -123,6 +126,7 @@ fn each_caveat_of_a_comparison_is_missed_where_it_is_left_out() {
     let cut = two(2, PLAIN, PLAIN).record;
     seen.extend(kinds(&cut, &genkai_analysis::compare::findings(&cut).unwrap()));
     let all = [
+        "answers_unlike",
         "client_limit",
         "control_differs",
         "control_strays",
@@ -158,6 +162,44 @@ fn a_turn_in_which_nothing_came_to_an_end_is_in_no_comparison_of_failures() {
     let told = finding.contenders[1].figures[0].value.unwrap();
     assert!(told.n == 2 && told.value > 0.4, "{told:?}");
     kinds(&story.record, &finding);
+}
+
+/// A load that held, whose answers are of so many bytes at first and in the end.
+fn changing(bytes: [u64; 2], failed: u64) -> Record {
+    let plan = plan(users(20, 1e9), "errors < 10%");
+    let mut story = Story::new(comparison(&["a", "b"], true));
+    story.turn("a", 1, false, Does { failed, ..PLAIN });
+    let mut record = story.record;
+    record.head.as_mut().unwrap().plan = Plan { study: Study::Load, ..plan };
+    for trial in &mut record.trials {
+        trial.turn = None;
+        let many = trial.ticks.len();
+        for (n, tick) in trial.ticks.iter_mut().enumerate() {
+            tick.bytes_in = bytes[usize::from(n > many / 2)] * tick.ok;
+            tick.in_flight = 10;
+        }
+    }
+    record
+}
+
+/// Answers that become shorter, or longer, by more than half: the first ones and the last ones are told of, where hardly any failed.
+#[test]
+fn answers_that_change_with_the_load_are_told_and_missed_where_they_are_left_out() {
+    let told = |bytes, failed, in_flight: u64| {
+        let mut record = changing(bytes, failed);
+        record.trials[0].ticks.iter_mut().for_each(|tick| tick.in_flight = in_flight);
+        let verdict = genkai_analysis::findings(&record).verdict;
+        kinds(&record, &verdict);
+        verdict.caveats.into_iter().find_map(|caveat| match caveat {
+            Caveat::AnswersChanged { first, last, .. } => Some((first.bytes, last.bytes)),
+            _ => None,
+        })
+    };
+    assert_eq!(told([3_000, 150], 0, 10), Some((3_000.0, 150.0)));
+    assert_eq!(told([150, 3_000], 0, 10), Some((150.0, 3_000.0)));
+    assert_eq!((told([300, 151], 0, 10), told([3_000, 150], 5, 10)), (None, None));
+    // With so many under way the bytes of an interval are of other answers than those that end in it.
+    assert_eq!(told([3_000, 150], 0, 1_000), None);
 }
 
 /// A finding on a committed record, as JSON, with its figures.

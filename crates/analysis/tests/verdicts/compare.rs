@@ -4,7 +4,7 @@ use genkai_analysis::compare::{findings, is_enough};
 use genkai_model::claim::{Claim, LoadTest, Promise, Promised, Test};
 use genkai_model::comparison::{Comparison, DroppedContender, Runs};
 use genkai_model::error::{ErrorCount, ErrorKind};
-use genkai_model::event::{Disconnects, Note, Rewrite, What};
+use genkai_model::event::{Disconnects, Note, Rewrite, StatusCount, What};
 use genkai_model::figure::Figure;
 use genkai_model::finding::claim::ClaimVerdict;
 use genkai_model::finding::comparison::{ComparisonCaveat, ComparisonFinding, Ended};
@@ -98,6 +98,39 @@ fn good_answers_in_the_place_of_errors_are_told_of_who_sent_them() {
     // 25 intervals of each of 2 turns, and as many responses as the turns have.
     let own = finding.turns.iter().filter(|turn| turn.contender == "more").map(|turn| turn.finished).sum();
     assert_eq!(hidden.collect::<Vec<_>>(), [("more", own, 100)]);
+}
+
+/// Who answers otherwise does other work: a redirection, or a page a third as large. Where many requests fail, their bytes tell nothing.
+#[test]
+fn good_answers_that_are_unlike_are_told_with_their_figures() {
+    let told = |small: Does, redirects: bool| {
+        let mut story = Story::new(comparison(&["base", "more"], true));
+        story.touch = if redirects {
+            |tick| {
+                let status = if tick.bytes_in < 1_000 * tick.ok { 302 } else { 200 };
+                tick.statuses = vec![StatusCount { status, count: tick.ok }];
+            }
+        } else {
+            |tick| tick.statuses = vec![StatusCount { status: 200, count: tick.ok }]
+        };
+        story.blocks(2, &[("base", PLAIN), ("more", small)]);
+        story.findings().caveats.into_iter().find_map(|caveat| match caveat {
+            ComparisonCaveat::AnswersUnlike { answers } => {
+                Some(answers.into_iter().map(|one| (one.name, one.status, one.bytes)).collect::<Vec<_>>())
+            }
+            _ => None,
+        })
+    };
+    let sized = |size| Does { size, ..PLAIN };
+    let both = |status, bytes| {
+        Some(vec![("base".to_owned(), Some(200), Some(1_000.0)), ("more".to_owned(), Some(status), bytes)])
+    };
+    assert_eq!(told(sized(400), false), both(200, Some(400.0)));
+    assert_eq!(told(sized(700), true), both(302, Some(700.0)));
+    assert_eq!((told(sized(600), false), told(sized(1_000), true)), (None, None));
+    // Of every hundred more than one fails.
+    assert_eq!(told(Does { failed: 5, ..sized(400) }, false), None);
+    assert_eq!(told(Does { failed: 5, ..sized(400) }, true), both(302, None));
 }
 
 /// Responses are as large with the change as without.

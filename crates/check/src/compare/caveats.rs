@@ -11,7 +11,7 @@ use crate::expected::Expected;
 use crate::intervals::{self, ALPHA};
 
 /// Every kind that there is.
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 16] = [
     "control_differs",
     "control_strays",
     "no_control",
@@ -19,6 +19,7 @@ const KINDS: [&str; 15] = [
     "not_compressed",
     "paced",
     "hidden_errors",
+    "answers_unlike",
     "client_limit",
     "died",
     "not_steady",
@@ -61,6 +62,7 @@ impl Comparison<'_> {
             }
             all.extend(self.not_compressed(events, base, other).map(|told| (told, "as many bytes with it as without")));
         }
+        all.extend(self.unlike(events).map(|told| (told, "statuses and bytes of good answers")));
         for one in events.of("out") {
             let of = |name: &str| one.json.get(name).cloned().unwrap_or_default();
             let told = json!({ "caveat": "out", "name": of("contender"), "block": of("block"), "why": of("why") });

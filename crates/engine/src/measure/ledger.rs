@@ -185,6 +185,11 @@ impl Ledger {
         }
     }
 
+    /// Bytes came behind an answer that are no part of it.
+    pub(crate) fn surplus(&mut self, now: Moment) {
+        self.tally.surplus += u64::from(self.open(now));
+    }
+
     /// A redirection is followed.
     pub(crate) fn redirected(&mut self, now: Moment) {
         if self.open(now) {

@@ -20,6 +20,7 @@ figures! {
         kept_silent: Distribution,
         sent: u64,
         retried: u64,
+        surplus: u64,
         redirected: Always,
         paced: Always,
         ok: u64,
@@ -123,7 +124,7 @@ mod tests {
         one.lateness.record(9_000);
         one.connect.record(u64::MAX);
         (one.opened, one.sent, one.closed_idle, one.bytes_in, one.bytes_out) = (1, 2, 3, 4, 5);
-        (one.retried, one.paced.0, one.redirected.0) = (6, 7, 8);
+        (one.retried, one.paced.0, one.redirected.0, one.surplus) = (6, 7, 8, 9);
         let mut sum = Tally::default();
         sum.failed(ErrorKind::Reset, 41, 1);
         (one.handshakes.full, one.handshakes.resumed) = (1, 2);
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(handshakes.refusal.map(|r| r.status), Some(404));
         assert_eq!(told.goaways, Some(GoAways { connections: 2, retried: 6 }));
         sum.clear();
-        assert_eq!((told.paced, told.redirected), (Some(14), Some(16)));
+        assert_eq!((told.paced, told.redirected, told.surplus), (Some(14), Some(16), 18));
         assert_eq!(sum.tell(), Tick { paced: Some(0), redirected: Some(0), ..Tick::default() });
     }
 }

@@ -13,6 +13,7 @@ use crate::clock::Moment;
 use crate::transport::deadline::Slot;
 use crate::transport::dial;
 use crate::transport::endpoint::Endpoint;
+use crate::transport::read::ReadOutcome;
 use crate::transport::stream::Stream;
 use crate::transport::tls::Tls;
 use genkai_model::error::ErrorKind;
@@ -35,6 +36,15 @@ pub(crate) struct Connection {
     pub(super) last: Cell<Last>,
     /// The present moment, while nothing has been waited for since the last response.
     pub(super) fresh: Option<Moment>,
+}
+
+/// Why an idle connection is of no further use.
+#[derive(Clone, Copy)]
+enum Gone {
+    /// The server closed it, or said that it does.
+    Closed,
+    /// It carries bytes behind an answer that are no answer.
+    Surplus,
 }
 
 /// What is known of the last read of a connection.
@@ -146,15 +156,24 @@ impl Connection {
 
     /// Closes the connection if the server has already done so. Costs no system call when nothing happened.
     pub(super) async fn notice_close(&mut self) {
-        if self.is_open() && poll_fn(|cx| Poll::Ready(self.poll_gone(cx).is_ready())).await {
-            self.forget_idle();
+        let gone = poll_fn(|cx| match self.poll_gone(cx) {
+            Poll::Ready(gone) => Poll::Ready(Some(gone)),
+            Poll::Pending => Poll::Ready(None),
+        });
+        if let Some(gone) = gone.await {
+            self.forget_idle(gone);
         }
     }
 
-    fn forget_idle(&mut self) {
+    fn forget_idle(&mut self, gone: Gone) {
         let now = self.core.clock.now();
-        self.core.ledger.borrow_mut().closed_idle(now);
-        self.kept_ended(now, now);
+        match gone {
+            Gone::Surplus => self.core.ledger.borrow_mut().surplus(now),
+            Gone::Closed => {
+                self.core.ledger.borrow_mut().closed_idle(now);
+                self.kept_ended(now, now);
+            }
+        }
         self.close();
     }
 
@@ -170,7 +189,7 @@ impl Connection {
         let core = Rc::clone(&self.core);
         let mut alarm = pin!(core.alarm.until(core.clock.now().saturating_add(CLOSE_WAIT)));
         poll_fn(|cx| match self.poll_gone(cx) {
-            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Ready(_) => Poll::Ready(()),
             Poll::Pending => alarm.as_mut().poll(cx),
         })
         .await;
@@ -178,14 +197,19 @@ impl Connection {
 
     /// Ready when an idle connection is of no further use: closed, broken, or carrying what nobody asked for (as a 408
     /// before closing). Never ready when there is none.
-    fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<Gone> {
         let Some(stream) = &self.stream else { return Poll::Pending };
         loop {
             let mut guard = ready!(stream.poll_read_ready(cx));
-            match stream.read(&mut self.core.buffer.borrow_mut()) {
+            let mut buffer = self.core.buffer.borrow_mut();
+            match stream.read(&mut buffer) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                _ => return Poll::Ready(()),
+                // A response that nobody asked for is a word before closing.
+                Ok(ReadOutcome { bytes: n @ 1.., .. }) if self.reused && !buffer[..n].starts_with(b"HTTP/") => {
+                    return Poll::Ready(Gone::Surplus);
+                }
+                _ => return Poll::Ready(Gone::Closed),
             }
         }
     }
@@ -211,13 +235,11 @@ impl Channel for Connection {
         let mut alarm = pin!(core.alarm.until(at));
         loop {
             let gone = poll_fn(|cx| match alarm.as_mut().poll(cx) {
-                Poll::Ready(()) => Poll::Ready(false),
-                Poll::Pending => self.poll_gone(cx).map(|()| true),
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending => self.poll_gone(cx).map(Some),
             });
-            if !gone.await {
-                return;
-            }
-            self.forget_idle();
+            let Some(gone) = gone.await else { return };
+            self.forget_idle(gone);
         }
     }
 
@@ -226,16 +248,18 @@ impl Channel for Connection {
         self.fresh = None;
         let handed = poll_fn(|cx| {
             if let Some(planned) = self.slot.handed.take() {
-                return Poll::Ready(Some(planned));
+                return Poll::Ready(Ok(planned));
             }
             self.slot.attend(cx.waker());
-            self.poll_gone(cx).map(|()| None)
-        })
-        .await;
-        if handed.is_none() {
-            self.forget_idle();
+            self.poll_gone(cx).map(Err)
+        });
+        match handed.await {
+            Ok(planned) => Some(planned),
+            Err(gone) => {
+                self.forget_idle(gone);
+                None
+            }
         }
-        handed
     }
 }
 

@@ -183,4 +183,8 @@ impl Intake for Checking {
     fn started(&self) -> bool {
         self.reader.started()
     }
+
+    fn surplus(&self) -> bool {
+        self.reader.surplus()
+    }
 }

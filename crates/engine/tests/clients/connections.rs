@@ -64,6 +64,24 @@ fn an_open_load_of_new_connections_is_checked_too() {
     assert_eq!(seen.merged(|t| &t.lateness).len(), 20);
 }
 
+/// What comes behind an answer while its user thinks is no closing by the server.
+#[test]
+fn bytes_behind_an_answer_that_come_late_are_counted_as_such() {
+    let server = Server::start(|stream, _| {
+        while read_request(stream) {
+            stream.write_all(HELLO).unwrap();
+            thread::sleep(Duration::from_millis(100));
+            let _ = stream.write_all(b"more");
+        }
+    });
+    let think = Spread::Constant(Span::from_millis(400));
+    let mut load = load(server.address, 3);
+    load.arrivals = Arrivals::Users { count: 1, spawn_rate: 1.0, think };
+    let seen = make(&load);
+    let sums = |pick: fn(&Tick) -> u64| seen.ticks.iter().map(pick).sum::<u64>();
+    assert_eq!((seen.ok(), sums(|t| t.surplus), sums(|t| t.closed_idle), sums(|t| t.opened)), (3, 2, 0, 3));
+}
+
 #[test]
 fn a_connection_closed_while_its_user_thinks_is_replaced_in_silence() {
     let server = Server::start(|stream, _| {

@@ -145,3 +145,51 @@ fn answers_that_haproxy_gives_itself_when_it_is_busy_are_told() {
     assert!(served > 0 && served < responses / 2, "{}", run.story());
     assert!(run.says()[0].contains("requests answered by the backend"), "{}", run.story());
 }
+
+/// nginx that serves a page of 3,000 bytes until it has some connections, and another answer from there on.
+fn page_until_busy(listen: &str) -> String {
+    let page = "x".repeat(3_000);
+    format!(
+        "map $connections_active $busy {{ default 1; ~^[1-9]$ 0; ~^1[0-9]$ 0; }}\n  server {{\n    listen {listen};\n    location / {{\n      \
+         if ($busy) {{ return 200 busy; }}\n      return 200 {page};\n    }}\n  }}"
+    )
+}
+
+/// What a run told of answers that became others: bytes at first and in the end.
+fn changed(run: &Run) -> Option<(f64, f64)> {
+    run.verdict().caveats.iter().find_map(|caveat| match caveat {
+        Caveat::AnswersChanged { first, last, .. } => Some((first.bytes, last.bytes)),
+        _ => None,
+    })
+}
+
+#[test]
+fn answers_that_become_shorter_when_the_server_is_busy_are_told() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nginx.conf");
+    let text = format!("events {{ worker_connections 512; }}\nhttp {{\n  {}\n}}\n", page_until_busy("8080"));
+    std::fs::write(&file, text).unwrap();
+    let tune = |users: u32| {
+        let flags = format!("tune nginx --spawn-rate 20 --quick --quiet --users {users} --config");
+        told(genkai(&flags).arg(&file))
+    };
+    let run = tune(40);
+    assert_eq!((run.code, run.verdict().because()), (Some(0), Because::ObjectiveHolds), "{}", run.story());
+    let (first, last) = changed(&run).unwrap_or_else(|| panic!("{}", run.story()));
+    assert!(first > 3_000.0 && last < 1_000.0, "{first} {last}");
+    let says = run.says();
+    assert!(says[0].contains("at first are of") && !says[0].contains("No change needed"), "{says:?}");
+    let few = tune(10);
+    assert_eq!(changed(&few), None, "{}", few.story());
+
+    let [port] = harness::servers::free();
+    let own = tempfile::tempdir().unwrap();
+    let http = format!("access_log off; {}", page_until_busy(&format!("127.0.0.1:{port}")));
+    let _nginx = harness::servers::nginx(own.path(), &http, port);
+    let load =
+        told(&mut genkai(&format!("load http://127.0.0.1:{port} --users 40 --spawn-rate 20 --duration 4s --quiet")));
+    let (first, last) = changed(&load).unwrap_or_else(|| panic!("{}", load.story()));
+    assert!(first > 3_000.0 && last < 1_000.0, "{first} {last}");
+    assert!(load.says().iter().any(|said| said.contains("answers became shorter")), "{}", load.story());
+}

@@ -11,7 +11,7 @@ use genkai_model::finding::{Call, Effect, Outcome};
 use genkai_model::record::Record;
 
 use crate::harness::loads::show;
-use crate::harness::servers::serve;
+use crate::harness::servers::{free, nginx, serve};
 use crate::harness::{all_gone, descendants, genkai, machine, run, signal, until, wait};
 
 const LONGEST: Duration = Duration::from_secs(60);
@@ -106,6 +106,39 @@ fn what_already_runs_is_seen_and_not_stressed() {
     assert!(run.says().iter().any(|said| said.starts_with("No contender was stressed")), "{}", run.story());
     let memory = finding.contenders[0].figures[7].value.unwrap().value;
     assert!(memory > 1e6, "the memory of a process that is not ours: {memory}");
+}
+
+/// A server that only redirects beside one that serves a page, and one whose page is a tenth as large.
+#[test]
+fn who_answers_otherwise_is_told_beside_the_answer() {
+    let _machine = machine();
+    let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let ports: [u16; 3] = free();
+    let does = [format!("return 200 {}", "x".repeat(3_000)), "return 302 /x".to_owned(), "return 200 busy".to_owned()];
+    let served = |n: usize| {
+        let http = format!("access_log off; server {{ listen 127.0.0.1:{}; location / {{ {}; }} }}", ports[n], does[n]);
+        nginx(dirs[n].path(), &http, ports[n])
+    };
+    let _servers = [served(0), served(1), served(2)];
+    let load = "--rate 200 --ramp 0s --hold 500ms --blocks 2 --no-control";
+    let of = |a: u16, b: u16| run(&compare(&format!("http://127.0.0.1:{a} http://127.0.0.1:{b} {load}")));
+    for (other, status) in [(ports[1], 302), (ports[2], 200)] {
+        let run = of(ports[0], other);
+        let found = finding(&run.out);
+        let answers = found.caveats.iter().find_map(|caveat| match caveat {
+            ComparisonCaveat::AnswersUnlike { answers } => Some(answers),
+            _ => None,
+        });
+        let [page, otherwise] = &answers.unwrap_or_else(|| panic!("{}", run.story()))[..] else { panic!() };
+        assert_eq!((page.status, otherwise.status), (Some(200), Some(status)), "{}", run.story());
+        assert!(page.bytes.unwrap() > 3_000.0 && otherwise.bytes.unwrap() < 1_000.0, "{answers:?}");
+        assert!(run.says()[1].starts_with("Answers are unlike: "), "{}", run.story());
+        let again = show(genkai("report --check").arg(&run.out));
+        assert_eq!(again.code, Some(0), "{}", again.story());
+    }
+    let same = of(ports[0], ports[0]);
+    let unlike = |one: &ComparisonCaveat| matches!(one, ComparisonCaveat::AnswersUnlike { .. });
+    assert!(!finding(&same.out).caveats.iter().any(unlike), "{}", same.story());
 }
 
 #[test]

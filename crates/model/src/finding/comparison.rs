@@ -202,6 +202,11 @@ pub enum ComparisonCaveat {
         /// Of these, answered in the place of an error.
         hidden: u64,
     },
+    /// Contenders answer the same request well, but with unlike answers: by the class of the status, or with more than twice the bytes.
+    AnswersUnlike {
+        /// What each answers with.
+        answers: Vec<KindOfAnswer>,
+    },
     /// The client was the limit in some turns, which do not count.
     ClientLimit {
         /// Whose turns.
@@ -260,6 +265,17 @@ pub enum ComparisonCaveat {
     },
     /// The record ends before the run did.
     RecordCutOff,
+}
+
+/// What a contender answers well with, in the turns that count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KindOfAnswer {
+    /// Whose.
+    pub name: String,
+    /// The status of most of its good answers; none where the record has no statuses.
+    pub status: Option<u16>,
+    /// Bytes of an answer, head and body, the mean; none where more than 1 % of its requests failed, whose bytes are among them.
+    pub bytes: Option<f64>,
 }
 
 fn is_zero(count: &u64) -> bool {

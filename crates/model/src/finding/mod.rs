@@ -42,4 +42,4 @@ pub use series::{Findings, Point, Series};
 pub use trial::{
     DisconnectFinding, FlowFinding, HandshakeFinding, ProcessFinding, StepFinding, TrialFinding, WorkerFinding,
 };
-pub use verdict::{Caveat, SCHEMA, Smaller, TriedValue, Verdict};
+pub use verdict::{Answers, Caveat, SCHEMA, Smaller, TriedValue, Verdict};

@@ -198,6 +198,16 @@ pub enum Caveat {
         /// Of these, answered in the place of an error.
         hidden: u64,
     },
+    /// The objective held, but good answers to the same request became more than twice as long, or less than half as long, in the course of the
+    /// load: what they contain nobody judges.
+    AnswersChanged {
+        /// In which trial.
+        trial: u32,
+        /// The first of them.
+        first: Answers,
+        /// The last of them.
+        last: Answers,
+    },
     /// The objective held, while a server of several behind a product got no requests, because it failed by that product's own account.
     MemberDown {
         /// In which trial.
@@ -288,4 +298,15 @@ pub enum Caveat {
     },
     /// The record ends before the run did.
     RecordCutOff,
+}
+
+/// Answers over a part of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answers {
+    /// How many.
+    pub count: u64,
+    /// Bytes of one, head and body, the mean.
+    pub bytes: f64,
+    /// The level at the end of that part.
+    pub level: f64,
 }

@@ -7,7 +7,8 @@ use genkai_model::event::Rewrite;
 use genkai_model::figure::Figure;
 use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict, KeptPromise};
 use genkai_model::finding::comparison::{
-    ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, Stress, TurnFinding,
+    ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, KindOfAnswer, Stress,
+    TurnFinding,
 };
 use genkai_model::finding::{Answered, Call, Decision, Effect, Estimate, Outcome};
 use genkai_model::plan::System;
@@ -168,6 +169,20 @@ fn sentences_are_to_quote() {
     let mut cut = finding();
     (cut.blocks, cut.outcome) = (1, Outcome::Unfinished);
     assert!(says(&cut)[0].contains("nothing to compare"), "{:?}", says(&cut));
+}
+
+/// Beside the answer, before anything else is said of it, and once.
+#[test]
+fn unlike_answers_are_told_beside_the_answer() {
+    let mut unlike = finding();
+    let answer = |name: &str, status, bytes| KindOfAnswer { name: name.to_owned(), status: Some(status), bytes };
+    let answers = vec![answer("one", 200, Some(2_150.0)), answer("two", 302, None)];
+    unlike.caveats = vec![ComparisonCaveat::AnswersUnlike { answers }];
+    let said = says(&unlike);
+    assert!(said[1].starts_with("Answers are unlike: one: 200, 2.10 KiB each; two: 302. ("), "{said:?}");
+    for told in [html::page(None, &document(&unlike)), text::document(&document(&unlike), text::Style::default())] {
+        assert_eq!(told.matches("Answers are unlike: one").count(), 1, "{told}");
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub struct ResponseReader {
     upgrading: bool,
     interim: u8,
     started: bool,
+    /// Whether bytes came with its end that are no part of it.
+    surplus: bool,
     /// The beginning of a head whose end has not arrived.
     carry: Vec<u8>,
 }
@@ -58,13 +60,18 @@ pub enum Ending {
 impl ResponseReader {
     /// For the response to one request; `to_head` when the request is a HEAD.
     pub fn new(to_head: bool) -> ResponseReader {
-        ResponseReader { stage: Stage::Head, to_head, upgrading: false, interim: 0, started: false, carry: Vec::new() }
+        ResponseReader { stage: Stage::Head, to_head, upgrading: false, interim: 0, started: false, surplus: false, carry: Vec::new() }
     }
 
     /// For a request that asks for an upgrade: 101 is an answer to it, after which the connection is not HTTP any more.
     #[must_use]
     pub fn upgrading(self) -> ResponseReader {
         ResponseReader { upgrading: true, ..self }
+    }
+
+    /// Whether bytes came with the end of the response that are no part of it, without which the connection could have been kept.
+    pub fn surplus(&self) -> bool {
+        self.surplus
     }
 
     /// Whether any byte has arrived.
@@ -169,6 +176,7 @@ impl ResponseReader {
                         return Ok((at, Progress::More));
                     }
                     let clean = at == bytes.len();
+                    self.surplus = head.persistent && !clean;
                     let received = Received { status: head.status, persistent: head.persistent && clean };
                     self.stage = Stage::Over(received);
                     return Ok((bytes.len(), Progress::Done(received)));

@@ -64,6 +64,10 @@ impl Intake for Keeper {
     fn started(&self) -> bool {
         self.reader.started()
     }
+
+    fn surplus(&self) -> bool {
+        self.reader.surplus()
+    }
 }
 
 /// Where a request goes, after redirections.

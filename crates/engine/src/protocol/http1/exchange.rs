@@ -33,6 +33,8 @@ pub(crate) trait Intake {
     fn close(&self) -> Ending;
     /// See [`ResponseReader::started`].
     fn started(&self) -> bool;
+    /// See [`ResponseReader::surplus`].
+    fn surplus(&self) -> bool;
 }
 
 impl Intake for ResponseReader {
@@ -47,6 +49,10 @@ impl Intake for ResponseReader {
 
     fn started(&self) -> bool {
         ResponseReader::started(self)
+    }
+
+    fn surplus(&self) -> bool {
+        ResponseReader::surplus(self)
     }
 }
 
@@ -267,7 +273,12 @@ impl Connection {
     fn received(&self, bytes: &[u8], reader: &mut impl Intake) -> Result<Option<Received>, ErrorKind> {
         self.core.ledger.borrow_mut().read(bytes.len());
         match reader.receive_with(bytes, &mut self.core.heads.borrow_mut()) {
-            Ok(Progress::Done(received)) => Ok(Some(received)),
+            Ok(Progress::Done(received)) => {
+                if reader.surplus() && self.core.reuse == Reuse::KeepAlive {
+                    self.core.ledger.borrow_mut().surplus(self.core.clock.now());
+                }
+                Ok(Some(received))
+            }
             Ok(Progress::More) => Ok(None),
             Err(error) => Err(fault(error)),
         }

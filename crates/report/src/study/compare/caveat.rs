@@ -5,7 +5,7 @@ use crate::study::tune::client;
 use crate::study::tune::estimate;
 use crate::{clean, figure, words};
 use genkai_model::figure::Figure;
-use genkai_model::finding::comparison::ComparisonCaveat;
+use genkai_model::finding::comparison::{ComparisonCaveat, KindOfAnswer};
 
 pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
     let turns = |n: u32| figure::plural(n.into(), "turn", "turns");
@@ -43,6 +43,7 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             "{} Failures are compared as clients saw them.",
             words::hidden_errors("the last looks in the turns that count", &clean::line(name), *responses, *hidden)
         ),
+        ComparisonCaveat::AnswersUnlike { answers } => unlike(answers),
         ComparisonCaveat::ClientLimit { name, turns: n, reason } => format!(
             "{}: the generator was the limit in {} ({}), which do not count.",
             clean::line(name),
@@ -79,6 +80,22 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
         ),
         ComparisonCaveat::RecordCutOff => "The record ends before the run did.".to_owned(),
     }
+}
+
+/// That contenders answer the same request otherwise: `Answers are unlike: a: 200, 2.1 KiB each; b: 302, 110 B each. ...`.
+fn unlike(answers: &[KindOfAnswer]) -> String {
+    let one = |of: &KindOfAnswer| {
+        let status = of.status.map(|status| status.to_string());
+        let bytes = of.bytes.map(|bytes| format!("{} each", figure::bytes(bytes)));
+        let parts: Vec<String> = status.into_iter().chain(bytes).collect();
+        format!("{}: {}", clean::line(&of.name), parts.join(", "))
+    };
+    let all: Vec<String> = answers.iter().map(one).collect();
+    format!(
+        "Answers are unlike: {}. (The most frequent status of the good ones; bytes of an answer, head and body, the mean.) They do not do the \
+         same work, so which is faster says nothing of how fast each does it.",
+        all.join("; ")
+    )
 }
 
 /// That what runs already is compared as it stands.

@@ -1,6 +1,6 @@
 //! The report of a comparison.
 
-use super::{caveat, control, pair, place, sentences, shown, stress, sure as certainty};
+use super::{control, limits, pair, place, sentences, shown, stress, sure as certainty, unlike};
 use crate::document::{
     Block, Card, Chart, Document, Drawing, Entry, Factor, Interval, Kind, Part, Plot, Section, Series, Table, Trend,
     sure,
@@ -27,6 +27,7 @@ pub fn compare(record: &Record, finding: &ComparisonFinding) -> Document {
     let mut document = Document::of(finding.outcome, turned, sentences(finding));
     let decided = finding.blocks >= 2;
     let said = finding.claim.as_ref().filter(|_| decided).map(|claim| Block::text(claim::sentence(claim)));
+    document.answer.extend(unlike(finding).map(Block::text));
     document.answer.extend(said);
     document.answer.extend(decided.then(|| Block::Table(Table { matrix: true, ..figures(finding) })));
     document.answer.push(Block::aside(certainty(finding)));
@@ -34,7 +35,7 @@ pub fn compare(record: &Record, finding: &ComparisonFinding) -> Document {
         document.sections.extend([differences(finding), by_contender(finding)]);
     }
     document.sections.extend(over_blocks(finding));
-    let (limits, machines) = (finding.caveats.iter().map(caveat), machines::limited(&finding.processes));
+    let (limits, machines) = (limits(finding), machines::limited(&finding.processes));
     document
         .sections
         .extend(sure(control(finding).into_iter().chain(stress(finding)).chain(machines).chain(limits).collect()));

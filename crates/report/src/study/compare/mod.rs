@@ -27,6 +27,7 @@ pub(crate) fn sentences(finding: &ComparisonFinding) -> Vec<String> {
         return vec![claim::sentence(claim)];
     }
     let mut all = vec![headline(finding)];
+    all.extend(unlike(finding));
     if finding.blocks >= 2 && !is_one_pair(finding) {
         all.extend(finding.pairs.iter().take(TOLD).map(pair));
     }
@@ -34,8 +35,22 @@ pub(crate) fn sentences(finding: &ComparisonFinding) -> Vec<String> {
     all.extend(control(finding));
     all.push(sure(finding));
     all.extend(stress(finding));
-    all.extend(finding.caveats.iter().map(caveat));
+    all.extend(limits(finding));
     all
+}
+
+/// That answers are unlike, which stands beside the answer: whoever reads of who is faster must read this.
+pub(crate) fn unlike(finding: &ComparisonFinding) -> Option<String> {
+    finding.caveats.iter().find(|one| is_beside(one)).map(caveat)
+}
+
+/// What limits the answer and does not stand beside it.
+pub(crate) fn limits(finding: &ComparisonFinding) -> impl Iterator<Item = String> {
+    finding.caveats.iter().filter(|one| !is_beside(one)).map(caveat)
+}
+
+fn is_beside(caveat: &ComparisonCaveat) -> bool {
+    matches!(caveat, ComparisonCaveat::AnswersUnlike { .. })
 }
 
 /// The sentence to quote.

@@ -1,7 +1,7 @@
 //! The generator's check of itself, and everything that limits what the verdict says.
 
 use genkai_model::event::ClientUse;
-use genkai_model::finding::{Caveat, ClientCheck, ClientLimit, LateOver, Scale, Verdict};
+use genkai_model::finding::{Answers, Caveat, ClientCheck, ClientLimit, LateOver, Scale, Verdict};
 
 use crate::context::Context;
 use crate::{clean, figure, words};
@@ -232,6 +232,7 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
         ),
         Caveat::AnsweredBefore { trial, responses, served } => answered_before(context, *trial, *responses, *served),
         Caveat::HiddenErrors { trial, responses, hidden } => hidden_errors(context, *trial, *responses, *hidden),
+        Caveat::AnswersChanged { trial, first, last } => answers_changed(context, *trial, first, last),
         Caveat::MemberDown { trial, subject, server, down, looks, from } => {
             member_down(*trial, (subject, server), (*down, *looks), *from)
         }
@@ -316,6 +317,44 @@ fn answered_before(context: Context<'_>, trial: u32, responses: u64, served: u64
         figure::count(responses),
         figure::count(served),
         context.product()
+    )
+}
+
+/// What good answers were that is no good news, as a clause; `few` of them were the backend's.
+pub(super) fn but(v: &Verdict, few: bool) -> Option<String> {
+    let hidden = v.caveats.iter().find_map(|c| match c {
+        Caveat::HiddenErrors { responses, hidden, .. } => Some(format!(
+            "{} of {} good answers were sent in the place of an error",
+            figure::count(*hidden),
+            figure::count(*responses)
+        )),
+        _ => None,
+    });
+    let changed = || {
+        v.caveats.iter().find_map(|c| match c {
+            Caveat::AnswersChanged { first, last, .. } => Some(format!(
+                "answers of {} at first are of {} in the end",
+                figure::bytes(first.bytes),
+                figure::bytes(last.bytes)
+            )),
+            _ => None,
+        })
+    };
+    hidden.or_else(|| if few { None } else { changed() })
+}
+
+/// That good answers became longer or shorter.
+fn answers_changed(context: Context<'_>, trial: u32, first: &Answers, last: &Answers) -> String {
+    let of = |which: &str, part: &Answers| {
+        let (count, bytes, level) = (figure::count(part.count), figure::bytes(part.bytes), context.level(part.level));
+        format!("the {which} {count} (up to {level}) have {bytes} each")
+    };
+    format!(
+        "In trial {trial} answers became {} with the load: {}, {}. genkai does not judge what they contain: a server that is busy may answer \
+         otherwise, with a good status.",
+        if last.bytes < first.bytes { "shorter" } else { "longer" },
+        of("first", first),
+        of("last", last)
     )
 }
 

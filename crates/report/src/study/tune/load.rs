@@ -122,6 +122,13 @@ fn transfer(load: &Summary, amount: u64, of: u64) -> String {
     format!("{}, {}/s{each}", bytes(amount as f64), bytes(second))
 }
 
+/// Why connections were closed that could have been kept.
+fn surplus(load: &Summary) -> Option<(&'static str, String)> {
+    let (answers, were) = (figure::plural(load.surplus, "answer", "answers"), if load.surplus == 1 { "was" } else { "were" });
+    let told = || format!("{answers} {were} followed by bytes that no request asked for; their connections were closed");
+    (load.surplus > 0).then(|| ("surplus", told()))
+}
+
 /// How connections were made; `http1`: each carries one request at a time.
 fn connections(load: &Summary, trial: &TrialFinding, http1: bool) -> Facts {
     let all = &load.connections;
@@ -145,6 +152,7 @@ fn connections(load: &Summary, trial: &TrialFinding, http1: bool) -> Facts {
     if load.retried > 0 {
         facts.push(("retried", words::retried(load.retried)));
     }
+    facts.extend(surplus(load));
     if let Some(goaways) = &trial.goaways {
         let (connections, retried) = (count(goaways.connections), count(goaways.retried));
         facts.push(("GOAWAY", format!("on {connections} connections; {retried} requests made again on another")));
@@ -406,6 +414,16 @@ mod tests {
         assert!(part.iter().all(|kind| !kind.is_silent()));
         assert!(told(ErrorKind::Timeout, 0).starts_with("No answer came"));
         assert!(told(ErrorKind::Timeout, 1).starts_with("No request succeeded"));
+    }
+
+    /// Why connections were opened that a kept one would have saved.
+    #[test]
+    fn bytes_behind_answers_are_told() {
+        let mut load: Summary = serde_json::from_value(summary(&[])).unwrap();
+        assert_eq!(surplus(&load), None);
+        load.surplus = 40;
+        let text = "40 answers were followed by bytes that no request asked for; their connections were closed";
+        assert_eq!(surplus(&load), Some(("surplus", text.to_owned())));
     }
 
     /// Of 80 requests 40 were redirected, and no response has the bytes of two.
