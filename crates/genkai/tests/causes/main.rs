@@ -5,6 +5,7 @@ mod caches;
 mod documents;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod own;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
