@@ -5,6 +5,7 @@ mod caches;
 mod documents;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod own;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -451,50 +452,4 @@ fn a_short_listen_backlog() {
         .args(["--objective", "errors < 0.1%, p99 < 700ms"]),
     );
     lifted(&run, "nginx.listen.backlog", "listen.backlog");
-}
-
-#[test]
-fn good_answers_that_hide_a_full_upstream_are_told() {
-    let _machine = machine();
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("nginx.conf");
-    let config = |hides: &str| {
-        format!(
-            "events {{ worker_connections 512; }}\nhttp {{\n  upstream app {{ server 127.0.0.1:9 max_conns=5; }}\n  server {{\n    \
-             listen 8080;\n    location / {{ proxy_pass http://app; {hides} }}\n    location = /sorry {{ return 200 sorry; }}\n  }}\n}}\n"
-        )
-    };
-    let answered = |hides: &str, users: u32| {
-        std::fs::write(&file, config(hides)).unwrap();
-        let flags = "--backend embedded --backend-time 1ms --spawn-rate 20 --quick --quiet";
-        let run = told(genkai(&format!("tune nginx {flags} --users {users} --config")).arg(&file));
-        let verdict = run.verdict();
-        let few = verdict.caveats.iter().find_map(|caveat| match caveat {
-            Caveat::AnsweredBefore { responses, served, .. } => Some((*responses, *served)),
-            _ => None,
-        });
-        assert_eq!((run.code, verdict.because()), (Some(0), Because::ObjectiveHolds), "{}", run.story());
-        (few, run)
-    };
-    let (few, run) = answered("error_page 502 =200 /sorry;", 40);
-    let (responses, served) = few.unwrap_or_else(|| panic!("{}", run.story()));
-    assert!(served > 0 && served < responses / 2, "{}", run.story());
-    let says = run.says();
-    assert!(says[0].contains("the backend answered only") && !says[0].contains("No change needed"), "{says:?}");
-    // A backend of which genkai counts nothing: nginx's own log of failures tells.
-    let (_full, full) = scripted("fixed --time 0.05");
-    std::fs::write(&file, config("error_page 502 =200 /sorry;").replace("127.0.0.1:9", &full)).unwrap();
-    let run = told(genkai("tune nginx --spawn-rate 20 --quick --quiet --users 40 --config").arg(&file));
-    let hidden = run.verdict().caveats.iter().find_map(|caveat| match caveat {
-        Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),
-        _ => None,
-    });
-    let (responses, hidden) = hidden.unwrap_or_else(|| panic!("{}", run.story()));
-    assert!(
-        hidden > responses / 2 && run.says()[0].contains("good answers were sent in the place of an error"),
-        "{}",
-        run.story()
-    );
-    let (few, run) = answered("", 2);
-    assert_eq!(few, None, "what goes to the backend whole is not told of: {}", run.story());
 }

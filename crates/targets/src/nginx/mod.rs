@@ -4,6 +4,7 @@ mod answers;
 pub(crate) mod cache;
 pub mod config;
 mod contained;
+mod entered;
 pub mod evidence;
 pub mod explain;
 pub(crate) mod lifecycle;

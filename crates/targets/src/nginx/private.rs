@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 use genkai_model::event::Rewrite;
 
+pub(super) use answers::REJECTED;
 pub(super) use contained::logging_into;
 pub use listen::{At, Moved};
 
@@ -35,6 +36,15 @@ pub const STATUS_PATH: &str = "/genkai-status";
 
 /// What is said of a configuration without an `http` block.
 const NO_HTTP: &str = "the configuration has no http block: there is nothing to send requests to";
+
+/// What is known of the nginx that a copy is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Built<'a> {
+    /// What `nginx -V` says after `configure arguments:`.
+    pub configure: &'a str,
+    /// Major, minor, patch; zeros where it does not say.
+    pub version: (u32, u32, u32),
+}
 
 /// A private copy on disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +80,13 @@ impl Private {
         })
     }
 
+    /// A text in which places of the copy's listeners are told as the user's configuration has them.
+    pub(super) fn as_written(&self, text: &str) -> String {
+        self.moved.iter().fold(text.to_owned(), |text, moved| {
+            replaced(&text, &moved.to.to_string(), &moved.address.reached().to_string())
+        })
+    }
+
     /// A message of nginx's with the copies' names replaced by the originals'. Line numbers are the same.
     pub fn translate(&self, message: &str) -> String {
         renamed(message, &self.files)
@@ -77,12 +94,11 @@ impl Private {
 }
 
 /// Writes a private copy of `config` into `options.dir`: absolute, without characters that nginx reads as patterns or variables.
-/// `configure` is what `nginx -V` says after `configure arguments:`; with `status` a server with a status page is added. The user's
-/// files are not touched.
+/// With `status` a server with a status page is added. The user's files are not touched.
 ///
 /// # Errors
 /// When there is no port, the folder cannot be written, or a file that is included twice needs two different changes.
-pub fn build(config: &Config, options: CopyOptions<'_>, configure: &str, status: bool) -> Result<Private, CopyError> {
+pub fn build(config: &Config, options: CopyOptions<'_>, built: Built<'_>, status: bool) -> Result<Private, CopyError> {
     let dir = options.dir.to_owned();
     write::check(&dir)?;
     let mut changes = Changes::new(config, &dir);
@@ -93,10 +109,10 @@ pub fn build(config: &Config, options: CopyOptions<'_>, configure: &str, status:
         certificate::replace(config, &mut changes, papers);
     }
     path::make_absolute(config, &mut changes, options.papers.is_some())?;
-    output::redirect(config, &mut changes, options.root, configure)?;
-    let told = answers::is_wanted(config, configure);
+    output::redirect(config, &mut changes, options.root, built.configure)?;
+    let told = answers::is_wanted(config, built.configure);
     if told {
-        answers::add(config, &mut changes)?;
+        answers::add(config, &mut changes, built)?;
     }
     let status = if status { Some(status_page(config, &mut changes, &mut ports)?) } else { None };
     let Written { rewrites, files } = write::write(config, changes, &dir)?;
@@ -111,6 +127,19 @@ pub fn build(config: &Config, options: CopyOptions<'_>, configure: &str, status:
         files,
         dir,
     })
+}
+
+/// `text` with `new` for `old`, where no further digit or letter of a longer place follows.
+fn replaced(text: &str, old: &str, new: &str) -> String {
+    let mut rest = text;
+    let mut all = String::new();
+    while let Some((before, after)) = rest.split_once(old) {
+        let longer = after.starts_with(|c: char| c.is_ascii_alphanumeric());
+        all.push_str(before);
+        all.push_str(if longer { old } else { new });
+        rest = after;
+    }
+    all + rest
 }
 
 /// The `http` block.
@@ -143,4 +172,16 @@ fn status_page(
     let edit = config.insert_at_end(&http, &text)?;
     changes.add(&http, String::new(), text, edit);
     Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_told_as_it_is_written_and_no_part_of_a_longer_one() {
+        let told = |text: &str| replaced(text, "127.0.0.1:4001", "127.0.0.1:81");
+        assert_eq!(told("server 127.0.0.1:4001 (slow)"), "server 127.0.0.1:81 (slow)");
+        assert_eq!(told("127.0.0.1:40015, 127.0.0.1:4001"), "127.0.0.1:40015, 127.0.0.1:81");
+    }
 }

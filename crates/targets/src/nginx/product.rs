@@ -10,6 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::answers;
 use super::config::{Address, Config, Found, Host, Route, asked};
+use super::entered;
 use super::evidence::{Answers, Out, StubPage, Watch, workers};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, arguments, command, pin};
@@ -116,7 +117,8 @@ impl Product for Nginx {
         let arguments = &of.product().arguments;
         let status = arguments.iter().any(|a| a == "--with-http_stub_status_module");
         let configure = arguments.join(" ");
-        let private = private::build(of.config(), of.copy_options(&mut port::free), &configure, status)?;
+        let built = private::Built { configure: &configure, version: of.product().program.numbers() };
+        let private = private::build(of.config(), of.copy_options(&mut port::free), built, status)?;
         let route = of.config().route_of(of.requests()).ok_or_else(no_server)?;
         let place = route.listen.as_ref().map_or_else(|| route.server.place(), |l| l.found.place());
         let address = private.address_of(&place, route.listen.as_ref().map(|l| &l.address)).ok_or_else(no_server)?;
@@ -159,7 +161,12 @@ impl Product for Nginx {
     fn limits(of: &Variant<Self>, copy: &Copied, machine: &Machine, _: &Environment) -> Vec<Limit> {
         let facts = facts(of, copy, machine);
         let passed = passed::limits(of.config(), of.requests());
-        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).chain(passed).collect()
+        let all = limits::of(&facts).into_iter().chain(limits::accidents(&facts)).chain(passed);
+        all.map(|limit| as_written(&copy.private, limit)).collect()
+    }
+
+    fn entered(of: &Variant<Self>) -> Vec<String> {
+        entered::told(of.config(), of.requests())
     }
 
     fn answers(of: &Variant<Self>, _: &Copied, request: &Request) -> Vec<OwnAnswer> {
@@ -254,6 +261,17 @@ impl Product for Nginx {
             of.launch(startup, cpus, ready, watch)
         };
         of.started(copy, start, |line| line.contains("bind() to ") && line.contains("failed (98: "))
+    }
+}
+
+/// A limit that tells places of the copy's listeners as the user's configuration has them.
+fn as_written(private: &Private, limit: Limit) -> Limit {
+    Limit {
+        value: private.as_written(&limit.value),
+        setting: private.as_written(&limit.setting),
+        caps: private.as_written(&limit.caps),
+        formula: private.as_written(&limit.formula),
+        ..limit
     }
 }
 

@@ -290,7 +290,8 @@ impl<P: Product> Prepared for Deployment<P> {
         let text = |one: &Rewrite| {
             format!("{}: your certificate has {}; the one that stands in for it has {}", one.place, one.from, one.to)
         };
-        unlike.filter(|_| P::is_tls(&self.variant)).map(text).collect()
+        let unlike = unlike.filter(|_| P::is_tls(&self.variant)).map(text);
+        unlike.chain(P::entered(&self.variant)).collect()
     }
 
     fn transport(&self) -> Transport {

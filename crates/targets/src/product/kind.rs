@@ -112,6 +112,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
         Vec::new()
     }
 
+    /// By what else clients come to its listener for those requests, where the load does not come by that: sentences.
+    fn entered(_of: &Variant<Self>) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How long a request may be without an answer from there, in seconds, where each has a connection of its own; none: not so, or not known.
     fn anew(_of: &Variant<Self>, _copy: &Self::Copy) -> Option<f64> {
         None

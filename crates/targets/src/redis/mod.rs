@@ -10,6 +10,7 @@ mod limits;
 mod line;
 mod looks;
 mod private;
+mod refusals;
 mod serving;
 mod settings;
 

@@ -10,9 +10,9 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use super::config;
 use super::limits::number;
 use super::line::{Line, PATIENCE};
+use super::{config, refusals};
 use crate::product::Served;
 use crate::settings::SourcedValue;
 use crate::upstreams::{Caps, Database, Known, Part, Started};
@@ -27,7 +27,10 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
     if !is_redis(pid) {
         return None;
     }
-    Some(clients(at).map(|held| Database::of(known(held, at), at, None)))
+    Some(clients(at).map(|held| {
+        let refusals = refusals::counted(at, held.value);
+        Database::of(known(held, at), at, refusals)
+    }))
 }
 
 /// Whether process `pid` is one.

@@ -75,7 +75,8 @@ pub(crate) enum Caps {
     Refused,
     /// Connections at once; further ones wait to be accepted.
     Connections,
-    /// Connections at once; further ones are refused. How many a client takes is up to what stands before it.
+    /// Connections at once; one more is refused. How many a client takes is up to what stands before it. That all are open is no refusal: a sign
+    /// of that is only what tells of one ([`super::database`]).
     Sessions,
     /// Connections of its own to a database for one user and database; who finds none free waits.
     Pool,
@@ -389,15 +390,12 @@ fn sessions(part: &Part, metric: &dyn Fn(&str) -> String, named: Limit) -> Limit
     let made = if made.is_empty() { String::new() } else { format!("{made}; ") };
     Limit {
         caps: format!(
-            "connections that it has at once; further ones are refused; to lift it, raise {setting}{}, or have those before it open fewer",
+            "connections that it may have at once, and one more would be refused; to lift it, raise {setting}{}, or have those before it open fewer",
             placed(&held.origin)
         ),
         law: Law::Unknown,
         formula: format!("{made}how many connections a request takes is up to the application"),
-        signatures: vec![
-            reached(&metric(CONNECTIONS), held.value as f64, Strength::Supports),
-            reached(&metric(behind::DISK), 1.0, Strength::Consistent),
-        ],
+        signatures: vec![reached(&metric(behind::DISK), 1.0, Strength::Consistent)],
         symptom: Symptom { errors: ANSWERED.to_vec(), slow: false },
         ..named
     }

@@ -8,7 +8,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 
 use super::Started;
-use super::database::Database;
+use super::database::{Database, Refusals};
 use super::known::{Caps, Known, Part};
 use crate::files::ConfigError;
 use crate::files::entry::{Entries, Entry, Line, Syntax};
@@ -36,8 +36,7 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
         _ => return None,
     };
     // Its error log is where its messages of errors go: `log_error` leads them there.
-    let log = started.errors().map(|path| (path, REFUSED));
-    Some(of(&started, product, at).map(|known| Database::of(known, at, log)))
+    Some(of(&started, product, at).map(|known| Database::of(known, at, refusals(&started, product))))
 }
 
 fn of(started: &Started, product: &'static str, at: &Endpoint) -> Result<Known, String> {
@@ -57,6 +56,19 @@ fn of(started: &Started, product: &'static str, at: &Endpoint) -> Result<Known, 
         says: &[],
         says_of: None,
     })
+}
+
+/// What its log tells of refusals: every one where it is MariaDB, and nobody asked for fewer messages. (MySQL counts them, and tells none.)
+fn refusals(started: &Started, product: &str) -> Refusals {
+    let Some(log) = started.errors() else { return Refusals::Untold };
+    let fewer = started.value(&["--log_warnings", "--log-warnings"]).is_some() || {
+        let all = files(started).into_iter().filter(|path| path.exists());
+        let read = all.map(|path| Entries::read(&path, &Options));
+        // A file that cannot be read may ask for that, too.
+        read.into_iter()
+            .any(|config| config.map_or(true, |config| config.all().iter().any(|e| e.name == "log_warnings")))
+    };
+    Refusals::Logged { log, says: REFUSED, each: product == "MariaDB" && !fewer }
 }
 
 /// The number of connections as it is written.

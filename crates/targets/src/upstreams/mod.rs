@@ -16,7 +16,7 @@ mod tomcat;
 mod uvicorn;
 mod uwsgi;
 
-pub(crate) use database::Database;
+pub(crate) use database::{Counted, Database, Refusals};
 pub(crate) use known::{ANSWERED, Caps, Known, Part, placed};
 pub(crate) use started::{Started, newer};
 

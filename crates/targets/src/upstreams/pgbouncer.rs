@@ -7,7 +7,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 
 use super::Started;
-use super::database::Database;
+use super::database::{Database, Refusals};
 use super::known::{Caps, Known, Part};
 use crate::files::entry::{Entries, Entry, Line, Syntax};
 use crate::product::Served;
@@ -23,11 +23,11 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
     if started.program != "pgbouncer" {
         return None;
     }
-    Some(of(&started, at).map(|(known, log)| Database::of(known, at, log.map(|path| (path, REFUSED)))))
+    Some(of(&started, at).map(|(known, refusals)| Database::of(known, at, refusals)))
 }
 
-/// It, and its log.
-fn of(started: &Started, at: &Endpoint) -> Result<(Known, Option<PathBuf>), String> {
+/// It, and what its log tells of refusals: every one, unless nobody wants to read of clients that went.
+fn of(started: &Started, at: &Endpoint) -> Result<(Known, Refusals), String> {
     let file = started.words.iter().skip(1).rfind(|word| !word.starts_with('-') && word.ends_with(".ini"));
     let path = file.map(|word| started.path(word)).ok_or("its command line names no file that ends with .ini")?;
     let config = Entries::read(&path, &Ini).map_err(|e| e.to_string())?;
@@ -37,7 +37,11 @@ fn of(started: &Started, at: &Endpoint) -> Result<(Known, Option<PathBuf>), Stri
         parts.push(part(&config, "default_pool_size", 20, Caps::Pool)?);
     }
     let own = config.value_in("pgbouncer", "logfile").map(|entry| started.path(&entry.value()));
-    let log = own.filter(|path| path.is_file()).or_else(|| started.errors());
+    let each = config.value_in("pgbouncer", "log_disconnections").is_none_or(|entry| entry.value() != "0");
+    let refusals = match own.filter(|path| path.is_file()).or_else(|| started.errors()) {
+        Some(log) => Refusals::Logged { log, says: REFUSED, each },
+        None => Refusals::Untold,
+    };
     let (product, told) = ("PgBouncer", "PgBouncer".to_owned());
     Ok((
         Known {
@@ -51,7 +55,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<(Known, Option<PathBuf>), Stri
             says: &[],
             says_of: None,
         },
-        log,
+        refusals,
     ))
 }
 

@@ -7,7 +7,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 
 use super::Started;
-use super::database::Database;
+use super::database::{Database, Refusals};
 use super::known::{Caps, Known, Part};
 use crate::files::entry::{Entries, Entry, Line, Syntax};
 use crate::product::Served;
@@ -28,8 +28,18 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
     if !["postgres", "postmaster"].contains(&started.program.as_str()) {
         return None;
     }
-    let log = started.errors().map(|path| (path, REFUSED));
-    Some(of(&started, at).map(|known| Database::of(known, at, log)))
+    Some(of(&started, at).map(|known| Database::of(known, at, refusals(&started))))
+}
+
+/// What its log tells of refusals: every one, where messages go to it and not elsewhere only, and not only of panics.
+fn refusals(started: &Started) -> Refusals {
+    let Some(log) = started.errors() else { return Refusals::Untold };
+    let text = |files: &Files, name: &str| given(started, name).or_else(|| files.text(name));
+    let each = Files::of(started).is_ok_and(|files| {
+        text(&files, "log_destination").is_none_or(|to| to.to_lowercase().contains("stderr"))
+            && text(&files, "log_min_messages").is_none_or(|least| !least.eq_ignore_ascii_case("panic"))
+    });
+    Refusals::Logged { log, says: REFUSED, each }
 }
 
 fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
@@ -76,6 +86,11 @@ impl Files {
         let auto = data.map(|data| started.path(&data).join("postgresql.auto.conf")).filter(|path| path.exists());
         let auto = auto.map(|path| Entries::read(&path, &Conf::of(&path))).transpose().map_err(|e| e.to_string())?;
         Ok(Files([main].into_iter().chain(auto).collect()))
+    }
+
+    /// What they say of a setting, as it is written.
+    fn text(&self, name: &str) -> Option<String> {
+        self.0.iter().rev().find_map(|file| file.last(name)).map(Entry::value)
     }
 
     /// A number in force.

@@ -5,7 +5,7 @@ use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 
 use super::Started;
-use super::database::Database;
+use super::database::{Database, Refusals};
 use super::known::{Caps, Known, Part};
 use crate::files::number::count;
 use crate::product::Served;
@@ -23,7 +23,12 @@ pub(super) fn serves(pid: u32, at: &Endpoint, _: &Machine, _: u64) -> Option<Res
         let known = of(&started, at)?;
         Ok(match known.parts.iter().any(|part| part.caps == Caps::Refused) {
             // It refuses in the moment in which there is one too many.
-            true => Database::of(known, at, started.errors().map(|path| (path, REFUSED))),
+            true => {
+                let log = started.errors();
+                // What its limit of connections shows is shown by their number, too.
+                let refusals = log.map(|log| Refusals::Logged { log, says: REFUSED, each: false });
+                Database::of(known, at, refusals.unwrap_or(Refusals::Untold))
+            }
             false => Box::new(known),
         })
     })

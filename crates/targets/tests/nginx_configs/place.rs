@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use genkai_targets::files::CopyOptions;
 use genkai_targets::nginx::config::Config;
-use genkai_targets::nginx::private::{self, Private};
+use genkai_targets::nginx::private::{self, Built, Private};
 
 use super::{CASES, Case, lay_out};
 
@@ -64,7 +64,8 @@ impl Place {
         let dir = self.run_dir();
         let mut ports = free_port;
         let options = CopyOptions { backend, root, ..copied(&dir, &mut ports) };
-        private::build(&self.config, options, &nginx_configure(), true).unwrap()
+        let configure = nginx_configure();
+        private::build(&self.config, options, built(&configure), true).unwrap()
     }
 }
 
@@ -85,6 +86,11 @@ pub(crate) fn nginx() -> Command {
     let mut command = Command::new("nginx");
     command.env("PATH", format!("{path}:/usr/sbin"));
     command
+}
+
+/// An nginx of today that was built so.
+pub(crate) fn built(configure: &str) -> Built<'_> {
+    Built { configure, version: (1, 22, 1) }
 }
 
 pub(crate) fn nginx_configure() -> String {

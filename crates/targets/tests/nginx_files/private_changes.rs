@@ -11,7 +11,7 @@ use genkai_targets::nginx::config::Config;
 use genkai_targets::nginx::private::{self, At};
 
 use crate::nginx_configs::place::{
-    Place, case, check, contents, copied, free_port, nginx_configure, nginx_prefix, reread,
+    Place, built, case, check, contents, copied, free_port, nginx_configure, nginx_prefix, reread,
 };
 
 #[test]
@@ -49,7 +49,7 @@ fn a_port_that_is_drawn_twice_is_given_once() {
     let run = dir.path().join("run");
     let configure = nginx_configure();
     let options = copied(&run, &mut ports);
-    let private = private::build(&config, options, &configure, true).unwrap();
+    let private = private::build(&config, options, built(&configure), true).unwrap();
     let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
     let moved: Vec<_> = private.moved.iter().map(|m| m.to.clone()).collect();
     assert_eq!(moved, [4001, 4002, 4003].map(|port| At::Inet(at(port))));
@@ -74,7 +74,7 @@ fn what_is_given_once_for_an_address_is_kept_once() {
     let configure = nginx_configure();
     let mut ports = free_port;
     let options = copied(&run, &mut ports);
-    let private = private::build(&config, options, &configure, false).unwrap();
+    let private = private::build(&config, options, built(&configure), false).unwrap();
     let copy = reread(&private);
     let params: Vec<_> = copy.listens().iter().map(|l| l.found.args()[1..].join(" ")).collect();
     assert_eq!(params, ["default_server backlog=100", "", "reuseport"]);
@@ -180,7 +180,7 @@ fn folders_that_cannot_be_used_are_refused() {
     let configure = nginx_configure();
     let build = |dir: &Path, ports: &mut dyn FnMut() -> io::Result<u16>| {
         let options = CopyOptions { root: false, ..copied(dir, ports) };
-        private::build(&place.config, options, &configure, true).unwrap_err().to_string()
+        private::build(&place.config, options, built(&configure), true).unwrap_err().to_string()
     };
     assert!(build(Path::new("relative"), &mut free_port).contains("must be absolute"));
     assert!(build(Path::new("/tmp/a$b"), &mut free_port).contains("without $"));

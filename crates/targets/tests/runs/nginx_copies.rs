@@ -35,7 +35,8 @@ impl Nginx {
         fs::create_dir(&run).unwrap();
         let mut ports = free_port;
         let options = copied(&run, &mut ports);
-        let private = private::build(&config, options, "", true).unwrap();
+        let private =
+            private::build(&config, options, private::Built { configure: "", version: (1, 22, 1) }, true).unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
         let child = Command::new("nginx")
             .env("PATH", format!("{path}:/usr/sbin"))

@@ -26,14 +26,22 @@ pub(super) fn next(context: Context<'_>, v: &Verdict) -> Option<String> {
             )
         }
         None if p.within_load => "That is within the load asked for.".to_owned(),
+        // Of what bites at no load that is known nobody knows whether this load is beyond it.
+        None if !is_placed(p) => String::new(),
         None => "That is beyond the load asked for.".to_owned(),
     };
+    let reach = if reach.is_empty() { reach } else { format!(" {reach}") };
     Some(format!(
-        "{} {}, predicted {}. {reach}",
+        "{} {}, predicted {}.{reach}",
         words::whose(&p.subject),
         words::setting(&p.setting, &p.value),
         where_(p, context.unit())
     ))
+}
+
+/// Whether anything says at which load, or of which requests, it should bite.
+fn is_placed(p: &Predicted) -> bool {
+    p.clients.or(p.users).or(p.rate).is_some() || p.bytes.is_some()
 }
 
 /// The break at which what comes next was met: of a cause that nothing was done about, or after the last change. A proposal that failed in a
@@ -131,6 +139,17 @@ pub(crate) fn short_place(p: &Predicted, closed: bool) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn of_a_limit_without_a_load_it_is_not_said_that_it_is_beyond_the_load_asked_for() {
+        let placed = |users: serde_json::Value, bytes: serde_json::Value| {
+            let p = json!({"limit": "a", "subject": "backend", "setting": "server", "value": "s", "formula": "", "observed": null,
+                           "clients": null, "users": users, "rate": null, "bytes": bytes, "within_load": false});
+            is_placed(&serde_json::from_value(p).unwrap())
+        };
+        assert!(!placed(json!(null), json!(null)));
+        assert!(placed(json!({"low": 7.0, "high": 9.0}), json!(null)) && placed(json!(null), json!(5.0)));
+    }
 
     /// An accept queue counts who waits at one instant: its length is no load, and the load at which it was full is not its length.
     #[test]

@@ -30,7 +30,28 @@ pub enum Address {
     Unix(String),
 }
 
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Address::Inet { host: Host::V4(ip), port } => write!(f, "{ip}:{port}"),
+            Address::Inet { host: Host::V6(ip), port } => write!(f, "[{ip}]:{port}"),
+            Address::Inet { host: Host::Name(name), port } => write!(f, "{name}:{port}"),
+            Address::Unix(path) => write!(f, "unix:{path}"),
+        }
+    }
+}
+
 impl Address {
+    /// Where who listens at it is reached from this machine.
+    pub fn reached(&self) -> Address {
+        match self {
+            Address::Inet { port, .. } if self.is_wildcard() => {
+                Address::Inet { host: Host::V4(Ipv4Addr::LOCALHOST), port: *port }
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Reads `host:port`, `[v6]:port`, `host`, `port` (only where `listen`), `*:port`, `unix:path`, and the last port of a
     /// range. None for what nginx would refuse, and for variables.
     pub fn parse(text: &str, listen: bool, default_port: u16) -> Option<(Address, Option<u16>)> {

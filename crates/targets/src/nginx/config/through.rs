@@ -31,7 +31,7 @@ type Next<'a> = (Listen<'a>, Option<String>, String);
 
 impl Config {
     /// The listener of TCP that is reached at `address`: the exact one before the wildcard, as in the kernel.
-    fn listener_at(&self, address: &Address) -> Option<Listen<'_>> {
+    pub(in crate::nginx) fn listener_at(&self, address: &Address) -> Option<Listen<'_>> {
         let key = local(address);
         let listens: Vec<_> = self.listens().into_iter().filter(|l| !l.udp).collect();
         let exact = listens.iter().find(|l| local(&l.address) == key);
@@ -66,6 +66,13 @@ impl Config {
                 }
             }
         }
+    }
+
+    /// Whether requests of a route that [`Config::through`] follows no further go to a `stream` server of this nginx.
+    pub fn is_relayed(&self, route: &Route<'_>) -> bool {
+        let passes = route.ways.iter().filter_map(|way| Some((way, way.pass()?)));
+        let mut leads = passes.map(|(way, pass)| self.leads(way, &pass));
+        leads.any(|to| matches!(to, To::Own(listen) if listen.family == Family::Stream))
     }
 
     /// What a request of this route asks nginx itself for; none: it does not go there.

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use genkai_model::evidence::metric;
 use genkai_place::tail::Tail;
 
+use crate::nginx::private::REJECTED;
+
 /// How many times of a server are kept, the last ones, and how many it takes to tell how long it takes.
 const KEPT: usize = 64;
 const FEWEST: usize = 5;
@@ -77,7 +79,7 @@ fn timed(line: &str) -> Option<(&str, f64)> {
     Some((server, took))
 }
 
-/// The server whose answer the client got (`STATUS|STATUSES|TIMES|SERVERS|SHARE`, of each server that was asked, separated by commas, and by colons after
+/// The server whose answer the client got (`STATUS|STATUSES|TIMES|SERVERS|REFUSALS|SHARE`, of each server that was asked, separated by commas, and by colons after
 /// an internal redirect). None where nginx answered itself: no head had come, or the status is another one.
 fn server(line: &str) -> Option<&str> {
     let mut fields = line.split('|').map(|field| field.rsplit([',', ' ']).next().unwrap_or(field));
@@ -85,7 +87,8 @@ fn server(line: &str) -> Option<&str> {
     (status == last && status.starts_with(['4', '5']) && time != "-").then_some(server)
 }
 
-/// Whether the client got a good answer where a server that nginx asked had given an error, or nginx one in its place (`error_page 502 =200`).
+/// Whether the client got a good answer where a server that nginx asked had given an error, or nginx one in its place (`error_page 502 =200`), or
+/// where nginx had refused the request (`limit_conn`, `limit_req`).
 /// Colons separate what was asked before an internal redirect from what was asked after it; the last of the servers asked for one counts.
 fn is_hidden(line: &str) -> bool {
     let mut fields = line.split('|');
@@ -95,7 +98,8 @@ fn is_hidden(line: &str) -> bool {
     // Nothing found in one place, and found in another, is how such sites are made (`error_page 404 = @application`).
     let found = ended.last().is_some_and(|last| last.starts_with(['2', '3']));
     let is_error = |ended: &String| ended.starts_with('5') || ended.starts_with('4') && !found;
-    status.starts_with(['2', '3']) && ended.iter().any(is_error)
+    let refused = fields.nth(2).is_some_and(|all| all.split(',').any(|one| one == REJECTED));
+    status.starts_with(['2', '3']) && (refused || ended.iter().any(is_error))
 }
 
 #[cfg(test)]
@@ -110,6 +114,11 @@ mod tests {
         assert!(!is_hidden("200|404 : 200|0.1 : 0.2|127.0.0.1:9 : 127.0.0.1:8"), "found elsewhere");
         assert!(is_hidden("200|404|0.1|127.0.0.1:9"), "a page of nginx's own");
         assert!(!is_hidden("503|503|0.1|127.0.0.1:9") && !is_hidden("garbage"));
+        assert!(
+            is_hidden("200|-|-|-|REJECTED|") && is_hidden("200|-|-|-|PASSED,REJECTED|t"),
+            "refused by nginx itself"
+        );
+        assert!(!is_hidden("503|-|-|-|REJECTED|t") && !is_hidden("200|200|0.1|127.0.0.1:9|REJECTED_DRY_RUN,-|t"));
     }
 
     #[test]

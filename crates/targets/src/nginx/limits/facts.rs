@@ -99,6 +99,8 @@ pub struct Besides {
     pub zone: String,
     /// As it is written.
     pub written: SourcedValue<()>,
+    /// Whether it counts connections of a `stream` server.
+    pub of_stream: bool,
 }
 
 /// The upstream that answers the path under load.
@@ -180,6 +182,8 @@ pub struct Facts {
     pub asides: Vec<Aside>,
     /// Why it is not known how often requests come back to this nginx; none: it is known.
     pub lost: Option<String>,
+    /// Whether they go on to a `stream` server of this nginx, which may close their connections itself.
+    pub relayed: bool,
     /// `limit_rate`: bytes of a response that are sent in a second, and bytes that go before it counts; none: no cap.
     pub limit_rate: Option<SourcedValue<(u64, u64)>>,
     /// How long a connection is kept for a next request; 0: not at all.

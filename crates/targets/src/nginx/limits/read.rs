@@ -88,6 +88,7 @@ impl Reading<'_> {
             again: Vec::new(),
             asides: self.asides(),
             lost: None,
+            relayed: false,
             limit_rate: self.limit_rate(),
             keepalive_timeout: self.value(&KEEPALIVE_TIMEOUT, first_span),
             head_buffer: self.head_buffer(pass.as_ref()),
@@ -127,9 +128,10 @@ impl Reading<'_> {
             let Some(zone) = zone else { continue };
             let told = known.contains(&(setting, zone.as_str()))
                 || all.iter().any(|one| (one.setting, &one.zone) == (setting, &zone));
-            if !told && found.is_under("http") {
+            let of_stream = found.is_under("stream");
+            if !told && (of_stream || found.is_under("http")) {
                 let written = self.held(&found, (), found.args().join(" "));
-                all.push(Besides { setting, zone, written });
+                all.push(Besides { setting, zone, written, of_stream });
             }
         }
         all

@@ -138,20 +138,23 @@ pub(super) fn limit_req(facts: &Facts) -> Vec<Limit> {
 pub(super) fn besides(of: &Besides) -> Limit {
     let named = if of.setting == LIMIT_CONN.name { signature::LIMIT_CONN } else { signature::LIMIT_REQ };
     let setting = format!("{}.{}", of.setting, of.zone);
+    let (counts, answers) = match of.of_stream {
+        true => (
+            "connections of a stream server that a zone counts: it closes those beyond it",
+            vec![ErrorKind::Status502, ErrorKind::EofNew, ErrorKind::EofReused, ErrorKind::Reset],
+        ),
+        // What is answered for a refusal is a matter of the location.
+        false => ("requests that a zone of another location counts", vec![ErrorKind::Status503, ErrorKind::Status429]),
+    };
     Limit {
         formula: "the configuration was not read to count these requests".to_owned(),
-        source: "nginx src/http/modules/ngx_http_limit_conn_module.c, ngx_http_limit_req_module.c".to_owned(),
+        source: "nginx src/http/modules/ngx_http_limit_conn_module.c, ngx_http_limit_req_module.c; \
+                 src/stream/ngx_stream_limit_conn_module.c"
+            .to_owned(),
         value: of.written.written.clone(),
         origin: of.written.origin.clone(),
-        // What is answered for a refusal is a matter of the location.
-        symptom: errors(&[ErrorKind::Status503, ErrorKind::Status429]),
-        ..accident(
-            &format!("nginx.{setting}"),
-            "nginx",
-            &setting,
-            "requests that a zone of another location counts",
-            &[&signature::in_zone(named, &of.zone)],
-        )
+        symptom: errors(&answers),
+        ..accident(&format!("nginx.{setting}"), "nginx", &setting, counts, &[&signature::in_zone(named, &of.zone)])
     }
 }
 

@@ -57,6 +57,7 @@ fn proxy(worker_connections: u64) -> Facts {
         again: Vec::new(),
         asides: Vec::new(),
         lost: None,
+        relayed: false,
         limit_rate: None,
         keepalive_timeout: held(Span::from_secs(75)),
         head_buffer: held(4096),

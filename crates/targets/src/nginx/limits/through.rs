@@ -14,7 +14,8 @@ impl Reading<'_> {
         if routes.is_empty() && lost.is_none() {
             return facts;
         }
-        let mut all = Facts { lost, ..facts };
+        let relayed = self.config.is_relayed(routes.last().unwrap_or(&self.route));
+        let mut all = Facts { lost, relayed, ..facts };
         for route in routes {
             let listen = route.listen.as_ref();
             let by = listen.and_then(|listen| place(&(self.origin)(&listen.found))).unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::settings::SourcedValue;
 /// Every limit of the upstream side.
 pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
     let mut all: Vec<Limit> = unsecured(upstream).into_iter().collect();
-    all.extend([unreachable(upstream), refusing(upstream), silent(facts), head_buffer(facts)]);
+    all.extend([unreachable(upstream), refusing(facts, upstream), silent(facts), head_buffer(facts)]);
     all.extend(queue(upstream));
     all.extend(facts.upgrades.then(|| idle(facts)));
     all.extend(ports(facts, upstream));
@@ -56,7 +56,10 @@ fn answering(upstream: &Upstream) -> Vec<Limit> {
 
 /// The upstream does not take connections, or closes them unanswered: nothing in nginx lifts that. A server that is not there is asked once the others
 /// have no room for more (`max_conns`), so that it refuses says no more of it then than of them.
-fn refusing(upstream: &Upstream) -> Limit {
+///
+/// Where a `stream` server of this nginx stands between, it may be that which closes them (its `limit_conn`, a time of its own).
+fn refusing(facts: &Facts, upstream: &Upstream) -> Limit {
+    let closed = if facts.relayed { Strength::Consistent } else { Strength::Decisive };
     let beside = upstream.max_conns.is_some() && !upstream.absent.is_empty();
     let refused = if beside { Strength::Supports } else { Strength::Decisive };
     Limit {
@@ -67,7 +70,7 @@ fn refusing(upstream: &Upstream) -> Limit {
         source: "nginx src/http/ngx_http_upstream.c: ngx_http_upstream_next, ngx_http_upstream_connect".to_owned(),
         signatures: vec![
             log(signature::UPSTREAM_REFUSED, refused),
-            log(signature::UPSTREAM_CLOSED, Strength::Decisive),
+            log(signature::UPSTREAM_CLOSED, closed),
             log(signature::UPSTREAM_TLS, Strength::Decisive),
         ],
         symptom: super::refusal(&upstream.refusal),

@@ -3,8 +3,8 @@
 use genkai_model::event::Rewrite;
 
 use super::changes::Changes;
-use super::http;
 use super::path::joined;
+use super::{Built, http};
 use crate::files::CopyError;
 use crate::nginx::config::{Config, Family, Found, lexer};
 
@@ -35,21 +35,46 @@ fn hides(config: &Config) -> bool {
     config.walk().iter().any(|found| found.directive.is("error_page") && another(found))
 }
 
+/// Limits of nginx's own that refuse requests, the variable that says what became of one (since 1.17.6), and the word that leaves them out of a build.
+const REFUSE: [(&str, &str, &str); 2] = [
+    ("limit_conn", "$limit_conn_status", "--without-http_limit_conn_module"),
+    ("limit_req", "$limit_req_status", "--without-http_limit_req_module"),
+];
+const SINCE: (u32, u32, u32) = (1, 17, 6);
+/// What such a variable says of a request that was refused.
+pub(in crate::nginx) const REJECTED: &str = "REJECTED";
+
+/// The variables of those that are used, where errors may be sent with another status.
+fn refusals(config: &Config, built: Built<'_>) -> Vec<&'static str> {
+    let used = |name: &str| config.walk().iter().any(|found| found.directive.is(name) && found.is_under("http"));
+    let has = |without: &str| !built.configure.split_whitespace().any(|word| word == without);
+    let all = REFUSE.iter().filter(|(name, _, without)| used(name) && has(without)).map(|(_, variable, _)| *variable);
+    all.filter(|_| built.version >= SINCE && hides(config)).collect()
+}
+
 /// Adds it to `http`, and to every block that has logs of its own or none at all, where that of `http` is not inherited.
-pub(super) fn add(config: &Config, changes: &mut Changes<'_>) -> Result<(), CopyError> {
+pub(super) fn add(config: &Config, changes: &mut Changes<'_>, built: Built<'_>) -> Result<(), CopyError> {
     let Some(http) = http(config) else { return Ok(()) };
     let path = lexer::quote(joined(&changes.dir, LOG).as_bytes());
     let log = format!("access_log {} {NAME} if=${NAME};", String::from_utf8_lossy(&path));
-    let mut text =
-        format!("log_format {NAME} \"$status|$upstream_status|$upstream_header_time|$upstream_addr|${SHARE}\";");
+    let refused = refusals(config, built).join(",");
+    let mut text = format!(
+        "log_format {NAME} \"$status|$upstream_status|$upstream_header_time|$upstream_addr|{refused}|${SHARE}\";"
+    );
     if logs(&http).is_empty() {
         text = format!("{text} {log}");
     }
     put(config, changes, &http, &text, true)?;
     // Last: `map_hash_max_size` and `map_hash_bucket_size` are refused after the first `map` (ngx_http_map_module.c: ngx_http_map_block).
     let share = format!("split_clients \"$connection.$connection_requests\" ${SHARE} {{ 20% t; * \"\"; }}");
-    let which =
-        format!("map $upstream_status|${SHARE} ${NAME} {{ default \"\"; \"~[45][0-9][0-9](\\|| :)\" 1; \"~t$\" 1; }}");
+    let (first, refused) = match refused.as_str() {
+        "" => (String::new(), String::new()),
+        // One that is only counted (`limit_conn_dry_run`) is REJECTED_DRY_RUN.
+        all => (format!("{all},"), format!(" \"~^([A-Z_]*,)?{REJECTED},\" 1;")),
+    };
+    let which = format!(
+        "map {first}$upstream_status|${SHARE} ${NAME} {{ default \"\"; \"~[45][0-9][0-9](\\|| :)\" 1;{refused} \"~t$\" 1; }}"
+    );
     let which = format!("{share} {which}");
     put(config, changes, &http, &which, false)?;
     own(config, changes, &http, &log)

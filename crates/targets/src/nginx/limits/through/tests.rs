@@ -1,11 +1,11 @@
 use std::path::Path;
 
-use genkai_model::limit::{Ceiling, Law, Limit, Origin};
+use genkai_model::limit::{Ceiling, Law, Limit, Origin, Sign, Strength};
 
 use super::*;
 use crate::files::{Configuration, Requests};
 use crate::nginx::config::{Config, Found};
-use crate::nginx::limits::{Machine, of};
+use crate::nginx::limits::{Machine, accidents, of};
 
 /// Limits by name of what these servers make, with three of its 100 connections taken by listeners and the channel.
 fn limits(http: &str) -> Vec<Limit> {
@@ -23,7 +23,7 @@ fn limits(http: &str) -> Vec<Limit> {
         ports: (32768, 60999),
     };
     let (version, machine) = ((1, 22, 1), &machine);
-    of(&Reading {
+    let facts = Reading {
         config: &config,
         route,
         origin: &origin,
@@ -34,7 +34,8 @@ fn limits(http: &str) -> Vec<Limit> {
         headers: None,
         absent: &|_| false,
     }
-    .facts())
+    .facts();
+    of(&facts).into_iter().chain(accidents(&facts)).collect()
 }
 
 fn named<'l>(all: &'l [Limit], id: &str) -> &'l Limit {
@@ -137,4 +138,22 @@ fn what_counts_within_can_be_changed() {
         let changed = config.set(name, new, &requests).unwrap();
         assert_eq!(changed.value_of(name, &requests).unwrap().0, new);
     }
+}
+
+/// That nginx's own stream server closes a connection is no sign that what is behind it does.
+#[test]
+fn a_stream_server_between_counts_connections_itself() {
+    let stream = "}\nstream {\nlimit_conn_zone $server_port zone=c:1m;\nserver { listen 8081; limit_conn c 20; proxy_pass 127.0.0.1:9; }";
+    let strength = |all: &[Limit]| {
+        let signs = named(all, "nginx.upstream").signatures.clone();
+        let closed = |sign: &Sign| matches!(sign, Sign::Log(name) if name == crate::limits::closed::NGINX);
+        signs.into_iter().find(|one| closed(&one.sign)).unwrap().strength
+    };
+    let all = limits(&format!("{OUTER}{stream}"));
+    assert_eq!(strength(&all), Strength::Consistent);
+    let zone = named(&all, "nginx.limit_conn.c");
+    assert_eq!((zone.subject.as_str(), zone.value.as_str()), ("nginx", "c 20"));
+    assert!(matches!(&zone.origin, Origin::File { line: 8.., .. }), "{:?}", zone.origin);
+    assert!(zone.symptom.errors.contains(&genkai_model::error::ErrorKind::Status502));
+    assert_eq!(strength(&limits(OUTER)), Strength::Decisive, "nobody of its own is between");
 }
