@@ -42,62 +42,6 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
     }
 }
 
-<<<<<<< HEAD
-=======
-/// That a server was down all the time.
-fn out_of_use(caveat: &Caveat) -> Option<String> {
-    let Caveat::MemberDown { subject, server, down, looks, .. } = caveat else { return None };
-    (down == looks).then(|| format!(", with {} server {} down", words::whose(subject), clean::line(server)))
-}
-
-/// That the objective holds, and what it does not judge.
-fn held(context: Context<'_>, v: &Verdict) -> String {
-    let objective = quoted(&context.objective());
-    if v.load.is_some() {
-        return format!("Held: {objective}{}.", at_asked(context));
-    }
-    let seen = v.caveats.iter().find_map(|c| match c {
-        Caveat::AtWorkButHeld { limit, waits: true, .. } => Some(format!("requests wait at {}", clean::line(limit))),
-        _ => None,
-    });
-    let refused = v.caveats.iter().find_map(|c| match c {
-        Caveat::AtWorkButHeld { limit, waits: false, .. } => Some(limit),
-        _ => None,
-    });
-    let answered = v.caveats.iter().find_map(|c| match c {
-        Caveat::AnsweredBefore { responses, served, .. } => Some((*responses, *served)),
-        _ => None,
-    });
-    // Where a limit was reached, and hardly anything came to the backend, good answers say little.
-    if let (Some(limit), Some((responses, served))) = (refused, answered) {
-        return format!(
-            "{objective} held{}, but the backend answered only {} of {} requests, and {} had been reached.",
-            at_asked(context),
-            figure::count(served),
-            figure::count(responses),
-            clean::line(limit)
-        );
-    }
-    if let Some(but) = super::client::but(v, answered.is_some()) {
-        return format!("{objective} held{}, but {but}.", at_asked(context));
-    }
-    let told = v.caveats.iter().find_map(|c| match c {
-        Caveat::PredictedButHeld { limit, waits: true, .. } => {
-            Some(format!("requests wait at {} by its formula", clean::line(limit)))
-        }
-        _ => None,
-    });
-    let waits = seen
-        .or(told)
-        .map_or_else(String::new, |waits| format!("; but {waits}, and no condition on latency judges that"));
-    let few = answered.map(|(responses, served)| {
-        format!(", with {} of {} requests answered by the backend", figure::count(served), figure::count(responses))
-    });
-    let gone: Vec<String> = v.caveats.iter().filter_map(out_of_use).chain(few).collect();
-    format!("No change needed: {objective} held{}{}{waits}.", at_asked(context), gone.concat())
-}
-
->>>>>>> cf07f497052bcb2ac5fd581ccdb5abff8b28d508
 /// That too little came back.
 fn unanswered(context: Context<'_>, v: &Verdict) -> String {
     let few = match v.trials.first() {

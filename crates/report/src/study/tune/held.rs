@@ -40,17 +40,8 @@ pub(super) fn held(context: Context<'_>, v: &Verdict) -> String {
             clean::line(limit)
         );
     }
-    let hidden = v.caveats.iter().find_map(|c| match c {
-        Caveat::HiddenErrors { responses, hidden, .. } => Some((*responses, *hidden)),
-        _ => None,
-    });
-    if let Some((responses, hidden)) = hidden {
-        return format!(
-            "{objective} held{}, but {} of {} good answers were sent in the place of an error.",
-            at_asked(context),
-            figure::count(hidden),
-            figure::count(responses)
-        );
+    if let Some(but) = super::client::but(v, answered.is_some()) {
+        return format!("{objective} held{}, but {but}.", at_asked(context));
     }
     let told = v.caveats.iter().find_map(|c| match c {
         Caveat::PredictedButHeld { limit, waits: true, .. } => {
