@@ -236,12 +236,7 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
         Caveat::MemberDown { trial, subject, server, down, looks, from } => {
             member_down(*trial, (subject, server), (*down, *looks), *from)
         }
-        Caveat::OtherPrograms { trial, busy, of } => format!(
-            "When it broke in trial {trial}, {} (all that was in use, less what servers, the processes found behind them and the generator \
-             used): whether {} would have held without them is not known.",
-            others(*busy, *of),
-            context.product()
-        ),
+        Caveat::OtherPrograms { trial, busy, of } => other_programs(context, *trial, (*busy, *of)),
         Caveat::ServerDied { subject, trial } => format!("In trial {trial} {} died.", words::subject(subject)),
         Caveat::ServerRefused { subject, trial, from, until } => {
             format!("In trial {trial} {}.", refused(subject, *from, *until))
@@ -341,6 +336,16 @@ pub(super) fn but(v: &Verdict, few: bool) -> Option<String> {
         })
     };
     hidden.or_else(|| if few { None } else { changed() })
+}
+
+/// That other programs had most of the machine at the break.
+fn other_programs(context: Context<'_>, trial: u32, (busy, of): (f64, f64)) -> String {
+    format!(
+        "When it broke in trial {trial}, {} (all that was in use, less what servers, the processes found behind them and the generator \
+         used): whether {} would have held without them is not known.",
+        others(busy, of),
+        context.product()
+    )
 }
 
 /// That good answers became longer or shorter.
