@@ -86,7 +86,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 114] = [
+const NUMBERS: [&str; 115] = [
     "abandoned",
     "answered",
     "at_once",

@@ -60,7 +60,15 @@ pub enum Ending {
 impl ResponseReader {
     /// For the response to one request; `to_head` when the request is a HEAD.
     pub fn new(to_head: bool) -> ResponseReader {
-        ResponseReader { stage: Stage::Head, to_head, upgrading: false, interim: 0, started: false, surplus: false, carry: Vec::new() }
+        ResponseReader {
+            stage: Stage::Head,
+            to_head,
+            upgrading: false,
+            interim: 0,
+            started: false,
+            surplus: false,
+            carry: Vec::new(),
+        }
     }
 
     /// For a request that asks for an upgrade: 101 is an answer to it, after which the connection is not HTTP any more.

@@ -124,8 +124,10 @@ fn transfer(load: &Summary, amount: u64, of: u64) -> String {
 
 /// Why connections were closed that could have been kept.
 fn surplus(load: &Summary) -> Option<(&'static str, String)> {
-    let (answers, were) = (figure::plural(load.surplus, "answer", "answers"), if load.surplus == 1 { "was" } else { "were" });
-    let told = || format!("{answers} {were} followed by bytes that no request asked for; their connections were closed");
+    let (answers, were) =
+        (figure::plural(load.surplus, "answer", "answers"), if load.surplus == 1 { "was" } else { "were" });
+    let told =
+        || format!("{answers} {were} followed by bytes that no request asked for; their connections were closed");
     (load.surplus > 0).then(|| ("surplus", told()))
 }
 
