@@ -308,8 +308,7 @@ pub struct Tick {
     /// CPU time of the busiest generator thread in the interval, microseconds. Of workers of Locust that genkai started: with the time for which
     /// it waited for a core (nobody tells how late it sent).
     pub cpu_max_us: u64,
-    /// Of the requests that failed in the interval, the planned instant of the one planned first, microseconds since the
-    /// load began: the load it met, even if it took its whole timeout to fail.
+    /// Of the requests that failed in the interval, the planned instant (not the failure's) of the first planned, microseconds since the load began.
     pub first_error_us: Option<u64>,
     /// `level` at that instant.
     pub first_error_level: Option<f64>,

@@ -69,17 +69,16 @@ fn an_open_load_of_new_connections_is_checked_too() {
 fn bytes_behind_an_answer_that_come_late_are_counted_as_such() {
     let server = Server::start(|stream, _| {
         while read_request(stream) {
-            stream.write_all(HELLO).unwrap();
-            thread::sleep(Duration::from_millis(100));
+            let _ = stream.write_all(HELLO);
+            std::thread::sleep(std::time::Duration::from_millis(100));
             let _ = stream.write_all(b"more");
         }
     });
     let think = Spread::Constant(Span::from_millis(400));
-    let mut load = load(server.address, 3);
-    load.arrivals = Arrivals::Users { count: 1, spawn_rate: 1.0, think };
+    let load = Load { arrivals: Arrivals::Users { count: 1, spawn_rate: 1.0, think }, ..load(server.address, 3) };
     let seen = make(&load);
-    let sums = |pick: fn(&Tick) -> u64| seen.ticks.iter().map(pick).sum::<u64>();
-    assert_eq!((seen.ok(), sums(|t| t.surplus), sums(|t| t.closed_idle), sums(|t| t.opened)), (3, 2, 0, 3));
+    let sums = [seen.ok(), seen.sum(|t| t.surplus), seen.sum(|t| t.closed_idle), seen.sum(|t| t.opened)];
+    assert_eq!(sums, [3, 2, 0, 3]);
 }
 
 #[test]

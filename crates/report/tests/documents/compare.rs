@@ -7,8 +7,7 @@ use genkai_model::event::Rewrite;
 use genkai_model::figure::Figure;
 use genkai_model::finding::claim::{ClaimFinding, ClaimVerdict, KeptPromise};
 use genkai_model::finding::comparison::{
-    ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, KindOfAnswer, Stress,
-    TurnFinding,
+    ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, Stress, TurnFinding,
 };
 use genkai_model::finding::{Answered, Call, Decision, Effect, Estimate, Outcome};
 use genkai_model::plan::System;
@@ -60,7 +59,7 @@ fn subject(name: &str, values: [f64; 8]) -> ComparedContender {
     }
 }
 
-fn finding() -> ComparisonFinding {
+pub(crate) fn finding() -> ComparisonFinding {
     let runs = || Runs::Server { system: Box::new(System::generated("nginx")), changes: Vec::new() };
     let contender = |name: &str| Contender { name: name.to_owned(), runs: runs() };
     let other = "w|\u{1b}[31m";
@@ -110,7 +109,7 @@ fn finding() -> ComparisonFinding {
     }
 }
 
-fn document(finding: &ComparisonFinding) -> Document {
+pub(crate) fn document(finding: &ComparisonFinding) -> Document {
     study::compare(&Record::default(), finding)
 }
 
@@ -131,7 +130,7 @@ fn schema(name: &str) -> serde_json::Value {
     serde_json::from_str(&all.iter().find(|(known, _)| *known == name).unwrap().1).unwrap()
 }
 
-fn says(finding: &ComparisonFinding) -> Vec<String> {
+pub(crate) fn says(finding: &ComparisonFinding) -> Vec<String> {
     let value = file(finding);
     serde_json::from_value(value["says"].clone()).unwrap()
 }
@@ -169,20 +168,6 @@ fn sentences_are_to_quote() {
     let mut cut = finding();
     (cut.blocks, cut.outcome) = (1, Outcome::Unfinished);
     assert!(says(&cut)[0].contains("nothing to compare"), "{:?}", says(&cut));
-}
-
-/// Beside the answer, before anything else is said of it, and once.
-#[test]
-fn unlike_answers_are_told_beside_the_answer() {
-    let mut unlike = finding();
-    let answer = |name: &str, status, bytes| KindOfAnswer { name: name.to_owned(), status: Some(status), bytes };
-    let answers = vec![answer("one", 200, Some(2_150.0)), answer("two", 302, None)];
-    unlike.caveats = vec![ComparisonCaveat::AnswersUnlike { answers }];
-    let said = says(&unlike);
-    assert!(said[1].starts_with("Answers are unlike: one: 200, 2.10 KiB each; two: 302. ("), "{said:?}");
-    for told in [html::page(None, &document(&unlike)), text::document(&document(&unlike), text::Style::default())] {
-        assert_eq!(told.matches("Answers are unlike: one").count(), 1, "{told}");
-    }
 }
 
 #[test]

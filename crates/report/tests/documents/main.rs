@@ -10,4 +10,5 @@ mod latencies;
 mod live;
 mod proofs;
 mod tables;
+mod unlike;
 mod words;
