@@ -187,8 +187,7 @@ fn answers_that_become_shorter_when_the_server_is_busy_are_told() {
     let own = tempfile::tempdir().unwrap();
     let http = format!("access_log off; {}", page_until_busy(&format!("127.0.0.1:{port}")));
     let _nginx = harness::servers::nginx(own.path(), &http, port);
-    let load =
-        told(&genkai(&format!("load http://127.0.0.1:{port} --users 40 --spawn-rate 20 --duration 4s --quiet")));
+    let load = told(&genkai(&format!("load http://127.0.0.1:{port} --users 40 --spawn-rate 20 --duration 4s --quiet")));
     let (first, last) = changed(&load).unwrap_or_else(|| panic!("{}", load.story()));
     assert!(first > 3_000.0 && last < 1_000.0, "{first} {last}");
     assert!(load.says().iter().any(|said| said.contains("answers became shorter")), "{}", load.story());
