@@ -75,7 +75,7 @@ fn refusals_of_its_own_that_are_sent_as_good_answers_are_told() {
     let (_backend, backend) = scripted("fixed --time 0.05");
     for limit in ["limit_conn few 10;", "limit_req zone=slow;"] {
         let http = format!(
-            "limit_conn_zone $server_name zone=few:1m;\nlimit_req_zone $server_name zone=slow:1m rate=20r/s;\nserver {{ listen 80;\n\
+            "limit_conn_zone $server_port zone=few:1m;\nlimit_req_zone $server_port zone=slow:1m rate=20r/s;\nserver {{ listen 80;\n\
              location / {{ {limit} error_page 503 =200 @sorry; proxy_pass http://{backend}; }}\nlocation @sorry {{ return 200 sorry; }} }}"
         );
         let run = tuned(dir.path(), &http, "", "--users 40");
