@@ -8,7 +8,7 @@ use crate::asked::TOLERANCE;
 use crate::broken::{self, Judged};
 use crate::expected::Expected;
 use crate::generator::STEEP;
-use crate::laws::{Met, predicted};
+use crate::laws::{Met, of_limit};
 use crate::moved::size;
 use crate::predictions::met;
 use crate::price::{self, Priced};
@@ -19,7 +19,7 @@ const WHY: &str = "the breaks in the order met, and the laws of what lies beyond
 
 /// A limit as a rung names it.
 fn named(limit: &Limit, met: &Met) -> Json {
-    let ends = predicted(&limit.law, met).levels(met);
+    let ends = of_limit(limit, met).levels(met);
     let predicted = ends.map(|(low, high)| json!({ "low": low, "high": high }));
     let Limit { id, subject, setting, value, origin, .. } = limit;
     json!({ "limit": id, "subject": subject, "setting": setting, "value": value, "origin": origin, "predicted": predicted })
@@ -120,7 +120,7 @@ impl<'e> Search<'_, 'e> {
             .collect();
         let mut all: Vec<(f64, &Limit)> = Vec::new();
         for limit in last.at.limits.iter().filter(|limit| !known.contains(&limit.id.as_str())) {
-            let at = predicted(&limit.law, &met).bites(&limit.law, &met);
+            let at = of_limit(limit, &met).bites(&limit.law, &met);
             let by_time = matches!(
                 limit.law,
                 Law::Rate { .. }

@@ -252,6 +252,20 @@ fn met(law: &Law, tunnels: bool) -> Law {
     }
 }
 
+/// What a limit says of a load. Where slots are given up after each request, users beyond them wait for their turn; with `n` times as many a request
+/// takes about `n` times as long.
+pub(crate) fn of_limit(limit: &Limit, met: &Met) -> Predicted {
+    let mut all = predicted(&limit.law, met);
+    let alone = met.alone.or(met.unloaded).unwrap_or(0.0);
+    if limit.turns && met.spawn.is_some() && !met.tunnels && alone > 0.0 {
+        let longest = (met.patience.0 + met.think) / (alone + met.think);
+        for ends in [&mut all.clients, &mut all.users].into_iter().flatten() {
+            ends.1 = ends.1.max((ends.1 * longest + WHOLE).floor());
+        }
+    }
+    all
+}
+
 /// What the law of a limit says of a load.
 pub(crate) fn predicted(law: &Law, met_by: &Met) -> Predicted {
     let open = met_by.spawn.is_none();
@@ -329,7 +343,7 @@ fn handshakes(cores: f64, least: f64, most: f64, met: &Met) -> Predicted {
 }
 
 /// Slots that a client takes on average: dearest and cheapest. None where it takes none.
-fn cost(idle: f64, busy: f64, met: &Met) -> Option<(f64, f64)> {
+pub(crate) fn cost(idle: f64, busy: f64, met: &Met) -> Option<(f64, f64)> {
     let part = match met.service {
         _ if !met.keeps || met.think == 0.0 || met.tunnels => (1.0, 1.0),
         Some(s) if !met.counted => (s / (s + met.think), 1.0),
@@ -397,6 +411,8 @@ fn bucket(rate: f64, burst: f64, at_once: Option<f64>, met: &Met) -> Option<Ends
     // After `t` seconds of `spawn` more users a second, each of whom asks every `took`, `spawn t^2 / 2 took` came too early.
     let seconds = (2.0 * passes * (took + met.think) / spawn).sqrt();
     let most = waiting(alone) + served(took) + spawn * seconds + one;
+    // All at the same instant: the bucket takes `burst` beyond the one that is its turn, unless they are held back one by one.
+    let least = if passes < burst { least } else { least.min(burst + 1.0) };
     Some((least, most.min(met.level.max(least + one))))
 }
 

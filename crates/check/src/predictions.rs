@@ -9,7 +9,7 @@ use crate::asked::{self, Asked, TOLERANCE};
 use crate::broken::Judged;
 use crate::events::{Events, Line, merged, rate};
 use crate::expected::Expected;
-use crate::laws::{Ends, Met, Predicted, predicted};
+use crate::laws::{Ends, Met, Predicted, of_limit, predicted};
 use crate::onward;
 use crate::price::{self, Priced};
 use crate::{scan, served, weigh};
@@ -86,7 +86,7 @@ fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
         }
         let held = matches!(limit.law, Law::Slots { idle_cost, .. } if idle_cost > 0.0) && met.keeps;
         if matches!(limit.law, Law::Slots { .. } | Law::Workers { .. } | Law::Growing { .. }) {
-            let Some((low, _)) = predicted(&limit.law, met).clients else { continue };
+            let Some((low, _)) = of_limit(limit, met).clients else { continue };
             let most = if held { &mut kept } else { &mut busy };
             *most = most.min(low);
         }
@@ -151,7 +151,7 @@ impl<'a, 'e> Search<'a, 'e> {
         let line = self.events.of("limits").next().map(|line| line.number);
         let rows = self.verdict.get("predictions").and_then(Json::as_array);
         let mut all: Vec<(&Limit, Predicted)> =
-            self.limits.iter().map(|limit| (limit, predicted(&limit.law, &self.plan))).collect();
+            self.limits.iter().map(|limit| (limit, of_limit(limit, &self.plan))).collect();
         let bites =
             |(limit, predicted): &(&Limit, Predicted)| predicted.bites(&limit.law, &self.plan).unwrap_or(f64::INFINITY);
         // The tightest first.
@@ -221,7 +221,7 @@ impl<'a, 'e> Search<'a, 'e> {
             return;
         };
         let met = met(judged);
-        let told = predicted(&limit.law, &met);
+        let told = of_limit(limit, &met);
         ranges(&format!("{address}/predicted"), &told, line, expected);
         named(&format!("{address}/predicted"), limit, &told, &met, line, expected);
         expected.is(format!("{address}/predicted/observed"), self.counted(limit, judged), line);
@@ -240,7 +240,7 @@ impl<'a, 'e> Search<'a, 'e> {
         let Some((line, limit)) = all.last() else {
             return expected.word("/next/limit", Json::Null, "no limit of this name and value was told", None);
         };
-        let mut told = predicted(&limit.law, &self.plan);
+        let mut told = of_limit(&limit, &self.plan);
         if next.get("told_from").is_some_and(Json::is_object) {
             let busy = self.busy_next(&limit);
             expected.is("/next/told_from/cores", busy.map(|busy| busy.used), Some(line));

@@ -1,13 +1,13 @@
 //! What a larger value of a setting takes of memory, from the looks at a server's processes, put down plainly once more.
 
-use genkai_model::limit::{Law, Limit, RemedyUnit};
+use genkai_model::limit::{Law, Limit, RemedyUnit, Sign};
 use genkai_model::load::Arrivals;
 
 use crate::broken::Judged;
 use crate::events::Line;
 use crate::expected::Expected;
 use crate::instants::gauge;
-use crate::laws::{Met, WHOLE, predicted};
+use crate::laws::{Met, WHOLE, cost, predicted};
 
 /// Of the memory that is left, the part that a change may take.
 const USABLE: f64 = 0.8;
@@ -17,6 +17,25 @@ const FAR: f64 = 0.15;
 /// Whether a limit's setting counts requests or connections to servers, not those of clients.
 fn counts_onward(limit: &Limit) -> bool {
     limit.remedy.as_ref().is_some_and(|remedy| remedy.onward)
+}
+
+/// Whether a limit's setting is how many the kernel lets wait before the server accepts them: they take nothing of it yet.
+fn waits_in_kernel(limit: &Limit) -> bool {
+    matches!(&limit.remedy, Some(remedy) if remedy.queues)
+}
+
+/// What a client takes of the descriptors of a server by their law, where that is one number.
+fn of_descriptors(limits: &[Limit], subject: &str, met: &Met) -> Option<f64> {
+    let name = format!("{subject}.worker_fds_max");
+    let seen_in = |sign: &Sign| matches!(sign, Sign::ReachedMetric { metric, .. } if *metric == name);
+    for limit in limits.iter().filter(|limit| limit.subject == subject) {
+        if !limit.signatures.iter().any(|signature| seen_in(&signature.sign)) {
+            continue;
+        }
+        let Law::Slots { idle_cost, busy_cost, .. } = limit.law else { return None };
+        return cost(idle_cost, busy_cost, met).filter(|(dear, cheap)| dear <= cheap).map(|(dear, _)| dear);
+    }
+    None
 }
 
 /// A look at a server's memory.
@@ -146,9 +165,7 @@ fn last_highest(looks: &[Look]) -> Option<Look> {
 
 impl Told {
     fn of(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<Told> {
-        // Who waits in the kernel takes nothing of the server.
-        let queue = limit.remedy.as_ref().is_some_and(|remedy| remedy.unaccepted);
-        if queue || matches!(limit.law, Law::Backlog { .. }) || counts_onward(limit) {
+        if counts_onward(limit) || waits_in_kernel(limit) {
             return None;
         }
         let looks = looks(judged, &limit.subject, full(&limit.law, met)?);
@@ -165,7 +182,12 @@ impl Told {
         let process = if forks { low.private } else { looks.first().and_then(|look| look.private) };
         let came = high.workers - low.workers;
         let grown = high.both() - low.both() - process.unwrap_or(0.0) * came;
-        let descriptors = (high.descriptors - low.descriptors) / between;
+        let seen = ((high.descriptors - low.descriptors) / between).max(0.0);
+        // Not each client has a request in flight at the instant of a look: close to what their law says, it is what the law says.
+        let descriptors = match of_descriptors(&judged.limits, &limit.subject, met) {
+            Some(each) if seen >= (1.0 - FAR) * each && seen <= (1.0 + FAR) * each => each,
+            _ => seen,
+        };
         // A server may have taken before what it needs for all of them.
         let tells = forks || grown > 0.0;
         // Clients of a process at the lower look, whose memory is in what that process has of its own: as much of it is in each process that came.
@@ -176,7 +198,7 @@ impl Told {
         }
         let client = (grown / divisor).max(0.0);
         let process = process.map(|own| (own - client * each).max(0.0));
-        Some(Told { high, client, process, descriptors: descriptors.max(0.0), tells })
+        Some(Told { high, client, process, descriptors, tells })
     }
 
     /// Clients and bytes beyond the highest look, with the setting at a number and all of it used.

@@ -10,7 +10,7 @@ use crate::directives::Removals;
 use crate::directly;
 use crate::events::{Events, Line};
 use crate::generator::STEEP;
-use crate::laws::{Ends, Met, Predicted, predicted};
+use crate::laws::{Ends, Met, Predicted, of_limit};
 use crate::moved::{self, blur, size};
 use crate::predictions::met;
 use crate::price;
@@ -401,7 +401,7 @@ impl<'a, 'e> Search<'a, 'e> {
 /// The limit that should be met next once one was lifted: the first beyond the break, or the lifted one itself, below the load sent.
 fn next(after: &Judged<'_>, own: &Met, lifted: &Limit, size: f64) -> Option<(String, Predicted)> {
     let all = after.limits.iter().filter_map(|limit| {
-        let predicted = predicted(&limit.law, own);
+        let predicted = of_limit(limit, own);
         Some((predicted.bites(&limit.law, own)?, limit, predicted))
     });
     let beyond = all.filter(|(at, limit, _)| *at > size * (1.0 + TOLERANCE) || limit.id == lifted.id);

@@ -14,7 +14,7 @@ use crate::flat;
 use crate::generator::STEEP;
 use crate::instants;
 use crate::kept;
-use crate::laws::{Ends, Met, longer, predicted};
+use crate::laws::{Ends, Met, longer, of_limit, predicted};
 use crate::others;
 use crate::score::{Place, confidence, score};
 
@@ -136,7 +136,7 @@ fn thinks(judged: &Judged<'_>, met: &Met) -> bool {
 
 /// What a limit counts, when a trial broke, with what its law predicts in the same unit.
 pub(crate) fn place(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<(Ends, f64)> {
-    let predicted = predicted(&limit.law, met);
+    let predicted = of_limit(limit, met);
     let onset = judged.onset?;
     match limit.law {
         Law::Slots { idle_cost, .. } => {

@@ -45,6 +45,9 @@ pub struct Limit {
     /// It caps nothing: something is broken, and nobody gets through, however few they are (an address that cannot be connected to).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fault: bool,
+    /// Who finds no slot waits for one that is given up after each request: those beyond take turns, each a bit slower, until one waits too long.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub turns: bool,
 }
 
 impl Limit {
@@ -65,6 +68,7 @@ impl Limit {
             remedy: None,
             patience: None,
             fault: false,
+            turns: false,
         }
     }
 }
@@ -370,9 +374,10 @@ pub struct Remedy {
     /// hold says nothing of what one more of it takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub onward: bool,
-    /// The setting lengthens a queue of the kernel's: whom it lets in has nothing of the server until it is accepted.
+    /// The setting only lengthens a queue of the kernel in front of the server: who waits there to be accepted takes no descriptor and no
+    /// memory of the server.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unaccepted: bool,
+    pub queues: bool,
     /// The word that the setting becomes, with which the limit is gone; none: a number is told by the law.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<String>,

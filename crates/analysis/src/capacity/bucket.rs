@@ -12,6 +12,9 @@ use super::demand::Demand;
 /// nothing meanwhile, so that all places to wait are taken first, and no request waits longer than it may. While users are added the
 /// bucket takes some time to fill: with `s` of them a second the requests that are too many are `s t^2 / 2 (service + think)` after `t`, so
 /// that it may be `sqrt(2 at_once s (service + think))` users more.
+///
+/// Where nobody is made to wait, those who ask in step need not ask for more than its rate: one request and `burst` more at one instant are all
+/// that goes.
 pub(super) fn users(rate: f64, burst: f64, at_once: Option<f64>, demand: &Demand) -> Option<Range> {
     let spawn = demand.spawn_rate?;
     let long = demand.alone.or(demand.service)?;
@@ -23,7 +26,8 @@ pub(super) fn users(rate: f64, burst: f64, at_once: Option<f64>, demand: &Demand
     let short = if waits > 0.0 { demand.alone.unwrap_or(0.0) } else { long };
     let room = |service: f64| waits.min(rate * (demand.patience - service).max(0.0));
     let asks = |service: f64| rate * (service + demand.think);
-    let low = room(long) + asks(short);
+    let flows = room(long) + asks(short);
+    let low = if waits > 0.0 { flows } else { flows.min(1.0 + burst) };
     let fills = (2.0 * early * spawn * (long + demand.think)).sqrt();
     let first = if waits > 0.0 { 1.0 } else { 0.0 };
     let high = room(short) + asks(long) + fills + first;
@@ -78,6 +82,13 @@ mod tests {
                 proptest::prop_assert!(0.0 <= low && low <= high && high.is_finite(), "{low} {high}");
             }
         }
+    }
+
+    /// `rate=150r/s burst=5 nodelay` before a server that takes 0.1 s: users who come 0.1 s apart ask in step, and were refused from the eighth on.
+    #[test]
+    fn users_in_step_fill_it_at_one_instant() {
+        let Range { low, high } = users(150.0, 5.0, Some(1e9), &demand(0.1)).unwrap();
+        assert!((low - 6.0).abs() < 1e-9 && high > 15.0, "{low} {high}");
     }
 
     /// `nodelay`: two users ask for all that may come; the bucket of 100 fills while some 14 more come.

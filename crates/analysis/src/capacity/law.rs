@@ -43,7 +43,7 @@ fn swing(idle_cost: f64, busy_cost: f64, demand: &Demand) -> f64 {
 
 /// Slots that one present client takes on average: dearest and cheapest, a range where it is not known how often it is
 /// busy. A client that does not keep its connection is only there while it is busy.
-fn cost(idle_cost: f64, busy_cost: f64, demand: &Demand) -> Range {
+pub(super) fn cost(idle_cost: f64, busy_cost: f64, demand: &Demand) -> Range {
     if !demand.keeps {
         return Range { low: busy_cost, high: busy_cost };
     }

@@ -70,6 +70,7 @@ pub fn forecast<'l>(limits: &'l [Limit], demand: &Demand) -> Vec<Forecast<'l>> {
 /// The prediction for one limit.
 pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
     let reach = Reach::of(&limit.law, demand);
+    let reach = if limit.turns { reach.in_turns(demand) } else { reach };
     let level = if demand.is_open() { reach.rate } else { reach.users };
     let bites = level.map(|l| if waits(&limit.law, demand) { l.high } else { l.low });
     let predicted = Predicted {
@@ -214,6 +215,16 @@ impl Reach {
         let high = at(if grows { most } else { least }, demand.patience + demand.think);
         let users = Some(Range { low: at(least, service + demand.think).min(high), high });
         Reach { clients: Some(clients), users, rate, bytes: None }
+    }
+
+    /// The same where those who find no slot take turns with those who have one: until each waits too long they are as many times more as it may
+    /// take longer, as before workers ([`Reach::workers`]).
+    fn in_turns(self, demand: &Demand) -> Reach {
+        let took = demand.without_waiting().filter(|took| *took > 0.0 && !demand.is_open() && !demand.tunnels);
+        let Some(took) = took else { return self };
+        let times = ((demand.patience + demand.think) / (took + demand.think)).max(1.0);
+        let late = |range: Range| Range { high: (range.high * times + 1e-9).floor().max(range.high), ..range };
+        Reach { clients: self.clients.map(late), users: self.users.map(late), ..self }
     }
 
     /// Connections that come faster than they are accepted wait longer and longer: of `a` a second, of which `value` are accepted,

@@ -5,7 +5,7 @@
 
 use genkai_model::evidence::{Sample, metric};
 use genkai_model::finding::{DescriptorPrice, DescriptorsAlone, MeasuredPrice, MemoryPrice, Price, Taken, TestedPrice};
-use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit};
+use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign};
 use genkai_model::record::Trial;
 
 use super::looks::{clients_at, during};
@@ -123,7 +123,8 @@ fn highest(looks: &[Look]) -> Option<Look> {
 impl Cost {
     /// Of `limit`, as `trial` tells it; none where nobody looked, or the limit counts no clients. `product` is the one under test.
     pub(crate) fn of(limit: &Limit, trial: &Trial, demand: &Demand, product: &str) -> Option<Cost> {
-        if is_onward(limit) || waits_unaccepted(limit) {
+        // Who waits in a queue of the kernel takes nothing of the server: a longer one has no price.
+        if is_onward(limit) || limit.remedy.as_ref().is_some_and(|remedy| remedy.queues) {
             return None;
         }
         let looks = looks(trial, &limit.subject, full(&limit.law, demand)?);
@@ -145,7 +146,11 @@ impl Cost {
             high,
             client,
             grew: grown > 0.0 || brings,
-            descriptors: ((high.descriptors - low.descriptors) / clients).max(0.0),
+            descriptors: {
+                let seen = ((high.descriptors - low.descriptors) / clients).max(0.0);
+                let counted = formula(&trial.limits.limits, &limit.subject, demand);
+                counted.filter(|each| (each - seen).abs() <= each * PRICE_TOLERANCE).unwrap_or(seen)
+            },
             process: process.filter(|_| brings).map(|bytes| (bytes - client * served).max(0.0)),
             behind: limit.subject == product && is_passed_on(&trial.limits.limits, product),
         })
@@ -259,14 +264,27 @@ pub(crate) fn measured(subject: &str, before: &Trial, after: &Trial) -> Option<M
     Some(MeasuredPrice { before: taken(before, first), after: taken(after, last), left: last.left, grew: None })
 }
 
+/// Descriptors of a client of `subject` by the law of the limit that counts them; none where it tells a range. A look is an instant, at which some
+/// clients have no request in flight: what it saw is that less some.
+fn formula(limits: &[Limit], subject: &str, demand: &Demand) -> Option<f64> {
+    let counted = format!("{subject}.{}", metric::WORKER_FDS_MAX);
+    let counts = |limit: &&Limit| {
+        let mut signs = limit.signatures.iter().map(|one| &one.sign);
+        limit.subject == subject
+            && signs.any(|sign| matches!(sign, Sign::ReachedMetric { metric, .. } if *metric == counted))
+    };
+    match limits.iter().find(counts)?.law {
+        Law::Slots { idle_cost, busy_cost, .. } => {
+            let each = law::cost(idle_cost, busy_cost, demand);
+            (each.high - each.low <= 0.0).then_some(each.high)
+        }
+        _ => None,
+    }
+}
+
 /// Whether a limit counts what goes on to the servers behind.
 fn is_onward(limit: &Limit) -> bool {
     limit.remedy.as_ref().is_some_and(|remedy| remedy.onward)
-}
-
-/// Whether those whom more of a setting lets in wait in the kernel, and have nothing of the server.
-fn waits_unaccepted(limit: &Limit) -> bool {
-    matches!(limit.law, Law::Backlog { .. }) || limit.remedy.as_ref().is_some_and(|remedy| remedy.unaccepted)
 }
 
 /// Whether something stands behind `product` that is asked for all that it takes: another setting may let less through.

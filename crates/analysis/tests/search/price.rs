@@ -1,7 +1,7 @@
 //! What a change takes of memory, and what the memory does not hold.
 
 use genkai_model::finding::*;
-use genkai_model::limit::Law;
+use genkai_model::limit::{Law, Sign, Signature, Strength};
 use genkai_model::load::{Arrivals, Load};
 
 use crate::world::{Moment, Seen, World};
@@ -65,22 +65,6 @@ fn descriptors_have_a_price_where_memory_did_not_grow() {
     assert!(near(alone.more, (384.0 - alone.clients) * 2.0), "{alone:?}");
     let whole = verdict(&hungry(512.0, 1e9).run());
     assert_eq!(whole.proposal[0].descriptors, None, "they are told with the memory");
-}
-
-/// A longer accept queue: who waits in the kernel takes nothing of the server.
-#[test]
-fn a_longer_queue_of_the_kernels_has_no_price() {
-    // As a setting of what is served, this would be more than the memory holds.
-    let mut world = hungry(512.0, 24.01e6);
-    world.limits = Box::new(|s| {
-        let mut queue = slots(s["slots"]);
-        queue.remedy.as_mut().unwrap().unaccepted = true;
-        vec![queue, cpu(1.0, Strength::Supports, None)]
-    });
-    let v = verdict(&world.run());
-    let one = &v.proposal[0];
-    assert_eq!((one.change.to.as_str(), one.price, one.descriptors.is_none()), ("771", None, true), "{one:?}");
-    assert!(!v.caveats.iter().any(|c| matches!(c, Caveat::MemoryBound { .. })), "{:?}", v.caveats);
 }
 
 #[test]
@@ -201,6 +185,23 @@ fn a_look_that_may_have_ended_after_the_load_tells_nothing_of_its_clients() {
     assert!(near(tested.taken, OWN + tested.clients * CLIENT), "{tested:?}");
 }
 
+/// Who waits in a queue of the kernel takes nothing of the server: that a longer one lets more clients be says nothing of what they take.
+#[test]
+fn a_longer_queue_of_the_kernel_has_no_price() {
+    let priced = |queues: bool| {
+        let mut world = hungry(512.0, 1e9);
+        let limits = world.limits;
+        world.limits = Box::new(move |s| {
+            let mut all = limits(s);
+            all.iter_mut().filter_map(|limit| limit.remedy.as_mut()).for_each(|remedy| remedy.queues = queues);
+            all
+        });
+        let proposed = verdict(&world.run()).proposal.remove(0);
+        (proposed.price.is_some(), proposed.descriptors.is_some())
+    };
+    assert_eq!((priced(false), priced(true)), ((true, false), (false, false)));
+}
+
 /// Where each request is a connection, an instant between two of them shows descriptors of nobody.
 #[test]
 fn descriptors_are_the_most_that_were_seen_under_that_load() {
@@ -213,6 +214,37 @@ fn descriptors_are_the_most_that_were_seen_under_that_load() {
     let price = verdict(&run).proposal[0].price.unwrap();
     assert!(near(price.descriptors.held, 10.0 + 2.0 * price.clients), "{price:?}");
     assert!(near(price.descriptors.more, (384.0 - price.clients) * 2.0), "{price:?}");
+}
+
+/// A look is an instant, at which some clients have no request in flight. Near to what the law of the descriptors says it is that; far from it the law is not
+/// what happens there.
+#[test]
+fn descriptors_of_a_client_are_those_of_their_law_where_that_is_nearly_what_was_seen() {
+    let told = |each: f64| {
+        let mut world = hungry(512.0, 1e9);
+        let (limits, before) = (world.limits, world.behaviour);
+        world.limits = Box::new(move |s| {
+            let mut all = limits(s);
+            let mut counted = descriptors(20_000.0);
+            let sign = Sign::ReachedMetric {
+                metric: "proxy.worker_fds_max".into(),
+                of: "proxy.worker_fd_limit".into(),
+                fraction: 0.98,
+            };
+            counted.signatures = vec![Signature { sign, strength: Strength::Supports }];
+            all.push(counted);
+            all
+        });
+        world.behaviour = Box::new(move |m| {
+            let mut seen = before(m);
+            let opened = |value: f64| 10.0 + (value - 10.0) * each / 2.0;
+            seen.gauges.iter_mut().filter(|g| g.0 == "proxy.descriptors").for_each(|g| g.1 = opened(g.1));
+            seen
+        });
+        let price = verdict(&world.run()).proposal[0].price.unwrap();
+        price.descriptors.more / (price.full - price.clients)
+    };
+    assert!(near(told(1.87), 2.0) && near(told(1.4), 1.4), "{} {}", told(1.87), told(1.4));
 }
 
 #[test]

@@ -368,7 +368,7 @@ fn entry(name: &str, largest: Option<u64>) -> ContenderRecord {
             parts: 1.0,
             processes: 0.0,
             onward: false,
-            unaccepted: false,
+            queues: false,
             word: None,
         }),
         ..Limit::named("x.largest", name, "largest")

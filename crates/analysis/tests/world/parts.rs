@@ -26,7 +26,7 @@ pub fn limit(id: &str, value: f64, law: Law, signatures: Vec<Signature>, errors:
             parts: 1.0,
             processes: 0.0,
             onward: false,
-            unaccepted: false,
+            queues: false,
             word: None,
         }),
         ..Limit::named(&format!("proxy.{id}"), "proxy", id)

@@ -23,6 +23,7 @@ pub struct Ladder {
 impl Ladder {
     /// Where the break was foretold to move when the limit of `cause` alone was lifted: what a sentence about that test may compare with. None
     /// where the ladder tells no load for that limit or for the next one, or has the next one at another load: two places for one limit are none.
+    /// Nor where the break came sooner, by the next limit and where the ladder has that: what was foretold was another limit beyond it.
     pub fn foretold(&self, cause: &Cause) -> Option<Range> {
         let test = cause.counterfactual.as_ref()?;
         let range = test.predicted?;
@@ -44,7 +45,9 @@ impl Ladder {
         // Fewer users than that are fewer clients at once, too.
         let beyond = test.observed.as_ref().is_none_or(|broke| test.place_of(broke) > range.high);
         let fewer = beyond && level.is_some_and(|level| level < range.low);
-        (own.is_some() && agrees && !fewer).then_some(range)
+        let sooner = test.observed.as_ref().is_some_and(|broke| test.place_of(broke) < range.low);
+        let met_there = there.zip(level).is_some_and(|(one, level)| (one.low - 1.0..=one.high + 1.0).contains(&level));
+        (own.is_some() && agrees && !fewer && !(sooner && met_there)).then_some(range)
     }
 }
 

@@ -136,6 +136,27 @@ fn of_a_break_before_where_it_was_foretold_no_other_limit_is_said_to_stand_betwe
     assert!(!sentences(&s).contains("not as far"), "as told, 359 are where 359 were foretold: {}", sentences(&s));
 }
 
+/// What was met next where the ladder has it is not denied because the test was held against another limit beyond it.
+#[test]
+fn of_a_break_where_the_ladder_has_the_next_limit_no_other_place_is_told() {
+    let told = |predicted: f64| {
+        let mut next = changed("limit_conn.c", ["300", "400"], 300.0);
+        if let Rung::Proved(rung) = &mut next {
+            rung.limit.predicted = Some(Range { low: predicted, high: predicted });
+        }
+        let text = with(vec![changed("worker_connections", ["512", "768"], 243.0), next], |s| {
+            let test = s.findings.verdict.causes[0].counterfactual.as_mut().unwrap();
+            test.moved = Moved::Elsewhere;
+            let broke = test.observed.as_mut().unwrap();
+            (broke.level, broke.in_flight) = (300.0, 300.0);
+        });
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let denied = "but not as far as to where the formula puts the next limit";
+    assert!(told(370.0).contains(denied), "{}", told(370.0));
+    assert!(!told(299.0).contains("where the formula puts"), "{}", told(299.0));
+}
+
 #[test]
 fn causes_with_their_evidence() {
     let s = fixture::experiment(1.0);

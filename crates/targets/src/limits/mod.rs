@@ -81,7 +81,7 @@ pub(crate) fn raised(setting: &str, unit: RemedyUnit, step: f64) -> Remedy {
         parts: 1.0,
         processes: 0.0,
         onward: false,
-        unaccepted: false,
+        queues: false,
         word: None,
     }
 }
@@ -89,6 +89,12 @@ pub(crate) fn raised(setting: &str, unit: RemedyUnit, step: f64) -> Remedy {
 /// The same of a setting that counts what goes on to the servers behind.
 pub(crate) fn raised_onward(setting: &str) -> Remedy {
     Remedy { onward: true, ..raised(setting, RemedyUnit::Count, 1.0) }
+}
+
+/// The same of a setting that only lengthens a queue of the kernel, whose lengths make sense in steps of 64; `most` is its `somaxconn`.
+pub(crate) fn raised_queue(setting: &str, most: u32) -> Remedy {
+    let ceiling = Ceiling { value: f64::from(most), by: format!("net.core.somaxconn {most}") };
+    Remedy { queues: true, ceiling: Some(ceiling), ..raised(setting, RemedyUnit::Count, 64.0) }
 }
 
 /// A metric that reaches a part of another one.
@@ -300,12 +306,11 @@ impl AcceptQueue<'_> {
                 reached(&format!("{subject}.{}", metric::ACCEPT_QUEUE), queue, Strength::Supports),
             ],
             remedy: Some(Remedy {
-                ceiling: Some(Ceiling { value: f64::from(somaxconn), by: format!("net.core.somaxconn {somaxconn}") }),
                 note: Some(format!(
                     "a reload does not change a listener that is open: restart {} for it to take effect",
                     self.product
                 )),
-                ..raised(setting, RemedyUnit::Count, 64.0)
+                ..raised_queue(setting, somaxconn)
             }),
             ..accept_queue(&format!("{subject}.{setting}"), subject, setting, queue)
         }
@@ -371,6 +376,7 @@ impl Processor<'_> {
             }),
             patience: None,
             fault: false,
+            turns: false,
         }
     }
 }
@@ -387,6 +393,8 @@ mod tests {
             let queue =
                 AcceptQueue { subject, product, setting, short, backlog: &backlog, somaxconn: 128, default: "x" };
             let limit = queue.limit();
+            // Who waits in it takes nothing of the server.
+            assert!(limit.remedy.iter().all(|remedy| remedy.queues));
             (limit.id, limit.subject, limit.value, limit.law, limit.remedy.is_some())
         };
         let law = Law::Backlog { value: 129.0 };

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Ceiling, Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
+use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, Symptom};
 
 use super::config;
 use super::ini::Ini;
 use crate::files::entry::Entries;
 use crate::limits::php::bytes;
-use crate::limits::{raised, valued};
+use crate::limits::{raised, raised_queue, valued};
 use crate::settings::SourcedValue;
 use genkai_place::caps::Machine;
 
@@ -318,13 +318,9 @@ pub(super) fn backlog(pool: &Pool, machine: &Machine) -> Limit {
         source: "listen(2), unix(7); php.net/manual/install.fpm.configuration#listen-backlog".to_owned(),
         symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status504], slow: true },
         remedy: Some(Remedy {
-            ceiling: Some(Ceiling {
-                value: f64::from(machine.somaxconn),
-                by: format!("net.core.somaxconn {}", machine.somaxconn),
-            }),
             note: Some("more children are the better answer".to_owned()),
             // Products that can stand before it have a setting of the short name, too.
-            ..raised(&format!("listen.backlog of [{}]", pool.name), RemedyUnit::Count, 64.0)
+            ..raised_queue(&format!("listen.backlog of [{}]", pool.name), machine.somaxconn)
         }),
         ..limit(pool, "listen.backlog", &pool.backlog)
     }

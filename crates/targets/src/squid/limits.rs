@@ -100,10 +100,10 @@ fn max_filedescriptors(config: &Config, available: u64) -> Limit {
             soft: if workers > 1 { (reserved as f64 + one / workers as f64) / all } else { 1.0 },
         },
         formula: format!(
-            "({value} - {reserved} reserved) / 2 for requests that go to the origin{}",
+            "({value} - {reserved} reserved) / 2 for requests that go to the origin{}; further clients wait to be accepted",
             too_many::of_each(workers)
         ),
-        source: "squid 5.7 src/comm/TcpAcceptor.cc:248, src/comm.cc:1253".to_owned(),
+        source: "squid 5.7 src/comm/TcpAcceptor.cc:248, src/comm.cc:1253, src/fd.cc: fdUsageHigh".to_owned(),
         // The message comes once in 15 seconds at most (src/fd.cc), and may have come before anybody minded.
         signatures: vec![
             log(OUT_OF_DESCRIPTORS, Strength::Decisive),
@@ -115,6 +115,8 @@ fn max_filedescriptors(config: &Config, available: u64) -> Limit {
             note: Some("takes a restart".to_owned()),
             ..raised("max_filedescriptors", RemedyUnit::Count, 1.0)
         }),
+        // It accepts nobody then, and with so few left it closes each connection after its answer (fdUsageHigh).
+        turns: true,
         ..Limit::named("squid.max_filedescriptors", "squid", "max_filedescriptors")
     }
 }

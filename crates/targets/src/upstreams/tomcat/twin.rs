@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use genkai_model::event::{Change, Environment, Rewrite};
-use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit};
+use genkai_model::limit::{Law, Limit, Remedy, RemedyUnit};
 use genkai_model::plan::ConfigSource;
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -30,7 +30,7 @@ use super::xml::{ServerXml, is_setting};
 use super::{ACCEPTS, CONNECTIONS, PRODUCT, QUEUE, Started, THREADS, connector, copied, folder, logs, words};
 use crate::error::TargetError;
 use crate::files::{Applied, Edited, Requests};
-use crate::limits::raised;
+use crate::limits::{raised, raised_queue};
 use crate::product::{Cost, Served, Twin, alike};
 use crate::upstreams::heap::{Heap, Managed, of_java};
 use crate::upstreams::known::Known;
@@ -236,11 +236,7 @@ impl PrivateTomcat {
                 };
                 Limit { remedy: Some(count(name)), law, ..limit }
             }
-            name if name == ACCEPTS.0 => {
-                let by = format!("net.core.somaxconn {}", machine.somaxconn);
-                let ceiling = Some(Ceiling { value: f64::from(machine.somaxconn), by });
-                Limit { remedy: Some(Remedy { ceiling, step: 64.0, unaccepted: true, ..count(name) }), ..limit }
-            }
+            name if name == ACCEPTS.0 => Limit { remedy: Some(raised_queue(name, machine.somaxconn)), ..limit },
             _ => limit,
         }
     }
