@@ -13,6 +13,8 @@ use crate::window::Tally;
 
 /// Answers with more than so many times the bytes of another's are not like them.
 const UNLIKE: f64 = 2.0;
+/// ... where they differ by more than this, too: as much may be their heads.
+const HEADS: f64 = 512.0;
 /// Part of the requests that may have failed where bytes tell of good answers: those of errors are among them.
 const FAILED: f64 = 0.01;
 /// Statuses from here on are failures.
@@ -31,7 +33,7 @@ pub(super) fn unlike(record: &Record, comparison: &Comparison, turns: &[Seen<'_>
     let bytes = || answers.iter().filter_map(|one| one.bytes);
     let (least, most) = bytes().fold((f64::INFINITY, 0.0_f64), |(least, most), one| (least.min(one), most.max(one)));
     // What changes the compression is there to make them smaller.
-    let larger = !compresses(record) && most > UNLIKE * least;
+    let larger = !compresses(record) && most > UNLIKE * least && most - least > HEADS;
     (otherwise || larger).then_some(ComparisonCaveat::AnswersUnlike { answers })
 }
 

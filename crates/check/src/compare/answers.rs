@@ -10,6 +10,8 @@ use crate::events::{Events, Line, Trial, failed, sum};
 
 /// From how many times the bytes on answers are unlike.
 const TIMES: f64 = 2.0;
+/// ... if it is not as little as heads may differ by.
+const MORE: f64 = 512.0;
 
 impl Comparison<'_> {
     /// That they do not.
@@ -30,7 +32,7 @@ impl Comparison<'_> {
         let unlike = |(_, status, bytes): &(&Json, Option<u64>, Option<f64>)| {
             all.iter().any(|(_, other, more)| {
                 let class = status.zip(*other).is_some_and(|(a, b)| a / 100 != b / 100);
-                class || !compressed && bytes.zip(*more).is_some_and(|(a, b)| b > TIMES * a)
+                class || !compressed && bytes.zip(*more).is_some_and(|(a, b)| b > TIMES * a && b - a > MORE)
             })
         };
         let told = |(name, status, bytes): &(&Json, Option<u64>, Option<f64>)| json!({ "name": name, "status": status, "bytes": bytes });
