@@ -295,8 +295,9 @@ fn a_tls_connection_beyond_maxsslconn_is_accepted_and_left_alone() {
     }
     let dir = tempfile::Builder::new().prefix("genkai-hs-").tempdir().unwrap();
     let papers = authority::make(dir.path()).unwrap();
-    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (one, two, plain) = (free(), free(), free());
+    // All at once, so that none is given twice.
+    let free = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [one, two, plain] = free.map(|listener| listener.local_addr().unwrap());
     let path = dir.path().join("haproxy.cfg");
     let text = format!(
         "global\n  maxsslconn 3\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 60s\n  timeout server 60s\nfrontend f\n  \

@@ -13,7 +13,7 @@ fn unlike_answers_are_told_beside_the_answer() {
     let answers = vec![answer("one", 200, Some(2_150.0)), answer("two", 302, None)];
     unlike.caveats = vec![ComparisonCaveat::AnswersUnlike { answers }];
     let said = says(&unlike);
-    assert!(said[1].starts_with("Answers are unlike: one: 200, 2.10 KiB each; two: 302. ("), "{said:?}");
+    assert!(said[1].starts_with("Answers are unlike: one: 200, 2.1 KiB each; two: 302. ("), "{said:?}");
     for told in [html::page(None, &document(&unlike)), text::document(&document(&unlike), text::Style::default())] {
         assert_eq!(told.matches("Answers are unlike: one").count(), 1, "{told}");
     }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::info::field;
 use super::line::Line;
-use super::serving::field;
 
 /// Between two questions: who has a connection for a moment only is met in one of many.
 const EVERY: Duration = Duration::from_millis(5);

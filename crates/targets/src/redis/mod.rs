@@ -5,6 +5,7 @@ pub mod config;
 mod evidence;
 pub mod explain;
 mod given;
+mod info;
 mod lifecycle;
 mod limits;
 mod line;

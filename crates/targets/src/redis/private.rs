@@ -21,9 +21,10 @@ use genkai_place::usage::{Usage, alone};
 use genkai_place::{account, isolated, machine, memory};
 
 use super::asked::{Asked, ClientCounts};
+use super::info::{connected, field, told_by};
 use super::limits::{RESERVED, number};
 use super::line::Line;
-use super::serving::{SETTING, SOURCE, connected, field, is_redis, told_by};
+use super::serving::{SETTING, SOURCE, is_redis};
 use super::settings::RedisFiles;
 use super::{CALLED, config};
 use crate::error::TargetError;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use genkai_place::endpoint::Endpoint;
 
-use super::serving::{field, told_by};
+use super::info::{field, told_by};
 use crate::upstreams::{Counted, Refusals};
 
 /// Between two looks at whether there is room.
