@@ -312,12 +312,14 @@ fn a_tls_connection_beyond_maxsslconn_is_accepted_and_left_alone() {
     let _running = haproxy(&path, plain);
     let patient = Duration::from_secs(10);
     assert!(rejected(one, patient).is_some() && rejected(two, patient).is_some(), "with room it ends a handshake");
-    let held: Vec<TcpStream> = [one, two, one].iter().map(|at| TcpStream::connect(at).unwrap()).collect();
+    let mut held: Vec<TcpStream> = [one, two, one].iter().map(|at| TcpStream::connect(at).unwrap()).collect();
     let until = Instant::now() + patient;
     // As soon as all three are counted no listener has room.
     let short = Duration::from_secs(1);
     while [one, two].iter().any(|at| rejected(*at, short).is_some()) {
         assert!(Instant::now() < until, "three connections fill it");
+        // One that came before those of above were forgotten is left alone for good, and not counted.
+        held.push(TcpStream::connect(one).unwrap());
     }
     assert!(user_once(plain), "a listener without TLS is not concerned");
     drop(held);
