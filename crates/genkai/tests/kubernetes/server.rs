@@ -199,7 +199,7 @@ fn a_quota_of_processor_time_is_named_by_its_throttling() {
     let shop = Shop::start(Behaviour::default(), &Config { connections: 1024, container, ..PLAIN });
     let words = "--rate 20000 --connections 50 --ramp 8s --hold 2s --objective p99<200ms --pairs 0";
     // Where others have the processors, the pod does not come to its quota.
-    let named = (0..3).find_map(|_| {
+    let named = (0..6).find_map(|_| {
         let run = run(&shop.tune("", words));
         let (story, verdict) = (run.story(), run.verdict());
         assert!(run.stderr.contains("0.1 cores' worth of processor time"), "{story}");
