@@ -1,7 +1,7 @@
 //! permessage-deflate: messages there and back, and compressed bytes that nobody compressed.
 #![no_main]
 
-use genkai_fuzz::{MAX, Said, check_splits, hear};
+use genkai_fuzz::{MAX, Output, check_splits, hear};
 use genkai_wire::websocket::deflate::{Agreed, Direction, Effort};
 use genkai_wire::websocket::{Decoder, Encoder, Header, Kind, Opcode, Role, Scratch};
 use libfuzzer_sys::fuzz_target;
@@ -22,7 +22,7 @@ fn there_and_back(setting: [u8; 2], bytes: &[u8]) {
             let last = i + 1 == fragments.len();
             encoder.fragment(&mut out, Kind::Binary, fragment, last, 0, &mut scratch).expect("in order");
         }
-        expected.push(Said::Message(Kind::Binary, fragments.concat()));
+        expected.push(Output::Message(Kind::Binary, fragments.concat()));
     }
     for size in [1, 100, out.len()] {
         let mut decoder = Decoder::new(Role::Client, MAX).inflating(&agreed);

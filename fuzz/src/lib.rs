@@ -8,7 +8,7 @@ pub const MAX: u64 = 100_000;
 
 /// Something a peer said, in a form that can be compared.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Output {
     /// A whole message.
     Message(Kind, Vec<u8>),
     /// A control frame: opcode and payload.
@@ -16,10 +16,10 @@ pub enum Said {
 }
 
 /// All that was said, and how it ended.
-pub type Heard = (Vec<Said>, Option<Error>);
+pub type Decoded = (Vec<Output>, Option<Error>);
 
 /// Feeds `slices` to `decoder`, each in a buffer of its own, and checks on the way what must hold for every event.
-pub fn hear<'a>(decoder: &mut Decoder, slices: impl IntoIterator<Item = &'a [u8]>) -> Heard {
+pub fn hear<'a>(decoder: &mut Decoder, slices: impl IntoIterator<Item = &'a [u8]>) -> Decoded {
     let (mut scratch, mut assembler, mut said) = (Scratch::default(), Assembler::default(), Vec::new());
     for slice in slices {
         let (mut bytes, mut at, mut idle) = (slice.to_vec(), 0, 0);
@@ -42,13 +42,13 @@ pub fn hear<'a>(decoder: &mut Decoder, slices: impl IntoIterator<Item = &'a [u8]
                     if let Some(message) = assembler.push(chunk) {
                         assert!(message.data.len() as u64 <= MAX);
                         assert!(message.kind == Kind::Binary || std::str::from_utf8(message.data).is_ok());
-                        said.push(Said::Message(message.kind, message.data.to_vec()));
+                        said.push(Output::Message(message.kind, message.data.to_vec()));
                     }
                 }
-                Some(Event::Ping(payload)) => said.push(Said::Control(9, payload.to_vec())),
-                Some(Event::Pong(payload)) => said.push(Said::Control(10, payload.to_vec())),
+                Some(Event::Ping(payload)) => said.push(Output::Control(9, payload.to_vec())),
+                Some(Event::Pong(payload)) => said.push(Output::Control(10, payload.to_vec())),
                 Some(Event::Close(close)) => {
-                    said.push(Said::Control(
+                    said.push(Output::Control(
                         8,
                         [&close.code_or_none().to_be_bytes(), close.reason.as_bytes()].concat(),
                     ));

@@ -64,7 +64,7 @@ impl Look {
 }
 
 /// What a trial tells.
-struct Told {
+struct Taken {
     high: Look,
     client: f64,
     process: Option<f64>,
@@ -163,8 +163,8 @@ fn last_highest(looks: &[Look]) -> Option<Look> {
     Some(last)
 }
 
-impl Told {
-    fn of(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<Told> {
+impl Taken {
+    fn of(limit: &Limit, judged: &Judged<'_>, met: &Met) -> Option<Taken> {
         if counts_onward(limit) || waits_in_kernel(limit) {
             return None;
         }
@@ -198,7 +198,7 @@ impl Told {
         }
         let client = (grown / divisor).max(0.0);
         let process = process.map(|own| (own - client * each).max(0.0));
-        Some(Told { high, client, process, descriptors, tells })
+        Some(Taken { high, client, process, descriptors, tells })
     }
 
     /// Clients and bytes beyond the highest look, with the setting at a number and all of it used.
@@ -214,7 +214,7 @@ impl Told {
 /// Whether the memory holds the next larger value of a limit's setting, as far as a trial in which it was met tells.
 pub(crate) fn holds_more(limit: &Limit, judged: &Judged<'_>, met: &Met) -> bool {
     let Some(remedy) = limit.remedy.as_ref().filter(|remedy| remedy.unit == RemedyUnit::Count) else { return true };
-    let Some(told) = Told::of(limit, judged, met).filter(|told| told.tells) else { return true };
+    let Some(told) = Taken::of(limit, judged, met).filter(|told| told.tells) else { return true };
     let next = (present(&limit.law) / remedy.parts.max(1.0)).floor() + 1.0;
     told.beyond(limit, met, next).is_none_or(|(_, bytes)| bytes <= told.high.left() * USABLE)
 }
@@ -260,14 +260,14 @@ pub(crate) struct Priced<'a, 'e> {
 impl Priced<'_, '_> {
     /// Whether there is a price: somebody looked, and clients can be counted.
     pub(crate) fn is_told(&self) -> bool {
-        let told = Told::of(self.limit, self.at, &self.met);
+        let told = Taken::of(self.limit, self.at, &self.met);
         told.is_some_and(|told| told.tells && told.beyond(self.limit, &self.met, self.number).is_some())
     }
 
     /// What the events say of the price at `address`.
     pub(crate) fn expect(&self, address: &str, expected: &mut Expected) {
         let line = Some(self.at.trial.start.number);
-        let told = Told::of(self.limit, self.at, &self.met).filter(|told| told.tells);
+        let told = Taken::of(self.limit, self.at, &self.met).filter(|told| told.tells);
         let Some((told, (clients, more))) =
             told.and_then(|told| told.beyond(self.limit, &self.met, self.number).map(|beyond| (told, beyond)))
         else {
@@ -299,9 +299,9 @@ impl Priced<'_, '_> {
     /// What the events say of descriptors at `address`, where they say nothing of memory.
     pub(crate) fn expect_descriptors(&self, address: &str, expected: &mut Expected) {
         let line = Some(self.at.trial.start.number);
-        let told = Told::of(self.limit, self.at, &self.met).filter(|told| !told.tells && told.high.descriptors > 0.0);
+        let told = Taken::of(self.limit, self.at, &self.met).filter(|told| !told.tells && told.high.descriptors > 0.0);
         let clients = told.as_ref().and_then(|told| Some(told.beyond(self.limit, &self.met, self.number)?.0));
-        let (Some(Told { high, descriptors, .. }), Some(clients)) = (told, clients) else {
+        let (Some(Taken { high, descriptors, .. }), Some(clients)) = (told, clients) else {
             return expected.there(address, false, "a price tells of them, or nobody looked", line);
         };
         for (name, value) in [
@@ -336,7 +336,7 @@ impl Priced<'_, '_> {
             && self.at.limits.iter().any(|one| !own.contains(&one.subject.as_str()))
     }
 
-    fn tested(&self, address: &str, told: &Told, (clients, more): (f64, f64), expected: &mut Expected) {
+    fn tested(&self, address: &str, told: &Taken, (clients, more): (f64, f64), expected: &mut Expected) {
         let Some(after) = self.after else { return };
         let high = told.high;
         let seen = last_highest(&looks(after, &self.limit.subject, high.clients + clients));

@@ -327,7 +327,7 @@ impl Run<'_, '_, '_> {
     /// # Errors
     /// When it does not fail there: the copy is unlike it.
     fn faithful(&self, load: &Load, said: &str, product: &dyn Prepared, copy: SocketAddr) -> Result<(), LabError> {
-        let own = original::at(product.product(), &self.job.plan.system.config, product.rewrites(), copy);
+        let own = original::at(&self.job.plan.system, product.rewrites(), copy);
         let unlike = own.and_then(|at| original::otherwise(load, said, product.product(), (at, copy)));
         unlike.map_or(Ok(()), |why| Err(LabError::Environment(why)))
     }
@@ -380,8 +380,7 @@ impl Run<'_, '_, '_> {
             for text in self.system.told() {
                 self.recorder.note(None, BEHIND, format!("behind {}: {text}", self.job.plan.system.product))?;
             }
-            let (product, config) = (self.system.baseline().product(), &self.job.plan.system.config);
-            if let Some(text) = original::apart(product, config, &self.system.asked) {
+            if let Some(text) = original::apart(&self.job.plan.system, &self.system.asked) {
                 self.recorder.note(None, original::APART, text)?;
             }
         }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::harness::servers::{Guard, free, nginx, scripted};
-use crate::harness::{Run, genkai, machine, run};
+use crate::harness::{Run, genkai, machine, run as run_of};
 
 fn tuned(file: &Path) -> Run {
-    run(genkai("tune nginx --users 6 --spawn-rate 6 --hold 2s --quick --pairs 0 --quiet --config").arg(file))
+    run_of(genkai("tune nginx --users 6 --spawn-rate 6 --hold 2s --quick --pairs 0 --quiet --config").arg(file))
 }
 
 #[test]
@@ -29,6 +29,12 @@ fn a_copy_that_fails_where_the_server_itself_does_not_is_not_loaded() {
     assert_eq!(run.code, Some(3), "{}", run.story());
     let said = format!("answers GET / at 127.0.0.1:{port} with 200, and its private copy answers 403");
     assert!(run.stderr.contains(&said), "{}", run.stderr);
+    // A copy that is meant to be unlike it.
+    for unlike in [["--set", "worker_connections=100"], ["--backend", "embedded"]] {
+        let mut tune = genkai("tune nginx --users 6 --spawn-rate 6 --hold 2s --quick --pairs 0 --quiet");
+        let run = run_of(tune.args(unlike).arg("--config").arg(&file));
+        assert_eq!(run.code, Some(1), "{unlike:?}: {}", run.story());
+    }
     drop(running);
     // Nobody runs with that file.
     let run = tuned(&file);
@@ -76,7 +82,7 @@ fn a_site_that_asks_itself_is_told_before_all_else() {
     let pages = format!("server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://{server}; }} }}");
     let _running = nginx(dir.path(), &pages, port);
     let run = tuned(&dir.path().join("nginx.conf"));
-    let said = format!("asks 127.0.0.1:{port}, which is nginx itself as it runs with this very configuration");
+    let said = format!("asks 127.0.0.1:{port}, which is nginx itself, started with this very file");
     let verdict = std::fs::read_to_string(run.out.join("verdict.json")).unwrap();
     let verdict: serde_json::Value = serde_json::from_str(&verdict).unwrap();
     assert!(verdict["doubts"].to_string().contains(&said), "{}", run.story());

@@ -8,7 +8,7 @@ use std::path::Path;
 use genkai_engine::{Asked, ask};
 use genkai_model::event::Rewrite;
 use genkai_model::load::Load;
-use genkai_model::plan::ConfigSource;
+use genkai_model::plan::{Backend, ConfigSource, System};
 use genkai_model::transport::{Tls, Transport};
 use genkai_place::endpoint::{Endpoint, Listener};
 use genkai_targets::catalog;
@@ -24,9 +24,15 @@ fn listens(at: SocketAddr, product: &str, file: &Path) -> bool {
     matches!(Endpoint::Tcp(at).listener(), Listener::Process(pid) if catalog::runs(pid, product, file))
 }
 
-/// Where the user's server listens as its copy does at `copy`, of which these are the differences; none: it does not run, or it is another.
-pub(super) fn at(product: &str, config: &ConfigSource, rewrites: &[Rewrite], copy: SocketAddr) -> Option<SocketAddr> {
-    let ConfigSource::File(file) = config else { return None };
+/// Where the user's server listens as its copy does at `copy`, of which these are the differences; none: it does not run, or the copy is meant to be
+/// unlike it (other settings, another backend).
+pub(super) fn at(system: &System, rewrites: &[Rewrite], copy: SocketAddr) -> Option<SocketAddr> {
+    let System { product, config: ConfigSource::File(file), settings, backend: Backend::Kept, .. } = system else {
+        return None;
+    };
+    if !settings.is_empty() {
+        return None;
+    }
     let asked = rewrites.iter().filter(|one| is_listener(one) && ports(&one.to).contains(&copy.port()));
     let written: BTreeSet<u16> = asked.flat_map(|one| numbers(&one.from)).collect();
     let places = written.into_iter().flat_map(|port| {
@@ -59,7 +65,7 @@ pub(super) fn otherwise(
     let again = ask(&first::alike(load), copy, WITHIN);
     (!matches!(again, Some(Asked::Answered { status: ..400, .. }))).then(|| {
         format!(
-            "{product} that runs with this very configuration answers {} {} at {at} with {status}, and its private copy {said}: what a load on the \
+            "{product} that was started with this very file answers {} {} at {at} with {status}, and its private copy {said}: what a load on the \
              copy shows would not be so of the server\n  hint: the copy has other ports and certificates, and what it asks may be in use by the server \
              that runs (connections of a database); or the file was changed since the server was started. `genkai load` measures the server itself",
             load.request.method, load.request.path
@@ -68,12 +74,12 @@ pub(super) fn otherwise(
 }
 
 /// What is to be said where those behind the copy ask the user's own server, at one of these places.
-pub(super) fn apart(product: &str, config: &ConfigSource, places: &BTreeSet<Endpoint>) -> Option<String> {
-    let ConfigSource::File(file) = config else { return None };
+pub(super) fn apart(system: &System, places: &BTreeSet<Endpoint>) -> Option<String> {
+    let System { product, config: ConfigSource::File(file), .. } = system else { return None };
     let own = |at: &&Endpoint| matches!(at.listener(), Listener::Process(pid) if catalog::runs(pid, product, file));
     let at = places.iter().find(own)?;
     Some(format!(
-        "What stands behind {product} asks {at}, which is {product} itself as it runs with this very configuration. In this run that goes to the \
+        "What stands behind {product} asks {at}, which is {product} itself, started with this very file. In this run that goes to the \
          server that runs, and not to the private copy that was loaded: of such a site it is not known what it bears, whatever is said of the copy."
     ))
 }
@@ -97,8 +103,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_the_users_has_no_server() {
-        assert_eq!(at("nginx", &ConfigSource::Generated, &[], ([127, 0, 0, 1], 9).into()), None);
-        assert_eq!(apart("nginx", &ConfigSource::Generated, &BTreeSet::new()), None);
+    fn what_is_no_file_of_the_users_or_meant_to_be_unlike_it_has_no_server() {
+        let of = |system: &System| at(system, &[], ([127, 0, 0, 1], 9).into());
+        let generated = System::generated("nginx");
+        assert_eq!((of(&generated), apart(&generated, &BTreeSet::new())), (None, None));
+        let file = System { config: ConfigSource::File("/x".into()), backend: Backend::Kept, ..generated };
+        assert_eq!((of(&file), apart(&file, &BTreeSet::new())), (None, None));
     }
 }

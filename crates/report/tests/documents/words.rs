@@ -284,6 +284,24 @@ fn what_the_proof_contradicts_is_neither_confirmed_nor_said_to_help() {
     }
 }
 
+/// What stands behind is said to be the limit where more than chance speaks for it.
+#[test]
+fn what_is_only_possible_behind_the_server_is_not_said_to_be_the_limit() {
+    let said = |confidence: Confidence| {
+        with(vec![changed("slots", ["512", "640"], 243.0)], |s| {
+            s.findings.verdict.answer =
+                Answered(Decision::Unmoved { by: Stop::Backend { likely: confidence == Confidence::Likely } });
+            let cause = &mut s.findings.verdict.causes[0];
+            (cause.confidence, cause.limit.subject, cause.limit.law) =
+                (confidence, "redis".to_owned(), genkai_model::limit::Law::Unknown);
+        })
+    };
+    let (likely, possible) = (said(Confidence::Likely), said(Confidence::Possible));
+    assert!(likely.contains("nginx is not the limit, "), "{likely}");
+    assert!(!possible.contains("is not the limit") && !possible.contains("Probably not"), "{possible}");
+    assert!(possible.contains("may be the limit, and nothing tells that it is"), "{possible}");
+}
+
 #[test]
 fn a_small_rate_is_not_called_the_first_request() {
     let small = |level: f64| vec![changed("rate", ["20r/m", "60r/m"], level)];

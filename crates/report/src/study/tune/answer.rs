@@ -30,6 +30,7 @@ pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
         Decision::Unmoved { by } => {
             let answer = match (v.must_change(), by) {
                 (Answer::No, _) => "No",
+                (_, Stop::Backend { .. }) if maybe_behind(context, v).is_some() => "Cannot tell",
                 (_, Stop::Backend { .. }) => "Probably not",
                 _ => "Cannot tell",
             };
@@ -359,10 +360,13 @@ fn blurred(v: &Verdict) -> bool {
 /// That the backend is the limit, with its figures.
 fn backend(context: Context<'_>, v: &Verdict) -> String {
     let product = context.product();
-    let theirs = |c: &&Cause| ![product, "kernel", "machine"].contains(&c.limit.subject.as_str());
-    let met = v.causes.iter().rev().find(|c| theirs(c) && c.confidence != Confidence::Refuted);
-    let Some(cause) = met else { return format!("{product} is not the limit: the backend is") };
+    let Some(cause) = behind(context, v) else { return format!("{product} is not the limit: the backend is") };
     let who = words::subject(&cause.limit.subject);
+    if let Some(cause) = maybe_behind(context, v) {
+        let (setting, caps) =
+            (words::setting(&cause.limit.setting, &cause.limit.value), clean::line(&cause.limit.caps));
+        return format!("{who} ({setting}: {caps}) may be the limit, and nothing tells that it is");
+    }
     if let Some(found) = cause.evidence.iter().find_map(|e| directly(context, e)) {
         return format!("{product} is not the limit, {who} is: asked directly, without {product}, it {found}");
     }
@@ -379,6 +383,20 @@ fn backend(context: Context<'_>, v: &Verdict) -> String {
             clean::line(&cause.limit.caps)
         ),
     }
+}
+
+/// The cause behind the product that was met last.
+fn behind<'v>(context: Context<'_>, v: &'v Verdict) -> Option<&'v Cause> {
+    let product = context.product();
+    let theirs = |c: &&Cause| ![product, "kernel", "machine"].contains(&c.limit.subject.as_str());
+    v.causes.iter().rev().find(|c| theirs(c) && c.confidence != Confidence::Refuted)
+}
+
+/// The same where it is possible only: neither was it asked by itself, nor is it known to be full, nor to have been waited for too long.
+fn maybe_behind<'v>(context: Context<'_>, v: &'v Verdict) -> Option<&'v Cause> {
+    let seen = |e: &Evidence| directly(context, e).is_some() || matches!(e, Evidence::NoFaster { .. });
+    let unseen = |c: &&Cause| !matches!(c.limit.law, Law::Delay { .. }) && !c.evidence.iter().any(seen);
+    behind(context, v).filter(|c| c.confidence == Confidence::Possible).filter(unseen)
 }
 
 /// What it did when it was asked directly: where it broke, or, of failures, how many there were.
