@@ -292,6 +292,7 @@ fn what_is_only_possible_behind_the_server_is_not_said_to_be_the_limit() {
             s.findings.verdict.answer =
                 Answered(Decision::Unmoved { by: Stop::Backend { likely: confidence == Confidence::Likely } });
             let cause = &mut s.findings.verdict.causes[0];
+            cause.evidence.clear();
             (cause.confidence, cause.limit.subject, cause.limit.law) =
                 (confidence, "redis".to_owned(), genkai_model::limit::Law::Unknown);
         })

@@ -392,11 +392,11 @@ fn behind<'v>(context: Context<'_>, v: &'v Verdict) -> Option<&'v Cause> {
     v.causes.iter().rev().find(|c| theirs(c) && c.confidence != Confidence::Refuted)
 }
 
-/// The same where it is possible only: neither was it asked by itself, nor is it known to be full, nor to have been waited for too long.
+/// The same where it is possible only, and no log says so: neither was it asked by itself, nor is it known to be full.
 fn maybe_behind<'v>(context: Context<'_>, v: &'v Verdict) -> Option<&'v Cause> {
-    let seen = |e: &Evidence| directly(context, e).is_some() || matches!(e, Evidence::NoFaster { .. });
-    let unseen = |c: &&Cause| !matches!(c.limit.law, Law::Delay { .. }) && !c.evidence.iter().any(seen);
-    behind(context, v).filter(|c| c.confidence == Confidence::Possible).filter(unseen)
+    let said = |e: &Evidence| matches!(e, Evidence::NoFaster { .. } | Evidence::Log { .. });
+    let seen = |e: &Evidence| said(e) || directly(context, e).is_some();
+    behind(context, v).filter(|c| c.confidence == Confidence::Possible && !c.evidence.iter().any(seen))
 }
 
 /// What it did when it was asked directly: where it broke, or, of failures, how many there were.
