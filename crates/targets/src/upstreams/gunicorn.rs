@@ -65,7 +65,7 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
     };
     let mut parts = own;
     parts.push(part("backlog", backlog, Caps::Queue, String::new()));
-    let told = format!("{PRODUCT} ({} workers)", class.value);
+    let told = format!("{PRODUCT} ({} workers)", serving(&class.value, &threads));
     Ok(Known {
         product: PRODUCT,
         told,
@@ -77,6 +77,14 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         says: &[],
         says_of: None,
     })
+}
+
+/// The class of the workers that serve: a sync worker with several threads is a gthread one (gunicorn/config.py, `worker_class_str`).
+fn serving<'c>(class: &'c str, threads: &SourcedValue<u64>) -> &'c str {
+    if class.rsplit('.').next().is_some_and(|short| short.eq_ignore_ascii_case("sync")) && threads.value > 1 {
+        return "gthread";
+    }
+    class
 }
 
 fn threaded(workers: &SourcedValue<u64>, threads: &SourcedValue<u64>) -> Part {
@@ -182,5 +190,17 @@ mod tests {
         assert!(Given::read(&gone).is_err_and(|why| why.contains("/nowhere/g.py")));
         let module = Started::of_line("gunicorn --config=python:a.b a:b");
         assert!(Given::read(&module).is_err_and(|why| why.contains("Python module")));
+    }
+
+    #[test]
+    fn a_sync_worker_with_threads_is_a_gthread_one() {
+        let told = |line: &str| {
+            let started = Started::of_line(line);
+            let given = Given::read(&started).unwrap();
+            serving(&given.value(&CLASS).unwrap().value, &given.number(&THREADS).unwrap()).to_owned()
+        };
+        assert_eq!(told("gunicorn --threads 4 a:b"), "gthread");
+        assert_eq!(told("gunicorn a:b"), "sync");
+        assert_eq!(told("gunicorn -k gevent --threads 4 a:b"), "gevent");
     }
 }
