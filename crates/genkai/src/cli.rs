@@ -134,7 +134,7 @@ pub(crate) struct Explain {
     /// Path of the requests to consider
     #[arg(long, value_name = "PATH", default_value = "/")]
     pub(crate) path: String,
-    /// Host header of these requests; it decides which virtual server answers
+    /// Host header of these requests; it decides which virtual server answers, and with a port (NAME:PORT) which listener is asked
     #[arg(long, value_name = "NAME", default_value = "localhost")]
     pub(crate) host: String,
     /// Consider requests that open WebSocket connections

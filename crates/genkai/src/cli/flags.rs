@@ -115,6 +115,9 @@ pub(crate) struct LoadFlags {
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) method: Option<String>,
     /// Add a header, e.g. "Accept: text/html" (repeatable)
+    ///
+    /// "Host: NAME" decides which virtual server of a configuration is asked, and with a port ("Host: NAME:8081") which listener, of nginx, Apache
+    /// and HAProxy.
     #[arg(long, short = 'H', value_name = "NAME: VALUE", hide_short_help = true)]
     pub(crate) header: Vec<String>,
     /// Request body: the text, or @FILE

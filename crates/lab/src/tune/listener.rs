@@ -11,6 +11,9 @@ pub(super) const NOTE: &str = "listener";
 /// Directives that make a server listen.
 const DIRECTIVES: [&str; 4] = ["listen", "bind", "http_port", "https_port"];
 
+/// Those of servers in whose files the port of a Host header says which listener is meant.
+const BY_PORT: [&str; 2] = ["listen", "bind"];
+
 /// What is to be said where a copy that differs so is asked at this address; none of one listener, or where it is none of the files.
 pub(super) fn told(rewrites: &[Rewrite], address: SocketAddr) -> Option<String> {
     let all: Vec<&Rewrite> = rewrites.iter().filter(|one| is_listener(one)).collect();
@@ -20,8 +23,10 @@ pub(super) fn told(rewrites: &[Rewrite], address: SocketAddr) -> Option<String> 
     if at.is_empty() || others.is_empty() {
         return None;
     }
+    let chosen = all.iter().all(|one| BY_PORT.contains(&&*word(&one.to)) || one.to.is_empty());
+    let how = if chosen { "; a Host header with its port asks another (`-H 'Host: NAME:PORT'`)" } else { "" };
     Some(format!(
-        "the load goes to {}, and to no other listener of the configuration: {}",
+        "the load goes to {}, and to no other listener of the configuration: {}{how}",
         at.join(", "),
         others.join(", ")
     ))
@@ -38,12 +43,16 @@ fn written(rewrite: &Rewrite) -> String {
 /// Whether a difference is that of a listener. One that became one with another is none; Squid's copy leaves out those that are not asked, and
 /// Caddy's sites are their addresses.
 pub(super) fn is_listener(rewrite: &Rewrite) -> bool {
-    let first = |text: &str| text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
-    let (from, to) = (first(&rewrite.from), first(&rewrite.to));
+    let (from, to) = (word(&rewrite.from), word(&rewrite.to));
     if to.is_empty() {
         return from.ends_with("_port") && DIRECTIVES.contains(&&*from);
     }
     DIRECTIVES.contains(&&*to) || to.starts_with("http://") || to.starts_with("https://")
+}
+
+/// The first word of a line.
+fn word(text: &str) -> String {
+    text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase()
 }
 
 /// The ports in the words of a listener.
@@ -76,7 +85,8 @@ mod tests {
         };
         let first =
             said(&[("bind :80", "bind 127.0.0.1:4001"), ("bind :81,:82", "bind 127.0.0.1:4002,127.0.0.1:4003")]);
-        assert_eq!(first.unwrap(), of("bind :80", 1) + "`bind :81,:82` (server.conf:2)");
+        let how = "; a Host header with its port asks another (`-H 'Host: NAME:PORT'`)";
+        assert_eq!(first.unwrap(), of("bind :80", 1) + "`bind :81,:82` (server.conf:2)" + how);
         let second = said(&[("http_port 3128", ""), ("http_port 80 accel", "http_port 127.0.0.1:4001 accel")]);
         assert_eq!(second.unwrap(), of("http_port 80 accel", 2) + "`http_port 3128` (server.conf:1)");
         let caddy = said(&[("a.example {", "https://a.example:4001 {"), ("http://:80", "http://:4002")]);

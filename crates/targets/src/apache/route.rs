@@ -97,9 +97,15 @@ fn is_of(address_of_host: &str, listen: &Listen<'_>) -> bool {
 
 impl<'a> Route<'a> {
     /// The route of the requests under test: the first plain listener whose virtual host has the name asked for, else the
-    /// first plain one; where all want TLS, the first of those in the same way. None when there is no listener at all.
+    /// first plain one; where all want TLS, the first of those in the same way. Of those on the port of their Host header where it has one and
+    /// there are some. None when there is no listener at all.
     pub fn find(config: &'a Config, requests: &Requests) -> Option<Route<'a>> {
-        let routes = listens(config).into_iter().map(|listen| Route::of(config, listen, &requests.host));
+        let mut listens = listens(config);
+        let asked = |listen: &Listen<'_>| requests.port() == Some(listen.port);
+        if listens.iter().any(asked) {
+            listens.retain(asked);
+        }
+        let routes = listens.into_iter().map(|listen| Route::of(config, listen, &requests.host));
         let (plain, tls): (Vec<_>, Vec<_>) = routes.partition(|(route, _)| !route.is_tls(config));
         let best = |all: &[(Route<'a>, bool)]| {
             let found = all.iter().find(|(_, named)| *named).or(all.first());
@@ -353,6 +359,12 @@ mod tests {
         assert_eq!(pass("one.example"), "http://one:1/");
         assert_eq!(pass("www.TWO.example:80"), "http://two:2/");
         assert_eq!(pass("other"), "http://one:1/");
+        let port = |host: &str| Route::find(&config, &requests(host)).unwrap().listen.port;
+        assert_eq!(
+            (port("one.example:443"), port("one.example:99")),
+            (443, 80),
+            "the port that is asked for, if it is there"
+        );
     }
 
     #[test]

@@ -33,6 +33,17 @@ impl Requests {
     pub fn to(host: &str, path: &str) -> Requests {
         Requests { host: host.to_owned(), path: path.to_owned(), ..Requests::default() }
     }
+
+    /// The port in their Host header: of several listeners those on it are meant.
+    pub fn port(&self) -> Option<u16> {
+        port_of(&self.host)
+    }
+}
+
+/// The port in a Host header (RFC 9110, 7.2).
+pub fn port_of(host: &str) -> Option<u16> {
+    let (name, port) = host.rsplit_once(':')?;
+    port.parse().ok().filter(|_| !name.contains(':') || name.ends_with(']'))
 }
 
 /// A product's configuration: files in which settings can be changed.

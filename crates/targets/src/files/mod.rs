@@ -24,7 +24,7 @@ mod source;
 use std::path::{Path, PathBuf};
 
 pub(crate) use applied::Applied;
-pub use applied::{Configuration, Edited, Requests};
+pub use applied::{Configuration, Edited, Requests, port_of};
 pub(crate) use changes::{Changes, numbered, renamed};
 pub use copy::{CopyError, CopyOptions, Move};
 pub(crate) use copy::{folders, save};

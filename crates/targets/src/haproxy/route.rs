@@ -2,6 +2,7 @@
 
 mod acl;
 mod asked;
+mod bind;
 mod rules;
 
 use std::net::IpAddr;
@@ -11,6 +12,7 @@ use super::config::{Config, Found, Section};
 use super::proxy::{self, Mode, Server, giving, is_off};
 use crate::files::Requests;
 use asked::Asked;
+pub use bind::{Bind, binds};
 pub(super) use rules::{final_action, moves};
 
 /// Where a `bind` or a `server` is: configuration manual 11.1.
@@ -74,34 +76,6 @@ impl Address {
     }
 }
 
-/// A listener.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bind<'c> {
-    /// Its line.
-    pub found: &'c Found,
-    /// Its addresses.
-    pub addresses: Vec<Address>,
-    /// It speaks TLS.
-    pub tls: bool,
-}
-
-impl Bind<'_> {
-    /// Whether a connection is accepted when its first data is there (configuration manual 5.1, `defer-accept`).
-    pub(super) fn defers(&self) -> bool {
-        self.found.words.iter().skip(2).any(|word| word.value == "defer-accept")
-    }
-}
-
-/// The listeners of a section.
-pub fn binds<'c>(config: &'c Config, section: &Section) -> Vec<Bind<'c>> {
-    let of = |found: &'c Found| Bind {
-        found,
-        addresses: found.arg(0).unwrap_or_default().split(',').map(Address::parse).collect(),
-        tls: found.words.iter().skip(2).any(|w| w.value == "ssl"),
-    };
-    config.inside(section).iter().filter(|f| f.is("bind")).map(of).collect()
-}
-
 /// The way of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route<'c> {
@@ -125,24 +99,27 @@ pub struct Route<'c> {
 
 impl<'c> Route<'c> {
     /// The first frontend with a plain TCP listener (a status page of HAProxy's own only where there is no other), and the
-    /// backend its requests reach; where all listeners speak TLS, the first of those in the same way. None when there is no listener
-    /// on TCP at all.
+    /// backend its requests reach; where all listeners speak TLS, the first of those in the same way. Of those on the port of their Host
+    /// header where it has one and there are some. None when there is no listener on TCP at all.
     pub fn find(config: &'c Config, requests: &Requests) -> Option<Route<'c>> {
         let inet = |bind: &Bind<'_>| bind.addresses.iter().any(|a| matches!(a, Address::Inet { .. }));
         let fronts = || config.sections().iter().filter(|s| s.is_front() && !is_off(config, s));
         let all = || fronts().flat_map(|s| binds(config, s).into_iter().filter(inet).map(move |b| (s, b)));
+        let asked = requests.port().filter(|port| all().any(|(_, bind)| bind.is_on(*port)));
         let best = |tls: bool| {
-            let these = || all().filter(move |(_, bind)| bind.tls == tls);
+            let on = move |bind: &Bind<'_>| bind.tls == tls && asked.is_none_or(|port| bind.is_on(port));
+            let led = move |bind: Bind<'c>| match asked {
+                Some(port) => bind.led(port),
+                None => bind,
+            };
+            let these = || all().filter(move |(_, bind)| on(bind)).map(move |(front, bind)| (front, led(bind)));
             let routes = || these().map(|(front, bind)| Route::of(config, front, bind, requests));
             routes().find(|route| route.back.is_some()).or_else(|| routes().next())
         };
         let Some(plain) = best(false) else { return best(true) };
         let Some(redirect) = plain.secured(&requests.host) else { return Some(plain) };
         // Of several listeners the one on the usual port, where the redirect leads.
-        let usual = |bind: &Bind<'_>| {
-            let is = |a: &Address| matches!(a, Address::Inet { ports: Some(ports), .. } if ports.contains(&443));
-            bind.addresses.iter().any(is)
-        };
+        let usual = |bind: &Bind<'_>| bind.is_on(443);
         let mut secured: Vec<_> = all().filter(|(_, bind)| bind.tls).collect();
         secured.sort_by_key(|(_, bind)| !usual(bind));
         let there = secured.into_iter().next().map(|(front, bind)| Route::of(config, front, bind, requests));
@@ -473,6 +450,22 @@ mod tests {
         let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
         let back = |host: &str| Route::find(&config, &Requests::to(host, "/")).unwrap().back.unwrap().name.clone();
         assert_eq!((back("one.example"), back("one.example:8080")), ("a".to_owned(), "c".to_owned()));
+    }
+
+    #[test]
+    fn the_port_of_a_host_header_says_which_listener_is_asked() {
+        let text = "frontend a\n bind :80\n default_backend x\nfrontend b\n bind :81,:82-90\n default_backend x\nfrontend c\n bind :443 ssl crt x\n \
+            default_backend x\nbackend x\n server a 127.0.0.1:1\n";
+        let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+        let find = |host: &str| {
+            let route = Route::find(&config, &Requests::to(host, "/")).unwrap();
+            (route.front.name.clone(), route.bind.addresses[0].clone())
+        };
+        let at = |port| Address::Inet { host: String::new(), ports: Some(port..=port) };
+        assert_eq!(find("x"), ("a".to_owned(), at(80)));
+        assert_eq!(find("x:85"), ("b".to_owned(), at(85)));
+        assert_eq!(find("[::1]:443"), ("c".to_owned(), at(443)), "also one with TLS");
+        assert_eq!(find("x:99"), ("a".to_owned(), at(80)), "nobody listens there");
     }
 
     #[test]

@@ -123,6 +123,22 @@ fn listeners_are_read_as_nginx_does() {
 }
 
 #[test]
+fn the_port_of_a_host_header_says_which_listener_is_asked() {
+    let server = |port: &str, name: &str| format!("server {{ listen {port}; server_name {name}; return 200; }}\n");
+    let all = server("80", "a.example") + &server("81 default_server", "b.example") + &server("81", "a.example");
+    let (_dir, config) = files(&[("nginx.conf", &format!("events {{}}\nhttp {{\n{all}}}\n"))]);
+    let config = config.unwrap();
+    let asked = |host: &str| {
+        let route = config.route(Some(host), "/").unwrap();
+        (route.listen.unwrap().found.line(), route.server.line())
+    };
+    assert_eq!(asked("a.example"), (3, 3));
+    assert_eq!(asked("a.example:81").1, 5);
+    assert_eq!(asked("other:81").1, 4);
+    assert_eq!(asked("a.example:99"), (3, 3), "nobody listens there");
+}
+
+#[test]
 fn addresses_in_all_their_forms() {
     let inet = |host: Host, port| Some((Address::Inet { host, port }, None));
     let any = || Host::V4([0, 0, 0, 0].into());

@@ -5,7 +5,7 @@ use super::flow::{Way, ways};
 use super::location::matches;
 use super::variables::Variables;
 use super::{Address, Config, Family, Found, Listen, Pass};
-use crate::files::Requests;
+use crate::files::{Requests, port_of};
 
 /// The blocks that serve a request.
 #[derive(Clone, Debug)]
@@ -148,10 +148,15 @@ pub fn asked(requests: &Requests) -> (Option<&str>, &str) {
 impl Config {
     /// The route of a request for `path` (with its query). `host`: its Host header; none: the default server answers. It
     /// comes in by the first plain `listen` of a server of that name, else by the first plain one (else the first TLS one) that is not a Unix
-    /// socket. None: there is no server.
+    /// socket; of those on the header's port where it has one and there are some. None: there is no server.
     pub fn route(&self, host: Option<&str>, path: &str) -> Option<Route<'_>> {
         let listens: Vec<_> = self.listens().into_iter().filter(|l| l.family == Family::Http && !l.udp).collect();
-        let inet = || listens.iter().filter(|l| matches!(l.address, Address::Inet { .. }));
+        let on = |l: &Listen<'_>, to: u16| matches!(l.address, Address::Inet { port, .. } if port == to);
+        let port = host.and_then(port_of).filter(|port| listens.iter().any(|l| on(l, *port)));
+        let inet = || {
+            let inet = listens.iter().filter(|l| matches!(l.address, Address::Inet { .. }));
+            inet.filter(|l| port.is_none_or(|port| on(l, port)))
+        };
         let plain = || inet().filter(|l| !l.ssl);
         let by = |listen: &Listen<'_>| self.route_by(Some(&listen.address), host, path);
         let name = host.and_then(|host| host.split(':').next()).map(str::to_ascii_lowercase);
