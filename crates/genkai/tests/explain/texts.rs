@@ -260,6 +260,38 @@ fn tunnels_hold_a_worker_each() {
     assert!(explanation.limits.iter().all(|l| l.id != "apache.ThreadsPerChild"), "nothing is kept between requests");
 }
 
+/// Each was asked of the servers: 400 by a server behind that saw no `Upgrade`, 101 else (nginx 1.22.1, httpd 2.4.71).
+#[test]
+fn where_no_websocket_is_opened_it_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = |name: &str, text: &str, arguments: &[&str]| {
+        let (explanation, _) = explained(&file(&dir, name, text), arguments);
+        explanation.remarks.iter().filter(|remark| remark.text.starts_with("no WebSocket is opened")).count()
+    };
+    let nginx = |location: &str| {
+        format!(
+            "events {{}}\nhttp {{\nserver {{\nlisten 80;\nlocation / {{\nproxy_pass http://127.0.0.1:9;\n{location}}}\n}}\n}}\n"
+        )
+    };
+    let passed =
+        "proxy_http_version 1.1;\nproxy_set_header Upgrade $http_upgrade;\nproxy_set_header Connection upgrade;\n";
+    let of_nginx = |location: &str, arguments: &[&str]| told("nginx.conf", &nginx(location), arguments);
+    assert_eq!(of_nginx("", &["--websocket"]), 1);
+    assert_eq!(of_nginx("", &[]), 0, "plain requests");
+    assert_eq!(of_nginx(passed, &["--websocket"]), 0);
+    assert_eq!(
+        of_nginx("proxy_set_header Upgrade $http_upgrade;\n", &["--websocket"]),
+        1,
+        "`Connection: close` goes on"
+    );
+    let pass = "ProxyPass / http://admin:hunter2@127.0.0.1:9/";
+    let apache = |to: &str| told("httpd.conf", &APACHE.replace(pass, to), &["--websocket"]);
+    assert!(APACHE.contains(pass));
+    assert_eq!(apache(pass), 1);
+    assert_eq!(apache(&format!("{pass} upgrade=websocket")), 0);
+    assert_eq!(apache("ProxyPass / ws://127.0.0.1:9/"), 0);
+}
+
 #[test]
 fn several_files_and_bad_ones() {
     let dir = tempfile::tempdir().unwrap();

@@ -49,6 +49,7 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
     let files = config.files().filter(|(id, _)| !config.is_use(*id)).map(|(_, file)| file.path.clone());
     let mut remarks = remarks::of(&config, &facts);
     remarks.extend(route.as_ref().map(|route| led(&config, route, requests)).unwrap_or_default());
+    remarks.extend(route.as_ref().and_then(|route| unopened(&config, route, requests)));
     let explained = explanation("apache", files, limits, timers::of(&config, &facts, requests), remarks);
     Ok(in_place_of_errors(explained, "Apache", |status| {
         let document = document(&config, route.as_ref()?, requests, status)?;
@@ -68,6 +69,22 @@ fn led(config: &Config, route: &Route<'_>, requests: &Requests) -> Vec<Remark> {
         _ => None,
     };
     leading(config, route, requests).into_iter().chain(by_handler).map(say).collect()
+}
+
+/// A pass by which no WebSocket is opened: by `http:` one is where the worker has `upgrade=` (httpd 2.4.47 and later; proxy_util.c:
+/// ap_proxy_worker_can_upgrade), and by `ws:` in any case.
+fn unopened(config: &Config, route: &Route<'_>, requests: &Requests) -> Option<Remark> {
+    let led = || route.rewritten(config, requests).is_some() || !leading(config, route, requests).is_empty();
+    let pass = route.pass(config, &requests.path).filter(|_| requests.websocket && !led())?;
+    let plain = ["http://", "https://"].iter().any(|scheme| pass.url.to_ascii_lowercase().starts_with(scheme));
+    let worker = route.worker(config, &pass, &requests.path);
+    let upgrades = worker.as_ref().is_some_and(|worker| worker.parameter("upgrade").is_some());
+    (plain && !upgrades).then(|| {
+        let text = "no WebSocket is opened through it: a client's `Upgrade` header is not passed on without upgrade=, so the server behind takes its \
+                    request for a plain one";
+        let hint = Some("upgrade=websocket (httpd 2.4.47 and later), or a ws: URL with mod_proxy_wstunnel".to_owned());
+        remark(RemarkKind::Ignored, Some(config.place(pass.found)), &pass.found.words[0].value, text.to_owned(), hint)
+    })
 }
 
 /// What clients get by an `ErrorDocument`, where that is not the error's status, or may not be: what a path answers keeps it, unless a script or a server that it

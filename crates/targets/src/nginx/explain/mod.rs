@@ -57,6 +57,6 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
         files,
         limits,
         timers::of(&config, requests),
-        remarks::of(&config, &facts, &route, machine),
+        remarks::of(&config, &facts, &route, requests, machine),
     ))
 }

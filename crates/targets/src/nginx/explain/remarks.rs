@@ -7,6 +7,7 @@ use genkai_model::limit::Origin;
 
 use super::values;
 use crate::explain::{place, remark};
+use crate::files::Requests;
 use crate::files::names::{nearest, table};
 use crate::nginx::config::{Config, Family, Found, Protocol, Route, Target, Upstream};
 use crate::nginx::limits::{Facts, Keyed, Machine};
@@ -45,8 +46,15 @@ const ELSEWHERE: &[&str] = &[
     "fancyindex",
 ];
 
-pub(super) fn of(config: &Config, facts: &Facts, route: &Route<'_>, machine: &Machine) -> Vec<Remark> {
+pub(super) fn of(
+    config: &Config,
+    facts: &Facts,
+    route: &Route<'_>,
+    requests: &Requests,
+    machine: &Machine,
+) -> Vec<Remark> {
     let mut all = names(config);
+    all.extend(unopened(route, requests));
     all.extend(values::of(config));
     all.extend(lost(route));
     all.extend(clamps(config, facts, machine));
@@ -202,6 +210,25 @@ fn unused_keepalive(config: &Config, route: &Route<'_>) -> Option<Remark> {
             .to_owned();
         let hint = "proxy_http_version 1.1; proxy_set_header Connection \"\";".to_owned();
         remark(RemarkKind::Ignored, Some(keepalive.place()), "keepalive", text, Some(hint))
+    })
+}
+
+/// A wish for a WebSocket is of one connection, and goes no further unless it is written (RFC 9110, 7.6.1 and 7.8;
+/// ngx_http_proxy_module.c: ngx_http_proxy_headers sends `Upgrade` and the client's `Connection` to nobody).
+fn unopened(route: &Route<'_>, requests: &Requests) -> Option<Remark> {
+    let pass = route.pass().filter(|pass| pass.protocol == Protocol::Http && route.ways.len() == 1)?;
+    let headers = route.inherited("proxy_set_header");
+    let passed = |name: &str, gone: &[&str]| {
+        let named = headers.iter().rfind(|f| f.arg(0).is_some_and(|arg| arg.eq_ignore_ascii_case(name)));
+        let value = named.and_then(|f| f.arg(1)).unwrap_or_default();
+        !gone.iter().any(|none| value.eq_ignore_ascii_case(none))
+    };
+    (requests.websocket && !(passed("upgrade", &[""]) && passed("connection", &["", "close"]))).then(|| {
+        let text = "no WebSocket is opened through it: of a client's `Upgrade` and `Connection` headers not both are passed on, so the server behind \
+                    takes its request for a plain one";
+        let hint = "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;";
+        let place = Some(pass.found.place());
+        remark(RemarkKind::Ignored, place, "proxy_pass", text.to_owned(), Some(hint.to_owned()))
     })
 }
 
