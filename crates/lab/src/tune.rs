@@ -257,6 +257,9 @@ impl Run<'_, '_, '_> {
         if let Some(text) = listener::told(product.rewrites(), server.address()).filter(|_| self.is_first()) {
             self.recorder.note(None, listener::NOTE, text)?;
         }
+        if let Some(text) = product.apart(server.address()).filter(|_| self.is_first()) {
+            self.recorder.note(None, original::APART, text)?;
+        }
         if self.ask(what, &*product, &mut *server)? {
             server.stop();
             self.state(ServerState::Stopped, None)?;

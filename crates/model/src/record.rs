@@ -58,14 +58,14 @@ pub enum Doubt {
         /// The format.
         schema: String,
     },
-    /// What was loaded is not all that the system has, in words.
+    /// What was loaded is not all that the system has, or not what its server is, in words.
     Apart {
         /// Why.
         why: String,
     },
 }
 
-/// Identity of a note that says what of a run went past the private copy: it stands before all that is told.
+/// Identity of a note that says what of a run went past the private copy, or how that is another server than the user's: it stands before all that is told.
 pub const APART: &str = "apart";
 
 /// A search among the directives of a configuration.

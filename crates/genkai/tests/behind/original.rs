@@ -15,19 +15,20 @@ fn tuned(file: &Path) -> Run {
 fn a_copy_that_fails_where_the_server_itself_does_not_is_not_loaded() {
     let _machine = machine();
     let (_server, server) = scripted("fixed --time 0.005");
-    let of = |port: u16, kept: u16, after: &str| {
+    let [port, second] = free();
+    let of = |port: u16, kept: &str| {
         format!(
-            "server {{ listen 127.0.0.1:{port}; if ($server_port != {kept}) {{ return 403; }} location / {{ {after} proxy_pass \
-             http://{server}; }} }}"
+            "server {{ listen [::1]:{port}; if ($server_addr != {kept}) {{ return 403; }} location / {{ proxy_pass http://{server}; }} }}\n\
+             server {{ listen 127.0.0.1:{second}; server_name other.example; }}"
         )
     };
     let dir = tempfile::tempdir().unwrap();
-    let [port, other] = free();
+    let (here, other) = ("::1", "192.0.2.1");
     let file = dir.path().join("nginx.conf");
-    let running = nginx(dir.path(), &of(port, port, ""), port);
+    let running = nginx(dir.path(), &of(port, here), second);
     let run = tuned(&file);
     assert_eq!(run.code, Some(3), "{}", run.story());
-    let said = format!("answers GET / at 127.0.0.1:{port} with 200, and its private copy answers 403");
+    let said = format!("answers GET / at [::1]:{port} with 200, and its private copy answers 403");
     assert!(run.stderr.contains(&said), "{}", run.stderr);
     // A copy that is meant to be unlike it.
     for unlike in [["--set", "worker_connections=100"], ["--backend", "embedded"]] {
@@ -36,11 +37,14 @@ fn a_copy_that_fails_where_the_server_itself_does_not_is_not_loaded() {
         assert_eq!(run.code, Some(1), "{unlike:?}: {}", run.story());
     }
     drop(running);
-    // Nobody runs with that file.
+    // Nobody runs with that file: it is told that a copy has another address.
     let run = tuned(&file);
     assert_eq!(run.code, Some(1), "{}", run.story());
+    let said =
+        format!("nginx decides by its own port or address what comes of a request: `if ($server_addr != {here})");
+    assert!(doubts(&run).contains(&said), "{}", run.story());
     // Both fail.
-    let running = nginx(dir.path(), &of(port, other, ""), port);
+    let running = nginx(dir.path(), &of(port, other), second);
     let run = tuned(&file);
     assert_eq!(run.code, Some(1), "{}", run.story());
     // It is another configuration that runs there.
@@ -48,7 +52,7 @@ fn a_copy_that_fails_where_the_server_itself_does_not_is_not_loaded() {
     let copied = apart.path().join("nginx.conf");
     std::fs::write(&copied, std::fs::read_to_string(&file).unwrap()).unwrap();
     drop(running);
-    let _running = nginx(dir.path(), &of(port, port, ""), port);
+    let _running = nginx(dir.path(), &of(port, here), second);
     let run = tuned(&copied);
     assert_eq!(run.code, Some(1), "{}", run.story());
 }
@@ -83,7 +87,61 @@ fn a_site_that_asks_itself_is_told_before_all_else() {
     let _running = nginx(dir.path(), &pages, port);
     let run = tuned(&dir.path().join("nginx.conf"));
     let said = format!("asks 127.0.0.1:{port}, which is nginx itself, started with this very file");
+    assert!(doubts(&run).contains(&said), "{}", run.story());
+}
+
+/// What a report says before all else.
+fn doubts(run: &Run) -> String {
     let verdict = std::fs::read_to_string(run.out.join("verdict.json")).unwrap();
     let verdict: serde_json::Value = serde_json::from_str(&verdict).unwrap();
-    assert!(verdict["doubts"].to_string().contains(&said), "{}", run.story());
+    verdict["doubts"].as_array().cloned().unwrap_or_default().iter().map(ToString::to_string).collect()
+}
+
+/// Files of servers that are not started, with what they decide by their own port: at any other nobody gets an answer.
+fn by_port(product: &str, port: u16, server: &str) -> String {
+    match product {
+        "nginx" => format!(
+            "events {{ worker_connections 64; }}\nhttp {{\nmap $server_port $to {{ {port} {server}; default 127.0.0.1:9; }}\nserver {{\nlisten \
+             127.0.0.1:{port};\nlocation / {{ proxy_pass http://$to; }}\n}}\n}}\n"
+        ),
+        "apache" => {
+            let load = |name: &str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
+            let modules: String =
+                ["mpm_event", "authz_core", "proxy", "proxy_http", "rewrite"].into_iter().map(load).collect();
+            format!(
+                "{modules}Listen 127.0.0.1:{port}\nServerName a.example\n<VirtualHost *:{port}>\nRewriteEngine On\nRewriteCond %{{SERVER_PORT}} \
+                 !={port}\nRewriteRule ^ - [F]\nProxyPass / http://{server}/\n</VirtualHost>\n"
+            )
+        }
+        _ => format!(
+            "defaults\n mode http\n timeout connect 5s\n timeout client 9s\n timeout server 9s\nfrontend f\n bind 127.0.0.1:{port}\n \
+             http-request deny unless {{ dst_port {port} }}\n default_backend b\nbackend b\n server s {server}\n"
+        ),
+    }
+}
+
+#[test]
+fn a_copy_keeps_the_port_by_which_its_server_decides() {
+    let _machine = machine();
+    let (_server, server) = scripted("fixed --time 0.005");
+    for product in ["nginx", "apache", "haproxy"] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("server.conf");
+        let tuned = || {
+            let load = format!(
+                "tune {product} --users 6 --spawn-rate 6 --hold 2s --quick --pairs 0 --bisect 1s --quiet --config"
+            );
+            run_of(genkai(&load).arg(&file))
+        };
+        let [port] = free();
+        std::fs::write(&file, by_port(product, port, &server)).unwrap();
+        let run = tuned();
+        assert_eq!(run.code, Some(0), "{product}: {}", run.story());
+        assert_eq!(doubts(&run), "", "{product}");
+        // Somebody has it at every address.
+        let _taken = std::net::TcpListener::bind(("0.0.0.0", port)).unwrap();
+        let run = tuned();
+        let said = format!("{product} decides by its own port or address");
+        assert!(doubts(&run).contains(&said), "{product}: {}", run.story());
+    }
 }

@@ -12,6 +12,7 @@ use tempfile::NamedTempFile;
 
 use super::CALLED;
 use super::answers;
+use super::by_port::by_port;
 use super::config::{Config, Reading};
 use super::evidence::{Answers, Out, Watch, children};
 use super::explain::explain;
@@ -26,8 +27,8 @@ use crate::error::TargetError;
 use crate::files::{Requests, with_line};
 use crate::limits::backend::nobody_listens;
 use crate::product::{
-    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Sessions, Startup, Variant,
-    followed, shared, unknown,
+    ByPort, Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Sessions, Startup,
+    Variant, followed, shared, unknown,
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
@@ -130,6 +131,10 @@ impl Product for Apache {
 
     fn address(copy: &Private) -> Option<SocketAddr> {
         Some(copy.address)
+    }
+
+    fn by_port(of: &Variant<Self>) -> Option<ByPort> {
+        by_port(of.config(), of.requests())
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {

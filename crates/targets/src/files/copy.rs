@@ -42,6 +42,8 @@ pub struct CopyOptions<'a> {
     pub dir: &'a Path,
     /// This machine's address at which it listens.
     pub listen: Ipv4Addr,
+    /// Whether its listeners have the ports of the user's, where those can be had there.
+    pub kept: bool,
     /// Gives a free TCP port at each call; the same one again does no harm.
     pub ports: &'a mut dyn FnMut() -> io::Result<u16>,
     /// What to pass requests to instead of the user's servers; none: those.

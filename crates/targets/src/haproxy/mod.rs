@@ -2,6 +2,7 @@
 //! its limits.
 
 mod answers;
+mod by_port;
 pub(crate) mod cache;
 pub mod config;
 pub mod evidence;

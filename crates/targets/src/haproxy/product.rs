@@ -10,6 +10,7 @@ use genkai_model::load::Request;
 use tempfile::NamedTempFile;
 
 use super::answers;
+use super::by_port::by_port;
 use super::config::{Config, Reading};
 use super::evidence::{Hidden, Watch};
 use super::explain::explain;
@@ -23,8 +24,8 @@ use super::{CALLED, LOG};
 use crate::error::TargetError;
 use crate::files::{Requests, passing};
 use crate::product::{
-    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Sessions, Startup,
-    Variant, followed, shared, unknown,
+    ByPort, Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Sessions,
+    Startup, Variant, followed, shared, unknown,
 };
 use crate::socket;
 use genkai_place::authority;
@@ -102,6 +103,10 @@ impl Product for Haproxy {
 
     fn address(copy: &Private) -> Option<SocketAddr> {
         Some(copy.address)
+    }
+
+    fn by_port(of: &Variant<Self>) -> Option<ByPort> {
+        by_port(of.config(), of.requests())
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {

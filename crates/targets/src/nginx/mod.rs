@@ -1,6 +1,7 @@
 //! nginx: read, edit and render its configuration, run it in a private copy, watch it, know its limits.
 
 mod answers;
+mod by_port;
 pub(crate) mod cache;
 pub mod config;
 mod contained;

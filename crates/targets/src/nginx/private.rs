@@ -14,7 +14,6 @@ mod output;
 mod path;
 mod write;
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -102,8 +101,8 @@ pub fn build(config: &Config, options: CopyOptions<'_>, built: Built<'_>, status
     let dir = options.dir.to_owned();
     write::check(&dir)?;
     let mut changes = Changes::new(config, &dir);
-    let mut ports = port::distinct(options.ports);
-    let moved = listen::move_all(config, &mut changes, (options.listen, &mut ports), options.root)?;
+    let mut ports = port::Ports::new((options.listen, options.kept), options.ports);
+    let moved = listen::move_all(config, &mut changes, &mut ports, options.root)?;
     backend::redirect(config, &mut changes, &moved, (options.backend, options.secured), options.moves)?;
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);
@@ -151,10 +150,10 @@ fn http(config: &Config) -> Option<Found<'_>> {
 fn status_page(
     config: &Config,
     changes: &mut Changes<'_>,
-    ports: &mut dyn FnMut() -> io::Result<u16>,
+    ports: &mut port::Ports<'_>,
 ) -> Result<SocketAddr, CopyError> {
     let http = http(config).ok_or_else(|| CopyError::Refused(NO_HTTP.to_owned()))?;
-    let address = SocketAddr::from(([127, 0, 0, 1], ports().map_err(CopyError::Port)?));
+    let address = SocketAddr::from(([127, 0, 0, 1], ports.free().map_err(CopyError::Port)?));
     let inherited = http.inside();
     let has = |names: &[&str]| inherited.iter().any(|f| names.iter().any(|n| f.directive.is(n)));
     let mut open = String::new();

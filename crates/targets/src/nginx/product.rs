@@ -9,6 +9,7 @@ use genkai_model::load::Request;
 use tempfile::NamedTempFile;
 
 use super::answers;
+use super::by_port::by_port;
 use super::config::{Address, Config, Found, Host, Route, asked};
 use super::entered;
 use super::evidence::{Answers, Out, StubPage, Watch, workers};
@@ -24,8 +25,8 @@ use super::{CALLED, no_server};
 use crate::error::TargetError;
 use crate::files::{Requests, with_line};
 use crate::product::{
-    Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Sessions, Startup, Variant,
-    followed, shared,
+    ByPort, Certificate, Deployment, Entry, OwnAnswer, Prepare, Product, Program, Proxy, Role, Sessions, Startup,
+    Variant, followed, shared,
 };
 use genkai_place::authority;
 use genkai_place::caps::Machine;
@@ -127,6 +128,10 @@ impl Product for Nginx {
         let copy = Copied { private, address, config, followed };
         copy.route(of.requests()).ok_or_else(no_server)?;
         Ok(copy)
+    }
+
+    fn by_port(of: &Variant<Self>) -> Option<ByPort> {
+        by_port(of.config(), of.requests())
     }
 
     fn rewrites(copy: &Copied) -> Vec<Rewrite> {

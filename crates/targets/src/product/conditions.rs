@@ -73,6 +73,17 @@ impl Conditions {
         let Conditions { backend, secured, allowed, tls, listen, .. } = self;
         let root = nix::unistd::geteuid().is_root();
         let (backend, secured) = (*backend, secured.as_deref());
-        CopyOptions { dir, ports, backend, secured, moves, allowed, papers: tls.as_ref(), root, listen: *listen }
+        CopyOptions {
+            dir,
+            ports,
+            backend,
+            secured,
+            moves,
+            allowed,
+            papers: tls.as_ref(),
+            root,
+            listen: *listen,
+            kept: false,
+        }
     }
 }

@@ -247,6 +247,10 @@ impl<P: Product> Prepared for Deployment<P> {
         P::address(&self.copy)
     }
 
+    fn apart(&self, at: SocketAddr) -> Option<String> {
+        P::by_port(&self.variant).filter(|by| !by.has(at.port())).map(|by| by.told(P::ENTRY.name))
+    }
+
     fn answers(&self, request: &Request) -> Vec<OwnAnswer> {
         let mut all = P::answers(&self.variant, &self.copy, request);
         // What it says to this machine's visitors, it may not say to those of others.

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use genkai_model::limit::Limit;
 use genkai_model::load::Request;
 use tempfile::NamedTempFile;
 
+use super::by_port::ByPort;
 use super::certificate::Certificate;
 use super::conditions::Conditions;
 use super::secured::Sessions;
@@ -22,6 +23,7 @@ use crate::error::TargetError;
 use crate::files::{Applied, Configuration, CopyOptions, Move, Requests};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
+use genkai_place::port;
 use genkai_place::process::{Child, Spawn};
 use genkai_place::scratch::Scratch;
 use genkai_place::tail::Tail;
@@ -138,6 +140,11 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
         None
     }
 
+    /// What it decides by the server's own port or address, which a private copy may not have; none: nothing.
+    fn by_port(_of: &Variant<Self>) -> Option<ByPort> {
+        None
+    }
+
     /// One of its limits where so many HTTP/2 requests share a connection, or as many as its listener allows.
     fn over_http2(_of: &Variant<Self>, limit: Limit, streams: u32) -> Limit {
         shared(limit, streams)
@@ -220,7 +227,10 @@ impl<P: Product> Variant<P> {
 
     /// What its private copy should be like.
     pub(crate) fn copy_options<'a>(&'a self, ports: &'a mut dyn FnMut() -> io::Result<u16>) -> CopyOptions<'a> {
-        self.conditions().copy_options(self.dir(), &self.moves, ports)
+        let options = self.conditions().copy_options(self.dir(), &self.moves, ports);
+        let Some(by) = P::by_port(self) else { return options };
+        let apart = by.ports.filter(|_| options.listen == Ipv4Addr::LOCALHOST).and_then(|ports| port::apart(&ports));
+        CopyOptions { listen: apart.unwrap_or(options.listen), kept: true, ..options }
     }
 
     /// The folder of its copy.

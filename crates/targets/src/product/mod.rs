@@ -3,6 +3,7 @@
 //! A product is an implementation of [`Product`]: data and a handful of functions. [`Deployment`] makes of any of them what
 //! can be [`Prepared`] and is [`Running`] afterwards. [`crate::catalog`] chooses by the plan's word.
 
+mod by_port;
 mod certificate;
 mod conditions;
 mod contained;
@@ -34,6 +35,7 @@ use genkai_model::transport::Transport;
 
 pub use crate::limits::backend::certificate_wanted;
 pub use crate::limits::php::settled;
+pub use by_port::ByPort;
 pub use certificate::Certificate;
 pub use conditions::Conditions;
 pub use contained::{Contained, Inside, Printed, WatchInside};
@@ -201,6 +203,11 @@ pub trait Prepared {
 
     /// The listener of its copy that the load goes to, unless its port is taken before it is started; none where that is not told before.
     fn address(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// What its copy that is loaded at `at` decides otherwise than the user's server, because it listens elsewhere; none: nothing.
+    fn apart(&self, _at: SocketAddr) -> Option<String> {
         None
     }
 

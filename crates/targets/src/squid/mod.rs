@@ -3,6 +3,7 @@
 //! ([`crate::cache`]).
 
 mod access;
+mod by_port;
 pub mod config;
 mod evidence;
 pub mod explain;

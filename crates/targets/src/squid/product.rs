@@ -9,6 +9,7 @@ use genkai_model::limit::Limit;
 use genkai_model::load::Request;
 
 use super::access::client;
+use super::by_port::by_port;
 use super::config::Config;
 use super::explain::explain;
 use super::lifecycle::copied;
@@ -21,7 +22,7 @@ use crate::error::TargetError;
 use crate::files::Requests;
 use crate::limits::backend::nobody_listens;
 use crate::product::{
-    Answer, Deployment, Entry, Lookup, OwnAnswer, Prepare, Product, Program, Role, Variant, after, tested,
+    Answer, ByPort, Deployment, Entry, Lookup, OwnAnswer, Prepare, Product, Program, Role, Variant, after, tested,
 };
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -97,6 +98,10 @@ impl Product for Squid {
 
     fn copy(of: &Variant<Self>) -> Result<Tested<Private>, TargetError> {
         Tested::of(&Start::of(of, &of.product().0, None), |at| copied(at, of.config()))
+    }
+
+    fn by_port(of: &Variant<Self>) -> Option<ByPort> {
+        by_port(of.config())
     }
 
     fn rewrites(tested: &Tested<Private>) -> Vec<Rewrite> {

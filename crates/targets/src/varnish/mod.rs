@@ -1,6 +1,7 @@
 //! Varnish: settings, configuration, what it counts, what caps it. Of genkai's own making it stands before one origin with the built-in
 //! VCL; a user's VCL runs as a private copy. It is started, looked at and ended as every cache is ([`crate::cache`]).
 
+mod by_port;
 mod evidence;
 pub mod explain;
 mod lexer;

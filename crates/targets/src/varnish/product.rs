@@ -5,6 +5,7 @@ use std::path::Path;
 use genkai_model::event::{Environment, Rewrite};
 use genkai_model::limit::Limit;
 
+use super::by_port::by_port;
 use super::explain::explain;
 use super::lifecycle::copied;
 use super::limits;
@@ -13,7 +14,7 @@ use super::settings::Config;
 use crate::cache::{Cache, Start, Tested};
 use crate::error::TargetError;
 use crate::files::Configuration;
-use crate::product::{Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after};
+use crate::product::{ByPort, Deployment, Entry, Lookup, Prepare, Product, Program, Role, Variant, after};
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
 
@@ -66,6 +67,10 @@ impl Product for Varnish {
 
     fn copy(of: &Variant<Self>) -> Result<Tested<Private>, TargetError> {
         Tested::of(&Start::of(of, &of.product().0, None), |at| copied(at, of.config()))
+    }
+
+    fn by_port(of: &Variant<Self>) -> Option<ByPort> {
+        by_port(&of.config().vcl)
     }
 
     fn rewrites(tested: &Tested<Private>) -> Vec<Rewrite> {

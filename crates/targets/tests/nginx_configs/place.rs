@@ -26,6 +26,7 @@ pub(crate) fn free_port() -> io::Result<u16> {
 pub(crate) fn copied<'a>(dir: &'a Path, ports: &'a mut dyn FnMut() -> io::Result<u16>) -> CopyOptions<'a> {
     CopyOptions {
         listen: std::net::Ipv4Addr::LOCALHOST,
+        kept: false,
         dir,
         ports,
         backend: None,

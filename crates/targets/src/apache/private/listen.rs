@@ -1,12 +1,12 @@
 //! Listeners go to free ports of one address, and virtual hosts follow them.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use super::changes::Changes;
 use crate::apache::config::Config;
 use crate::apache::route::{address, listens};
 use crate::files::CopyError;
+use genkai_place::port::Ports;
 
 /// A `Listen` and where it went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ fn local(ip: &str) -> bool {
 pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
-    (ip, ports): (Ipv4Addr, &mut dyn FnMut() -> io::Result<u16>),
+    ports: &mut Ports<'_>,
 ) -> Result<Vec<Moved>, CopyError> {
     let mut moved: Vec<Moved> = Vec::new();
     for listen in listens(config) {
@@ -39,7 +39,7 @@ pub(super) fn move_all(
             changes.drop(listen.found);
             continue;
         }
-        let to = SocketAddr::from((ip, ports().map_err(CopyError::Port)?));
+        let to = SocketAddr::from((ports.ip(), ports.instead_of(listen.port).map_err(CopyError::Port)?));
         let mut args = listen.found.args.clone();
         args[0] = to.to_string();
         changes.set(listen.found, &args);

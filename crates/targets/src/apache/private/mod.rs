@@ -79,8 +79,8 @@ pub fn build(
 ) -> Result<Private, CopyError> {
     let dir = options.dir.to_owned();
     let mut changes = Changes::new(config, &dir);
-    let mut ports = port::distinct(options.ports);
-    let moved = listen::move_all(config, &mut changes, (options.listen, &mut ports))?;
+    let mut ports = port::Ports::new((options.listen, options.kept), options.ports);
+    let moved = listen::move_all(config, &mut changes, &mut ports)?;
     let to = (options.backend, options.secured);
     backend::redirect(config, &mut changes, &moved, to, options.moves, options.allowed)?;
     let secured = secured(config, &mut changes, route, options.secured, modules);
@@ -90,8 +90,11 @@ pub fn build(
     output::redirect(config, &mut changes, options.root);
     levels::of_hosts(config, &mut changes);
     let has_status = config.has_module("status_module") || modules.join("mod_status.so").exists();
-    let status =
-        if has_status { Some(SocketAddr::from(([127, 0, 0, 1], ports().map_err(CopyError::Port)?))) } else { None };
+    let status = if has_status {
+        Some(SocketAddr::from(([127, 0, 0, 1], ports.free().map_err(CopyError::Port)?)))
+    } else {
+        None
+    };
     let files: Vec<_> = config.files().map(|(id, file)| (numbered(&dir, id, file), file.path.clone())).collect();
     folders(&dir, &FOLDERS)?;
     includes(config, &mut changes, &files)?;

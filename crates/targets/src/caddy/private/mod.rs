@@ -81,8 +81,8 @@ impl Private {
 /// can say what it reaches.
 pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>) -> Result<Private, CopyError> {
     let sockets = Scratch::short("genkai-caddy-").map_err(CopyError::write(std::env::temp_dir()))?;
-    let mut ports = port::distinct(options.ports);
-    let moved = listen::moved(config, (options.listen, &mut ports))?;
+    let mut ports = port::Ports::new((options.listen, options.kept), options.ports);
+    let moved = listen::moved(config, (options.listen, &mut || ports.free()))?;
     let mut copy = Copy {
         config,
         moved: &moved,

@@ -1,7 +1,6 @@
 //! Listeners go to free ports of one address.
 
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use super::changes::{Changes, without};
@@ -9,6 +8,7 @@ use crate::files::CopyError;
 use crate::haproxy::config::Config;
 use crate::haproxy::route::{Address, Bind, binds};
 use genkai_place::authority::TlsMaterial;
+use genkai_place::port::Ports;
 
 /// Parameters of `bind` that belong to the user's network, each with its number of values.
 const DROPPED: &[(&str, usize)] = &[
@@ -57,7 +57,7 @@ pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
     loaded: &Bind<'_>,
-    (ip, ports): (Ipv4Addr, &mut dyn FnMut() -> io::Result<u16>),
+    ports: &mut Ports<'_>,
     sockets: &Path,
     papers: Option<&TlsMaterial>,
 ) -> Result<Vec<Moved>, CopyError> {
@@ -71,7 +71,7 @@ pub(super) fn move_all(
             match address {
                 Address::Inet { host, ports: Some(range) } => {
                     for port in range.clone().take(usize::from(u16::MAX)) {
-                        let to = format!("{ip}:{}", ports().map_err(CopyError::Port)?);
+                        let to = format!("{}:{}", ports.ip(), ports.instead_of(port).map_err(CopyError::Port)?);
                         moved.push(Moved {
                             from: Address::Inet { host: host.clone(), ports: Some(port..=port) },
                             to,

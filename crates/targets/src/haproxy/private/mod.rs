@@ -77,9 +77,9 @@ impl Private {
 pub(crate) fn build(config: &Config, route: &Route<'_>, options: CopyOptions<'_>) -> Result<Private, CopyError> {
     let sockets = Scratch::short("genkai-haproxy-").map_err(CopyError::write(std::env::temp_dir()))?;
     let mut changes = Changes::new(config, options.dir);
-    let mut ports = port::distinct(options.ports);
-    let (listens, papers) = ((options.listen, &mut ports as _), options.papers);
-    let moved = listen::move_all(config, &mut changes, &route.bind, listens, sockets.path(), papers)?;
+    let mut ports = port::Ports::new((options.listen, options.kept), options.ports);
+    let papers = options.papers;
+    let moved = listen::move_all(config, &mut changes, &route.bind, &mut ports, sockets.path(), papers)?;
     let (backend, secured, moves, allowed) = (options.backend, options.secured, options.moves, options.allowed);
     backend::redirect(config, &mut changes, &backend::Led { moved: &moved, backend, secured, moves, allowed })?;
     output::redirect(config, &mut changes, options.root, &sockets.path().join("stats"));

@@ -1,7 +1,6 @@
 //! Listeners go to free ports of one address (Unix sockets into the folder); what belongs together stays together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -10,6 +9,7 @@ use super::changes::Changes;
 use crate::files::CopyError;
 use crate::nginx::config::{Address, Config, Family, FileId, Found, Host, Listen};
 use genkai_place::endpoint::Endpoint;
+use genkai_place::port::Ports;
 
 /// Where a listener is now.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,10 +89,9 @@ const SUN_PATH: usize = 107;
 /// A `server` block in its context.
 type Server = (FileId, Range<usize>);
 
-struct Mover<'m, 'c> {
+struct Mover<'m, 'c, 'd> {
     changes: &'m mut Changes<'c>,
-    ports: &'m mut dyn FnMut() -> io::Result<u16>,
-    ip: Ipv4Addr,
+    ports: &'m mut Ports<'d>,
     places: BTreeMap<(bool, Key), At>,
     /// Which servers listen where already.
     taken: BTreeSet<(FileId, usize, At, bool)>,
@@ -106,13 +105,12 @@ struct Mover<'m, 'c> {
 pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
-    (ip, ports): (Ipv4Addr, &mut dyn FnMut() -> io::Result<u16>),
+    ports: &mut Ports<'_>,
     root: bool,
 ) -> Result<Vec<Moved>, CopyError> {
     let mut mover = Mover {
         changes,
         ports,
-        ip,
         places: BTreeMap::new(),
         taken: BTreeSet::new(),
         defaults: BTreeMap::new(),
@@ -130,16 +128,16 @@ pub(super) fn move_all(
     Ok(moved)
 }
 
-impl Mover<'_, '_> {
+impl Mover<'_, '_, '_> {
     fn place(&mut self, address: &Address, udp: bool) -> Result<At, CopyError> {
         let key = (udp, key(address));
         if let Some(at) = self.places.get(&key) {
             return Ok(at.clone());
         }
         let at = match address {
-            Address::Inet { .. } => {
-                let port = (self.ports)().map_err(CopyError::Port)?;
-                At::Inet(SocketAddr::from((self.ip, port)))
+            Address::Inet { port, .. } => {
+                let port = self.ports.instead_of(*port).map_err(CopyError::Port)?;
+                At::Inet(SocketAddr::from((self.ports.ip(), port)))
             }
             Address::Unix(_) => {
                 let path = self.changes.dir.join(format!("sockets/{}.sock", self.places.len()));

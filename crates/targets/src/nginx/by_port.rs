@@ -1,0 +1,136 @@
+//! What nginx decides by its own port or address (`$server_port`, `$server_addr`), at once or by variables that are made of them.
+
+use std::collections::BTreeSet;
+
+use super::config::{Address, Config, Found};
+use crate::files::Requests;
+use crate::product::ByPort;
+
+/// The variables.
+const ADDRESS: &str = "server_addr";
+const PORT: &str = "server_port";
+
+/// What makes a variable of others: the position of its name.
+const MADE: [(&str, usize); 4] = [("map", 1), ("set", 0), ("geo", 1), ("split_clients", 1)];
+
+/// Where a value decides what comes of a request.
+const DECIDES: &[&str] = &[
+    "if",
+    "proxy_pass",
+    "fastcgi_pass",
+    "uwsgi_pass",
+    "scgi_pass",
+    "grpc_pass",
+    "rewrite",
+    "try_files",
+    "root",
+    "alias",
+    "index",
+    "auth_basic",
+    "limit_rate",
+    "proxy_cache_bypass",
+    "proxy_no_cache",
+];
+
+/// Keys by which requests are counted: the server's own port is the same for all of them, what is made of it may be empty.
+const KEYS: [&str; 2] = ["limit_conn_zone", "limit_req_zone"];
+
+/// The first line that decides so, for these requests or before their server is known.
+pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
+    let route = config.route_of(requests)?;
+    let server = &route.server;
+    let mine = |found: &Found<'_>| {
+        let within = found.blocks.iter().find(|block| block.directive.is("server"));
+        within.is_none_or(|block| (block.file, &block.directive.span) == (server.file, &server.directive.span))
+    };
+    let all: Vec<Found<'_>> = config.walk().into_iter().filter(|found| found.is_under("http") && mine(found)).collect();
+    if let Some(found) = decided(&all, ADDRESS) {
+        return Some(ByPort { place: found.place(), written: found.written(), ports: None });
+    }
+    let found = decided(&all, PORT)?;
+    let port = |address: &Address| match address {
+        Address::Inet { port, .. } => Some(*port),
+        Address::Unix(_) => None,
+    };
+    let ports = route.listen.as_ref().and_then(|listen| port(&listen.address)).into_iter().collect();
+    Some(ByPort { place: found.place(), written: found.written(), ports: Some(ports) })
+}
+
+/// The first of these that decides by a variable, or by one that is made of it.
+fn decided<'f, 'c>(all: &'f [Found<'c>], by: &str) -> Option<&'f Found<'c>> {
+    let mut made = BTreeSet::new();
+    let mut own = BTreeSet::from([by.to_owned()]);
+    // Variables of variables: each turn finds one more, or is the last.
+    while let Some(name) = all.iter().find_map(|found| made_of(found, &own).filter(|name| !own.contains(name))) {
+        own.insert(name.clone());
+        made.insert(name);
+    }
+    all.iter().find(|found| {
+        let is = |names: &[&str]| names.iter().any(|name| found.directive.is(name));
+        is(DECIDES) && uses(&found.args(), &own) || is(&KEYS) && uses(&found.args(), &made)
+    })
+}
+
+/// The variable that a directive makes of one of these.
+fn made_of(found: &Found<'_>, of: &BTreeSet<String>) -> Option<String> {
+    let (_, at) = MADE.iter().find(|(name, _)| found.directive.is(name))?;
+    let args = found.args();
+    let name = args.get(*at)?.strip_prefix('$')?.to_owned();
+    let rest: Vec<String> = args.iter().enumerate().filter(|(i, _)| i != at).map(|(_, text)| text.clone()).collect();
+    uses(&rest, of).then_some(name)
+}
+
+/// Whether one of the variables is in one of the texts.
+fn uses(texts: &[String], variables: &BTreeSet<String>) -> bool {
+    let in_text = |text: &String| {
+        text.split('$').skip(1).any(|rest| {
+            let rest = rest.strip_prefix('{').unwrap_or(rest);
+            let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            variables.contains(&name)
+        })
+    };
+    texts.iter().any(in_text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn line(http: &str, server: &str) -> Option<(String, Option<Vec<u16>>)> {
+        let text = format!(
+            "events {{}}\nhttp {{\n{http}\nserver {{ listen 8080;\n{server}\n}}\nserver {{ listen 81;\nif ($server_port = 81) {{ return 403; }}\n}}\n}}\n"
+        );
+        let config = Config::of_text(Path::new("/x/nginx.conf"), text.into(), Path::new("/x")).unwrap();
+        by_port(&config, &Requests::to("x", "/")).map(|by| (by.place.rsplit(':').next().unwrap().to_owned(), by.ports))
+    }
+
+    #[test]
+    fn what_is_decided_by_the_servers_own_port_is_found() {
+        let at = |line: &str| Some((line.to_owned(), Some(vec![8080])));
+        assert_eq!(line("", "if ($server_port = 80) { return 301 https://$host$request_uri; }"), at("5"));
+        assert_eq!(
+            line("map $server_port $to { 8080 a; default b; }", "location / { proxy_pass http://$to; }"),
+            at("5")
+        );
+        assert_eq!(line("", "set $p x${server_port};\nif ($p = x80) { return 403; }"), at("6"));
+        assert_eq!(
+            line(
+                "map $server_port $key { 80 \"\"; default $binary_remote_addr; }\nlimit_req_zone $key zone=z:1m rate=1r/s;",
+                ""
+            ),
+            at("4")
+        );
+        let none = line("", "if ($server_addr = 127.0.0.1) { return 403; }\nif ($server_port = 80) { return 403; }");
+        assert_eq!(none, Some(("5".to_owned(), None)), "no copy has that address");
+    }
+
+    #[test]
+    fn who_only_tells_others_of_it_decides_nothing() {
+        let told = "location / { proxy_pass http://127.0.0.1:9; proxy_set_header X-Forwarded-Port $server_port; fastcgi_param SERVER_PORT \
+                    $server_port; add_header X $server_addr; return 301 https://$host:$server_port/; }";
+        assert_eq!(line("log_format x $server_port; limit_req_zone $server_port zone=z:1m rate=1r/s;", told), None);
+        assert_eq!(line("map $server_port $p { default 1; }", "add_header X $p;"), None);
+    }
+}

@@ -1,0 +1,29 @@
+//! What a configuration decides by the server's own port or address: a private copy of it listens elsewhere.
+
+/// A line that decides by the server's own port or address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByPort {
+    /// Where it is written, `path:line`.
+    pub place: String,
+    /// Its text.
+    pub written: String,
+    /// The ports of the listener that the load goes to, as the user wrote them: a copy gets them where it can. None: copies of this product have ports of
+    /// their own.
+    pub ports: Option<Vec<u16>>,
+}
+
+impl ByPort {
+    /// Whether the listener has that port in the copy, too.
+    pub(super) fn has(&self, port: u16) -> bool {
+        self.ports.as_ref().is_some_and(|ports| ports.contains(&port))
+    }
+
+    /// What is to be said of a copy whose listener has another.
+    pub(super) fn told(&self, product: &str) -> String {
+        let (written, place) = (self.written.trim_end_matches([';', '{', ' ']), &self.place);
+        format!(
+            "{product} decides by its own port or address what comes of a request: `{written}` ({place}). The private copy that was loaded has others, \
+             because those of the configuration are taken, or are not a copy's to have: what is told of it may not be so of the server."
+        )
+    }
+}
