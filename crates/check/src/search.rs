@@ -311,9 +311,7 @@ impl<'a, 'e> Search<'a, 'e> {
         let next = next(after, &own, lifted, size);
         let levels = next.as_ref().and_then(|(_, predicted)| predicted.levels(&own));
         let clients = next.as_ref().and_then(|(_, predicted)| predicted.clients);
-        // Who thinks is not there all the time, and a queue without end takes any number: then users, or the rate, say more.
-        let narrow = |(low, high): Ends| high < 10.0 * low;
-        let clients = clients.filter(|ends| own.think == 0.0 && narrow(*ends) || levels.is_none());
+        let clients = clients.filter(|_| own.think == 0.0 || levels.is_none());
         let scale = if clients.is_some() { "clients" } else { "level" };
         let passed = levels.is_some_and(|(_, high)| high * (1.0 + TOLERANCE) + 1.0 < after.held_to());
         let moved = match self::size(after) {

@@ -19,9 +19,6 @@ const GONE: f64 = 0.1;
 /// How many times the load at the break must grow where no formula says by how much: less may be another run of the same break.
 const GREW: f64 = 1.25;
 
-/// A range of clients at once as wide as that tells less than one of users or of a rate.
-const VAGUE: f64 = 10.0;
-
 /// The outcome of a counterfactual.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
@@ -43,9 +40,7 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
         .filter(|f| f.bites.is_some_and(|at| at < sent));
     let levels = |f: &Forecast<'_>| attempt::levels(&f.predicted, &after.demand);
     // Users who think are no requests in flight: what counts them is told in users, as the break is.
-    // And where a queue takes any number of them, their number at once tells nothing of when they wait too long.
-    let told = |clients: &Range| after.demand.think == 0.0 && clients.high < clients.low * VAGUE;
-    let counted = |f: &Forecast<'_>| f.predicted.clients.filter(|clients| told(clients) || levels(f).is_none());
+    let counted = |f: &Forecast<'_>| f.predicted.clients.filter(|_| after.demand.think == 0.0 || levels(f).is_none());
     let clients = expected.as_ref().and_then(counted);
     let scale = if clients.is_some() { Scale::Clients } else { Scale::Level };
     let predicted = clients.or_else(|| expected.as_ref().and_then(levels));
