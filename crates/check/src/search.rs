@@ -311,7 +311,9 @@ impl<'a, 'e> Search<'a, 'e> {
         let next = next(after, &own, lifted, size);
         let levels = next.as_ref().and_then(|(_, predicted)| predicted.levels(&own));
         let clients = next.as_ref().and_then(|(_, predicted)| predicted.clients);
-        let clients = clients.filter(|_| own.think == 0.0 || levels.is_none());
+        // A queue that hardly ends has no place in clients; the load is told of by its own unit then.
+        let ends = |&(low, high): &Ends| high < 10.0 * low.max(1.0);
+        let clients = clients.filter(|clients| own.think == 0.0 && ends(clients) || levels.is_none());
         let scale = if clients.is_some() { "clients" } else { "level" };
         let passed = levels.is_some_and(|(_, high)| high * (1.0 + TOLERANCE) + 1.0 < after.held_to());
         let moved = match self::size(after) {

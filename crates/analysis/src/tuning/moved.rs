@@ -19,6 +19,9 @@ const GONE: f64 = 0.1;
 /// How many times the load at the break must grow where no formula says by how much: less may be another run of the same break.
 const GREW: f64 = 1.25;
 
+/// From so many times where it may begin on, the end of a range in clients is no place where something is to be expected.
+const WIDE: f64 = 10.0;
+
 /// The outcome of a counterfactual.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
@@ -39,8 +42,9 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
     let expected = attempt::expected(limits, &attempt.limit.id, size(before, broke_before), &after.demand)
         .filter(|f| f.bites.is_some_and(|at| at < sent));
     let levels = |f: &Forecast<'_>| attempt::levels(&f.predicted, &after.demand);
-    // Users who think are no requests in flight: what counts them is told in users, as the break is.
-    let counted = |f: &Forecast<'_>| f.predicted.clients.filter(|_| after.demand.think == 0.0 || levels(f).is_none());
+    // Users who think are no requests in flight: what counts them is told in users, as the break is. So is what has no end in clients.
+    let counts = |clients: &Range| after.demand.think == 0.0 && !is_wide(*clients);
+    let counted = |f: &Forecast<'_>| f.predicted.clients.filter(|clients| counts(clients) || levels(f).is_none());
     let clients = expected.as_ref().and_then(counted);
     let scale = if clients.is_some() { Scale::Clients } else { Scale::Level };
     let predicted = clients.or_else(|| expected.as_ref().and_then(levels));
@@ -73,6 +77,11 @@ fn tried(
     let enough = attempt.further && now >= goal && now > was;
     let farther = now > was * GREW + blur(before, broke_before);
     if !after.is_steep() && (enough || farther) { Moved::Elsewhere } else { Moved::Not }
+}
+
+/// Whether a range in clients only says where they begin to wait, as that of workers with a queue that hardly ends: nothing is met there.
+fn is_wide(clients: Range) -> bool {
+    clients.high >= WIDE * clients.low.max(1.0)
 }
 
 /// Whether a load that held up to `reached` is certainly beyond the levels predicted.

@@ -392,3 +392,26 @@ fn a_limit_on_requests_at_once_is_met_by_users_who_think_where_its_formula_has_t
     };
     assert!(cause.evidence.iter().any(there), "{:?}", cause.evidence);
 }
+
+/// A queue that hardly ends (Tomcat's own, of 2^31) has no place in clients: where its workers are met next is told in users, as the break is.
+#[test]
+fn workers_whose_queue_hardly_ends_are_foretold_in_the_unit_of_the_load() {
+    let law = Law::Workers { workers: 20.0, queue: Some(2_147_483_648.0), service: Some(0.03), wait: None };
+    let endless = Limit { law, ..pool(20.0, 0.03) };
+    let run = World {
+        plan: plan(users(300, 60.0), "errors < 0.1%, p99 < 500ms"),
+        settings: settings(&[("slots", 512.0)]),
+        limits: Box::new(move |s| vec![slots(s["slots"]), endless.clone()]),
+        behaviour: Box::new(|m| full_slots(m, full_pool(m, 20.0, 0.03, 60.0))),
+    }
+    .run();
+    let v = verdict(&run);
+    let test = v.causes[0].counterfactual.as_ref().unwrap();
+    assert_eq!(
+        (v.causes[0].limit.id.as_str(), test.scale, test.moved),
+        ("proxy.slots", Scale::Level, Moved::AsPredicted)
+    );
+    let (foretold, broke) = (test.predicted.unwrap(), test.observed.as_ref().unwrap());
+    assert_eq!((foretold.low, foretold.high), (20.0, 333.0), "from where they wait to where they wait too long");
+    assert!((foretold.high - broke.level).abs() < 30.0, "{broke:?}");
+}

@@ -459,3 +459,49 @@ fn a_limit_is_not_blamed_for_a_break_below_it_by_a_sign_that_others_leave() {
     assert!(v.causes.iter().all(|cause| cause.limit.id == "proxy.start"), "{:?}", v.causes);
     assert!(!v.causes.is_empty());
 }
+
+/// Eight workers before whom any number may wait, and fewer places to wait at than there are users.
+#[test]
+fn of_a_queue_without_end_no_number_of_clients_is_told() {
+    let run = World {
+        plan: plan(users(100, 10.0), "p99 < 1s, errors < 1%"),
+        settings: settings(&[("accept", 20.0)]),
+        limits: Box::new(|s| {
+            let places =
+                Law::Slots { value: s["accept"], reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+            let workers =
+                Law::Workers { workers: 8.0, queue: Some(f64::from(u32::MAX)), service: Some(0.1), wait: None };
+            let full = vec![reached("proxy.full", 1.0, Strength::Supports)];
+            vec![
+                limit(
+                    "accept",
+                    s["accept"],
+                    places,
+                    vec![said("refused", Strength::Decisive)],
+                    &[ErrorKind::Status503],
+                    false,
+                ),
+                behind(limit("workers", 8.0, workers, full, &[], true)),
+            ]
+        }),
+        behaviour: Box::new(|m| {
+            let places = m.value("accept");
+            let mut seen = Seen::closed(m.level.min(places), 0.1_f64.max(m.level.min(places) * 0.1 / 8.0));
+            seen.gauges = vec![("proxy.full", f64::from(u8::from(m.level > 8.0)))];
+            if m.level > places {
+                seen.errors = vec![(ErrorKind::Status503, (m.level - places) * 10.0)];
+                (seen.from_level, seen.logs) = (places, vec![("refused", 1)]);
+            }
+            seen
+        }),
+    }
+    .run();
+    let v = verdict(&run);
+    let test = v.causes[0].counterfactual.as_ref().unwrap();
+    assert_eq!((v.causes[0].limit.id.as_str(), test.scale), ("proxy.accept", Scale::Level), "{test:?}");
+    let (foretold, after) = (test.predicted.unwrap(), test.observed.as_ref().unwrap());
+    assert!(
+        foretold.high < 100.0 && (foretold.low..foretold.high * 1.1).contains(&after.level),
+        "{foretold:?} {after:?}"
+    );
+}

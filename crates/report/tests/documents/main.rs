@@ -1,5 +1,6 @@
 //! Findings and live views as people and programs read them.
 
+mod backends;
 mod cache;
 mod compare;
 mod doctor;

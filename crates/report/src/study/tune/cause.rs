@@ -11,6 +11,9 @@ use crate::{clean, figure, words};
 /// Longest log line quoted inside a sentence, in characters.
 const QUOTE: usize = 120;
 
+/// Begins the part of what a limit caps that says how it is lifted, where that is not a setting of the server under test.
+const TO_LIFT: &str = "; to lift it, ";
+
 /// What broke and what the servers showed, in one sentence or two.
 pub(super) fn broke(context: Context<'_>, cause: &Cause, later: bool) -> String {
     let sign = strongest(&cause.evidence).map_or_else(String::new, |e| format!(": {}", sign(context, cause, e)));
@@ -46,6 +49,16 @@ fn begin(context: Context<'_>, broke: &Break, later: bool) -> String {
         return format!("With that lifted, {place}");
     }
     figure::capital(&place)
+}
+
+/// What the limit caps. How to lift it is left out where more of it answered no faster.
+pub(super) fn caps(cause: &Cause) -> String {
+    let caps = clean::line(&cause.limit.caps);
+    if !cause.evidence.iter().any(|e| matches!(e, Evidence::NoFaster { .. })) {
+        return caps;
+    }
+    let what = caps.split_once(TO_LIFT).map_or(caps.as_str(), |(what, _)| what);
+    format!("{what}; more of them are not likely to help")
 }
 
 /// `the backend alone takes 700 ms a request, and p99 < 500ms allows 500 ms`; where not all take the same: `has a p99 of 700 ms`.

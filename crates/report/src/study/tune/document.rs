@@ -82,7 +82,7 @@ fn tiles(findings: &Findings, context: Context<'_>) -> Vec<Tile> {
             format!("{} → {}", figure::percent(proof.failed_before.value), figure::percent(proof.failed_after.value));
         Tile::new(&figure::capital(&super::failing(context, proof).0), value, note)
     }));
-    all.extend(next(verdict));
+    all.extend(next(verdict, context));
     all.truncate(4);
     all
 }
@@ -123,11 +123,14 @@ fn lifted(cause: &Cause, context: Context<'_>) -> Option<Tile> {
     Some(Tile::new("With one change", value, format!("{change}{}", predicted.unwrap_or_default())))
 }
 
-fn next(verdict: &Verdict) -> Option<Tile> {
+fn next(verdict: &Verdict, context: Context<'_>) -> Option<Tile> {
     let next = verdict.next.as_ref()?;
     let broke = verdict.trials.iter().any(|trial| trial.broke.is_some());
     let name = if broke || next.clients.is_none() { "Next limit" } else { "First limit" };
-    let clients = next.clients.map(crate::context::clients);
+    // What has no end in clients is told in the unit of the load.
+    let users = next.users.filter(|_| next.clients.is_some_and(crate::context::is_wide));
+    let users = users.map(|range| crate::context::levels(range, context.unit()));
+    let clients = users.or_else(|| next.clients.map(crate::context::clients));
     let value =
         clients.or_else(|| next.rate.map(|rate| format!("{} requests/s", figure::range(rate, figure::number))))?;
     Some(Tile::new(name, value, words::setting(&next.setting, &next.value)))
@@ -243,7 +246,8 @@ fn article(v: &Verdict, cause: &Cause, context: Context<'_>) -> Block {
     let heading = |text: &str| Block::Heading { text: text.to_owned(), level: 4 };
     let shown = |all: &[Evidence]| all.iter().map(cause::evidence).collect::<Vec<String>>();
     let limit = &cause.limit;
-    let [caps, formula, source] = [&limit.caps, &limit.formula, &limit.source].map(|text| clean::line(text));
+    let caps = cause::caps(cause);
+    let [formula, source] = [&limit.formula, &limit.source].map(|text| clean::line(text));
     let mut blocks = vec![
         Block::heading(format!("{}: {}", words::subject(&limit.subject), words::setting(&limit.setting, &limit.value))),
         Block::styled(style, format!("{sign} {}", words::confidence(cause.confidence))),
