@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use genkai_model::seal::{Fit, Seal};
 use genkai_model::statement::Unfit;
+use serde_json::Value as Json;
 
-use crate::events::{Events, Line, failed};
+use crate::events::{Events, Line, Trial, all_failed, failed, sum};
 
 /// The first line of a record that does not fit; none where each follows from those before.
 ///
@@ -93,6 +94,9 @@ fn intervals(events: &Events) -> Option<Unfit> {
             waiting = tick.number("/in_flight");
             planned += tick.number("/ok") + failed(tick);
         }
+        if let Some(why) = sums(&trial) {
+            return unfit(trial.start.number, why);
+        }
         if let Some(ended) =
             trial.end().filter(|end| end.text("/reason") == "completed" && end.number("/abandoned") > waiting + planned)
         {
@@ -114,6 +118,28 @@ fn counters(tick: &Line, locust: bool) -> Option<String> {
         return Some(format!("{ok} requests ended well, and {values} have a latency"));
     }
     None
+}
+
+/// Why the sums of a trial contradict each other: a request that was written has ended or waits, and each pause that a failure makes has its
+/// failure. Of scenarios, WebSockets and HTTP/2 (where GOAWAY has requests made again) what is written is not counted so. A load without a word about its
+/// protocol is one of HTTP/1.1.
+fn sums(trial: &Trial<'_>) -> Option<String> {
+    let ticks = trial.ticks();
+    let bad = all_failed(&ticks);
+    let paced: f64 = ticks.iter().filter_map(|tick| tick.found("/paced")).sum();
+    if paced > bad {
+        return Some(format!("{paced} pauses after failures, and {bad} requests failed"));
+    }
+    let load = trial.start.json.get("load")?;
+    let other = load.get("protocol").is_some()
+        || load.get("scenario").is_some_and(Json::is_object)
+        || load.get("locust").is_some_and(Json::is_object);
+    if other {
+        return None;
+    }
+    let written = sum(&ticks, "/sent");
+    let known = sum(&ticks, "/ok") + bad + trial.waiting() + sum(&ticks, "/retried");
+    (written > known).then(|| format!("{written} requests were written, and {known} ended, wait or were made again"))
 }
 
 /// The end of the record.

@@ -154,6 +154,27 @@ fn the_first_event_that_does_not_fit_is_named() {
     }
 }
 
+#[test]
+fn sums_of_a_trial_that_contradict_each_other_are_named_whatever_was_made_anew() {
+    let edits = [
+        ("\"sent\":12,", "\"sent\":13,", "241 requests were written, and 240 ended, wait or were made again"),
+        ("\"sent\":12,", "\"sent\":12,\"paced\":999,", "999 pauses after failures"),
+    ];
+    for (was, now, said) in edits {
+        let dir = changed("load-http-failing", |lines| {
+            let text = lines.join("\n") + "\n";
+            let edited = text.replacen(was, now, 1);
+            assert_ne!(edited, text);
+            edited
+        });
+        // The record has no checksums, and its verdict is made of the record as it is now.
+        finish(genkai("report --quiet").arg(dir.path().join("run")), Duration::from_secs(60));
+        let (code, text) = report(dir.path(), "--check");
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
 /// The top of every form of a report.
 fn tops(dir: &Path) -> [String; 4] {
     let text = report(dir, "").1;

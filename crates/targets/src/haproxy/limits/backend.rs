@@ -269,13 +269,14 @@ fn failed_check(facts: &Facts) -> Option<Limit> {
     })
 }
 
-/// A check that failed when the servers had answered requests with errors already: it is no worse than they are.
+/// A check that failed when the servers had answered requests with errors already, or in the same look at their counters: which came first is not
+/// known then.
 fn checked_after_answers(facts: &Facts) -> Option<Limit> {
     let Check { line, .. } = facts.check.as_ref().filter(|_| facts.http)?;
     Some(Limit {
         caps: format!(
-            "its servers answered requests with errors themselves, and then `{}` failed, which takes servers out until they pass it again (while all are \
-             out, HAProxy answers 503)",
+            "its servers answered requests with errors themselves, and `{}` failed after that, or so shortly before that HAProxy's counters cannot tell \
+             which came first; that takes servers out until they pass it again (while all are out, HAProxy answers 503)",
             line.written
         ),
         formula: "no number says when".to_owned(),
