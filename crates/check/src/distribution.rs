@@ -97,13 +97,6 @@ impl Distribution {
         (mean, (squares / all).sqrt())
     }
 
-    /// The mean of one over each value, a second.
-    pub(crate) fn pace(&self) -> f64 {
-        let middle = empty();
-        let at = |high: u64| middle.median_equivalent(high).max(1) as f64 / NS;
-        self.steps().map(|(high, n)| n as f64 / at(high)).sum::<f64>() / self.count() as f64
-    }
-
     /// What a report says of it, seconds: every quantile and moment.
     pub(crate) fn expect(&self, address: &str, line: Option<usize>, expected: &mut Expected) {
         expected.is(format!("{address}/count"), self.count() as f64, line);

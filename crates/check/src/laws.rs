@@ -30,8 +30,6 @@ pub(crate) struct Met {
     alone: Option<f64>,
     /// How long one took before any limit made it wait, seconds.
     pub(crate) unloaded: Option<f64>,
-    /// The mean of one over each of those times, a second.
-    pub(crate) pace: Option<f64>,
     /// How long a response may take, seconds, and at which quantile that is judged.
     patience: (f64, f64),
     /// Most clients at once.
@@ -100,7 +98,6 @@ impl Met {
             keeps: load.reuse == Reuse::KeepAlive,
             service,
             unloaded: service,
-            pace: None,
             alone: limits.iter().filter_map(delay).reduce(f64::max),
             patience: patience(objective, load.timeout.as_secs_f64()),
             most: asked.most,
@@ -266,26 +263,7 @@ pub(crate) fn of_limit(limit: &Limit, met: &Met) -> Predicted {
             ends.1 = ends.1.max((ends.1 * longest + WHOLE).floor());
         }
     }
-    all.rate = all.rate.and_then(|ends| of_servers(limit, met, ends));
     all
-}
-
-/// The rate of several servers with as many places each: where their times vary by more than a tenth, up to what each place answers by itself. None
-/// where they have unlike numbers of places then.
-fn of_servers(limit: &Limit, met: &Met, (low, high): Ends) -> Option<Ends> {
-    let several = limit.remedy.as_ref().is_some_and(|remedy| remedy.parts > 1.0);
-    let most = match (&limit.law, met.pace) {
-        (Law::Workers { workers, service: None, .. }, Some(pace))
-            if several && met.spawn.is_none() && met.alone.is_none() =>
-        {
-            workers * pace
-        }
-        _ => return Some((low, high)),
-    };
-    match most > high * (1.0 + asked::TOLERANCE) {
-        true => limit.value.parse::<f64>().is_ok().then_some((low, most)),
-        false => Some((low, high)),
-    }
 }
 
 /// What the law of a limit says of a load.

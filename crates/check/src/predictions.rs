@@ -64,16 +64,16 @@ pub(crate) fn met(judged: &Judged<'_>) -> Met {
     let mut met = Met::of(&judged.asked, &judged.objective, service(judged), &judged.limits);
     // Without an answer, what limits tell of themselves is all that is known.
     if service(judged).is_some() {
-        (met.unloaded, met.pace) = unloaded(judged, &met).unzip();
+        met.unloaded = unloaded(judged, &met);
     }
     met
 }
 
-/// The mean response time, seconds, and the mean of one over it, up to the break and to the end of the last interval before one with more requests in flight than any
+/// The mean response time, seconds, up to the break and to the end of the last interval before one with more requests in flight than any
 /// limit that makes wait lets through, or more connections than one lets through whose places kept connections hold, or in which a request may
 /// have waited for its turn at a rate for more than a tenth of the mean there, had all come at once. Where there is such an
 /// interval, the mean must be known: 2 s / sqrt(n) within a tenth of it, n at least 3, and time for two of the longest.
-fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<(f64, f64)> {
+fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<f64> {
     let until = judged.onset.map_or(f64::INFINITY, |onset| onset.at_us as f64);
     let (mut busy, mut kept) = (f64::INFINITY, f64::INFINITY);
     // Rate, how many need not wait, requests that are not let through yet.
@@ -115,7 +115,7 @@ fn unloaded(judged: &Judged<'_>, met: &Met) -> Option<(f64, f64)> {
     let (mean, spread) = took.moments();
     let had = few.last().map_or(0.0, |tick| tick.number("/to_us") / 1e6);
     let known = n >= 3.0 && 2.0 * spread / n.sqrt() <= TOLERANCE * mean && had >= 2.0 * took.quantile(1.0)?;
-    (n > 0.0 && (known || !more)).then(|| (mean, took.pace()))
+    (n > 0.0 && (known || !more)).then_some(mean)
 }
 
 /// The mean response time up to the break, seconds.
@@ -136,7 +136,7 @@ impl<'a, 'e> Search<'a, 'e> {
         let asked = Asked::by(load);
         let seen = first.map(met).filter(|seen| seen.service.is_some());
         let mut plan = Met::of(&asked, &objective, seen.as_ref().and_then(|seen| seen.service), &limits);
-        (plan.unloaded, plan.pace) = seen.map_or((plan.unloaded, None), |seen| (seen.unloaded, seen.pace));
+        plan.unloaded = seen.map_or(plan.unloaded, |seen| seen.unloaded);
         let causes = verdict.get("causes").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
         Some(Search { events, verdict, judged, causes, limits, plan })
     }

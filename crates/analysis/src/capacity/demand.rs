@@ -33,8 +33,6 @@ pub struct Demand {
     pub alone: Option<f64>,
     /// How long one took while no limit made any wait, seconds; none where that is not known ([`super::unloaded`]).
     pub unloaded: Option<f64>,
-    /// The mean of one over those times, a second: how many one place answers a second where each place has a time of its own.
-    pub pace: Option<f64>,
     /// How long a response may take before it counts as a failure, seconds: the tightest latency condition, or the
     /// request's deadline.
     pub patience: f64,
@@ -254,7 +252,6 @@ impl Demand {
             service,
             alone: alone.max_by(f64::total_cmp),
             unloaded: service,
-            pace: None,
             patience,
             patience_at,
             most: most(load),

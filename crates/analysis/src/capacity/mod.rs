@@ -70,7 +70,7 @@ pub fn forecast<'l>(limits: &'l [Limit], demand: &Demand) -> Vec<Forecast<'l>> {
 /// The prediction for one limit.
 pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
     let reach = Reach::of(&limit.law, demand);
-    let reach = if limit.turns { reach.in_turns(demand) } else { reach }.of_several(limit, demand);
+    let reach = if limit.turns { reach.in_turns(demand) } else { reach };
     let level = if demand.is_open() { reach.rate } else { reach.users };
     let bites = level.map(|l| if waits(&limit.law, demand) { l.high } else { l.low });
     let predicted = Predicted {
@@ -225,21 +225,6 @@ impl Reach {
         let times = ((demand.patience + demand.think) / (took + demand.think)).max(1.0);
         let late = |range: Range| Range { high: (range.high * times + 1e-9).floor().max(range.high), ..range };
         Reach { clients: self.clients.map(late), users: self.users.map(late), ..self }
-    }
-
-    /// The same of a rate that several servers answer, each with as many places, whose times vary: all places are full at the sum over servers of
-    /// places / time. That is no less than all places / mean time, and no more than all places x the mean of 1 / time, where each was asked as often, or
-    /// the fast ones more often as they were free. Where each has another number of places, nothing is known.
-    fn of_several(self, limit: &Limit, demand: &Demand) -> Reach {
-        let Law::Workers { workers, service: None, .. } = limit.law else { return self };
-        let (Some(rate), Some(pace), None) = (self.rate, demand.pace, demand.alone) else { return self };
-        let several = limit.remedy.as_ref().is_some_and(|remedy| remedy.parts > 1.0);
-        let high = workers * pace;
-        if !several || !demand.is_open() || high <= rate.high * (1.0 + TOLERANCE) {
-            return self;
-        }
-        let alike = limit.value.parse::<f64>().is_ok();
-        Reach { rate: alike.then_some(Range { high, ..rate }), ..self }
     }
 
     /// Connections that come faster than they are accepted wait longer and longer: of `a` a second, of which `value` are accepted,

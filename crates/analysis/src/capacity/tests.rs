@@ -270,21 +270,6 @@ fn a_setting_of_each_of_several_servers_gets_its_part() {
 }
 
 #[test]
-fn servers_of_unlike_times_answer_a_rate_within_a_range() {
-    // Two servers with 5 places each, of 10 and 50 ms, asked as often: all are full at 5 / 0.01 + 5 / 0.05 = 600 a second.
-    let mut several = limit("server.maxconn", Law::Workers { workers: 10.0, queue: None, service: None, wait: None });
-    let seen = Demand { pace: Some(60.0), ..Demand::of(&open(500.0), &Objective::default(), took(0.03), &[]) };
-    let rate = |limit: &Limit, seen: &Demand| of(limit, seen).predicted.rate.map(|rate| (rate.low.round(), rate.high));
-    assert_eq!(rate(&several, &seen), Some((333.0, 10.0 / 0.03)), "one server: its mean tells");
-    several.remedy.as_mut().unwrap().parts = 2.0;
-    assert_eq!(rate(&several, &seen), Some((333.0, 600.0)));
-    let alike = Demand { pace: Some(1.05 / 0.03), ..seen };
-    assert_eq!(rate(&several, &alike), Some((333.0, 10.0 / 0.03)), "within a tenth: a number");
-    several.value = "2, 8".to_owned();
-    assert_eq!(rate(&several, &seen), None, "8 places may be those of the slow one, or of the fast one");
-}
-
-#[test]
 fn values_of_other_laws() {
     let demand = Demand::of(&users(100, 0), &Objective::default(), took(0.1), &[]);
     let value = |law: Law| remedy::lift(&limit("x", law), &demand, 1.2, 1.0).unwrap().value;

@@ -17,10 +17,10 @@ const TIME: f64 = 2.0;
 /// Nanoseconds in a second.
 const NS: f64 = 1e9;
 
-/// The mean response time, seconds, and the mean of one over it, before `until` microseconds and before there were more requests in flight than the smallest of those
+/// The mean response time, seconds, before `until` microseconds and before there were more requests in flight than the smallest of those
 /// `limits` that make wait lets through, or, where a client that is idle holds a place too, more connections than places, or requests may have
 /// waited for their turn at a rate for more than a tenth of it. None where it is not known within a tenth.
-pub(crate) fn times(ticks: &[Tick], until: Option<u64>, limits: &[Limit], demand: &Demand) -> Option<(f64, f64)> {
+pub(crate) fn mean(ticks: &[Tick], until: Option<u64>, limits: &[Limit], demand: &Demand) -> Option<f64> {
     if limits.iter().any(|limit| matches!(limit.law, Law::NewConnections { .. }) && limit.symptom.slow && !demand.keeps)
     {
         return None;
@@ -32,16 +32,7 @@ pub(crate) fn times(ticks: &[Tick], until: Option<u64>, limits: &[Limit], demand
     let few = ticks.iter().position(|tick| take_turns(&mut buckets, tick) || full(tick)).unwrap_or(ticks.len());
     let took = window::merge(&ticks[..few], |tick| &tick.service);
     let known = few == ticks.len() || ticks[..few].last().is_some_and(|last| is_known(&took, last));
-    (known && !took.is_empty()).then(|| (took.mean() / NS, pace(&took)))
-}
-
-/// The mean of one over each time, a second.
-fn pace(took: &Histogram<u64>) -> f64 {
-    let each = took.iter_recorded().map(|step| {
-        let time = took.median_equivalent(step.value_iterated_to()).max(1) as f64 / NS;
-        step.count_at_value() as f64 / time
-    });
-    each.sum::<f64>() / took.len() as f64
+    (known && !took.is_empty()).then(|| took.mean() / NS)
 }
 
 /// What is left of earlier requests at a limit that lets them through one by one at a rate, each in its turn (nginx src/http/modules/ngx_http_limit_req_module.c,
@@ -133,7 +124,7 @@ mod tests {
         let limit = Limit { law, symptom: Symptom { errors: Vec::new(), slow: true }, ..Limit::named("a", "a", "a") };
         let limits = [limit];
         let demand = Demand::of(&Load { arrivals, ..Load::users(40, 10.0) }, &Objective(Vec::new()), None, &limits);
-        times(&ticks(&[(1, 10, 0.1), (2, 20, 0.1), (3, 30, 0.4), (3, 40, 0.4)]), None, &limits, &demand).unwrap().0
+        mean(&ticks(&[(1, 10, 0.1), (2, 20, 0.1), (3, 30, 0.4), (3, 40, 0.4)]), None, &limits, &demand).unwrap()
     }
 
     /// The mean where requests wait for their turn at a rate, of intervals of a second with so many requests sent.
@@ -144,7 +135,7 @@ mod tests {
         let mut ticks = ticks(&[(1, 1, 0.1), (1, 1, 0.1), (1, 1, 0.4)]);
         ticks.iter_mut().zip(sent).for_each(|(tick, sent)| tick.sent = sent);
         let demand = Demand::of(&Load::users(40, 10.0), &Objective(Vec::new()), None, &limits);
-        times(&ticks, None, &limits, &demand).map(|(mean, _)| mean)
+        mean(&ticks, None, &limits, &demand)
     }
 
     #[test]

@@ -42,17 +42,13 @@ impl<'r> JudgedTrial<'r> {
         }
         let limits = &trial.limits.limits;
         let demand = Demand::of(&trial.started.load, &plan.objective, Some(seen), limits);
-        let times = unloaded::times(&trial.ticks, onset.map(|o| o.at_us), limits, &demand);
+        let unloaded = unloaded::mean(&trial.ticks, onset.map(|o| o.at_us), limits, &demand);
         JudgedTrial {
             trial,
             broke: onset.map(|o| o.describe(trial)),
             client,
             // What its limits tell stays, where no answer was seen.
-            demand: if seen.count > 0 {
-                Demand { unloaded: times.map(|t| t.0), pace: times.map(|t| t.1), ..demand }
-            } else {
-                demand
-            },
+            demand: if seen.count > 0 { Demand { unloaded, ..demand } } else { demand },
             onset,
         }
     }

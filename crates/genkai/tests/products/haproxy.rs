@@ -187,28 +187,6 @@ fn a_server_that_its_check_finds_gone_does_not_count_for_maxconn() {
 }
 
 #[test]
-fn of_servers_of_unlike_speed_a_range_of_rates_is_told() {
-    let _machine = machine();
-    // All places are full at 5 / 0.05 + 5 / 0.25 = 120 a second; by the mean of both it would be 67.
-    let (_fast, fast) = scripted("fixed --time 0.05");
-    let (_slow, slow) = scripted("fixed --time 0.25");
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("haproxy.cfg");
-    let text = format!(
-        "defaults\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\n  timeout queue 500ms\nfrontend f\n  \
-         bind 127.0.0.1:80\n  default_backend b\nbackend b\n  balance roundrobin\n  server a {fast} maxconn 5\n  \
-         server z {slow} maxconn 5\n"
-    );
-    std::fs::write(&file, text).unwrap();
-    let flags = "--rate 200 --ramp 10s --connections 400 --quick --quiet --pairs 0 --max-limits 1 --bisect 0";
-    let run = told(genkai(&format!("tune haproxy {flags}")).arg("--config").arg(&file));
-    let verdict = run.verdict();
-    let of = |one: &&genkai_model::finding::Predicted| one.limit == "haproxy.server.maxconn";
-    let rate = verdict.predictions.iter().find(of).and_then(|one| one.rate).unwrap();
-    assert!(rate.low < 100.0 && (115.0..140.0).contains(&rate.high), "{rate:?} {}", run.story());
-}
-
-#[test]
 fn a_silent_tunnel_ends_by_a_time_that_is_named() {
     let _machine = machine();
     let run = told(
