@@ -55,9 +55,14 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
     let parts = remedy.parts.max(1.0);
     let (number, capped) = fit(remedy, wanted / parts, present / parts);
     let lifted = law::with_setting(&limit.law, number * parts);
-    let text = |number: f64| written(remedy.unit, &law::with_setting(&limit.law, number));
+    let text = |number: f64| match limit.law {
+        // It holds no number.
+        Law::Unknown | Law::Delay { .. } => plain(remedy.unit, number),
+        _ => written(remedy.unit, &law::with_setting(&limit.law, number)),
+    };
     // No formula says which smaller value would do.
-    let minimum = if limit.law.is_tried() { number } else { (minimum / parts).min(number) };
+    let untold = limit.law.is_tried() || matches!(limit.law, Law::Unknown | Law::Delay { .. });
+    let minimum = if untold { number } else { (minimum / parts).min(number) };
     Some(Lift {
         setting: remedy.setting.clone(),
         value: text(number),
@@ -124,11 +129,18 @@ fn written(unit: RemedyUnit, law: &Law) -> String {
         (RemedyUnit::Rate, Law::Rate { burst, .. }) if *burst > 0.0 => {
             format!("{}r/s burst={}", number.ceil(), burst.ceil())
         }
-        (RemedyUnit::Rate, _) => format!("{}r/s", number.ceil()),
-        (RemedyUnit::Count | RemedyUnit::Seconds, _) => format!("{}", number.ceil()),
-        (RemedyUnit::Time, _) => format!("{}s", number.ceil()),
-        (RemedyUnit::Bytes, _) => Bytes(number.ceil().max(0.0) as u64).to_string(),
-        (RemedyUnit::Off, _) => "off".to_owned(),
-        (RemedyUnit::Zero, _) => "0".to_owned(),
+        _ => plain(unit, number),
+    }
+}
+
+/// A number, as its product wants it written.
+fn plain(unit: RemedyUnit, number: f64) -> String {
+    match unit {
+        RemedyUnit::Rate => format!("{}r/s", number.ceil()),
+        RemedyUnit::Count | RemedyUnit::Seconds => format!("{}", number.ceil()),
+        RemedyUnit::Time => format!("{}s", number.ceil()),
+        RemedyUnit::Bytes => Bytes(number.ceil().max(0.0) as u64).to_string(),
+        RemedyUnit::Off => "off".to_owned(),
+        RemedyUnit::Zero => "0".to_owned(),
     }
 }

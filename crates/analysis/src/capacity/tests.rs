@@ -270,6 +270,17 @@ fn a_setting_of_each_of_several_servers_gets_its_part() {
 }
 
 #[test]
+fn a_remedy_without_a_formula_is_written_as_its_number() {
+    // Apache's StartServers: all children that there may be, 12 ("from 5 to 0" was tried).
+    let mut l = limit("StartServers", Law::Unknown);
+    let remedy = l.remedy.as_mut().unwrap();
+    (remedy.step, remedy.ceiling) = (12.0, Some(Ceiling { value: 12.0, by: "12 children at most".into() }));
+    let demand = Demand::of(&users(100, 0), &Objective::default(), took(0.1), &[]);
+    let lift = remedy::lift(&l, &demand, 1.2, 1.0).unwrap();
+    assert_eq!((lift.value.as_str(), lift.minimum.as_str()), ("12", "12"));
+}
+
+#[test]
 fn values_of_other_laws() {
     let demand = Demand::of(&users(100, 0), &Objective::default(), took(0.1), &[]);
     let value = |law: Law| remedy::lift(&limit("x", law), &demand, 1.2, 1.0).unwrap().value;
