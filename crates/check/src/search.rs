@@ -106,6 +106,7 @@ impl<'e> Step<'e> {
 /// Whether a setting can be given a larger number, which the memory holds as far as `at` tells, or be taken away.
 fn can_be_lifted(limit: &Limit, at: &Judged<'_>, (values, trials): (&[&Line], &[Judged<'_>])) -> bool {
     let Some(remedy) = &limit.remedy else { return false };
+    let parts = remedy.parts.max(1.0);
     let present = match limit.law {
         Law::Slots { value, .. }
         | Law::BodySize { value }
@@ -119,12 +120,13 @@ fn can_be_lifted(limit: &Limit, at: &Judged<'_>, (values, trials): (&[&Line], &[
         // The queue holds one more than its setting.
         Law::Backlog { value } => value - 1.0,
         Law::Cpu { cores } | Law::Handshakes { cores, .. } => cores,
-        Law::Delay { .. } | Law::Unknown => 0.0,
+        // No law has it: it is what is written, if that is one number.
+        Law::Delay { .. } | Law::Unknown => limit.value.parse().map_or(f64::INFINITY, |value: f64| value * parts),
     };
     if matches!(limit.law, Law::Tried { .. }) && !unusable::leaves_a_value(limit, &remedy.setting, present, values) {
         return false;
     }
-    let full = remedy.ceiling.as_ref().is_some_and(|most| most.value <= present / remedy.parts.max(1.0));
+    let full = present.is_infinite() || remedy.ceiling.as_ref().is_some_and(|most| most.value <= present / parts);
     let word = remedy.word.is_some() || matches!(limit.law, Law::Tried { word: Some(_), .. });
     word || matches!(remedy.unit, RemedyUnit::Off | RemedyUnit::Zero)
         || !full && price::holds_more(limit, at, &met(at)) && price::holds_one_more(limit, at, trials)

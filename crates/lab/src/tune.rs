@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use genkai_analysis::tuning::{self, Next, TrialPlan};
 use genkai_analysis::{capacity, findings};
-use genkai_model::event::{EndReason, Limits, Purpose, ServerState, State, Step, What};
+use genkai_model::event::{EndReason, Event, Limits, Purpose, ServerState, State, Step, What};
 use genkai_model::finding::Because;
 use genkai_model::limit::BACKEND_BY_ITSELF;
 use genkai_model::load::{Arrivals, Load};
@@ -233,6 +233,12 @@ impl Run<'_, '_, '_> {
         self.recorder.record().trials.is_empty()
     }
 
+    /// Whether the record has this note.
+    fn is_noted(&self, text: &str) -> bool {
+        let is_it = |event: &Event| matches!(&event.what, What::Note(note) if note.text == text);
+        self.recorder.record().remarks.iter().any(is_it)
+    }
+
     /// One trial: a fresh server with the changes asked for, load, server down.
     fn trial(&mut self, what: &TrialPlan) -> Result<EndReason, LabError> {
         let step = Step { purpose: what.purpose, changes: what.changes.clone(), limit: what.limit.clone() };
@@ -257,7 +263,7 @@ impl Run<'_, '_, '_> {
         if let Some(text) = listener::told(product.rewrites(), server.address()).filter(|_| self.is_first()) {
             self.recorder.note(None, listener::NOTE, text)?;
         }
-        if let Some(text) = product.apart(server.address()).filter(|_| self.is_first()) {
+        if let Some(text) = product.apart(server.address()).filter(|text| !self.is_noted(text)) {
             self.recorder.note(None, original::APART, text)?;
         }
         if self.ask(what, &*product, &mut *server)? {

@@ -38,13 +38,13 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
     if let Law::Tried { word: Some(word), .. } = &limit.law {
         return Some(gone(remedy, word.clone()));
     }
-    let present = law::setting(&limit.law);
     if matches!(limit.law, Law::Rate { .. }) {
         return bucket(limit, remedy, demand, headroom);
     }
     if at_ceiling(limit) {
         return None;
     }
+    let present = present(limit)?;
     let asked = |level: f64| law::needed(&limit.law, demand, level, stretch).filter(|n| *n > present);
     let minimum = asked(demand.asked).unwrap_or(present + 1.0);
     // What does not grow with the level of the load.
@@ -54,6 +54,9 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
     // The setting stands for one of so many parts of the law's number.
     let parts = remedy.parts.max(1.0);
     let (number, capped) = fit(remedy, wanted / parts, present / parts);
+    if number <= present / parts {
+        return None;
+    }
     let lifted = law::with_setting(&limit.law, number * parts);
     let text = |number: f64| match limit.law {
         // It holds no number.
@@ -77,7 +80,18 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
 pub fn at_ceiling(limit: &Limit) -> bool {
     let ceiling = limit.remedy.as_ref().and_then(|r| r.ceiling.as_ref());
     let parts = limit.remedy.as_ref().map_or(1.0, |r| r.parts.max(1.0));
-    ceiling.is_some_and(|c| c.value <= law::setting(&limit.law) / parts)
+    ceiling.is_some_and(|c| present(limit).is_some_and(|present| c.value <= present / parts))
+}
+
+/// The number of the law that its setting stands for now; of a law without one the setting's own. None: that is no number.
+fn present(limit: &Limit) -> Option<f64> {
+    match limit.law {
+        Law::Unknown | Law::Delay { .. } => {
+            let parts = limit.remedy.as_ref().map_or(1.0, |remedy| remedy.parts.max(1.0));
+            limit.value.parse::<f64>().ok().map(|value| value * parts)
+        }
+        _ => Some(law::setting(&limit.law)),
+    }
 }
 
 /// A leaky bucket's rate, left as it is where the load is below it, and the burst that its load needs.

@@ -273,11 +273,19 @@ fn a_setting_of_each_of_several_servers_gets_its_part() {
 fn a_remedy_without_a_formula_is_written_as_its_number() {
     // Apache's StartServers: all children that there may be, 12 ("from 5 to 0" was tried).
     let mut l = limit("StartServers", Law::Unknown);
+    l.value = "5".to_owned();
     let remedy = l.remedy.as_mut().unwrap();
     (remedy.step, remedy.ceiling) = (12.0, Some(Ceiling { value: 12.0, by: "12 children at most".into() }));
     let demand = Demand::of(&users(100, 0), &Objective::default(), took(0.1), &[]);
     let lift = remedy::lift(&l, &demand, 1.2, 1.0).unwrap();
     assert_eq!((lift.value.as_str(), lift.minimum.as_str()), ("12", "12"));
+    // Apache's MaxRequestWorkers of which no law is known is doubled, and never made smaller.
+    l.value = "400".to_owned();
+    let remedy = l.remedy.as_mut().unwrap();
+    (remedy.step, remedy.ceiling) = (25.0, None);
+    assert_eq!(remedy::lift(&l, &demand, 1.2, 1.0).unwrap().value, "800");
+    l.value = "8, 16".to_owned();
+    assert_eq!(remedy::lift(&l, &demand, 1.2, 1.0), None, "no number");
 }
 
 #[test]

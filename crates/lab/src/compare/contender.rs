@@ -80,6 +80,14 @@ impl Ready {
         }
     }
 
+    /// What its copy that is loaded there decides otherwise than the server of its files.
+    pub(super) fn apart(&self, at: SocketAddr) -> Option<String> {
+        match self {
+            Ready::Server(prepared) => prepared.apart(at),
+            Ready::External(_) => None,
+        }
+    }
+
     /// What carries connections to it.
     pub(super) fn transport(&self) -> Transport {
         match self {

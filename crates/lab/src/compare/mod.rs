@@ -14,6 +14,7 @@ use genkai_analysis::{claims, compare};
 use genkai_model::comparison::{Comparison, Contender, DroppedContender, Runs, Turn};
 use genkai_model::event::{Change, EndReason, Environment, Purpose, What};
 use genkai_model::plan::Plan;
+use genkai_model::record::APART;
 use genkai_model::units::{Range, Span};
 use genkai_place::kernel::Kernel;
 use genkai_targets::product::Running;
@@ -253,6 +254,9 @@ impl Run<'_, '_, '_> {
             self.recorder.before(first.seen)?;
             let note = first.told.map(|text| format!("{}: {text}", contender.name));
             note.map_or(Ok(()), |text| self.recorder.note(None, first::NOTE, text))?;
+            if let Some(text) = ready.apart(address) {
+                self.recorder.note(None, APART, format!("{}: {text}", contender.name))?;
+            }
         }
         let load = headroom::fit(&load, &headroom::look(&load.addresses, &self.environment))?;
         let cpus = self.environment.pinning.as_ref().map(|pinning| pinning.client.clone());

@@ -24,7 +24,8 @@ pub(super) fn told(rewrites: &[Rewrite], address: SocketAddr) -> Option<String> 
         return None;
     }
     let chosen = all.iter().all(|one| BY_PORT.contains(&&*word(&one.to)) || one.to.is_empty());
-    let how = if chosen { "; a Host header with its port asks another (`-H 'Host: NAME:PORT'`)" } else { "" };
+    let how =
+        if chosen { "; a Host header with a port (`-H 'Host: NAME:PORT'`) asks the first listener on it" } else { "" };
     Some(format!(
         "the load goes to {}, and to no other listener of the configuration: {}{how}",
         at.join(", "),
@@ -85,7 +86,7 @@ mod tests {
         };
         let first =
             said(&[("bind :80", "bind 127.0.0.1:4001"), ("bind :81,:82", "bind 127.0.0.1:4002,127.0.0.1:4003")]);
-        let how = "; a Host header with its port asks another (`-H 'Host: NAME:PORT'`)";
+        let how = "; a Host header with a port (`-H 'Host: NAME:PORT'`) asks the first listener on it";
         assert_eq!(first.unwrap(), of("bind :80", 1) + "`bind :81,:82` (server.conf:2)" + how);
         let second = said(&[("http_port 3128", ""), ("http_port 80 accel", "http_port 127.0.0.1:4001 accel")]);
         assert_eq!(second.unwrap(), of("http_port 80 accel", 2) + "`http_port 3128` (server.conf:1)");

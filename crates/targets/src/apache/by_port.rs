@@ -2,7 +2,7 @@
 
 use super::config::{Config, Found};
 use super::route::Route;
-use crate::files::Requests;
+use crate::files::{Requests, port_of};
 use crate::product::ByPort;
 
 /// How the two are called in conditions.
@@ -17,10 +17,16 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
     let by_address = first(&ADDRESS);
     let physical =
         config.named("usecanonicalphysicalport").any(|f| f.arg(0).is_some_and(|on| on.eq_ignore_ascii_case("on")));
+    // Nor is it the listener's where a name is written with a port, the site's or the one that is asked for.
+    let named = route
+        .of_host(config, &["servername"])
+        .and_then(|found| found.arg(0))
+        .is_some_and(|name| port_of(name.rsplit('/').next().unwrap_or(name)).is_some());
+    let written = named || requests.port().is_some();
     let (found, ports) = match by_address {
         Some(found) => (found, None),
         // The server's own is the port of its virtual host, or of `ServerName` (server/core.c: ap_get_server_port); the listener's where that is asked for.
-        None if route.host.is_none() && !physical => return None,
+        None if !physical && (route.host.is_none() || written) => return None,
         None => (first(&PORT)?, Some(vec![route.listen.port])),
     };
     Some(ByPort {
@@ -43,13 +49,19 @@ fn decides(found: &Found, names: &[&str]) -> bool {
         }
         // Where it is passed to.
         "rewriterule" | "proxypassmatch" | "proxypass" => {
-            has(&found.args) && found.args.last().is_none_or(|flags| !flags.contains('R'))
+            has(&found.args) && !found.args.get(2).is_some_and(|flags| redirects(flags))
         }
         "setenvif" | "setenvifnocase" => {
             found.arg(0).is_some_and(|name| names == ADDRESS && name.eq_ignore_ascii_case("server_addr"))
         }
         _ => false,
     }
+}
+
+/// Whether flags of a `RewriteRule` send the client elsewhere.
+fn redirects(flags: &str) -> bool {
+    let each = flags.trim_matches(['[', ']']).split(',').map(|flag| flag.split('=').next().unwrap_or(flag).trim());
+    each.into_iter().any(|flag| flag == "R" || flag.eq_ignore_ascii_case("redirect"))
 }
 
 #[cfg(test)]

@@ -100,13 +100,14 @@ impl<'a> Route<'a> {
     /// first plain one; where all want TLS, the first of those in the same way. Of those on the port of their Host header where it has one and
     /// there are some. None when there is no listener at all.
     pub fn find(config: &'a Config, requests: &Requests) -> Option<Route<'a>> {
-        let mut listens = listens(config);
-        let asked = |listen: &Listen<'_>| requests.port() == Some(listen.port);
-        if listens.iter().any(asked) {
-            listens.retain(asked);
+        let routes = listens(config).into_iter().map(|listen| Route::of(config, listen, &requests.host));
+        let (mut plain, mut tls): (Vec<_>, Vec<_>) = routes.partition(|(route, _)| !route.is_tls(config));
+        let asked = |(route, _): &(Route<'_>, bool)| requests.port() == Some(route.listen.port);
+        match (plain.iter().any(asked), tls.iter().any(asked)) {
+            (true, _) => plain.retain(asked),
+            (false, true) => (plain, tls) = (Vec::new(), tls.into_iter().filter(asked).collect()),
+            (false, false) => {}
         }
-        let routes = listens.into_iter().map(|listen| Route::of(config, listen, &requests.host));
-        let (plain, tls): (Vec<_>, Vec<_>) = routes.partition(|(route, _)| !route.is_tls(config));
         let best = |all: &[(Route<'a>, bool)]| {
             let found = all.iter().find(|(_, named)| *named).or(all.first());
             found.map(|(route, _)| route.clone())
@@ -365,6 +366,11 @@ mod tests {
             (443, 80),
             "the port that is asked for, if it is there"
         );
+        let secured = format!("{TWO}<VirtualHost *:443>\nServerName one.example\n</VirtualHost>\n");
+        let to = " ServerName one.example\n Redirect / https://one.example/\n";
+        let redirected = self::config(&secured.replacen(" ServerName one.example\n", to, 1));
+        let route = Route::find(&redirected, &requests("one.example:80")).unwrap();
+        assert_eq!((route.listen.port, route.redirect.is_some()), (443, true), "a redirect to TLS is followed");
     }
 
     #[test]

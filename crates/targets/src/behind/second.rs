@@ -242,7 +242,7 @@ impl Whole {
         let (those, none) = (requests(asked.host), BTreeMap::new());
         let what = Prepare { program: Some(&program), ..Prepare::of(main, &those, &none, dir) };
         let limits = |host: &str| catalog::explain(Some(entry.name), main, &requests(host)).map(|all| all.limits);
-        if entry.explain.is_some() && limits(asked.host).ok() != limits(&from.to_string()).ok() {
+        if entry.explain.is_some() && limits(asked.host).ok() != limits(&user.ip().to_string()).ok() {
             let text =
                 "which of its virtual hosts serves the requests depends on the Host that they are passed on with";
             return Err(text.to_owned());
@@ -256,7 +256,11 @@ impl Whole {
         // Of several listeners, the copy of this one must be meant.
         let (port, place) = (user.port().to_string(), at.to_string());
         let words = |text: &str| text.split(|c: char| !c.is_ascii_digit()).any(|word| word == port);
-        if !prepared.rewrites().iter().any(|rewrite| rewrite.to.contains(&place) && words(&rewrite.from)) {
+        if !prepared
+            .rewrites()
+            .iter()
+            .any(|rewrite| rewrite.to.split([' ', ',', ';']).any(|word| word == place) && words(&rewrite.from))
+        {
             return Err(format!("{} does not say that requests for {from} are served there", main.display()));
         }
         Ok(Whole { called: entry.called, prepared, from: from.clone(), at: Endpoint::Tcp(at) })

@@ -1,24 +1,20 @@
 //! What HAProxy decides by its own port or address (`dst_port`, `dst`).
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::config::{Config, Found};
 use super::route::{Address, Route};
 use crate::files::Requests;
 use crate::product::ByPort;
 
 /// How samples of the two are called (configuration manual 7.3.3).
-static ADDRESS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(?:fc_)?dst\b").expect("pattern is a constant"));
-static PORT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(?:fc_)?dst_port\b").expect("pattern is a constant"));
+const ADDRESS: [&str; 2] = ["dst", "fc_dst"];
+const PORT: [&str; 2] = ["dst_port", "fc_dst_port"];
 
 /// The first line that decides so, in the frontend and the backend of these requests.
 pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
     let route = Route::find(config, requests)?;
     let sections = std::iter::once(route.front).chain(route.back).chain(route.others.iter().copied());
     let all: Vec<&Found> = sections.flat_map(|section| config.inside(section)).collect();
-    let first = |of: &Regex| all.iter().copied().find(|found| decides(found, of));
+    let first = |of: &[&str]| all.iter().copied().find(|found| decides(found, of));
     if let Some(found) = first(&ADDRESS) {
         return Some(ByPort { place: config.place(found), written: found.written(), ports: None });
     }
@@ -31,15 +27,20 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
     Some(ByPort { place: config.place(found), written: found.written(), ports: Some(ports) })
 }
 
-/// Whether its condition, or what it chooses, is made of one of them.
-fn decides(found: &Found, own: &Regex) -> bool {
-    let words = || found.words.iter().map(|word| word.value.as_str());
-    let from = match found.name() {
-        "acl" => 2,
-        "use_backend" | "use-server" | "default_backend" => 1,
-        _ => words().position(|word| word == "if" || word == "unless").unwrap_or(usize::MAX),
-    };
-    words().skip(from).any(|word| own.is_match(word))
+/// Whether its condition, or what it chooses, is made of a sample of these.
+fn decides(found: &Found, own: &[&str]) -> bool {
+    let words: Vec<&str> = found.words.iter().map(|word| word.value.as_str()).collect();
+    let is_own = |sample: &str| sample.split([',', '(']).next().is_some_and(|name| own.contains(&name.trim()));
+    // A sample in a text, `%[dst_port,map(/x)]`.
+    let within = |text: &&str| text.split("%[").skip(1).any(is_own);
+    // What follows a brace is what a condition asks for.
+    let asked =
+        words.iter().zip(words.iter().skip(1)).any(|(before, word)| matches!(*before, "{" | "!{") && is_own(word));
+    match found.name() {
+        "acl" => words.get(2).copied().is_some_and(is_own),
+        "use_backend" | "use-server" | "default_backend" => asked || words.iter().any(within),
+        _ => asked,
+    }
 }
 
 #[cfg(test)]
@@ -66,7 +67,8 @@ mod tests {
         for front in [
             "http-request set-header X-Forwarded-Port %[dst_port]",
             "acl full dst_conn gt 5",
-            "acl dst path /x",
+            "acl dst path_beg /dst/",
+            "use_backend dst-pool if { hdr(host) dst.example.com }",
             "log-format dst",
         ] {
             assert_eq!(line(front), None, "{front}");

@@ -21,7 +21,6 @@ const DECIDES: &[&str] = &[
     "uwsgi_pass",
     "scgi_pass",
     "grpc_pass",
-    "rewrite",
     "try_files",
     "root",
     "alias",
@@ -52,7 +51,9 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
         Address::Inet { port, .. } => Some(*port),
         Address::Unix(_) => None,
     };
-    let ports = route.listen.as_ref().and_then(|listen| port(&listen.address)).into_iter().collect();
+    // A server without any listens at port 80, or at 8000 where nginx is not started by root.
+    let made_up = if nix::unistd::geteuid().is_root() { 80 } else { 8000 };
+    let ports = route.listen.as_ref().map_or(Some(made_up), |listen| port(&listen.address)).into_iter().collect();
     Some(ByPort { place: found.place(), written: found.written(), ports: Some(ports) })
 }
 

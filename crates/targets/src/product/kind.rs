@@ -228,9 +228,12 @@ impl<P: Product> Variant<P> {
     /// What its private copy should be like.
     pub(crate) fn copy_options<'a>(&'a self, ports: &'a mut dyn FnMut() -> io::Result<u16>) -> CopyOptions<'a> {
         let options = self.conditions().copy_options(self.dir(), &self.moves, ports);
-        let Some(by) = P::by_port(self) else { return options };
-        let apart = by.ports.filter(|_| options.listen == Ipv4Addr::LOCALHOST).and_then(|ports| port::apart(&ports));
-        CopyOptions { listen: apart.unwrap_or(options.listen), kept: true, ..options }
+        // Another address than this machine's own is where others come to its servers.
+        let by = P::by_port(self).filter(|_| options.listen == Ipv4Addr::LOCALHOST);
+        match by.and_then(|by| by.ports).and_then(|ports| port::apart(&ports)) {
+            Some(listen) => CopyOptions { listen, kept: true, ..options },
+            None => options,
+        }
     }
 
     /// The folder of its copy.

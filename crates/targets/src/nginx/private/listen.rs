@@ -136,7 +136,8 @@ impl Mover<'_, '_, '_> {
         }
         let at = match address {
             Address::Inet { port, .. } => {
-                let port = self.ports.instead_of(*port).map_err(CopyError::Port)?;
+                let port = if udp { self.ports.free() } else { self.ports.instead_of(*port) };
+                let port = port.map_err(CopyError::Port)?;
                 At::Inet(SocketAddr::from((self.ports.ip(), port)))
             }
             Address::Unix(_) => {
