@@ -369,7 +369,7 @@ mod tests {
         let secured = format!("{TWO}<VirtualHost *:443>\nServerName one.example\n</VirtualHost>\n");
         let to = " ServerName one.example\n Redirect / https://one.example/\n";
         let redirected = self::config(&secured.replacen(" ServerName one.example\n", to, 1));
-        let route = Route::find(&redirected, &requests("one.example:80")).unwrap();
+        let route = Route::find(&redirected, &Requests::to("one.example:80", "/other")).unwrap();
         assert_eq!((route.listen.port, route.redirect.is_some()), (443, true), "a redirect to TLS is followed");
     }
 
