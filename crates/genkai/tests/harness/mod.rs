@@ -159,6 +159,24 @@ pub fn until<T>(what: &str, longest: Duration, mut done: impl FnMut() -> Option<
     }
 }
 
+/// Waits until more than half of the machine is idle for a second, at most a minute: then whoever waits goes on as it is.
+pub fn quiet() {
+    let idle = || {
+        let text = std::fs::read_to_string("/proc/stat").unwrap();
+        let ticks: Vec<u64> = text.lines().next().unwrap().split_whitespace().skip(1).flat_map(str::parse).collect();
+        (ticks[3], ticks[..8].iter().sum::<u64>())
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < deadline {
+        let before = idle();
+        std::thread::sleep(Duration::from_secs(1));
+        let after = idle();
+        if (after.0 - before.0) * 2 > after.1 - before.1 {
+            return;
+        }
+    }
+}
+
 /// Processes whose command line contains `text` (a run folder's path), other than this one: pid and command line.
 pub fn processes_with(text: &str) -> Vec<(u32, String)> {
     let mut found = Vec::new();
