@@ -1,5 +1,8 @@
 //! Of several servers behind a cache the one that fails is named; and what a cache sends as a good answer in the place of an error.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use super::*;
 
 const TWO_OF_SQUID: &str = "http_port 80 accel defaultsite=localhost no-vhost\naccess_log none\ncache deny all\ncache_peer {one} 0 no-query no-digest \
@@ -73,4 +76,31 @@ fn errors_that_a_vcl_makes_good_answers_of_are_told() {
     let run = told(genkai("tune varnish --spawn-rate 20 --quick --quiet --users 20 --config").arg(&file));
     let (hidden, responses) = hidden(&run);
     assert!(hidden > responses / 5 && hidden < responses / 2, "3 in 10: {}", run.story());
+}
+
+/// Apache that keeps what the backend sends on disk: a private copy does, too, as the user of its children, in a folder like the user's.
+#[test]
+fn a_private_copy_of_apache_caches_on_disk_as_the_users_server_does() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("cache");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let modules = "/usr/lib/apache2/modules";
+    let names = ["mpm_event", "authz_core", "proxy", "proxy_http", "cache", "cache_disk"];
+    let loads: String = names.map(|name| format!("LoadModule {name}_module {modules}/mod_{name}.so\n")).concat();
+    let file = dir.path().join("httpd.conf");
+    let answered = |root: &Path| {
+        let text = format!(
+            "{loads}User www-data\nGroup www-data\nServerName localhost\nListen 8080\nCacheRoot {}\nCacheEnable disk /\n\
+             CacheIgnoreNoLastMod On\nCacheDefaultExpire 60\nCacheIgnoreCacheControl On\nProxyPass / http://127.0.0.1:9/\n",
+            root.display()
+        );
+        std::fs::write(&file, text).unwrap();
+        let flags = "tune apache --backend embedded --backend-time 5ms --spawn-rate 20 --users 10 --hold 2s --quick --quiet --config";
+        let run = told(genkai(flags).arg(&file));
+        run.verdict().caveats.iter().any(|caveat| matches!(caveat, Caveat::AnsweredBefore { .. }))
+    };
+    assert!(answered(&root), "most is answered by the cache");
+    assert!(!answered(&dir.path().join("none")), "where the user's server finds no folder, neither does the copy");
 }

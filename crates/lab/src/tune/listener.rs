@@ -48,7 +48,9 @@ pub(super) fn is_listener(rewrite: &Rewrite) -> bool {
     if to.is_empty() {
         return from.ends_with("_port") && DIRECTIVES.contains(&&*from);
     }
-    DIRECTIVES.contains(&&*to) || to.starts_with("http://") || to.starts_with("https://")
+    // A pool of php-fpm's listens for the server, not for clients.
+    let pool = rewrite.to.split_whitespace().nth(1) == Some("=");
+    DIRECTIVES.contains(&&*to) && !pool || to.starts_with("http://") || to.starts_with("https://")
 }
 
 /// The first word of a line.
@@ -105,6 +107,8 @@ mod tests {
             ]),
             None
         );
+        let pool = ("listen = /run/php.sock", "listen = /run/x/php.sock");
+        assert_eq!(said(&[("listen 80", "listen 127.0.0.1:4001"), pool]), None, "no client comes there");
         assert_eq!(
             said(&[("listen 80", "listen 127.0.0.1:4005"), ("listen 81", "listen 127.0.0.1:4006")]),
             None,

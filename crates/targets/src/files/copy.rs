@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use genkai_place::authority::TlsMaterial;
@@ -110,6 +110,22 @@ pub(crate) fn folders(dir: &Path, names: &[&str]) -> Result<(), CopyError> {
         let path = dir.join(name);
         fs::DirBuilder::new().recursive(true).mode(0o755).create(&path).map_err(CopyError::write(path))
     })
+}
+
+/// An empty folder that whoever may write in `own` may write in, too: of the same owner and mode, where that can be given (root can). Nothing where
+/// `own` is no folder: a server that does not find it there is not to find it here.
+///
+/// # Errors
+/// [`CopyError::Write`].
+pub(crate) fn alike(own: &Path, path: &Path) -> Result<(), CopyError> {
+    let Some(there) = fs::metadata(own).ok().filter(fs::Metadata::is_dir) else { return Ok(()) };
+    fs::create_dir_all(path).map_err(CopyError::write(path))?;
+    let mode = fs::Permissions::from_mode(there.mode() & 0o7777);
+    let given = chown(path, Some(there.uid()), Some(there.gid())).and_then(|()| fs::set_permissions(path, mode));
+    match given {
+        Err(error) if error.kind() != io::ErrorKind::PermissionDenied => Err(CopyError::write(path)(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Writes a copy that only its owner may read: a configuration may hold passwords. (Servers read it before they give up root.)

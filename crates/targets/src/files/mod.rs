@@ -27,7 +27,7 @@ pub(crate) use applied::Applied;
 pub use applied::{Configuration, Edited, Requests, port_of};
 pub(crate) use changes::{Changes, numbered, renamed};
 pub use copy::{CopyError, CopyOptions, Move};
-pub(crate) use copy::{folders, save};
+pub(crate) use copy::{alike, folders, save};
 pub use diff::diff;
 pub use edit::Edit;
 pub(crate) use edit::edited;

@@ -12,10 +12,10 @@ use crate::apache::handler;
 use crate::apache::route::{Member, Members, Pass, Route, authority, host, listens, members, socket};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
-    LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS,
-    MIN_SPARE_SERVERS, Mpm, PROXY_PASS_ACQUIRE, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT,
-    PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, RATE_INITIAL_BURST, RATE_LIMIT, SERVER_LIMIT, SSL_PROXY_ENGINE,
-    START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, in_force, value,
+    LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_THREADS, MIN_SPARE_SERVERS, Mpm,
+    PROXY_PASS_ACQUIRE, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT, PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP,
+    RATE_INITIAL_BURST, RATE_LIMIT, SERVER_LIMIT, SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT,
+    THREADS_PER_CHILD, TIMEOUT, in_force, value,
 };
 use crate::apache::within::filters;
 
@@ -166,7 +166,7 @@ impl Facts {
             async_factor: reading.held(&ASYNC_REQUEST_WORKER_FACTOR, 2.0, value::factor),
             start_servers: reading.number(&START_SERVERS),
             min_spare_servers: reading.number(&MIN_SPARE_SERVERS).value,
-            ends: reading.ends(mpm),
+            ends: reading.ends(),
             backlog: reading.held(&LISTEN_BACKLOG, 511, |t| u32::try_from(value::atoi(t)).ok().filter(|n| *n > 0)),
             somaxconn: machine.somaxconn,
             body: reading.held(&LIMIT_REQUEST_BODY, 1, value::count),
@@ -335,11 +335,10 @@ impl Reading<'_> {
     }
 
     /// The setting by which children are ended.
-    fn ends(&self, mpm: Mpm) -> (String, SourcedValue<u64>) {
-        let spare = if mpm == Mpm::Prefork { &MAX_SPARE_SERVERS } else { &MAX_SPARE_THREADS };
+    fn ends(&self) -> (String, SourcedValue<u64>) {
         let counted = self.held(&MAX_CONNECTIONS_PER_CHILD, 0, value::count);
         match counted.value {
-            0 => (spare.name.to_owned(), self.number(spare)),
+            0 => (MAX_SPARE_THREADS.name.to_owned(), self.number(&MAX_SPARE_THREADS)),
             _ => (MAX_CONNECTIONS_PER_CHILD.name.to_owned(), counted),
         }
     }

@@ -219,7 +219,7 @@ fn what_ends_children_is_the_share_that_each_serves_else_how_many_may_be_spare()
     let pair = |id: &str, value: &str| Some((id.to_owned(), value.to_owned()));
     assert_eq!(named(""), pair("apache.MaxSpareThreads", "250"));
     assert_eq!(named("\nMaxConnectionsPerChild 20\nMaxSpareThreads 75"), pair("apache.MaxConnectionsPerChild", "20"));
-    assert_eq!(named("\nLoadModule mpm_prefork_module x"), pair("apache.MaxSpareServers", "10"));
+    assert_eq!(named("\nLoadModule mpm_prefork_module x"), None, "a child of prefork ends once its client has left");
     assert_eq!(named("\nKeepAlive Off"), None, "nobody keeps a connection");
 }
 

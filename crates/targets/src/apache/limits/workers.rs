@@ -245,16 +245,16 @@ pub(super) fn forked(facts: &Facts) -> Option<Limit> {
 }
 
 /// Children that are ended while the server serves, because more is idle than may be spare, or because they have served their share. Their
-/// clients' kept connections are closed with them: a request that is on its way then meets the end (RFC 9112, 9.3.1).
+/// clients' kept connections are closed with them: a request that is on its way then meets the end (RFC 9112, 9.3.1). A child of prefork has one
+/// client and looks whether it is to end once that one has left (server/mpm/prefork/prefork.c: child_main).
 pub(super) fn ended(facts: &Facts) -> Option<Limit> {
     let (setting, held) = &facts.ends;
-    (facts.keep_alive && !facts.websocket).then(|| Limit {
+    (facts.keep_alive && !facts.websocket && facts.mpm != Mpm::Prefork).then(|| Limit {
         caps: "children are ended while they serve, and the connections that their clients keep are closed".to_owned(),
         formula:
             "a request that is sent while its kept connection is closed gets no answer; it may be made again on another"
                 .to_owned(),
-        source: "httpd server/mpm/event/event.c, worker.c, prefork.c: perform_idle_server_maintenance; child_main"
-            .to_owned(),
+        source: "httpd server/mpm/event/event.c, worker.c: perform_idle_server_maintenance; child_main".to_owned(),
         // Servers end idle children all the time, and mostly nobody meets it.
         signatures: vec![grew_as_ended(metrics::ENDED, Strength::Supports)],
         symptom: errors(&[ErrorKind::EofReused, ErrorKind::ResetReused]),

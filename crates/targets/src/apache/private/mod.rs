@@ -97,6 +97,7 @@ pub fn build(
     };
     let files: Vec<_> = config.files().map(|(id, file)| (numbered(&dir, id, file), file.path.clone())).collect();
     folders(&dir, &FOLDERS)?;
+    output::rooms(config, &mut changes)?;
     includes(config, &mut changes, &files)?;
     for ((id, file), (copy, _)) in config.files().zip(&files) {
         let text = config.edited_text(id, &changes.edits)?;

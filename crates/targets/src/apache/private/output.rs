@@ -1,7 +1,10 @@
 //! Everything that httpd writes goes into the private folder.
 
+use std::path::Path;
+
 use super::changes::Changes;
 use crate::apache::config::{Config, Found};
+use crate::files::{CopyError, alike};
 
 /// Directives that name one file or folder to write, with its position among the arguments and the subfolder it gets.
 const WRITTEN: &[(&str, usize, &str)] = &[
@@ -35,6 +38,16 @@ pub(super) fn redirect(config: &Config, changes: &mut Changes<'_>, root: bool) {
     for found in config.found().iter().filter(|f| !f.section) {
         one(changes, found, root);
     }
+}
+
+/// Folders that the directives name and httpd does not make itself (mod_cache_disk makes those below its `CacheRoot`, as the user of its children).
+pub(super) fn rooms(config: &Config, changes: &mut Changes<'_>) -> Result<(), CopyError> {
+    let inside = WRITTEN.iter().filter(|(.., folder)| *folder == "cache");
+    let named = |found: &&Found| !found.section && inside.clone().any(|(name, ..)| *name == found.name);
+    for own in config.found().iter().filter(named).filter_map(|found| found.arg(0)) {
+        alike(Path::new(own), &changes.path("cache", own))?;
+    }
+    Ok(())
 }
 
 fn one(changes: &mut Changes<'_>, found: &Found, root: bool) {
