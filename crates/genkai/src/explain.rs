@@ -16,6 +16,7 @@ pub(crate) fn run(command: &Explain) -> Result<Exit, Failure> {
         websocket: command.websocket,
         streams: None,
         headers: None,
+        body: (0, 0),
         also: Vec::new(),
     };
     let mut exit = Exit::Holds;

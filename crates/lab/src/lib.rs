@@ -40,6 +40,7 @@ pub mod study;
 pub mod system;
 pub mod trial;
 mod tune;
+mod unstored;
 
 pub use error::LabError;
 pub use headroom::raise_descriptors;

@@ -155,6 +155,13 @@ pub fn paths_asked(scenario: &Scenario) -> Vec<String> {
     asked(scenario).into_iter().map(|one| one.path).collect()
 }
 
+/// The fewest and the most bytes that bodies of its requests have: any number where one has a body.
+pub fn bodies(scenario: &Scenario) -> (u64, u64) {
+    let mut all = Vec::new();
+    scenario.flows.iter().filter(|flow| flow.weight > 0).for_each(|flow| requests(&flow.steps, &mut all));
+    (0, if all.iter().any(|one| one.body.is_some()) { u64::MAX } else { 0 })
+}
+
 fn requests<'s>(steps: &'s [Step], all: &mut Vec<&'s scenario::Request>) {
     for step in steps {
         match step {

@@ -33,7 +33,7 @@ use crate::pod;
 use crate::processor;
 use crate::reach;
 use crate::redact;
-use crate::scenario::{aimed, of_sockets, paths_asked};
+use crate::scenario::{aimed, bodies, of_sockets, paths_asked};
 
 /// Between two looks at where servers have connections to, and looks until it is asked again which processes there are.
 const BETWEEN: Duration = Duration::from_millis(3);
@@ -108,6 +108,7 @@ pub(crate) fn prepare(
         upgrade: system.front.upgrade,
         streams: streams(load),
         headers: headers(load),
+        body: load.scenario.as_deref().map_or_else(|| (load.request.body.len(), load.request.body.len()), bodies),
         tls,
         allow_remote: &system.allow_remote,
         listen: system.front.address(),

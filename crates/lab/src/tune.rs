@@ -42,6 +42,7 @@ use crate::redact;
 use crate::scenario;
 use crate::system::{self, Pin, System};
 use crate::trial::{self, Trial};
+use crate::unstored;
 
 /// What stands before a backend that is asked directly: nothing, and nothing of it is to be seen.
 struct Nobody(SocketAddr);
@@ -263,8 +264,10 @@ impl Run<'_, '_, '_> {
         if let Some(text) = listener::told(product.rewrites(), server.address()).filter(|_| self.is_first()) {
             self.recorder.note(None, listener::NOTE, text)?;
         }
-        if let Some(text) = product.apart(server.address()).filter(|text| !self.is_noted(text)) {
-            self.recorder.note(None, original::APART, text)?;
+        for text in product.apart(server.address()).into_iter().chain(unstored::told(product.rewrites())) {
+            if !self.is_noted(&text) {
+                self.recorder.note(None, original::APART, text)?;
+            }
         }
         if self.ask(what, &*product, &mut *server)? {
             server.stop();

@@ -100,28 +100,40 @@ pub(crate) fn inode(payload: &[u8]) -> Option<u64> {
     Some(u64::from(u32::from_ne_bytes(payload.get(68..72)?.try_into().ok()?)))
 }
 
-/// Unix sockets that listen: their path, how many connections wait to be accepted, and how many may.
+/// A Unix socket that listens at a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct UnixListener {
+    pub(crate) inode: u64,
+    pub(crate) path: PathBuf,
+    /// How many connections wait to be accepted.
+    pub(crate) waiting: u32,
+    /// How many may.
+    pub(crate) room: u32,
+}
+
+/// Unix sockets that listen at a path.
 ///
 /// # Errors
 /// As [`dump`].
-pub(crate) fn unix_listeners() -> io::Result<Vec<(PathBuf, u32, u32)>> {
+pub(crate) fn unix_listeners() -> io::Result<Vec<UnixListener>> {
     let mut question = vec![libc::AF_UNIX as u8, 0, 0, 0];
     question.extend((1_u32 << TCP_LISTEN).to_ne_bytes());
     question.extend(0_u32.to_ne_bytes());
     question.extend((UDIAG_SHOW_NAME | UDIAG_SHOW_RQLEN).to_ne_bytes());
     question.extend([0xff; 8]);
     let mut all = Vec::new();
-    answers(&question, |payload| all.extend(payload.get(16..).and_then(unix_listener)))?;
+    answers(&question, |payload| all.extend(unix_listener(payload)))?;
     Ok(all)
 }
 
-/// The attributes of a unix_diag_msg. Of a listener `udiag_rqueue` is the connections that wait, `udiag_wqueue` how many may (sk_diag_show_rqlen,
+/// A unix_diag_msg. Of a listener `udiag_rqueue` is the connections that wait, `udiag_wqueue` how many may (sk_diag_show_rqlen,
 /// net/unix/diag.c). A name that begins with a zero is no path.
-fn unix_listener(attributes: &[u8]) -> Option<(PathBuf, u32, u32)> {
-    let path = path(attributes)?;
+fn unix_listener(payload: &[u8]) -> Option<UnixListener> {
+    let attributes = payload.get(16..)?;
+    let word = |bytes: &[u8], at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let lengths = attribute(attributes, UNIX_DIAG_RQLEN)?;
-    let word = |at: usize| Some(u32::from_ne_bytes(lengths.get(at..at + 4)?.try_into().ok()?));
-    Some((path, word(0)?, word(4)?))
+    let (inode, path) = (u64::from(word(payload, 4)?), path(attributes)?);
+    Some(UnixListener { inode, path, waiting: word(lengths, 0)?, room: word(lengths, 4)? })
 }
 
 /// Does something in the network namespace of a process, whose sockets sock_diag(7) tells of then; none where that may not be entered.

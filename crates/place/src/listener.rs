@@ -85,8 +85,8 @@ pub fn queue(address: SocketAddr) -> Option<Queue> {
 /// when nobody listens there or the kernel does not tell.
 pub fn at_path(path: &Path) -> Option<Queue> {
     let all = diag::unix_listeners().ok()?;
-    let here = all.into_iter().filter(|(its, ..)| its == path);
-    here.map(|(_, waiting, backlog)| Queue { waiting, backlog, dropped: 0 }).reduce(|one, two| Queue {
+    let here = all.into_iter().filter(|one| one.path == path);
+    here.map(|one| Queue { waiting: one.waiting, backlog: one.room, dropped: 0 }).reduce(|one, two| Queue {
         waiting: one.waiting.max(two.waiting),
         backlog: one.backlog.min(two.backlog),
         dropped: 0,

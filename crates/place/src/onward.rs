@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use crate::diag::{self, Question, TCP_ESTABLISHED, TCP_LISTEN, ends};
 
@@ -69,12 +70,17 @@ fn opened(all: &[Own]) -> u64 {
     connected.into_iter().filter(|own| !accepts(own.local) && !accepts(own.remote)).count() as u64
 }
 
-/// Unix stream sockets whose other end carries the path of a listener, and is none of their own. One that nobody accepted has an end without an inode.
+/// Unix stream sockets whose other end carries the path of a listener, and is none of their own, nor the listener one of theirs (a child that runs scripts
+/// gives what it accepted to these). One that nobody accepted has an end without an inode.
 fn unix(inodes: &BTreeSet<u64>) -> Option<u64> {
     let connected = diag::connected().ok()?;
+    let all = diag::unix_listeners().ok()?.into_iter().filter(|one| inodes.contains(&one.inode));
+    let own: BTreeSet<PathBuf> = all.map(|one| one.path).collect();
     let ends: BTreeSet<u64> = inodes.iter().filter_map(|inode| connected.get(inode).map(|one| one.peer)).collect();
     let others = ends.iter().filter(|inode| **inode != 0 && !inodes.contains(inode));
-    Some(others.filter(|inode| connected.get(inode).is_some_and(|one| one.path.is_some())).count() as u64)
+    let is_others = |path: &PathBuf| !own.contains(path);
+    let at = |inode: &&u64| connected.get(inode).and_then(|one| one.path.as_ref()).is_some_and(is_others);
+    Some(others.filter(at).count() as u64)
 }
 
 #[cfg(test)]
@@ -87,12 +93,20 @@ mod tests {
     use super::*;
 
     const SERVER: &str = "
-import socket, sys
+import os, socket, sys
 a = socket.create_server(('127.0.0.1', 0))
 kept = [socket.create_connection(('127.0.0.1', int(sys.argv[1]))) for _ in range(3)]
 for _ in range(2):
     one = socket.socket(socket.AF_UNIX); one.connect(sys.argv[2]); kept.append(one)
 own = socket.create_connection(a.getsockname()); other, _ = a.accept()
+scripts = socket.socket(socket.AF_UNIX); scripts.bind(sys.argv[2] + '.own'); scripts.listen()
+into, out = os.pipe()
+if os.fork() == 0:
+    one, _ = scripts.accept()
+    os.close(out)
+    os.read(into, 1)
+    os._exit(0)
+asked = socket.socket(socket.AF_UNIX); asked.connect(sys.argv[2] + '.own')
 print(a.getsockname()[1], flush=True)
 client, _ = a.accept()
 print('accepted', flush=True)
@@ -124,7 +138,7 @@ sys.stdin.readline()
         assert_eq!(said(&mut server), "accepted");
         let accepted = (unix.accept().unwrap(), unix.accept().unwrap());
         let processes = [server.id() as i32];
-        // Of TCP those that nobody has accepted yet are borne by the next tier, too.
+        // A child that is not looked at took what goes to a listener of its own. Of TCP those that nobody has accepted yet are borne by the next tier, too.
         assert_eq!(held(&processes), Some(5));
         server.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
         assert_eq!(said(&mut server), "closed");

@@ -227,6 +227,7 @@ fn facts(config: &Config, path: &str, machine: &Machine) -> Facts {
         status: None,
         visitor,
         headers: None,
+        body: (0, 0),
         absent: &|_| false,
     }
     .facts()

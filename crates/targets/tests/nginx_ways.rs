@@ -179,6 +179,7 @@ fn facts(config: &Config, path: &str, machine: &Machine) -> Facts {
         status: None,
         visitor: Some([127, 0, 0, 1].into()),
         headers: None,
+        body: (0, 0),
         absent: &|_| false,
     }
     .facts()

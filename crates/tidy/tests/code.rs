@@ -130,7 +130,8 @@ const ABOUT: [(&str, &[&str], &str); 26] = [
 ];
 
 /// Words that only hold a product's name: of another's language, a library's, a standard's.
-const WORDS: [&str; 6] = ["lighttpd", "httpdate", "http_date", "org.apache.", "tomcat.apache.org", "redis-check"];
+const WORDS: [&str; 7] =
+    ["lighttpd", "httpdate", "http_date", "org.apache.", "tomcat.apache.org", "redis-check", "redispatch"];
 
 /// Whether a file is of this product's folder.
 fn at_home(path: &str, folder: &str) -> bool {

@@ -21,6 +21,7 @@ use crate::reach;
 use crate::redact;
 use crate::scenario::aimed;
 use crate::system;
+use crate::unstored;
 
 /// A contender that can have its turns.
 pub(super) enum Ready {
@@ -80,11 +81,13 @@ impl Ready {
         }
     }
 
-    /// What its copy that is loaded there decides otherwise than the server of its files.
-    pub(super) fn apart(&self, at: SocketAddr) -> Option<String> {
+    /// What its copy that is loaded there does otherwise than the server of its files.
+    pub(super) fn apart(&self, at: SocketAddr) -> Vec<String> {
         match self {
-            Ready::Server(prepared) => prepared.apart(at),
-            Ready::External(_) => None,
+            Ready::Server(prepared) => {
+                prepared.apart(at).into_iter().chain(unstored::told(prepared.rewrites())).collect()
+            }
+            Ready::External(_) => Vec::new(),
         }
     }
 

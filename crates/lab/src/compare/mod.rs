@@ -254,7 +254,7 @@ impl Run<'_, '_, '_> {
             self.recorder.before(first.seen)?;
             let note = first.told.map(|text| format!("{}: {text}", contender.name));
             note.map_or(Ok(()), |text| self.recorder.note(None, first::NOTE, text))?;
-            if let Some(text) = ready.apart(address) {
+            for text in ready.apart(address) {
                 self.recorder.note(None, APART, format!("{}: {text}", contender.name))?;
             }
         }

@@ -24,6 +24,8 @@ pub struct Requests {
     pub streams: Option<u32>,
     /// All headers that they have, beside Host and what tells of their body; none: not known.
     pub headers: Option<Vec<(String, String)>>,
+    /// The fewest and the most bytes that their bodies have.
+    pub body: (u64, u64),
     /// Further paths that are asked for (a scenario's): directives in force for any of them may be left out.
     pub also: Vec<String>,
 }

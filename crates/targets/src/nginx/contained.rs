@@ -166,6 +166,7 @@ impl Nginx {
             status: None,
             visitor: None,
             headers: None,
+            body: (0, 0),
             absent: &|_| false,
         }
         .facts()

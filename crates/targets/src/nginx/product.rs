@@ -325,6 +325,7 @@ pub fn facts(of: &Variant<Nginx>, copy: &Copied, machine: &Machine) -> Facts {
         status: copy.private.status,
         visitor: Some(of.conditions().listen).filter(Ipv4Addr::is_loopback),
         headers: of.requests().headers.as_deref(),
+        body: of.requests().body,
         absent: &|address| {
             let at = Endpoint::Tcp(address);
             // What stands in for one may not have begun.

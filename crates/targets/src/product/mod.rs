@@ -92,6 +92,8 @@ pub struct Prepare<'a> {
     pub streams: Option<u32>,
     /// All their headers, beside Host and what tells of their body; none: not known.
     pub headers: Option<&'a [(String, String)]>,
+    /// The fewest and the most bytes that their bodies have.
+    pub body: (u64, u64),
     /// A generated configuration listens with TLS, with these.
     pub tls: Option<TlsMaterial>,
     /// Hosts that the load may reach though they are not this machine, as the configuration writes them.
@@ -119,6 +121,7 @@ impl Prepare<'_> {
             upgrade: Default::default(),
             streams: None,
             headers: None,
+            body: (0, 0),
             tls: None,
             allow_remote: &[],
             listen: Ipv4Addr::LOCALHOST,
@@ -138,6 +141,7 @@ impl Prepare<'_> {
             also: &requests.also,
             host: &requests.host,
             websocket: requests.websocket,
+            body: requests.body,
             ..Prepare::plain(ConfigSource::File(main.to_owned()), settings, dir.to_owned())
         }
     }
@@ -146,7 +150,8 @@ impl Prepare<'_> {
     pub(crate) fn requests(&self) -> Requests {
         let headers = self.headers.map(<[_]>::to_vec);
         let (websocket, streams, also) = (self.websocket, self.streams, self.also.to_vec());
-        Requests { websocket, streams, headers, also, ..Requests::to(self.host, self.path) }
+        let body = self.body;
+        Requests { websocket, streams, headers, body, also, ..Requests::to(self.host, self.path) }
     }
 }
 

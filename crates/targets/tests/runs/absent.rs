@@ -94,6 +94,21 @@ fn haproxy_serves_as_many_as_those_that_its_check_finds() {
 }
 
 #[test]
+fn haproxy_serves_as_many_as_those_to_which_goes_what_another_refuses() {
+    if !is_here("haproxy") {
+        return;
+    }
+    for balance in ["", "  balance static-rr\n"] {
+        let text = format!(
+            "defaults\n  mode http\n  option redispatch\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\nfrontend f\n  bind 127.0.0.1:80\n  \
+             default_backend b\nbackend b\n{balance}  server a 127.0.0.1:HERE maxconn 4\n  server z localhost:GONE maxconn 9\n"
+        );
+        let (law, here, failed) = seen("haproxy", &text, "haproxy.server.maxconn");
+        assert_eq!((law, here, failed), (Some((4, 4)), 4, 0), "{balance}");
+    }
+}
+
+#[test]
 fn caddy_serves_as_many_as_those_that_it_does_not_hold_for_down() {
     if !is_here("caddy") {
         return;

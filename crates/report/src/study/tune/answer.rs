@@ -375,7 +375,7 @@ fn backend(context: Context<'_>, v: &Verdict) -> String {
         return format!("{product} is not the limit: {who} is, and raising {setting} is not likely to help");
     }
     match cause.limit.law {
-        Law::Delay { .. } => format!("{}; no {product} setting makes it faster", cause::alone(&who, cause)),
+        Law::Delay { .. } => format!("{}; no {product} setting makes {who} faster", cause::alone(&who, cause)),
         Law::Unknown => format!("{product} is not the limit, {who} is: {}", clean::line(&cause.limit.caps)),
         _ => format!(
             "{product} is not the limit: {who} ({}: {}) is",

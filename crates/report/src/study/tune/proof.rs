@@ -246,7 +246,9 @@ fn untested(who: &str, c: &Cause) -> String {
     let shown = |of: fn(&Evidence) -> bool| c.evidence.iter().any(of);
     match c.confidence {
         Confidence::Likely if shown(|e| matches!(e, Evidence::Alone { .. })) => {
-            format!("{who} needs no test: what takes too long alone takes too long behind anything.")
+            format!(
+                "{who} needs no test: what takes too long alone takes too long behind whatever asks it for each request."
+            )
         }
         Confidence::Likely if shown(|e| matches!(e, Evidence::Directly { failures: Some(_), .. })) => format!(
             "{who} was put to the test: without anything before it, it fails about as often. Which of its limits it is, is not seen from \

@@ -1,4 +1,4 @@
-//! Servers that get no requests: their check finds nobody at their address.
+//! Servers that answer no requests since nobody is at their address: their check takes them out, or what they refuse goes to another.
 
 use std::net::SocketAddr;
 
@@ -12,14 +12,22 @@ use crate::limits::backend::{loopback, nobody_listens};
 /// A server that is out later than this gets requests for a while, milliseconds.
 const SOON: u64 = 10_000;
 
-/// The servers that get the requests of a route while nobody listens where some are, and where these are: `used` and none where that is so of all, or
+/// Where servers are that are not there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Absent {
+    pub at: Vec<String>,
+    /// Whether HAProxy goes on asking them: what they refuse goes to the others, and fails where these have no room.
+    pub asked: bool,
+}
+
+/// The servers that answer the requests of a route while nobody listens where some are, and these: all of `used` and none where that is so of all, or
 /// no copy runs.
 pub(super) fn without<'c>(
     config: &'c Config,
     running: Option<&Config>,
     route: &Route<'c>,
     used: &[Server<'c>],
-) -> (Vec<Server<'c>>, Vec<String>) {
+) -> (Vec<Server<'c>>, Absent) {
     where_absent(config, running, route, used, &nobody_listens)
 }
 
@@ -29,31 +37,59 @@ fn where_absent<'c>(
     route: &Route<'c>,
     used: &[Server<'c>],
     nobody: &dyn Fn(SocketAddr) -> bool,
-) -> (Vec<Server<'c>>, Vec<String>) {
-    let all = || (used.to_vec(), Vec::new());
+) -> (Vec<Server<'c>>, Absent) {
+    let all = || (used.to_vec(), Absent::default());
     let Some((copy, back)) = running.zip(route.back) else { return all() };
     let nobody_at = |server: &Server<'_>| {
         let addresses = target(server).map(loopback).unwrap_or_default();
         !addresses.is_empty() && addresses.into_iter().all(nobody)
     };
-    let is_out = |server: &Server<'_>| is_taken_out(copy, back, server) && nobody_at(server);
-    let out: Vec<&Found> = proxy::servers(config, back).iter().filter(|one| is_out(one)).map(|one| one.found).collect();
+    let lines = proxy::servers(config, back);
+    let out = |is_out: &dyn Fn(&Server<'_>) -> bool| -> Vec<&Found> {
+        lines.iter().filter(|one| is_out(one) && nobody_at(one)).map(|one| one.found).collect()
+    };
+    let taken = out(&|server| is_taken_out(copy, back, server));
+    let refusing = out(&|server| !server.checked && twin(copy, back, server).is_some());
+    // Of several, one after the other may be asked until no retry is left.
+    let asked = taken.is_empty() && refusing.len() == 1 && goes_round(copy, back);
+    let out = if asked { refusing } else { taken };
     let is_out = |server: &Server<'_>| out.iter().any(|found| std::ptr::eq(*found, server.found));
-    let there = route.servers_but(config, is_out);
-    if there.is_empty() {
+    let servers = route.servers_but(config, is_out);
+    if servers.is_empty() {
         return all();
     }
-    let absent = used.iter().filter(|server| is_out(server)).filter_map(|server| target(server).map(str::to_owned));
-    (there, absent.collect())
+    let at = used.iter().filter(|server| is_out(server)).filter_map(|server| target(server).map(str::to_owned));
+    (servers, Absent { at: at.collect(), asked })
 }
 
 /// Whether a server has the same address in the copy, and its check takes it out soon where nobody is there: what stands in for one may not have begun, and
 /// one that nothing checks gets its requests and fails them.
 fn is_taken_out(copy: &Config, back: &Section, server: &Server<'_>) -> bool {
-    let Some(section) = copy.sections().iter().find(|one| one.is_back() && one.name == back.name) else { return false };
+    let twin = twin(copy, back, server);
+    twin.is_some_and(|(section, twin)| {
+        twin.checked && connects(copy, section, &twin) && out_after(copy, section, &twin) <= SOON
+    })
+}
+
+/// The same server in the copy, with its section; none where it is not there, or has another address.
+fn twin<'c>(copy: &'c Config, back: &Section, server: &Server<'_>) -> Option<(&'c Section, Server<'c>)> {
+    let section = copy.sections().iter().find(|one| one.is_back() && one.name == back.name)?;
     let is_it = |twin: &Server<'_>| twin.found.arg(0) == server.found.arg(0) && target(twin) == target(server);
-    let twin = proxy::servers(copy, section).into_iter().find(is_it);
-    twin.is_some_and(|twin| twin.checked && connects(copy, section, &twin) && out_after(copy, section, &twin) <= SOON)
+    Some((section, proxy::servers(copy, section).into_iter().find(is_it)?))
+}
+
+/// Whether a request that a server refuses goes to another at once, where one has room: with `option redispatch`, a retry, and servers that are asked in
+/// turn (src/backend.c: back_handle_st_cer). What keeps clients with a server may lead it back there.
+fn goes_round(copy: &Config, back: &Section) -> bool {
+    let Some(back) = copy.sections().iter().find(|one| one.is_back() && one.name == back.name) else { return false };
+    // With `no` before it, it is off.
+    let is_it = |line: &&Found| line.words.iter().map(|word| word.value.as_str()).take(2).eq(["option", "redispatch"]);
+    let on = copy.lineage(back).find_map(|section| copy.inside(section).iter().rev().find(is_it));
+    let retries = copy.value(back, "retries").and_then(|line| line.arg(0)).is_none_or(|many| many != "0");
+    let balance = copy.value(back, "balance").and_then(|line| line.arg(0)).unwrap_or("roundrobin");
+    let kept = ["cookie", "stick on", "stick match", "option persist", "persist", "use-server"];
+    let is_kept = kept.iter().any(|key| copy.last_of(back, &[key]).is_some());
+    on.is_some_and(|line| line.prefix.is_none()) && retries && matches!(balance, "roundrobin" | "static-rr") && !is_kept
 }
 
 #[cfg(test)]
@@ -73,9 +109,9 @@ mod tests {
         let route = Route::find(&config, &Requests::default()).unwrap();
         let used = route.servers(&config);
         let nobody = |address: SocketAddr| nobody.contains(&address.port());
-        let (there, absent) = where_absent(&config, Some(&copy), &route, &used, &nobody);
-        let names = there.iter().filter_map(|server| server.found.arg(0)).map(str::to_owned).collect();
-        (names, absent)
+        let (servers, absent) = where_absent(&config, Some(&copy), &route, &used, &nobody);
+        let names = servers.iter().filter_map(|server| server.found.arg(0)).map(str::to_owned).collect();
+        (names, absent.at)
     }
 
     #[test]
@@ -97,6 +133,13 @@ mod tests {
         assert_eq!(of(&elsewhere, &elsewhere, &[2]), both, "nor does a check that a rule leads elsewhere find that");
         let late = two.replace("check", "check inter 1m");
         assert_eq!(of(&late, &late, &[2]), both, "it may get requests for a minute");
+        let round = format!(" option redispatch\n{unchecked}");
+        let one = told(&["a"], &["127.0.0.1:2"]);
+        assert_eq!(of(&round, &round, &[2]), one, "what it refuses goes to the other");
+        for not in [" retries 0\n", " balance leastconn\n", " cookie x insert\n", " no option redispatch\n"] {
+            let text = format!("{round}{not}");
+            assert_eq!(of(&text, &text, &[2]), both, "{not}");
+        }
         let backup = format!("{two} server c 127.0.0.1:3 backup\n");
         let instead = told(&["c"], &["127.0.0.1:1", "127.0.0.1:2"]);
         assert_eq!(of(&backup, &backup, &[1, 2]), instead, "the backup takes over");

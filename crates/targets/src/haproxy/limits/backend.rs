@@ -40,10 +40,18 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
     let known = facts.doubt.is_none();
     let wait = facts.queue_timeout.as_ref();
     let refused = if facts.http { "then 503" } else { "then they are closed" };
-    let until = wait.map_or_else(
-        || "further ones wait for ever (no timeout queue, no timeout connect)".to_owned(),
-        |(setting, held)| format!("further ones wait at most {} ({setting}), {refused}", held.value),
-    );
+    let until = || {
+        wait.map_or_else(
+            || "further ones wait for ever (no timeout queue, no timeout connect)".to_owned(),
+            |(setting, held)| format!("further ones wait at most {} ({setting}), {refused}", held.value),
+        )
+    };
+    // The one that is not there is asked where the others are full: whoever it refuses does not wait.
+    let until = if facts.absent.asked {
+        format!("a further one is sent to the server that is not there, {refused}")
+    } else {
+        until()
+    };
     let what = if facts.http { "requests" } else { "connections" };
     let limit = queueing(
         signature::QUEUE_TIMEOUT,
@@ -61,11 +69,13 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
         origin: held.origin.clone(),
         caps: format!("{what} that the servers get at once; further ones wait in HAProxy's queue"),
         law: match known {
+            true if facts.absent.asked => held.at_once(facts.http),
             true => held.law(facts.http, wait.map(|(_, held)| held.value.as_secs_f64())),
             false => Law::Unknown,
         },
         formula: format!("{}; {until}{}{}", held.formula.replace("requests", what), absent(facts), unsure(facts)),
-        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: true },
+        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: !facts.absent.asked },
+        signatures: limit.signatures.into_iter().chain(refused_by_absent(facts)).collect(),
         remedy: limit.remedy.filter(|_| known).map(|remedy| Remedy {
             setting: setting.to_owned(),
             parts: held.parts as f64,
@@ -73,6 +83,12 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
         }),
         ..limit
     })
+}
+
+/// The sign that the others have no room: a server that is not there refuses what no other takes.
+fn refused_by_absent(facts: &Facts) -> impl Iterator<Item = Signature> {
+    let absent = facts.each.iter().filter(|(_, held)| facts.absent.asked && facts.absent.at.contains(&held.written));
+    absent.map(|(name, _)| grew(&format!("haproxy.{}", of_server(name, "connect_errors_total")), Strength::Supports))
 }
 
 /// Requests that may wait for the one server that they can go to: those beyond are refused at once.
@@ -130,7 +146,7 @@ pub(super) fn others(facts: &Facts) -> impl Iterator<Item = Limit> {
 
 /// What is said of servers that are not counted.
 fn absent(facts: &Facts) -> String {
-    backend::nobody_at(&facts.absent)
+    backend::nobody_at(&facts.absent.at)
 }
 
 /// What is said where it is not decided which requests come there.
@@ -335,7 +351,13 @@ fn one_of_several(facts: &Facts) -> Vec<Limit> {
         ..named(("slow", "slow"), name, held)
     };
     let each = facts.each.iter().filter(|_| several);
-    each.clone().map(refuses).chain(each.filter(|_| facts.http).map(slow)).collect()
+    // What one that is not there refuses is answered by the others, while these have room.
+    let is_answered = |held: &SourcedValue<()>| facts.absent.asked && facts.absent.at.contains(&held.written);
+    each.clone()
+        .filter(|(_, held)| !is_answered(held))
+        .map(refuses)
+        .chain(each.filter(|_| facts.http).map(slow))
+        .collect()
 }
 
 /// Several servers, of which some answer with errors.

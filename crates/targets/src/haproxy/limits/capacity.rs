@@ -72,6 +72,16 @@ impl Capacity {
         })
     }
 
+    /// Its law where no request waits: those for which the servers have no room fail.
+    pub fn at_once(&self, http: bool) -> Law {
+        let value = self.most as f64;
+        match (self.fixed && !self.uncapped, http) {
+            (false, _) => Law::Unknown,
+            (true, false) => connections(value, 1.0),
+            (true, true) => Law::Slots { value, reserved: 0.0, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 },
+        }
+    }
+
     /// Its law, for requests that wait at most so many seconds; in TCP mode (`http`: not) a connection is what HTTP's requests are.
     pub fn law(&self, http: bool, wait: Option<f64>) -> Law {
         let (least, most) = (self.least as f64, self.most as f64);

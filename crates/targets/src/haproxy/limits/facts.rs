@@ -3,7 +3,7 @@
 use genkai_model::limit::{Ceiling, Origin};
 use genkai_model::units::Span;
 
-use super::absent;
+use super::absent::{self, Absent};
 use super::again::{self, Again, Passes};
 use super::bound::of_bind;
 use super::capacity::Capacity;
@@ -93,8 +93,8 @@ pub struct Facts {
     /// How many requests may wait for the one server that they can go to (`maxqueue`), and how many it gets at once, where all servers have the
     /// same; further ones are refused. None: any number may wait, or they can go elsewhere.
     pub queue: Option<(SourcedValue<u64>, Option<u64>)>,
-    /// Where servers are that get no requests, since nobody listens there: neither of these counts them.
-    pub absent: Vec<String>,
+    /// Where servers are that answer none, since nobody listens there: neither of these counts them.
+    pub absent: Absent,
     /// The same of other backends that requests may go to, with their names.
     pub others: Vec<(String, Capacity)>,
     /// Rules of which the configuration does not tell whether they hold for these requests.

@@ -42,6 +42,7 @@ pub(crate) fn explain(what: &Explain<'_>) -> Result<Explanation, TargetError> {
         status: None,
         visitor: None,
         headers: None,
+        body: (0, 0),
         absent: &|_| false,
     };
     let facts = reading.facts();

@@ -1,6 +1,7 @@
 //! [`Facts`] out of a configuration: which values are in force for the path under load, and where each is written.
 
 mod behind;
+mod body;
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -38,6 +39,8 @@ pub struct Reading<'a> {
     pub visitor: Option<Ipv4Addr>,
     /// All headers of the requests but Host; none: not known.
     pub headers: Option<&'a [(String, String)]>,
+    /// The fewest and the most bytes that their bodies have.
+    pub body: (u64, u64),
     /// Whether nobody listens at an address of a server, so that connections are refused.
     pub absent: &'a dyn Fn(SocketAddr) -> bool,
 }
@@ -222,7 +225,11 @@ impl Reading<'_> {
     pub(super) fn takes(&self) -> Takes {
         let of = |way: &Way<'_>| match self.served(way) {
             _ if way.lost.is_some() => Takes { fewest: 1, most: 2 },
-            Serving::Upstream | Serving::File => Takes::always(2),
+            Serving::Upstream => {
+                let body = way.pass().map_or(Takes::always(0), |pass| self.in_files(&pass));
+                Takes { fewest: 2 + body.fewest, most: 2 + body.most }
+            }
+            Serving::File => Takes::always(2),
             Serving::Nothing => Takes::always(1),
         };
         Takes::of(self.route.ways.iter().map(of)).unwrap_or(Takes::always(2))

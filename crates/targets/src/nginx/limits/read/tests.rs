@@ -21,8 +21,17 @@ pub(super) fn facts_of(text: &str, path: &str) -> Facts {
     facts_where(text, path, &|_| false)
 }
 
+/// The same of requests with bodies of so many bytes.
+pub(super) fn facts_of_body(text: &str, path: &str, body: (u64, u64)) -> Facts {
+    facts_from(text, path, body, &|_| false)
+}
+
 /// The same where nobody listens at some addresses.
 fn facts_where(text: &str, path: &str, absent: &dyn Fn(std::net::SocketAddr) -> bool) -> Facts {
+    facts_from(text, path, (0, 0), absent)
+}
+
+fn facts_from(text: &str, path: &str, body: (u64, u64), absent: &dyn Fn(std::net::SocketAddr) -> bool) -> Facts {
     let config = Config::of_text(Path::new("/etc/nginx/nginx.conf"), text.into(), Path::new("/usr")).unwrap();
     let route = config.route(Some("localhost"), path).unwrap();
     let origin = |f: &Found<'_>| Origin::File { path: f.config.file(f.file).path.clone(), line: f.line() };
@@ -37,6 +46,7 @@ fn facts_where(text: &str, path: &str, absent: &dyn Fn(std::net::SocketAddr) -> 
         status: None,
         visitor: None,
         headers: None,
+        body,
         absent,
     }
     .facts()

@@ -32,6 +32,7 @@ fn limits(http: &str) -> Vec<Limit> {
         status: None,
         visitor: None,
         headers: None,
+        body: (0, 0),
         absent: &|_| false,
     }
     .facts();
