@@ -154,6 +154,7 @@ pub fn metric(name: &str) -> String {
         "busy" => "requests in service",
         "workers" => "workers",
         "queued" => "requests waiting for a worker",
+        "queued_at_max_children" => "requests waiting while all of the pool's children were there",
         "queued_at_process_max" => "requests waiting while process.max allowed no further child",
         "asked" => "requests in service or waiting",
         "threads_serving" => "threads that serve",

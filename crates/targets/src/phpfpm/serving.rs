@@ -33,6 +33,8 @@ const CHILDREN: &str = "children";
 const BUSY: &str = "busy";
 /// Connections that wait for a child; after its subject.
 const QUEUED: &str = "queued";
+/// Those of them that wait while the pool has as many children as it may have; while it has fewer, more are being made.
+const QUEUED_AT_MOST: &str = "queued_at_max_children";
 
 /// How often it wanted a child more than it may have, as its status page says, cumulative; after its subject.
 const EXHAUSTED: &str = "max_children_reached_total";
@@ -170,7 +172,7 @@ impl Serving {
         own.signatures = vec![
             log(&self.signature(), exhausted),
             reached(&metric(BUSY), workers, Strength::Consistent),
-            reached(&metric(QUEUED), 1.0, waiting),
+            reached(&metric(QUEUED_AT_MOST), 1.0, waiting),
             reached(&metric(behind::DISK), (workers / 2.0).ceil(), Strength::Consistent),
         ];
         // Where its log cannot be read, or is the system's.
@@ -278,6 +280,8 @@ impl Served for Serving {
             let (busy, waiting) = (connections.accepted.min(children), connections.waiting);
             seen.insert(BUSY.to_owned(), busy as f64);
             seen.insert(QUEUED.to_owned(), waiting as f64);
+            let all_there = self.pool.children.as_ref().is_none_or(|most| children >= most.value);
+            seen.insert(QUEUED_AT_MOST.to_owned(), if all_there { waiting } else { 0 } as f64);
             if let Some(share) = &self.share {
                 let all = titles.iter().filter(|title| title.starts_with("php-fpm: pool ")).count() as u64;
                 seen.insert(share::HELD.to_owned(), share.held(waiting, busy, children, all) as f64);
