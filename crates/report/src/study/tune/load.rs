@@ -355,8 +355,12 @@ fn generator(load: &Summary, findings: &Findings, record: &Record) -> Vec<Block>
     let (cores, busiest) = (number(load.cpu), percent(load.cpu_busiest));
     let used = format!("used {cores} cores, its busiest thread {busiest} of one; {}", bytes(load.memory as f64));
     let late = &load.lateness;
-    let late =
-        (late.count > 0).then(|| ("lateness", format!("{} requests sent {} late", count(late.count), brief(late))));
+    let late = (late.count > 0).then(|| {
+        (
+            "lateness",
+            format!("{} requests that had nothing else to wait for sent {} late", count(late.count), brief(late)),
+        )
+    });
     let mut blocks = vec![Block::facts([("generator", used)].into_iter().chain(late))];
     if !findings.verdict.client.valid {
         blocks.extend(sentences(findings, record).into_iter().map(|said| Block::toned(Tone::Doubtful, said)));

@@ -112,7 +112,10 @@ fn seen(measured: &MeasuredPrice) -> String {
 /// What the next tier must bear.
 fn behind(most: Option<f64>) -> Option<String> {
     most.map(|most| {
-        format!("; what stands behind it is then asked for at most {} requests at once by such clients", figure::whole(most))
+        format!(
+            "; what stands behind it is then asked for at most {} requests at once by such clients",
+            figure::whole(most)
+        )
     })
 }
 
