@@ -97,6 +97,26 @@ fn doubts(run: &Run) -> String {
     verdict["doubts"].as_array().cloned().unwrap_or_default().iter().map(ToString::to_string).collect()
 }
 
+/// A server that answers from what it stored among the user's files: the copy is not to write there, and that it does not is told before all else.
+#[test]
+fn what_only_the_server_itself_stores_is_told() {
+    let _machine = machine();
+    let (_server, server) = scripted("fixed --time 0.005");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nginx.conf");
+    let stored = dir.path().join("stored");
+    std::fs::create_dir(&stored).unwrap();
+    let text = format!(
+        "events {{}}\nhttp {{\nserver {{\nlisten 80;\nroot {};\nlocation / {{\ntry_files $uri/page @app;\n}}\nlocation @app {{\n\
+         proxy_pass http://{server};\nproxy_store on;\n}}\n}}\n}}\n",
+        stored.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let run = tuned(&file);
+    assert!(doubts(&run).contains("stores nothing among your files, as `proxy_store on`"), "{}", run.story());
+    assert_eq!(std::fs::read_dir(&stored).unwrap().count(), 0, "the user's files stay as they are");
+}
+
 /// Files of servers that are not started, with what they decide by their own port: at any other nobody gets an answer.
 fn by_port(product: &str, port: u16, server: &str) -> String {
     match product {

@@ -363,3 +363,12 @@ fn a_member_that_is_not_there_is_not_what_breaks_the_others() {
     assert_eq!(refused, Strength::Decisive);
     assert_eq!(of("status=+I", true).1, Strength::Decisive, "it is asked all the same");
 }
+
+#[test]
+fn what_is_less_than_a_childs_threads_is_told_as_one_child() {
+    let formula = limit(&facts("\nMaxRequestWorkers 10"), "apache.MaxRequestWorkers").formula.clone();
+    assert!(
+        formula.starts_with("1 child (MaxRequestWorkers 10 is less than its threads) x 25 threads = 25 workers"),
+        "{formula}"
+    );
+}

@@ -154,6 +154,12 @@ fn formula(facts: &Facts) -> String {
         Mpm::Prefork => {
             format!("min(MaxRequestWorkers {asked}, ServerLimit {servers}) = {} processes", facts.workers())
         }
+        _ if asked < threads => {
+            format!(
+                "1 child (MaxRequestWorkers {asked} is less than its threads) x {threads} threads = {} workers",
+                facts.workers()
+            )
+        }
         _ => format!(
             "min(floor(MaxRequestWorkers {asked} / {threads}), ServerLimit {servers}) x {threads} threads = {} workers",
             facts.workers()
