@@ -154,6 +154,7 @@ mod tests {
         Break {
             at: 1.0,
             level: 1.0,
+            or_fewer: false,
             in_flight: 1.0,
             connections: Some(1.0),
             later: None,

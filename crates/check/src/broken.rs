@@ -147,6 +147,8 @@ pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected
     expected.is(format!("{address}/at"), at / 1e6, line);
     expected.is(format!("{address}/level"), judged.level(), line);
     expected.is(format!("{address}/in_flight"), judged.in_flight(), line);
+    let why = "whether a request was answered in an interval before";
+    expected.there(format!("{address}/or_fewer"), may_be_fewer(judged, &onset), why, line);
     let connections = judged.asked.load.locust.is_none().then(|| counted_at(&ticks, at, "/connections"));
     expected.is(format!("{address}/connections"), connections, line);
     let certain = gauge(&ticks, onset.certain_us as f64, "/level");
@@ -157,6 +159,15 @@ pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected
     waiting(address, &onset, line, expected);
     errors(address, judged, &onset, line, expected);
     seen(address, &onset, &ticks, line, expected);
+}
+
+/// Whether it were too many in the first interval with answers, so that nothing tells whether fewer would have been.
+fn may_be_fewer(judged: &Judged<'_>, onset: &Onset) -> bool {
+    let answered = |tick: &&Line| tick.number("/ok") > 0.0;
+    let first = judged.trial.ticks().into_iter().find(answered).map_or(f64::INFINITY, |tick| tick.number("/to_us"));
+    let slow = matches!(onset.condition, Some(Condition::LatencyBelow(..))) && onset.level.is_none();
+    let several = judged.level().is_some_and(|level| level >= 1.5);
+    slow && several && !judged.asked.tunnels && first > onset.at_us as f64
 }
 
 /// What there was when the first failure was seen, where that was later.

@@ -120,7 +120,9 @@ impl<'e> Search<'_, 'e> {
             .collect();
         let mut all: Vec<(f64, &Limit)> = Vec::new();
         for limit in last.at.limits.iter().filter(|limit| !known.contains(&limit.id.as_str())) {
-            let at = of_limit(limit, &met).bites(&limit.law, &met);
+            let told = of_limit(limit, &met);
+            let at = told.bites(&limit.law, &met);
+            let ends = told.levels(&met).map(|(_, high)| high);
             let by_time = matches!(
                 limit.law,
                 Law::Rate { .. }
@@ -130,7 +132,7 @@ impl<'e> Search<'_, 'e> {
                     | Law::Growing { .. }
             );
             match at {
-                Some(at) if at > reached * (1.0 + TOLERANCE) && at < asked => all.push((at, limit)),
+                Some(at) if ends > Some(reached * (1.0 + TOLERANCE)) && at < asked => all.push((at, limit)),
                 None if by_time => all.push((f64::INFINITY, limit)),
                 _ => {}
             }

@@ -24,6 +24,7 @@ mod events;
 mod expected;
 mod files;
 mod flat;
+mod following;
 mod generator;
 mod hanging;
 mod idle_requests;

@@ -9,6 +9,7 @@ use crate::asked::{self, Asked, TOLERANCE};
 use crate::broken::Judged;
 use crate::events::{Events, Line, merged, rate};
 use crate::expected::Expected;
+use crate::following;
 use crate::laws::{Ends, Met, Predicted, of_limit, predicted};
 use crate::onward;
 use crate::price::{self, Priced};
@@ -229,7 +230,9 @@ impl<'a, 'e> Search<'a, 'e> {
 
     /// What breaks next, with the plan's load.
     fn next(&self, expected: &mut Expected) {
-        let Some(next) = self.verdict.get("next").filter(|next| next.is_object()) else { return };
+        let Some(next) = self.verdict.get("next").filter(|next| next.is_object()) else {
+            return expected.there("/next_or", false, "nothing is known to come next", None);
+        };
         let text = |name: &str| next.get(name).and_then(Json::as_str).unwrap_or_default();
         let told = self.events.of("limits");
         let all = told.filter_map(|line| {
@@ -258,6 +261,41 @@ impl<'a, 'e> Search<'a, 'e> {
         }
         let seen = self.met_next().and_then(|judged| self.counted(&limit, judged));
         expected.is("/next/observed", seen, Some(line));
+        let is_told = seen.is_none() && !next.get("told_from").is_some_and(Json::is_object);
+        self.or(&limit, is_told, line, expected);
+    }
+
+    /// What may be met before `next`, which nothing was seen of (`foretold`).
+    fn or(&self, next: &Limit, foretold: bool, line: usize, expected: &mut Expected) {
+        if !foretold {
+            return expected.there(
+                "/next_or",
+                false,
+                "what comes next was seen, or told from what was measured",
+                Some(line),
+            );
+        }
+        let lifted = self.causes.iter().rev().find(|cause| lifted(cause));
+        let after = lifted.and_then(|cause| self.judged(cause.pointer("/counterfactual/trial")));
+        let first = self.judged.iter().find(|one| matches!(one.trial.start.text("/purpose"), "break" | "measure"));
+        let held = after.or(first).map_or(0.0, Judged::held_to);
+        let reached = if after.is_some() { held.max(self.plan.level) } else { held };
+        let limits = after.map_or(&self.limits, |after| &after.limits);
+        let (chosen, others) = following::of(limits, &self.plan, reached, &asked::objective(self.events));
+        let told = self.verdict.get("next_or").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+        if following::may_be_at_work(next, self.verdict) && told.is_empty() {
+            return;
+        }
+        let why = format!("the first of which it is foretold that it is met beyond {reached}");
+        expected.word("/next/limit", chosen.map(|one| one.id.clone()), &why, Some(line));
+        expected.there(format!("/next_or/{}", others.len()), false, "so many may come first", Some(line));
+        for (i, limit) in others.into_iter().enumerate() {
+            let address = format!("/next_or/{i}");
+            let told = of_limit(limit, &self.plan);
+            ranges(&address, &told, Some(line), expected);
+            named(&address, limit, &told, &self.plan, Some(line), expected);
+            expected.is(format!("{address}/observed"), None, Some(line));
+        }
     }
 
     /// The trial in which what breaks next was met: of a cause that nothing was done about, or after the last change.

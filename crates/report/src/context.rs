@@ -121,12 +121,13 @@ impl<'a> Context<'a> {
     /// Where a break came, in the user's unit and, where that differs, in clients: none were seen in flight at that instant, or users who
     /// think are not in flight, so that their number would say nothing.
     pub(crate) fn place(&self, broke: &Break) -> String {
+        let level = self.level(broke.level) + if broke.or_fewer { " or fewer" } else { "" };
         let clients = broke.in_flight.round().max(0.0) as u64;
         // What was seen later is told with the clients of that moment.
         if clients == 0 || self.thinks() || broke.later.is_some() || self.closed() && is_same(broke) {
-            return self.level(broke.level);
+            return level;
         }
-        format!("{} ({} at once)", self.level(broke.level), figure::plural(clients, "client", "clients"))
+        format!("{level} ({} at once)", figure::plural(clients, "client", "clients"))
     }
 
     /// Whether users pause between requests, or in WebSockets of a scenario, as far as it says.

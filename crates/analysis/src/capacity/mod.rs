@@ -38,6 +38,8 @@ pub struct Forecast<'l> {
     /// The level of the load (users, or requests a second) above which the objective should fail because of it; none:
     /// never, or not known.
     pub bites: Option<f64>,
+    /// The level from which on that may happen at the earliest; none: not known.
+    pub begins: Option<f64>,
 }
 
 /// What is predicted for each limit under `load`, tightest first. `service_seen` is how long responses took
@@ -88,7 +90,20 @@ pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
         within_load: bites.is_some_and(|at| demand.asked > at),
         far: is_far(&limit.law, bites, demand),
     };
-    Forecast { limit, predicted, bites }
+    Forecast { limit, predicted, bites, begins: begins(&limit.law, demand, level, bites) }
+}
+
+/// The level from which on the objective may fail because of a law: of workers of whom fewer may be there, that of the fewest. Where requests only
+/// begin to wait, none fails.
+fn begins(law: &Law, demand: &Demand, level: Option<Range>, bites: Option<f64>) -> Option<f64> {
+    match law::met(law, demand) {
+        Law::Growing { least, wait, .. } if !demand.is_open() => {
+            let fewest = Reach::growing((least, least), None, &demand.waiting(wait));
+            bites.and(fewest.users).map(|users| users.high)
+        }
+        Law::Workers { .. } | Law::NewConnections { .. } => bites,
+        _ => level.map(|level| level.low),
+    }
 }
 
 /// Whether a load does not fail where the first waits, but where one waits too long.

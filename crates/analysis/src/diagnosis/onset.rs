@@ -79,6 +79,7 @@ impl Onset {
         let mut broke = Break {
             at: self.at_us as f64 / US,
             level,
+            or_fewer: self.is_first(trial) && level.round() > 1.0,
             in_flight: open.unwrap_or(there.in_flight),
             connections: there.connections,
             later: self.seen_us.filter(|_| open.is_none()).map(|us| later(trial, us)),
@@ -93,6 +94,14 @@ impl Onset {
         };
         broke.sides = sides(&broke.troubles());
         broke
+    }
+
+    /// Whether responses were too late in the first interval with responses, so that no fewer clients were seen to be few enough: one of them that
+    /// came before the others in that interval may have waited too long already.
+    fn is_first(&self, trial: &Trial) -> bool {
+        let late = matches!(self.condition, Some(Condition::LatencyBelow(..))) && self.level.is_none();
+        let before = || trial.ticks.iter().take_while(|tick| tick.to_us <= self.at_us);
+        late && !demand::tunnels(&trial.started.load) && before().all(|tick| tick.ok == 0)
     }
 
     /// The level when it was certain, where that is one or more above the level of the break.

@@ -219,7 +219,7 @@ pub(super) fn source(names: &[&str]) -> Source {
             Source::TicksAndSamples
         }
         "proposal" if within("onward") && !within("known") => Source::TicksAndSamples,
-        "predictions" | "next" | "proposal" => Source::Limits,
+        "predictions" | "next" | "next_or" | "proposal" => Source::Limits,
         "ladder" if within("predicted") || names.last() == Some(&"asked") => Source::Limits,
         "ladder" if within("met") => Source::Ticks,
         "causes" | "caveats" | "limits" if within("predicted") && !within("evidence") => Source::Limits,

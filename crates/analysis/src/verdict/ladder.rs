@@ -82,7 +82,11 @@ fn above(step: &BreakStep<'_>, asked: f64) -> Vec<Rung> {
     let reached = if at.is_steep() { 0.0 } else { moved::size(at, broke) };
     let demand = Demand { asked, ..at.demand };
     let beyond = |f: &Forecast<'_>| match f.bites {
-        Some(bites) => bites > reached * (1.0 + TOLERANCE) && bites < asked,
+        // What is predicted as a range can be met up to its end.
+        Some(bites) => {
+            let end = attempt::levels(&f.predicted, &demand).map_or(bites, |range| range.high);
+            end > reached * (1.0 + TOLERANCE) && bites < asked
+        }
         None => !f.predicted.far,
     };
     let other = |f: &Forecast<'_>| stands.is_none_or(|one| one.candidate.limit != f.limit.id);

@@ -50,12 +50,14 @@ fn verdict(record: &Record) -> Verdict {
     let bisection = bisection::finding(record);
     let decision = answer::over(answer::of(state.as_ref(), &trials), load.as_ref());
     let decision = bisection::over(decision, bisection.as_ref());
+    let outlook = state.as_ref().map(|s| outlook::next(record, s, &trials)).unwrap_or_default();
     Verdict {
         schema: SCHEMA.to_owned(),
         answer: Answered(decision),
         proposal: state.as_ref().map(|s| proposal(s, &trials)).unwrap_or_default(),
         causes: state.as_ref().map(|s| cause::all(s, decision)).unwrap_or_default(),
-        next: state.as_ref().and_then(|s| outlook::next(record, s, &trials)),
+        next: outlook.next,
+        next_or: outlook.or,
         predictions: state.as_ref().map(|s| outlook::predictions(record, s)).unwrap_or_default(),
         client: client::overall(judging(&summaries, record)),
         caveats: caveat::all(record, state.as_ref(), &trials, proof.as_ref()),

@@ -12,6 +12,21 @@ use crate::proof::Trials;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::SearchState;
 
+/// What breaks next, and what may break before it.
+#[derive(Debug, Default)]
+pub(crate) struct Outlook {
+    /// What does.
+    pub next: Option<Predicted>,
+    /// Those of which it cannot be told whether they are met before that.
+    pub or: Vec<Predicted>,
+}
+
+impl From<Option<Predicted>> for Outlook {
+    fn from(next: Option<Predicted>) -> Outlook {
+        Outlook { next, or: Vec::new() }
+    }
+}
+
 /// From how many times the rate seen on the processor does not matter.
 const FAR: f64 = 4.0;
 
@@ -87,21 +102,18 @@ fn processor_time(limit: &Limit, first: &JudgedTrial<'_>, all: &mut [Predicted])
 /// What breaks next: with the changes proved so far in place, the limit that was seen beyond them, or else the first one
 /// predicted beyond what held. When nothing broke at all, the first one predicted beyond the load sent. None where a
 /// break stands unlifted, or nothing can be predicted.
-pub(crate) fn next(record: &Record, state: &SearchState<'_>, trials: &Trials<'_>) -> Option<Predicted> {
+pub(crate) fn next(record: &Record, state: &SearchState<'_>, trials: &Trials<'_>) -> Outlook {
     let asked = asked(record, state);
     let Some(test) = state.lifted().last() else {
         if state.first.as_ref().is_some_and(|f| f.broke.is_some()) {
-            return None;
+            return Outlook::default();
         }
-        let reached = state.first.as_ref().map_or(0.0, JudgedTrial::held_to);
-        let at_work = state.first.as_ref().and_then(|f| at_work(f, &asked));
-        let limits = baseline(record, state);
-        let first = || beyond(limits, &asked, reached, &state.plan.objective);
-        return at_work.or_else(|| sooner(first(), limits, state.first.as_ref()?, &asked));
+        let Some(held) = &state.first else { return Outlook::default() };
+        return outlook(baseline(record, state), held, &asked, (held.held_to(), &state.plan.objective));
     };
     // What was found of the break that stands (the backend by itself is told by another trial), which may be nothing.
     if let Some(step) = state.steps.last().filter(|step| step.proved().is_none()) {
-        return met(step.untested()?, &step.at, &asked);
+        return step.untested().and_then(|cause| met(cause, &step.at, &asked)).into();
     }
     let proposals = trials.all.iter().copied().filter(|t| t.started.purpose == Purpose::Proposal);
     let failed = proposals.map(|t| JudgedTrial::of(t, state.plan)).find(|judged| judged.broke.is_some());
@@ -109,14 +121,26 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>, trials: &Trials<'_>
     let after = failed.as_ref().unwrap_or(held);
     let Some(case) = after.case() else {
         let reached = held.held_to().max(demand::asked(&state.plan.load));
-        let limits = &held.trial.limits.limits;
-        let first = || beyond(limits, &asked, reached, &state.plan.objective);
-        return at_work(held, &asked).or_else(|| sooner(first(), limits, held, &asked));
+        return outlook(&held.trial.limits.limits, held, &asked, (reached, &state.plan.objective));
     };
     let found = attribute::attribute(&case, &[]);
     // A proposal that had held before fails by chance, too, and of what was only tried nothing but signs tells that it was reached.
     let needs_a_sign = |w: &Weighed<'_>| failed.is_some() || w.forecast.limit.law.is_tried();
-    met(found.iter().find(|w| if needs_a_sign(w) { w.is_shown() } else { w.is_possible() })?, after, &asked)
+    let cause = found.iter().find(|w| if needs_a_sign(w) { w.is_shown() } else { w.is_possible() });
+    cause.and_then(|cause| met(cause, after, &asked)).into()
+}
+
+/// What comes after a trial that held: what was at work in it, or else what is predicted beyond what was reached.
+fn outlook(
+    limits: &[Limit],
+    held: &JudgedTrial<'_>,
+    asked: &Demand,
+    (reached, objective): (f64, &Objective),
+) -> Outlook {
+    match at_work(held, asked) {
+        Some(limit) => Some(limit).into(),
+        None => sooner(beyond(limits, asked, reached, objective), limits, held, asked),
+    }
 }
 
 /// A limit that was met, with where.
@@ -133,7 +157,7 @@ fn at_work(held: &JudgedTrial<'_>, asked: &Demand) -> Option<Predicted> {
 }
 
 /// `found`, or the processor time of `limits` where that runs out at a lower rate, as `held` used it: a rate beyond is none that comes.
-fn sooner(found: Option<Predicted>, limits: &[Limit], held: &JudgedTrial<'_>, asked: &Demand) -> Option<Predicted> {
+fn sooner(found: Outlook, limits: &[Limit], held: &JudgedTrial<'_>, asked: &Demand) -> Outlook {
     let told = limits.iter().filter_map(|limit| {
         let mut all = vec![capacity::of(limit, asked).predicted];
         processor_time(limit, held, &mut all);
@@ -141,11 +165,12 @@ fn sooner(found: Option<Predicted>, limits: &[Limit], held: &JudgedTrial<'_>, as
     });
     let rate = |p: &Predicted| p.rate.map_or(f64::INFINITY, |rate| rate.high);
     let Some(first) = told.min_by(|a, b| rate(a).total_cmp(&rate(b))) else { return found };
-    if found.as_ref().is_some_and(|p| rate(p) <= rate(&first)) { found } else { Some(first) }
+    if found.next.as_ref().is_some_and(|p| rate(p) <= rate(&first)) { found } else { Some(first).into() }
 }
 
-/// The first limit that `reached` without a violation does not exclude.
-fn beyond(limits: &[Limit], asked: &Demand, reached: f64, objective: &Objective) -> Option<Predicted> {
+/// The first limit that `reached` without a violation does not exclude, and those of which it cannot be told whether they come before it: what is
+/// predicted for it is a range, and theirs begin before that ends.
+fn beyond(limits: &[Limit], asked: &Demand, reached: f64, objective: &Objective) -> Outlook {
     let all = capacity::forecast(limits, asked);
     let end = |f: &Forecast<'_>| {
         let levels = if asked.is_open() { f.predicted.rate } else { f.predicted.users };
@@ -153,5 +178,10 @@ fn beyond(limits: &[Limit], asked: &Demand, reached: f64, objective: &Objective)
     };
     let waits = |f: &Forecast<'_>| capacity::waits_unjudged(f.limit, objective, Scale::Level);
     let stands = |f: &Forecast<'_>, at: f64| at * (1.0 + TOLERANCE) >= reached || waits(f);
-    all.into_iter().find(|f| end(f).is_some_and(|at| stands(f, at))).map(|f| f.predicted)
+    let Some(first) = all.iter().find(|f| end(f).is_some_and(|at| stands(f, at))) else { return Outlook::default() };
+    let comes =
+        |f: &Forecast<'_>| f.begins.map(|at| at.max(reached)).filter(|_| end(f).is_some_and(|at| at >= reached));
+    let before = |f: &&Forecast<'_>| !std::ptr::eq(*f, first) && comes(f).is_some_and(|at| end(first) > Some(at));
+    let or = all.iter().filter(before).map(|f| f.predicted.clone()).collect();
+    Outlook { next: Some(first.predicted.clone()), or }
 }

@@ -10,6 +10,7 @@ mod failures;
 mod handshakes;
 mod invalid;
 mod nothing;
+mod outlook;
 mod price;
 mod smaller;
 mod steps;

@@ -30,6 +30,7 @@ fn max_request_workers_of_event_in_the_users_file() {
     let config = format!(
         "# ours\nLoadModule mpm_event_module {modules}/mod_mpm_event.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\n\
          LoadModule proxy_module {modules}/mod_proxy.so\nLoadModule proxy_http_module {modules}/mod_proxy_http.so\n\
+         LoadModule env_module {modules}/mod_env.so\nSetEnv rate-limit 400\n\
          <IfModule event.c>\n  ServerLimit 1\n  MaxRequestWorkers   25   \n</IfModule>\nKeepAlive Off\nListen 8080\n\
          <VirtualHost *:8080>\n  ProxyPass / http://127.0.0.1:9/ \\\n    retry=0\n</VirtualHost>\n"
     );
@@ -46,7 +47,13 @@ fn max_request_workers_of_event_in_the_users_file() {
     let predicted = verdict.causes[0].predicted.clients.unwrap();
     assert_eq!((predicted.low, predicted.high), (25.0, 25.0), "{}", run.story());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), config, "the user's file is as it was");
-    let diff = run.record().end.unwrap().diff;
+    let end = run.record().end.unwrap();
+    assert!(
+        matches!(&end.files[..], [one] if one.copy.is_some()),
+        "a `SetEnv` of no secret keeps no file: {:?}",
+        end.files
+    );
+    let diff = end.diff;
     for line in ["-  MaxRequestWorkers   25   \n", "+  MaxRequestWorkers   75   \n"] {
         assert!(diff.contains(line), "{diff}");
     }

@@ -238,6 +238,9 @@ pub struct Break {
     pub at: f64,
     /// Users started by then (closed), or planned requests a second (open).
     pub level: f64,
+    /// Whether fewer may have been too many: what broke is a latency, and no request had been answered before the interval that `level` is of.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub or_fewer: bool,
     /// Clients at once by then: users who do not think, or requests in flight (in the first interval: at its end); of WebSockets that are
     /// kept, the most that were open. In the open model at most as many as it has connections; requests that wait for one are not counted. Of
     /// Locust's users who pause: the mean over an interval.
@@ -270,6 +273,10 @@ pub struct Break {
     pub unsent: u64,
     /// Whose side the errors are on, most frequent first.
     pub sides: Vec<Side>,
+}
+
+fn is_false(is: &bool) -> bool {
+    !is
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -27,6 +27,10 @@ pub struct Verdict {
     pub causes: Vec<Cause>,
     /// What breaks next once the proposal is in place (or first, when nothing broke).
     pub next: Option<Predicted>,
+    /// Limits that may be met before [`Verdict::next`], where that was not met: what is predicted for them begins, beyond what held, before the
+    /// range of that one ends, and nothing tells which comes first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next_or: Vec<Predicted>,
     /// Every limit, with what was predicted for the baseline, first to bite first.
     pub predictions: Vec<Predicted>,
     /// One summary a trial, in order.

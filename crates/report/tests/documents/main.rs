@@ -11,5 +11,6 @@ mod latencies;
 mod live;
 mod proofs;
 mod tables;
+mod uncertain;
 mod unlike;
 mod words;

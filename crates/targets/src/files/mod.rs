@@ -20,6 +20,7 @@ mod save;
 mod secret;
 mod setting;
 mod source;
+mod variable;
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
+
+use crate::files::variable::is_harmless;
 
 /// What stands for a secret.
 const MASK: &str = "***";
@@ -11,7 +13,7 @@ const MASK: &str = "***";
 const KEY: &str = r#"(?:^|[{,\s])["']?[\w.-]*(?:passwords?|passwd|passphrase|secrets?|token|credentials?|(?:api|access|private|secret)[_-]?key)["']?"#;
 
 /// `://user:password@`, `password=...` and `secret ...` in any line.
-static PATTERNS: LazyLock<[(Regex, &str); 17]> = LazyLock::new(|| {
+static PATTERNS: LazyLock<[(Regex, &str); 15]> = LazyLock::new(|| {
     let regex = |pattern: &str| Regex::new(pattern).expect("patterns are constants");
     [
         (regex(r"://[^/@\s]+@"), "://***@"),
@@ -31,10 +33,6 @@ static PATTERNS: LazyLock<[(Regex, &str); 17]> = LazyLock::new(|| {
             ),
             "$1***",
         ),
-        // `env[DB_PASSWORD] = P`; what an application is told this way is nobody else's affair.
-        (regex(r"(?im)^([-+ \t]*(?:env|php(?:_admin)?_value)\[[^\]]*\][ \t]*=[ \t]*).+$"), "$1***"),
-        // `setenv NAME P`, `presetenv NAME P`.
-        (regex(r"(?im)^([-+ \t]*(?:pre)?setenv[ \t]+\S+[ \t]+).+$"), "$1***"),
         // `cache_peer ... login=NAME:P`, where `*` stands for every name; `login=PASS` is no password.
         (regex(r#"(?i)\b(login=)(?:"[^"]*:[^"]*"|[^\s:"]+:(?:"[^"]*"|\S+))"#), "$1***"),
         // Plug-ins: `--secret_key P`, `--access_key=P`, `@pparam=--secret_key @pparam=P`.
@@ -70,10 +68,26 @@ static HEADER: LazyLock<Regex> = LazyLock::new(|| {
     .expect("pattern is a constant")
 });
 
+/// `setenv NAME P`, `presetenv NAME P`, `env[NAME] = P`, `php_value[NAME] = P`: what an application is told this way is nobody
+/// else's affair, but for what is surely no secret.
+static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?im)^([-+ \t]*(?:(?:env|php(?:_admin)?_value)\[([^\]\r\n]*)\][ \t]*=[ \t]*|(?:pre)?setenv[ \t]+(\S+)[ \t]+))(.+)$",
+    )
+    .expect("pattern is a constant")
+});
+
+/// The line of a variable, without its value where that may be a secret.
+fn variable(found: &Captures<'_>) -> String {
+    let name = found.get(2).or_else(|| found.get(3)).map_or("", |name| name.as_str());
+    if is_harmless(name, &found[4]) { found[0].to_owned() } else { format!("{}{MASK}", &found[1]) }
+}
+
 /// The text with every secret that can be told by its name, or its place in a URL, replaced.
 pub fn masked(text: &str) -> String {
     let plain =
         PATTERNS.iter().fold(text.to_owned(), |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned());
+    let plain = VARIABLE.replace_all(&plain, variable);
     HEADER.replace_all(&plain, format!("${{1}}{MASK}").as_str()).into_owned()
 }
 
@@ -103,6 +117,12 @@ mod tests {
             ("-    presetenv DB hunter2", "-    presetenv DB ***"),
             ("+\tSetEnv DB hunter2\n PassEnv DB", "+\tSetEnv DB ***\n PassEnv DB"),
             ("SetEnv PLAIN", "SetEnv PLAIN"),
+            ("SetEnv rate-limit 4\nSetEnv DB hunter2", "SetEnv rate-limit 4\nSetEnv DB ***"),
+            ("+  SetEnv \"proxy-nokeepalive\" 1\r\n", "+  SetEnv \"proxy-nokeepalive\" 1\r\n"),
+            ("SetEnv DB_PASS 4", "SetEnv DB_PASS ***"),
+            ("setenv WORKERS 4\npresetenv APP_KEY 4", "setenv WORKERS 4\npresetenv APP_KEY ***"),
+            ("env[PATH] = /usr/bin:/bin\nenv[DB_DSN] = x", "env[PATH] = /usr/bin:/bin\nenv[DB_DSN] = ***"),
+            ("php_admin_value[memory_limit] = 32M", "php_admin_value[memory_limit] = 32M"),
             ("SetEnvIf Host a.example NAME=1", "SetEnvIf Host a.example NAME=1"),
             ("php_admin_value[mysqli.default_pw] = hunter2", "php_admin_value[mysqli.default_pw] = ***"),
             ("cache_peer h parent 80 0 login=me:hunter2 ssl", "cache_peer h parent 80 0 login=*** ssl"),

@@ -115,12 +115,13 @@ fn predicted(context: Context<'_>, c: &Counterfactual) -> Option<String> {
 /// What became of the break when one setting was changed (`moved the break from 243 to 371 users`), in the unit of the load, as everything that is
 /// said of where it broke.
 fn became(context: Context<'_>, cause: &Cause, after: &Break) -> String {
+    let fewer = if cause.broke.or_fewer { " or fewer" } else { "" };
+    let before = context.bare(cause.broke.level) + fewer;
     match cause.stays() {
         true => format!(
-            "left it broken at {} (before at {}), by what was seen then of another limit",
+            "left it broken at {} (before at {before}), by what was seen then of another limit",
             context.level(after.level),
-            context.bare(cause.broke.level)
         ),
-        false => format!("moved the break from {} to {}", context.bare(cause.broke.level), context.level(after.level)),
+        false => format!("moved the break from {before} to {}", context.level(after.level)),
     }
 }

@@ -2,7 +2,7 @@
 
 use genkai_model::event::FinishedFile;
 use genkai_model::finding::{
-    Candidate, Cause, Confidence, Evidence, Findings, Outcome, Quantiles, TrialFinding, Verdict,
+    Break, Candidate, Cause, Confidence, Evidence, Findings, Outcome, Quantiles, TrialFinding, Verdict,
 };
 use genkai_model::plan::{ConfigSource, Study};
 use genkai_model::record::{Record, Trial};
@@ -94,7 +94,11 @@ fn broke(verdict: &Verdict, cause: Option<&Cause>, context: Context<'_>) -> Vec<
         let clients = cause.and_then(|cause| cause.predicted.clients);
         let asked = || format!("asked for: {}", clean::line(&broke.condition));
         let note = clients.map_or_else(asked, |range| format!("predicted at {}", crate::context::clients(range)));
-        let value = if broke.level < 1.5 { "the first request".to_owned() } else { level(broke.level, context) };
+        let value = if broke.level < 1.5 {
+            "the first request".to_owned()
+        } else {
+            format!("{}{}", least(broke), level(broke.level, context))
+        };
         return vec![Tile::new("It broke at", value, note)];
     }
     let held =
@@ -105,6 +109,11 @@ fn broke(verdict: &Verdict, cause: Option<&Cause>, context: Context<'_>) -> Vec<
         Tile::new("It held at", level(held.asked, context), failed(context, held)),
         Tile::new("p99 latency", figure::seconds(held.latency.p99), of),
     ]
+}
+
+/// What stands before the level of a break that fewer may have been too many for.
+fn least(broke: &Break) -> &'static str {
+    if broke.or_fewer { "at most " } else { "" }
 }
 
 /// `243 users`.
@@ -133,7 +142,8 @@ fn next(verdict: &Verdict, context: Context<'_>) -> Option<Tile> {
     let clients = users.or_else(|| next.clients.map(crate::context::clients));
     let value =
         clients.or_else(|| next.rate.map(|rate| format!("{} requests/s", figure::range(rate, figure::number))))?;
-    Some(Tile::new(name, value, words::setting(&next.setting, &next.value)))
+    let or = if verdict.next_or.is_empty() { "" } else { ", or another one before it" };
+    Some(Tile::new(name, value, words::setting(&next.setting, &next.value) + or))
 }
 
 /// Every trial over time; the one that found the break comes first.

@@ -32,11 +32,29 @@ pub(super) fn next(context: Context<'_>, v: &Verdict) -> Option<String> {
     };
     let reach = if reach.is_empty() { reach } else { format!(" {reach}") };
     Some(format!(
-        "{} {}, predicted {}.{reach}",
+        "{} {}, predicted {}.{reach}{}",
         words::whose(&p.subject),
         words::setting(&p.setting, &p.value),
-        where_(p, context.unit())
+        where_(p, context.unit()),
+        or(v, context.unit())
     ))
+}
+
+/// As many limits that may come first are named.
+const NAMED: usize = 2;
+
+/// Which others may come before what is told as the next limit, as a sentence; empty for none.
+fn or(v: &Verdict, unit: &str) -> String {
+    let named = v.next_or.iter().take(NAMED).map(|p| {
+        format!("{} {} (predicted {})", words::whose(&p.subject), words::setting(&p.setting, &p.value), where_(p, unit))
+    });
+    let more = v.next_or.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| figure::plural(more as u64, "other limit", "other limits"));
+    let all: Vec<String> = named.chain(more).collect();
+    match all.is_empty() {
+        true => String::new(),
+        false => format!(" It cannot be told whether {} may be met before it.", all.join(" or ")),
+    }
 }
 
 /// Whether anything says at which load, or of which requests, it should bite.
@@ -128,6 +146,10 @@ pub(crate) fn short_place(p: &Predicted, closed: bool) -> String {
         (_, Some(c), None, None) if p.observed.is_some() => {
             format!("{} at once; no load can be told", context::clients(c))
         }
+        // More users than clients: those who think, and those who wait for their turn and are not late yet. The ladder tells users.
+        (_, Some(c), _, Some(u)) if closed && u.high > c.high => {
+            format!("{} ({})", context::clients(c), context::levels(u, unit))
+        }
         (_, Some(c), ..) => context::clients(c),
         (_, _, Some(r), _) => format!("{} requests/s", figure::range(r, figure::number)),
         (_, _, _, Some(u)) => context::levels(u, unit),
@@ -161,6 +183,7 @@ mod tests {
         };
         assert_eq!(told(json!(null)), "7 clients at once; no load can be told");
         assert_eq!(told(json!({"low": 7.0, "high": 7.0})), "7 clients");
+        assert_eq!(told(json!({"low": 7.0, "high": 70.0})), "7 clients (7-70 users)");
     }
 
     /// Where requests wait in a queue that nothing bounds, or try again by chance, the end of the range is no place where something is to be expected.

@@ -1,0 +1,99 @@
+//! What comes next where it was not met, and what may come before it.
+
+use genkai_model::error::ErrorKind;
+use genkai_model::finding::*;
+use genkai_model::limit::Law;
+
+use crate::world::parts::*;
+use crate::world::{Seen, World};
+use crate::*;
+
+/// `count` users before a proxy that is full at 25 to 100 of them, as they are spread, and has 15 to 60 connections to its backend, for one of
+/// which a request waits for 750 ms at most: at 500 ms a response some may fail from 37 users on, and do from 150.
+fn ranges(count: u32) -> World {
+    let threads = Law::Slots { value: 100.0, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 0.25 };
+    let pool = Law::Growing { least: 15.0, most: 60.0, full: None, wait: Some(0.75) };
+    World {
+        plan: plan(users(count, 20.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(move |_| {
+            vec![
+                descriptors(10_000.0),
+                limit("pool", 15.0, pool.clone(), Vec::new(), &[ErrorKind::Status503], false),
+                limit("threads", 25.0, threads.clone(), Vec::new(), &[ErrorKind::Status503], false),
+            ]
+        }),
+        behaviour: Box::new(|m| Seen::closed(m.level, 0.5)),
+    }
+}
+
+#[test]
+fn of_two_ranges_that_overlap_beyond_what_held_either_may_come_first() {
+    let told = |count: u32| {
+        let v = verdict(&ranges(count).run());
+        assert_eq!(v.outcome(), Outcome::Holds);
+        let of = |p: &Predicted| (p.limit.clone(), p.users.map(|users| (users.low, users.high)));
+        (of(v.next.as_ref().unwrap()), v.next_or.iter().map(of).collect::<Vec<_>>())
+    };
+    let threads = || ("proxy.threads".to_owned(), Some((25.0, 100.0)));
+    let pool = || ("proxy.pool".to_owned(), Some((15.0, 150.0)));
+    // Of 40 that held, as of 90, either may be the next; 30 are too few for the pool to fail, and the threads may be full before.
+    for held in [30, 40, 90] {
+        assert_eq!(told(held), (threads(), vec![pool()]), "{held}");
+    }
+    assert_eq!(told(130), (pool(), vec![]), "the threads were passed");
+    assert_eq!(told(300).0.0, "proxy.descriptors");
+}
+
+#[test]
+fn what_is_certainly_met_later_does_not_come_first() {
+    let mut world = ranges(40);
+    let law = Law::Growing { least: 50.0, most: 60.0, full: None, wait: Some(0.75) };
+    world.limits = {
+        let threads = ranges(40).limits;
+        Box::new(move |s| {
+            let mut all = threads(s);
+            all[1] = limit("pool", 50.0, law.clone(), Vec::new(), &[ErrorKind::Status503], false);
+            all
+        })
+    };
+    let v = verdict(&world.run());
+    assert_eq!((v.next.unwrap().limit.as_str(), v.next_or.len()), ("proxy.threads", 0), "the pool begins at 125 users");
+}
+
+#[test]
+fn a_range_that_a_break_fell_into_is_still_a_rung_of_the_ladder() {
+    let law = Law::Slots { value: 280.0, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 0.25 };
+    let mut world = World {
+        settings: settings(&[("slots", 256.0)]),
+        limits: Box::new(move |s| {
+            vec![slots(s["slots"]), limit("threads", 70.0, law.clone(), Vec::new(), &[ErrorKind::Status503], false)]
+        }),
+        ..slots_world(256.0)
+    };
+    world.plan.procedure.max_limits = 0;
+    let v = verdict(&world.run());
+    let level = v.causes[0].broke.level;
+    assert_eq!(v.causes[0].limit.id, "proxy.slots");
+    let ladder = v.ladder.unwrap();
+    let [Rung::Measured(_), Rung::Predicted(beyond)] = &ladder.rungs[..] else { panic!("{:?}", ladder.rungs) };
+    let range = beyond.limit.predicted.unwrap();
+    assert!(range.low < level && level < range.high, "{range:?}, {level}");
+}
+
+/// Whoever comes within the first interval with responses comes with others: of one alone nothing was seen.
+#[test]
+fn a_level_before_which_nothing_was_answered_is_the_most_that_it_may_be() {
+    let broke = |from: f64| {
+        let world = World {
+            plan: plan(users(80, 20.0), "errors < 0.1%, p99 < 20ms"),
+            behaviour: Box::new(move |m| Seen::closed(m.level, if m.level > from { 0.1 } else { 0.005 })),
+            ..slots_world(4096.0)
+        };
+        verdict(&world.run()).trials.into_iter().find_map(|trial| trial.broke).expect("it breaks")
+    };
+    let first = broke(0.0);
+    assert!(first.or_fewer && first.level < 10.0, "{first:?}");
+    let later = broke(30.0);
+    assert!(!later.or_fewer && later.level > 25.0, "{later:?}");
+}

@@ -1,0 +1,67 @@
+//! Which limit comes next where none was seen, and which others may come before it: from the laws, and from what held.
+
+use genkai_model::limit::{Law, Limit, Sign};
+use genkai_model::objective::{Condition, Objective};
+use serde_json::Value as Json;
+
+use crate::asked::TOLERANCE;
+use crate::laws::{Met, of_limit};
+
+/// Where a limit may be met: at the earliest, as it is ordered, and at the latest.
+struct Span<'l> {
+    limit: &'l Limit,
+    from: Option<f64>,
+    bites: f64,
+    to: f64,
+}
+
+/// The first of `limits` that is not passed where the load held at `reached`, and those whose beginning lies before its end.
+pub(crate) fn of<'l>(
+    limits: &'l [Limit],
+    met: &Met,
+    reached: f64,
+    objective: &Objective,
+) -> (Option<&'l Limit>, Vec<&'l Limit>) {
+    let mut all: Vec<Span<'l>> = limits.iter().filter_map(|limit| span(limit, met)).collect();
+    all.sort_by(|a, b| a.bites.total_cmp(&b.bites));
+    let only_errors = objective.0.iter().all(|one| matches!(one, Condition::ErrorsBelow(_)));
+    // Who only waits is no error: whatever held, that limit may have been at work.
+    let silent = |limit: &Limit| only_errors && limit.symptom.slow && matches!(limit.law, Law::Slots { .. });
+    let Some(at) = all.iter().position(|one| one.to * (1.0 + TOLERANCE) >= reached || silent(one.limit)) else {
+        return (None, Vec::new());
+    };
+    let end = all[at].to;
+    let sooner = |one: &Span<'_>| one.to >= reached && one.from.is_some_and(|from| from.max(reached) < end);
+    let others = all.iter().enumerate().filter(|(i, one)| *i != at && sooner(one)).map(|(_, one)| one.limit);
+    (Some(all[at].limit), others.collect())
+}
+
+fn span<'l>(limit: &'l Limit, met: &Met) -> Option<Span<'l>> {
+    let told = of_limit(limit, met);
+    let bites = told.bites(&limit.law, met)?;
+    let (low, to) = told.levels(met).unwrap_or((bites, bites));
+    let from = match limit.law {
+        Law::Growing { .. } if met.tunnels => Some(low),
+        // With the fewest that there may be, users wait too long the earliest.
+        Law::Growing { least, wait, .. } if met.spawn.is_some() => {
+            let fewest = Law::Growing { least, most: least, full: None, wait };
+            crate::laws::predicted(&fewest, met).users.map(|(_, high)| high)
+        }
+        Law::Workers { .. } if met.tunnels => Some(low),
+        Law::Workers { .. } | Law::NewConnections { .. } => Some(bites),
+        _ => Some(low),
+    };
+    Some(Span { limit, from, bites, to })
+}
+
+/// Whether signs of `next` may have been seen in a trial that held, so that nothing comes before it: a caveat says so, or it may compare parts with
+/// each other.
+pub(crate) fn may_be_at_work(next: &Limit, verdict: &Json) -> bool {
+    let caveats = verdict.get("caveats").and_then(Json::as_array);
+    let says = |one: &Json| {
+        let text = |name: &str| one.get(name).and_then(Json::as_str);
+        text("caveat") == Some("at_work_but_held") && text("limit") == Some(next.id.as_str())
+    };
+    let compares = |sign: &Sign| matches!(sign, Sign::ReachedMetric { fraction, .. } if *fraction > 1.0);
+    caveats.into_iter().flatten().any(says) || next.signatures.iter().any(|one| compares(&one.sign))
+}
