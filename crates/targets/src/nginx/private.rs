@@ -12,6 +12,7 @@ mod contained;
 mod listen;
 mod output;
 mod path;
+mod variable;
 mod write;
 
 use std::net::SocketAddr;
@@ -22,6 +23,7 @@ use genkai_model::event::Rewrite;
 pub(super) use answers::REJECTED;
 pub(super) use contained::logging_into;
 pub use listen::{At, Moved};
+pub(super) use variable::unreplaced;
 
 use changes::Changes;
 use write::Written;

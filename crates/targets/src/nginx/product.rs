@@ -171,7 +171,8 @@ impl Product for Nginx {
     }
 
     fn entered(of: &Variant<Self>) -> Vec<String> {
-        entered::told(of.config(), of.requests())
+        let unreplaced = of.conditions().backend.map(|_| private::unreplaced(of.config())).unwrap_or_default();
+        unreplaced.into_iter().chain(entered::told(of.config(), of.requests())).collect()
     }
 
     fn answers(of: &Variant<Self>, _: &Copied, request: &Request) -> Vec<OwnAnswer> {
