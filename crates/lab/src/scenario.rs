@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use genkai_analysis::capacity::demand::mean;
 use genkai_model::limit::{Law, Limit, Sign};
-use genkai_model::load::{Body, Load, Request};
+use genkai_model::load::{Body, Load, Request, host_sent};
 use genkai_model::locust::Locust;
 use genkai_model::record::Record;
 use genkai_model::scenario::{self, Flow, Scenario, Step, Think, Times};
@@ -15,13 +15,14 @@ use genkai_model::template::{Part, Template};
 use genkai_model::transport::Transport;
 use genkai_model::units::Span;
 
-/// A load that goes to the server at this address, as do all targets of its scenario.
+/// A load that goes to the server at this address, as do all targets of its scenario. Its Host header is as clients send it.
 pub fn aimed(load: &Load, address: SocketAddr, transport: Transport) -> Load {
     let mut load = load.clone();
     for target in load.scenario.iter_mut().flat_map(|scenario| &mut scenario.targets) {
         target.addresses = vec![address];
         target.transport = transport.clone();
     }
+    load.request.host = host_sent(&load.request.host, matches!(transport, Transport::Tls(_))).to_owned();
     Load { addresses: vec![address], transport, ..load }
 }
 

@@ -173,6 +173,10 @@ impl Run<'_, '_, '_> {
         if let Some(text) = scenario::told(&self.job.plan.load) {
             self.recorder.note(None, scenario::NOTE, text)?;
         }
+        let tls = matches!(self.system.baseline().transport(), Transport::Tls(_));
+        if let Some(text) = listener::sent(&self.job.plan.load.request.host, tls) {
+            self.recorder.note(None, listener::NOTE, text)?;
+        }
         if let Some(text) = self.system.handshakes() {
             self.recorder.note(None, handshakes::NOTE, text)?;
         }

@@ -334,6 +334,11 @@ pub struct Request {
     pub body: Body,
 }
 
+/// A Host header as clients send it: without the port where that is the usual one of the scheme (RFC 9110, 4.2.1 and 7.2).
+pub fn host_sent(host: &str, tls: bool) -> &str {
+    host.strip_suffix(if tls { ":443" } else { ":80" }).filter(|name| !name.is_empty()).unwrap_or(host)
+}
+
 /// A request body.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

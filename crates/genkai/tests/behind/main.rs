@@ -11,3 +11,4 @@ mod others;
 mod seen;
 mod store;
 mod tls;
+mod variables;

@@ -117,25 +117,28 @@ fn what_only_the_server_itself_stores_is_told() {
     assert_eq!(std::fs::read_dir(&stored).unwrap().count(), 0, "the user's files stay as they are");
 }
 
-/// Files of servers that are not started, with what they decide by their own port: at any other nobody gets an answer.
+/// Files of servers that are not started, with what they decide by their own port: at any other nobody gets an answer. Another listener before it
+/// has that port, too.
 fn by_port(product: &str, port: u16, server: &str) -> String {
     match product {
         "nginx" => format!(
-            "events {{ worker_connections 64; }}\nhttp {{\nmap $server_port $to {{ {port} {server}; default 127.0.0.1:9; }}\nserver {{\nlisten \
-             127.0.0.1:{port};\nlocation / {{ proxy_pass http://$to; }}\n}}\n}}\n"
+            "events {{ worker_connections 64; }}\nhttp {{\nmap $server_port $to {{ {port} {server}; default 127.0.0.1:9; }}\nserver {{ listen \
+             127.0.0.2:{port}; server_name other.example; }}\nserver {{\nserver_name localhost;\nlisten 127.0.0.1:{port};\nlocation / {{ proxy_pass http://$to; }}\n}}\n}}\n"
         ),
         "apache" => {
             let load = |name: &str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
             let modules: String =
                 ["mpm_event", "authz_core", "proxy", "proxy_http", "rewrite"].into_iter().map(load).collect();
             format!(
-                "{modules}Listen 127.0.0.1:{port}\nServerName a.example\n<VirtualHost *:{port}>\nRewriteEngine On\nRewriteCond %{{SERVER_PORT}} \
+                "{modules}Listen 127.0.0.2:{port}\nListen 127.0.0.1:{port}\nServerName a.example\n<VirtualHost \
+                 127.0.0.2:{port}>\nServerName other.example\n</VirtualHost>\n<VirtualHost 127.0.0.1:{port}>\nServerName localhost\nRewriteEngine On\nRewriteCond %{{SERVER_PORT}} \
                  !={port}\nRewriteRule ^ - [F]\nProxyPass / http://{server}/\n</VirtualHost>\n"
             )
         }
         _ => format!(
-            "defaults\n mode http\n timeout connect 5s\n timeout client 9s\n timeout server 9s\nfrontend f\n bind 127.0.0.1:{port}\n \
-             http-request deny unless {{ dst_port {port} }}\n default_backend b\nbackend b\n server s {server}\n"
+            "defaults\n mode http\n timeout connect 5s\n timeout client 9s\n timeout server 9s\nfrontend e\n bind 127.0.0.2:{port}\nfrontend \
+             f\n bind 127.0.0.1:{port}\n http-request set-var(txn.p) dst_port\n http-request set-header X-Port %[dst_port]\n http-request deny \
+             unless {{ var(txn.p) -m int {port} }} {{ req.hdr(x-port) {port} }}\n default_backend b\nbackend b\n server s {server}\n"
         ),
     }
 }

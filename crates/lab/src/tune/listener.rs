@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use genkai_model::event::Rewrite;
+use genkai_model::load::host_sent;
 use genkai_targets::files::masked;
 
 /// Identity of the note.
@@ -18,18 +19,34 @@ const BY_PORT: [&str; 2] = ["listen", "bind"];
 pub(super) fn told(rewrites: &[Rewrite], address: SocketAddr) -> Option<String> {
     let all: Vec<&Rewrite> = rewrites.iter().filter(|one| is_listener(one)).collect();
     let asked = |one: &&&Rewrite| ports(&one.to).contains(&address.port());
+    // A copy that is made anew for each start has another port then: the one that it has is asked.
+    let mut kept = all.iter().filter(|one| !one.to.is_empty());
+    let lone = kept.next().filter(|one| kept.next().is_none() && word(&one.to).ends_with("_port"));
+    let asked = |one: &&&Rewrite| asked(one) || lone.is_some_and(|lone| lone == *one);
     let at: Vec<String> = all.iter().filter(asked).map(|one| written(one)).collect();
     let others: Vec<String> = all.iter().filter(|one| !asked(one)).map(|one| written(one)).collect();
     if at.is_empty() || others.is_empty() {
         return None;
     }
     let chosen = all.iter().all(|one| BY_PORT.contains(&&*word(&one.to)) || one.to.is_empty());
-    let how =
-        if chosen { "; a Host header with a port (`-H 'Host: NAME:PORT'`) asks the first listener on it" } else { "" };
+    let how = if chosen {
+        "; a Host header with a port (`-H 'Host: NAME:PORT'`) asks one on it, the first that serves the name"
+    } else {
+        ""
+    };
     Some(format!(
         "the load goes to {}, and to no other listener of the configuration: {}{how}",
         at.join(", "),
         others.join(", ")
+    ))
+}
+
+/// What is to be said where the Host header that was given is not sent as it is.
+pub(super) fn sent(host: &str, tls: bool) -> Option<String> {
+    let sent = Some(host_sent(host, tls)).filter(|sent| *sent != host)?;
+    let port = if tls { 443 } else { 80 };
+    Some(format!(
+        "the Host header is sent as `{sent}`, as clients of port {port} send it: the port of `{host}` says only which listener is asked"
     ))
 }
 
@@ -88,12 +105,24 @@ mod tests {
         };
         let first =
             said(&[("bind :80", "bind 127.0.0.1:4001"), ("bind :81,:82", "bind 127.0.0.1:4002,127.0.0.1:4003")]);
-        let how = "; a Host header with a port (`-H 'Host: NAME:PORT'`) asks the first listener on it";
+        let how = "; a Host header with a port (`-H 'Host: NAME:PORT'`) asks one on it, the first that serves the name";
         assert_eq!(first.unwrap(), of("bind :80", 1) + "`bind :81,:82` (server.conf:2)" + how);
         let second = said(&[("http_port 3128", ""), ("http_port 80 accel", "http_port 127.0.0.1:4001 accel")]);
         assert_eq!(second.unwrap(), of("http_port 80 accel", 2) + "`http_port 3128` (server.conf:1)");
+        let anew = said(&[("http_port 3128", ""), ("http_port 80 accel", "http_port 127.0.0.1:4009 accel")]);
+        assert_eq!(anew.unwrap(), of("http_port 80 accel", 2) + "`http_port 3128` (server.conf:1)");
         let caddy = said(&[("a.example {", "https://a.example:4001 {"), ("http://:80", "http://:4002")]);
         assert_eq!(caddy.unwrap(), of("a.example", 1) + "`http://:80` (server.conf:2)");
+    }
+
+    #[test]
+    fn a_port_that_clients_do_not_send_is_told() {
+        let said = sent("a.example:80", false).unwrap();
+        assert!(said.starts_with("the Host header is sent as `a.example`, as clients of port 80 send it"), "{said}");
+        for (host, tls) in [("a.example:80", true), ("a.example:443", false), ("a.example:8080", false), ("a", false)] {
+            assert_eq!(sent(host, tls), None, "{host}");
+        }
+        assert!(sent("[::1]:443", true).is_some_and(|said| said.contains("`[::1]`,")));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use genkai_model::limit::Origin;
-use genkai_model::load::Request;
+use genkai_model::load::{Request, host_sent};
 
 use super::config::{Config, Found};
 use super::evidence::signature;
@@ -21,7 +21,11 @@ pub(super) fn own(config: &Config, route: &Route<'_>, request: &Request) -> Vec<
     let mut all = too_large(config, route, request);
     all.extend(certificate(config, route));
     let path = request.path.split('?').next().unwrap_or_default();
-    let asked = Asked { host: &request.host, path: &request.path, method: Some(&request.method) };
+    let asked = Asked {
+        host: host_sent(&request.host, route.is_tls(config)),
+        path: &request.path,
+        method: Some(&request.method),
+    };
     let sent = rewrite::answers(config, route, asked);
     all.extend(sent.iter().map(|sent| redirected(config, sent)));
     let requests = Requests::to(&request.host, &request.path);

@@ -1,5 +1,7 @@
 //! What Apache decides by its own port or address: `%{SERVER_PORT}` and `%{SERVER_ADDR}` in a condition.
 
+use genkai_model::load::host_sent;
+
 use super::config::{Config, Found};
 use super::route::Route;
 use crate::files::{Requests, port_of};
@@ -22,7 +24,7 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
         .of_host(config, &["servername"])
         .and_then(|found| found.arg(0))
         .is_some_and(|name| port_of(name.rsplit('/').next().unwrap_or(name)).is_some());
-    let written = named || requests.port().is_some();
+    let written = named || port_of(host_sent(&requests.host, route.is_tls(config))).is_some();
     let (found, ports) = match by_address {
         Some(found) => (found, None),
         // The server's own is the port of its virtual host, or of `ServerName` (server/core.c: ap_get_server_port); the listener's where that is asked for.

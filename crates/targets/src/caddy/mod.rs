@@ -1,6 +1,7 @@
 //! Caddy: the user's Caddyfile read and edited in place, run privately, watched through its administration endpoint and its log,
 //! its limits.
 
+mod by_port;
 pub mod config;
 mod errors;
 pub mod evidence;

@@ -8,6 +8,7 @@ use genkai_model::limit::Limit;
 use tempfile::NamedTempFile;
 
 use super::CALLED;
+use super::by_port::{by_port, unsent};
 use super::config::{Config, variables};
 use super::evidence::{Answers, Hidden, Judged, Watch};
 use super::explain::explain;
@@ -20,7 +21,8 @@ use super::settings::render;
 use crate::error::TargetError;
 use crate::files::{Requests, passing};
 use crate::product::{
-    Certificate, Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant, shared,
+    ByPort, Certificate, Deployment, Entry, Prepare, Product, Program, Proxy, READY_WITHIN, Role, Startup, Variant,
+    shared,
 };
 use genkai_place::caps::Machine;
 use genkai_place::endpoint::Endpoint;
@@ -88,6 +90,14 @@ impl Product for Caddy {
         let (config, requests) = (of.config(), of.requests());
         let route = Route::find(config, requests).ok_or_else(|| nobody(config, &requests.host))?;
         Ok(private::build(config, &route, of.copy_options(&mut port::free))?)
+    }
+
+    fn by_port(of: &Variant<Self>) -> Option<ByPort> {
+        by_port(of.config(), of.requests())
+    }
+
+    fn entered(of: &Variant<Self>) -> Vec<String> {
+        unsent(of.config(), of.requests()).into_iter().collect()
     }
 
     fn rewrites(copy: &Private) -> Vec<Rewrite> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::config::{Address, Config, Found};
+use super::scripts;
 use crate::files::Requests;
 use crate::product::ByPort;
 
@@ -16,6 +17,7 @@ const MADE: [(&str, usize); 4] = [("map", 1), ("set", 0), ("geo", 1), ("split_cl
 /// Where a value decides what comes of a request.
 const DECIDES: &[&str] = &[
     "if",
+    "rewrite",
     "proxy_pass",
     "fastcgi_pass",
     "uwsgi_pass",
@@ -42,11 +44,13 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
         let within = found.blocks.iter().find(|block| block.directive.is("server"));
         within.is_none_or(|block| (block.file, &block.directive.span) == (server.file, &server.directive.span))
     };
+    let asks = |found: &Found<'_>, name: &str| scripts::ask(config, found, name);
     let all: Vec<Found<'_>> = config.walk().into_iter().filter(|found| found.is_under("http") && mine(found)).collect();
-    if let Some(found) = decided(&all, ADDRESS) {
+    let first = |name: &str| decided(&all, name).or_else(|| all.iter().find(|found| asks(found, name)));
+    if let Some(found) = first(ADDRESS) {
         return Some(ByPort { place: found.place(), written: found.written(), ports: None });
     }
-    let found = decided(&all, PORT)?;
+    let found = first(PORT)?;
     let port = |address: &Address| match address {
         Address::Inet { port, .. } => Some(*port),
         Address::Unix(_) => None,
@@ -68,8 +72,15 @@ fn decided<'f, 'c>(all: &'f [Found<'c>], by: &str) -> Option<&'f Found<'c>> {
     }
     all.iter().find(|found| {
         let is = |names: &[&str]| names.iter().any(|name| found.directive.is(name));
-        is(DECIDES) && uses(&found.args(), &own) || is(&KEYS) && uses(&found.args(), &made)
+        is(DECIDES) && !redirects(found) && uses(&found.args(), &own) || is(&KEYS) && uses(&found.args(), &made)
     })
+}
+
+/// Whether a `rewrite` sends the client elsewhere (ngx_http_rewrite_module.c: ngx_http_rewrite).
+fn redirects(found: &Found<'_>) -> bool {
+    let (to, flag) = (found.arg(1).unwrap_or_default(), found.arg(2).unwrap_or_default());
+    let away = ["http://", "https://", "$scheme"].iter().any(|start| to.starts_with(start));
+    found.directive.is("rewrite") && (away || matches!(&*flag, "redirect" | "permanent"))
 }
 
 /// The variable that a directive makes of one of these.
@@ -77,7 +88,10 @@ fn made_of(found: &Found<'_>, of: &BTreeSet<String>) -> Option<String> {
     let (_, at) = MADE.iter().find(|(name, _)| found.directive.is(name))?;
     let args = found.args();
     let name = args.get(*at)?.strip_prefix('$')?.to_owned();
-    let rest: Vec<String> = args.iter().enumerate().filter(|(i, _)| i != at).map(|(_, text)| text.clone()).collect();
+    let mut rest: Vec<String> =
+        args.iter().enumerate().filter(|(i, _)| i != at).map(|(_, text)| text.clone()).collect();
+    // Values within a block may be made of them, too.
+    rest.extend(found.inside().iter().flat_map(Found::args));
     uses(&rest, of).then_some(name)
 }
 
@@ -115,6 +129,15 @@ mod tests {
             line("map $server_port $to { 8080 a; default b; }", "location / { proxy_pass http://$to; }"),
             at("5")
         );
+        let inner = "map $arg_x $mode { 1 $server_port; default off; }";
+        assert_eq!(line(inner, "if ($mode = 80) { return 403; }"), at("5"));
+        assert_eq!(line(inner, "add_header X $mode;"), None);
+        assert_eq!(line("", "rewrite ^/(.*)$ /$server_port/$1 last;"), at("5"));
+        assert_eq!(line("", "rewrite ^ https://x:$server_port/ permanent;"), None);
+        assert_eq!(line("", "rewrite ^ /on-$server_port redirect;"), None);
+        assert_eq!(line("", "access_by_lua_block { if ngx.var.server_port ~= '80' then ngx.exit(403) end }"), at("5"));
+        assert_eq!(line("", "content_by_lua 'ngx.say(ngx.var[\"server_port\"])';"), at("5"));
+        assert_eq!(line("", "access_by_lua_block { if ngx.var.host == 'x' then ngx.exit(403) end }"), None);
         assert_eq!(line("", "set $p x${server_port};\nif ($p = x80) { return 403; }"), at("6"));
         assert_eq!(
             line(

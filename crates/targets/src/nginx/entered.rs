@@ -1,7 +1,7 @@
 //! `stream` servers of the same configuration by which clients come to the server under load, which genkai asks directly.
 
 use super::config::{Address, Config, Family, Found, Listen, Pass, Protocol, Target, authority};
-use super::remote::values;
+use super::remote::{sole, values};
 use crate::files::Requests;
 
 /// What such a server limits.
@@ -28,7 +28,7 @@ fn leads(config: &Config, pass: &Pass<'_>, listen: &Listen<'_>) -> bool {
         Target::Address(address) => own(address),
         Target::Upstream(name) => group(name),
         Target::Variable => {
-            let named = pass.authority.strip_prefix('$').map(|name| values(config, name)).unwrap_or_default();
+            let named = sole(&pass.authority).map(|name| values(config, name)).unwrap_or_default();
             named.iter().any(|(_, value)| {
                 let named = authority(value);
                 group(&named) || Address::parse(&named, false, 80).is_some_and(|(address, _)| own(&address))

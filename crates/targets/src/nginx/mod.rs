@@ -17,6 +17,7 @@ mod product;
 pub mod remote;
 mod removable;
 pub(crate) mod router;
+mod scripts;
 mod secured;
 pub mod settings;
 

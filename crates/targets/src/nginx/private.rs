@@ -12,6 +12,7 @@ mod contained;
 mod listen;
 mod output;
 mod path;
+mod variable;
 mod write;
 
 use std::net::SocketAddr;
@@ -22,6 +23,7 @@ use genkai_model::event::Rewrite;
 pub(super) use answers::REJECTED;
 pub(super) use contained::logging_into;
 pub use listen::{At, Moved};
+pub(super) use variable::unreplaced;
 
 use changes::Changes;
 use write::Written;
@@ -93,16 +95,23 @@ impl Private {
 }
 
 /// Writes a private copy of `config` into `options.dir`: absolute, without characters that nginx reads as patterns or variables.
-/// With `status` a server with a status page is added. The user's files are not touched.
+/// Of several listeners on one port it is `loaded` that keeps it, where ports are kept. With `status` a server with a status page is added. The
+/// user's files are not touched.
 ///
 /// # Errors
 /// When there is no port, the folder cannot be written, or a file that is included twice needs two different changes.
-pub fn build(config: &Config, options: CopyOptions<'_>, built: Built<'_>, status: bool) -> Result<Private, CopyError> {
+pub fn build(
+    config: &Config,
+    loaded: Option<&Address>,
+    options: CopyOptions<'_>,
+    built: Built<'_>,
+    status: bool,
+) -> Result<Private, CopyError> {
     let dir = options.dir.to_owned();
     write::check(&dir)?;
     let mut changes = Changes::new(config, &dir);
     let mut ports = port::Ports::new((options.listen, options.kept), options.ports);
-    let moved = listen::move_all(config, &mut changes, &mut ports, options.root)?;
+    let moved = listen::move_all(config, &mut changes, &mut ports, loaded, options.root)?;
     backend::redirect(config, &mut changes, &moved, (options.backend, options.secured), options.moves)?;
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);

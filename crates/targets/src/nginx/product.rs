@@ -119,8 +119,9 @@ impl Product for Nginx {
         let status = arguments.iter().any(|a| a == "--with-http_stub_status_module");
         let configure = arguments.join(" ");
         let built = private::Built { configure: &configure, version: of.product().program.numbers() };
-        let private = private::build(of.config(), of.copy_options(&mut port::free), built, status)?;
         let route = of.config().route_of(of.requests()).ok_or_else(no_server)?;
+        let loaded = route.listen.as_ref().map(|listen| &listen.address);
+        let private = private::build(of.config(), loaded, of.copy_options(&mut port::free), built, status)?;
         let place = route.listen.as_ref().map_or_else(|| route.server.place(), |l| l.found.place());
         let address = private.address_of(&place, route.listen.as_ref().map(|l| &l.address)).ok_or_else(no_server)?;
         let config = Config::read(&private.main, of.config().prefix())?;
@@ -171,7 +172,8 @@ impl Product for Nginx {
     }
 
     fn entered(of: &Variant<Self>) -> Vec<String> {
-        entered::told(of.config(), of.requests())
+        let unreplaced = of.conditions().backend.map(|_| private::unreplaced(of.config())).unwrap_or_default();
+        unreplaced.into_iter().chain(entered::told(of.config(), of.requests())).collect()
     }
 
     fn answers(of: &Variant<Self>, _: &Copied, request: &Request) -> Vec<OwnAnswer> {

@@ -68,7 +68,7 @@ fn refused(found: &Found<'_>, host: &str, allowed: &[String]) -> Option<Remote> 
 /// (`ngx_http_upstream_init_request`: "no resolver defined to resolve"): those written in values are looked at here.
 fn of_variables(config: &Config, pass: &Pass<'_>, resolver: bool, allowed: &[String]) -> Option<Remote> {
     let groups = config.upstreams();
-    let values = pass.authority.strip_prefix('$').map(|name| values(config, name)).unwrap_or_default();
+    let values = sole(&pass.authority).map(|name| values(config, name)).unwrap_or_default();
     let mut known = !values.is_empty();
     for (found, value) in &values {
         let host = value.split_once("://").map_or(&**value, |(_, rest)| rest);
@@ -88,15 +88,30 @@ fn of_variables(config: &Config, pass: &Pass<'_>, resolver: bool, allowed: &[Str
     if resolver && !known { refused(&pass.found, &pass.authority, allowed) } else { None }
 }
 
-/// What `set` and `map` give the variable, with the place of each.
+/// The variable that a text is: `$name` or `${name}`.
+pub(super) fn sole(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix('$')?;
+    let name = rest.strip_prefix('{').map_or(Some(rest), |rest| rest.strip_suffix('}'))?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_name.then_some(name)
+}
+
+/// What makes a variable of others that is one of the values written within.
+const CHOOSING: [&str; 3] = ["map", "geo", "split_clients"];
+
+/// What `set`, `map`, `geo` and `split_clients` give the variable, with the place of each.
 pub(super) fn values<'a>(config: &'a Config, variable: &str) -> Vec<(Found<'a>, String)> {
-    let is = |text: Option<String>| text.is_some_and(|t| t.strip_prefix('$') == Some(variable));
+    let is = |text: Option<String>| {
+        text.is_some_and(|text| text.strip_prefix('$').is_some_and(|name| name.eq_ignore_ascii_case(variable)))
+    };
+    // Words of a block that are no entries.
+    let odd = ["include", "proxy", "delete"];
     let mut all = Vec::new();
     for found in config.walk() {
         if found.directive.is("set") && !found.is_entry() && is(found.arg(0)) {
             all.extend(found.arg(1).map(|value| (found, value)));
-        } else if found.directive.is("map") && is(found.arg(1)) {
-            let entries = found.inside().into_iter().filter(|e| !e.directive.is("include"));
+        } else if CHOOSING.iter().any(|name| found.directive.is(name)) && is(found.args().pop()) {
+            let entries = found.inside().into_iter().filter(|e| !odd.iter().any(|word| e.directive.is(word)));
             all.extend(entries.filter_map(|e| e.arg(0).map(|value| (e, value))));
         }
     }

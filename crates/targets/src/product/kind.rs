@@ -114,7 +114,8 @@ pub trait Product: Debug + Send + Sync + Sized + 'static {
         Vec::new()
     }
 
-    /// By what else clients come to its listener for those requests, where the load does not come by that: sentences.
+    /// By what else clients come to its listener for those requests, where the load does not come by that, and what a backend that was given does not
+    /// take the place of: sentences.
     fn entered(_of: &Variant<Self>) -> Vec<String> {
         Vec::new()
     }

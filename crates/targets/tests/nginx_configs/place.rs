@@ -66,7 +66,7 @@ impl Place {
         let mut ports = free_port;
         let options = CopyOptions { backend, root, ..copied(&dir, &mut ports) };
         let configure = nginx_configure();
-        private::build(&self.config, options, built(&configure), true).unwrap()
+        private::build(&self.config, None, options, built(&configure), true).unwrap()
     }
 }
 

@@ -49,7 +49,7 @@ fn a_port_that_is_drawn_twice_is_given_once() {
     let run = dir.path().join("run");
     let configure = nginx_configure();
     let options = copied(&run, &mut ports);
-    let private = private::build(&config, options, built(&configure), true).unwrap();
+    let private = private::build(&config, None, options, built(&configure), true).unwrap();
     let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
     let moved: Vec<_> = private.moved.iter().map(|m| m.to.clone()).collect();
     assert_eq!(moved, [4001, 4002, 4003].map(|port| At::Inet(at(port))));
@@ -74,7 +74,7 @@ fn what_is_given_once_for_an_address_is_kept_once() {
     let configure = nginx_configure();
     let mut ports = free_port;
     let options = copied(&run, &mut ports);
-    let private = private::build(&config, options, built(&configure), false).unwrap();
+    let private = private::build(&config, None, options, built(&configure), false).unwrap();
     let copy = reread(&private);
     let params: Vec<_> = copy.listens().iter().map(|l| l.found.args()[1..].join(" ")).collect();
     assert_eq!(params, ["default_server backlog=100", "", "reuseport"]);

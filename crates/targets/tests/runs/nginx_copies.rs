@@ -36,7 +36,8 @@ impl Nginx {
         let mut ports = free_port;
         let options = copied(&run, &mut ports);
         let private =
-            private::build(&config, options, private::Built { configure: "", version: (1, 22, 1) }, true).unwrap();
+            private::build(&config, None, options, private::Built { configure: "", version: (1, 22, 1) }, true)
+                .unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
         let child = Command::new("nginx")
             .env("PATH", format!("{path}:/usr/sbin"))

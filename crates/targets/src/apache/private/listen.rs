@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::changes::Changes;
 use crate::apache::config::Config;
-use crate::apache::route::{address, listens};
+use crate::apache::route::{Listen, address, listens};
 use crate::files::CopyError;
 use genkai_place::port::Ports;
 
@@ -19,7 +19,7 @@ pub struct Moved {
     pub to: SocketAddr,
 }
 
-/// An address that names this machine's own interfaces in one family or the other: a twin.
+/// An address that names this machine's own interfaces.
 fn local(ip: &str) -> bool {
     ip == "localhost" || ip.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
@@ -28,18 +28,20 @@ fn local(ip: &str) -> bool {
 pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
+    loaded: &Listen<'_>,
     ports: &mut Ports<'_>,
 ) -> Result<Vec<Moved>, CopyError> {
     let mut moved: Vec<Moved> = Vec::new();
     for listen in listens(config) {
-        let twin = moved
-            .iter()
-            .any(|m| m.port == listen.port && (m.ip == listen.ip || both_local(m.ip.as_deref(), listen.ip.as_deref())));
+        let twin = moved.iter().any(|m| m.port == listen.port && is_twin(m.ip.as_deref(), listen.ip.as_deref()));
         if twin {
             changes.drop(listen.found);
             continue;
         }
-        let to = SocketAddr::from((ports.ip(), ports.instead_of(listen.port).map_err(CopyError::Port)?));
+        // The port of the one that is loaded is not another's to keep.
+        let theirs = listen.port == loaded.port && !is_twin(listen.ip.as_deref(), loaded.ip.as_deref());
+        let port = if theirs { ports.free() } else { ports.instead_of(listen.port) };
+        let to = SocketAddr::from((ports.ip(), port.map_err(CopyError::Port)?));
         let mut args = listen.found.args.clone();
         args[0] = to.to_string();
         changes.set(listen.found, &args);
@@ -52,8 +54,13 @@ pub(super) fn move_all(
     Ok(moved)
 }
 
-fn both_local(a: Option<&str>, b: Option<&str>) -> bool {
-    a.is_some_and(local) && b.is_some_and(local)
+/// Whether two addresses are the same, or those of this machine's own interface in both families.
+fn is_twin(a: Option<&str>, b: Option<&str>) -> bool {
+    a == b || a.is_some_and(loopback) && b.is_some_and(loopback)
+}
+
+fn loopback(ip: &str) -> bool {
+    matches!(ip, "localhost" | "127.0.0.1" | "::1")
 }
 
 /// The addresses of every `VirtualHost`, at the ports where its listeners are now.
@@ -64,8 +71,10 @@ fn hosts(config: &Config, changes: &mut Changes<'_>, moved: &[Moved]) {
             match address(wanted) {
                 Some((ip, port)) if wanted.contains(':') => {
                     let mine = moved.iter().filter(|m| m.port == port);
-                    let mine = mine
-                        .filter(|m| ip.is_none() || m.ip.is_none() || m.ip == ip || ip.as_deref() == Some("_default_"));
+                    let mine = mine.filter(|m| {
+                        let is_it = is_twin(m.ip.as_deref(), ip.as_deref());
+                        ip.is_none() || m.ip.is_none() || is_it || ip.as_deref() == Some("_default_")
+                    });
                     let any = ip.is_none() || ip.as_deref() == Some("_default_");
                     let new: Vec<String> =
                         mine.map(|m| if any { format!("*:{}", m.to.port()) } else { m.to.to_string() }).collect();
@@ -87,7 +96,7 @@ pub(super) fn own(moved: &[Moved], host: &str, port: u16) -> Option<SocketAddr> 
         m.port == port
             && match &m.ip {
                 None => local(host),
-                Some(ip) => ip == host || (local(ip) && local(host)),
+                Some(ip) => is_twin(Some(ip), Some(host)),
             }
     };
     moved.iter().find(leads).map(|m| m.to)

@@ -80,7 +80,7 @@ pub fn build(
     let dir = options.dir.to_owned();
     let mut changes = Changes::new(config, &dir);
     let mut ports = port::Ports::new((options.listen, options.kept), options.ports);
-    let moved = listen::move_all(config, &mut changes, &mut ports)?;
+    let moved = listen::move_all(config, &mut changes, &route.listen, &mut ports)?;
     let to = (options.backend, options.secured);
     backend::redirect(config, &mut changes, &moved, to, options.moves, options.allowed)?;
     let secured = secured(config, &mut changes, route, options.secured, modules);

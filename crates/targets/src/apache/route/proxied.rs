@@ -1,6 +1,8 @@
 //! A rule of mod_rewrite that surely passes a request to a server (`RewriteRule PATTERN URL [P]`). It comes before any `ProxyPass` and any handler.
 //! Measured on httpd 2.4.71 (`crates/targets/tests/asked/apache_ways.rs`).
 
+use genkai_model::load::host_sent;
+
 use super::rewrite::{Asked, Rule, rules, value};
 use super::{Pass, Route, expression};
 use crate::apache::config::Config;
@@ -13,7 +15,8 @@ impl Route<'_> {
         if config.named("rewriteoptions").next().is_some() {
             return None;
         }
-        let request = Asked { host: &requests.host, path: &requests.path, method: None };
+        let request =
+            Asked { host: host_sent(&requests.host, self.is_tls(config)), path: &requests.path, method: None };
         for rule in rules(config, self, request) {
             // What does not hold leaves out those that are chained to it; what holds may leave out others, or begin again.
             if rule.has(&["c", "chain"]) || rule.holds != Some(false) && rule.has(&["s", "skip", "n", "next"]) {

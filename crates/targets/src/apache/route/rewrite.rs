@@ -1,5 +1,7 @@
 //! Rules that answer a request by its path: those of mod_rewrite that forbid or redirect, and `Redirect` of mod_alias.
 
+use genkai_model::load::host_sent;
+
 use super::{Route, expression, is_in, under};
 use crate::apache::config::{Config, Found, Section};
 use crate::files::Requests;
@@ -145,7 +147,7 @@ pub(in crate::apache) fn may_move(config: &Config, route: &Route<'_>, requests: 
 
 /// Rules of the virtual host that may lead elsewhere.
 fn moving<'c>(config: &'c Config, route: &Route<'_>, requests: &Requests) -> Vec<Rule<'c>> {
-    let request = Asked { host: &requests.host, path: &requests.path, method: None };
+    let request = Asked { host: host_sent(&requests.host, route.is_tls(config)), path: &requests.path, method: None };
     if rewriting(config, route, request).iter().any(|sent| sent.certain) {
         return Vec::new();
     }
@@ -334,7 +336,7 @@ pub(in crate::apache) fn to_tls<'c>(
     plain: &Route<'_>,
     requests: &Requests,
 ) -> Option<(&'c Found, u16)> {
-    let asked = Asked { host: &requests.host, path: &requests.path, method: None };
+    let asked = Asked { host: host_sent(&requests.host, plain.is_tls(config)), path: &requests.path, method: None };
     let first = answers(config, plain, asked).into_iter().next()?;
     Some((first.found, first.to_tls(&requests.host)?))
 }

@@ -71,7 +71,10 @@ pub(super) fn move_all(
             match address {
                 Address::Inet { host, ports: Some(range) } => {
                     for port in range.clone().take(usize::from(u16::MAX)) {
-                        let to = format!("{}:{}", ports.ip(), ports.instead_of(port).map_err(CopyError::Port)?);
+                        // The port of the one that is loaded is not another's to keep.
+                        let theirs = !std::ptr::eq(bind.found, loaded.found) && loaded.is_on(port);
+                        let to = if theirs { ports.free() } else { ports.instead_of(port) };
+                        let to = format!("{}:{}", ports.ip(), to.map_err(CopyError::Port)?);
                         moved.push(Moved {
                             from: Address::Inet { host: host.clone(), ports: Some(port..=port) },
                             to,

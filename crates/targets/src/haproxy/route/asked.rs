@@ -1,5 +1,7 @@
 //! What is known of the requests under test, while rules are looked at.
 
+use genkai_model::load::host_sent;
+
 use crate::files::Requests;
 
 /// What a rule rewrites of a request.
@@ -45,7 +47,7 @@ pub(super) struct Asked<'r> {
 impl<'r> Asked<'r> {
     /// Where HAProxy reads requests.
     pub(super) fn of(requests: &'r Requests, tls: bool) -> Self {
-        let host = Some(requests.host.as_str()).filter(|host| !host.is_empty());
+        let host = Some(host_sent(&requests.host, tls)).filter(|host| !host.is_empty());
         let target = requests.path.split('#').next().map(|target| if target.is_empty() { "/" } else { target });
         // HTTP/2 opens them otherwise (RFC 8441).
         let opens = requests.websocket && requests.streams.is_none();

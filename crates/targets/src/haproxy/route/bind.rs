@@ -21,7 +21,7 @@ impl Bind<'_> {
     }
 
     /// Whether it listens on this port of TCP.
-    pub(super) fn is_on(&self, port: u16) -> bool {
+    pub(in crate::haproxy) fn is_on(&self, port: u16) -> bool {
         self.addresses.iter().any(|address| on(address, port).is_some())
     }
 

@@ -95,13 +95,28 @@ const PASSES: [(&str, Protocol, u16); 6] = [
     ("memcached_pass", Protocol::Memcached, 0),
 ];
 
+/// Variables with which a URI begins.
+const URIS: [&str; 4] = ["request_uri", "uri", "document_uri", "is_args"];
+
+/// Where the URI after a host and port begins.
+fn uri_at(text: &str) -> Option<usize> {
+    let variable = |rest: &str| {
+        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        URIS.iter().any(|name| name.eq_ignore_ascii_case(&rest[..end]))
+    };
+    text.char_indices()
+        .find(|(at, c)| matches!(c, '/' | '?') || *c == '$' && variable(&text[at + 1..]))
+        .map(|(at, _)| at)
+}
+
 /// `http://host:port/uri` in three parts; `unix:/path:/uri` too.
 fn parts(argument: &str) -> (&str, &str, &str) {
     let start = argument.find("://").map_or(0, |at| at + 3);
     let (scheme, after) = argument.split_at(start);
     let end = match after.strip_prefix("unix:") {
         Some(path) => path.find(':').map(|at| at + "unix:".len()),
-        None => after.find(['/', '?']),
+        None => uri_at(after),
     };
     let end = end.unwrap_or(after.len());
     (scheme, &after[..end], &after[end..])

@@ -178,7 +178,8 @@ impl Config {
         let query =
             || known.args.as_deref().filter(|args| !args.is_empty()).map(|args| format!("?{args}")).unwrap_or_default();
         let rewritten = || known.uri.as_ref().filter(|_| pass.rest.is_empty()).map(|uri| format!("{uri}{}", query()));
-        let target = route.passed_on(way, pass, &known.target).or_else(rewritten);
+        let as_asked = || (pass.rest == "$request_uri").then(|| known.target.clone());
+        let target = route.passed_on(way, pass, &known.target).or_else(rewritten).or_else(as_asked);
         // After a Unix socket, a path begins with a colon.
         let target = target.map(|target| target.strip_prefix(':').map_or_else(|| target.clone(), str::to_owned));
         let target = target.filter(|target| target.starts_with('/')).ok_or_else(|| {

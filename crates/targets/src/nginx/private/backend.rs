@@ -1,15 +1,17 @@
 //! What is behind: kept, or replaced by one backend. What leads back into the same nginx follows its listeners in any case.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use genkai_model::event::Rewrite;
 
 use super::changes::Changes;
 use super::listen::{Moved, Own};
+use super::variable::{Variables, Way, takes};
 use crate::files::{CopyError, Move};
-use crate::nginx::config::{Address, Config, Family, Pass, Protocol, Target, UpstreamServer, authority, lexer};
-use crate::nginx::remote::values;
+use crate::nginx::config::{Config, Family, Pass, Protocol, Target, UpstreamServer, authority, lexer};
+
+/// A variable of the copy's that is empty.
+const NOTHING: &str = "genkai_nothing";
 
 /// Points every upstream server and `*_pass` to where its target is now.
 pub(super) fn redirect(
@@ -36,10 +38,12 @@ pub(super) fn redirect(
             one_server(changes, &own, backend, moves, server);
         }
     }
-    variables(config, changes, &own);
-    let resolver = config.walk().iter().any(|f| f.directive.is("resolver") && !f.is_entry());
+    let variables = Variables::new(config);
+    let written = backend.map(|backend| backend.to_string());
+    variables.change(changes, &own, written.as_deref().map(|backend| (scheme, backend)));
+    let mut padded = false;
     for pass in config.passes() {
-        let backend = backend.filter(|_| !matches!(pass.protocol, Protocol::Stream | Protocol::Memcached));
+        let backend = backend.filter(|_| takes(&pass));
         match &pass.target {
             Target::Address(address) => match (own.at(address), backend) {
                 (Some(new), _) => to(changes, &pass, &pass.scheme, &new.to.to_string()),
@@ -53,34 +57,49 @@ pub(super) fn redirect(
             Target::Upstream(name) if backend.is_some() && !inner.contains(&name.to_ascii_lowercase()) => {
                 http(changes, &pass, scheme, &pass.authority);
             }
-            // Without a resolver, variables can only name upstream groups (whose servers are replaced) and addresses.
-            Target::Variable if resolver => {
-                if let Some(backend) = backend {
-                    http(changes, &pass, scheme, &backend.to_string());
+            Target::Variable => match (backend, variables.by(&pass)) {
+                (Some(backend), Way::Whole) => {
+                    whole(config, changes, &pass, scheme, &backend.to_string(), &mut padded)?;
                 }
-            }
+                (Some(_), Way::Values) if is_spoken_to(&variables, &pass) => {
+                    http(changes, &pass, scheme, &pass.authority);
+                }
+                _ => {}
+            },
             _ => {}
         }
     }
     Ok(())
 }
 
-/// Listeners of its own that a variable names by which a pass is chosen: requests would reach the user's server there.
-fn variables(config: &Config, changes: &mut Changes<'_>, own: &Own<'_>) {
-    let passes = config.passes();
-    let named = passes.iter().filter(|pass| pass.target == Target::Variable);
-    let names: BTreeSet<&str> = named.filter_map(|pass| pass.authority.strip_prefix('$')).collect();
-    for (found, value) in names.into_iter().flat_map(|name| values(config, name)) {
-        let authority = authority(&value);
-        // A name alone may be that of a group.
-        let address = Address::parse(&authority, false, 80).filter(|_| authority.contains(':'));
-        let Some(new) = address.and_then(|(address, _)| own.at(&address)) else { continue };
-        let mut args = found.args();
-        if let Some(last) = args.last_mut() {
-            *last = value.replacen(&authority, &new.to.to_string(), 1);
+/// A pass of which variables are the host. Its URI is passed on as it is written, and stays so: with a variable in it, which is empty.
+fn whole(
+    config: &Config,
+    changes: &mut Changes<'_>,
+    pass: &Pass<'_>,
+    scheme: &str,
+    authority: &str,
+    padded: &mut bool,
+) -> Result<(), CopyError> {
+    let mut pass = pass.clone();
+    if !pass.rest.is_empty() && !pass.rest.contains('$') && pass.protocol == Protocol::Http {
+        pass.rest.insert_str(1, &format!("${{{NOTHING}}}"));
+        if let Some(http) = super::http(config).filter(|_| !*padded) {
+            let text = format!("map $pid ${NOTHING} {{ default \"\"; }}");
+            changes.list(Rewrite { from: String::new(), to: text.clone(), place: http.place() });
+            changes.keep(config.insert_at_start(&http, &text)?);
+            *padded = true;
         }
-        changes.set(&found, &args);
     }
+    http(changes, &pass, scheme, authority);
+    Ok(())
+}
+
+/// Whether all that variables name is a backend now, which a pass with a scheme of its own must speak to as that wants it.
+fn is_spoken_to(variables: &Variables<'_>, pass: &Pass<'_>) -> bool {
+    let has_scheme = pass.protocol != Protocol::Http || !pass.scheme.is_empty();
+    let is_own = |value: &str| authority(value).contains(':') && variables.is_inner(value);
+    has_scheme && !variables.named(pass).unwrap_or_default().iter().any(|(_, value)| is_own(value))
 }
 
 fn one_server(

@@ -71,6 +71,15 @@ enum Key {
     Unix(String),
 }
 
+impl Key {
+    fn port(&self) -> Option<u16> {
+        match self {
+            Key::Any(port) | Key::Local(port) | Key::Other(_, port) => Some(*port),
+            Key::Unix(_) => None,
+        }
+    }
+}
+
 fn key(address: &Address) -> Key {
     match address {
         Address::Unix(path) => Key::Unix(path.clone()),
@@ -92,6 +101,8 @@ type Server = (FileId, Range<usize>);
 struct Mover<'m, 'c, 'd> {
     changes: &'m mut Changes<'c>,
     ports: &'m mut Ports<'d>,
+    /// The one that is loaded.
+    loaded: Option<Key>,
     places: BTreeMap<(bool, Key), At>,
     /// Which servers listen where already.
     taken: BTreeSet<(FileId, usize, At, bool)>,
@@ -106,11 +117,13 @@ pub(super) fn move_all(
     config: &Config,
     changes: &mut Changes<'_>,
     ports: &mut Ports<'_>,
+    loaded: Option<&Address>,
     root: bool,
 ) -> Result<Vec<Moved>, CopyError> {
     let mut mover = Mover {
         changes,
         ports,
+        loaded: loaded.map(key),
         places: BTreeMap::new(),
         taken: BTreeSet::new(),
         defaults: BTreeMap::new(),
@@ -136,7 +149,10 @@ impl Mover<'_, '_, '_> {
         }
         let at = match address {
             Address::Inet { port, .. } => {
-                let port = if udp { self.ports.free() } else { self.ports.instead_of(*port) };
+                // The port of the one that is loaded is not another's to keep.
+                let theirs =
+                    self.loaded.as_ref().is_some_and(|loaded| loaded.port() == Some(*port) && *loaded != key.1);
+                let port = if udp || theirs { self.ports.free() } else { self.ports.instead_of(*port) };
                 let port = port.map_err(CopyError::Port)?;
                 At::Inet(SocketAddr::from((self.ports.ip(), port)))
             }
