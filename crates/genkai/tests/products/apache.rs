@@ -3,7 +3,10 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::{Answer, Because, Outcome};
 
+use genkai_place::authority;
+
 use crate::harness::judged::{lifted, only_cause, proved, told};
+use crate::harness::servers::scripted;
 use crate::harness::{genkai, machine, run};
 
 #[test]
@@ -139,5 +142,39 @@ fn a_wrong_setting_is_refused_before_anything_starts() {
         assert_eq!(run.code, Some(2), "{}", run.story());
         assert!(run.stderr.contains(says), "{}", run.stderr);
         assert!(!run.out.exists());
+    }
+}
+
+/// A second step through the same Apache by TLS works in the copy as in the user's: what the step is held against is the user's certificate, in whose place the
+/// copy shows another, at another address. The certificate of another server is held against what it was.
+#[test]
+fn a_step_through_itself_that_it_verifies_works_in_the_copy() {
+    let _machine = machine();
+    let (_server, server) = scripted("fixed --time 0.02");
+    let dir = tempfile::tempdir().unwrap();
+    let papers = authority::make(dir.path()).unwrap();
+    let (authority, both) = (papers.authority.display(), papers.both.display());
+    let modules = "/usr/lib/apache2/modules";
+    let load: String = ["mpm_event", "authz_core", "proxy", "proxy_http", "ssl"]
+        .map(|name| format!("LoadModule {name}_module {modules}/mod_{name}.so\n"))
+        .concat();
+    let verified = format!("SSLProxyEngine on\nSSLProxyVerify require\nSSLProxyCACertificateFile {authority}\n");
+    let asks = format!("SSLVerifyClient require\nSSLCACertificateFile {authority}\n");
+    for (step, inner) in [
+        (format!("{verified}ProxyPass / https://127.0.0.1:8443/\n"), ""),
+        (
+            format!("{verified}SSLProxyMachineCertificateFile {both}\nProxyPass / https://localhost:8443/ max=30\n"),
+            asks.as_str(),
+        ),
+    ] {
+        let file = dir.path().join("httpd.conf");
+        let text = format!(
+            "{load}Listen 127.0.0.1:80\nListen 127.0.0.1:8443\nUser www-data\nGroup www-data\n<VirtualHost 127.0.0.1:80>\n{step}</VirtualHost>\n\
+             <VirtualHost 127.0.0.1:8443>\nSSLEngine on\nSSLCertificateFile {both}\nSSLCertificateKeyFile {both}\n{inner}\
+             ProxyPass / http://{server}/\n</VirtualHost>\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let run = told(genkai("tune apache --users 5 --spawn-rate 20 --quick --quiet --config").arg(&file));
+        assert_eq!((run.code, run.verdict().because()), (Some(0), Because::ObjectiveHolds), "{}", run.story());
     }
 }

@@ -200,8 +200,9 @@ fn a_silent_tunnel_ends_by_a_time_that_is_named() {
     assert!(verdict.proposal[0].change.to.ends_with('s'), "a time with its unit: {:?}", verdict.proposal);
 }
 
-/// A second step through the same HAProxy works in the copy as in the user's: with the header of the PROXY protocol, and by TLS that is held against a
-/// certificate, in whose place the copy shows another.
+/// A second step through the same HAProxy works in the copy as in the user's: with the header of the PROXY protocol, by TLS that is held against a
+/// certificate, in whose place the copy shows another, and with a certificate of its own; also where a `default-server` says so and another backend is in
+/// the place of the others.
 #[test]
 fn what_leads_through_itself_is_told_alike_in_the_copy() {
     let _machine = machine();
@@ -210,18 +211,27 @@ fn what_leads_through_itself_is_told_alike_in_the_copy() {
     let papers = authority::make(dir.path()).unwrap();
     let (authority, both) = (papers.authority.display(), papers.both.display());
     let socket = dir.path().join("inner").display().to_string();
-    for (leads, takes) in [
-        ("send-proxy-v2".to_owned(), "accept-proxy".to_owned()),
-        (format!("ssl verify required ca-file {authority} verifyhost else.example"), format!("ssl crt {both}")),
+    let shown = format!("ssl crt {both} verify required ca-file {authority}");
+    for (given, leads, takes) in [
+        ("", "send-proxy-v2".to_owned(), "accept-proxy".to_owned()),
+        ("", format!("ssl verify required ca-file {authority} verifyhost else.example"), format!("ssl crt {both}")),
+        ("", format!("ssl verify none crt {both}"), shown.clone()),
+        ("default-server", format!("ssl verify none crt {both} send-proxy-v2"), format!("accept-proxy {shown}")),
     ] {
         let file = dir.path().join("haproxy.cfg");
+        let (given, leads) =
+            if given.is_empty() { (String::new(), leads) } else { (format!("  {given} {leads}\n"), String::new()) };
         let text = format!(
             "defaults\n  mode http\n  timeout connect 1s\n  timeout client 9s\n  timeout server 9s\nfrontend outer\n  bind 127.0.0.1:80\n  \
-             default_backend hop\nbackend hop\n  server x unix@{socket} {leads}\nfrontend inner\n  bind unix@{socket} {takes}\n  \
+             default_backend hop\nbackend hop\n{given}  server x unix@{socket} {leads}\nfrontend inner\n  bind unix@{socket} {takes}\n  \
              default_backend b\nbackend b\n  server s {server}\n"
         );
         std::fs::write(&file, text).unwrap();
-        let run = told(genkai("tune haproxy --users 5 --spawn-rate 20 --quick --quiet --config").arg(&file));
-        assert_eq!((run.code, run.verdict().because()), (Some(0), Because::ObjectiveHolds), "{}", run.story());
+        for backend in ["", " --backend embedded"] {
+            let run = told(
+                genkai(&format!("tune haproxy --users 5 --spawn-rate 20 --quick --quiet{backend} --config")).arg(&file),
+            );
+            assert_eq!((run.code, run.verdict().because()), (Some(0), Because::ObjectiveHolds), "{}", run.story());
+        }
     }
 }

@@ -146,7 +146,7 @@ fn regex(pattern: &str) -> Regex {
 }
 
 /// Whether the value of this variable may be shown: neither its name nor the value may be that of a secret.
-pub fn is_harmless(name: &str, value: &str) -> bool {
+pub(super) fn is_harmless(name: &str, value: &str) -> bool {
     let (name, value) = (bare(name).to_ascii_lowercase(), bare(value));
     if value.is_empty() {
         return true;

@@ -60,7 +60,7 @@ fn nginx_accepts_what_is_rendered() {
     let configure = nginx_configure();
     let mut ports = free_port;
     let options = copied(dir.path(), &mut ports);
-    let private = private::build(&config, options, built(&configure), true).unwrap();
+    let private = private::build(&config, None, options, built(&configure), true).unwrap();
     let out = check(&private);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }
@@ -170,7 +170,7 @@ fn listeners_show_a_certificate_of_the_runs_and_nobody_reads_the_users_keys() {
     std::fs::create_dir(&run).unwrap();
     let mut ports = free_port;
     let options = CopyOptions { papers: Some(&papers), ..copied(&run, &mut ports) };
-    let private = private::build(&config, options, built(""), false).unwrap();
+    let private = private::build(&config, None, options, built(""), false).unwrap();
     let copy = std::fs::read_to_string(&private.main).unwrap();
     assert!(!copy.contains("/none/") && !copy.contains("data:"), "{copy}");
     assert_eq!(copy.matches("certificate.pem").count(), 2, "one for each block: {copy}");

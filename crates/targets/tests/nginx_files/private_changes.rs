@@ -180,7 +180,7 @@ fn folders_that_cannot_be_used_are_refused() {
     let configure = nginx_configure();
     let build = |dir: &Path, ports: &mut dyn FnMut() -> io::Result<u16>| {
         let options = CopyOptions { root: false, ..copied(dir, ports) };
-        private::build(&place.config, options, built(&configure), true).unwrap_err().to_string()
+        private::build(&place.config, None, options, built(&configure), true).unwrap_err().to_string()
     };
     assert!(build(Path::new("relative"), &mut free_port).contains("must be absolute"));
     assert!(build(Path::new("/tmp/a$b"), &mut free_port).contains("without $"));

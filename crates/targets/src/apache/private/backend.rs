@@ -12,16 +12,16 @@ use crate::files::{CopyError, Move};
 use genkai_place::remote;
 
 /// A URL inside a directive.
-struct Place<'c> {
-    found: &'c Found,
+pub(super) struct Place<'c> {
+    pub(super) found: &'c Found,
     /// Position of the argument with the URL.
-    index: usize,
+    pub(super) index: usize,
     /// What stands before the URL in it (`proxy:`).
-    before: &'static str,
+    pub(super) before: &'static str,
 }
 
 /// Every URL that requests are passed to.
-fn places(config: &Config) -> Vec<Place<'_>> {
+pub(super) fn places(config: &Config) -> Vec<Place<'_>> {
     let mut all = Vec::new();
     for found in config.found() {
         let in_location = found.context.iter().any(|s| s.name.starts_with("location"));
@@ -48,7 +48,7 @@ fn passes(found: &Found) -> bool {
 }
 
 /// Scheme, authority and the rest of a URL; none for what names no host: `!`, `balancer://`, variables, Unix sockets.
-fn parts(url: &str) -> Option<(&str, &str, &str)> {
+pub(super) fn parts(url: &str) -> Option<(&str, &str, &str)> {
     let (scheme, rest) = url.split_once("://")?;
     if scheme.eq_ignore_ascii_case("balancer") || scheme.starts_with("unix:") {
         return None;
@@ -57,7 +57,8 @@ fn parts(url: &str) -> Option<(&str, &str, &str)> {
     Some((scheme, &rest[..end], &rest[end..]))
 }
 
-fn host_and_port<'a>(scheme: &str, authority: &'a str) -> (&'a str, u16) {
+/// Its host and port; the scheme's usual one where it names none.
+pub(super) fn host_and_port<'a>(scheme: &str, authority: &'a str) -> (&'a str, u16) {
     let default = usual_port(scheme).unwrap_or(80);
     match authority.rsplit_once(':') {
         Some((host, port)) if !authority.ends_with(']') => (host, port.parse().unwrap_or(default)),
@@ -108,12 +109,16 @@ pub(super) fn redirect(
     Ok(())
 }
 
+/// A worker's URL without the socket before it.
+pub(super) fn plain(url: &str) -> &str {
+    url.split_once('|').map_or(url, |(_, rest)| rest)
+}
+
 /// Workers that a `<Proxy>` or a `ProxySet` names by their URL go where their requests do: what they have of parameters is in force there, too.
 fn workers(config: &Config, changes: &mut Changes<'_>, moved: &[Moved], backend: Option<&str>, moves: &[Move]) {
-    let plain = |url: &str| url.split_once('|').map_or(url, |(_, rest)| rest).to_owned();
     // A path is as it is written; the server's name has no case.
     let server = |url: &str| {
-        parts(&plain(url)).map(|(scheme, authority, _)| format!("{scheme}://{authority}").to_ascii_lowercase())
+        parts(plain(url)).map(|(scheme, authority, _)| format!("{scheme}://{authority}").to_ascii_lowercase())
     };
     let asked = |place: &Place<'_>| server(place.found.arg(place.index)?.strip_prefix(place.before)?);
     let servers: BTreeSet<String> = places(config).iter().filter_map(asked).collect();
@@ -126,8 +131,7 @@ fn workers(config: &Config, changes: &mut Changes<'_>, moved: &[Moved], backend:
         let Some(url) = found.arg(0).filter(|url| server(url).is_some_and(|of| servers.contains(&of))) else {
             continue;
         };
-        let plain = plain(url);
-        let Some((scheme, authority, rest)) = parts(&plain) else { continue };
+        let Some((scheme, authority, rest)) = parts(plain(url)) else { continue };
         let (scheme, authority) = (scheme.to_ascii_lowercase(), authority.to_ascii_lowercase());
         let (host, port) = host_and_port(&scheme, &authority);
         // Servers that are one now would share a worker: what one has of parameters would be in force for all.

@@ -11,6 +11,7 @@ mod changes;
 mod levels;
 mod listen;
 mod output;
+mod step;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -84,8 +85,10 @@ pub fn build(
     let to = (options.backend, options.secured);
     backend::redirect(config, &mut changes, &moved, to, options.moves, options.allowed)?;
     let secured = secured(config, &mut changes, route, options.secured, modules);
+    let mut steps = String::new();
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);
+        steps = step::unverified(config, &mut changes, &moved);
     }
     output::redirect(config, &mut changes, options.root);
     levels::of_hosts(config, &mut changes);
@@ -106,7 +109,7 @@ pub fn build(
     let main = dir.join("httpd.conf");
     let is_logged = options.backend.is_none() && answers_are_told(config) || errors_may_hide(config);
     let answers = is_logged.then(|| dir.join(ANSWERS));
-    let mut text = frame(config, &dir, &files[0].0, status, modules) + &secured;
+    let mut text = frame(config, &dir, &files[0].0, status, modules) + &secured + &steps;
     if let Some(log) = &answers {
         // Clients that are led elsewhere are answered 302.
         let least = if documents(config).any(|found| found.arg(1).is_some_and(is_url)) { 300 } else { 400 };

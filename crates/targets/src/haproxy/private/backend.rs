@@ -6,7 +6,7 @@ use super::changes::{Changes, without};
 use super::listen::Moved;
 use super::{CopyError, own};
 use crate::files::{Move, masked};
-use crate::haproxy::config::{Config, Found};
+use crate::haproxy::config::{Config, Found, Section};
 use crate::haproxy::limits::reached;
 use crate::haproxy::proxy::first_parameter;
 use crate::haproxy::route::Address;
@@ -126,7 +126,8 @@ pub(super) fn redirect(config: &Config, changes: &mut Changes<'_>, led: &Led<'_>
             match found.name() {
                 "server" | "server-template" | "dispatch" => {
                     let moves = if tells || told(found) { &[] } else { led.moves };
-                    server(config, changes, found, &Led { moves, ..*led }, to.as_ref())?;
+                    let given = if to.is_some() { given(config, section, found) } else { Vec::new() };
+                    server(config, changes, found, &given, &Led { moves, ..*led }, to.as_ref())?;
                 }
                 "default-server" if to.is_some() => {
                     let words: Vec<String> = found.words.iter().map(|w| w.value.clone()).collect();
@@ -181,11 +182,22 @@ impl Replacing<'_> {
     }
 }
 
-/// One server.
+/// What the `default-server` lines before a server give it, those of `defaults` first: where another backend stands in for the others, they lose what
+/// that does not have, and what leads through itself has it as before.
+fn given(config: &Config, section: &Section, server: &Found) -> Vec<String> {
+    let mut lineage: Vec<&Section> = config.lineage(section).collect();
+    lineage.reverse();
+    let lines = lineage.into_iter().flat_map(|section| config.inside(section));
+    let before = lines.take_while(|line| !std::ptr::eq(*line, server)).filter(|line| line.is("default-server"));
+    before.flat_map(|line| line.words[1..].iter().map(|word| word.value.clone())).collect()
+}
+
+/// One server, and what was `given` to it before, where that is lost.
 fn server(
     config: &Config,
     changes: &mut Changes<'_>,
     found: &Found,
+    given: &[String],
     led: &Led<'_>,
     to: Option<&Replacing<'_>>,
 ) -> Result<(), CopyError> {
@@ -199,6 +211,7 @@ fn server(
     match (own(led.moved, &address), to) {
         (Some(own), _) => {
             words[at].clone_from(&own.to);
+            words.splice(at + 1..at + 1, given.iter().cloned());
             if own.recertified {
                 // It shows another certificate than what the user's file has it held against.
                 words = without(&words, at + 1, HELD_AGAINST);
