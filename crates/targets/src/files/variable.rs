@@ -146,7 +146,7 @@ fn regex(pattern: &str) -> Regex {
 }
 
 /// Whether the value of this variable may be shown: neither its name nor the value may be that of a secret.
-pub fn is_harmless(name: &str, value: &str) -> bool {
+pub(super) fn is_harmless(name: &str, value: &str) -> bool {
     let (name, value) = (bare(name).to_ascii_lowercase(), bare(value));
     if value.is_empty() {
         return true;
@@ -158,7 +158,7 @@ pub fn is_harmless(name: &str, value: &str) -> bool {
     if SECRET.iter().any(|part| name.contains(part)) || words().any(|word| SECRET_WORDS.contains(&word)) {
         return false;
     }
-    let is_told = words().last().is_some_and(|word| HARMLESS.contains(&word));
+    let is_told = words().next_back().is_some_and(|word| HARMLESS.contains(&word));
     SMALL.is_match(value) || REFERENCE.is_match(value) || (is_told && PLAIN.is_match(value) && !is_random(value))
 }
 
