@@ -158,7 +158,7 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
     if SECRET.iter().any(|part| name.contains(part)) || words().any(|word| SECRET_WORDS.contains(&word)) {
         return false;
     }
-    let is_told = words().last().is_some_and(|word| HARMLESS.contains(&word));
+    let is_told = words().next_back().is_some_and(|word| HARMLESS.contains(&word));
     SMALL.is_match(value) || REFERENCE.is_match(value) || (is_told && PLAIN.is_match(value) && !is_random(value))
 }
 
