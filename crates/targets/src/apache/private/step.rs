@@ -30,11 +30,9 @@ pub(super) fn unverified(config: &Config, changes: &mut Changes<'_>, moved: &[Mo
         let Some((scheme, to)) = step(moved, url) else { continue };
         let said = said(config, place.found);
         let is_on = |line: &Found| line.arg(0).is_some_and(|word| word.eq_ignore_ascii_case("on"));
-        let engine = config.named("sslproxyengine").filter(|found| found.is_global()).chain(said.iter().copied());
+        let mut engine = config.named("sslproxyengine").filter(|found| found.is_global()).chain(said.iter().copied());
         // Where it is off, the step fails in the user's server as in the copy.
-        if !engine.filter(|found| found.name == "sslproxyengine").next_back().is_some_and(is_on)
-            || steps.contains_key(&to)
-        {
+        if !engine.rfind(|found| found.name == "sslproxyengine").is_some_and(is_on) || steps.contains_key(&to) {
             continue;
         }
         let is_kept = |found: &&Found| {
