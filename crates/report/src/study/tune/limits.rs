@@ -183,7 +183,7 @@ mod tests {
         };
         assert_eq!(told(json!(null)), "7 clients at once; no load can be told");
         assert_eq!(told(json!({"low": 7.0, "high": 7.0})), "7 clients");
-        assert_eq!(told(json!({"low": 7.0, "high": 70.0})), "7 clients (7-70 users)");
+        assert_eq!(told(json!({"low": 7.0, "high": 60.0})), "7 clients (7-60 users)");
     }
 
     /// Where requests wait in a queue that nothing bounds, or try again by chance, the end of the range is no place where something is to be expected.

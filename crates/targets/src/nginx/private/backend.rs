@@ -187,7 +187,8 @@ mod tests {
         };
         let mut changes = Changes::new(&config, Path::new("/d"));
         redirect(&config, &mut changes, &[moved], (None, None), &[]).unwrap();
-        let to: Vec<String> = changes.rewrites.iter().map(|rewrite| rewrite.to.clone()).collect();
+        let mut to: Vec<String> = changes.rewrites.iter().map(|rewrite| rewrite.to.clone()).collect();
+        to.sort();
         assert_eq!(to, ["/x 127.0.0.1:4001", "set $to http://127.0.0.1:4001"]);
     }
 }
