@@ -49,6 +49,7 @@ mod scan;
 mod score;
 mod search;
 mod served;
+mod servers;
 mod smaller;
 mod steady;
 mod suite;
