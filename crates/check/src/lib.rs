@@ -55,6 +55,7 @@ mod steady;
 mod suite;
 mod trails;
 mod trials;
+mod turns;
 mod unusable;
 mod weigh;
 mod workers;
