@@ -11,6 +11,17 @@ use crate::asked::{self, Asked};
 /// From one end to the other.
 pub(crate) type Ends = (f64, f64);
 
+/// How long a place of several servers takes for a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Place {
+    /// As long as a request takes on average.
+    Average,
+    /// So many seconds.
+    Takes(f64),
+    /// It is not told.
+    Untold,
+}
+
 /// A load as laws meet it.
 #[derive(Clone, Debug)]
 pub(crate) struct Met {
@@ -46,6 +57,8 @@ pub(crate) struct Met {
     pub(crate) counted: bool,
     /// Whether requests come at random (Poisson).
     pub(crate) random: bool,
+    /// How long a place of several servers takes.
+    pub(crate) place: Place,
 }
 
 /// What a law says, in each unit.
@@ -107,6 +120,7 @@ impl Met {
             silence: silence(asked),
             counted: load.locust.is_none(),
             random: matches!(load.arrivals, Arrivals::Rate { spacing: Spacing::Poisson, .. }),
+            place: Place::Average,
         }
     }
 
@@ -252,9 +266,22 @@ fn met(law: &Law, tunnels: bool) -> Law {
     }
 }
 
+/// The load as a limit meets it, whose places may be those of such servers.
+fn meets(limit: &Limit, met: &Met) -> Met {
+    let time = match (met.place, &limit.law) {
+        (place, _) if limit.servers.is_empty() || met.alone.is_some() || place == Place::Average => return met.clone(),
+        (Place::Takes(time), Law::Workers { .. }) => Some(time),
+        _ => None,
+    };
+    let mut own = met.clone();
+    (own.alone, own.unloaded) = (time, time);
+    own
+}
+
 /// What a limit says of a load. Where slots are given up after each request, users beyond them wait for their turn; with `n` times as many a request
 /// takes about `n` times as long.
 pub(crate) fn of_limit(limit: &Limit, met: &Met) -> Predicted {
+    let met = &meets(limit, met);
     let mut all = predicted(&limit.law, met);
     let alone = met.alone.or(met.unloaded).unwrap_or(0.0);
     if limit.turns && met.spawn.is_some() && !met.tunnels && alone > 0.0 {

@@ -1,6 +1,6 @@
 //! What became of a break when one setting was changed, told once more.
 
-use genkai_model::limit::{Limit, RemedyUnit};
+use genkai_model::limit::{Limit, RemedyUnit, Strength};
 use genkai_model::objective::Condition;
 
 use crate::asked::TOLERANCE;
@@ -9,7 +9,7 @@ use crate::events::{failed, sum_where};
 use crate::generator::STEEP;
 use crate::laws::{Ends, Met};
 use crate::predictions::met;
-use crate::weigh;
+use crate::weigh::{self, Weighed};
 
 /// What became of the break of `before`, as large as the first of `sizes`, when `lifted` was, of which a formula tells: it came again, as large as
 /// the second. `levels` is where the next limit is foretold, with its name and the clients at once that are foretold, too.
@@ -22,7 +22,8 @@ pub(crate) fn place(
     next: Option<(&str, Option<Ends>)>,
 ) -> &'static str {
     let best = weigh::all(after, own, &[]);
-    let best = best.iter().find(|one| one.is_possible()).map(|one| one.limit.id.as_str());
+    let first = best.iter().find(|one| one.is_possible());
+    let best = first.map(|one| one.limit.id.as_str());
     let expected = next.is_some_and(|(id, _)| Some(id) == best);
     let clients = next.and_then(|(_, clients)| clients).filter(|_| own.spawn.is_none());
     let at_once = clients.zip(after.in_flight()).is_some_and(|(ends, seen)| weigh::is_near(ends, seen));
@@ -43,14 +44,19 @@ pub(crate) fn place(
         return elsewhere(there);
     }
     // Other signs are no other break where they show what the setting had kept away.
-    let another = best.is_some_and(|id| id != lifted.id && is_new(id, before));
+    let another = first.is_some_and(|one| one.limit.id != lifted.id && is_new(one, before));
     if !another || kept_away { "not" } else { elsewhere(expected && (there || steep)) }
 }
 
-/// Whether a limit had left no sign in a break.
-fn is_new(id: &str, before: &Judged<'_>) -> bool {
-    let all = weigh::all(before, &met(before), &[]);
-    !all.iter().any(|one| one.limit.id == id && one.strongest.is_some())
+/// Whether a limit had left no sign in a break; and where it has left one now that names it, none but what merely fits.
+fn is_new(limit: &Weighed, before: &Judged<'_>) -> bool {
+    let of_before = weigh::all(before, &met(before), &[]);
+    let strongest = of_before.iter().filter(|one| one.limit.id == limit.limit.id).filter_map(|one| one.strongest).max();
+    match strongest {
+        None => true,
+        Some(Strength::Consistent) => limit.strongest == Some(Strength::Decisive),
+        Some(_) => false,
+    }
 }
 
 /// Whether of the failures that most were in one break less than a tenth are left in another; of every kind, where others had been kept away.

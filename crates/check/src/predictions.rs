@@ -13,7 +13,7 @@ use crate::following;
 use crate::laws::{Ends, Met, Predicted, of_limit, predicted};
 use crate::onward;
 use crate::price::{self, Priced};
-use crate::{scan, served, weigh};
+use crate::{scan, served, servers, weigh};
 
 /// What the events say of `predictions`, `next`, `proposal`, and of what was predicted for causes.
 pub(crate) fn expect<'e>(events: &Events, verdict: &Json, judged: &[Judged<'e>], expected: &mut Expected) {
@@ -63,6 +63,7 @@ impl Busy {
 /// A trial's load as laws meet it, with the response times seen before it broke.
 pub(crate) fn met(judged: &Judged<'_>) -> Met {
     let mut met = Met::of(&judged.asked, &judged.objective, service(judged), &judged.limits);
+    met.place = servers::of(judged);
     // Without an answer, what limits tell of themselves is all that is known.
     if service(judged).is_some() {
         met.unloaded = unloaded(judged, &met);
@@ -137,7 +138,9 @@ impl<'a, 'e> Search<'a, 'e> {
         let asked = Asked::by(load);
         let seen = first.map(met).filter(|seen| seen.service.is_some());
         let mut plan = Met::of(&asked, &objective, seen.as_ref().and_then(|seen| seen.service), &limits);
-        plan.unloaded = seen.map_or(plan.unloaded, |seen| seen.unloaded);
+        if let Some(seen) = seen {
+            (plan.unloaded, plan.place) = (seen.unloaded, seen.place);
+        }
         let causes = verdict.get("causes").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
         Some(Search { events, verdict, judged, causes, limits, plan })
     }

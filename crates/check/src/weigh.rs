@@ -17,6 +17,7 @@ use crate::kept;
 use crate::laws::{Ends, Met, longer, of_limit, predicted};
 use crate::others;
 use crate::score::{Place, confidence, score};
+use crate::turns;
 
 /// The least part of the errors that a limit must explain.
 const SHARE: f64 = 0.05;
@@ -415,10 +416,11 @@ impl<'a, 'e> Case<'a, 'e> {
 
     /// How much of what clients saw a limit can cause (none: nothing of it), and the evidence for that.
     fn symptom(&self, limit: &Limit) -> (Option<f64>, Vec<Json>) {
-        let causes = |kind: ErrorKind| {
-            let waits = matches!(kind, ErrorKind::Timeout | ErrorKind::Dropped);
-            limit.symptom.errors.contains(&kind) || limit.symptom.slow && waits
-        };
+        let turn = turns::longest(limit, &instants::before(&self.ticks(), self.certain as u64));
+        let short = |beside: f64| turn.is_some_and(|turn| turn < TOLERANCE * beside);
+        let in_time = short(self.judged.asked.load.timeout.as_secs_f64());
+        let waits = |kind| kind == ErrorKind::Dropped || kind == ErrorKind::Timeout && !in_time;
+        let causes = |kind| limit.symptom.errors.contains(&kind) || limit.symptom.slow && waits(kind);
         let explains = |(kind, _): &&(ErrorKind, f64)| {
             // The end of a TLS handshake is what ends a connection without TLS; and a connection of which nobody knows was new or not.
             causes(*kind)
@@ -447,6 +449,7 @@ impl<'a, 'e> Case<'a, 'e> {
                 let seen = merged(&part, "/latency").quantile(q).filter(|seen| *seen >= bound);
                 // Who found a full accept queue came again after a second.
                 let sooner = matches!(limit.law, Law::Backlog { .. }) && seen.is_some_and(|seen| seen < 1.0);
+                let slow = slow && !short(seen.unwrap_or(bound));
                 let seen = seen.map_or_else(|| json!({ "more_than": bound }), Json::from);
                 let told = (slow && !sooner).then(|| json!({ "evidence": "slow", "seen": seen }));
                 evidence.extend(told.clone());

@@ -48,6 +48,23 @@ pub struct Limit {
     /// Who finds no slot waits for one that is given up after each request: those beyond take turns, each a bit slower, until one waits too long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub turns: bool,
+    /// Whose places they are, where they are those of several servers, of which any with a free place is taken: unlike ones answer unlike shares of the
+    /// requests, so the mean time of all does not say how many they answer. Empty: the places are alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerPlaces>,
+}
+
+/// The places of one of several servers, and the metrics that tell how long it takes by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerPlaces {
+    /// How many requests it gets at once.
+    pub at_once: f64,
+    /// Gauge: its mean time for one, seconds, to a millisecond.
+    pub time: String,
+    /// Cumulative metric: its answers.
+    pub answers: String,
+    /// Cumulative metrics of requests that it did not answer: where there are any, its time is not known.
+    pub failures: Vec<String>,
 }
 
 impl Limit {
@@ -69,6 +86,7 @@ impl Limit {
             patience: None,
             fault: false,
             turns: false,
+            servers: Vec::new(),
         }
     }
 }

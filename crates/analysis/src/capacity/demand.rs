@@ -14,6 +14,18 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// 20 us each, the cost of a proxied request, are 10 ms.)
 const TURN: f64 = 0.010;
 
+/// How servers are to each other of which each has places of its own, and any with a free one is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Servers {
+    /// One is as fast as another.
+    #[default]
+    Alike,
+    /// They are not: a place of them all answers one request in so many seconds, when all are taken.
+    Unlike(f64),
+    /// Nobody knows.
+    Unknown,
+}
+
 /// A load as laws see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
@@ -55,6 +67,8 @@ pub struct Demand {
     pub random: bool,
     /// Whether clients share connections (HTTP/2): how many are open does not say how many clients there are.
     pub shares: bool,
+    /// How fast the servers are whose places a limit counts each for itself.
+    pub servers: Servers,
 }
 
 /// The mean of a time distribution, seconds. Log-normal: `median * exp(sigma^2 / 2)`.
@@ -261,6 +275,7 @@ impl Demand {
             silence: silence(load),
             counted: load.locust.is_none(),
             shares: load.http2().is_some(),
+            servers: Servers::Alike,
             random: matches!(load.arrivals, Arrivals::Rate { spacing: Spacing::Poisson, .. }),
         }
     }

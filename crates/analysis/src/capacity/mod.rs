@@ -15,6 +15,7 @@ pub(crate) mod price;
 pub mod processor;
 pub mod remedy;
 pub(crate) mod served;
+pub(crate) mod servers;
 pub(crate) mod unloaded;
 
 use genkai_model::finding::{Predicted, Quantiles, Scale};
@@ -71,6 +72,7 @@ pub fn forecast<'l>(limits: &'l [Limit], demand: &Demand) -> Vec<Forecast<'l>> {
 
 /// The prediction for one limit.
 pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
+    let demand = &servers::met(limit, demand);
     let reach = Reach::of(&limit.law, demand);
     let reach = if limit.turns { reach.in_turns(demand) } else { reach };
     let level = if demand.is_open() { reach.rate } else { reach.users };

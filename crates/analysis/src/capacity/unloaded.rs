@@ -63,6 +63,15 @@ impl Bucket {
     }
 }
 
+/// The longest that a request of these intervals can have waited for its turn at a limit that lets them through one by one at a rate, seconds; none
+/// at any other.
+pub(crate) fn longest_turn(limit: &Limit, ticks: &[Tick]) -> Option<f64> {
+    let Law::Rate { value, burst, at_once: Some(early) } = limit.law else { return None };
+    let mut bucket = Bucket::of(limit)?;
+    let longest = ticks.iter().map(|tick| bucket.wait(tick)).fold(0.0, f64::max);
+    Some(longest.min((burst - early) / value))
+}
+
 /// Whether waiting for turns may have been more than a tenth of the response times of an interval.
 fn take_turns(buckets: &mut [Bucket], tick: &Tick) -> bool {
     let wait = buckets.iter_mut().map(|bucket| bucket.wait(tick)).fold(0.0, f64::max);
@@ -148,6 +157,21 @@ mod tests {
         assert_eq!(in_turn(20.0, [10, 10, 10]), None);
         about(in_turn(1000.0, [1, 1000, 1]), 0.1);
         assert_eq!(in_turn(1000.0, [1009, 1, 1]), None);
+    }
+
+    #[test]
+    fn nobody_waits_longer_for_a_turn_than_the_burst_lasts_or_than_came_at_once() {
+        let longest = |value: f64, burst: f64, at_once: f64, sent: [u64; 3]| {
+            let law = Law::Rate { value, burst, at_once: Some(at_once) };
+            let mut ticks = ticks(&[(1, 1, 0.1), (1, 1, 0.1), (1, 1, 0.4)]);
+            ticks.iter_mut().zip(sent).for_each(|(tick, sent)| tick.sent = sent);
+            longest_turn(&Limit { law, ..Limit::named("a", "a", "a") }, &ticks)
+        };
+        // The second of two in the same moment waits for a thousandth of a second, the fiftieth for 49.
+        assert_eq!(longest(1000.0, 100.0, 0.0, [2, 1, 1]), Some(0.001));
+        assert_eq!(longest(1000.0, 100.0, 0.0, [2, 50, 1]), Some(0.049));
+        assert_eq!(longest(1000.0, 20.0, 0.0, [2, 50, 1]), Some(0.02), "further ones are refused");
+        assert_eq!(longest(1000.0, 20.0, 20.0, [2, 50, 1]), None, "nobody waits");
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn weigh<'t>(limit: &'t Limit, case: &Case<'t>, seconds: &Seconds, crowded: bool
     let alone = by_itself(limit, case);
     signs.extend(alone.iter().map(|evidence| (Strength::Decisive, evidence.clone())));
     let strongest = signs.iter().map(|(s, _)| *s).max();
-    let (share, symptoms) = symptom(limit, &case.broke);
+    let (share, symptoms) = symptom(limit, case);
     let strongest = strongest
         .or((limit.law.is_tried() && share.is_some()).then_some(Strength::Consistent))
         .or((told_by_size(limit, share, &case.demand) || allows_nobody(limit, share)).then_some(Strength::Supports));
@@ -222,8 +222,12 @@ fn score(strongest: Option<Strength>, share: Option<f64>, place: &Place, signs: 
 /// How much of what clients saw the limit can cause (none: nothing of it), and the evidence for that. Slowness beyond a
 /// client's patience is a timeout, and one that keeps all connections busy leaves none to send on, so a limit that slows explains
 /// those too.
-fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
-    let waited = |kind| matches!(kind, ErrorKind::Timeout | ErrorKind::Dropped);
+fn symptom(limit: &Limit, case: &Case<'_>) -> (Option<f64>, Vec<Evidence>) {
+    let broke = &case.broke;
+    let turn = longest_turn(limit, case);
+    let is_short = |beside: f64| turn.is_some_and(|turn| turn < TOLERANCE * beside);
+    let in_time = is_short(case.trial.started.load.timeout.as_secs_f64());
+    let waited = |kind| kind == ErrorKind::Dropped || kind == ErrorKind::Timeout && !in_time;
     let one = |kind: ErrorKind| limit.symptom.errors.contains(&kind) || (limit.symptom.slow && waited(kind));
     let causes = |kind: ErrorKind| one(kind) || as_seen_else(kind).iter().any(|kind| one(*kind));
     let troubles = broke.troubles();
@@ -239,7 +243,8 @@ fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
     let errors = (share >= SHARE).then_some(share);
     let share = match onset::condition(broke) {
         Some(Condition::LatencyBelow(..)) => {
-            let slow = limit.symptom.slow && !is_sooner_than_its_queue(limit, broke.seen);
+            let slow =
+                limit.symptom.slow && !is_sooner_than_its_queue(limit, broke.seen) && !is_short(broke.seen.least());
             if slow {
                 evidence.push(Evidence::Slow { seen: broke.seen });
             }
@@ -249,6 +254,13 @@ fn symptom(limit: &Limit, broke: &Break) -> (Option<f64>, Vec<Evidence>) {
         _ => errors,
     };
     (share, evidence)
+}
+
+/// The longest that a request can have waited for its turn at a limit by a rate until the break was certain, seconds; none at others. Where that is
+/// next to nothing beside what was waited for, it is not why.
+fn longest_turn(limit: &Limit, case: &Case<'_>) -> Option<f64> {
+    let until = (case.certain * crate::window::US) as u64;
+    capacity::unloaded::longest_turn(limit, crate::window::before(&case.trial.ticks, Some(until)))
 }
 
 /// Whether responses came sooner than a connection that a full queue had no room for is tried again: those who wait in a queue wait for who

@@ -5,7 +5,7 @@ use genkai_model::plan::Plan;
 use genkai_model::record::Trial;
 
 use crate::busy;
-use crate::capacity::{Demand, demand, unloaded};
+use crate::capacity::{Demand, demand, servers, unloaded};
 use crate::client::{self, Check};
 use crate::diagnosis::attribute::{self, STEEP};
 use crate::diagnosis::case::Case;
@@ -42,6 +42,7 @@ impl<'r> JudgedTrial<'r> {
         }
         let limits = &trial.limits.limits;
         let demand = Demand::of(&trial.started.load, &plan.objective, Some(seen), limits);
+        let demand = Demand { servers: servers::seen(trial, onset.map(|o| o.at_us), limits), ..demand };
         let unloaded = unloaded::mean(&trial.ticks, onset.map(|o| o.at_us), limits, &demand);
         JudgedTrial {
             trial,

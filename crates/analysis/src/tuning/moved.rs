@@ -1,7 +1,7 @@
 //! What became of the break when one setting was changed: the test of cause.
 
 use genkai_model::finding::{Break, Moved, Scale};
-use genkai_model::limit::RemedyUnit;
+use genkai_model::limit::{RemedyUnit, Strength};
 use genkai_model::objective::Condition;
 use genkai_model::units::Range;
 
@@ -99,9 +99,10 @@ fn place(
     clients_near: bool,
 ) -> Moved {
     let now = causes(after);
-    let best = now.iter().find(|w| w.is_possible()).map(|w| w.candidate.limit.as_str());
+    let first = now.iter().find(|w| w.is_possible());
+    let best = first.map(|w| w.candidate.limit.as_str());
     let as_expected = expected.is_some_and(|f| best == Some(f.limit.id.as_str()));
-    let another = best.is_some_and(|id| id != attempt.limit.id && is_new(id, before));
+    let another = first.is_some_and(|w| w.candidate.limit != attempt.limit.id && is_new(w, before));
     let steep = after.is_steep();
     let levels = expected.and_then(|f| attempt::levels(&f.predicted, &after.demand));
     let there =
@@ -172,8 +173,10 @@ fn causes<'r>(judged: &JudgedTrial<'r>) -> Vec<Weighed<'r>> {
     judged.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default()
 }
 
-/// Whether the limit `id` showed no sign in the break before, so that its signs now are those of another break. A limit
-/// that was not there before (more children, of which each can be full) showed none.
-fn is_new(id: &str, before: &JudgedTrial<'_>) -> bool {
-    !causes(before).iter().any(|w| w.candidate.limit == id && w.strongest.is_some())
+/// Whether a limit showed no sign in the break before, or one that merely fits and now one that says so itself, so that its signs now are those of another
+/// break. A limit that was not there before (more children, of which each can be full) showed none.
+fn is_new(now: &Weighed<'_>, before: &JudgedTrial<'_>) -> bool {
+    let says_so = now.strongest == Some(Strength::Decisive);
+    let least = Some(if says_so { Strength::Supports } else { Strength::Consistent });
+    !causes(before).iter().any(|w| w.candidate.limit == now.candidate.limit && w.strongest >= least)
 }

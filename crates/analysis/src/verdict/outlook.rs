@@ -50,7 +50,7 @@ fn asked(record: &Record, state: &SearchState<'_>) -> Demand {
     let limits = baseline(record, state);
     let cold = Demand::of(&state.plan.load, &state.plan.objective, None, limits);
     match state.first.as_ref().map(|first| first.demand).filter(|seen| seen.service.is_some()) {
-        Some(seen) => Demand { service: seen.service, unloaded: seen.unloaded, ..cold },
+        Some(seen) => Demand { service: seen.service, unloaded: seen.unloaded, servers: seen.servers, ..cold },
         None => cold,
     }
 }

@@ -90,6 +90,31 @@ fn refusals_of_its_own_that_are_sent_as_good_answers_are_told() {
 }
 
 #[test]
+fn a_limit_req_that_delays_by_milliseconds_is_not_why_responses_are_slow() {
+    let _machine = machine();
+    let dir = tempfile::tempdir().unwrap();
+    let delayed = |backend: &str, rate: u32, burst: u32| {
+        let (_backend, backend) = scripted(backend);
+        let file = dir.path().join("nginx.conf");
+        let text = format!(
+            "events {{ worker_connections 512; }}\nhttp {{\nlimit_req_zone $server_port zone=slow:1m rate={rate}r/s;\nserver {{ listen 80;\n\
+             location / {{ limit_req zone=slow burst={burst}; proxy_pass http://{backend}; }} }}\n}}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let mut tune = genkai("tune nginx --spawn-rate 10 --users 60 --quick --pairs 0 --max-limits 1");
+        let run = told(tune.args(["--objective", "errors < 5%, p95 < 500ms", "--config"]).arg(&file));
+        let record = run.record();
+        let mut names = record.trials[0].logs.iter().filter_map(|(_, line)| line.signature.as_deref());
+        let logged = names.any(|name| name.starts_with("nginx.limit_req_delay"));
+        assert!(logged, "nobody was delayed: {}", run.story());
+        run.verdict().causes.iter().any(|cause| cause.limit.id == "nginx.limit_req")
+    };
+    // One request at a time, 20 ms each; two that come within 5 ms wait 5 ms for their turn, and nobody more than 40.
+    assert!(!delayed("lock --held 0.02", 200, 8));
+    assert!(delayed("fixed --time 0.02", 20, 200));
+}
+
+#[test]
 fn what_a_stream_server_of_its_own_closes_is_not_the_backends() {
     let _machine = machine();
     let dir = tempfile::tempdir().unwrap();

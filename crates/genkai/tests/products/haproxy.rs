@@ -1,7 +1,7 @@
 //! `genkai tune haproxy` on a real HAProxy and a user's file.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::finding::{Because, Confidence};
+use genkai_model::finding::{Because, Confidence, Predicted};
 use genkai_model::limit::Origin;
 use genkai_place::authority;
 
@@ -184,6 +184,48 @@ fn a_server_that_its_check_finds_gone_does_not_count_for_maxconn() {
     assert_eq!(cause.predicted.clients.map(|range| (range.low, range.high)), Some((10.0, 10.0)), "{}", run.story());
     assert!(cause.limit.formula.contains(&format!("; nobody listens at 127.0.0.1:{gone}")), "{}", run.story());
     assert_eq!(cause.confidence, Confidence::Proved, "{}", run.story());
+}
+
+/// What is told of `server.maxconn` for a load on two servers with so many places each, which take so many seconds.
+fn of_two(balance: &str, times: [f64; 2], maxconn: [u32; 2], load: &str) -> (Predicted, String) {
+    let servers = times.map(|time| scripted(&format!("fixed --time {time}")));
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("haproxy.cfg");
+    let text = format!(
+        "defaults\n  mode http\n  timeout connect 1s\n  timeout client 20s\n  timeout server 20s\n  timeout queue 500ms\nfrontend f\n  \
+         bind 127.0.0.1:80\n  default_backend b\nbackend b\n  balance {balance}\n  server a {} maxconn {}\n  \
+         server z {} maxconn {}\n",
+        servers[0].1, maxconn[0], servers[1].1, maxconn[1]
+    );
+    std::fs::write(&file, text).unwrap();
+    let flags = "--quick --quiet --pairs 0 --max-limits 1 --bisect 0";
+    let run = told(genkai(&format!("tune haproxy {load} {flags}")).arg("--config").arg(&file));
+    let verdict = run.verdict();
+    let told = verdict.predictions.iter().find(|one| one.limit == "haproxy.server.maxconn").unwrap().clone();
+    (told, run.story())
+}
+
+#[test]
+fn of_servers_of_unlike_speed_the_time_of_each_is_what_counts() {
+    let _machine = machine();
+    let load = "--rate 250 --ramp 30s --connections 500";
+    for balance in ["roundrobin", "leastconn"] {
+        // 4 / 0.04 + 4 / 0.2 = 120 a second; by the mean of both, asked as often, it would be 67.
+        let (told, story) = of_two(balance, [0.04, 0.2], [4, 4], load);
+        let rate = told.rate.unwrap_or_else(|| panic!("{balance}: {told:?} {story}"));
+        assert!((85.0..=125.0).contains(&rate.high), "{balance}: {rate:?} {story}");
+    }
+    let (told, story) = of_two("leastconn", [0.04, 0.2], [3, 6], load);
+    assert_eq!((told.rate, told.users), (None, None), "how many go to which is not known: {story}");
+    assert_eq!(told.clients.map(|clients| clients.low), Some(9.0), "{story}");
+}
+
+#[test]
+fn of_servers_of_one_speed_it_is_the_time_of_all() {
+    let _machine = machine();
+    let (told, story) = of_two("roundrobin", [0.1, 0.1], [4, 4], "--rate 200 --ramp 10s --connections 400");
+    let rate = told.rate.unwrap_or_else(|| panic!("{told:?} {story}"));
+    assert!((60.0..=82.0).contains(&rate.high), "{rate:?} {story}");
 }
 
 #[test]

@@ -223,6 +223,19 @@ pub(crate) fn first_parameter(found: &Found) -> usize {
     }
 }
 
+impl Server<'_> {
+    /// What HAProxy calls it; of a template each of those made of it (src/server.c: `_srv_parse_set_id_from_prefix`).
+    pub fn names(&self) -> Vec<String> {
+        let name = self.found.arg(0).unwrap_or_default();
+        let range = self.found.arg(1).unwrap_or_default();
+        let first = range.split_once('-').and_then(|(first, _)| number::count(first)).unwrap_or(1);
+        match self.found.is("server-template") {
+            true => (first..first.saturating_add(self.count)).map(|n| format!("{name}{n}")).collect(),
+            false => vec![name.to_owned()],
+        }
+    }
+}
+
 /// The parameters of a server's line, each with the word after it; empty where it has none.
 pub fn parameters(line: &Found) -> Vec<(&str, &str)> {
     let words = line.words.get(first_parameter(line) + 1..).unwrap_or_default();

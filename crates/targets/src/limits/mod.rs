@@ -377,6 +377,7 @@ impl Processor<'_> {
             patience: None,
             fault: false,
             turns: false,
+            servers: Vec::new(),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Limits that show in HAProxy but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Answers, Law, Limit, Origin, Remedy, RemedyUnit, Sign, Signature, Strength, Symptom};
+use genkai_model::limit::{
+    Answers, Law, Limit, Origin, Remedy, RemedyUnit, ServerPlaces, Sign, Signature, Strength, Symptom,
+};
 
 use super::Facts;
 use super::check::Check;
@@ -76,6 +78,7 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
         formula: format!("{}; {until}{}{}", held.formula.replace("requests", what), absent(facts), unsure(facts)),
         symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: !facts.absent.asked },
         signatures: limit.signatures.into_iter().chain(refused_by_absent(facts)).collect(),
+        servers: held.each.iter().filter(|_| facts.http && !facts.absent.asked).map(places).collect(),
         remedy: limit.remedy.filter(|_| known).map(|remedy| Remedy {
             setting: setting.to_owned(),
             parts: held.parts as f64,
@@ -89,6 +92,17 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
 fn refused_by_absent(facts: &Facts) -> impl Iterator<Item = Signature> {
     let absent = facts.each.iter().filter(|(_, held)| facts.absent.asked && facts.absent.at.contains(&held.written));
     absent.map(|(name, _)| grew(&format!("haproxy.{}", of_server(name, "connect_errors_total")), Strength::Supports))
+}
+
+/// One server's places, and where its own time is told.
+fn places((name, at_once): &(String, u64)) -> ServerPlaces {
+    let metric = |what: &str| format!("haproxy.{}", of_server(name, what));
+    ServerPlaces {
+        at_once: *at_once as f64,
+        time: metric("response_time"),
+        answers: metric(metrics::ANSWERS),
+        failures: ["connect_errors_total", "response_errors_total"].map(metric).to_vec(),
+    }
 }
 
 /// Requests that may wait for the one server that they can go to: those beyond are refused at once.

@@ -8,6 +8,8 @@ use crate::limits::{connections, counted};
 
 /// Loads of a backend that are tried one by one, to find the first at which a request waits.
 const TRIED: u64 = 100_000;
+/// Servers that are told one by one.
+const NAMED: usize = 1000;
 
 /// What `maxconn` and `minconn` of all servers in use let through together.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +24,8 @@ pub struct Capacity {
     pub fixed: bool,
     /// Servers without a cap, where that leaves no number.
     pub uncapped: bool,
+    /// Each of the servers, and how many requests it gets at once; of one alone, or where a request cannot go to any, none.
+    pub each: Vec<(String, u64)>,
     /// How many equal parts the numbers have, each of which a server's setting stands for.
     pub parts: u64,
     /// `minconn` of the servers where `full` is known, else `maxconn`; different ones one after the other.
@@ -65,6 +69,10 @@ impl Capacity {
             full,
             fixed: !grows && least == most && matches!(choice, Choice::AnyWithRoom | Choice::One(_)),
             uncapped,
+            each: match servers > 1 && !uncapped && !matches!(choice, Choice::One(_)) {
+                true => used.iter().flat_map(Server::names).zip(used.iter().flat_map(places)).take(NAMED).collect(),
+                false => Vec::new(),
+            },
             parts: if choice == Choice::AnyWithRoom { servers } else { 1 },
             written: different(used.iter().map(|s| if full.is_some() { s.minconn } else { s.maxconn })),
             origin,
@@ -104,6 +112,14 @@ impl Capacity {
             }
         }
     }
+}
+
+/// What each of the servers of a line gets at most.
+fn places(server: &Server<'_>) -> impl Iterator<Item = u64> {
+    (0..server.count).map({
+        let maxconn = server.maxconn;
+        move |_| maxconn
+    })
 }
 
 /// The highest load up to which no request waits where any server with room is taken.
