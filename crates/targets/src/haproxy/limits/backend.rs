@@ -1,13 +1,11 @@
 //! Limits that show in HAProxy but lie behind it, or between the two.
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{
-    Answers, Law, Limit, Origin, Remedy, RemedyUnit, ServerPlaces, Sign, Signature, Strength, Symptom,
-};
+use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, ServerPlaces, Sign, Signature, Strength, Symptom};
 
 use super::Facts;
 use super::check::Check;
-use super::observe;
+use super::{observe, several};
 use crate::haproxy::evidence::{metrics, of_server, signature};
 use crate::haproxy::settings::{
     SERVER_MAXCONN, SERVER_MAXQUEUE, SERVER_MINCONN, TIMEOUT_CONNECT, TIMEOUT_SERVER, TIMEOUT_TUNNEL,
@@ -26,8 +24,8 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     all.extend(failed_check(facts));
     all.extend(checked_after_answers(facts));
     all.extend(facts.observed.as_ref().map(|observed| observe::limit(observed, answer(facts, ErrorKind::Status503))));
-    all.extend(one_of_several(facts));
-    all.extend(answering(facts));
+    all.extend(several::one(facts));
+    all.extend(several::answering(facts));
     all.extend(unfit(facts));
     all.extend(slow_to_accept(facts));
     all.extend(silent(facts));
@@ -209,7 +207,7 @@ fn refusing(facts: &Facts) -> Limit {
         }
     };
     let kinds = if facts.http { &[ErrorKind::Status502, ErrorKind::Status503][..] } else { &[ErrorKind::EofNew] };
-    // Of several servers it is said which one refuses: see `one_of_several`.
+    // Of several servers it is said which one refuses: see `several::one`.
     let strength = if facts.each.len() > 1 { Strength::Supports } else { Strength::Decisive };
     let mut signatures = vec![log(signature::SERVER_REFUSED, strength), log(signature::SERVER_CLOSED, strength)];
     signatures.extend(facts.encrypted.then(|| log(signature::SERVER_TLS, strength)));
@@ -331,69 +329,6 @@ fn failed_checks(answered: bool) -> [Signature; 2] {
         strength,
     };
     [one(signature::NO_SERVER_BY_CHECK, Strength::Decisive), one(signature::CHECK_FAILED, Strength::Supports)]
-}
-
-/// From how many times the time of the fastest server on one of several is called slow.
-const SLOWER: f64 = 3.0;
-
-/// One of several servers that refuses, or is far slower than the others: which it is.
-fn one_of_several(facts: &Facts) -> Vec<Limit> {
-    let several = facts.each.len() > 1;
-    let metric = |name: &str, what: &str| format!("haproxy.{}", of_server(name, what));
-    let named = |(what, word): (&str, &str), name: &str, held: &SourcedValue<()>| {
-        valued(&format!("haproxy.server.{what}.{name}"), "backend", &format!("server {name} ({word})"), held)
-    };
-    // A request for which the queue has no room counts as a failed connection, too (src/backend.c: SRV_STATUS_FULL).
-    let of_connections = if facts.queue.is_some() { Strength::Supports } else { Strength::Decisive };
-    let refuses = |(name, held): &(String, SourcedValue<()>)| Limit {
-        caps: "this one of several servers refuses connections, or closes them unanswered".to_owned(),
-        formula: "no number says when".to_owned(),
-        source: "HAProxy management manual 9.1: econ, eresp of a server".to_owned(),
-        signatures: vec![
-            grew(&metric(name, "connect_errors_total"), of_connections),
-            grew(&metric(name, "response_errors_total"), Strength::Decisive),
-        ],
-        symptom: errors(&[answer(facts, ErrorKind::Status502), answer(facts, ErrorKind::Status503)]),
-        ..named(("refuses", "refusing"), name, held)
-    };
-    let slow = |(name, held): &(String, SourcedValue<()>)| Limit {
-        caps: format!("this one of several servers takes {SLOWER} times as long as the fastest, or longer"),
-        formula: "no number says when".to_owned(),
-        source: "HAProxy management manual 9.1: rtime of a server".to_owned(),
-        signatures: vec![reached_of(&metric(name, "response_time"), metrics::FASTEST, SLOWER, Strength::Supports)],
-        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status504)], slow: true },
-        ..named(("slow", "slow"), name, held)
-    };
-    let each = facts.each.iter().filter(|_| several);
-    // What one that is not there refuses is answered by the others, while these have room.
-    let is_answered = |held: &SourcedValue<()>| facts.absent.asked && facts.absent.at.contains(&held.written);
-    each.clone()
-        .filter(|(_, held)| !is_answered(held))
-        .map(refuses)
-        .chain(each.filter(|_| facts.http).map(slow))
-        .collect()
-}
-
-/// Several servers, of which some answer with errors.
-fn answering(facts: &Facts) -> Vec<Limit> {
-    let own = |name: &str| Answers {
-        failed: format!("haproxy.{}", of_server(name, metrics::FAILED_ANSWERS)),
-        all: Some(format!("haproxy.{}", of_server(name, metrics::ANSWERS))),
-    };
-    let each: Vec<_> = facts.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
-    // Of servers without a line of their own nothing is known.
-    if !facts.http || each.len() as u64 != facts.servers {
-        return Vec::new();
-    }
-    backend::answering(
-        "haproxy",
-        &each,
-        (
-            metrics::ALL_FAILED_ANSWERS,
-            "HAProxy management manual 9.1: hrsp_1xx to hrsp_other of a server; src/http_ana.c: http_wait_for_response",
-        ),
-        true,
-    )
 }
 
 /// HAProxy does not pass on what a server answers, and answers 502: the response is none, its head is too large, or a rule denies it.

@@ -12,6 +12,7 @@ mod check;
 mod clients;
 mod facts;
 mod observe;
+mod several;
 mod source;
 mod system;
 
