@@ -25,7 +25,7 @@ fn by_trial(breaks: &'static [f64], part: f64) -> World {
         limits: Box::new(|s| vec![tried("first", s["first"]), tried("second", s["second"])]),
         behaviour: Box::new(move |m| {
             let at = breaks.get(m.trial as usize - 1).copied().unwrap_or(f64::INFINITY);
-            let mut seen = Seen::closed(m.level, SERVICE);
+            let mut seen = Seen { waiting: Some((m.t, 0)), ..Seen::closed(m.level, SERVICE) };
             if m.level > at {
                 seen.errors = vec![(ErrorKind::Status503, seen.ok * part)];
                 seen.ok *= 1.0 - part;
@@ -73,8 +73,17 @@ fn a_second_trial_with_the_change_that_breaks_as_early_is_enough() {
 
 #[test]
 fn failures_that_are_as_frequent_at_the_same_load_are_chance_wherever_they_come() {
-    // One answer in a hundred fails, from some moment on. The change had it later both times.
-    let v = verdict(&by_trial(&[2.0, 24.0, 24.0, 3.0, 2.0], 0.01).run());
+    // A few answers fail, from some moment on. The change had it later both times, and hardly any came before it without the change.
+    let mut world = by_trial(&[], 0.0);
+    world.behaviour = Box::new(|m| {
+        let at = [1.0, 24.0, 24.0, 1.0, 1.0].get(m.trial as usize - 1).copied().unwrap_or(f64::INFINITY);
+        let mut seen = Seen { waiting: Some((m.t, 0)), ..Seen::closed(m.level, SERVICE) };
+        if m.level > at {
+            seen.errors = vec![(ErrorKind::Status503, 5.0)];
+        }
+        seen
+    });
+    let v = verdict(&world.run());
     let again = repeats(&v)[0];
     let Some([with, without]) = again.failures else { panic!("{again:?}") };
     assert!(again.later && without.failed > 0 && with.failed == 0 && with.of > 0, "{again:?}");
@@ -91,7 +100,7 @@ fn capped() -> World {
         vec![second]
     });
     world.behaviour = Box::new(|m| {
-        let mut seen = Seen::closed(m.level, SERVICE);
+        let mut seen = Seen { waiting: Some((m.t, 0)), ..Seen::closed(m.level, SERVICE) };
         if m.level > m.value("second") {
             seen.errors = vec![(ErrorKind::Status503, seen.ok * 0.5)];
             seen.ok *= 0.5;

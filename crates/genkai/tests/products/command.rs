@@ -160,7 +160,11 @@ fn what_fails_at_times_or_by_chance_is_laid_to_no_parameter() {
         let verdict = run.verdict();
         assert_ne!(verdict.must_change(), Answer::Yes, "{how}: {}", run.story());
         assert!(verdict.causes.iter().all(|one| one.confidence != Confidence::Proved), "{how}: {}", run.story());
-        assert_eq!(verdict.trials[0].broke.as_ref().map(|broke| broke.condition.as_str()), Some("errors < 0.1%"), "{how}");
+        assert_eq!(
+            verdict.trials[0].broke.as_ref().map(|broke| broke.condition.as_str()),
+            Some("errors < 0.1%"),
+            "{how}"
+        );
         let said = run.says().join(" ");
         assert!(!said.contains("The cause is confirmed"), "{how}: {said}");
     }
