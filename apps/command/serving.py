@@ -4,7 +4,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Server(ThreadingHTTPServer):
-    """Listens at once on a port of this machine; `wait` is called for each request before it is answered."""
+    """Listens at once on a port of this machine; `wait` is called for each request before it is answered, and may return its
+    status."""
 
     request_queue_size = 128
     daemon_threads = True
@@ -18,8 +19,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
-        self.server.wait()
-        self.send_response(200)
+        self.send_response(self.server.wait() or 200)
         self.send_header("Content-Length", "6")
         self.end_headers()
         self.wfile.write(b"hello\n")

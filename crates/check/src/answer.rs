@@ -81,8 +81,19 @@ impl<'e> Search<'_, 'e> {
             }
             End::Holds if !self.is_load() && self.first.is_some_and(outpaced::is) => json!({ "decided": "outpaced" }),
             End::Holds => json!({ "decided": "holds" }),
-            End::Prove => json!({ "decided": "carried", "pairs": pairing() }),
-            _ if self.is_moved() => json!({ "decided": "moved", "then": self.stop() }),
+            End::Prove => match pairing() {
+                none if none["pairing"] == "none" && self.is_once() => {
+                    json!({ "decided": "moved", "then": { "stop": "unfinished" } })
+                }
+                pairs => json!({ "decided": "carried", "pairs": pairs }),
+            },
+            _ if self.is_moved() => {
+                let then = self.stop();
+                let open = ["died", "refused", "generator", "other_programs", "unfinished"];
+                let tells = !open.iter().any(|word| then["stop"] == *word);
+                let then = if tells && self.is_once() { json!({ "stop": "unfinished" }) } else { then };
+                json!({ "decided": "moved", "then": then })
+            }
             _ if self.removals.as_ref().is_some_and(Removals::is_proved) => {
                 let open = self.removals.as_ref().is_some_and(Removals::opens_what_is_protected);
                 json!({ "decided": if open { "guarded" } else { "bisected" } })
@@ -106,7 +117,9 @@ impl<'e> Search<'_, 'e> {
     /// What the verdict must say of causes and of the answer.
     pub(crate) fn expect(&self, call: Option<&str>, pairs: &Pairs<'_, 'e>, over: Over, expected: &mut Expected) {
         let decision = self.decision(|| self.pairing(call, pairs), over);
-        self.causes(is_confirmed(&decision), expected);
+        let none = ["/decided", "/pairs/pairing"].map(|at| decision.pointer(at).and_then(Json::as_str));
+        let paired = none[0] == Some("carried") && none[1] != Some("none");
+        self.causes(is_confirmed(&decision), paired, expected);
         let line = self.first.map(|first| first.trial.start.number);
         let why = format!("the search ended so: {:?}", self.end);
         let (outcome, must_change, because) = views(&decision);
@@ -157,14 +170,14 @@ impl<'e> Search<'_, 'e> {
     }
 
     /// The limits that were met, in order: those lifted, then the one behind a break that was not.
-    fn causes(&self, confirmed: bool, expected: &mut Expected) {
+    fn causes(&self, confirmed: bool, paired: bool, expected: &mut Expected) {
         let mut count = 0;
         for step in &self.steps {
             for test in step.tests.iter().filter(|test| !test.hindered) {
                 let confidence = match test.moved {
                     "not" => "refuted",
                     // What the proof did not see again may have been over before the change was made.
-                    _ if !confirmed => "possible",
+                    _ if !confirmed || test.once && !paired => "possible",
                     _ => "proved",
                 };
                 if cause(count, step, &test.candidate, confidence, expected) {
@@ -295,6 +308,11 @@ fn lifted(address: &str, step: &Step<'_>, test: &Test<'_>, expected: &mut Expect
     expected.is(format!("{address}/held_to"), test.after.held_to(), line);
     broken::expect(&format!("{address}/observed"), &test.after, expected);
     changed(&format!("{address}/change"), step, test, expected);
+    let (address, why) = (format!("{address}/again"), "both were tried again, or not");
+    expected.same(&address, &test.again, why, line);
+    for name in ["unchanged", "failures"].iter().filter(|name| test.again.get(name).is_none()) {
+        expected.there(format!("{address}/{name}"), false, why, line);
+    }
 }
 
 /// The change that a test made, from the value in force before it.

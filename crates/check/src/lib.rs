@@ -7,6 +7,7 @@
 //! Reading order: [`events`] (the record as lines), [`order`] (the first event that does not fit), [`expected`] (what a figure must be),
 //! then a module for each kind of study.
 
+mod again;
 mod answer;
 mod answered;
 mod asked;

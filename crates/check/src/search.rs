@@ -4,14 +4,14 @@
 
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Limit, RemedyUnit, Strength};
 
+use crate::again::{self, Ended, Farther, Second};
 use crate::asked::{self, TOLERANCE};
 use crate::broken::Judged;
 use crate::directives::Removals;
 use crate::directly;
 use crate::events::{Events, Line};
-use crate::generator::STEEP;
 use crate::laws::{Ends, Met, Predicted, of_limit};
-use crate::moved::{self, blur, size};
+use crate::moved::{self, size};
 use crate::predictions::met;
 use crate::price;
 use crate::scan;
@@ -57,6 +57,10 @@ pub(crate) struct Test<'e> {
     pub(crate) scale: &'static str,
     /// Whether it moved nothing while other programs used most of the machine.
     pub(crate) hindered: bool,
+    /// What came of it when it was made again, as it is told; null where it was not.
+    pub(crate) again: serde_json::Value,
+    /// Whether it should have been.
+    pub(crate) once: bool,
 }
 
 /// How a search, or the look at one break, ended.
@@ -225,7 +229,8 @@ impl<'a, 'e> Search<'a, 'e> {
 
     fn go_on(&mut self, first: Judged<'e>) -> End {
         let judged = self.judged;
-        let tests = judged.iter().filter(|one| one.trial.start.text("/purpose") == "counterfactual");
+        let tests =
+            judged.iter().filter(|one| one.trial.start.text("/purpose") == "counterfactual" || again::is_second(one));
         let mut tests: Tests<'a, 'e> = (Box::new(tests) as Box<dyn Iterator<Item = &'a Judged<'e>> + 'a>).peekable();
         let mut at = first;
         loop {
@@ -288,12 +293,28 @@ impl<'a, 'e> Search<'a, 'e> {
             if after.onset.is_none() && after.is_silent() {
                 return End::Cut;
             }
-            let (moved, predicted, scale) = self.moved(&step.at, &candidate.limit, &after);
-            let hindered = moved == "not" && weigh::is_crowded(&after, &met(&after));
+            let (mut moved, predicted, scale) = self.moved(&step.at, &candidate.limit, &after);
+            let crowded = |one: &Judged<'_>| weigh::is_crowded(one, &met(one));
+            let (second, beside) = match moved {
+                "not" => (Second::None, false),
+                _ => self.second((&step.at, &after), &candidate.limit, tests, crowded),
+            };
+            let (mut again, once) = (serde_json::Value::Null, matches!(second, Second::Missing(_)));
+            if let Second::Made { stands, told } = &second {
+                again = told.clone();
+                moved = if *stands { moved } else { "not" };
+            }
+            let hindered = moved == "not" && (beside || crowded(&after));
             if hindered && !matches!(candidate.limit.law, Law::Tried { .. }) {
                 return End::Crowded;
             }
-            step.tests.push(Test { candidate, after, moved, predicted, scale, hindered });
+            step.tests.push(Test { candidate, after, moved, predicted, scale, hindered, again, once });
+            match second {
+                Second::Missing(Some(Ended::Open)) => return End::Open,
+                Second::Missing(Some(Ended::Cut)) => return End::Cut,
+                Second::Missing(Some(Ended::Invalid)) => return End::Invalid,
+                _ => {}
+            }
             if moved != "not" {
                 return End::Proved;
             }
@@ -319,15 +340,12 @@ impl<'a, 'e> Search<'a, 'e> {
         let scale = if clients.is_some() { "clients" } else { "level" };
         let passed = levels.is_some_and(|(_, high)| high * (1.0 + TOLERANCE) + 1.0 < after.held_to());
         let moved = match self::size(after) {
-            None if unforeseen => "elsewhere",
-            Some(now) if unforeseen => {
-                // Of what has moved the break already, a step that is enough.
-                let setting = |limit: &Limit| limit.remedy.as_ref().map(|remedy| remedy.setting.clone());
-                let mut proved = self.steps.iter().filter_map(Step::proved);
-                let again = proved.any(|test| setting(&test.candidate.limit) == setting(lifted));
-                let enough = again && now > size && now >= self.asked().1;
-                let farther = (enough || now > 1.25 * size + blur(before)) && after.asked.ramp >= STEEP;
-                if farther { "elsewhere" } else { "not" }
+            _ if unforeseen => {
+                if self.farther(lifted).is(before, after) {
+                    "elsewhere"
+                } else {
+                    "not"
+                }
             }
             None if passed => "elsewhere",
             None => "as_predicted",
@@ -338,6 +356,39 @@ impl<'a, 'e> Search<'a, 'e> {
             }
         };
         (moved, clients.or(levels), scale)
+    }
+
+    /// How a break is known to be another one where no formula says where it should be: of what has moved it already, a step that is enough.
+    fn farther(&self, lifted: &Limit) -> Farther {
+        let setting = |limit: &Limit| limit.remedy.as_ref().map(|remedy| remedy.setting.clone());
+        let mut proved = self.steps.iter().filter_map(Step::proved);
+        let further = proved.any(|test| setting(&test.candidate.limit) == setting(lifted));
+        Farther { further, goal: self.asked().1 }
+    }
+
+    /// The second test of what moved the break in the first, where one is to be made; and whether it ran beside other programs.
+    fn second(
+        &self,
+        (before, after): (&Judged<'e>, &Judged<'e>),
+        lifted: &Limit,
+        tests: &mut Tests<'a, 'e>,
+        crowded: impl Fn(&Judged<'e>) -> bool,
+    ) -> (Second, bool) {
+        if !again::is_due(lifted, after, self.asked().1, self.head("/plan/procedure/min_pairs")) {
+            return (Second::None, false);
+        }
+        // What an older search tried next need not have come to a trial.
+        let after_it = after.trial.start.number;
+        let refused = unusable::before(self.events, None).iter().any(|one| one.number > after_it);
+        match again::second((before, after), self.farther(lifted), tests, crowded) {
+            (Second::Missing(Some(Ended::Open)), _) if refused => (Second::Missing(None), false),
+            second => second,
+        }
+    }
+
+    /// Whether a change is believed that should have been tried a second time.
+    pub(crate) fn is_once(&self) -> bool {
+        self.steps.iter().filter_map(Step::proved).any(|test| test.once)
     }
 
     /// A trial of the proof that failed by a limit which says so for certain, and can be lifted.

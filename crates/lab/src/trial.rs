@@ -84,8 +84,8 @@ pub fn shape(load: &Load, what: &TrialPlan) -> Load {
 impl Trial<'_> {
     /// Whether the trial ends as soon as the break is certain.
     fn is_search(&self) -> bool {
-        use Purpose::{Bisect, Break, Counterfactual, Direct, Smaller};
-        matches!(self.what.purpose, Break | Counterfactual | Direct | Bisect | Smaller)
+        use Purpose::{Bisect, Break, Counterfactual, Direct, Repeat, Smaller};
+        matches!(self.what.purpose, Break | Counterfactual | Repeat | Direct | Bisect | Smaller)
     }
 
     /// Makes the load against running servers and writes down what is seen.

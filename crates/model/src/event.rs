@@ -193,6 +193,8 @@ pub enum Purpose {
     Break,
     /// Lift one limit and see whether the break moves.
     Counterfactual,
+    /// The same once more, and without that change: where no formula says what comes of it, one trial each may be chance.
+    Repeat,
     /// The same load straight at the backend, past the product: is it the backend by itself?
     Direct,
     /// Proof: the system as it was.

@@ -46,6 +46,7 @@ pub fn purpose(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Break => "find the break",
         Purpose::Counterfactual => "change one setting",
+        Purpose::Repeat => "try it again",
         Purpose::Direct => "the backend by itself",
         Purpose::Baseline => "proof: as it was",
         Purpose::Proposal => "proof: as proposed",

@@ -5,6 +5,8 @@ use genkai_model::finding::{Against, Candidate, Evidence, Moved};
 use genkai_model::limit::{BACKEND_BY_ITSELF, Law, Strength};
 use genkai_model::plan::Plan;
 
+use super::TrialPlan;
+use super::again::{Again, Repeated};
 use super::attempt::Attempt;
 use super::directly::{self, Directly};
 use super::judged_trial::JudgedTrial;
@@ -35,12 +37,17 @@ pub(crate) struct Test<'r> {
     pub(crate) candidate: Weighed<'r>,
     pub(crate) after: JudgedTrial<'r>,
     pub(crate) outcome: Outcome,
+    /// What came of it when it was made again, where that was to be.
+    pub(crate) again: Option<Again<'r>>,
+    /// Whether it was to be made again and was not, so that what it saw may be chance.
+    pub(crate) once: bool,
 }
 
 impl Test<'_> {
     /// Whether it moved nothing while other programs used most of the machine, which may be why: that says nothing of what was lifted.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.outcome.moved == Moved::Not && self.after.crowded().is_some()
+        let again = self.again.as_ref().is_some_and(Again::is_crowded);
+        self.outcome.moved == Moved::Not && (again || self.after.crowded().is_some())
     }
 }
 
@@ -51,6 +58,8 @@ pub(crate) enum Progress<'r> {
     Proved,
     /// This is to be tried.
     Try(Box<Attempt<'r>>),
+    /// The last test moved the break, by no formula: this is to be tried before it is believed.
+    Repeat(Box<TrialPlan>),
     /// The likeliest cause cannot be lifted.
     CannotLift,
     /// No candidate is left, and some were tried.
@@ -94,21 +103,36 @@ impl<'r> BreakStep<'r> {
             if !proof::is_whole(trial) {
                 return (step, Progress::Cut);
             }
-            let after = trusted(JudgedTrial::of(trial, plan), goal);
+            let after = JudgedTrial::of(trial, plan).up_to(goal);
             if !after.client.finding.valid {
                 return (step, Progress::Invalid);
             }
             if after.is_silent() {
                 return (step, Progress::Cut);
             }
-            let outcome = moved::judge(&step.at, &attempt, &after, goal);
+            let mut outcome = moved::judge(&step.at, &attempt, &after, goal);
+            let repeated = Again::replay(&step.at, &attempt, (&after, &outcome), tests, (plan, goal));
+            let (again, once, ended) = match repeated {
+                Repeated::Needless => (None, false, None),
+                Repeated::Never => (None, true, None),
+                Repeated::Made(again) => (Some(*again), false, None),
+                Repeated::Due(trial) => (None, true, Some(Progress::Repeat(trial))),
+                Repeated::Cut => (None, true, Some(Progress::Cut)),
+                Repeated::Invalid => (None, true, Some(Progress::Invalid)),
+            };
+            if again.as_ref().is_some_and(|again| !again.stands()) {
+                outcome.moved = Moved::Not;
+            }
             let proved = outcome.moved != Moved::Not;
-            let test = Test { attempt, candidate, after, outcome };
+            let test = Test { attempt, candidate, after, outcome, again, once };
             // Where no formula says which it is, the next one may be what moves it.
             if test.is_crowded() && !test.attempt.limit.law.is_tried() {
                 return (step, Progress::Crowded);
             }
             step.tests.push(test);
+            if let Some(why) = ended {
+                return (step, why);
+            }
             if proved {
                 return (step, Progress::Proved);
             }
@@ -205,14 +229,4 @@ impl<'r> BreakStep<'r> {
         let told = self.weighed.iter().map(|w| &w.candidate).filter(|c| c.limit != but && !open(c));
         told.cloned().collect()
     }
-}
-
-/// A counterfactual goes beyond the load asked for. If its client gave out only there, what was seen up to then stands.
-fn trusted(mut judged: JudgedTrial<'_>, goal: f64) -> JudgedTrial<'_> {
-    if judged.client.since_us.is_some() && judged.held_to() >= goal {
-        judged.broke = None;
-        judged.onset = None;
-        judged.client.finding.valid = true;
-    }
-    judged
 }

@@ -75,7 +75,7 @@ pub(crate) fn failures(at: &JudgedTrial<'_>, direct: &JudgedTrial<'_>) -> Option
     (failed && matches!(condition, Condition::ErrorsBelow(_))).then_some(both)
 }
 
-fn sum<'t>(ticks: impl IntoIterator<Item = &'t Tick>) -> Failures {
+pub(super) fn sum<'t>(ticks: impl IntoIterator<Item = &'t Tick>) -> Failures {
     let tally = Tally::of(ticks);
     Failures { failed: tally.failed, of: tally.finished() }
 }
@@ -88,7 +88,7 @@ fn alike(at: &JudgedTrial<'_>, direct: &JudgedTrial<'_>) -> bool {
 }
 
 /// Failures while the load was at most as large as the one that broke the product.
-fn below(direct: &JudgedTrial<'_>, level: f64) -> Failures {
+pub(super) fn below(direct: &JudgedTrial<'_>, level: f64) -> Failures {
     sum(direct.trial.ticks.iter().filter(|t| t.level <= level * (1.0 + TOLERANCE) + 1.0))
 }
 
@@ -100,13 +100,7 @@ fn by_rate(
     direct: &JudgedTrial<'_>,
     by_level: Directly,
 ) -> Option<Directly> {
-    let interval = |f: Failures| statistics::clopper_pearson(f.failed, f.of, ALPHA);
-    let rate = |f: Failures| if f.of == 0 { 0.0 } else { f.failed as f64 / f.of as f64 };
-    // Whether it is certain that directly less fail, and that more do.
-    let less = |f: Failures| {
-        let difference = statistics::newcombe((rate(f), interval(f)), (rate(through), interval(through)));
-        (difference.low > 0.0, difference.high < 0.0)
-    };
+    let less = |f: Failures| certainly(f, through);
     // Where nothing came to an end at these levels, nothing is known of them.
     if low.of == 0 {
         return None;
@@ -118,4 +112,17 @@ fn by_rate(
         (_, (false, true)) if by_level == Directly::Bore => Some(Directly::FailedToo { directly: all, through }),
         _ => None,
     }
+}
+
+/// Whether it is certain that less fail than of `others`, and that more do.
+fn certainly(one: Failures, others: Failures) -> (bool, bool) {
+    let interval = |f: Failures| statistics::clopper_pearson(f.failed, f.of, ALPHA);
+    let rate = |f: Failures| if f.of == 0 { 0.0 } else { f.failed as f64 / f.of as f64 };
+    let difference = statistics::newcombe((rate(one), interval(one)), (rate(others), interval(others)));
+    (difference.low > 0.0, difference.high < 0.0)
+}
+
+/// Whether it is certain that less fail than of `others`.
+pub(super) fn fails_less(one: Failures, others: Failures) -> bool {
+    certainly(one, others).0
 }

@@ -8,6 +8,7 @@
 //! No state is kept: [`next`] retells the `story` from the record each time, so that a live run and a record read back
 //! agree on what happened and why.
 
+pub(crate) mod again;
 pub(crate) mod attempt;
 pub(crate) mod break_step;
 pub(crate) mod directly;
@@ -71,6 +72,7 @@ pub fn next(record: &Record) -> Next {
     match &state.phase {
         Phase::NeedBreak => Next::Trial(first(plan)),
         Phase::Test(attempt) => Next::Trial(attempt.trial(plan)),
+        Phase::Repeat(again) => Next::Trial((**again).clone()),
         Phase::AskBackend(_) => Next::Trial(TrialPlan {
             purpose: Purpose::Direct,
             limit: Some(BACKEND_BY_ITSELF.to_owned()),

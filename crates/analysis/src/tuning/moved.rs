@@ -49,7 +49,10 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
     let scale = if clients.is_some() { Scale::Clients } else { Scale::Level };
     let predicted = clients.or_else(|| expected.as_ref().and_then(levels));
     let moved = match &after.broke {
-        _ if attempt.limit.law.is_tried() => tried(before, broke_before, attempt, after, goal),
+        _ if attempt.limit.law.is_tried() => match is_later(before, after, attempt.further, goal) {
+            true => Moved::Elsewhere,
+            false => Moved::Not,
+        },
         None if expected.as_ref().and_then(levels).is_some_and(|l| passed(l, after.held_to())) => Moved::Elsewhere,
         None => Moved::AsPredicted,
         Some(broke) => {
@@ -62,21 +65,21 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
     Outcome { moved, predicted, scale }
 }
 
-/// The same where no formula says what comes of a change: nothing is as predicted, and signs of another limit at the same load say nothing.
-/// Of a setting that has moved the break already a step that holds what must hold is enough: it is what was asked for, and the proof tells
-/// whether it came of the change.
-fn tried(
-    before: &JudgedTrial<'_>,
-    broke_before: &Break,
-    attempt: &Attempt<'_>,
-    after: &JudgedTrial<'_>,
-    goal: f64,
-) -> Moved {
-    let Some(broke) = &after.broke else { return Moved::Elsewhere };
+/// Whether `after` broke clearly later than `before`, where no formula says what comes of a change: nothing is as predicted, and signs of another
+/// limit at the same load say nothing. Of a setting that has moved the break already (`further`) a step that holds what must hold is enough: it
+/// is what was asked for, and the proof tells whether it came of the change.
+pub(crate) fn is_later(before: &JudgedTrial<'_>, after: &JudgedTrial<'_>, further: bool, goal: f64) -> bool {
+    let Some(broke_before) = &before.broke else { return false };
+    let Some(broke) = &after.broke else { return true };
     let (now, was) = (size(after, broke), size(before, broke_before));
-    let enough = attempt.further && now >= goal && now > was;
+    let enough = further && now >= goal && now > was;
     let farther = now > was * GREW + blur(before, broke_before);
-    if !after.is_steep() && (enough || farther) { Moved::Elsewhere } else { Moved::Not }
+    !after.is_steep() && (enough || farther)
+}
+
+/// Whether a trial held up to `goal`.
+pub(crate) fn reaches(after: &JudgedTrial<'_>, goal: f64) -> bool {
+    after.broke.as_ref().is_none_or(|broke| broke.level >= goal)
 }
 
 /// Whether a range in clients only says where they begin to wait, as that of workers with a queue that hardly ends: nothing is met there.

@@ -6,6 +6,7 @@ use genkai_model::objective::Condition;
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
+use super::TrialPlan;
 use super::attempt::Attempt;
 use super::break_step::{BreakStep, Progress, Test};
 use super::judged_trial::JudgedTrial;
@@ -45,6 +46,8 @@ pub(crate) enum Phase<'r> {
     Refused,
     /// This is to be put to the test.
     Test(Box<Attempt<'r>>),
+    /// A test that moved the break, by no formula, is made again: this is due.
+    Repeat(Box<TrialPlan>),
     /// Nothing more than possible causes: the backend is to be asked by itself. Where it stands without that.
     AskBackend(Box<Phase<'r>>),
     /// Programs that are no part of the run used most of the machine when it broke, and nothing else is named.
@@ -96,6 +99,7 @@ impl<'r> SearchState<'r> {
             match progress {
                 Progress::Proved => {}
                 Progress::Try(attempt) => return Phase::Test(attempt),
+                Progress::Repeat(trial) => return Phase::Repeat(trial),
                 Progress::CannotLift => return self.or_else(Phase::CannotLift, record),
                 Progress::Refuted => return self.or_else(Phase::Refuted, record),
                 Progress::NoCause if self.is_crowded() => return self.or_prove(Phase::Crowded),

@@ -47,7 +47,7 @@ impl<'r> Tests<'r> {
             while let Some((_, value)) = values.next_if(|(before, _)| *before <= begun) {
                 rest.push_back(Came::NotStarted(value));
             }
-            if trial.started.purpose == Purpose::Counterfactual {
+            if matches!(trial.started.purpose, Purpose::Counterfactual | Purpose::Repeat) {
                 rest.push_back(Came::Trial(trial));
             }
         }
@@ -73,6 +73,23 @@ impl<'r> Tests<'r> {
                 Next::Unusable
             }
         }
+    }
+
+    /// The next one, if it is one of those that are made again.
+    pub(crate) fn again(&mut self) -> Option<&'r Trial> {
+        match self.rest.front() {
+            Some(Came::Trial(trial)) if trial.started.purpose == Purpose::Repeat => {
+                let trial = *trial;
+                self.rest.pop_front();
+                Some(trial)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether none is left.
+    pub(crate) fn is_told(&self) -> bool {
+        self.rest.is_empty()
     }
 
     /// What one more of the setting of `limit`, which was met in `at`, takes by the last trial before that had a smaller value; none where a

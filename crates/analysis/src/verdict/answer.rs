@@ -48,7 +48,11 @@ pub(crate) fn of(state: Option<&SearchState<'_>>, trials: &Trials<'_>) -> Decisi
         Phase::Holds if is_unanswered(first, state.plan) => Decision::Unanswered,
         Phase::Holds if is_outpaced(first, state.plan) => Decision::Outpaced,
         Phase::Holds => Decision::Holds,
-        Phase::Prove => Decision::Carried { pairs: pairing(state, trials) },
+        Phase::Prove => match pairing(state, trials) {
+            // Nothing was seen twice.
+            Pairing::None if is_once(state) => Decision::Moved { then: Stop::Unfinished },
+            pairs => Decision::Carried { pairs },
+        },
         phase => stopped(state, stop(state, phase)),
     }
 }
@@ -71,7 +75,14 @@ fn is_outpaced(judged: &JudgedTrial<'_>, plan: &Plan) -> bool {
 
 fn stopped(state: &SearchState<'_>, stop: Stop) -> Decision {
     let moved = state.lifted().next().is_some();
+    // What was seen once, and was to be seen again, is no answer yet.
+    let stop = if is_once(state) && !stop.says_nothing() { Stop::Unfinished } else { stop };
     if moved { Decision::Moved { then: stop } } else { Decision::Unmoved { by: stop } }
+}
+
+/// Whether a change is believed that was to be tried twice, and was not.
+fn is_once(state: &SearchState<'_>) -> bool {
+    state.lifted().any(|test| test.once)
 }
 
 fn stop(state: &SearchState<'_>, phase: &Phase<'_>) -> Stop {

@@ -1,12 +1,13 @@
 //! The limits that were met, each with its evidence and what came of lifting it.
 
 use genkai_model::event::Change;
-use genkai_model::finding::{Cause, Confidence, Counterfactual, Decision, Evidence, Moved};
+use genkai_model::finding::{Cause, Confidence, Counterfactual, Decision, Evidence, Moved, Pairing};
 use genkai_model::limit::Strength;
 use genkai_model::record::Trial;
 
 use super::outlook;
 use crate::diagnosis::attribute::Weighed;
+use crate::tuning::again::Again;
 use crate::tuning::break_step::{BreakStep, Test};
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::SearchState;
@@ -14,7 +15,9 @@ use crate::tuning::search_state::SearchState;
 /// Every limit that was met, in order: those lifted in vain first, then the one behind each break. Where the
 /// proof saw something else than the search (what had failed may have been over when the first change was made), no test of it confirms anything.
 pub(crate) fn all(state: &SearchState<'_>, decision: Decision) -> Vec<Cause> {
-    let mut all: Vec<Cause> = state.steps.iter().flat_map(of).collect();
+    // Pairs tell of what was seen once in the search, too.
+    let paired = matches!(decision, Decision::Carried { pairs } if pairs != Pairing::None);
+    let mut all: Vec<Cause> = state.steps.iter().flat_map(|step| of(step, paired)).collect();
     if !decision.confirms() {
         let confirmed = all.iter_mut().filter(|cause| cause.confidence == Confidence::Proved);
         confirmed.for_each(|cause| cause.confidence = Confidence::Possible);
@@ -22,8 +25,8 @@ pub(crate) fn all(state: &SearchState<'_>, decision: Decision) -> Vec<Cause> {
     all
 }
 
-fn of(step: &BreakStep<'_>) -> Vec<Cause> {
-    let mut all: Vec<Cause> = tests(step).filter_map(|test| tested(step, test)).collect();
+fn of(step: &BreakStep<'_>, paired: bool) -> Vec<Cause> {
+    let mut all: Vec<Cause> = tests(step).filter_map(|test| tested(step, test, paired)).collect();
     if step.proved().is_none() {
         all.extend(step.untested().and_then(|weighed| untested(step, weighed)));
     }
@@ -35,9 +38,12 @@ fn tests<'s, 'r>(step: &'s BreakStep<'r>) -> impl Iterator<Item = &'s Test<'r>> 
     step.tests.iter().filter(|test| !test.is_crowded())
 }
 
-fn tested(step: &BreakStep<'_>, test: &Test<'_>) -> Option<Cause> {
-    let refuted = test.outcome.moved == Moved::Not;
-    let confidence = if refuted { Confidence::Refuted } else { Confidence::Proved };
+fn tested(step: &BreakStep<'_>, test: &Test<'_>, paired: bool) -> Option<Cause> {
+    let confidence = match test.outcome.moved {
+        Moved::Not => Confidence::Refuted,
+        _ if test.once && !paired => Confidence::Possible,
+        _ => Confidence::Proved,
+    };
     let cause = cause(step, &test.candidate, confidence)?;
     let counterfactual = Counterfactual {
         change: step_by(step, test),
@@ -47,6 +53,7 @@ fn tested(step: &BreakStep<'_>, test: &Test<'_>) -> Option<Cause> {
         observed: test.after.broke.clone(),
         held_to: test.after.held_to(),
         moved: test.outcome.moved,
+        again: test.again.as_ref().map(Again::told),
     };
     Some(Cause { counterfactual: Some(counterfactual), ..cause })
 }

@@ -173,7 +173,8 @@ fn hidden_errors(judged: &JudgedTrial<'_>) -> Option<Caveat> {
 /// the setting that was changed.
 fn crowded(trial: &Trial, state: &SearchState<'_>) -> Option<Caveat> {
     let (Others { busy, of }, alone) = JudgedTrial::of(trial, state.plan).crowded()?;
-    let is_test = trial.started.purpose == Purpose::Counterfactual && matches!(state.phase, Phase::Crowded);
+    let tests = matches!(trial.started.purpose, Purpose::Counterfactual | Purpose::Repeat);
+    let is_test = tests && matches!(state.phase, Phase::Crowded);
     (alone || is_test).then_some(Caveat::OtherPrograms { trial: trial.number, busy, of })
 }
 

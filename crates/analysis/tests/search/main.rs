@@ -4,6 +4,7 @@
 #[path = "../world/mod.rs"]
 mod world;
 
+mod again;
 mod causes;
 mod contradicted;
 mod failures;

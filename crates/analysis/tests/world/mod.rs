@@ -143,6 +143,7 @@ impl Run {
         let letter = |t: &TrialPlan| match t.purpose {
             Purpose::Break => 'X',
             Purpose::Counterfactual => 'C',
+            Purpose::Repeat => 'c',
             Purpose::Direct => 'D',
             Purpose::Bisect => 'R',
             Purpose::Smaller => 'S',
@@ -254,7 +255,8 @@ impl World {
                 run.at(begin + to_us, Some(number), What::State(state));
                 return (EndReason::ServerDied, to_us);
             }
-            let searching = matches!(what.purpose, Purpose::Break | Purpose::Counterfactual | Purpose::Direct);
+            let searching =
+                matches!(what.purpose, Purpose::Break | Purpose::Counterfactual | Purpose::Repeat | Purpose::Direct);
             if searching && broke {
                 return (EndReason::BreakSeen, to_us);
             }

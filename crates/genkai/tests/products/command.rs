@@ -9,7 +9,7 @@ use genkai_model::finding::{Answer, Because, Confidence, Outcome, Rung};
 
 use crate::harness;
 use crate::harness::judged::told;
-use crate::harness::{Run, finish, genkai, machine};
+use crate::harness::{Run, finish, genkai, machine, run};
 
 /// Where two requests of 50 ms are served at once, the objective holds up to 12 users; where four are, up to 24: beyond the headroom.
 const USERS: &str = "--users 16 --spawn-rate 8 --hold 2s --quick --quiet";
@@ -144,6 +144,30 @@ fn the_smallest_value_that_holds_is_measured_below_the_proposal() {
     let said = run.says().join(" ");
     assert!(said.contains(&format!("slots = {holds} is the smallest value tried that held ")), "{said}");
     assert!(said.contains(&format!("; {fails} failed (trial ")), "{said}");
+}
+
+/// Neither parameter is read: what moves the break is when a trial begins, or chance.
+#[test]
+fn what_fails_at_times_or_by_chance_is_laid_to_no_parameter() {
+    let _machine = machine();
+    let fails = app("fails.py");
+    for (how, sets) in [("times", "--set workers=4:1..64"), ("chance", "--set workers=4:1..64 --set depth=2:1..100")] {
+        let flags = "--users 16 --spawn-rate 2 --hold 2s --quick --quiet";
+        let depth = if how == "chance" { "{depth}" } else { "2" };
+        let mut command = genkai(&format!("tune command {sets} {flags}"));
+        command.args(["--objective", "errors < 0.1%", "--", "python3"]).arg(&fails);
+        let run = run(command.args(["{port}", how, "{workers}", depth]));
+        let verdict = run.verdict();
+        assert_ne!(verdict.must_change(), Answer::Yes, "{how}: {}", run.story());
+        assert!(verdict.causes.iter().all(|one| one.confidence != Confidence::Proved), "{how}: {}", run.story());
+        assert_eq!(
+            verdict.trials[0].broke.as_ref().map(|broke| broke.condition.as_str()),
+            Some("errors < 0.1%"),
+            "{how}"
+        );
+        let said = run.says().join(" ");
+        assert!(!said.contains("The cause is confirmed"), "{how}: {said}");
+    }
 }
 
 #[test]

@@ -49,7 +49,9 @@ impl Run<'_, '_, '_> {
     /// # Errors
     /// When it cannot be written.
     pub(super) fn unusable(&mut self, what: &TrialPlan, said: &str, listens: bool) -> Result<bool, LabError> {
-        let Some(change) = what.changes.last().filter(|_| self.is_tried(what)) else { return Ok(false) };
+        // With a value that is tried again it had started.
+        let tries = what.purpose != Purpose::Repeat && self.is_tried(what);
+        let Some(change) = what.changes.last().filter(|_| tries) else { return Ok(false) };
         let in_proof = what.purpose == Purpose::Proposal;
         let said: String = shortened(&masked(said), LONGEST);
         let (not, had) = match listens {
@@ -69,13 +71,13 @@ impl Run<'_, '_, '_> {
         Ok(true)
     }
 
-    /// Whether a trial tries a value of which nothing is known but, in a proof, that it was tried before. A smaller one than is proposed is
+    /// Whether a trial tries a value of which nothing is known but, in a proof or when it is tried again, that it was tried before. A smaller one than is proposed is
     /// only looked at: nothing else rests on it.
     pub(super) fn is_tried(&self, what: &TrialPlan) -> bool {
         let trials = &self.recorder.record().trials;
         let mut limits = trials.iter().flat_map(|trial| &trial.limits.limits).filter(|limit| limit.law.is_tried());
         match what.purpose {
-            Purpose::Counterfactual => limits.any(|limit| Some(&limit.id) == what.limit.as_ref()),
+            Purpose::Counterfactual | Purpose::Repeat => limits.any(|limit| Some(&limit.id) == what.limit.as_ref()),
             Purpose::Smaller => true,
             Purpose::Proposal => limits.any(|limit| {
                 let setting = limit.remedy.as_ref().map(|remedy| &remedy.setting);

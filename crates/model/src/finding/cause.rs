@@ -386,6 +386,31 @@ pub struct Counterfactual {
     pub held_to: f64,
     /// Whether the break moved as predicted.
     pub moved: Moved,
+    /// What came of making it again, where no formula says what comes of the change and the objective did not hold with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Again>,
+}
+
+/// A change and the system without it, each tried once more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Again {
+    /// The trial with the change.
+    pub trial: u32,
+    /// The one without it; none where the first broke no later than the system without the change had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged: Option<Unchanged>,
+    /// Whether both trials with the change broke clearly later than both without.
+    pub later: bool,
+    /// Failures with the change at no larger load than broke the system without it, and those without; none where they do not matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<[Failures; 2]>,
+}
+
+/// A trial without a change.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unchanged {
+    /// The trial.
+    pub trial: u32,
 }
 
 impl Counterfactual {

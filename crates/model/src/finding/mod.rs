@@ -24,8 +24,8 @@ mod verdict;
 pub use answer::{Answer, Because, Outcome};
 pub use bisection::{Bisected, BisectionEnd};
 pub use cause::{
-    Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Later, Moved, Scale, Seen,
-    Unanswered,
+    Again, Against, Break, Candidate, Cause, Confidence, Counterfactual, Evidence, Failures, Later, Moved, Scale, Seen,
+    Unanswered, Unchanged,
 };
 pub use client::{ClientCheck, ClientLimit, LateOver};
 pub use decision::{Answered, Decision, Pairing, Stop};

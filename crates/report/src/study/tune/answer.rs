@@ -8,7 +8,7 @@ use genkai_model::limit::{Law, Origin};
 
 use super::asked::{at_asked, quoted};
 use super::held::held;
-use super::{cause, client, counterfactual, directives};
+use super::{again, cause, client, counterfactual, directives};
 use crate::context::Context;
 use crate::unit::Unit;
 use crate::{clean, figure, words};
@@ -100,6 +100,9 @@ fn ended_early(context: Context<'_>, v: &Verdict) -> String {
 /// What changes did that moved the break, where the load asked for still fails.
 fn moved(context: Context<'_>, v: &Verdict, then: Stop) -> String {
     let changed = format!("changing {} moves the break", changes(&v.proposal));
+    if v.causes.iter().any(|cause| again::is_once(v, cause)) {
+        return format!("Cannot tell: changing {} moved the break, but {}.", changes(&v.proposal), again::ONCE);
+    }
     match then {
         _ if then.says_nothing() => {
             format!("Cannot tell: {changed}, but then {}.", stopped(context, v, then))
@@ -280,6 +283,9 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
 
 /// What came of changes that lifted nothing.
 fn in_vain(v: &Verdict) -> &'static str {
+    if let Some(again) = again::in_vain(v) {
+        return again;
+    }
     let refuted = v.causes.iter().filter(|one| one.confidence == Confidence::Refuted);
     let earlier: Vec<bool> = refuted.map(counterfactual::broke_earlier).collect();
     match (earlier.iter().all(|one| *one), earlier.contains(&true)) {
@@ -353,7 +359,8 @@ fn blurred(v: &Verdict) -> bool {
     let mut told = refuted().rev().take(if alone { usize::MAX } else { 1 });
     told.any(|cause| {
         let after = cause.counterfactual.as_ref().and_then(|tested| tested.observed.as_ref());
-        after.is_some_and(|after| after.level > cause.broke.level * ALIKE)
+        let again = cause.counterfactual.as_ref().is_some_and(|tested| tested.again.is_some());
+        !again && after.is_some_and(|after| after.level > cause.broke.level * ALIKE)
     })
 }
 

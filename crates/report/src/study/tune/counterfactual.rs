@@ -2,6 +2,7 @@
 
 use genkai_model::finding::{Break, Cause, Confidence, Counterfactual, Moved, Scale, Verdict};
 
+use super::again;
 use super::foretold::foretold;
 use super::proof::unconfirmed;
 use crate::context::{self, Context};
@@ -14,9 +15,12 @@ pub(super) fn told(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<S
     // The load need not have come to where the next one is foretold.
     let unforeseen =
         c.predicted.is_none() && cause.counterfactual.as_ref().is_some_and(|test| test.predicted.is_some());
+    if let Some(told) = again::told(context, v, cause, c) {
+        return Some(told);
+    }
     let change = words::change(&c.change);
     let predicted = predicted(context, c).unwrap_or_else(|| "no further limit within the load sent".to_owned());
-    Some(match (&c.observed, c.moved) {
+    let told = match (&c.observed, c.moved) {
         // The proof saw something else.
         (None, moved) if moved != Moved::Not && cause.confidence != Confidence::Proved => format!(
             "With only {change} changed, the load held up to {} in the search; {}.",
@@ -53,7 +57,8 @@ pub(super) fn told(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<S
         ),
         (None, Moved::Not) => format!("Changing only {change} made no measurable difference."),
         (None, _) => held(context, cause, c, &change),
-    })
+    };
+    Some(told + &again::repeated(context, v, c))
 }
 
 /// Whether the break with a cause's change came at a load that is smaller by more than a tenth.

@@ -11,7 +11,7 @@ use genkai_model::limit::Origin;
 use genkai_model::setting::Change;
 use genkai_model::units::Range;
 
-use super::proof;
+use super::{again, proof};
 use crate::context::Context;
 use crate::document::{Block, Medium, Part, Section, Table, Tone};
 use crate::{clean, figure, words};
@@ -101,6 +101,7 @@ fn became(rung: &ProvedRung, verdict: &Verdict) -> &'static str {
         }
         Decision::Carried { pairs: Pairing::Enough } => "proved",
         _ if cause.is_some_and(Cause::stays) => "with it signs of another limit instead",
+        _ if cause.is_some_and(|one| again::is_once(verdict, one)) => "with it the break moved, once",
         _ if is_gone => "with it the break was gone",
         _ => "with it the break moved",
     }

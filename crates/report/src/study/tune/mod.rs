@@ -1,5 +1,6 @@
 //! A run that tunes or measures: the verdict in plain sentences, every figure with its unit and count.
 
+mod again;
 mod answer;
 mod asked;
 pub(super) mod cause;

@@ -6,6 +6,7 @@ use genkai_model::finding::{
 };
 use genkai_model::objective::{Condition, Objective};
 
+use super::again;
 use super::foretold::foretold;
 use crate::context::{self, Context};
 use crate::study::comparison;
@@ -192,6 +193,10 @@ fn causes(v: &Verdict) -> Vec<String> {
     // Where directives were left out, that is the test.
     let left_out = matches!(v.decision(), Decision::Bisected | Decision::Guarded);
     let stands = open.map(|c| match (c.confidence, left_out) {
+        _ if again::is_once(v, c) => {
+            let what = if confirmed.is_empty() { "The cause" } else { "The last change" };
+            format!("{what} is not confirmed: changing {} moved the break, but {}.", setting(c), again::ONCE)
+        }
         (Confidence::Possible, true) => "What is named was put to the test, by leaving it out.".to_owned(),
         _ => untested(who, c),
     });
@@ -236,6 +241,9 @@ fn became(v: &Verdict, cause: &Cause) -> &'static str {
     match test.map(|test| (test.moved, test.observed.is_some())) {
         _ if cause.stays() => "put the signs of another limit in its place, at no larger load",
         Some((_, false)) | None => "removed the break",
+        Some(_) if test.is_some_and(|test| test.again.is_some()) => {
+            "moved the break, and again when both were tried again"
+        }
         Some(_) if unforeseen => "moved the break",
         Some((Moved::Elsewhere, _)) => "moved the break, but not to where the formula puts it",
         Some(_) => "moved the break as its formula says",
