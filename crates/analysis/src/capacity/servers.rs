@@ -21,7 +21,7 @@ pub(crate) fn seen(trial: &Trial, until: Option<u64>, limits: &[Limit]) -> Serve
     let Some(limit) = limits.iter().find(|limit| !limit.servers.is_empty()) else { return Servers::Alike };
     let end = until.or(trial.ticks.last().map(|tick| tick.to_us)).unwrap_or(0) as i64;
     let looks = trial.samples.iter().filter(|(at, sample)| (1..=end).contains(at) && sample.subject == limit.subject);
-    let Some((_, look)) = looks.last() else { return Servers::Unknown };
+    let Some((_, look)) = looks.into_iter().next_back() else { return Servers::Unknown };
     let one = |server: &ServerPlaces| {
         let value = |name: &String| look.metrics.get(name).copied();
         let sound = server.failures.iter().all(|failed| value(failed) == Some(0.0));

@@ -27,7 +27,7 @@ fn a_backend_takes_the_place_of_what_variables_name() {
         let load = "tune nginx --users 4 --spawn-rate 4 --hold 1s --quick --pairs 0 --bisect 1s --quiet";
         let mut tune = genkai(load);
         tune.args(["--path", path, "--backend", &format!("http://{server}"), "--config"]).arg(&file);
-        run_of(&mut tune)
+        run_of(&tune)
     };
     for path in ["/a", "/b?x=1", "/c", "/d", "/e"] {
         let run = asked(path);
