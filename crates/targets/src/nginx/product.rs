@@ -119,9 +119,10 @@ impl Product for Nginx {
         let status = arguments.iter().any(|a| a == "--with-http_stub_status_module");
         let configure = arguments.join(" ");
         let built = private::Built { configure: &configure, version: of.product().program.numbers() };
-        let route = of.config().route_of(of.requests()).ok_or_else(no_server)?;
-        let loaded = route.listen.as_ref().map(|listen| &listen.address);
+        let route = of.config().route_of(of.requests());
+        let loaded = route.as_ref().and_then(|route| route.listen.as_ref()).map(|listen| &listen.address);
         let private = private::build(of.config(), loaded, of.copy_options(&mut port::free), built, status)?;
+        let route = route.ok_or_else(no_server)?;
         let place = route.listen.as_ref().map_or_else(|| route.server.place(), |l| l.found.place());
         let address = private.address_of(&place, route.listen.as_ref().map(|l| &l.address)).ok_or_else(no_server)?;
         let config = Config::read(&private.main, of.config().prefix())?;

@@ -113,7 +113,7 @@ fn verb(context: Context<'_>, broke: &Break) -> String {
 }
 
 fn condition(broke: &Break) -> Option<Condition> {
-    super::proof::condition(&broke.condition)
+    super::condition::condition(&broke.condition)
 }
 
 /// `12 of 3,400 requests failed (0.353 %)`.

@@ -6,6 +6,7 @@ mod asked;
 pub(super) mod cause;
 mod charts;
 pub(super) mod client;
+mod condition;
 mod counterfactual;
 mod directives;
 mod document;
@@ -30,11 +31,12 @@ use genkai_model::record::Record;
 use crate::context::Context;
 
 pub(crate) use cause::evidence;
+use condition::condition;
 pub use document::tune;
 use limits::{is_at_work, is_far, short_place, told_from};
 use measures::{Measure, measures};
 pub(crate) use proof::estimate;
-use proof::{Side, condition, failing, names, percentage_points};
+use proof::{Side, failing, names, percentage_points};
 pub(crate) use terminal::{Tense, predicted};
 
 /// What a sentence is about, for reports that label or sort them.

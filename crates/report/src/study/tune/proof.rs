@@ -4,9 +4,10 @@ use genkai_model::finding::{
     Answer, Because, Call, Cause, Confidence, Decision, Estimate, Evidence, Moved, Outcome, Pairing, Proof, Rule,
     Verdict,
 };
-use genkai_model::objective::{Condition, Objective};
+use genkai_model::objective::Condition;
 
 use super::again;
+use super::condition::condition;
 use super::foretold::foretold;
 use crate::context::{self, Context};
 use crate::study::comparison;
@@ -347,11 +348,6 @@ fn size(p: &Proof) -> String {
         );
     }
     format!(", {} points (interval {})", comparison::points(effect.value), percentage_points(effect))
-}
-
-/// The condition that an objective of one words.
-pub(crate) fn condition(text: &str) -> Option<Condition> {
-    text.parse::<Objective>().ok()?.0.first().copied()
 }
 
 /// `-12.8 to -11.4 percentage points`.

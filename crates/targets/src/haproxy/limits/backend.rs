@@ -4,6 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Law, Limit, Origin, Remedy, RemedyUnit, ServerPlaces, Sign, Signature, Strength, Symptom};
 
 use super::Facts;
+use super::answer::answer;
 use super::check::Check;
 use super::{observe, several};
 use crate::haproxy::evidence::{metrics, of_server, signature};
@@ -170,11 +171,6 @@ fn unsure(facts: &Facts) -> String {
             if facts.http { "requests" } else { "connections" }
         )
     })
-}
-
-/// What clients get where HAProxy answers `status`: in TCP mode, a connection that is closed.
-pub(super) fn answer(facts: &Facts, status: ErrorKind) -> ErrorKind {
-    if facts.http { status } else { ErrorKind::EofNew }
 }
 
 /// What is always so of `maxconn` of a `server`: the signs (of which `timeout` is the log's, of requests that waited too long), the symptom

@@ -99,7 +99,7 @@ pub(super) fn sockets(facts: &Facts) -> Option<Limit> {
                 .to_owned(),
         signatures: vec![log(signature::SOCKETS, Strength::Decisive)],
         symptom: Symptom {
-            errors: vec![super::backend::answer(facts, ErrorKind::Status503), ErrorKind::EofNew, ErrorKind::TlsClosed],
+            errors: vec![super::answer::answer(facts, ErrorKind::Status503), ErrorKind::EofNew, ErrorKind::TlsClosed],
             slow: false,
         },
         value: facts.maxconn.written.clone(),
@@ -160,7 +160,7 @@ pub(super) fn secured(facts: &Facts) -> Option<Limit> {
     };
     let mut symptom = waits();
     symptom.errors.push(ErrorKind::TlsTimeout);
-    symptom.errors.extend((!then.is_empty()).then(|| super::backend::answer(facts, ErrorKind::Status500)));
+    symptom.errors.extend((!then.is_empty()).then(|| super::answer::answer(facts, ErrorKind::Status500)));
     Some(Limit {
         // Measured on 2.6.12: its descriptor stays open, too, when the client has gone.
         caps: format!(
@@ -203,7 +203,7 @@ pub(super) fn nofile(facts: &Facts) -> Limit {
         uneven: false,
         logs: &[signature::DESCRIPTORS],
         metrics: (metrics::FDS, metrics::FD_LIMIT),
-        answer: super::backend::answer(facts, ErrorKind::Status503),
+        answer: super::answer::answer(facts, ErrorKind::Status503),
     };
     let limit = descriptors.limit("haproxy.ulimit-n", "haproxy", ULIMIT_N.name);
     Limit {

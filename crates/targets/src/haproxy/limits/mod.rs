@@ -5,6 +5,7 @@
 
 mod absent;
 mod again;
+mod answer;
 mod backend;
 mod bound;
 mod capacity;

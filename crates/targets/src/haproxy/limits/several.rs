@@ -4,7 +4,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::limit::{Answers, Limit, Strength, Symptom};
 
 use super::Facts;
-use super::backend::answer;
+use super::answer::answer;
 use crate::haproxy::evidence::{metrics, of_server};
 use crate::limits::{backend, errors, grew, reached_of, valued};
 use crate::settings::SourcedValue;
