@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use genkai_model::event::Purpose;
 use genkai_model::finding::{
-    Because, BisectionEnd, Cause, Confidence, Decision, Findings, Ladder, MeasuredRung, MetAt, Pairing, ProposedChange,
-    ProvedRung, Rung, RungLimit, Together, Verdict,
+    Because, BisectionEnd, Cause, Confidence, Decision, Evidence, Findings, Ladder, MeasuredRung, MetAt, Pairing,
+    ProposedChange, ProvedRung, Rung, RungLimit, Together, Verdict,
 };
 use genkai_model::limit::Origin;
 use genkai_model::setting::Change;
@@ -74,7 +74,9 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
                 word.to_owned()
             });
             let [named, foreseen] = [named.unwrap_or(unnamed.to_owned()), foreseen.unwrap_or("-".to_owned())];
-            [number, named, foreseen, met(&rung.met, context, verdict), change, "-".to_owned()]
+            let met = met(&rung.met, context, verdict);
+            let met = if fails_by_itself(rung, verdict) { format!("first failures at {met}") } else { met };
+            [number, named, foreseen, met, change, "-".to_owned()]
         }
         Rung::Predicted(rung) => {
             let change = match &rung.remedy {
@@ -165,6 +167,13 @@ fn predicted(range: Option<Range>, context: Context<'_>) -> String {
         Some(range) if range.high == 0.0 => "the first request".to_owned(),
         Some(range) => format!("{} {}", figure::range(range, figure::level), context.unit()),
     }
+}
+
+/// Whether what stands behind, asked directly, fails as it does through the product: what fails by chance has no load at which it is met.
+fn fails_by_itself(rung: &MeasuredRung, verdict: &Verdict) -> bool {
+    let is_it = |cause: &&Cause| rung.limit.as_ref().is_some_and(|limit| limit.limit == cause.limit.id);
+    let directly = |one: &Evidence| matches!(one, Evidence::Directly { failures: Some(_), .. });
+    verdict.causes.iter().filter(is_it).any(|cause| cause.evidence.iter().any(directly))
 }
 
 fn met(at: &MetAt, context: Context<'_>, verdict: &Verdict) -> String {
