@@ -38,11 +38,17 @@ fn of(all: &[(f64, f64)], even: bool) -> Servers {
     let count = all.len() as f64;
     let mean = all.iter().map(|(time, _)| time).sum::<f64>() / count;
     let far = all.iter().map(|(time, _)| (time - mean).abs()).fold(0.0, f64::max) + ROUNDED;
-    if all.iter().any(|(_, answers)| *answers < FEWEST) {
+    let few = |least: f64| all.iter().any(|(_, answers)| *answers < least);
+    if few(1.0) {
         return Servers::Unknown;
     }
-    if far <= mean * if even { ALIKE } else { TOLERANCE } {
+    // So few answers tell nothing of times that are apart; of as many places each, times that are alike tell that none is slow.
+    let alike = far <= mean * if even { ALIKE } else { TOLERANCE };
+    if alike && (even || !few(FEWEST)) {
         return Servers::Alike;
+    }
+    if few(FEWEST) {
+        return Servers::Unknown;
     }
     let together: f64 = all.iter().map(|(time, _)| 1.0 / time).sum();
     let most: f64 = all.iter().map(|(time, _)| 1.0 / (time - ROUNDED).max(0.0)).sum();
@@ -87,6 +93,9 @@ mod tests {
         assert_eq!(of(&[(0.1, 20.0), (0.12, 30.0), (0.09, 20.0)], false), Servers::Unknown);
         assert_eq!(of(&[(0.05, 40.0), (0.25, 40.0)], true), Servers::Unknown, "of so few answers means are noise");
         assert_eq!(of(&[(0.05, 400.0), (0.25, 4.0)], true), Servers::Unknown);
+        assert_eq!(of(&[(0.1, 4.0), (0.11, 3.0)], true), Servers::Alike, "a quick ramp");
+        assert_eq!(of(&[(0.1, 4.0), (0.11, 3.0)], false), Servers::Unknown);
+        assert_eq!(of(&[(0.1, 4.0), (0.1, 0.0)], true), Servers::Unknown);
         assert_eq!(of(&[(0.001, 400.0), (0.002, 400.0)], true), Servers::Unknown, "told to a millisecond");
         assert_eq!(of(&[(0.0, 400.0), (0.0, 400.0)], true), Servers::Unknown);
     }

@@ -2,7 +2,7 @@
 
 use super::config::{Config, Line};
 use super::route::Route;
-use crate::files::Requests;
+use crate::files::{Requests, masked};
 use crate::product::ByPort;
 
 /// Placeholders of the listener's own place.
@@ -41,7 +41,7 @@ pub(super) fn unsent(config: &Config, requests: &Requests) -> Option<String> {
     Some(format!(
         "`{}` at {} decides by the port in the Host header, which clients of port {port} send, and the load sends none: \
          `-H 'Host: NAME:{port}'` sends it",
-        config.written(found),
+        masked(&config.written(found)),
         config.place(found)
     ))
 }

@@ -123,7 +123,10 @@ pub(crate) fn alike(own: &Path, path: &Path) -> Result<(), CopyError> {
     let mode = fs::Permissions::from_mode(there.mode() & 0o7777);
     let given = chown(path, Some(there.uid()), Some(there.gid())).and_then(|()| fs::set_permissions(path, mode));
     match given {
-        Err(error) if error.kind() != io::ErrorKind::PermissionDenied => Err(CopyError::write(path)(error)),
+        // An owner of whom this user namespace knows nothing is refused as invalid (chown(2): EINVAL).
+        Err(error) if ![io::ErrorKind::PermissionDenied, io::ErrorKind::InvalidInput].contains(&error.kind()) => {
+            Err(CopyError::write(path)(error))
+        }
         _ => Ok(()),
     }
 }

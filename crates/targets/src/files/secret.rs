@@ -12,8 +12,11 @@ const MASK: &str = "***";
 /// The name of a secret as a key: at the beginning of a line or of an entry, with quotes or without.
 const KEY: &str = r#"(?:^|[{,\s])["']?[\w.-]*(?:passwords?|passwd|passphrase|secrets?|token|credentials?|(?:api|access|private|secret)[_-]?key)["']?"#;
 
+/// A variable's name that says of its value that it is a secret.
+const NAMED: &str = r"[\w-]*(?:pass|pwd|secret|token|credential|(?:api|app|access|private|secret)_?key)[\w-]*";
+
 /// `://user:password@`, `password=...` and `secret ...` in any line.
-static PATTERNS: LazyLock<[(Regex, &str); 15]> = LazyLock::new(|| {
+static PATTERNS: LazyLock<[(Regex, &str); 16]> = LazyLock::new(|| {
     let regex = |pattern: &str| Regex::new(pattern).expect("patterns are constants");
     [
         (regex(r"://[^/@\s]+@"), "://***@"),
@@ -21,6 +24,13 @@ static PATTERNS: LazyLock<[(Regex, &str); 15]> = LazyLock::new(|| {
         (regex(r#"(?i)\b([\w-]*(?:password|passwd|secret|token|api[_-]?key))=("[^"]*"|'[^']*'|[^\s;&]+)"#), "$1=***"),
         (
             regex(r#"(?im)^([-+ \t]*[\w-]*(?:password|passwd|passphrase|secret|token|authorization)[\w-]*[ \t]+).+$"#),
+            "$1***",
+        ),
+        // `fastcgi_param DB_PASS P`, `env DB_PASS=P`: by the name alone, as nearly all of these are no secrets.
+        (
+            regex(&format!(
+                r#"(?im)^([-+ \t]*(?:(?:fastcgi|uwsgi|scgi)_param[ \t]+{NAMED}[ \t]+|env[ \t]+{NAMED}=)).+$"#
+            )),
             "$1***",
         ),
         // `user NAME insecure-password P groups g`, `stats auth NAME:P`, `... ca-sign-pass P`.
@@ -120,6 +130,12 @@ mod tests {
             ("SetEnv rate-limit 4\nSetEnv DB hunter2", "SetEnv rate-limit 4\nSetEnv DB ***"),
             ("+  SetEnv \"proxy-nokeepalive\" 1\r\n", "+  SetEnv \"proxy-nokeepalive\" 1\r\n"),
             ("SetEnv DB_PASS 4", "SetEnv DB_PASS ***"),
+            ("  fastcgi_param DB_PASS hunter2;", "  fastcgi_param DB_PASS ***"),
+            ("fastcgi_param SCRIPT_NAME $x;\nenv APP_KEY=hunter2;", "fastcgi_param SCRIPT_NAME $x;\nenv APP_KEY=***"),
+            (
+                "fastcgi_param HTTPS on;\nproxy_pass http://a;\nenv PATH=/bin;",
+                "fastcgi_param HTTPS on;\nproxy_pass http://a;\nenv PATH=/bin;",
+            ),
             ("setenv WORKERS 4\npresetenv APP_KEY 4", "setenv WORKERS 4\npresetenv APP_KEY ***"),
             ("env[PATH] = /usr/bin:/bin\nenv[DB_DSN] = x", "env[PATH] = /usr/bin:/bin\nenv[DB_DSN] = ***"),
             ("php_admin_value[memory_limit] = 32M", "php_admin_value[memory_limit] = 32M"),

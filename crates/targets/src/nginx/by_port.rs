@@ -46,9 +46,14 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
     };
     let asks = |found: &Found<'_>, name: &str| scripts::ask(config, found, name);
     let all: Vec<Found<'_>> = config.walk().into_iter().filter(|found| found.is_under("http") && mine(found)).collect();
+    // A script is told by its directive: its text may hold anything.
+    let written = |found: &Found<'_>| match String::from_utf8_lossy(found.directive.name()) {
+        name if name.contains("_by_lua") => name.into_owned(),
+        _ => found.written(),
+    };
     let first = |name: &str| decided(&all, name).or_else(|| all.iter().find(|found| asks(found, name)));
     if let Some(found) = first(ADDRESS) {
-        return Some(ByPort { place: found.place(), written: found.written(), ports: None });
+        return Some(ByPort { place: found.place(), written: written(found), ports: None });
     }
     let found = first(PORT)?;
     let port = |address: &Address| match address {
@@ -58,7 +63,7 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
     // A server without any listens at port 80, or at 8000 where nginx is not started by root.
     let made_up = if nix::unistd::geteuid().is_root() { 80 } else { 8000 };
     let ports = route.listen.as_ref().map_or(Some(made_up), |listen| port(&listen.address)).into_iter().collect();
-    Some(ByPort { place: found.place(), written: found.written(), ports: Some(ports) })
+    Some(ByPort { place: found.place(), written: written(found), ports: Some(ports) })
 }
 
 /// The first of these that decides by a variable, or by one that is made of it.

@@ -1,5 +1,7 @@
 //! What a configuration decides by the server's own port or address: a private copy of it listens elsewhere.
 
+use crate::files::masked;
+
 /// A line that decides by the server's own port or address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByPort {
@@ -20,7 +22,8 @@ impl ByPort {
 
     /// What is to be said of a copy whose listener has another.
     pub(super) fn told(&self, product: &str) -> String {
-        let (written, place) = (self.written.trim_end_matches([';', '{', ' ']), &self.place);
+        let written = masked(&self.written);
+        let (written, place) = (written.trim_end_matches([';', '{', ' ']), &self.place);
         format!(
             "{product} decides by its own port or address what comes of a request: `{written}` ({place}). The private copy that was loaded has others, \
              because those of the configuration are taken, or are not a copy's to have: what is told of it may not be so of the server."

@@ -49,10 +49,12 @@ fn where_absent<'c>(
         lines.iter().filter(|one| is_out(one) && nobody_at(one)).map(|one| one.found).collect()
     };
     let taken = out(&|server| is_taken_out(copy, back, server));
-    let refusing = out(&|server| !server.checked && twin(copy, back, server).is_some());
-    // Of several, one after the other may be asked until no retry is left.
-    let asked = taken.is_empty() && refusing.len() == 1 && goes_round(copy, back);
-    let out = if asked { refusing } else { taken };
+    // Of several that are not there, one after the other may be asked until no retry is left; and beside none that is asked in turn there is nobody to go to.
+    let refuses = |server: &&Server<'c>| !server.checked && twin(copy, back, server).is_some() && nobody_at(server);
+    let refusing: Vec<&Server<'_>> = used.iter().filter(refuses).collect();
+    let others = used.len() > refusing.len();
+    let asked = taken.is_empty() && others && matches!(refusing[..], [one] if one.count == 1) && goes_round(copy, back);
+    let out = if asked { refusing.into_iter().map(|one| one.found).collect() } else { taken };
     let is_out = |server: &Server<'_>| out.iter().any(|found| std::ptr::eq(*found, server.found));
     let servers = route.servers_but(config, is_out);
     if servers.is_empty() {
@@ -86,10 +88,20 @@ fn goes_round(copy: &Config, back: &Section) -> bool {
     let is_it = |line: &&Found| line.words.iter().map(|word| word.value.as_str()).take(2).eq(["option", "redispatch"]);
     let on = copy.lineage(back).find_map(|section| copy.inside(section).iter().rev().find(is_it));
     let retries = copy.value(back, "retries").and_then(|line| line.arg(0)).is_none_or(|many| many != "0");
+    let again = copy.value(back, "retry-on");
+    let connects = again.is_none_or(|line| {
+        line.words.iter().any(|word| ["conn-failure", "all-retryable-errors"].contains(&word.value.as_str()))
+    });
+    let counted = copy.found().iter().any(|line| line.words.iter().any(|word| word.value == "set-retries"));
     let balance = copy.value(back, "balance").and_then(|line| line.arg(0)).unwrap_or("roundrobin");
     let kept = ["cookie", "stick on", "stick match", "option persist", "persist", "use-server"];
     let is_kept = kept.iter().any(|key| copy.last_of(back, &[key]).is_some());
-    on.is_some_and(|line| line.prefix.is_none()) && retries && matches!(balance, "roundrobin" | "static-rr") && !is_kept
+    on.is_some_and(|line| line.prefix.is_none())
+        && retries
+        && connects
+        && !counted
+        && matches!(balance, "roundrobin" | "static-rr")
+        && !is_kept
 }
 
 #[cfg(test)]
@@ -136,10 +148,24 @@ mod tests {
         let round = format!(" option redispatch\n{unchecked}");
         let one = told(&["a"], &["127.0.0.1:2"]);
         assert_eq!(of(&round, &round, &[2]), one, "what it refuses goes to the other");
-        for not in [" retries 0\n", " balance leastconn\n", " cookie x insert\n", " no option redispatch\n"] {
+        for not in [
+            " retries 0\n",
+            " balance leastconn\n",
+            " cookie x insert\n",
+            " no option redispatch\n",
+            " retry-on none\n",
+        ] {
             let text = format!("{round}{not}");
             assert_eq!(of(&text, &text, &[2]), both, "{not}");
         }
+        for beside in ["backup", "disabled", "weight 0"] {
+            let text = format!(" option redispatch\n server a 127.0.0.1:1\n server z 127.0.0.1:2 {beside}\n");
+            let alone = told(&["a"], &[]);
+            assert_eq!(of(&text, &text, &[2]), alone, "{beside}: nobody asks it");
+            assert_eq!(of(&text, &text, &[1]), alone, "{beside}: it is asked in place of none that is up");
+        }
+        let many = " option redispatch\n server a 127.0.0.1:1\n server-template w 1-6 127.0.0.1:2\n";
+        assert_eq!(of(many, many, &[2]).1.len(), 0, "retries end before all of them were asked");
         let backup = format!("{two} server c 127.0.0.1:3 backup\n");
         let instead = told(&["c"], &["127.0.0.1:1", "127.0.0.1:2"]);
         assert_eq!(of(&backup, &backup, &[1, 2]), instead, "the backup takes over");

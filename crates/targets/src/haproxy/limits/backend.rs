@@ -68,7 +68,10 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
         setting: setting.to_owned(),
         value: held.written.clone(),
         origin: held.origin.clone(),
-        caps: format!("{what} that the servers get at once; further ones wait in HAProxy's queue"),
+        caps: match facts.absent.asked {
+            true => format!("{what} that the servers that are there get at once"),
+            false => format!("{what} that the servers get at once; further ones wait in HAProxy's queue"),
+        },
         law: match known {
             true if facts.absent.asked => held.at_once(facts.http),
             true => held.law(facts.http, wait.map(|(_, held)| held.value.as_secs_f64())),

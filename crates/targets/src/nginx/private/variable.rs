@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::changes::Changes;
 use super::listen::Own;
+use crate::files::masked;
 use crate::nginx::config::{Address, Config, Family, Found, Pass, Protocol, Target, authority};
 use crate::nginx::remote::{sole, values};
 
@@ -69,9 +70,16 @@ impl<'c> Variables<'c> {
 
     /// Every text that a variable may be, those of variables that it is made of too; none: that is not known.
     fn leaves(&self, name: &str, seen: &mut BTreeSet<String>) -> Option<Vec<Leaf<'c>>> {
+        // A circle has none; two that are made of the same one have its texts.
         if !seen.insert(name.to_ascii_lowercase()) {
             return None;
         }
+        let all = self.leaves_of(name, seen);
+        seen.remove(&name.to_ascii_lowercase());
+        all
+    }
+
+    fn leaves_of(&self, name: &str, seen: &mut BTreeSet<String>) -> Option<Vec<Leaf<'c>>> {
         let mut all = Vec::new();
         for (found, value) in values(self.config, name).into_iter().filter(|(_, value)| !value.is_empty()) {
             let host = authority(&value);
@@ -127,7 +135,7 @@ fn sentence(pass: &Pass<'_>) -> String {
     format!(
         "`{}` at {} is not replaced by the backend that was given: which server its variable names is decided by each request, or by a script; \
          requests that it passes on go where they would without that backend, or to a group of the file, whose servers are replaced",
-        pass.found.written(),
+        masked(&pass.found.written()),
         pass.found.place()
     )
 }

@@ -129,5 +129,8 @@ fn a_body_beyond_its_buffer_is_a_file_until_the_upstream_has_it() {
     assert_eq!(with_body(&format!("client_body_in_file_only clean; {PASS}"), (1, 1)), (3, 3));
     assert_eq!(with_body(&format!("proxy_request_buffering off; {PASS}"), large), (2, 2));
     assert_eq!(with_body("fastcgi_request_buffering off; fastcgi_pass 127.0.0.1:9;", large), (2, 2));
+    let mirrored = with_body(&format!("mirror /m; proxy_request_buffering off; {PASS}"), large);
+    assert!(mirrored.0 < mirrored.1, "what is mirrored is read before: {mirrored:?}");
+    assert_eq!(with_body(&format!("client_header_buffer_size 64k; {PASS}"), large), (2, 3));
     assert_eq!(with_body("return 204;", large), (1, 1), "it is thrown away");
 }
