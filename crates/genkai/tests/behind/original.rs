@@ -131,7 +131,7 @@ fn by_port(product: &str, port: u16, server: &str) -> String {
                 ["mpm_event", "authz_core", "proxy", "proxy_http", "rewrite"].into_iter().map(load).collect();
             format!(
                 "{modules}Listen 127.0.0.2:{port}\nListen 127.0.0.1:{port}\nServerName a.example\n<VirtualHost \
-                 127.0.0.2:{port}>\nServerName other.example\n</VirtualHost>\n<VirtualHost 127.0.0.1:{port}>\nServerName localhost\nRewriteEngine On\nRewriteCond %{{SERVER_PORT}} \
+                 127.0.0.2:{port}>\nServerName other.example\n</VirtualHost>\n<VirtualHost 127.0.0.1:{port}>\nRewriteEngine On\nRewriteCond %{{SERVER_PORT}} \
                  !={port}\nRewriteRule ^ - [F]\nProxyPass / http://{server}/\n</VirtualHost>\n"
             )
         }

@@ -19,11 +19,11 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
     let by_address = first(&ADDRESS);
     let physical =
         config.named("usecanonicalphysicalport").any(|f| f.arg(0).is_some_and(|on| on.eq_ignore_ascii_case("on")));
-    // Nor is it the listener's where a name is written with a port, the site's or the one that is asked for.
-    let named = route
-        .of_host(config, &["servername"])
-        .and_then(|found| found.arg(0))
-        .is_some_and(|name| port_of(name.rsplit('/').next().unwrap_or(name)).is_some());
+    // Nor is it the listener's where the virtual host has a name: without a port in that, it is the scheme's usual one (measured on 2.4.71). Nor where the
+    // server's name or the one that is asked for has a port.
+    let has_port = |name: &str| port_of(name.rsplit('/').next().unwrap_or(name)).is_some();
+    let name = route.of_host(config, &["servername"]);
+    let named = name.is_some_and(|found| found.host().is_some() || found.arg(0).is_some_and(has_port));
     let written = named || port_of(host_sent(&requests.host, route.is_tls(config))).is_some();
     let (found, ports) = match by_address {
         Some(found) => (found, None),
@@ -89,6 +89,11 @@ mod tests {
         assert_eq!(line("RewriteEngine On\nRewriteCond %{SERVER_PORT} !^443$\nRewriteRule ^ https://x/ [R]"), at("5"));
         assert_eq!(line("<If \"%{SERVER_PORT} == 80\">\nRequire all denied\n</If>"), at("4"));
         assert_eq!(line("RewriteRule ^/(.*) http://127.0.0.1:9/%{SERVER_PORT}/$1 [P]"), at("4"));
+        assert_eq!(
+            line("ServerName x\nRewriteEngine On\nRewriteCond %{SERVER_PORT} !^443$\nRewriteRule ^ - [F]"),
+            None,
+            "it is 80"
+        );
         assert_eq!(line("SetEnvIf Server_Addr ^10 inner"), Some(("4".to_owned(), None)), "no copy has that address");
         assert_eq!(
             line("RequestHeader set X-Port %{SERVER_PORT}s\nRewriteRule ^ https://x:%{SERVER_PORT}/ [R,L]"),
