@@ -224,15 +224,14 @@ pub(crate) fn first_parameter(found: &Found) -> usize {
 }
 
 impl Server<'_> {
-    /// What HAProxy calls it; of a template each of those made of it (src/server.c: `_srv_parse_set_id_from_prefix`).
-    pub fn names(&self) -> Vec<String> {
+    /// What HAProxy calls it; of a template each of those made of it (src/server.c: `_srv_parse_set_id_from_prefix`), of which there may be billions.
+    pub fn names(&self) -> impl Iterator<Item = String> + use<'_> {
         let name = self.found.arg(0).unwrap_or_default();
         let range = self.found.arg(1).unwrap_or_default();
         let first = range.split_once('-').and_then(|(first, _)| number::count(first)).unwrap_or(1);
-        match self.found.is("server-template") {
-            true => (first..first.saturating_add(self.count)).map(|n| format!("{name}{n}")).collect(),
-            false => vec![name.to_owned()],
-        }
+        let is_template = self.found.is("server-template");
+        let last = if is_template { first.saturating_add(self.count) } else { first.saturating_add(1) };
+        (first..last).map(move |n| if is_template { format!("{name}{n}") } else { name.to_owned() })
     }
 }
 

@@ -8,8 +8,8 @@ use crate::limits::{connections, counted};
 
 /// Loads of a backend that are tried one by one, to find the first at which a request waits.
 const TRIED: u64 = 100_000;
-/// Servers that are told one by one.
-const NAMED: usize = 1000;
+/// The most servers that are told one by one.
+const NAMED: u64 = 1000;
 
 /// What `maxconn` and `minconn` of all servers in use let through together.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +69,8 @@ impl Capacity {
             full,
             fixed: !grows && least == most && matches!(choice, Choice::AnyWithRoom | Choice::One(_)),
             uncapped,
-            each: match servers > 1 && !uncapped && !matches!(choice, Choice::One(_)) {
-                true => used.iter().flat_map(Server::names).zip(used.iter().flat_map(places)).take(NAMED).collect(),
+            each: match (2..=NAMED).contains(&servers) && !uncapped && !matches!(choice, Choice::One(_)) {
+                true => used.iter().flat_map(Server::names).zip(used.iter().flat_map(places)).collect(),
                 false => Vec::new(),
             },
             parts: if choice == Choice::AnyWithRoom { servers } else { 1 },
