@@ -244,7 +244,7 @@ mod tests {
             ("prefer-language", "en-GB"),
             ("no-gzip", ""),
             ("WORKERS", "4"),
-            ("DB", "5432"),
+            ("DB_PORT", "5432"),
             ("memory_limit", "128M"),
             ("RATIO", "0.75"),
             ("PLAIN", "off"),
