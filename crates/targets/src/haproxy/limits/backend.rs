@@ -41,17 +41,11 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
     let known = facts.doubt.is_none();
     let wait = facts.queue_timeout.as_ref();
     let refused = if facts.http { "then 503" } else { "then they are closed" };
-    let until = || {
-        wait.map_or_else(
-            || "further ones wait for ever (no timeout queue, no timeout connect)".to_owned(),
-            |(setting, held)| format!("further ones wait at most {} ({setting}), {refused}", held.value),
-        )
-    };
-    // The one that is not there is asked where the others are full: whoever it refuses does not wait.
-    let until = if facts.absent.asked {
-        format!("a further one is sent to the server that is not there, {refused}")
-    } else {
-        until()
+    let until = match wait {
+        // It is asked where the others are full: whoever it refuses does not wait.
+        _ if facts.absent.asked => format!("a further one is sent to the server that is not there, {refused}"),
+        None => "further ones wait for ever (no timeout queue, no timeout connect)".to_owned(),
+        Some((setting, held)) => format!("further ones wait at most {} ({setting}), {refused}", held.value),
     };
     let what = if facts.http { "requests" } else { "connections" };
     let limit = queueing(

@@ -70,7 +70,7 @@ impl Capacity {
             fixed: !grows && least == most && matches!(choice, Choice::AnyWithRoom | Choice::One(_)),
             uncapped,
             each: match (2..=NAMED).contains(&servers) && !uncapped && !matches!(choice, Choice::One(_)) {
-                true => used.iter().flat_map(Server::names).zip(used.iter().flat_map(places)).collect(),
+                true => used.iter().flat_map(|line| line.names().map(|name| (name, line.maxconn))).collect(),
                 false => Vec::new(),
             },
             parts: if choice == Choice::AnyWithRoom { servers } else { 1 },
@@ -112,14 +112,6 @@ impl Capacity {
             }
         }
     }
-}
-
-/// What each of the servers of a line gets at most.
-fn places(server: &Server<'_>) -> impl Iterator<Item = u64> {
-    (0..server.count).map({
-        let maxconn = server.maxconn;
-        move |_| maxconn
-    })
 }
 
 /// The highest load up to which no request waits where any server with room is taken.
