@@ -389,6 +389,12 @@ fn a_limit_at_the_load_itself_is_next_although_it_held() {
 /// A server whose room grows by whole children, and whose clients stay with the child that took them: with several, one may
 /// be full although others have room. `unlucky` says in which trials the spread is uneven.
 fn children(unlucky: fn(&Moment<'_>) -> bool) -> World {
+    children_where(unlucky, false)
+}
+
+/// The same, where a child that is full leaves a sign in any break that merely `fits` (as many are busy as one takes), and clients see the same of both.
+fn children_where(unlucky: fn(&Moment<'_>) -> bool, fits: bool) -> World {
+    let kind = if fits { ErrorKind::Timeout } else { ErrorKind::EofReused };
     let law = |value, soft| Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft };
     World {
         plan: plan(users(40, 20.0), "errors < 0.1%"),
@@ -396,10 +402,11 @@ fn children(unlucky: fn(&Moment<'_>) -> bool) -> World {
         limits: Box::new(move |s| {
             let signs = vec![parts_said("full"), reached("proxy.busy", s["room"], Strength::Supports)];
             let mut all = vec![limit("room", s["room"], law(s["room"], 1.0), signs, &[ErrorKind::Timeout], true)];
-            if s["room"] > s["child"] {
-                let signs = vec![parts_said("child full")];
+            if s["room"] > s["child"] || fits {
+                let mut signs = vec![parts_said("child full")];
+                signs.extend(fits.then(|| reached("proxy.busy", s["child"], Strength::Consistent)));
                 let law = law(s["room"], s["child"] / s["room"]);
-                all.push(limit("child", s["child"], law, signs, &[ErrorKind::EofReused], false));
+                all.push(limit("child", s["child"], law, signs, &[kind], false));
             }
             all
         }),
@@ -411,7 +418,7 @@ fn children(unlucky: fn(&Moment<'_>) -> bool) -> World {
                 seen.errors.push((ErrorKind::Timeout, 4.0 * (m.level - room)));
                 (seen.from_level, seen.logs) = (room, vec![("full", 1)]);
             } else if m.level > child && room > child && unlucky(m) {
-                seen.errors.push((ErrorKind::EofReused, 5.0));
+                seen.errors.push((kind, if fits { 4.0 * (m.level - child) } else { 5.0 }));
                 (seen.from_level, seen.logs) = (child, vec![("child full", 1)]);
             }
             seen
@@ -422,6 +429,15 @@ fn children(unlucky: fn(&Moment<'_>) -> bool) -> World {
 #[test]
 fn another_limit_at_the_same_place_is_no_change_in_vain() {
     let run = children(|_| true).run();
+    let v = verdict(&run);
+    assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds), "{}", run.order());
+    let causes: Vec<_> = v.causes.iter().map(|c| (c.limit.id.as_str(), c.confidence)).collect();
+    assert_eq!(causes, [("proxy.room", Confidence::Proved), ("proxy.child", Confidence::Proved)]);
+}
+
+#[test]
+fn another_limit_that_says_so_now_is_no_change_in_vain_either() {
+    let run = children_where(|_| true, true).run();
     let v = verdict(&run);
     assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds), "{}", run.order());
     let causes: Vec<_> = v.causes.iter().map(|c| (c.limit.id.as_str(), c.confidence)).collect();
