@@ -2,6 +2,7 @@
 
 use genkai_model::event::{SCHEMA, What};
 use genkai_model::record::{APART, Doubt, Record};
+use genkai_model::stage;
 
 use crate::series;
 
@@ -21,5 +22,9 @@ pub fn of(record: &Record, version: &str) -> Vec<Doubt> {
 /// The trial without an end, how much of it is there and how much was planned, seconds.
 fn unended(record: &Record) -> Option<(u32, f64, f64)> {
     let trial = record.trials.last().filter(|trial| trial.ended.is_none())?;
-    Some((trial.number, series::lasted(trial), trial.started.load.stop.after.as_secs_f64()))
+    let load = &trial.started.load;
+    // What its users may take to come to an end, after its stages, is no part of the plan.
+    let stages = load.scenario.as_ref().map(|_| stage::lasting(&load.stages)).filter(|span| !span.is_zero());
+    let planned = stages.map_or(load.stop.after, |span| span.min(load.stop.after));
+    Some((trial.number, series::lasted(trial), planned.as_secs_f64()))
 }

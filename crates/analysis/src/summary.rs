@@ -101,6 +101,7 @@ pub(crate) fn judge(
     latency: &Histogram<u64>,
     lasted: f64,
 ) -> Threshold {
+    let waiting = waiting(condition, ticks);
     let seen = match condition {
         Condition::ErrorsBelow(_) => (tally.finished() > 0).then(|| tally.failed_fraction()),
         Condition::LatencyBelow(q, _) => window::quantile(latency, *q),
@@ -109,7 +110,29 @@ pub(crate) fn judge(
             Share::of(condition, ticks).figure(condition)
         }
     };
-    Threshold { condition: condition.to_string(), seen, holds: seen.is_some_and(|seen| condition.holds(seen)) }
+    let holds = seen.is_some_and(|seen| condition.holds(seen))
+        && (waiting == 0 || holds_with(condition, waiting, tally, latency));
+    Threshold { condition: condition.to_string(), seen, waiting, holds }
+}
+
+/// How many of those in flight at the end a condition speaks of all the same.
+fn waiting(condition: &Condition, ticks: &[Tick]) -> u64 {
+    match condition {
+        Condition::LatencyBelow(_, bound) => window::waited(ticks, bound.at),
+        Condition::ErrorsBelow(_) => ticks.iter().filter_map(|t| t.messages.as_ref()).map(|m| m.unanswered).sum(),
+        _ => 0,
+    }
+}
+
+/// Whether a condition holds where so many more were too slow, or failed.
+fn holds_with(condition: &Condition, more: u64, tally: &Tally, latency: &Histogram<u64>) -> bool {
+    match condition {
+        Condition::LatencyBelow(q, bound) => {
+            let (bad, all) = (window::beyond(latency, *bound) + more, latency.len() + more);
+            bad as f64 <= (1.0 - q) * all as f64 + 1e-9
+        }
+        _ => condition.holds((tally.failed + more) as f64 / (tally.finished() + more) as f64),
+    }
 }
 
 fn total_of(kind: ErrorKind, count: u64) -> ErrorTotal {
@@ -247,6 +270,7 @@ mod tests {
     use super::*;
     use genkai_model::error::ErrorCount;
     use genkai_model::histogram;
+    use genkai_model::websocket::Messages;
 
     fn histogram_of(values: &[u64]) -> Histogram<u64> {
         let mut all = histogram::empty();
@@ -304,6 +328,47 @@ mod tests {
         );
         assert_eq!(holds("errors <= 0%", &ticks[..3]), [true]);
         assert_eq!(holds("errors < 1%, p99 < 1h", &[]), [false, false]);
+    }
+
+    /// A server that stopped: its last answers were as fast as all, and who had no answer had waited for longer than was allowed.
+    #[test]
+    fn who_had_waited_for_longer_than_allowed_at_the_end_counts() {
+        // Intervals of 0.2 s; ten clients ask, and nobody is answered from the third on.
+        let stopped = |waiting: u64| -> Vec<Tick> {
+            (0..10).map(|i| Tick { in_flight: waiting, ..tick(i, if i < 3 { 90 } else { 0 }, 0, 0) }).collect()
+        };
+        let judged = |text: &str, ticks: &[Tick]| {
+            let (tally, latency) = (Tally::of(ticks), window::merge(ticks, |t| &t.latency));
+            let objective: Objective = text.parse().unwrap();
+            let one = judge(&objective.0[0], ticks, &tally, &latency, 1.0);
+            (one.waiting, one.holds)
+        };
+        let ticks = stopped(10);
+        assert_eq!(judged("p99 < 300ms", &ticks), (10, false));
+        assert_eq!(judged("p90 < 300ms", &ticks), (10, true), "10 of 280 are fewer than one in ten");
+        assert_eq!(judged("max < 1600ms", &ticks), (0, true), "as many were answered within that time");
+        assert_eq!(judged("p99 < 2s", &ticks), (0, true), "the load did not last as long");
+        let mut rising = stopped(10);
+        rising[8].in_flight = 25;
+        rising[9].in_flight = 25;
+        assert_eq!(judged("p99 < 300ms", &rising), (10, false), "those who came since may have waited for less");
+    }
+
+    /// Echoes that were waited for after the end, and did not come.
+    #[test]
+    fn messages_that_never_came_are_errors() {
+        let mut ticks: Vec<Tick> = (0..4).map(|i| tick(i, 98, 0, 0)).collect();
+        let messages = |unanswered| Messages { lost: unanswered, unanswered, ..Messages::default() };
+        let judged = |ticks: &[Tick]| {
+            let (tally, latency) = (Tally::of(ticks), window::merge(ticks, |t| &t.latency));
+            let objective: Objective = "errors < 1%".parse().unwrap();
+            let one = judge(&objective.0[0], ticks, &tally, &latency, 1.0);
+            (one.seen, one.waiting, one.holds)
+        };
+        ticks[3].messages = Some(messages(8));
+        assert_eq!(judged(&ticks), (Some(0.0), 8, false));
+        ticks[3].messages = Some(messages(3));
+        assert_eq!(judged(&ticks), (Some(0.0), 3, true), "3 of 395");
     }
 
     #[test]

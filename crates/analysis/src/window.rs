@@ -77,6 +77,21 @@ pub fn length(tick: &Tick) -> f64 {
     tick.to_us.saturating_sub(tick.from_us) as f64 / US
 }
 
+/// How many requests had certainly waited for longer than `bound` when a load with `ticks` ended: those that were in flight when the last
+/// interval had ended that is as long ago, but for as many as ended since. None where it did not last as long.
+pub(crate) fn waited(ticks: &[Tick], bound: Span) -> u64 {
+    let end = ticks.last().map_or(0, |t| t.to_us);
+    let Some(reached) = end.checked_sub(bound.0.div_ceil(1_000)) else { return 0 };
+    let (mut before, mut ended) = (0, 0);
+    for tick in ticks {
+        match tick.to_us <= reached {
+            true => before = tick.in_flight,
+            false => ended += tick.ok + failed(tick),
+        }
+    }
+    before.saturating_sub(ended)
+}
+
 /// Failed requests of a tick.
 pub fn failed(tick: &Tick) -> u64 {
     tick.errors.iter().map(|e| e.count).sum()

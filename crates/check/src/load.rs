@@ -156,6 +156,8 @@ pub(crate) struct Threshold {
     condition: Condition,
     /// What was seen, where anything came to judge by.
     pub(crate) seen: Option<f64>,
+    /// How many of those in flight at the end it speaks of, too.
+    waiting: f64,
     /// Whether it holds, which needs something to be judged by.
     pub(crate) holds: bool,
 }
@@ -166,8 +168,10 @@ pub(crate) fn thresholds(events: &Events) -> Option<Vec<Threshold>> {
     let trial = trials.first().filter(|trial| trial.start.text("/purpose") == "measure")?;
     let ticks = trial.ticks();
     let judged = |condition: Condition| {
-        let seen = seen(condition, trial, &ticks);
-        Threshold { condition, seen, holds: seen.is_some_and(|seen| condition.holds(seen)) }
+        let (seen, waiting) = (seen(condition, trial, &ticks), waiting(condition, &ticks));
+        let holds = seen.is_some_and(|seen| condition.holds(seen))
+            && (waiting == 0.0 || !fails_with(condition, waiting, &ticks));
+        Threshold { condition, seen, waiting, holds }
     };
     Some(asked::objective(events).0.into_iter().map(judged).collect())
 }
@@ -176,6 +180,9 @@ fn told(thresholds: &[Threshold], line: Option<usize>, expected: &mut Expected) 
     for (i, one) in thresholds.iter().enumerate() {
         let address = format!("/load/thresholds/{i}");
         expected.is(format!("{address}/seen"), one.seen, line);
+        if one.waiting > 0.0 {
+            expected.is(format!("{address}/waiting"), one.waiting, line);
+        }
         expected.word(format!("{address}/holds"), one.holds, "by what was seen over the whole load", line);
         expected.word(format!("{address}/condition"), one.condition.to_string(), "as asked", line);
     }
@@ -193,6 +200,37 @@ fn seen(condition: Condition, trial: &Trial<'_>, ticks: &[&Line]) -> Option<f64>
         Condition::DisconnectsBelow(_) => part(scan::share(0.0, ticks, condition)),
         Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) => {
             part(scan::share(0.0, ticks, condition)).map(|bad| 1.0 - bad)
+        }
+    }
+}
+
+/// Of those in flight at the end: who were in flight as long before it as a latency may be, less all that ended since; messages that were
+/// waited for in vain.
+fn waiting(condition: Condition, ticks: &[&Line]) -> f64 {
+    let end = ticks.last().map_or(0.0, |tick| tick.number("/to_us"));
+    match condition {
+        Condition::LatencyBelow(_, bound) => {
+            let is_early = |tick: &&&Line| tick.number("/to_us") <= end - (bound.at.0 as f64 / 1e3).ceil();
+            let early = ticks.iter().filter(is_early).count();
+            let before = early.checked_sub(1).map_or(0.0, |last| ticks[last].number("/in_flight"));
+            let ended = sum(&ticks[early..], "/ok") + all_failed(&ticks[early..]);
+            (before - ended).max(0.0)
+        }
+        Condition::ErrorsBelow(_) => sum(ticks, "/messages/unanswered"),
+        _ => 0.0,
+    }
+}
+
+/// Whether a condition is violated where so many more were too slow, or failed.
+fn fails_with(condition: Condition, more: f64, ticks: &[&Line]) -> bool {
+    match condition {
+        Condition::LatencyBelow(q, bound) => {
+            let all = merged(ticks, "/latency");
+            all.over(bound.at.0, bound.included) + more > (1.0 - q) * (all.count() as f64 + more) + 1e-9
+        }
+        _ => {
+            let bad = all_failed(ticks) + more;
+            !condition.holds(bad / (sum(ticks, "/ok") + bad))
         }
     }
 }

@@ -200,7 +200,11 @@ pub struct Threshold {
     pub condition: String,
     /// What was seen: fraction of errors, seconds, or a rate; none where nothing was there to be judged.
     pub seen: Option<f64>,
-    /// Whether it holds. It does not where nothing was there to be judged.
+    /// Requests in flight at the end that the condition speaks of all the same, beside what was seen of those that ended: of a latency, those
+    /// that certainly had waited for longer already; of errors, messages whose echo did not come while it was waited for after the end.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
+    /// Whether it holds, those that waited counted. It does not where nothing was there to be judged.
     pub holds: bool,
 }
 

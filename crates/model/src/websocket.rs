@@ -66,6 +66,10 @@ pub struct Messages {
     /// Will not come any more: the server ended the connection without them, or they are too long overdue to be waited for. (Those that are
     /// on their way when the load is over are waited for, as long as its patience lasts; where it was cut short they count as neither.)
     pub lost: u64,
+    /// Those that were on their way when the load ended and did not come within its patience after it: of the requests they are in flight at
+    /// its end.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unanswered: u64,
     /// Came again.
     pub duplicated: u64,
     /// Came after one that was sent later on the same connection.
@@ -153,6 +157,7 @@ impl Messages {
         self.sent += other.sent;
         self.delivered += other.delivered;
         self.lost += other.lost;
+        self.unanswered += other.unanswered;
         self.duplicated += other.duplicated;
         self.reordered += other.reordered;
         self.late += other.late;

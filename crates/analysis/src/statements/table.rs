@@ -24,6 +24,7 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("sent" | "heard" | "lost", "over") => Unit::PerSecond,
         ("sent" | "received", "flow") => Unit::BytesPerSecond,
         ("seen", "broke" | "observed" | "thresholds") => Unit::Named,
+        ("waiting", "thresholds") => Unit::Number,
         ("until", "broke" | "observed") => Unit::Level,
         ("from" | "until", "caveats") => Unit::Seconds,
         ("rate", "effect") | ("mark" | "from" | "to" | "values" | "effect", _) => Unit::Named,

@@ -44,6 +44,12 @@ impl Open {
             ));
         }
         let mut said = Vec::new();
+        if record.trials.len() > 1 && (self.csv.is_some() || self.jtl.is_some()) {
+            said.push(format!(
+                "--csv, --jtl: the run made {} loads; its first one is in the table",
+                record.trials.len()
+            ));
+        }
         if let Some(sheet) = self.csv {
             sheet.write(|out| csv::intervals(out, trial.into_iter().flat_map(summary::intervals)))?;
         }

@@ -34,6 +34,8 @@ pub(super) struct Facts {
     pub(super) pubsub: SourcedValue<(u64, u64, u64)>,
     /// `client-query-buffer-limit`, bytes.
     pub(super) query: SourcedValue<u64>,
+    /// `proto-max-bulk-len`, bytes.
+    pub(super) bulk: SourcedValue<u64>,
     /// `maxmemory-clients`, bytes; none: no cap.
     pub(super) evicts: Option<SourcedValue<u64>>,
     /// Threads that write.
@@ -61,6 +63,7 @@ impl Facts {
             maxmemory,
             pubsub: pubsub(config),
             query: held("client-query-buffer-limit", "1gb", bytes),
+            bulk: held("proto-max-bulk-len", "512mb", bytes),
             threads: held("io-threads", "1", number),
             threads_read: config.last("io-threads-do-reads").is_some_and(|e| e.value().eq_ignore_ascii_case("yes")),
         }
@@ -144,6 +147,7 @@ pub(super) fn of(config: &Entries, facts: &Facts, machine: &Machine, memory: u64
         backlog(facts, machine),
         output(facts),
         query(facts),
+        bulk(facts),
         space(facts, &policy, memory),
         cpu(facts),
     ]
@@ -236,11 +240,26 @@ fn evicted(held: &SourcedValue<u64>) -> Limit {
 
 fn query(facts: &Facts) -> Limit {
     Limit {
-        caps: "bytes of one command that is not whole yet".to_owned(),
-        law: Law::BodySize { value: facts.query.value as f64 },
-        formula: format!("a command <= {} bytes; beyond it Redis cuts the client off", facts.query.value),
-        source: "Redis src/networking.c: processInputBuffer".to_owned(),
+        caps: "bytes that a client has sent and Redis has not taken as parts of a command yet".to_owned(),
+        formula: format!("at once <= {} bytes; beyond it Redis cuts the client off", facts.query.value),
+        source: "Redis src/networking.c: readQueryFromClient".to_owned(),
         ..limit("client-query-buffer-limit", &facts.query)
+    }
+}
+
+/// A value that is longer is refused by its announced length; one that the query buffer cannot hold is cut off while it comes.
+fn bulk(facts: &Facts) -> Limit {
+    let most = facts.bulk.value.min(facts.query.value);
+    Limit {
+        caps: "bytes of one argument of a command: a key, a value".to_owned(),
+        law: Law::BodySize { value: most as f64 },
+        formula: format!(
+            "min(proto-max-bulk-len {}, client-query-buffer-limit {}) = {most} bytes; a longer one is refused: Protocol error: invalid bulk \
+             length",
+            facts.bulk.value, facts.query.value
+        ),
+        source: "Redis src/networking.c: processMultibulkBuffer".to_owned(),
+        ..limit("proto-max-bulk-len", &facts.bulk)
     }
 }
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use genkai_model::limit::Law;
+
 use super::random::Random;
 use super::{agree, explained, is_installed, limit, refused, sample, seed, slots};
 
@@ -25,6 +27,7 @@ const LINES: &[(&str, &[&str], &[&str])] = &[
     ),
     ("maxmemory-policy", &["allkeys-lru", "noeviction", "VOLATILE-TTL"], &["bogus"]),
     ("client-query-buffer-limit", &["1gb", "1mb", "5242880"], &["5", "x"]),
+    ("proto-max-bulk-len", &["512mb", "1mb", "2000000"], &["5", "x"]),
     ("io-threads", &["1", "2", "4"], &["0", "200", "x"]),
     ("io-threads-do-reads", &["yes", "no", "YES"], &["maybe"]),
     ("timeout", &["0", "5", "300"], &["-1", "x"]),
@@ -176,6 +179,10 @@ fn compared(main: &Path) -> Result<Vec<String>, ()> {
         (n, "yes") => format!("({n} read and write)"),
         (n, _) => format!("({n} write; io-threads-do-reads is no)"),
     };
+    let least =
+        said["proto-max-bulk-len"].parse::<u64>().unwrap().min(said["client-query-buffer-limit"].parse().unwrap());
+    let Law::BodySize { value } = told("proto-max-bulk-len").law else { panic!("no length of a value") };
+    same("length of a value", format!("{value}"), least.to_string());
     same("io-threads", threads.contains(&expected).to_string(), "true".to_owned());
     let memory: f64 = said["maxmemory"].parse().unwrap();
     let gib = format!("{:.2} GiB, then", memory / f64::from(1 << 30));

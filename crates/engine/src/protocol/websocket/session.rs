@@ -400,7 +400,10 @@ impl Session {
         if let Some(codec) = self.codec.as_deref_mut() {
             let mut ledger = core.ledger.borrow_mut();
             let limit = now.saturating_sub(core.timeout);
-            codec.window.overdue(limit, |planned| ledger.failed(now, planned, ErrorKind::Timeout));
+            codec.window.overdue(limit, |planned| match ledger.over(now) {
+                true => ledger.messages().unanswered += 1,
+                false => ledger.failed(now, planned, ErrorKind::Timeout),
+            });
         }
         self.arm();
         true
@@ -441,6 +444,9 @@ impl Session {
                     return;
                 }
                 missing(&mut ledger, self.number, &message);
+                if message.waiting && ledger.over(now) {
+                    ledger.messages().unanswered += 1;
+                }
                 if message.waiting {
                     ledger.failed(now, message.planned, kind);
                 }

@@ -3,12 +3,11 @@
 
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::{Because, Findings, Outcome, TrialFinding};
-use genkai_model::objective::Condition;
 use genkai_model::record::Record;
-use genkai_model::summary::{Counted, Distribution, Known, Summary, Threshold};
+use genkai_model::summary::{Counted, Distribution, Known, Summary};
 use genkai_model::websocket::Messages;
 
-use super::{client, condition, flows, sentences};
+use super::{client, flows, sentences, thresholds};
 use crate::document::{Block, Section, Table, Tone};
 use crate::figure::{bytes, count, number, percent, seconds};
 use crate::study::machines;
@@ -27,13 +26,20 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     let scenario = record.head.as_ref().and_then(|head| head.plan.load.scenario.as_ref());
     let follows = scenario.is_some_and(|scenario| scenario.follows());
     let http1 = record.head.as_ref().is_none_or(|head| head.plan.load.protocol.is_http1());
-    let facts = counts(load, follows).into_iter().chain(connections(load, trial, http1));
+    let never = trial.messages.as_ref().map_or(0, |messages| messages.unanswered);
+    let facts = counts(load, follows, never).into_iter().chain(connections(load, trial, http1));
     let unfinished = verdict.outcome() == Outcome::Unfinished;
     let silent = unfinished || verdict.because() == Because::Unanswered;
     let ended = if silent { sentences(findings, record) } else { Vec::new() };
     let ended = ended.into_iter().take(1).chain(unserved(load)).map(|said| Block::toned(Tone::Doubtful, said));
     let figures = [short("").with(ended.chain([Block::facts(facts)])), latency(load)];
-    let came = [messages(trial), flows::section(trial), statuses(load), failures(load, trial), thresholds(load, trial)];
+    let came = [
+        messages(trial),
+        flows::section(trial),
+        statuses(load),
+        failures(load, trial),
+        thresholds::section(load, trial, unit(load.counted)),
+    ];
     let mut generator = generator(load, findings, record);
     generator.extend(trial.used.as_ref().map(|used| Block::fact("took", client::used(used))));
     generator.extend(machines::of_load(&trial.workers).into_iter().map(|text| Block::fact("on", text)));
@@ -72,13 +78,18 @@ fn unit(counted: Counted) -> &'static str {
 }
 
 /// Counts; `follows`: redirects are followed, so that more may have been sent than was planned.
-fn counts(load: &Summary, follows: bool) -> Facts {
+fn counts(load: &Summary, follows: bool, never: u64) -> Facts {
     let unit = unit(load.counted);
     let share = if load.failed == 0 { 0.0 } else { load.failed as f64 / (load.ok + load.failed) as f64 };
     let mut ended = format!("{} ok, {} failed ({})", count(load.ok), count(load.failed), percent(share));
     let unsent = load.unsent.unwrap_or(0).min(load.in_flight);
     if load.in_flight > unsent {
         ended += &format!(", {} in flight at the end", count(load.in_flight - unsent));
+        match never {
+            0 => {}
+            n if n == load.in_flight => ended += " and never answered",
+            n => ended += &format!(" ({} of them never answered)", count(n)),
+        }
     }
     if unsent > 0 {
         ended += &format!(", {} never sent: all connections of the generator were busy", count(unsent));
@@ -310,47 +321,6 @@ fn failures(load: &Summary, trial: &TrialFinding) -> Option<Section> {
     (load.failed > 0).then(|| short("Failures").with(blocks))
 }
 
-fn thresholds(load: &Summary, trial: &TrialFinding) -> Option<Section> {
-    let one = |threshold: &Threshold| {
-        let (tone, mark) = match (threshold.holds, threshold.seen) {
-            (true, _) => (Tone::Good, "pass"),
-            (false, Some(_)) => (Tone::Bad, "FAIL"),
-            (false, None) => (Tone::Doubtful, "none"),
-        };
-        Block::toned(tone, format!("{mark}  {}: {}", clean::line(&threshold.condition), seen(threshold)))
-    };
-    let whole = load.thresholds.iter().all(|t| t.holds);
-    let broke = trial.broke.as_ref().filter(|_| whole).map(|broke| {
-        let (at, condition) = (seconds(broke.at), clean::line(&broke.condition));
-        let text = match words::unanswered(broke, unit(load.counted)) {
-            Some(waited) => format!("FAIL  from {at} on: {waited} (asked for: {condition})."),
-            None => {
-                format!(
-                    "FAIL  {condition} holds over the whole load, but did not for a second and more, first at {at}."
-                )
-            }
-        };
-        Block::toned(Tone::Bad, text)
-    });
-    (!load.thresholds.is_empty()).then(|| short("Thresholds").with(load.thresholds.iter().map(one)).with(broke))
-}
-
-/// What was seen of a condition, in its unit.
-fn seen(threshold: &Threshold) -> String {
-    let Some(x) = threshold.seen else { return "nothing to judge by".to_owned() };
-    match condition(&threshold.condition) {
-        Some(Condition::LatencyBelow(..)) => seconds(x),
-        Some(Condition::RateAbove(_)) => format!("{}/s", number(x)),
-        Some(
-            Condition::ErrorsBelow(_)
-            | Condition::ConnectsAbove(_)
-            | Condition::DeliveredAbove(_)
-            | Condition::DisconnectsBelow(_),
-        ) => percent(x),
-        None => number(x),
-    }
-}
-
 fn generator(load: &Summary, findings: &Findings, record: &Record) -> Vec<Block> {
     let (cores, busiest) = (number(load.cpu), percent(load.cpu_busiest));
     let used = format!("used {cores} cores, its busiest thread {busiest} of one; {}", bytes(load.memory as f64));
@@ -438,7 +408,7 @@ mod tests {
         let mut load: Summary = serde_json::from_value(summary(&[])).unwrap();
         (load.ok, load.failed, load.planned, load.sent, load.bytes_in) = (40, 0, 40, 80, 8_000);
         load.redirected = Some(40);
-        let told = counts(&load, true);
+        let told = counts(&load, true, 0);
         let of = |label| told.iter().find(|(name, _)| *name == label).map(|(_, text)| text.clone()).unwrap_or_default();
         assert!(of("sent").starts_with("80 requests: 40 redirects were followed, and count as one"), "{told:?}");
         assert!(!of("received").contains("each") && of("sent out").contains("each"), "{told:?}");
@@ -446,12 +416,12 @@ mod tests {
         (load.failed, load.planned) = (100, 140);
         for redirected in [Some(40), None] {
             load.redirected = redirected;
-            let told = counts(&load, true);
+            let told = counts(&load, true, 0);
             let sent: Vec<&String> = told.iter().filter(|(name, _)| *name == "sent").map(|(_, text)| text).collect();
             assert!(sent.len() == 1 && sent[0].starts_with("80 requests: ") && !sent[0].contains("others"), "{told:?}");
         }
         (load.failed, load.planned, load.sent, load.redirected) = (0, 40, 40, None);
-        let told = counts(&load, false);
+        let told = counts(&load, false, 0);
         assert!(
             told.iter().all(|(name, _)| *name != "sent") && told.iter().any(|(_, text)| text.contains("200 B each")),
             "{told:?}"

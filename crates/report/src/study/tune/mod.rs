@@ -21,6 +21,7 @@ mod price;
 mod proof;
 mod smaller;
 mod terminal;
+mod thresholds;
 mod tracks;
 
 use genkai_model::event::ServerState;

@@ -23,7 +23,11 @@ const TIMERS: &[(&Setting, &str, &str)] = &[
     (&READ_TIMEOUT, "an upstream that is silent (in a tunnel, too): Caddy answers 504", "never"),
     (&WRITE_TIMEOUT, "an upstream that does not read", "never"),
     (&KEEPALIVE, "an idle connection to an upstream", "after 2m"),
-    (&LB_TRY_DURATION, "the search for an upstream that takes the request: Caddy answers 503", "at once"),
+    (
+        &LB_TRY_DURATION,
+        "the search for an upstream that takes the request: Caddy answers 502 where one failed it, else 503",
+        "at once",
+    ),
 ];
 
 pub(super) fn of(config: &Config, requests: &Requests) -> Vec<Timer> {

@@ -106,7 +106,10 @@ fn at_once(facts: &Facts, each: u64) -> (u64, String) {
 pub(super) fn body(facts: &Facts) -> Option<Limit> {
     let limit = crate::limits::body("caddy", MAX_SIZE.name, facts.body.as_ref()?, signature::BODY)?;
     Some(Limit {
-        formula: format!("{}; a larger one is cut off: 413, or 502 of 2.6's reverse_proxy", limit.formula),
+        formula: format!(
+            "{}; a larger one is cut off where it is read (reverse_proxy, php_fastcgi; not by file_server): 413, or 502 of 2.6's reverse_proxy",
+            limit.formula
+        ),
         source:
             "Caddy modules/caddyhttp/requestbody/requestbody.go (http.MaxBytesReader); reverseproxy.go: statusError"
                 .to_owned(),

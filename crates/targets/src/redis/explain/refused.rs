@@ -23,7 +23,8 @@ const NUMBERS: &[(&str, RangeInclusive<u64>)] = &[
     ("timeout", 0..=INT),
 ];
 /// Amounts of memory with the least that they may be.
-const AMOUNTS: &[(&str, u64)] = &[("client-query-buffer-limit", 1 << 20), ("maxmemory", 0)];
+const AMOUNTS: &[(&str, u64)] =
+    &[("client-query-buffer-limit", 1 << 20), ("maxmemory", 0), ("proto-max-bulk-len", 1 << 20)];
 const FLAGS: &[&str] = &["appendonly", "cluster-enabled", "daemonize", "io-threads-do-reads", "protected-mode"];
 const WORDS: &[(&str, &[&str])] = &[
     ("appendfsync", &["everysec", "always", "no"]),
