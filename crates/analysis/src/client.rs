@@ -12,6 +12,8 @@
 //!   periods of 4 ms). It counts when 1 % of all requests were later, or half of those of any one second.
 //!   Where WebSockets stay open and only counts are judged (how many open, are cut, are answered at all), nothing that is judged has
 //!   the lateness in it: up to a second it does not matter.
+//! * Standing still: users who ask as soon as they are answered are never late, but a generator that is not let run finds their answers
+//!   late. It counts when that took half of the latency allowed, and 50 ms, of more than 1 % of all requests.
 //! * Rate: 99 % of the planned requests must have been sent, unless the server was the reason: all connections busy
 //!   because responses are slow, or new ones not accepted. A request whose connection waits for the server in the handshake of TLS was begun.
 
@@ -24,6 +26,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 use genkai_model::transport::Transport;
 use genkai_model::units::Span;
+use hdrhistogram::Histogram;
 
 use crate::capacity::demand;
 use crate::diagnosis::attribute::STEEP;
@@ -40,6 +43,10 @@ const LATE: f64 = 0.010;
 const LATE_COUNTED: f64 = 1.0;
 /// Lateness allowed as a part of what is judged.
 const PART: f64 = 0.10;
+/// Part of a latency allowed for which it must not stand still.
+const HALF: f64 = 0.5;
+/// Least time that counts as standing still, seconds.
+const STILL: f64 = 0.050;
 /// Least fraction of planned requests that must be sent.
 const SENT: f64 = 0.99;
 /// Least fraction of a control group's periods in which its quota was used up that says why a client was late: more than an odd burst.
@@ -91,6 +98,7 @@ fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool
     let mut found: Vec<(ClientLimit, u64)> = [
         spent(&looked, trial.started.load.locust.is_some()),
         late(settled(trial, &looked), bound),
+        if timed { stalled(trial, ticks, objective) } else { None },
         short(trial, ticks),
         exhausted(up_to, ErrorKind::PortsExhausted, |count| ClientLimit::Ports { count }),
         exhausted(up_to, ErrorKind::DescriptorsExhausted, |count| ClientLimit::Descriptors { count }),
@@ -256,6 +264,21 @@ fn late(ticks: &[Late<'_>], bound: f64) -> Option<(ClientLimit, u64)> {
         Some(_) => LateOver::All,
     };
     Some((ClientLimit::Late { p99, bound, over }, begin(found, |t| t.over * 100 > t.all)))
+}
+
+/// Whether it did not run for long enough, and often enough, to be in the latencies of users who have no planned instants to be late for.
+fn stalled(trial: &Trial, ticks: &[Tick], objective: &Objective) -> Option<(ClientLimit, u64)> {
+    if demand::is_planned(&trial.started.load) {
+        return None;
+    }
+    let bound = (demand::tightest(objective)? * HALF).max(STILL);
+    let reaching = |all: &Histogram<u64>| window::reaching(all, Span::from_secs_f64(bound).0);
+    let all = window::merge(ticks, |t| &t.stalled);
+    let requests = reaching(&all);
+    let first = ticks.iter().find(|t| reaching(&window::decode(&t.stalled)) > 0)?;
+    let many = requests as f64 > 0.01 * Tally::of(ticks).finished() as f64;
+    let longest = window::quantile(&all, 1.0)?;
+    many.then_some((ClientLimit::Stalled { longest, requests, bound }, first.from_us))
 }
 
 /// Kinds of errors in the place of which TLS would have been made on a connection.

@@ -72,6 +72,7 @@ pub(crate) fn of(
     let found = [
         looked.spent(),
         looked.late(),
+        if timed { looked.stalled(objective) } else { None },
         looked.short(),
         looked.exhausted(ErrorKind::PortsExhausted, "ports"),
         looked.exhausted(ErrorKind::DescriptorsExhausted, "descriptors"),
@@ -236,6 +237,19 @@ impl Looked<'_> {
             late * 100.0 > all
         };
         Some((json!({ "reason": "late", "p99": p99, "bound": self.bound, "over": over }), begins(found, shows)))
+    }
+
+    /// It stood still, for half of the latency allowed and 50 ms, while more than one in a hundred requests of users without a plan were in
+    /// flight.
+    fn stalled(&self, objective: &Objective) -> Found {
+        let bound = asked::tightest(objective).filter(|_| !self.asked.is_planned())? / 2.0;
+        let bound = bound.max(0.05);
+        let over = |ticks: &[&Line]| merged(ticks, "/stalled").over(Span::from_secs_f64(bound).0, false);
+        let first = self.ticks.iter().find(|tick| over(&[tick]) > 0.0)?;
+        let (requests, all) = (over(&self.ticks), sum(&self.ticks, "/ok") + all_failed(&self.ticks));
+        let longest = merged(&self.ticks, "/stalled").quantile(1.0)?;
+        let reason = json!({ "reason": "stalled", "longest": longest, "requests": requests as u64, "bound": bound });
+        (requests > 0.01 * all).then(|| (reason, first.number("/from_us")))
     }
 
     /// Less than 99 of 100 planned requests were begun, and no server was the reason.

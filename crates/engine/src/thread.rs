@@ -81,6 +81,8 @@ async fn supervise(core: &Core, end: Moment, stops: [&StopFlag; 2]) -> bool {
         let sweep = core.deadlines.sweep(now, period);
         let next = core.ledger.borrow().next_look().min(sweep).min(now + LOOK);
         core.alarm.until(next).await;
+        let woken = core.clock.now();
+        core.ledger.borrow_mut().ran_late(woken, woken.saturating_sub(next.max(now)));
     }
 }
 

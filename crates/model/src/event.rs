@@ -279,6 +279,10 @@ pub struct Tick {
     /// The generator's own lateness, ns: planned instant to the write, or to the attempt to connect where a request needs a
     /// connection of its own; for requests that nothing but the generator could delay.
     pub lateness: Payload,
+    /// How much later than it was to a thread of the generator ran, for each request that was in flight on it then, ns; from 10 ms on. It
+    /// may be in their latencies, which nothing else tells of users who ask as soon as they are answered.
+    #[serde(default, skip_serializing_if = "Payload::is_empty")]
+    pub stalled: Payload,
     /// With kernel stamps ([`Load::kernel_timestamps`](crate::load::Load::kernel_timestamps)): how long responses lay in their
     /// sockets before they were read, ns. No part of their latency.
     #[serde(default, skip_serializing_if = "Payload::is_empty")]

@@ -6,14 +6,20 @@ use genkai_model::error::ErrorKind;
 use genkai_model::event::Purpose;
 use genkai_model::evidence::metric;
 use genkai_model::finding::ClientLimit;
+use genkai_model::histogram::Payload;
 use genkai_model::load::{Arrivals, Load, Spacing};
 use genkai_model::transport::{Tls, Transport};
 use genkai_model::units::Span;
 
 use crate::world::parts::*;
-use crate::world::{Moment, Seen, World};
+use crate::world::{Moment, Run, Seen, World};
 
 fn trial(load: Load, objective: &str, until: Option<u64>, behaviour: impl Fn(&Moment<'_>) -> Seen + 'static) -> Check {
+    let (world, run) = ran(load, objective, behaviour);
+    check(&run.record.trials[0], &world.plan.objective, until)
+}
+
+fn ran(load: Load, objective: &str, behaviour: impl Fn(&Moment<'_>) -> Seen + 'static) -> (World, Run) {
     let ramp = Span::from_secs_f64(genkai_analysis::capacity::demand::ramp(&load));
     let level = genkai_analysis::capacity::demand::asked(&load);
     let world = World {
@@ -28,7 +34,7 @@ fn trial(load: Load, objective: &str, until: Option<u64>, behaviour: impl Fn(&Mo
         &mut run,
         &TrialPlan { purpose: Purpose::Measure, changes: vec![], limit: None, level, ramp, hold, draw: 0 },
     );
-    check(&run.record.trials[0], &world.plan.objective, until)
+    (world, run)
 }
 
 fn closed(cpu: impl Fn(f64) -> f64 + 'static, late: impl Fn(f64) -> f64 + 'static) -> impl Fn(&Moment<'_>) -> Seen {
@@ -90,6 +96,39 @@ fn small_lateness_beside_long_responses_is_nothing() {
     assert!(matches!(c.finding.reasons[..], [ClientLimit::Late { p99, bound, .. }] if p99 > 0.035 && bound < 0.035));
     // ... but it is nothing either beside a latency allowed of a second.
     assert!(trial(users(100, 50.0), "p99 < 1s", None, closed(|_| 0.5, |_| 0.04)).finding.valid);
+}
+
+/// Stopped three times for 0.3 s (a debugger, a hypervisor): users who ask as soon as they are answered are late for nothing.
+#[test]
+fn a_client_that_stands_still_is_told_by_the_requests_in_flight() {
+    let judged = |think: bool, objective: &str, long_ms: u64, often: usize| {
+        let mut load = users(100, 50.0);
+        if let (Arrivals::Users { think: pause, .. }, true) = (&mut load.arrivals, think) {
+            *pause = "1s".parse().unwrap();
+        }
+        let mut run = ran(load, objective, closed(|_| 0.1, NEVER)).1;
+        let mut stalled = genkai_model::histogram::empty();
+        stalled.record_n(long_ms * 1_000_000, 100).unwrap();
+        for tick in run.record.trials[0].ticks.iter_mut().skip(10).step_by(4).take(often) {
+            tick.stalled = Payload::encode(&stalled);
+        }
+        let c = check(&run.record.trials[0], &objective.parse().unwrap(), None);
+        (c.finding.reasons, c.since_us)
+    };
+    let (reasons, since) = judged(false, "p99 < 500ms", 300, 3);
+    assert!(
+        matches!(reasons[..], [ClientLimit::Stalled { longest, requests: 300, bound: 0.25 }] if (longest - 0.3).abs() < 0.001),
+        "{reasons:?}"
+    );
+    assert_eq!(since, Some(2_000_000));
+    for (think, objective, long_ms, often, why) in [
+        (true, "p99 < 500ms", 300, 3, "who thinks has instants to be late for"),
+        (false, "p99 < 700ms", 300, 3, "shorter than half of what is allowed"),
+        (false, "errors < 1%", 300, 3, "no latency is judged"),
+        (false, "p99 < 60ms", 40, 3, "as short as a scheduler's turn"),
+    ] {
+        assert_eq!(judged(think, objective, long_ms, often).0, [], "{why}");
+    }
 }
 
 #[test]

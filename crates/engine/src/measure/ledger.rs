@@ -1,6 +1,8 @@
 //! What a thread counts, and how it hands that over: the tally of an interval goes out when the interval ends, at the first
 //! event after its end or when the thread looks, whichever is sooner. Boundaries are absolute, so intervals do not drift.
 
+mod own;
+
 use std::rc::Rc;
 use std::sync::mpsc::TrySendError;
 
@@ -262,13 +264,6 @@ impl Ledger {
     pub(crate) fn began(&mut self, now: Moment, late: Moment) {
         if self.open(now) {
             self.tally.lateness.record(late);
-        }
-    }
-
-    /// A response was read `waited` after it had arrived, as the kernel says.
-    pub(crate) fn received(&mut self, now: Moment, waited: Moment) {
-        if self.open(now) {
-            self.tally.receipt.record(waited);
         }
     }
 

@@ -34,6 +34,8 @@ figures! {
         failed_after: Distribution,
         connect: Distribution,
         lateness: Distribution,
+        /// Of each request in flight on a thread that ran late, by how much.
+        stalled: Distribution,
         /// From arrival, by the kernel's stamps, to reading. There is none without stamps.
         receipt: Distribution,
         handshakes: Seldom<HandshakeTally>,
@@ -137,6 +139,7 @@ mod tests {
         [200, 404, 404, 999, 7].into_iter().for_each(|status| count_status(&mut one.statuses, status, 1));
         one.handshakes.refusal = Some(Refusal { status: 404, location: None, body: "no".into() });
         one.receipt.record(5_000);
+        one.stalled.record(40_000_000);
         sum.add(&one);
         sum.add(&one);
         let told = sum.tell();
@@ -147,8 +150,11 @@ mod tests {
         );
         assert_eq!(told.errors, [ErrorCount { kind: ErrorKind::Reset, count: 3 }]);
         assert_eq!((sum.first_error_us.planned(), told.first_error_us), (Some(40), Some(0)));
-        let Tick { latency, service, failed_after, connect, lateness, receipt, .. } = &told;
-        assert_eq!([latency, service, failed_after, connect, lateness, receipt].map(values), [2, 2, 3, 2, 2, 2]);
+        let Tick { latency, service, failed_after, connect, lateness, receipt, stalled, .. } = &told;
+        assert_eq!(
+            [latency, service, failed_after, connect, lateness, receipt, stalled].map(values),
+            [2, 2, 3, 2, 2, 2, 2]
+        );
         let handshakes = told.handshakes.unwrap();
         let ended = told.disconnects.unwrap();
         assert_eq!((handshakes.failed, handshakes.left, values(&handshakes.took)), (6, 10, 2));

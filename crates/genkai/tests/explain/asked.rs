@@ -68,8 +68,13 @@ fn the_installed_server_says_whether_it_takes_the_file() {
         assert!(said.contains(words) && !copied, "in the words of the server, with the user's places: {said}");
     }
     // Its certificate has one in its place that nobody issued.
-    let stapled = "ssl; ssl_certificate /etc/no-such.pem; ssl_certificate_key /etc/no-such.key; ssl_stapling on";
-    let path = file(&dir, "stapled.conf", &nginx("", stapled, ""));
+    let (certificate, key) = (file(&dir, "own.pem", ""), file(&dir, "own.key", ""));
+    let stapled = format!(
+        "ssl; ssl_certificate {}; ssl_certificate_key {}; ssl_stapling on",
+        certificate.display(),
+        key.display()
+    );
+    let path = file(&dir, "stapled.conf", &nginx("", &stapled, ""));
     let explanation: Explanation =
         serde_json::from_slice(&genkai(&["--product", "nginx", "--json"], &path).stdout).unwrap();
     let taken = matches!(&explanation.server, Some(Asked::Taken { warnings, .. }) if warnings.is_empty());

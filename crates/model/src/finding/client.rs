@@ -64,6 +64,15 @@ pub enum ClientLimit {
         #[serde(default)]
         over: LateOver,
     },
+    /// It did not run for so long, while requests were in flight of users who ask as soon as they are answered.
+    Stalled {
+        /// The longest time for which it did not, seconds.
+        longest: f64,
+        /// Requests that were in flight each time that it did not run for longer than the bound, added up.
+        requests: u64,
+        /// The bound, seconds.
+        bound: f64,
+    },
     /// One of its worker processes was at its end: in the sum of all of them that can be lost.
     Worker {
         /// Number of the process, from 1.

@@ -38,6 +38,13 @@ pub(super) fn check(context: Context<'_>, v: &Verdict) -> Option<String> {
         ClientLimit::Worker { used, .. } => *used < IDLE,
         _ => false,
     };
+    if !c.valid && c.cpu_max < IDLE && c.reasons.iter().all(|r| matches!(r, ClientLimit::Stalled { .. })) {
+        return Some(format!(
+            "The generator did not run all the time, although it had time left ({figures}; {}): other programs or the machine kept it from \
+             running.",
+            reasons(c)
+        ));
+    }
     Some(match c.valid {
         true => format!("The generator was not the limit: {figures}."),
         // It had time left, and was late: it was not let run.
@@ -114,6 +121,15 @@ pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
             };
             format!("it sent late: p99 {}{over}, allowed {}", figure::seconds(*p99), figure::seconds(*bound))
         }
+        ClientLimit::Stalled { longest, requests, bound } => format!(
+            "it stood still for up to {}, {} or longer while {} in flight, whose answers lay there meanwhile",
+            figure::seconds(*longest),
+            figure::seconds(*bound),
+            match requests {
+                1 => "1 request was".to_owned(),
+                n => format!("{} requests were, all times added up,", figure::count(*n)),
+            }
+        ),
         ClientLimit::Connections { connections, service, carries, planned } => format!(
             "all its {} connections were busy: with {} a request they carry {} requests/s, and {} were planned; give it more \
              with --connections",
@@ -186,8 +202,8 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
                 false => {
                     // Who waits at an earlier limit is not counted by it, and what is full may refuse nobody.
                     format!(
-                        "{limit} was predicted to bite {at}, and at {reached} {unit} no sign of it was seen: it counts fewer of them than its formula \
-                         says, or refuses none."
+                        "{limit} was predicted to bite {at}, and at {reached} {unit} no sign of it was seen: fewer of them came to it than its formula \
+                         takes for granted, or it refuses none."
                     )
                 }
             }

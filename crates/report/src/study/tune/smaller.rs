@@ -15,13 +15,8 @@ fn of(found: &Smaller, context: Context<'_>, v: &Verdict) -> Option<String> {
     let held = at(&found.holds)?;
     let number = |tried: &TriedValue| tried.value.trim_end_matches('s').parse::<f64>().ok();
     let next = number(&found.holds).zip(number(&found.fails)).is_some_and(|(holds, fails)| holds - fails <= 1.0);
-    let proposed = v.proposal.iter().find(|one| one.change.setting == found.setting);
-    let computed = proposed.is_some_and(|one| one.minimum == found.holds.value && one.minimum != one.change.to);
-    let between = match (next, computed) {
-        (true, _) => "",
-        (false, true) => "; by the formula nothing between is enough, which was not tried",
-        (false, false) => "; what lies between was not tried",
-    };
+    // A formula tells from where on a value is enough, and rarely that none below it is.
+    let between = if next { "" } else { "; what lies between was not tried" };
     let beside = if v.proposal.len() > 1 { ", with the other changes in place" } else { "" };
     let asked = context.asked()?;
     // A trial that went beyond the load asked for has another rate.

@@ -1,0 +1,25 @@
+//! What the generator itself was late with, beside what it sent.
+
+use super::Ledger;
+use crate::clock::Moment;
+
+/// From so long on it counts that a thread did not run: what is shorter, the scheduler of a machine in use does all the time.
+const STALL: Moment = 10_000_000;
+
+impl Ledger {
+    /// A response was read `waited` after it had arrived, as the kernel says.
+    pub(crate) fn received(&mut self, now: Moment, waited: Moment) {
+        if self.open(now) {
+            self.tally.receipt.record(waited);
+        }
+    }
+
+    /// The thread runs again `late` after it was to: that may be in the time of every request in flight.
+    pub(crate) fn ran_late(&mut self, now: Moment, late: Moment) {
+        if late >= STALL && self.open(now) {
+            for _ in 0..self.in_flight {
+                self.tally.stalled.record(late);
+            }
+        }
+    }
+}
