@@ -118,7 +118,7 @@ pub(crate) fn judge(
 /// How many of those in flight at the end a condition speaks of all the same.
 fn waiting(condition: &Condition, ticks: &[Tick]) -> u64 {
     match condition {
-        Condition::LatencyBelow(_, bound) => window::waited(ticks, bound.at),
+        Condition::LatencyBelow(_, bound) => window::left(ticks, *bound),
         Condition::ErrorsBelow(_) => ticks.iter().filter_map(|t| t.messages.as_ref()).map(|m| m.unanswered).sum(),
         _ => 0,
     }

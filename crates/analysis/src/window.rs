@@ -77,9 +77,14 @@ pub fn length(tick: &Tick) -> f64 {
     tick.to_us.saturating_sub(tick.from_us) as f64 / US
 }
 
-/// How many requests had certainly waited for longer than `bound` when a load with `ticks` ended: those that were in flight when the last
+/// How many requests had certainly waited for longer than `bound` allows when a load with `ticks` ended.
+pub(crate) fn left(ticks: &[Tick], bound: Bound<Span>) -> u64 {
+    beyond(&merge(ticks, |t| &t.unanswered), bound).max(waited(ticks, bound.at))
+}
+
+/// The same by counts alone, for records without ages: those that were in flight when the last
 /// interval had ended that is as long ago, but for as many as ended since. None where it did not last as long.
-pub(crate) fn waited(ticks: &[Tick], bound: Span) -> u64 {
+fn waited(ticks: &[Tick], bound: Span) -> u64 {
     let end = ticks.last().map_or(0, |t| t.to_us);
     let Some(reached) = end.checked_sub(bound.0.div_ceil(1_000)) else { return 0 };
     let (mut before, mut ended) = (0, 0);

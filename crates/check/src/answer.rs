@@ -79,7 +79,7 @@ impl<'e> Search<'_, 'e> {
             End::Holds if !self.is_load() && self.first.is_some_and(is_unanswered) => {
                 json!({ "decided": "unanswered" })
             }
-            End::Holds if !self.is_load() && self.first.is_some_and(outpaced::is) => json!({ "decided": "outpaced" }),
+            End::Holds if self.first.is_some_and(outpaced::is) => json!({ "decided": "outpaced" }),
             End::Holds => json!({ "decided": "holds" }),
             End::Prove => match pairing() {
                 none if none["pairing"] == "none" && self.is_once() => {

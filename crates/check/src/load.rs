@@ -206,7 +206,7 @@ fn seen(condition: Condition, trial: &Trial<'_>, ticks: &[&Line]) -> Option<f64>
 
 /// Of those in flight at the end: who were in flight as long before it as a latency may be, less all that ended since; messages that were
 /// waited for in vain.
-fn waiting(condition: Condition, ticks: &[&Line]) -> f64 {
+pub(crate) fn waiting(condition: Condition, ticks: &[&Line]) -> f64 {
     let end = ticks.last().map_or(0.0, |tick| tick.number("/to_us"));
     match condition {
         Condition::LatencyBelow(_, bound) => {
@@ -214,7 +214,7 @@ fn waiting(condition: Condition, ticks: &[&Line]) -> f64 {
             let early = ticks.iter().filter(is_early).count();
             let before = early.checked_sub(1).map_or(0.0, |last| ticks[last].number("/in_flight"));
             let ended = sum(&ticks[early..], "/ok") + all_failed(&ticks[early..]);
-            (before - ended).max(0.0)
+            merged(ticks, "/unanswered").over(bound.at.0, bound.included).max(before - ended)
         }
         Condition::ErrorsBelow(_) => sum(ticks, "/messages/unanswered"),
         _ => 0.0,
@@ -222,7 +222,7 @@ fn waiting(condition: Condition, ticks: &[&Line]) -> f64 {
 }
 
 /// Whether a condition is violated where so many more were too slow, or failed.
-fn fails_with(condition: Condition, more: f64, ticks: &[&Line]) -> bool {
+pub(crate) fn fails_with(condition: Condition, more: f64, ticks: &[&Line]) -> bool {
     match condition {
         Condition::LatencyBelow(q, bound) => {
             let all = merged(ticks, "/latency");

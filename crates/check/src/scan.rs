@@ -11,6 +11,7 @@ use genkai_model::units::Span;
 use crate::asked::Asked;
 use crate::events::{Line, Trial, failed, merged, sum};
 use crate::hanging::{self, Allowed, Hanging};
+use crate::load;
 
 /// A violation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -441,10 +442,11 @@ fn scattered(ticks: &[&Line], asked: &Asked, condition: Condition) -> Option<(u6
             (!condition.holds(count / (count + sum(ticks, "/ok")))).then(|| first_error(first))
         }
         Condition::LatencyBelow(q, bound) => {
-            let all = merged(ticks, "/latency");
-            let fails = !condition.holds(all.quantile(q)?);
+            let left = load::waiting(condition, ticks);
+            let seen = merged(ticks, "/latency").quantile(q)?;
+            let fails = !condition.holds(seen) || left > 0.0 && load::fails_with(condition, left, ticks);
             let slow = |tick: &&&Line| merged(&[tick], "/latency").over(bound.at.0, bound.included) > 0.0;
-            let first = ticks.iter().find(slow).filter(|_| fails)?;
+            let first = ticks.iter().find(slow).or(ticks.last().filter(|_| left > 0.0)).filter(|_| fails)?;
             Some((us(first, "/to_us").saturating_sub(bound.at.0 / 1000), None))
         }
         Condition::RateAbove(_) => {

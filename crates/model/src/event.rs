@@ -283,6 +283,10 @@ pub struct Tick {
     /// may be in their latencies, which nothing else tells of users who ask as soon as they are answered.
     #[serde(default, skip_serializing_if = "Payload::is_empty")]
     pub stalled: Payload,
+    /// Of the load's last interval: how long each of those had waited that had no answer when it ended, since its write or the attempt to
+    /// connect, ns. Of messages of a WebSocket, the oldest of each connection.
+    #[serde(default, skip_serializing_if = "Payload::is_empty")]
+    pub unanswered: Payload,
     /// With kernel stamps ([`Load::kernel_timestamps`](crate::load::Load::kernel_timestamps)): how long responses lay in their
     /// sockets before they were read, ns. No part of their latency.
     #[serde(default, skip_serializing_if = "Payload::is_empty")]

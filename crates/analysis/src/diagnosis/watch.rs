@@ -413,9 +413,11 @@ fn scattered(trial: &Trial, condition: &Condition) -> Option<(u64, Option<f64>)>
             many.then_some((first.first_error_us.unwrap_or(first.from_us), first.first_error_level))
         }
         Condition::LatencyBelow(q, bound) => {
-            let seen = window::quantile(&window::merge(ticks, |t| &t.latency), q)?;
+            let (all, left) = (window::merge(ticks, |t| &t.latency), window::left(ticks, bound));
+            let many = (window::beyond(&all, bound) + left) as f64 > (1.0 - q) * (all.len() + left) as f64 + 1e-9;
+            let fails = !condition.holds(window::quantile(&all, q)?) || left > 0 && many;
             let reaches = |t: &&Tick| window::beyond(&window::decode(&t.latency), bound) > 0;
-            let first = ticks.iter().find(reaches).filter(|_| !condition.holds(seen))?;
+            let first = ticks.iter().find(reaches).or(ticks.last().filter(|_| left > 0)).filter(|_| fails)?;
             Some((first.to_us.saturating_sub(bound.at.0 / 1000), None))
         }
         Condition::ConnectsAbove(_) | Condition::DeliveredAbove(_) | Condition::DisconnectsBelow(_) => {

@@ -19,10 +19,10 @@ use crate::window::Tally;
 pub(crate) fn over(decision: Decision, load: Option<&Summary>) -> Decision {
     let thresholds = load.map(|load| load.thresholds.as_slice()).unwrap_or_default();
     match decision {
-        Decision::Holds if thresholds.iter().any(|t| t.seen.is_some() && !t.holds) => {
+        Decision::Holds | Decision::Outpaced if thresholds.iter().any(|t| t.seen.is_some() && !t.holds) => {
             Decision::Unmoved { by: Stop::Unknown }
         }
-        Decision::Holds if thresholds.iter().any(|t| !t.holds) => match load {
+        Decision::Holds | Decision::Outpaced if thresholds.iter().any(|t| !t.holds) => match load {
             Some(load) if load.ok == 0 && load.failed > 0 => Decision::Unmoved { by: Stop::Unknown },
             Some(load) if load.ok == 0 && load.sent > 0 => Decision::Unanswered,
             _ => Decision::Unfinished,
@@ -46,7 +46,7 @@ pub(crate) fn of(state: Option<&SearchState<'_>>, trials: &Trials<'_>) -> Decisi
         Phase::Cut if !broken => Decision::Unfinished,
         Phase::Invalid if !first.client.finding.valid => Decision::Invalid,
         Phase::Holds if is_unanswered(first, state.plan) => Decision::Unanswered,
-        Phase::Holds if is_outpaced(first, state.plan) => Decision::Outpaced,
+        Phase::Holds if outpaced::is(first.trial, &first.demand) => Decision::Outpaced,
         Phase::Holds => Decision::Holds,
         Phase::Prove => match pairing(state, trials) {
             // Nothing was seen twice.
@@ -66,11 +66,6 @@ fn is_unanswered(judged: &JudgedTrial<'_>, plan: &Plan) -> bool {
         || judged.trial.ticks.iter().any(|tick| tick.handshakes.as_ref().is_some_and(|made| made.upgraded > 0));
     let little = if judged.demand.tunnels { ended == 0 && !opened() } else { ended == 0 || ended < waiting };
     plan.study != Study::Load && little
-}
-
-/// Whether a rate was not carried, whatever its conditions say. A plain load is judged by these alone.
-fn is_outpaced(judged: &JudgedTrial<'_>, plan: &Plan) -> bool {
-    plan.study != Study::Load && outpaced::is(judged.trial, &judged.demand)
 }
 
 fn stopped(state: &SearchState<'_>, stop: Stop) -> Decision {
@@ -153,7 +148,7 @@ fn pairing(state: &SearchState<'_>, trials: &Trials<'_>) -> Pairing {
     let held = count(&|a, _| held(a, plan));
     let failed = count(&|_, b| failed(b, plan));
     let unanswered = count(&|_, b| proof::is_silent(b));
-    let outpaced = count(&|_, b| is_outpaced(&JudgedTrial::of(b, plan), plan));
+    let outpaced = count(&|_, b| outpaced::is(b, &JudgedTrial::of(b, plan).demand));
     let call = proof::of(trials, &plan.objective, &plan.procedure, state.condition()).map(|proof| proof.decided.call);
     match call {
         call if failed > 0 && held > 0 => Pairing::Contradicted { held, failed, of, helps: call == Some(Call::Better) },

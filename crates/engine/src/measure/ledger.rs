@@ -431,6 +431,7 @@ impl Ledger {
     fn note_waits(&mut self) {
         self.past = true;
         self.waited = Some(self.waiting(self.end));
+        self.note_unanswered();
     }
 
     #[cold]

@@ -36,6 +36,8 @@ figures! {
         lateness: Distribution,
         /// Of each request in flight on a thread that ran late, by how much.
         stalled: Distribution,
+        /// Of each without an answer when the load ended, since when it waited.
+        unanswered: Distribution,
         /// From arrival, by the kernel's stamps, to reading. There is none without stamps.
         receipt: Distribution,
         handshakes: Seldom<HandshakeTally>,
@@ -140,6 +142,7 @@ mod tests {
         one.handshakes.refusal = Some(Refusal { status: 404, location: None, body: "no".into() });
         one.receipt.record(5_000);
         one.stalled.record(40_000_000);
+        one.unanswered.record(1_000_000_000);
         sum.add(&one);
         sum.add(&one);
         let told = sum.tell();
@@ -150,10 +153,10 @@ mod tests {
         );
         assert_eq!(told.errors, [ErrorCount { kind: ErrorKind::Reset, count: 3 }]);
         assert_eq!((sum.first_error_us.planned(), told.first_error_us), (Some(40), Some(0)));
-        let Tick { latency, service, failed_after, connect, lateness, receipt, stalled, .. } = &told;
+        let Tick { latency, service, failed_after, connect, lateness, receipt, stalled, unanswered, .. } = &told;
         assert_eq!(
-            [latency, service, failed_after, connect, lateness, receipt, stalled].map(values),
-            [2, 2, 3, 2, 2, 2, 2]
+            [latency, service, failed_after, connect, lateness, receipt, stalled, unanswered].map(values),
+            [2, 2, 3, 2, 2, 2, 2, 2]
         );
         let handshakes = told.handshakes.unwrap();
         let ended = told.disconnects.unwrap();

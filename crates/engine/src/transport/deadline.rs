@@ -104,6 +104,12 @@ impl Deadlines {
         (since().min(), overdue)
     }
 
+    /// How long each has waited for its answer by `now`.
+    pub(crate) fn waited(&self, now: Moment, mut take: impl FnMut(Moment)) {
+        let slots = self.slots.borrow();
+        slots.iter().filter_map(|slot| slot.since.get()).for_each(|since| take(now.saturating_sub(since)));
+    }
+
     /// Wakes everybody.
     pub(crate) fn wake_all(&self) {
         self.slots.borrow().iter().for_each(|slot| slot.wake());

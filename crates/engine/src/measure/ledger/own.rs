@@ -1,4 +1,4 @@
-//! What the generator itself was late with, beside what it sent.
+//! What the generator itself was late with, beside what it sent, and what it leaves.
 
 use super::Ledger;
 use crate::clock::Moment;
@@ -20,6 +20,13 @@ impl Ledger {
             for _ in 0..self.in_flight {
                 self.tally.stalled.record(late);
             }
+        }
+    }
+
+    /// The load is over: how long those have waited that have no answer.
+    pub(super) fn note_unanswered(&mut self) {
+        if let Some((deadlines, _)) = &self.deadlines {
+            deadlines.waited(self.end, |age| self.tally.unanswered.record(age));
         }
     }
 }

@@ -94,14 +94,16 @@ impl Connection {
             let now = self.core.clock.now();
             self.core.ledger.borrow_mut().began(now, now.saturating_sub(scheduled.planned));
         }
-        if !self.is_open() {
-            let now = self.core.clock.now();
+        // Connecting is a part of it.
+        let connects = (!self.is_open()).then(|| self.core.clock.now());
+        if let Some(now) = connects {
             self.slot.ask(now, now.saturating_add(timeout));
         }
         let (written, outcome) = match self.open().await {
             Ok(()) => {
                 let written = fresh.unwrap_or_else(|| self.core.clock.now());
-                self.slot.ask(written, written.saturating_add(timeout));
+                let until = connects.unwrap_or(written).saturating_add(timeout);
+                self.slot.ask(written, until);
                 let late = prompt.then(|| written.saturating_sub(scheduled.planned));
                 self.core.ledger.borrow_mut().sent(written, late);
                 let outcome = self.exchange(message, intake).await;
@@ -109,7 +111,6 @@ impl Connection {
                     self.kept_ended(self.core.clock.now(), written);
                 }
                 if self.is_retried(message, &outcome) {
-                    let until = written.saturating_add(timeout);
                     // Boxed: it is rare, and must not make every request's task larger.
                     (written, Box::pin(self.again(message, intake, (written, until))).await)
                 } else {

@@ -1,10 +1,14 @@
 //! The answer where the objective held, with what it does not judge.
 
 use genkai_model::finding::{Caveat, Verdict};
+use genkai_model::load::Arrivals;
 
 use super::asked::{at_asked, quoted};
 use crate::context::Context;
 use crate::{clean, figure, words};
+
+/// Where fewer than one in so many requests have no answer at a load's end, nothing is said of them beside the answer.
+const FEW: u64 = 20;
 
 /// That a server was down all the time.
 fn out_of_use(caveat: &Caveat) -> Option<String> {
@@ -15,8 +19,19 @@ fn out_of_use(caveat: &Caveat) -> Option<String> {
 /// That the objective holds, and what it does not judge.
 pub(super) fn held(context: Context<'_>, v: &Verdict) -> String {
     let objective = quoted(&context.objective());
-    if v.load.is_some() {
-        return format!("Held: {objective}{}.", at_asked(context));
+    if let Some(load) = &v.load {
+        let waiting = load.in_flight - load.unsent.unwrap_or(0).min(load.in_flight);
+        // Of users one request each is always on its way.
+        let open = context.head.is_some_and(|head| matches!(head.plan.load.arrivals, Arrivals::Rate { .. }));
+        let left = (open && waiting * FEW > load.planned).then(|| {
+            format!(
+                "; {} of {} {} had no answer when the load ended",
+                figure::count(waiting),
+                figure::count(load.planned),
+                context.counted()
+            )
+        });
+        return format!("Held: {objective}{}{}.", at_asked(context), left.unwrap_or_default());
     }
     let seen = v.caveats.iter().find_map(|c| match c {
         Caveat::AtWorkButHeld { limit, waits: true, .. } => Some(format!("requests wait at {}", clean::line(limit))),
