@@ -354,6 +354,26 @@ mod tests {
         assert_eq!(judged("p99 < 300ms", &rising), (10, false), "those who came since may have waited for less");
     }
 
+    /// Others go on being answered: which of those in flight have waited for long, only they tell.
+    #[test]
+    fn what_waits_beside_others_that_are_answered_counts_by_its_age() {
+        let mut ticks: Vec<Tick> = (0..10).map(|i| Tick { in_flight: 5, ..tick(i, 90, 0, 0) }).collect();
+        let judged = |text: &str, ticks: &[Tick]| {
+            let (tally, latency) = (Tally::of(ticks), window::merge(ticks, |t| &t.latency));
+            let objective: Objective = text.parse().unwrap();
+            let one = judge(&objective.0[0], ticks, &tally, &latency, 2.0);
+            (one.waiting, one.holds)
+        };
+        assert_eq!(judged("p99 < 300ms", &ticks), (0, true));
+        let mut ages = histogram::empty();
+        ages.record_n(700_000_000, 36).unwrap();
+        ages.record_n(1_000_000, 4).unwrap();
+        ticks[9].unanswered = histogram::Payload::encode(&ages);
+        assert_eq!(judged("p99 < 300ms", &ticks), (36, false), "36 of 936");
+        assert_eq!(judged("p95 < 300ms", &ticks), (36, true));
+        assert_eq!(judged("p99 < 1s", &ticks), (0, true), "they had not waited for as long");
+    }
+
     /// Echoes that were waited for after the end, and did not come.
     #[test]
     fn messages_that_never_came_are_errors() {

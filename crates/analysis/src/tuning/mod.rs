@@ -83,6 +83,11 @@ pub fn next(record: &Record) -> Next {
     }
 }
 
+/// So much longer than a failure takes a trial of the proof lasts: its load comes within a part of that, and fails for a second.
+const SEEN_CLEARLY: Span = Span::from_secs(2);
+/// Longest hold of such a trial that a failure asks for.
+const LONGEST_PROOF: Span = Span::from_secs(15);
+
 fn first(plan: &Plan) -> TrialPlan {
     TrialPlan {
         purpose: Purpose::Break,
@@ -111,9 +116,19 @@ fn prove(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan> {
         limit: None,
         level: demand::asked(&plan.load),
         ramp,
-        hold: procedure.proof_hold,
+        hold: proof_hold(state),
         draw: trials.all.len() as u32 / 2 + 1,
     })
+}
+
+/// How long a trial of the proof holds its load: for longer than what broke took to be seen (a timeout of the server's, the patience with
+/// which an answer is waited for). A shorter one cannot fail as the search did, whatever is changed.
+fn proof_hold(state: &SearchState<'_>) -> Span {
+    let plan = &state.plan.procedure;
+    let broke = state.first.as_ref().and_then(|first| first.onset.as_ref());
+    let seen = broke.map_or(0, |broke| broke.certain_us.saturating_sub(broke.at_us).saturating_mul(1_000));
+    let clear = Span(seen.saturating_add(SEEN_CLEARLY.0)).min(LONGEST_PROOF);
+    if seen > 0 { plan.proof_hold.max(clear) } else { plan.proof_hold }
 }
 
 /// Whether a proof needs no further pair: a look is planned now and the figure is decided, or there are no more looks.

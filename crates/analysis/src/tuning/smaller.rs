@@ -65,7 +65,7 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>) -> Option<TrialPlan
         limit: None,
         level: demand::asked(&state.plan.load),
         ramp: procedure.proof_ramp.min(Span::from_secs_f64(demand::ramp(&state.plan.load))),
-        hold: procedure.proof_hold,
+        hold: super::proof_hold(state),
         draw: 0,
     })
 }

@@ -34,6 +34,50 @@ fn an_accept_queue_that_is_full_is_a_connect_timeout() {
     assert_eq!((seen.error(ErrorKind::Timeout), seen.errors()), (1, 3));
 }
 
+/// The first SYN is dropped, the next one comes after a second (RFC 6298): what the server takes then is more than is left of the timeout.
+#[test]
+fn connecting_is_a_part_of_what_a_request_may_take() {
+    let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    listener.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    listener.listen(0).unwrap();
+    let listener: TcpListener = listener.into();
+    let address = listener.local_addr().unwrap();
+    let first = std::net::TcpStream::connect(address).unwrap();
+    let server = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        drop(listener.accept().unwrap());
+        let (mut stream, _) = listener.accept().unwrap();
+        read_request(&mut stream);
+        std::thread::sleep(std::time::Duration::from_millis(900));
+        let _ = stream.write_all(HELLO);
+    });
+    let timeout = Span::from_millis(1_500);
+    let seen = make(&Load { arrivals: users(1), timeout, ..load(address, 1) });
+    server.join().unwrap();
+    drop(first);
+    assert_eq!((seen.kinds(), seen.ok()), (vec![ErrorKind::Timeout], 0));
+    let took = seen.merged(|t| &t.failed_after);
+    assert!(took.max() >= timeout.0 - timeout.0 / 100, "{} ns", took.max());
+}
+
+/// What has no answer at the end has not failed; how long it has waited is told.
+#[test]
+fn how_long_requests_had_waited_when_the_load_ended_is_told() {
+    let server = Server::start(|mut stream, _| {
+        read_request(&mut stream);
+        std::thread::sleep(std::time::Duration::from_millis(1_500));
+    });
+    let stop = Stop { after: Span::from_millis(500), requests: None };
+    let seen = make(&Load { arrivals: users(4), stop, ..load(server.address, 4) });
+    assert_eq!((seen.ok(), seen.errors(), seen.end.abandoned), (0, 0, 4));
+    let waited = seen.merged(|t| &t.unanswered);
+    assert_eq!(waited.len(), 4);
+    assert!(waited.max() <= 510_000_000, "{} ns", waited.max());
+    assert!(waited.min() > 0);
+    let before = seen.ticks.len() - 1;
+    assert!(seen.ticks[..before].iter().all(|tick| tick.unanswered.is_empty()), "in the last interval alone");
+}
+
 #[test]
 fn a_server_slow_to_accept_does_not_make_the_generator_late() {
     // As above; the wait of those who get in at last is long, the generator's own part of it is not.

@@ -135,7 +135,10 @@ pub(crate) struct LoadFlags {
     /// OPTIONS and TRACE are made once more on a new connection, as browsers do (RFC 9112, 9.3.1), and counted as retried. HTTP/1.1.
     #[arg(long, hide_short_help = true)]
     pub(crate) no_retry: bool,
-    /// A request without a complete response after this time has failed [default: 60s]
+    /// A request without a complete response after this time, connecting included, has failed [default: 60s]
+    ///
+    /// A request that had no answer after the lesser of this and 10 s, while the load was held as it was, counts against a condition on errors
+    /// (`errors < 0.1%`), too: it is told as unanswered, not as failed.
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub(crate) timeout: Option<Span>,
     /// Threads that make the load [default: one for each core that the client has]

@@ -97,7 +97,8 @@ fn counts(load: &Summary, follows: bool, never: u64) -> Facts {
     let mut facts = vec![(unit, format!("{} planned in {}: {ended}", count(load.planned), seconds(load.lasted)))];
     let follows = follows && load.redirected != Some(0);
     if !follows && load.failed > 0 && load.sent < load.ok + load.failed {
-        facts.push(("sent", format!("{} of them; the others failed before they could be", count(load.sent))));
+        let waiting = if load.in_flight > 0 { ", or were still waiting to be" } else { "" };
+        facts.push(("sent", format!("{} of them; the others failed before they could be{waiting}", count(load.sent))));
     }
     if follows {
         let redirects = match load.redirected {
