@@ -4,6 +4,7 @@ use genkai_model::limit::Law;
 use serde_json::{Value as Json, json};
 
 use crate::broken::{self, Judged};
+use crate::counted;
 use crate::directives::Removals;
 use crate::events::{Line, failed};
 use crate::expected::Expected;
@@ -43,6 +44,7 @@ impl<'e> Search<'_, 'e> {
             End::Invalid => stop("generator"),
             End::Crowded => stop("other_programs"),
             End::NoCause => stop("unknown"),
+            End::Refuted if !counted::of(&self.steps).is_empty() => stop("unknown"),
             End::Refuted => stop("refuted"),
             End::Enough => stop("untested"),
             End::CannotLift => {

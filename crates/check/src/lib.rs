@@ -17,6 +17,7 @@ mod caveats;
 mod changed;
 mod compare;
 mod compared;
+mod counted;
 mod directives;
 mod directly;
 mod distribution;

@@ -8,6 +8,7 @@ use crate::events::Line;
 use crate::expected::Expected;
 use crate::instants::gauge;
 use crate::laws::{Met, WHOLE, cost, predicted};
+use crate::served;
 
 /// Of the memory that is left, the part that a change may take.
 const USABLE: f64 = 0.8;
@@ -71,6 +72,10 @@ struct Taken {
     descriptors: f64,
     /// Whether memory tells anything: it grew with the clients, or processes come.
     tells: bool,
+    /// Whether it may have grown with the requests answered.
+    leaks: bool,
+    /// What it grew by, and requests answered by then.
+    grown: (f64, f64),
 }
 
 /// Clients served at once with all of a law used.
@@ -198,7 +203,14 @@ impl Taken {
         }
         let client = (grown / divisor).max(0.0);
         let process = process.map(|own| (own - client * each).max(0.0));
-        Some(Taken { high, client, process, descriptors, tells })
+        let grown = (grown, served::answered_by_peak(judged, &limit.subject));
+        let leaks = served::leaves(judged, &limit.subject, grown.1, grown.0);
+        Some(Taken { high, client, process, descriptors, tells: tells && !leaks, leaks, grown })
+    }
+
+    /// Whether a later trial shows that it may have grown with requests.
+    fn leaks_in(&self, after: Option<&Judged<'_>>, subject: &str) -> bool {
+        after.is_some_and(|after| served::leaves(after, subject, self.grown.1, self.grown.0))
     }
 
     /// Clients and bytes beyond the highest look, with the setting at a number and all of it used.
@@ -243,7 +255,9 @@ pub(crate) fn holds_one_more(limit: &Limit, at: &Judged<'_>, trials: &[Judged<'_
     let Some((earlier, before)) = earlier else { return true };
     let Some((less, more)) = most(earlier).zip(most(at)) else { return true };
     let each = (more.both() - less.both()) / (value - before);
-    each <= 0.0 || more.left() * USABLE >= each
+    // Memory that may have come with the requests says nothing of the setting.
+    let leaks = || served::Trials { before: earlier, after: at, proposals: &[earlier] }.named(&limit.subject).is_some();
+    each <= 0.0 || more.left() * USABLE >= each || leaks()
 }
 
 /// A change whose price is told: of `limit` as it was met in `at`, its setting given this number, tested by `after`.
@@ -261,13 +275,17 @@ impl Priced<'_, '_> {
     /// Whether there is a price: somebody looked, and clients can be counted.
     pub(crate) fn is_told(&self) -> bool {
         let told = Taken::of(self.limit, self.at, &self.met);
-        told.is_some_and(|told| told.tells && told.beyond(self.limit, &self.met, self.number).is_some())
+        let leaks = |told: &Taken| told.leaks_in(self.after, &self.limit.subject);
+        told.is_some_and(|told| {
+            told.tells && !leaks(&told) && told.beyond(self.limit, &self.met, self.number).is_some()
+        })
     }
 
     /// What the events say of the price at `address`.
     pub(crate) fn expect(&self, address: &str, expected: &mut Expected) {
         let line = Some(self.at.trial.start.number);
-        let told = Taken::of(self.limit, self.at, &self.met).filter(|told| told.tells);
+        let told = Taken::of(self.limit, self.at, &self.met)
+            .filter(|told| told.tells && !told.leaks_in(self.after, &self.limit.subject));
         let Some((told, (clients, more))) =
             told.and_then(|told| told.beyond(self.limit, &self.met, self.number).map(|beyond| (told, beyond)))
         else {
@@ -299,7 +317,8 @@ impl Priced<'_, '_> {
     /// What the events say of descriptors at `address`, where they say nothing of memory.
     pub(crate) fn expect_descriptors(&self, address: &str, expected: &mut Expected) {
         let line = Some(self.at.trial.start.number);
-        let told = Taken::of(self.limit, self.at, &self.met).filter(|told| !told.tells && told.high.descriptors > 0.0);
+        let told = Taken::of(self.limit, self.at, &self.met)
+            .filter(|told| !told.tells && !told.leaks && told.high.descriptors > 0.0);
         let clients = told.as_ref().and_then(|told| Some(told.beyond(self.limit, &self.met, self.number)?.0));
         let (Some(Taken { high, descriptors, .. }), Some(clients)) = (told, clients) else {
             return expected.there(address, false, "a price tells of them, or nobody looked", line);

@@ -49,6 +49,22 @@ fn a_proposal_has_a_price_that_the_test_of_it_confirms() {
 }
 
 #[test]
+fn what_grew_with_the_requests_is_no_price() {
+    let mut world = hungry(512.0, 1e9);
+    let before = world.behaviour;
+    world.behaviour = Box::new(move |m| {
+        let mut seen = before(m);
+        // A leak, and nothing for a client.
+        let left = OWN + 3e6 * m.t;
+        seen.gauges.iter_mut().filter(|(name, _)| *name == "proxy.pss").for_each(|(_, value)| *value = left);
+        seen
+    });
+    let proposed = verdict(&world.run()).proposal.remove(0);
+    assert_eq!((proposed.price, proposed.descriptors), (None, None), "{proposed:?}");
+    assert!(proposed.measured.is_some_and(|seen| seen.grew.is_some()), "{proposed:?}");
+}
+
+#[test]
 fn descriptors_have_a_price_where_memory_did_not_grow() {
     let mut world = hungry(512.0, 1e9);
     let before = world.behaviour;
