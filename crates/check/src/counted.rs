@@ -20,6 +20,9 @@ struct Failing {
     ends: bool,
     level: f64,
     waiting: f64,
+    /// Seconds of an interval, and of all after it.
+    tick: f64,
+    seconds: f64,
 }
 
 impl Failing {
@@ -41,6 +44,8 @@ impl Failing {
             at,
             rate: more / lasted,
             ends: more <= 2.0 + 0.005 * answered,
+            tick: judged.asked.load.tick.as_secs_f64(),
+            seconds: lasted,
             level: judged.level().unwrap_or(0.0),
             waiting: sum(then, "/in_flight") / then.len() as f64,
         })
@@ -50,9 +55,15 @@ impl Failing {
         json!({ "trial": self.trial, "value": self.value, "answered": self.answered, "lasted": self.at, "rate": self.rate })
     }
 
+    /// Whether it goes on answering so many a second, but for a tenth and what chance makes of their number.
+    fn answers(&self, rate: f64) -> bool {
+        let [seen, wanted] = [self.rate, rate].map(|rate| rate * self.seconds);
+        wanted >= 10.0 && (seen - wanted).abs() <= 0.1 * wanted + wanted.sqrt()
+    }
+
     /// Whether as many are answered a second as the value says, which is not because so many are in flight.
     fn is_rate(&self) -> bool {
-        within(self.rate / self.value, 0.1) && !within(self.waiting / self.value, 0.5)
+        self.answers(self.value) && !within(self.waiting / self.value, 0.5)
     }
 }
 
@@ -97,8 +108,10 @@ fn both(a: &Failing, b: &Failing) -> Option<&'static str> {
         return Some("rate");
     }
     let early = b.answered - a.answered - a.rate * (b.at - a.at);
-    let burst = a.rate > 0.0 && within(b.rate / a.rate, 0.1) && b.value >= 50.0;
-    (burst && within(early / (b.value - a.value), 0.2)).then_some("burst")
+    let (more, interval) = (b.value - a.value, a.rate * a.tick);
+    let burst = a.rate > 0.0 && b.answers(a.rate) && b.value >= 50.0;
+    let beyond = 2.0 * interval <= more && (early - more).abs() <= 0.2 * more + interval;
+    (burst && beyond).then_some("burst")
 }
 
 /// Whether a change moved a break by what its setting counts, whatever the load was.

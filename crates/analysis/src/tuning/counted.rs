@@ -21,6 +21,11 @@ const ON_THEIR_WAY: f64 = 2.0;
 /// How far a count and a rate may be from what they are held against, as a part of it.
 const COUNT: f64 = 0.05;
 const RATE: f64 = 0.1;
+/// Fewest answers by which a rate is told.
+const FEWEST: f64 = 10.0;
+/// The same of what comes beyond a rate, and the part of it that comes in an interval at most.
+const BEYOND: f64 = 0.2;
+const BLUR: f64 = 0.5;
 /// The same of a count that is a setting's very value.
 const VERY: f64 = 0.01;
 /// Fewest requests of which the value of a setting may be one by chance.
@@ -36,6 +41,9 @@ struct Seen {
     level: f64,
     /// Requests in flight while others failed, the mean.
     in_flight: f64,
+    /// How long an interval is, seconds, and for how long others failed.
+    tick: f64,
+    seconds: f64,
 }
 
 /// What the setting of `limit` counts, by the break of `before` and what came of another value in `after`; none where it may be users.
@@ -76,6 +84,8 @@ fn seen(limit: &Limit, judged: &JudgedTrial<'_>) -> Option<Seen> {
         counted: Counted { trial: trial.number, value, answered, lasted: begin, rate },
         over: ok as f64 <= answered as f64 * LEFT + ON_THEIR_WAY,
         level: broke.level,
+        tick: trial.started.load.tick.as_secs_f64(),
+        seconds: end - begin,
         in_flight: rest.iter().map(|tick| tick.in_flight as f64).sum::<f64>() / rest.len() as f64,
     })
 }
@@ -103,15 +113,17 @@ fn counts(first: &Seen, second: &Seen) -> Option<Counts> {
     let very = |seen: &Seen| {
         let value = seen.counted.value;
         // As many at once are no rate: a second is what each takes.
-        is_near(seen.counted.rate, value, RATE) && !is_near(seen.in_flight, value, 0.5)
+        is_rate(seen, value) && !is_near(seen.in_flight, value, 0.5)
     };
     if very(first) && very(second) {
         return Some(Counts::Rate);
     }
-    // What came beyond the rate: the rest came of it in the meantime.
+    // What came beyond the rate: the rest came of it in the meantime. When failures begin is known to an interval.
     let beyond = (two.answered as f64 - one.answered as f64) - one.rate * (two.lasted - one.lasted);
-    let same = one.rate > 0.0 && is_near(two.rate, one.rate, RATE);
-    (same && two.value >= FEW && is_near(beyond, two.value - one.value, 2.0 * RATE)).then_some(Counts::Burst)
+    let (more, blur) = (two.value - one.value, one.rate * first.tick);
+    let near = (beyond - more).abs() <= more * BEYOND + blur && blur <= more * BLUR;
+    let same = one.rate > 0.0 && is_rate(second, one.rate);
+    (same && near && two.value >= FEW).then_some(Counts::Burst)
 }
 
 /// Where nothing is answered any more in both.
@@ -126,6 +138,12 @@ fn used_up(first: &Seen, second: &Seen, times: f64) -> Option<Counts> {
         _ if alike && two.answered as f64 > one.answered as f64 * (1.0 + RATE) => Some(Counts::Either),
         _ => None,
     }
+}
+
+/// Whether about so many a second were answered, as far as their number tells.
+fn is_rate(seen: &Seen, of: f64) -> bool {
+    let expected = of * seen.seconds;
+    (seen.counted.rate - of).abs() * seen.seconds <= expected * RATE + expected.sqrt() && expected >= FEWEST
 }
 
 fn is_near(seen: f64, of: f64, part: f64) -> bool {

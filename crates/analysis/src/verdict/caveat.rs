@@ -1,7 +1,7 @@
 //! Facts that contradict the verdict or limit what it says.
 
 use genkai_model::event::{EndReason, Purpose, Tick};
-use genkai_model::finding::{Call, Caveat, Evidence, Predicted, Proof, Scale};
+use genkai_model::finding::{Call, Caveat, Evidence, Moved, Predicted, Proof, Scale};
 use genkai_model::limit::{Law, Limit, Sign};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
@@ -16,6 +16,7 @@ use crate::hidden::{self, Grown};
 use crate::proof::Trials;
 use crate::refusals;
 use crate::tuning::attempt;
+use crate::tuning::break_step::Test;
 use crate::tuning::directly::Directly;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
@@ -262,7 +263,10 @@ fn memory(record: &Record, state: &SearchState<'_>) -> Vec<Caveat> {
         left_bytes: short.left,
         group_bytes: short.group,
     };
-    let lifted: Vec<_> = state.lifted().map(|test| &test.attempt).collect();
+    // Of what no formula tells also the last that was tried in vain: what the memory holds is told by what was measured before it.
+    let counts = |test: &&Test<'_>| test.outcome.moved != Moved::Not || test.attempt.limit.law.is_tried();
+    let tests = state.steps.iter().flat_map(|step| &step.tests);
+    let lifted: Vec<_> = tests.filter(counts).map(|test| &test.attempt).collect();
     let last = |i: usize| lifted[i + 1..].iter().all(|later| later.lift.setting != lifted[i].lift.setting);
     let tried = lifted.iter().enumerate().filter(|(i, _)| last(*i));
     let mut all: Vec<Caveat> =

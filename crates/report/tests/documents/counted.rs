@@ -23,7 +23,8 @@ fn said(counts: Counts, after: Option<Counted>, decision: Decision) -> Vec<Strin
 fn a_change_that_is_used_up_is_told_so_in_the_answer() {
     let enough = Decision::Carried { pairs: Pairing::Enough };
     let all = said(Counts::Requests, Some(AFTER), enough);
-    let used = "counts requests answered in all, and not users: 8000 is used up after about 7,992 of them, at any load.";
+    let used =
+        "counts requests answered in all, and not users: 8000 is used up after about 7,992 of them, at any load.";
     assert!(all[0].starts_with("Yes: change ") && all[0].ends_with(used), "{}", all[0]);
     let both = "1,998 had been answered within 5 s when everything failed with ";
     let note = all.last().unwrap();

@@ -125,9 +125,9 @@ fn not_enough(context: Context<'_>, v: &Verdict) -> String {
         let place = standing(v).map_or_else(String::new, |broke| format!(": it then breaks {}", context.when(broke)));
         // Another setting, which did not help, ends nothing.
         let own = |setting: &str| v.proposal.iter().any(|one| one.change.setting == setting);
-        let full = || is_full(v, own).then(|| "the memory that is left holds no larger value".to_owned());
-        let why =
-            refused_value_of(v, own).or_else(full).unwrap_or_else(|| "what stops it there is not known".to_owned());
+        let why = refused_value_of(v, own)
+            .or_else(|| full(v, own))
+            .unwrap_or_else(|| "what stops it there is not known".to_owned());
         return format!("it is right but not enough{place}, and {why}");
     };
     let cause = v.causes.iter().rev().find(|c| c.limit.id == next.limit && c.limit.value == next.value);
@@ -330,12 +330,17 @@ fn fault(v: &Verdict) -> Option<String> {
 /// Whether the memory holds no larger value of what is likely the limit.
 fn nothing_fits(v: &Verdict) -> bool {
     let last = v.causes.iter().rev().find(|c| c.confidence != Confidence::Refuted);
-    last.is_some_and(|cause| is_full(v, |setting| setting == cause.limit.setting))
+    last.is_some_and(|cause| full(v, |setting| setting == cause.limit.setting).is_some())
 }
 
-/// Whether the memory holds no larger value of a setting that is meant.
-fn is_full(v: &Verdict, is_meant: impl Fn(&str) -> bool) -> bool {
-    v.caveats.iter().any(|caveat| matches!(caveat, Caveat::MemoryBound { setting, .. } if is_meant(setting)))
+/// The largest value that the memory holds of a setting that is meant, as a clause.
+fn full(v: &Verdict, is_meant: impl Fn(&str) -> bool) -> Option<String> {
+    v.caveats.iter().find_map(|caveat| match caveat {
+        Caveat::MemoryBound { setting, value, .. } if is_meant(setting) => {
+            Some(format!("the memory that is left holds no larger {} than {value}", clean::line(setting)))
+        }
+        _ => None,
+    })
 }
 
 fn likely(v: &Verdict) -> Option<(String, &'static str)> {

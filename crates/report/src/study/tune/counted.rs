@@ -41,7 +41,7 @@ fn ends(setting: &str, before: &Counted, after: Option<&Counted>) -> String {
             "{} had been answered within {} when everything failed with {setting} = {} (trial {})",
             figure::whole(counted.answered as f64),
             figure::seconds(counted.lasted),
-            figure::whole(counted.value),
+            counted.value,
             counted.trial
         )
     };
@@ -56,7 +56,7 @@ fn rates(setting: &str, before: &Counted, after: Option<&Counted>) -> String {
         format!(
             "{} a second were answered with {setting} = {} (trial {})",
             figure::number(counted.rate),
-            figure::whole(counted.value),
+            counted.value,
             counted.trial
         )
     };
