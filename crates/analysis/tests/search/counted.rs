@@ -65,18 +65,18 @@ fn counted(v: &Verdict) -> Option<(Counts, Counted, Option<Counted>)> {
 #[test]
 fn a_budget_is_counted_in_requests_answered_and_its_break_moves_with_it() {
     // 60 users use it up while they are all there, as those do that come with the headroom.
-    let v = verdict(&world(3000.0, budget).run());
+    let v = verdict(&world(1500.0, budget).run());
     let (counts, before, after) = counted(&v).unwrap();
-    assert_eq!((counts, before.answered, after.map(|after| after.answered)), (Counts::Requests, 3000, Some(6000)));
+    assert_eq!((counts, before.answered, after.map(|after| after.answered)), (Counts::Requests, 1500, Some(3000)));
     assert_eq!(v.causes[0].counterfactual.as_ref().unwrap().moved, Moved::Elsewhere, "{:?}", v.causes);
     assert_eq!(answer(&v), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
 }
 
 #[test]
 fn a_budget_that_is_raised_beyond_the_load_is_known_by_its_value() {
-    let v = verdict(&world(6000.0, budget).run());
+    let v = verdict(&world(2500.0, budget).run());
     let (counts, before, after) = counted(&v).unwrap();
-    assert_eq!((counts, before.answered, after), (Counts::Requests, 6000, None));
+    assert_eq!((counts, before.answered, after), (Counts::Requests, 2500, None));
 }
 
 #[test]
