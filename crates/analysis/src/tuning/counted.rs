@@ -3,7 +3,7 @@
 //! A load that rises breaks a server that has used up what it had as well as one that has too many users. How many requests were answered before any
 //! failed, and how many a second while others did, tells these apart: both are held against the value of the setting in two trials.
 
-use genkai_model::finding::{Break, Caveat, Counted, Counts};
+use genkai_model::finding::{Break, Caveat, CountedTrial, Counts};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::objective::Condition;
 use genkai_model::record::Trial;
@@ -34,7 +34,7 @@ const FEW: f64 = 50.0;
 /// A trial, with what of its failures tells.
 #[derive(Clone, Copy)]
 struct Seen {
-    counted: Counted,
+    counted: CountedTrial,
     /// Whether nothing was answered any more.
     over: bool,
     /// The load at the break.
@@ -81,7 +81,7 @@ fn seen(limit: &Limit, judged: &JudgedTrial<'_>) -> Option<Seen> {
     let answered = until.iter().map(|tick| tick.ok).sum::<u64>();
     let rate = ok as f64 / (end - begin);
     Some(Seen {
-        counted: Counted { trial: trial.number, value, answered, lasted: begin, rate },
+        counted: CountedTrial { trial: trial.number, value, answered, lasted: begin, rate },
         over: ok as f64 <= answered as f64 * LEFT + ON_THEIR_WAY,
         level: broke.level,
         tick: trial.started.load.tick.as_secs_f64(),
@@ -96,7 +96,7 @@ fn answered(judged: &JudgedTrial<'_>) -> f64 {
 
 /// What one trial tells, where another value answered so many and none failed.
 fn alone(seen: &Seen, then: f64) -> Option<Counts> {
-    let Counted { value, answered, .. } = seen.counted;
+    let CountedTrial { value, answered, .. } = seen.counted;
     let very = is_near(answered as f64, value, VERY) && value >= FEW;
     (seen.over && very && then > value).then_some(Counts::Requests)
 }

@@ -55,7 +55,7 @@ fn bucket(m: &Moment<'_>, comes: f64, taken: &mut f64) -> f64 {
     now / TICK
 }
 
-fn counted(v: &Verdict) -> Option<(Counts, Counted, Option<Counted>)> {
+fn counted(v: &Verdict) -> Option<(Counts, CountedTrial, Option<CountedTrial>)> {
     v.caveats.iter().find_map(|caveat| match caveat {
         Caveat::Counts { setting, counts, before, after } if setting == "n" => Some((*counts, *before, *after)),
         _ => None,

@@ -21,7 +21,7 @@ pub enum Counts {
 
 /// A trial in which requests failed, from some interval on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Counted {
+pub struct CountedTrial {
     /// The trial.
     pub trial: u32,
     /// The value of the setting.

@@ -29,7 +29,7 @@ pub use cause::{
     Unanswered, Unchanged,
 };
 pub use client::{ClientCheck, ClientLimit, LateOver};
-pub use counted::{Counted, Counts};
+pub use counted::{CountedTrial, Counts};
 pub use decision::{Answered, Decision, Pairing, Stop};
 pub use effect::{Call, Effect, RankedPair};
 pub use estimate::{Estimate, Quantiles};

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, Answered, Because, Bisected, Cause, ClientCheck, Counted, Counts, Decision, Evidence, Failures, Ladder,
+    Answer, Answered, Because, Bisected, Cause, ClientCheck, CountedTrial, Counts, Decision, Evidence, Failures, Ladder,
     Outcome, Predicted, Proof, ProposedChange, Scale, TrialFinding,
 };
 use crate::summary::Summary;
@@ -307,10 +307,10 @@ pub enum Caveat {
         /// What it counts.
         counts: Counts,
         /// With the value that was in force.
-        before: Counted,
+        before: CountedTrial,
         /// With the one that was tried; none where nothing failed with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        after: Option<Counted>,
+        after: Option<CountedTrial>,
     },
     /// The record ends before the run did.
     RecordCutOff,

@@ -1,15 +1,15 @@
 //! What a setting counts, where that is not users, in words.
 
-use genkai_model::finding::{Answered, Caveat, Counted, Counts, Decision, Pairing, Stop};
+use genkai_model::finding::{Answered, Caveat, CountedTrial, Counts, Decision, Pairing, Stop};
 use genkai_report::study;
 
 use crate::fixture;
 
-const BEFORE: Counted = Counted { trial: 1, value: 2000.0, answered: 1998, lasted: 5.0, rate: 0.0 };
-const AFTER: Counted = Counted { trial: 2, value: 4000.0, answered: 3999, lasted: 7.2, rate: 0.0 };
+const BEFORE: CountedTrial = CountedTrial { trial: 1, value: 2000.0, answered: 1998, lasted: 5.0, rate: 0.0 };
+const AFTER: CountedTrial = CountedTrial { trial: 2, value: 4000.0, answered: 3999, lasted: 7.2, rate: 0.0 };
 
 /// The sentences of an experiment whose first change has this caveat and decision.
-fn said(counts: Counts, after: Option<Counted>, decision: Decision) -> Vec<String> {
+fn said(counts: Counts, after: Option<CountedTrial>, decision: Decision) -> Vec<String> {
     let mut s = fixture::experiment(1.0);
     let proposed = &mut s.findings.verdict.proposal[0];
     (proposed.change.from, proposed.change.to) = ("2000".to_owned(), "8000".to_owned());
@@ -36,7 +36,7 @@ fn a_change_that_is_used_up_is_told_so_in_the_answer() {
 
 #[test]
 fn a_rate_is_told_by_the_second() {
-    let rate = |counted: Counted, rate: f64| Counted { rate, ..counted };
+    let rate = |counted: CountedTrial, rate: f64| CountedTrial { rate, ..counted };
     let mut s = fixture::experiment(1.0);
     let setting = s.findings.verdict.proposal[0].change.setting.clone();
     let caveat = |counts| Caveat::Counts {

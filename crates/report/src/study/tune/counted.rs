@@ -1,11 +1,11 @@
 //! What a setting counts, where that is not users.
 
-use genkai_model::finding::{Caveat, Counted, Counterfactual, Counts, Decision, ProposedChange, Verdict};
+use genkai_model::finding::{Caveat, CountedTrial, Counterfactual, Counts, Decision, ProposedChange, Verdict};
 
 use crate::{clean, figure};
 
 /// Both trials, and what they say of the setting.
-pub(super) fn told(setting: &str, counts: Counts, before: &Counted, after: Option<&Counted>) -> String {
+pub(super) fn told(setting: &str, counts: Counts, before: &CountedTrial, after: Option<&CountedTrial>) -> String {
     let setting = clean::line(setting);
     match counts {
         Counts::Requests => format!(
@@ -35,8 +35,8 @@ pub(super) fn told(setting: &str, counts: Counts, before: &Counted, after: Optio
 }
 
 /// From when on everything failed.
-fn ends(setting: &str, before: &Counted, after: Option<&Counted>) -> String {
-    let one = |counted: &Counted| {
+fn ends(setting: &str, before: &CountedTrial, after: Option<&CountedTrial>) -> String {
+    let one = |counted: &CountedTrial| {
         format!(
             "{} had been answered within {} when everything failed with {setting} = {} (trial {})",
             figure::whole(counted.answered as f64),
@@ -51,8 +51,8 @@ fn ends(setting: &str, before: &Counted, after: Option<&Counted>) -> String {
     }
 }
 
-fn rates(setting: &str, before: &Counted, after: Option<&Counted>) -> String {
-    let one = |counted: &Counted| {
+fn rates(setting: &str, before: &CountedTrial, after: Option<&CountedTrial>) -> String {
+    let one = |counted: &CountedTrial| {
         format!(
             "{} a second were answered with {setting} = {} (trial {})",
             figure::number(counted.rate),
@@ -104,14 +104,14 @@ pub(super) fn is_used_up(v: &Verdict, test: &Counterfactual) -> bool {
 /// Where it moved.
 pub(super) fn moved(v: &Verdict, test: &Counterfactual) -> String {
     let Some((_, before, Some(after))) = of(v, test) else { return String::new() };
-    let one = |counted: &Counted| {
+    let one = |counted: &CountedTrial| {
         let answered = figure::whole(counted.answered as f64);
         format!("{answered} requests within {}", figure::seconds(counted.lasted))
     };
     format!("{}, before {}", one(after), one(before))
 }
 
-fn of<'v>(v: &'v Verdict, test: &Counterfactual) -> Option<(Counts, &'v Counted, Option<&'v Counted>)> {
+fn of<'v>(v: &'v Verdict, test: &Counterfactual) -> Option<(Counts, &'v CountedTrial, Option<&'v CountedTrial>)> {
     v.caveats.iter().find_map(|caveat| match caveat {
         Caveat::Counts { setting, counts, before, after } if *setting == test.change.setting => {
             Some((*counts, before, after.as_ref()))
