@@ -12,7 +12,7 @@ use crate::broken::Judged;
 use crate::events::{Events, Line, Trial, grown};
 use crate::expected::Expected;
 use crate::search::{End, Search, Step};
-use crate::{changed, counted, scan};
+use crate::{changed, scan};
 
 /// Where they stand.
 const LIST: &str = "/caveats";
@@ -44,7 +44,7 @@ pub(crate) fn expect(search: &Search<'_, '_>, pairs: &Pairs<'_, '_>, call: Optio
     if let Some(held) = last.filter(|last| last.onset.is_none()) {
         all.extend(of_held(held).into_iter().map(|told| (told, held.trial.first())));
     }
-    all.extend(counted::of(&search.steps));
+    all.extend(search.counts());
     if search.end == End::Prove {
         all.extend(of_proof(search, pairs, call).into_iter().map(|told| (told, None)));
     }

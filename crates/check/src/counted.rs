@@ -6,7 +6,6 @@ use serde_json::{Value as Json, json};
 
 use crate::broken::Judged;
 use crate::events::{Line, all_failed, failed, sum};
-use crate::search::Step;
 
 /// A trial whose requests failed from some interval on.
 struct Failing {
@@ -119,13 +118,15 @@ pub(crate) fn moves(lifted: &Limit, before: &Judged<'_>, after: &Judged<'_>) -> 
     told(lifted, before, after).is_some_and(|told| told["counts"] == "requests" || told["counts"] == "seconds")
 }
 
-/// What is told of all settings that were changed, of each once.
-pub(crate) fn of(steps: &[Step<'_>]) -> Vec<(Json, Option<usize>)> {
+/// What is told of all settings that were changed, of each once: limits that were lifted, with the trials before and after.
+pub(crate) fn of<'a, 'e: 'a>(
+    tests: impl Iterator<Item = (&'a Limit, &'a Judged<'e>, &'a Judged<'e>)>,
+) -> Vec<(Json, Option<usize>)> {
     let mut all: Vec<(Json, Option<usize>)> = Vec::new();
-    for (step, test) in steps.iter().flat_map(|step| step.tests.iter().map(move |test| (step, test))) {
-        let Some(found) = told(&test.candidate.limit, &step.at, &test.after) else { continue };
+    for (lifted, before, after) in tests {
+        let Some(found) = told(lifted, before, after) else { continue };
         if all.iter().all(|(other, _)| other["setting"] != found["setting"]) {
-            all.push((found, test.after.trial.first()));
+            all.push((found, after.trial.first()));
         }
     }
     all

@@ -38,6 +38,7 @@ mod latencies;
 mod laws;
 mod listed;
 mod load;
+mod looked;
 mod moved;
 mod onward;
 mod order;

@@ -1,13 +1,13 @@
 //! What a larger value of a setting takes of memory, from the looks at a server's processes, put down plainly once more.
 
 use genkai_model::limit::{Law, Limit, RemedyUnit, Sign};
-use genkai_model::load::Arrivals;
 
 use crate::broken::Judged;
 use crate::events::Line;
 use crate::expected::Expected;
 use crate::instants::gauge;
 use crate::laws::{Met, WHOLE, cost, predicted};
+use crate::looked::{of_clients, surely_over};
 use crate::served;
 
 /// Of the memory that is left, the part that a change may take.
@@ -114,15 +114,6 @@ fn present(law: &Law) -> f64 {
     }
 }
 
-/// What counts the clients of an interval: where they share connections, the users, or the requests of a rate.
-pub(crate) fn of_clients(judged: &Judged<'_>) -> &'static str {
-    match judged.asked.load.arrivals {
-        _ if !judged.asked.shares() => "/connections",
-        Arrivals::Users { .. } => "/level",
-        Arrivals::Rate { .. } => "/in_flight",
-    }
-}
-
 /// All looks at a server from before the load to the end of its last interval, but for what was seen in the last round: when its reading ended is not known.
 fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
     let ticks = judged.trial.ticks();
@@ -143,17 +134,6 @@ fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
         })
     };
     surely_over(judged, subject).into_iter().filter_map(look).collect()
-}
-
-/// The looks at a server after which something else was looked at, later, before the load's last interval ended.
-pub(crate) fn surely_over<'e>(judged: &Judged<'e>, subject: &str) -> Vec<&'e Line> {
-    let until = judged.trial.ticks().last().map_or(0.0, |last| last.number("/to_us"));
-    let began = judged.trial.start.number("/at_us");
-    let mut looks: Vec<&Line> = judged.trial.of("sample").collect();
-    looks.retain(|line| line.number("/at_us") - began <= until);
-    let Some(last) = looks.iter().map(|line| line.number("/at_us")).reduce(f64::max) else { return looks };
-    looks.retain(|line| line.number("/at_us") < last && line.text("/subject") == subject);
-    looks
 }
 
 /// The last look with as many clients as no other had more; of descriptors the most that any look with nine tenths of these clients saw.

@@ -3,7 +3,7 @@
 use crate::broken::Judged;
 use crate::expected::Expected;
 use crate::instants::gauge;
-use crate::price::{of_clients, surely_over};
+use crate::looked::{of_clients, surely_over};
 
 /// A mebibyte: less is no growth.
 const LEAST: f64 = 1_048_576.0;
