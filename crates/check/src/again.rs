@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::asked::TOLERANCE;
 use crate::broken::{self, Judged};
+use crate::counted;
 use crate::events::{Line, failed, sum};
 use crate::generator::STEEP;
 use crate::intervals::{self, Counts};
@@ -39,12 +40,13 @@ pub(crate) enum Ended {
 }
 
 impl Farther {
-    /// Whether `after` broke clearly later than `before`, or did not.
-    pub(crate) fn is(self, before: &Judged<'_>, after: &Judged<'_>) -> bool {
+    /// Whether `after`, in which `lifted` has another value, broke clearly later than `before`, or did not.
+    pub(crate) fn is(self, lifted: &Limit, before: &Judged<'_>, after: &Judged<'_>) -> bool {
         let Some(was) = size(before) else { return false };
         let Some(now) = size(after) else { return true };
         let enough = self.further && now > was && now >= self.goal;
         (enough || now > 1.25 * was + blur(before)) && after.asked.ramp >= STEEP
+            || counted::moves(lifted, before, after)
     }
 }
 
@@ -61,7 +63,7 @@ pub(crate) fn is_second(one: &Judged<'_>) -> bool {
 /// Reads the second test of a change from the trials that follow the first.
 pub(crate) fn second<'a, 'e: 'a>(
     (before, after): (&Judged<'e>, &Judged<'e>),
-    farther: Farther,
+    (lifted, farther): (&Limit, Farther),
     rest: &mut std::iter::Peekable<impl Iterator<Item = &'a Judged<'e>>>,
     beside: impl Fn(&Judged<'e>) -> bool,
 ) -> (Second, bool) {
@@ -76,7 +78,7 @@ pub(crate) fn second<'a, 'e: 'a>(
     }
     let mut hindered = beside(&changed);
     let mut told = json!({ "trial": changed.trial.number, "later": false });
-    if !farther.is(before, &changed) {
+    if !farther.is(lifted, before, &changed) {
         return (Second::Made { stands: false, told }, hindered);
     }
     let Some(unchanged) = rest.next_if(repeats) else { return (Second::Missing(Some(Ended::Open)), false) };
@@ -85,9 +87,10 @@ pub(crate) fn second<'a, 'e: 'a>(
     }
     hindered |= beside(unchanged);
     told["unchanged"] = json!({ "trial": unchanged.trial.number });
-    let later = farther.is(unchanged, after) && farther.is(unchanged, &changed);
+    let later = farther.is(lifted, unchanged, after) && farther.is(lifted, unchanged, &changed);
     told["later"] = later.into();
-    let counts = counts([before, unchanged], [after, &changed]).filter(|_| later);
+    let counts =
+        counts([before, unchanged], [after, &changed]).filter(|_| later && !counted::moves(lifted, unchanged, after));
     if let Some(both) = counts {
         told["failures"] = both.iter().map(|(bad, all)| json!({ "failed": *bad as u64, "of": *all as u64 })).collect();
     }

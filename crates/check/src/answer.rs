@@ -4,6 +4,7 @@ use genkai_model::limit::Law;
 use serde_json::{Value as Json, json};
 
 use crate::broken::{self, Judged};
+use crate::counted;
 use crate::directives::Removals;
 use crate::events::{Line, failed};
 use crate::expected::Expected;
@@ -43,6 +44,7 @@ impl<'e> Search<'_, 'e> {
             End::Invalid => stop("generator"),
             End::Crowded => stop("other_programs"),
             End::NoCause => stop("unknown"),
+            End::Refuted if !self.counts().is_empty() => stop("unknown"),
             End::Refuted => stop("refuted"),
             End::Enough => stop("untested"),
             End::CannotLift => {
@@ -59,6 +61,12 @@ impl<'e> Search<'_, 'e> {
             _ if named.is_some() && !self.is_moved() => stop("untested"),
             _ => stop("unfinished"),
         }
+    }
+
+    /// What settings count that were changed, where that is not users.
+    pub(crate) fn counts(&self) -> Vec<(Json, Option<usize>)> {
+        let tests = self.steps.iter().flat_map(|step| step.tests.iter().map(move |test| (step, test)));
+        counted::of(tests.map(|(step, test)| (&test.candidate.limit, &step.at, &test.after)))
     }
 
     /// Whether it is a plain load, which is judged by what came.

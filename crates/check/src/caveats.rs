@@ -17,7 +17,8 @@ use crate::{changed, scan};
 /// Where they stand.
 const LIST: &str = "/caveats";
 /// The kinds that are computed.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
+    "counts",
     "answered_before",
     "answers_changed",
     "hidden_errors",
@@ -43,6 +44,7 @@ pub(crate) fn expect(search: &Search<'_, '_>, pairs: &Pairs<'_, '_>, call: Optio
     if let Some(held) = last.filter(|last| last.onset.is_none()) {
         all.extend(of_held(held).into_iter().map(|told| (told, held.trial.first())));
     }
+    all.extend(search.counts());
     if search.end == End::Prove {
         all.extend(of_proof(search, pairs, call).into_iter().map(|told| (told, None)));
     }

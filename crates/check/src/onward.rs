@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use crate::broken::Judged;
 use crate::expected::Expected;
 use crate::instants::gauge;
-use crate::price::{of_clients, surely_over};
+use crate::looked::{of_clients, surely_over};
 
 /// A change of a server's, and the two trials that tell of it.
 pub(crate) struct Between<'a, 'e> {

@@ -1,13 +1,14 @@
 //! What a larger value of a setting takes of memory, from the looks at a server's processes, put down plainly once more.
 
 use genkai_model::limit::{Law, Limit, RemedyUnit, Sign};
-use genkai_model::load::Arrivals;
 
 use crate::broken::Judged;
 use crate::events::Line;
 use crate::expected::Expected;
 use crate::instants::gauge;
 use crate::laws::{Met, WHOLE, cost, predicted};
+use crate::looked::{of_clients, surely_over};
+use crate::served;
 
 /// Of the memory that is left, the part that a change may take.
 const USABLE: f64 = 0.8;
@@ -71,6 +72,10 @@ struct Taken {
     descriptors: f64,
     /// Whether memory tells anything: it grew with the clients, or processes come.
     tells: bool,
+    /// Whether it may have grown with the requests answered.
+    leaks: bool,
+    /// What it grew by, and requests answered by then.
+    grown: (f64, f64),
 }
 
 /// Clients served at once with all of a law used.
@@ -109,15 +114,6 @@ fn present(law: &Law) -> f64 {
     }
 }
 
-/// What counts the clients of an interval: where they share connections, the users, or the requests of a rate.
-pub(crate) fn of_clients(judged: &Judged<'_>) -> &'static str {
-    match judged.asked.load.arrivals {
-        _ if !judged.asked.shares() => "/connections",
-        Arrivals::Users { .. } => "/level",
-        Arrivals::Rate { .. } => "/in_flight",
-    }
-}
-
 /// All looks at a server from before the load to the end of its last interval, but for what was seen in the last round: when its reading ended is not known.
 fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
     let ticks = judged.trial.ticks();
@@ -138,17 +134,6 @@ fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
         })
     };
     surely_over(judged, subject).into_iter().filter_map(look).collect()
-}
-
-/// The looks at a server after which something else was looked at, later, before the load's last interval ended.
-pub(crate) fn surely_over<'e>(judged: &Judged<'e>, subject: &str) -> Vec<&'e Line> {
-    let until = judged.trial.ticks().last().map_or(0.0, |last| last.number("/to_us"));
-    let began = judged.trial.start.number("/at_us");
-    let mut looks: Vec<&Line> = judged.trial.of("sample").collect();
-    looks.retain(|line| line.number("/at_us") - began <= until);
-    let Some(last) = looks.iter().map(|line| line.number("/at_us")).reduce(f64::max) else { return looks };
-    looks.retain(|line| line.number("/at_us") < last && line.text("/subject") == subject);
-    looks
 }
 
 /// The last look with as many clients as no other had more; of descriptors the most that any look with nine tenths of these clients saw.
@@ -198,7 +183,14 @@ impl Taken {
         }
         let client = (grown / divisor).max(0.0);
         let process = process.map(|own| (own - client * each).max(0.0));
-        Some(Taken { high, client, process, descriptors, tells })
+        let grown = (grown, served::answered_by_peak(judged, &limit.subject));
+        let leaks = served::leaves(judged, &limit.subject, grown.1, grown.0);
+        Some(Taken { high, client, process, descriptors, tells: tells && !leaks, leaks, grown })
+    }
+
+    /// Whether a later trial shows that it may have grown with requests.
+    fn leaks_in(&self, after: Option<&Judged<'_>>, subject: &str) -> bool {
+        after.is_some_and(|after| served::leaves(after, subject, self.grown.1, self.grown.0))
     }
 
     /// Clients and bytes beyond the highest look, with the setting at a number and all of it used.
@@ -243,7 +235,9 @@ pub(crate) fn holds_one_more(limit: &Limit, at: &Judged<'_>, trials: &[Judged<'_
     let Some((earlier, before)) = earlier else { return true };
     let Some((less, more)) = most(earlier).zip(most(at)) else { return true };
     let each = (more.both() - less.both()) / (value - before);
-    each <= 0.0 || more.left() * USABLE >= each
+    // Memory that may have come with the requests says nothing of the setting.
+    let leaks = || served::Trials { before: earlier, after: at, proposals: &[earlier] }.named(&limit.subject).is_some();
+    each <= 0.0 || more.left() * USABLE >= each || leaks()
 }
 
 /// A change whose price is told: of `limit` as it was met in `at`, its setting given this number, tested by `after`.
@@ -261,13 +255,17 @@ impl Priced<'_, '_> {
     /// Whether there is a price: somebody looked, and clients can be counted.
     pub(crate) fn is_told(&self) -> bool {
         let told = Taken::of(self.limit, self.at, &self.met);
-        told.is_some_and(|told| told.tells && told.beyond(self.limit, &self.met, self.number).is_some())
+        let leaks = |told: &Taken| told.leaks_in(self.after, &self.limit.subject);
+        told.is_some_and(|told| {
+            told.tells && !leaks(&told) && told.beyond(self.limit, &self.met, self.number).is_some()
+        })
     }
 
     /// What the events say of the price at `address`.
     pub(crate) fn expect(&self, address: &str, expected: &mut Expected) {
         let line = Some(self.at.trial.start.number);
-        let told = Taken::of(self.limit, self.at, &self.met).filter(|told| told.tells);
+        let told = Taken::of(self.limit, self.at, &self.met)
+            .filter(|told| told.tells && !told.leaks_in(self.after, &self.limit.subject));
         let Some((told, (clients, more))) =
             told.and_then(|told| told.beyond(self.limit, &self.met, self.number).map(|beyond| (told, beyond)))
         else {
@@ -299,7 +297,8 @@ impl Priced<'_, '_> {
     /// What the events say of descriptors at `address`, where they say nothing of memory.
     pub(crate) fn expect_descriptors(&self, address: &str, expected: &mut Expected) {
         let line = Some(self.at.trial.start.number);
-        let told = Taken::of(self.limit, self.at, &self.met).filter(|told| !told.tells && told.high.descriptors > 0.0);
+        let told = Taken::of(self.limit, self.at, &self.met)
+            .filter(|told| !told.tells && !told.leaks && told.high.descriptors > 0.0);
         let clients = told.as_ref().and_then(|told| Some(told.beyond(self.limit, &self.met, self.number)?.0));
         let (Some(Taken { high, descriptors, .. }), Some(clients)) = (told, clients) else {
             return expected.there(address, false, "a price tells of them, or nobody looked", line);

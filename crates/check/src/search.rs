@@ -341,7 +341,7 @@ impl<'a, 'e> Search<'a, 'e> {
         let passed = levels.is_some_and(|(_, high)| high * (1.0 + TOLERANCE) + 1.0 < after.held_to());
         let moved = match self::size(after) {
             _ if unforeseen => {
-                if self.farther(lifted).is(before, after) {
+                if self.farther(lifted).is(lifted, before, after) {
                     "elsewhere"
                 } else {
                     "not"
@@ -380,7 +380,7 @@ impl<'a, 'e> Search<'a, 'e> {
         // What an older search tried next need not have come to a trial.
         let after_it = after.trial.start.number;
         let refused = unusable::before(self.events, None).iter().any(|one| one.number > after_it);
-        match again::second((before, after), self.farther(lifted), tests, crowded) {
+        match again::second((before, after), (lifted, self.farther(lifted)), tests, crowded) {
             (Second::Missing(Some(Ended::Open)), _) if refused => (Second::Missing(None), false),
             second => second,
         }

@@ -3,7 +3,7 @@
 use crate::broken::Judged;
 use crate::expected::Expected;
 use crate::instants::gauge;
-use crate::price::{of_clients, surely_over};
+use crate::looked::{of_clients, surely_over};
 
 /// A mebibyte: less is no growth.
 const LEAST: f64 = 1_048_576.0;
@@ -49,15 +49,30 @@ fn left_by_each(all: &[Seen]) -> Option<f64> {
     (level.len() > 3 && steady && high - low >= LEAST && to - from >= 10.0).then(|| (high - low) / (to - from))
 }
 
-impl Trials<'_, '_> {
-    /// Which trial a verdict must name, if one.
-    pub(crate) fn expect(&self, address: &str, subject: &str, expected: &mut Expected) {
+/// Whether by what a trial shows so many answers left at least half of what memory grew by.
+pub(crate) fn leaves(judged: &Judged<'_>, subject: &str, answers: f64, grown: f64) -> bool {
+    grown > 0.0 && left_by_each(&seen(judged, subject)).is_some_and(|bytes| 2.0 * bytes * answers >= grown)
+}
+
+/// Requests that had been answered by the last look with most clients.
+pub(crate) fn answered_by_peak(judged: &Judged<'_>, subject: &str) -> f64 {
+    peak(&seen(judged, subject)).map_or(0.0, |(answered, ..)| answered)
+}
+
+impl<'e> Trials<'_, 'e> {
+    /// The trial that shows it, if one.
+    pub(crate) fn named(&self, subject: &str) -> Option<&Judged<'e>> {
         let of = |judged: &Judged<'_>| seen(judged, subject);
         let [first, last] = [self.before, self.after].map(|judged| peak(&of(judged)));
-        let named = first.zip(last).filter(|(first, last)| last.2 > first.2).and_then(|(first, last)| {
-            let mut trials = std::iter::once(&self.after).chain(self.proposals);
-            trials.find(|one| left_by_each(&of(one)).is_some_and(|bytes| 2.0 * bytes * last.0 >= last.2 - first.2))
-        });
+        let (first, last) = first.zip(last).filter(|(first, last)| last.2 > first.2)?;
+        let mut trials = std::iter::once(&self.after).chain(self.proposals);
+        let shows = |one: &&&Judged<'e>| leaves(one, subject, last.0, last.2 - first.2);
+        trials.find(shows).copied()
+    }
+
+    /// Which trial a verdict must name, if one.
+    pub(crate) fn expect(&self, address: &str, subject: &str, expected: &mut Expected) {
+        let named = self.named(subject);
         let line = named.map(|one| one.trial.start.number);
         match named {
             Some(one) => expected.is(format!("{address}/trial"), f64::from(one.trial.number), line),

@@ -3,8 +3,8 @@
 use genkai_model::limit::{Ceiling, Limit, Remedy, RemedyUnit};
 use genkai_model::record::Trial;
 
-use super::law;
-use super::price::{Short, USABLE, full_look};
+use super::price::{self, Short, USABLE, full_look};
+use super::{law, served};
 
 /// What was measured of one more.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,8 @@ pub(crate) struct Each {
 }
 
 impl Each {
-    /// Of the setting of `limit`, which was met in `after`, and had another value in `before`; none where memory did not grow with it.
+    /// Of the setting of `limit`, which was met in `after`, and had another value in `before`; none where memory did not grow with it, or may
+    /// have grown with the requests served.
     pub(crate) fn of(limit: &Limit, before: &Trial, after: &Trial) -> Option<Each> {
         // The looks at memory are read only where they are needed.
         if !limit.law.is_tried() {
@@ -29,7 +30,10 @@ impl Each {
         let (least, most) = (full_look(&limit.subject, before)?, full_look(&limit.subject, after)?);
         let bytes = (most.taken() - least.taken()) / more;
         let each = Each { value: law::setting(&limit.law), bytes, left: most.left, group: most.group };
-        (more > 0.0 && bytes > 0.0).then_some(each)
+        // What comes of the requests served says nothing of the setting.
+        let price = price::measured(&limit.subject, before, after)?;
+        let served = || served::explains(&price, &limit.subject, after, std::iter::once(before));
+        (more > 0.0 && bytes > 0.0 && served().is_none()).then_some(each)
     }
 
     /// `limit` with the memory as a ceiling of its remedy, where that is the tightest.

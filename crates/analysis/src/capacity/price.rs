@@ -9,7 +9,7 @@ use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Sign};
 use genkai_model::record::Trial;
 
 use super::looks::{clients_at, during};
-use super::{Demand, law};
+use super::{Demand, law, served};
 
 /// Part of the memory that is left which a change may take: the rest is for what PSS does not count (buffers of the kernel, the cache of files).
 pub(super) const USABLE: f64 = 0.8;
@@ -29,6 +29,10 @@ pub(crate) struct Cost {
     /// Whether memory grew with the clients, or the setting brings processes: what a server had taken before for all clients (a heap) says
     /// nothing of what one more takes.
     grew: bool,
+    /// What it grew by between the two looks, and the requests that had been served by the higher one.
+    grown: (f64, f64),
+    /// Whether it may have grown with these alone.
+    leaks: bool,
     /// Descriptors of a client more.
     descriptors: f64,
     /// Bytes of a process more; none where the setting brings none.
@@ -141,11 +145,15 @@ impl Cost {
         let served = if brings && process.is_some() { low.clients / low.workers } else { 0.0 };
         let grown = high.taken() - low.taken() - new * process.unwrap_or(0.0);
         let client = Some(clients - new * served).filter(|of| *of > 0.0).map(|of| (grown / of).max(0.0))?;
+        let by = served::by_most(&limit.subject, trial);
+        let leaks = served::is_of(grown, by, &limit.subject, trial);
         Some(Cost {
             trial: trial.number,
             high,
             client,
-            grew: grown > 0.0 || brings,
+            grew: (grown > 0.0 || brings) && !leaks,
+            grown: (grown, by),
+            leaks,
             descriptors: {
                 let seen = ((high.descriptors - low.descriptors) / clients).max(0.0);
                 let counted = formula(&trial.limits.limits, &limit.subject, demand);
@@ -201,7 +209,8 @@ impl Cost {
 
     /// The price of giving the setting of `limit` this number; `after` is the trial that tested it.
     pub(crate) fn price(&self, limit: &Limit, number: f64, demand: &Demand, after: &Trial) -> Option<Price> {
-        if !self.grew {
+        let (grown, by) = self.grown;
+        if !self.grew || served::is_of(grown, by, &limit.subject, after) {
             return None;
         }
         let (clients, bytes) = self.more(limit, limit.remedy.as_ref()?, number, demand)?;
@@ -237,7 +246,7 @@ impl Cost {
 
     /// What is known of descriptors where memory did not grow: the two have nothing to do with each other.
     pub(crate) fn descriptors(&self, limit: &Limit, number: f64, demand: &Demand) -> Option<DescriptorsAlone> {
-        if self.grew || self.high.descriptors <= 0.0 {
+        if self.grew || self.leaks || self.high.descriptors <= 0.0 {
             return None;
         }
         let (clients, _) = self.more(limit, limit.remedy.as_ref()?, number, demand)?;

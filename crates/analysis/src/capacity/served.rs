@@ -34,15 +34,22 @@ pub(crate) fn explains<'t>(
     trials: impl Iterator<Item = &'t Trial>,
 ) -> Option<GrewServing> {
     let difference = price.after.memory - price.before.memory;
-    let of_all = looks(after, subject);
-    let most = of_all.iter().map(|look| look.clients).fold(0.0, f64::max);
-    let served = of_all.iter().rfind(|look| look.clients >= most)?.served;
-    let shows = |trial: &&Trial| {
-        let grows = per_request(&looks(trial, subject));
-        difference > 0.0 && grows.is_some_and(|bytes| bytes * served >= difference * PART)
-    };
-    let found = std::iter::once(after).chain(trials).find(shows)?;
+    let served = by_most(subject, after);
+    let found = std::iter::once(after).chain(trials).find(|trial| is_of(difference, served, subject, trial))?;
     Some(GrewServing { trial: found.number })
+}
+
+/// Whether `trial` shows that a `difference` in memory may come of `served` requests alone.
+pub(super) fn is_of(difference: f64, served: f64, subject: &str, trial: &Trial) -> bool {
+    let grows = per_request(&looks(trial, subject));
+    difference > 0.0 && grows.is_some_and(|bytes| bytes * served >= difference * PART)
+}
+
+/// Requests that had been served by the last look with most clients.
+pub(super) fn by_most(subject: &str, trial: &Trial) -> f64 {
+    let of_all = looks(trial, subject);
+    let most = of_all.iter().map(|look| look.clients).fold(0.0, f64::max);
+    of_all.iter().rfind(|look| look.clients >= most).map_or(0.0, |look| look.served)
 }
 
 fn looks(trial: &Trial, subject: &str) -> Vec<Look> {

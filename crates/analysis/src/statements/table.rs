@@ -228,6 +228,7 @@ pub(super) fn source(names: &[&str]) -> Source {
         "caveats" if matches!(names.last(), Some(&("responses" | "served" | "hidden" | "down" | "looks"))) => {
             Source::TicksAndSamples
         }
+        "caveats" if matches!(names.last(), Some(&("answered" | "lasted" | "rate"))) => Source::Ticks,
         "causes" | "caveats" | "limits" => Source::Evidence,
         "load" | "trials" | "client" => Source::Ticks,
         "proof" | "subjects" | "pairs" | "control" | "turns" | "stress" | "blocks" => Source::Trials,

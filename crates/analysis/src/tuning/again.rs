@@ -14,6 +14,7 @@ use genkai_model::units::Span;
 
 use super::TrialPlan;
 use super::attempt::Attempt;
+use super::counted;
 use super::directly;
 use super::judged_trial::JudgedTrial;
 use super::moved::{self, Outcome};
@@ -72,9 +73,8 @@ impl<'r> Again<'r> {
         if let Some(spoilt) = spoilt(&changed) {
             return spoilt;
         }
-        let later = |unchanged: &JudgedTrial<'_>, changed: &JudgedTrial<'_>| {
-            moved::is_later(unchanged, changed, attempt.further, goal)
-        };
+        let later =
+            |unchanged: &JudgedTrial<'_>, changed: &JudgedTrial<'_>| moved::is_later(unchanged, attempt, changed, goal);
         if !later(at, &changed) {
             return Repeated::Made(Box::new(Again { changed, unchanged: None, later: false, failures: None }));
         }
@@ -84,7 +84,9 @@ impl<'r> Again<'r> {
             return spoilt;
         }
         let later = later(&unchanged, after) && later(&unchanged, &changed);
-        let failures = failures([at, &unchanged], [after, &changed]).filter(|_| later);
+        // What is used up is so each time, and how often anything fails then is the length of the load.
+        let counted = || counted::moved(attempt.limit, &unchanged, after);
+        let failures = failures([at, &unchanged], [after, &changed]).filter(|_| later && !counted());
         Repeated::Made(Box::new(Again { changed, unchanged: Some(unchanged), later, failures }))
     }
 

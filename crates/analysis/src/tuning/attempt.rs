@@ -130,6 +130,26 @@ pub(crate) fn out_of_memory(forecast: &Forecast<'_>, at: &JudgedTrial<'_>, plan:
     Some((setting, cost.short(limit, needed, most, &at.demand)?))
 }
 
+/// The same of a setting of which no formula tells, by what one more of it took in the trials so far.
+pub(crate) fn no_further(
+    forecast: &Forecast<'_>,
+    at: &JudgedTrial<'_>,
+    proved: &[Change],
+    plan: &Plan,
+    tests: &Tests<'_>,
+) -> Option<(String, Short)> {
+    let limit = forecast.limit;
+    let each = tests.each(limit, at.trial)?;
+    let bound = each.bound(limit).filter(remedy::at_ceiling)?;
+    let remedy = limit.remedy.clone()?;
+    let setting = remedy.setting.clone();
+    let demand = Demand { asked: demand::asked(&plan.load), ..at.demand };
+    let stretch = rest(limit, proved, at.broke.as_ref()?.level, plan);
+    // Up to the end of its range.
+    let needed = remedy::lift(limit, &demand, plan.procedure.headroom, stretch)?.value.parse().ok()?;
+    Some((setting, each.short(needed, bound.remedy?.ceiling?.value)))
+}
+
 /// How many times more clients must fit by the formula than are wanted, because fewer fitted than it says (workers that
 /// share unevenly). A ramp that is steep cannot tell.
 fn stretch(forecast: &Forecast<'_>, at: &JudgedTrial<'_>) -> f64 {

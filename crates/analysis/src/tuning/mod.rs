@@ -11,6 +11,7 @@
 pub(crate) mod again;
 pub(crate) mod attempt;
 pub(crate) mod break_step;
+pub(crate) mod counted;
 pub(crate) mod directly;
 pub(crate) mod judged_trial;
 pub(crate) mod moved;

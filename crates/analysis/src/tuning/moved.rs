@@ -6,6 +6,7 @@ use genkai_model::objective::Condition;
 use genkai_model::units::Range;
 
 use super::attempt::{self, Attempt};
+use super::counted;
 use super::judged_trial::JudgedTrial;
 use crate::capacity::TOLERANCE;
 use crate::capacity::{Forecast, demand};
@@ -49,7 +50,7 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
     let scale = if clients.is_some() { Scale::Clients } else { Scale::Level };
     let predicted = clients.or_else(|| expected.as_ref().and_then(levels));
     let moved = match &after.broke {
-        _ if attempt.limit.law.is_tried() => match is_later(before, after, attempt.further, goal) {
+        _ if attempt.limit.law.is_tried() => match is_later(before, attempt, after, goal) {
             true => Moved::Elsewhere,
             false => Moved::Not,
         },
@@ -67,14 +68,14 @@ pub(crate) fn judge(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &Jud
 
 /// Whether `after` broke clearly later than `before`, where no formula says what comes of a change: nothing is as predicted, and signs of another
 /// limit at the same load say nothing. Of a setting that has moved the break already (`further`) a step that holds what must hold is enough: it
-/// is what was asked for, and the proof tells whether it came of the change.
-pub(crate) fn is_later(before: &JudgedTrial<'_>, after: &JudgedTrial<'_>, further: bool, goal: f64) -> bool {
+/// is what was asked for, and the proof tells whether it came of the change. What counts requests in all breaks later by these, whatever the load.
+pub(crate) fn is_later(before: &JudgedTrial<'_>, attempt: &Attempt<'_>, after: &JudgedTrial<'_>, goal: f64) -> bool {
     let Some(broke_before) = &before.broke else { return false };
     let Some(broke) = &after.broke else { return true };
     let (now, was) = (size(after, broke), size(before, broke_before));
-    let enough = further && now >= goal && now > was;
+    let enough = attempt.further && now >= goal && now > was;
     let farther = now > was * GREW + blur(before, broke_before);
-    !after.is_steep() && (enough || farther)
+    !after.is_steep() && (enough || farther) || counted::moved(attempt.limit, before, after)
 }
 
 /// Whether a trial held up to `goal`.

@@ -1,6 +1,6 @@
 //! What the run decides: the one function of which all that is said of the answer is a view.
 
-use genkai_model::finding::{Call, Confidence, Decision, Pairing, Stop};
+use genkai_model::finding::{Call, Caveat, Confidence, Decision, Pairing, Stop};
 use genkai_model::limit::{Law, Limit};
 use genkai_model::plan::{Plan, Study};
 use genkai_model::record::Trial;
@@ -10,6 +10,7 @@ use super::cause;
 use crate::diagnosis;
 use crate::outpaced;
 use crate::proof::{self, Trials};
+use crate::tuning::counted;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
 use crate::window::Tally;
@@ -87,11 +88,25 @@ fn stop(state: &SearchState<'_>, phase: &Phase<'_>) -> Stop {
         Phase::Invalid => Stop::Generator,
         Phase::Crowded => Stop::OtherPrograms,
         Phase::NoCause => Stop::Unknown,
+        // What changed something else than the load was not without effect.
+        Phase::Refuted if counts(state).next().is_some() => Stop::Unknown,
         Phase::Refuted => Stop::Refuted,
         Phase::CannotLift => not_lifted(state),
         Phase::Enough => Stop::Untested,
         _ => untested(state),
     }
+}
+
+/// What settings count that were changed, where that is not users: of each by the first test that tells.
+pub(super) fn counts(state: &SearchState<'_>) -> impl Iterator<Item = Caveat> {
+    let tests = state.steps.iter().flat_map(|step| step.tests.iter().map(move |test| (step, test)));
+    let mut told: Vec<String> = Vec::new();
+    tests.filter_map(move |(step, test)| {
+        let setting = &test.attempt.change.setting;
+        let found = counted::of(test.attempt.limit, &step.at, &test.after).filter(|_| !told.contains(setting))?;
+        told.push(setting.clone());
+        Some(found)
+    })
 }
 
 /// A run that ended before a test: there may be a likely cause.

@@ -1,7 +1,7 @@
 //! Facts that contradict the verdict or limit what it says.
 
 use genkai_model::event::{EndReason, Purpose, Tick};
-use genkai_model::finding::{Call, Caveat, Evidence, Predicted, Proof, Scale};
+use genkai_model::finding::{Call, Caveat, Evidence, Moved, Predicted, Proof, Scale};
 use genkai_model::limit::{Law, Limit, Sign};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::{Record, Trial};
@@ -16,9 +16,11 @@ use crate::hidden::{self, Grown};
 use crate::proof::Trials;
 use crate::refusals;
 use crate::tuning::attempt;
+use crate::tuning::break_step::Test;
 use crate::tuning::directly::Directly;
 use crate::tuning::judged_trial::JudgedTrial;
 use crate::tuning::search_state::{Phase, SearchState};
+use crate::tuning::unusable::Tests;
 use crate::window;
 
 /// Every caveat.
@@ -41,7 +43,8 @@ pub(crate) fn all(
         all.extend(last.iter().flat_map(|judged| down::members(judged)));
         all.extend(ceilings(state));
         all.extend(refused(record, state));
-        all.extend(memory(state));
+        all.extend(answer::counts(state));
+        all.extend(memory(record, state));
         all.extend(bore(state));
         all.extend(of_search(record).filter_map(|trial| crowded(trial, state)));
         if matches!(state.phase, Phase::Holds) {
@@ -251,7 +254,7 @@ fn does_not_start(record: &Record, setting: &str, from: f64) -> Option<Caveat> {
 }
 
 /// Settings whose value the memory does not hold: of each the last that was tried, and the one that could not be raised at all.
-fn memory(state: &SearchState<'_>) -> Vec<Caveat> {
+fn memory(record: &Record, state: &SearchState<'_>) -> Vec<Caveat> {
     let caveat = |setting: String, short: Short| Caveat::MemoryBound {
         setting,
         value: short.most,
@@ -260,7 +263,10 @@ fn memory(state: &SearchState<'_>) -> Vec<Caveat> {
         left_bytes: short.left,
         group_bytes: short.group,
     };
-    let lifted: Vec<_> = state.lifted().map(|test| &test.attempt).collect();
+    // Of what no formula tells also the last that was tried in vain: what the memory holds is told by what was measured before it.
+    let counts = |test: &&Test<'_>| test.outcome.moved != Moved::Not || test.attempt.limit.law.is_tried();
+    let tests = state.steps.iter().flat_map(|step| &step.tests);
+    let lifted: Vec<_> = tests.filter(counts).map(|test| &test.attempt).collect();
     let last = |i: usize| lifted[i + 1..].iter().all(|later| later.lift.setting != lifted[i].lift.setting);
     let tried = lifted.iter().enumerate().filter(|(i, _)| last(*i));
     let mut all: Vec<Caveat> =
@@ -268,6 +274,14 @@ fn memory(state: &SearchState<'_>) -> Vec<Caveat> {
     if let (Phase::CannotLift, Some(step), Some(weighed)) = (&state.phase, state.steps.last(), cause::named(state)) {
         let found = attempt::out_of_memory(&weighed.forecast, &step.at, state.plan);
         all.extend(found.map(|(setting, short)| caveat(setting, short)));
+    }
+    let over =
+        matches!(state.phase, Phase::Refuted | Phase::CannotLift | Phase::NoCause | Phase::Enough | Phase::Prove);
+    if let Some(step) = state.steps.last().filter(|step| over && step.proved().is_none()) {
+        let (tests, changes) = (Tests::of(record), state.changes());
+        let tried = step.weighed.iter().filter(|one| one.is_possible());
+        let full = tried.filter_map(|one| attempt::no_further(&one.forecast, &step.at, &changes, state.plan, &tests));
+        all.extend(full.map(|(setting, short)| caveat(setting, short)));
     }
     all
 }

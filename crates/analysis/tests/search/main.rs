@@ -7,6 +7,7 @@ mod world;
 mod again;
 mod causes;
 mod contradicted;
+mod counted;
 mod failures;
 mod handshakes;
 mod invalid;

@@ -3,6 +3,7 @@
 use genkai_model::finding::*;
 use genkai_model::limit::{Law, Sign, Signature, Strength};
 use genkai_model::load::{Arrivals, Load};
+use genkai_model::units::Span;
 
 use crate::world::{Moment, Seen, World};
 use crate::*;
@@ -46,6 +47,23 @@ fn a_proposal_has_a_price_that_the_test_of_it_confirms() {
     assert_eq!(tested.trial, 2);
     assert!(near(tested.predicted, tested.taken), "{tested:?}");
     assert!(!v.caveats.iter().any(|c| matches!(c, Caveat::MemoryBound { .. })), "{:?}", v.caveats);
+}
+
+#[test]
+fn what_grew_with_the_requests_is_no_price() {
+    let mut world = hungry(512.0, 1e9);
+    let before = world.behaviour;
+    world.behaviour = Box::new(move |m| {
+        let mut seen = before(m);
+        // A leak, and nothing for a client.
+        let left = OWN + 3e6 * m.t;
+        seen.gauges.iter_mut().filter(|(name, _)| *name == "proxy.pss").for_each(|(_, value)| *value = left);
+        seen
+    });
+    // All are there for a while, before the break is certain.
+    world.plan.procedure.sustained = Span::from_secs(3);
+    let proposed = verdict(&world.run()).proposal.remove(0);
+    assert_eq!((proposed.price, proposed.descriptors), (None, None), "{proposed:?}");
 }
 
 #[test]

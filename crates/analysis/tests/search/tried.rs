@@ -5,6 +5,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::event::{Event, NotStarted, Purpose, What};
 use genkai_model::finding::*;
 use genkai_model::limit::{Ceiling, Law, Limit, Strength};
+use genkai_model::units::Span;
 
 use crate::world::parts::*;
 use crate::world::{Moment, Seen, World};
@@ -245,6 +246,11 @@ fn a_test_that_other_programs_crowd_leaves_the_other_parameters_to_be_tried() {
 
 /// 16 MB for each of `slots`, which serve one user each.
 fn dear(left: f64) -> World {
+    taking(left, 16e6, 0.0)
+}
+
+/// So much for each of `slots`, and for each second of the load.
+fn taking(left: f64, each: f64, leaves: f64) -> World {
     World {
         plan: plan(users(40, 8.0), "errors < 0.1%"),
         settings: settings(&[("slots", 4.0)]),
@@ -256,8 +262,8 @@ fn dear(left: f64) -> World {
                 seen.errors = vec![(ErrorKind::Status503, seen.ok * 0.5)];
                 seen.ok *= 0.5;
             }
-            let taken = 2e6 + 16e6 * m.level.min(slots);
-            seen.gauges.extend([("proxy.pss", taken), ("proxy.memory_available", left - taken)]);
+            let taken = 2e6 + each * m.level.min(slots) + leaves * m.t;
+            seen.gauges.extend([("proxy.pss", taken), ("proxy.memory_available", (left - taken).max(1e6))]);
             seen
         }),
     }
@@ -274,4 +280,27 @@ fn a_value_that_the_memory_does_not_hold_by_what_was_measured_is_not_tried() {
     assert!(bound, "{:?}", v.caveats);
     let free = verdict(&dear(1e10).run());
     assert_eq!(answer(&free), (Outcome::Fails, Answer::Yes, Because::ProvedAndHolds));
+}
+
+#[test]
+fn where_the_memory_holds_no_further_value_that_is_said() {
+    // 15 MB are left with 8 of them.
+    let v = verdict(&dear(145e6).run());
+    let bound = v.caveats.iter().find_map(|c| match c {
+        Caveat::MemoryBound { setting, value, needed, bytes, left_bytes, .. } if setting == "slots" => {
+            Some((*value, *needed > 8.0, *bytes > *left_bytes))
+        }
+        _ => None,
+    });
+    assert_eq!(bound, Some((8.0, true, true)), "{:?}", v.caveats);
+    assert_eq!((v.proposal[0].change.to.as_str(), v.because()), ("8", Because::ProvedButNextLimit));
+}
+
+#[test]
+fn what_each_takes_is_not_told_where_memory_grows_with_the_requests() {
+    // 20 MB a second, of 90: what was taken with 8 of them is what half a second left.
+    let mut world = World { plan: plan(users(12, 8.0), "errors < 0.1%"), ..taking(90e6, 0.0, 20e6) };
+    world.plan.procedure.sustained = Span::from_secs(3);
+    let v = verdict(&world.run());
+    assert!(!v.caveats.iter().any(|c| matches!(c, Caveat::MemoryBound { .. })), "{:?}", v.caveats);
 }

@@ -7,6 +7,7 @@ mod cause;
 pub mod claim;
 mod client;
 pub mod comparison;
+mod counted;
 mod decision;
 mod effect;
 mod estimate;
@@ -28,6 +29,7 @@ pub use cause::{
     Unanswered, Unchanged,
 };
 pub use client::{ClientCheck, ClientLimit, LateOver};
+pub use counted::{CountedTrial, Counts};
 pub use decision::{Answered, Decision, Pairing, Stop};
 pub use effect::{Call, Effect, RankedPair};
 pub use estimate::{Estimate, Quantiles};

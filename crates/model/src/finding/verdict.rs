@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, Answered, Because, Bisected, Cause, ClientCheck, Decision, Evidence, Failures, Ladder, Outcome, Predicted,
-    Proof, ProposedChange, Scale, TrialFinding,
+    Answer, Answered, Because, Bisected, Cause, ClientCheck, CountedTrial, Counts, Decision, Evidence, Failures,
+    Ladder, Outcome, Predicted, Proof, ProposedChange, Scale, TrialFinding,
 };
 use crate::summary::Summary;
 use crate::units::Range;
@@ -299,6 +299,18 @@ pub enum Caveat {
         /// The limit of the control group that leaves no more, bytes; none: it is the machine's memory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group_bytes: Option<f64>,
+    },
+    /// By what was answered before requests failed, and while they did, a setting of which no formula tells counts something else than users.
+    Counts {
+        /// The setting.
+        setting: String,
+        /// What it counts.
+        counts: Counts,
+        /// With the value that was in force.
+        before: CountedTrial,
+        /// With the one that was tried; none where nothing failed with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<CountedTrial>,
     },
     /// The record ends before the run did.
     RecordCutOff,

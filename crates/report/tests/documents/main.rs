@@ -3,6 +3,7 @@
 mod backends;
 mod cache;
 mod compare;
+mod counted;
 mod doctor;
 mod files;
 #[path = "../fixture/mod.rs"]

@@ -8,13 +8,21 @@ use genkai_model::limit::{Law, Origin};
 
 use super::asked::{at_asked, quoted};
 use super::held::held;
-use super::{again, cause, client, counterfactual, directives};
+use super::{again, cause, client, counted, counterfactual, directives};
 use crate::context::Context;
 use crate::unit::Unit;
 use crate::{clean, figure, words};
 
 /// The answer in one sentence, without the need to read on: the decision in words.
 pub(super) fn headline(context: Context<'_>, v: &Verdict) -> String {
+    let text = decided(context, v);
+    match counted::beside(v) {
+        Some(beside) => format!("{}; {beside}.", text.trim_end_matches('.')),
+        None => text,
+    }
+}
+
+fn decided(context: Context<'_>, v: &Verdict) -> String {
     match v.decision() {
         Decision::Holds => held(context, v),
         Decision::Invalid => format!(
@@ -117,7 +125,9 @@ fn not_enough(context: Context<'_>, v: &Verdict) -> String {
         let place = standing(v).map_or_else(String::new, |broke| format!(": it then breaks {}", context.when(broke)));
         // Another setting, which did not help, ends nothing.
         let own = |setting: &str| v.proposal.iter().any(|one| one.change.setting == setting);
-        let why = refused_value_of(v, own).unwrap_or_else(|| "what stops it there is not known".to_owned());
+        let why = refused_value_of(v, own)
+            .or_else(|| full(v, own))
+            .unwrap_or_else(|| "what stops it there is not known".to_owned());
         return format!("it is right but not enough{place}, and {why}");
     };
     let cause = v.causes.iter().rev().find(|c| c.limit.id == next.limit && c.limit.value == next.value);
@@ -236,6 +246,9 @@ fn stopped(context: Context<'_>, v: &Verdict, by: Stop) -> String {
             let among = context.one_of_several();
             let among = among.map_or_else(String::new, |one| format!(" among the limits of {}", quoted(&one)));
             let refused = refused_value(v).map_or_else(String::new, |refused| format!(", and {refused}"));
+            if let Some(vain) = counted::in_vain(v) {
+                return format!("{} {vain}{refused}", tried(v));
+            }
             format!(
                 "{} failed, but nothing in the evidence names a cause{among}{refused}",
                 quoted(&context.objective())
@@ -317,8 +330,17 @@ fn fault(v: &Verdict) -> Option<String> {
 /// Whether the memory holds no larger value of what is likely the limit.
 fn nothing_fits(v: &Verdict) -> bool {
     let last = v.causes.iter().rev().find(|c| c.confidence != Confidence::Refuted);
-    let bound = |caveat: &Caveat, of: &str| matches!(caveat, Caveat::MemoryBound { setting, .. } if setting == of);
-    last.is_some_and(|cause| v.caveats.iter().any(|caveat| bound(caveat, &cause.limit.setting)))
+    last.is_some_and(|cause| full(v, |setting| setting == cause.limit.setting).is_some())
+}
+
+/// The largest value that the memory holds of a setting that is meant, as a clause.
+fn full(v: &Verdict, is_meant: impl Fn(&str) -> bool) -> Option<String> {
+    v.caveats.iter().find_map(|caveat| match caveat {
+        Caveat::MemoryBound { setting, value, .. } if is_meant(setting) => {
+            Some(format!("the memory that is left holds no larger {} than {value}", clean::line(setting)))
+        }
+        _ => None,
+    })
 }
 
 fn likely(v: &Verdict) -> Option<(String, &'static str)> {

@@ -279,6 +279,9 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
         Caveat::MemoryBound { setting, value, needed, bytes, left_bytes, group_bytes } => {
             super::price::bound(setting, [*value, *needed], [*bytes, *left_bytes], *group_bytes)
         }
+        Caveat::Counts { setting, counts, before, after } => {
+            super::counted::told(setting, *counts, before, after.as_ref())
+        }
         Caveat::RecordCutOff => {
             format!(
                 "The record ends before the run of {} did: what it says is what was measured by then.",

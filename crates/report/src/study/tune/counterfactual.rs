@@ -2,9 +2,9 @@
 
 use genkai_model::finding::{Break, Cause, Confidence, Counterfactual, Moved, Scale, Verdict};
 
-use super::again;
 use super::foretold::foretold;
 use super::proof::unconfirmed;
+use super::{again, counted};
 use crate::context::{self, Context};
 use crate::words;
 
@@ -21,6 +21,9 @@ pub(super) fn told(context: Context<'_>, v: &Verdict, cause: &Cause) -> Option<S
     let change = words::change(&c.change);
     let predicted = predicted(context, c).unwrap_or_else(|| "no further limit within the load sent".to_owned());
     let told = match (&c.observed, c.moved) {
+        (Some(_), Moved::Elsewhere) if counted::is_used_up(v, c) => {
+            format!("Changing only {change} moved the break by what was answered before it: {}.", counted::moved(v, c))
+        }
         // The proof saw something else.
         (None, moved) if moved != Moved::Not && cause.confidence != Confidence::Proved => format!(
             "With only {change} changed, the load held up to {} in the search; {}.",

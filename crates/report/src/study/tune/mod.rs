@@ -7,6 +7,7 @@ pub(super) mod cause;
 mod charts;
 pub(super) mod client;
 mod condition;
+mod counted;
 mod counterfactual;
 mod directives;
 mod document;
