@@ -234,17 +234,26 @@ fn has_address(table: &str, ip: Ipv4Addr) -> bool {
 
 /// Places on this machine to which one of these processes has a connection that was accepted; each as it sees them in its network namespace.
 pub fn reached(processes: &[u32]) -> BTreeSet<Endpoint> {
+    held(processes).into_keys().collect()
+}
+
+/// The same, each with how many such connections there are.
+pub fn held(processes: &[u32]) -> BTreeMap<Endpoint, u64> {
     let mut spaces: BTreeMap<Option<PathBuf>, Vec<u32>> = BTreeMap::new();
     for pid in processes {
         spaces.entry(std::fs::read_link(format!("/proc/{pid}/ns/net")).ok()).or_default().push(*pid);
     }
-    spaces.into_values().flat_map(|all| reached_within(&all)).collect()
+    let mut all = BTreeMap::new();
+    for place in spaces.into_values().flat_map(|all| reached_within(&all)) {
+        *all.entry(place).or_default() += 1;
+    }
+    all
 }
 
 /// Of processes in one network namespace. A connection may be there for a moment only: what the kernel tells of all is asked at once after
-/// what these hold (sock_diag(7); the text of /proc takes longer).
-fn reached_within(processes: &[u32]) -> BTreeSet<Endpoint> {
-    let Some(pid) = processes.first() else { return BTreeSet::new() };
+/// what these hold (sock_diag(7); the text of /proc takes longer). One for each connection.
+fn reached_within(processes: &[u32]) -> Vec<Endpoint> {
+    let Some(pid) = processes.first() else { return Vec::new() };
     let own = sockets(processes);
     let told = diag::within(*pid, || {
         let unix = diag::connected().unwrap_or_default();
@@ -254,8 +263,8 @@ fn reached_within(processes: &[u32]) -> BTreeSet<Endpoint> {
     // The server's ends carry the listener's path. One that was closed has no inode any more, as have those of anybody's that nobody has
     // accepted yet (sock_i_ino of a socket without a file, net/core/sock.c).
     let ends = own.iter().filter_map(|inode| unix.get(inode)).map(|one| one.peer).filter(|peer| *peer != 0);
-    let paths: BTreeSet<Endpoint> = ends.filter_map(|peer| unix.get(&peer)?.path.clone()).map(Endpoint::Unix).collect();
-    let all = paths.into_iter().chain(tcp.into_iter().map(Endpoint::Tcp));
+    let paths = ends.filter_map(|peer| unix.get(&peer)?.path.clone()).map(Endpoint::Unix);
+    let all = paths.chain(tcp.into_iter().map(Endpoint::Tcp));
     // What a container has at its loopback, or at a path of its own, is another here.
     let container = is_container(*pid);
     all.filter(|place| !container || matches!(place, Endpoint::Tcp(address) if !address.ip().is_loopback())).collect()
@@ -269,10 +278,10 @@ fn tcp_in(state: u32, mut each: impl FnMut(&[u8])) {
     }
 }
 
-/// Addresses at which somebody listens and to which one of these sockets is connected.
-fn tcp_reached(own: &BTreeSet<u64>) -> BTreeSet<SocketAddr> {
+/// Addresses at which somebody listens and to which one of these sockets is connected: one for each of these.
+fn tcp_reached(own: &BTreeSet<u64>) -> Vec<SocketAddr> {
     let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
-    let (mut remote, mut open) = (BTreeSet::new(), BTreeSet::new());
+    let (mut remote, mut open) = (Vec::new(), BTreeSet::new());
     let theirs = |payload: &[u8]| diag::inode(payload).is_some_and(|inode| own.contains(&inode));
     tcp_in(TCP_ESTABLISHED, |payload| {
         remote.extend(ends(payload).filter(|_| theirs(payload)).map(|(_, remote)| canonical(remote)));
@@ -340,6 +349,10 @@ mod tests {
         let clients = (TcpStream::connect(tcp.local_addr().unwrap()).unwrap(), UnixStream::connect(&path).unwrap());
         let accepted = (tcp.accept().unwrap(), unix.accept().unwrap());
         assert!(places.iter().all(|place| mine().contains(place)), "{:?}", mine());
+        let more = (UnixStream::connect(&path).unwrap(), unix.accept().unwrap());
+        let counted = held(&[std::process::id()]);
+        assert_eq!(places.clone().map(|place| counted.get(&place).copied()), [Some(1), Some(2)]);
+        drop(more);
         drop((clients, accepted));
         assert!(!mine().contains(&places[1]));
     }

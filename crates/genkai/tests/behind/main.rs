@@ -9,6 +9,7 @@ mod observed;
 mod original;
 mod others;
 mod seen;
+mod shared;
 mod store;
 mod tls;
 mod variables;

@@ -17,7 +17,7 @@ use crate::harness::{Run, genkai, machine, run, until};
 const FOUR: &str = "pm = static\npm.max_children = 4\n";
 
 /// A pool of such children, whose script sleeps for a tenth of a second, started by these words; it ends with the test.
-fn pool(dir: &Path, words: &[&str], children: &str) -> Guard {
+pub(crate) fn pool(dir: &Path, words: &[&str], children: &str) -> Guard {
     let root = dir.display();
     let config = format!(
         "[global]\nerror_log = {root}/fpm.log\n[www]\nlisten = {root}/$pool.sock\nlisten.mode = 0666\nuser = nobody\ngroup = nogroup\naccess.log = {root}/access.log\n\
@@ -38,7 +38,7 @@ fn pool(dir: &Path, words: &[&str], children: &str) -> Guard {
 }
 
 /// What was noted of who stands behind.
-fn noted(run: &Run) -> Vec<String> {
+pub(crate) fn noted(run: &Run) -> Vec<String> {
     let record = run.record();
     let notes = record.remarks.iter().filter_map(|event| match &event.what {
         What::Note(note) if note.text.starts_with("behind ") => Some(note.text.clone()),
@@ -48,7 +48,7 @@ fn noted(run: &Run) -> Vec<String> {
 }
 
 /// nginx before it.
-fn before_pool(dir: &Path) -> std::path::PathBuf {
+pub(crate) fn before_pool(dir: &Path) -> std::path::PathBuf {
     let root = dir.display();
     let nginx = format!(
         "events {{ }}\nhttp {{ server {{ listen 80; location / {{ fastcgi_param REQUEST_METHOD GET; fastcgi_param SCRIPT_NAME /index.php; \
@@ -156,7 +156,7 @@ fn a_pool_of_which_a_copy_would_be_another_is_named_with_its_place_and_why_it_is
 }
 
 /// MariaDB with an empty folder for data, which takes ten connections; it ends with the test.
-fn database(dir: &Path) -> Guard {
+pub(crate) fn database(dir: &Path) -> Guard {
     let (root, data) = (dir.display(), dir.join("data"));
     std::fs::create_dir(&data).unwrap();
     std::fs::write(dir.join("my.cnf"), "[client]\n[mysqld]\nmax-connections = 10\n").unwrap();

@@ -38,6 +38,7 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
             .collect::<Vec<_>>()
             .join(" "),
         ports,
+        unsure: None,
     })
 }
 

@@ -3,6 +3,7 @@
 
 mod peer;
 mod second;
+mod shared;
 mod stack;
 
 use std::collections::BTreeSet;

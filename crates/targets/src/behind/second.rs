@@ -114,6 +114,14 @@ impl Second {
         Some(catalog::twin(pid, at, dir, false)?.map(Second::Part))
     }
 
+    /// Its processes that may each ask others, at most; none: that is not a number of them.
+    pub(super) fn workers(&self) -> Option<u64> {
+        match self {
+            Second::Part(twin) => twin.workers(),
+            Second::Whole(_) => None,
+        }
+    }
+
     /// Where the user's listens, and where this one does.
     pub(super) fn places(&self) -> (&Endpoint, &Endpoint) {
         match self {

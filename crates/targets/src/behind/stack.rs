@@ -16,6 +16,7 @@ use genkai_place::endpoint::Endpoint;
 use genkai_place::observation::Observation;
 
 use super::second::{Asked, Runs, Second};
+use super::shared::Shared;
 use crate::error::TargetError;
 use crate::files::{Backup, Finished, Move};
 use crate::product::{Cost, OwnAnswer, Prepared, Rejection, Running, Secured};
@@ -27,6 +28,8 @@ struct Stack {
     /// Where the product leads besides.
     others: Vec<Endpoint>,
     rewrites: Vec<Rewrite>,
+    /// What the copy shares with the server that runs.
+    shared: Vec<Shared>,
 }
 
 /// `front` with a private copy, in `dir`, of the one server of the user's behind it that genkai can run a second time, and a sentence about it; as
@@ -48,7 +51,14 @@ pub fn with_twin(
         (Some(found), 0) => found,
         (Some(_), more) => Err(format!("there are {} of which one could be made", more + 1)),
     };
-    match found.and_then(|twin| stacked(&*front, twin, &named, dir)) {
+    // Whom its processes ask is looked at before there is a copy that asks them, too.
+    let apart = |twin: Second| {
+        let shared = Shared::find(&twin, machine, memory, dir);
+        let less = shared.iter().find_map(|one| one.refuses(&twin));
+        less.map_or(Ok((twin, shared)), Err)
+    };
+    let stacked = |(twin, shared)| Ok(Stack { shared, ..stacked(&*front, twin, &named, dir)? });
+    match found.and_then(apart).and_then(stacked) {
         Ok(stack) => {
             let told = stack.told(machine, memory);
             (Box::new(stack), Some(told))
@@ -152,7 +162,7 @@ fn names(line: &str, place: &Endpoint) -> bool {
 impl Stack {
     fn new(front: Box<dyn Prepared>, twin: Second, others: Vec<Endpoint>) -> Stack {
         let rewrites = front.rewrites().iter().cloned().chain(twin.rewrites()).collect();
-        Stack { front, twin, others, rewrites }
+        Stack { front, twin, others, rewrites, shared: Vec::new() }
     }
 
     fn told(&self, machine: &Machine, memory: u64) -> String {
@@ -190,7 +200,14 @@ impl Prepared for Stack {
         let (from, to) = twin.places();
         let moves = [Move { from: from.clone(), to: to.clone() }];
         let front = if to == self.twin.places().1 { changed } else { changed.moved(&moves, &dir.join("front"))? };
-        Ok(Box::new(Stack::new(front, twin, self.others.clone())))
+        Ok(Box::new(Stack { shared: self.shared.clone(), ..Stack::new(front, twin, self.others.clone()) }))
+    }
+
+    /// Also what its copy would be refused because the user's server runs beside it.
+    fn apart(&self, at: SocketAddr) -> Option<String> {
+        let shared = self.shared.iter().find_map(|one| one.told(&self.twin));
+        let all: Vec<String> = self.front.apart(at).into_iter().chain(shared).collect();
+        (!all.is_empty()).then(|| all.join(" "))
     }
 
     fn is_stacked(&self) -> bool {
@@ -201,7 +218,7 @@ impl Prepared for Stack {
     fn moved(&self, moves: &[Move], dir: &Path) -> Result<Box<dyn Prepared>, TargetError> {
         let twin = self.twin.led(moves, &dir.join("twin"))?;
         let front = self.front.with(&[], &dir.join("front"))?;
-        Ok(Box::new(Stack::new(front, twin, self.others.clone())))
+        Ok(Box::new(Stack { shared: self.shared.clone(), ..Stack::new(front, twin, self.others.clone()) }))
     }
 
     fn value_of(&self, setting: &str) -> Result<(String, Origin), TargetError> {

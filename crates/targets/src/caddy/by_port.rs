@@ -30,7 +30,7 @@ const DECIDES: [&str; 12] = [
 pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
     let route = Route::find(config, requests)?;
     let found = decides(&route, &OWN)?;
-    Some(ByPort { place: config.place(found), written: config.written(found), ports: None })
+    Some(ByPort { place: config.place(found), written: config.written(found), ports: None, unsure: None })
 }
 
 /// A sentence where the site decides by the port in the Host header: clients send one, and the load has none.

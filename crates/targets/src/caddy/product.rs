@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 use super::CALLED;
 use super::by_port::{by_port, unsent};
 use super::config::{Config, variables};
-use super::evidence::{Answers, Hidden, Judged, Watch};
+use super::evidence::{Answers, Checks, Hidden, Judged, Watch};
 use super::explain::explain;
 use super::lifecycle::{self, LOOKUP, command};
 use super::limits::{self, Facts};
@@ -168,10 +168,14 @@ impl Product for Caddy {
             let answers = copy.answers.clone().map(|log| Answers::of(Tail::open(log), each));
             let route = Route::find(of.config(), of.requests());
             let hidden = route.map(|route| Hidden::of(route.site)).unwrap_or_default();
+            let each = limits::each(of.config(), of.requests()).into_keys();
+            let route = Route::find(of.config(), of.requests());
+            let checks = route.and_then(|route| route.proxy).map(|proxy| Checks::of(proxy, each)).unwrap_or_default();
             let upstreams = limits::each(of.config(), of.requests()).into_keys().collect();
             let judged = limits::fails(of.config(), of.requests()).map(|most| Judged { upstreams, most });
             let watch = |pid, log| {
-                Watch::new(pid, copy.address, copy.socket(), log).answered(answers).hiding(hidden).judging(judged)
+                let watch = Watch::new(pid, copy.address, copy.socket(), log);
+                watch.answered(answers).hiding(hidden).judging(judged).checking(checks)
             };
             of.launch(startup, cpus, ready, watch)
         };

@@ -5,8 +5,9 @@ use genkai_model::load::Request;
 use super::config::{Config, Found};
 use super::evidence::{metrics, signature};
 use super::private::Private;
+use super::proxy::{self, Mode, Server};
 use super::rates;
-use super::route::{Route, final_action};
+use super::route::{Address, Bind, Route, binds, final_action};
 use super::settings::{TUNE_BUFSIZE, in_force, value};
 use crate::files::Requests;
 use crate::product::{OwnAnswer, head, on_line};
@@ -35,6 +36,7 @@ pub(super) fn own(config: &Config, copy: &Private, requests: &Requests, request:
     all.extend(too_large(config, requests, request));
     if sure.is_none() {
         all.extend(certificate(config, &route));
+        all.extend(through(config, &route));
     }
     all
 }
@@ -133,10 +135,85 @@ fn certificate(config: &Config, route: &Route<'_>) -> Option<OwnAnswer> {
     wants.then(|| OwnAnswer { certain: true, when, ..of(config, found, 1) })
 }
 
+/// Servers that lead back into this HAProxy, to a listener that wants a certificate of theirs, and show none: no handshake with it succeeds, and clients
+/// are answered 503, or 502 where what says so comes behind the request (TLS 1.3).
+fn through(config: &Config, route: &Route<'_>) -> Option<OwnAnswer> {
+    let back = route.back.filter(|_| proxy::mode(config, route.front) == Mode::Http)?;
+    let all = proxy::servers(config, back);
+    let used: Vec<&Server<'_>> = match route.chosen {
+        Some(name) => all.iter().filter(|server| server.found.arg(0) == Some(name)).collect(),
+        None => all.iter().filter(|server| server.is_used() || server.backup && !server.disabled).collect(),
+    };
+    let listeners: Vec<Bind<'_>> = config
+        .sections()
+        .iter()
+        .filter(|s| s.is_front() && !proxy::is_off(config, s))
+        .flat_map(|s| binds(config, s))
+        .collect();
+    let refused = |server: &&Server<'_>| {
+        let shows = proxy::giving(config, back, server, "crt").is_some();
+        let at = Address::parse(server.found.arg(1).filter(|_| server.encrypted && !shows)?);
+        listeners.iter().find(|bind| wants(bind) && bind.addresses.iter().any(|own| own.takes(&at)))
+    };
+    let first = used.iter().find(|server| refused(server).is_some())?;
+    let bind = refused(first)?;
+    let certain =
+        used.iter().all(|server| refused(server).is_some()) && route.doubts.is_empty() && route.others.is_empty();
+    let listener = of(config, bind.found, 1).named();
+    let when = format!(
+        "it leads to {listener} of the same file, which wants a certificate of whoever comes, and this line shows none (`crt`)"
+    );
+    let words = first.found.words.len();
+    let words = words.min(2);
+    // Where no other server has the requests, what is logged of one that does not take them is of these alone.
+    let signature = certain.then(|| signature::SERVER_REFUSED.to_owned());
+    Some(OwnAnswer { statuses: vec![502, 503], certain, signature, when, ..of(config, first.found, words) })
+}
+
+/// Whether no request gets further than to such a listener: then no server that stands behind refuses any.
+pub(super) fn ends_within(config: &Config, requests: &Requests) -> bool {
+    let route = Route::find(config, requests).filter(|route| route.answered.is_none());
+    route.and_then(|route| through(config, &route)).is_some_and(|one| one.certain)
+}
+
+/// Whether no handshake without a certificate of the client's succeeds.
+fn wants(bind: &Bind<'_>) -> bool {
+    let passes = ["ca-ignore-err", "crt-ignore-err"].iter().any(|word| bind.found.option(1, word).is_some());
+    bind.tls && !passes && bind.found.option(1, "verify").is_some_and(|word| word.value == "required")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::haproxy::config::Reading;
+
+    #[test]
+    fn a_step_without_the_certificate_that_its_own_listener_wants_is_answered_by_nobody_else() {
+        let of = |servers: &str, verify: &str| {
+            let text = format!(
+                "defaults\n mode http\nfrontend f\n bind :80\n default_backend b\nbackend b\n {servers}\nfrontend g\n bind 127.0.0.1:8443 ssl crt \
+                 /c.pem ca-file /a.pem {verify}\n"
+            );
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+            let route = Route::find(&config, &Requests::to("localhost", "/")).unwrap();
+            through(&config, &route).map(|one| (one.named(), one.when, one.certain))
+        };
+        let step = "server s 127.0.0.1:8443 ssl verify none";
+        let (named, when, certain) = of(step, "verify required").unwrap();
+        assert_eq!((named.as_str(), certain), ("`server s 127.0.0.1:8443 ssl verify none` (/x:7)", true));
+        assert!(when.contains("`bind 127.0.0.1:8443 ssl crt /c.pem ca-file /a.pem verify required` (/x:9)"), "{when}");
+        let other = format!("{step}\n server t 127.0.0.1:9");
+        assert_eq!(of(&other, "verify required").map(|(.., certain)| certain), Some(false));
+        for (servers, verify) in [
+            (step, "verify optional"),
+            (step, "verify required crt-ignore-err all"),
+            ("server s 127.0.0.1:8443 ssl verify none crt /own.pem", "verify required"),
+            ("default-server crt /own.pem\n server s 127.0.0.1:8443 ssl verify none", "verify required"),
+            ("server s 127.0.0.1:9443 ssl verify none", "verify required"),
+        ] {
+            assert_eq!(of(servers, verify), None, "{servers} {verify}");
+        }
+    }
 
     #[test]
     fn what_is_dropped_in_silence_is_counted_as_a_request() {

@@ -30,7 +30,7 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
         all.iter().copied().find(|found| own.decides(found))
     };
     if let Some(found) = first(ADDRESS) {
-        return Some(ByPort { place: config.place(found), written: found.written(), ports: None });
+        return Some(ByPort { place: config.place(found), written: found.written(), ports: None, unsure: None });
     }
     let found = first(PORT)?;
     let port = |address: &Address| match address {
@@ -38,7 +38,7 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
         _ => None,
     };
     let ports = route.bind.addresses.iter().find_map(port).into_iter().collect();
-    Some(ByPort { place: config.place(found), written: found.written(), ports: Some(ports) })
+    Some(ByPort { place: config.place(found), written: found.written(), ports: Some(ports), unsure: None })
 }
 
 /// What is made of the server's own port, or of its address.

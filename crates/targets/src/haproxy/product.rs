@@ -134,7 +134,9 @@ impl Product for Haproxy {
 
     fn limits(of: &Variant<Self>, copy: &Private, machine: &Machine, environment: &Environment) -> Vec<Limit> {
         let facts = Facts::of(of.config(), Some(&copy.running), of.requests(), machine, environment.memory);
-        limits::of(&facts).into_iter().chain(limits::accidents(&facts)).collect()
+        let all = limits::of(&facts).into_iter().chain(limits::accidents(&facts));
+        let within = answers::ends_within(of.config(), of.requests());
+        all.filter(|limit| !(within && limits::BACKENDS.contains(&&*limit.id))).collect()
     }
 
     fn answers(of: &Variant<Self>, copy: &Private, request: &Request) -> Vec<OwnAnswer> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::config::{Address, Config, Found};
-use super::scripts;
+use super::scripts::Scripts;
 use crate::files::Requests;
 use crate::product::ByPort;
 
@@ -44,7 +44,8 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
         let within = found.blocks.iter().find(|block| block.directive.is("server"));
         within.is_none_or(|block| (block.file, &block.directive.span) == (server.file, &server.directive.span))
     };
-    let asks = |found: &Found<'_>, name: &str| scripts::ask(config, found, name);
+    let scripts = Scripts::of(config);
+    let asks = |found: &Found<'_>, name: &str| scripts.ask(found, name);
     let all: Vec<Found<'_>> = config.walk().into_iter().filter(|found| found.is_under("http") && mine(found)).collect();
     // A script is told by its directive: its text may hold anything.
     let written = |found: &Found<'_>| match String::from_utf8_lossy(found.directive.name()) {
@@ -53,9 +54,11 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
     };
     let first = |name: &str| decided(&all, name).or_else(|| all.iter().find(|found| asks(found, name)));
     if let Some(found) = first(ADDRESS) {
-        return Some(ByPort { place: found.place(), written: written(found), ports: None });
+        return Some(ByPort { place: found.place(), written: written(found), ports: None, unsure: None });
     }
-    let found = first(PORT)?;
+    // What a script loads and cannot be found may ask for either.
+    let lost = || all.iter().find_map(|found| Some((found, Some(scripts.lost(found)?))));
+    let (found, unsure) = first(PORT).map(|found| (found, None)).or_else(lost)?;
     let port = |address: &Address| match address {
         Address::Inet { port, .. } => Some(*port),
         Address::Unix(_) => None,
@@ -63,7 +66,7 @@ pub(super) fn by_port(config: &Config, requests: &Requests) -> Option<ByPort> {
     // A server without any listens at port 80, or at 8000 where nginx is not started by root.
     let made_up = if nix::unistd::geteuid().is_root() { 80 } else { 8000 };
     let ports = route.listen.as_ref().map_or(Some(made_up), |listen| port(&listen.address)).into_iter().collect();
-    Some(ByPort { place: found.place(), written: written(found), ports: Some(ports) })
+    Some(ByPort { place: found.place(), written: written(found), ports: Some(ports), unsure })
 }
 
 /// The first of these that decides by a variable, or by one that is made of it.

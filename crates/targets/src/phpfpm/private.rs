@@ -23,7 +23,7 @@ use genkai_place::{isolated, port};
 use super::config;
 use super::given::{self, Given};
 use super::ini::{self, Ini};
-use super::limits::Pool;
+use super::limits::{Pool, process_max};
 use super::serving::{self, Serving};
 use super::settings::{PoolFiles, is_setting};
 use crate::error::TargetError;
@@ -273,6 +273,12 @@ impl Twin for PrivatePool {
             ),
             place: listen.map(|entry| config.place(entry)).unwrap_or_default(),
         }
+    }
+
+    fn workers(&self) -> Option<u64> {
+        let PoolFiles { config, name } = self.applied.config();
+        let own = Pool::of(config, name, &Machine::of(&Environment::default())).children?.value;
+        Some(process_max(config).map_or(own, |most| most.min(own)))
     }
 
     fn costs(&mut self, cost: Cost) {

@@ -78,6 +78,11 @@ pub trait Served: Debug + Send {
     /// Who it is, in a few words.
     fn told(&self) -> String;
 
+    /// Connections that it may have at once, of which one more is refused, whoever asks for it; none: it has no such number, or it is not known.
+    fn sessions(&self) -> Option<u64> {
+        None
+    }
+
     /// What caps it. Metrics of its signs begin with `subject` and a dot. It is somebody else's: no limit has a remedy.
     fn limits(&self, subject: &str) -> Vec<Limit>;
 

@@ -59,6 +59,11 @@ pub trait Twin: Debug {
     /// What it has besides what the user's has.
     fn rewrite(&self) -> Rewrite;
 
+    /// Its processes that may each ask others, at most; none: that is not a number of them.
+    fn workers(&self) -> Option<u64> {
+        None
+    }
+
     /// Takes over what a request costs when nothing else is asked.
     fn costs(&mut self, cost: Cost);
 

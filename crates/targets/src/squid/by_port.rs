@@ -19,7 +19,7 @@ pub(super) fn by_port(config: &Config) -> Option<ByPort> {
     };
     let found = config.each("acl").find(|entry| decides(&entry.values))?;
     let place = place(&config.entries.origin(found)).unwrap_or_default();
-    Some(ByPort { place, written: config.written(found), ports: None })
+    Some(ByPort { place, written: config.written(found), ports: None, unsure: None })
 }
 
 #[cfg(test)]

@@ -115,6 +115,11 @@ impl Served for Database {
         )
     }
 
+    fn sessions(&self) -> Option<u64> {
+        let most = self.known.parts.iter().find(|part| part.caps == Caps::Sessions);
+        most.map(|part| part.held.value)
+    }
+
     fn limits(&self, subject: &str) -> Vec<Limit> {
         let mut all = self.known.limits(subject);
         let refuses = |part: &Part| matches!(part.caps, Caps::Sessions | Caps::Refused);

@@ -19,7 +19,7 @@ pub(super) fn by_port(vcl: &Vcl) -> Option<ByPort> {
         let found = OWN.captures_iter(&file.text).find_map(|found| found.name("found"))?;
         let line = file.text[..found.start()].iter().filter(|byte| **byte == b'\n').count() + 1;
         let written = String::from_utf8_lossy(found.as_bytes()).split_whitespace().collect::<Vec<_>>().join(" ");
-        Some(ByPort { place: format!("{}:{line}", file.path.display()), written, ports: None })
+        Some(ByPort { place: format!("{}:{line}", file.path.display()), written, ports: None, unsure: None })
     })
 }
 

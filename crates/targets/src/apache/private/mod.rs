@@ -85,7 +85,7 @@ pub fn build(
     let to = (options.backend, options.secured);
     backend::redirect(config, &mut changes, &moved, to, options.moves, options.allowed)?;
     let secured = secured(config, &mut changes, route, options.secured, modules);
-    let mut steps = String::new();
+    let mut steps = step::Steps::default();
     if let Some(papers) = options.papers {
         certificate::replace(config, &mut changes, papers);
         steps = step::unverified(config, &mut changes, &moved);
@@ -100,6 +100,9 @@ pub fn build(
     };
     let files: Vec<_> = config.files().map(|(id, file)| (numbered(&dir, id, file), file.path.clone())).collect();
     folders(&dir, &FOLDERS)?;
+    for (path, text) in &steps.files {
+        save(path, text.as_bytes())?;
+    }
     output::rooms(config, &mut changes)?;
     includes(config, &mut changes, &files)?;
     for ((id, file), (copy, _)) in config.files().zip(&files) {
@@ -109,7 +112,7 @@ pub fn build(
     let main = dir.join("httpd.conf");
     let is_logged = options.backend.is_none() && answers_are_told(config) || errors_may_hide(config);
     let answers = is_logged.then(|| dir.join(ANSWERS));
-    let mut text = frame(config, &dir, &files[0].0, status, modules) + &secured + &steps;
+    let mut text = frame(config, &dir, &files[0].0, status, modules) + &secured + &steps.text;
     if let Some(log) = &answers {
         // Clients that are led elsewhere are answered 302.
         let least = if documents(config).any(|found| found.arg(1).is_some_and(is_url)) { 300 } else { 400 };

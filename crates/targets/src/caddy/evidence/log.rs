@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use genkai_model::evidence::LogLine;
 use serde_json::Value;
 
-use super::SUBJECT;
+use super::{SUBJECT, checks};
 use genkai_place::log_lines::{self, ParsedLine};
 
 /// Names of the messages that prove something.
@@ -26,6 +26,8 @@ pub mod signature {
     pub const UPSTREAM_TLS: &str = "caddy.upstream_tls";
     /// Every upstream is full or held for down: 503.
     pub const NO_UPSTREAM: &str = "caddy.no_upstream";
+    /// An upstream failed a check of Caddy's own.
+    pub const CHECK_FAILED: &str = "caddy.check_failed";
     /// A request body was larger than it may.
     pub const BODY: &str = "caddy.body_too_large";
 }
@@ -51,6 +53,7 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("EOF", "", signature::UPSTREAM_CLOSED),
     ("unexpected EOF", "", signature::UPSTREAM_CLOSED),
     ("http: server closed idle connection", "", signature::UPSTREAM_CLOSED),
+    ("health check of ", "", signature::CHECK_FAILED),
     ("no upstreams available", "", signature::NO_UPSTREAM),
     ("", "http: request body too large", signature::BODY),
 ];
@@ -64,6 +67,9 @@ pub(crate) fn aggregate<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<Log
 /// `LEVEL MESSAGE` of a line, with the status that it caused; none for what Caddy says at every start.
 fn read(line: &str) -> Option<String> {
     let Ok(Value::Object(fields)) = serde_json::from_str(line) else { return Some(format!("error {line}")) };
+    if let Some(failed) = checks::failed(&fields) {
+        return Some(format!("warn {failed}"));
+    }
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let level = text("level");
     let debug = level == "debug" && text("logger") != "http.stdlib";

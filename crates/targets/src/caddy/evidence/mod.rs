@@ -2,6 +2,7 @@
 
 mod admin;
 mod answers;
+mod checks;
 mod hidden;
 mod log;
 
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 
 pub(super) use admin::Judged;
 pub(super) use answers::{Answers, of_upstream};
+pub(super) use checks::{Checks, LOGGER};
 pub(super) use hidden::Hidden;
 pub(crate) use log::aggregate;
 pub use log::signature;
@@ -62,6 +64,8 @@ pub struct Watch {
     hidden: Hidden,
     /// Upstreams of several that get no requests once they failed; none: none of them is judged so.
     judged: Option<Judged>,
+    /// What Caddy's own checks say of several upstreams.
+    checks: Checks,
 }
 
 impl Watch {
@@ -75,6 +79,7 @@ impl Watch {
             answers: None,
             hidden: Hidden::default(),
             judged: None,
+            checks: Checks::default(),
         }
     }
 
@@ -86,6 +91,11 @@ impl Watch {
     /// The same, which tells which of these upstreams get no requests.
     pub(super) fn judging(self, judged: Option<Judged>) -> Watch {
         Watch { judged, ..self }
+    }
+
+    /// The same, which tells which of these fail Caddy's own checks.
+    pub(super) fn checking(self, checks: Checks) -> Watch {
+        Watch { checks, ..self }
     }
 
     /// The same, which counts the errors that clients get as good answers.
@@ -107,6 +117,8 @@ impl running::Watch for Watch {
             answers.count(&mut sample.metrics);
         }
         self.hidden.count(&mut sample.metrics);
+        let words = self.last_words();
+        self.checks.count(&mut sample.metrics);
         let mut put = |name: &str, value: Option<f64>| {
             sample.metrics.extend(value.map(|value| (name.to_owned(), value)));
         };
@@ -115,12 +127,13 @@ impl running::Watch for Watch {
         let queue = self.listener.look();
         put(metrics::ACCEPT_QUEUE, queue.as_ref().map(|queue| f64::from(queue.waiting)));
         put(metrics::LISTEN_DROPS, queue.map(|queue| queue.dropped as f64));
-        Observation { samples: vec![sample], ..self.last_words() }
+        Observation { samples: vec![sample], ..words }
     }
 
     fn last_words(&mut self) -> Observation {
         let lines = self.tail.lines();
         self.hidden.read(&lines);
+        self.checks.read(&lines);
         Observation { logs: aggregate(lines.iter().map(String::as_str)), ..Observation::default() }
     }
 }

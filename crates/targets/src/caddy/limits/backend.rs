@@ -26,6 +26,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
     all.extend(ports(facts));
     all.extend(facts.no_fails_allowed.as_ref().map(|(setting, held)| none_allowed(facts, setting, held)));
     all.extend(facts.fail_duration.as_ref().map(|held| held_down(facts, held)));
+    all.extend(facts.health_checks.as_ref().map(|(setting, held)| checked(facts, setting, held)));
     all.extend(answering(facts));
     all
 }
@@ -82,7 +83,7 @@ fn unsecured(place: &Place) -> Limit {
 /// Upstreams that get no requests because of their failures: while all are held for down, Caddy answers 503 without asking any. A few
 /// failures become those of all requests. Where the upstreams fail anyhow, it changes nothing: that only a test can tell.
 fn held_down(facts: &Facts, held: &SourcedValue<Span>) -> Limit {
-    let others = facts.max_requests.is_some() || facts.health_checks;
+    let others = facts.max_requests.is_some() || facts.health_checks.is_some();
     Limit {
         caps: "how long an upstream that failed (max_fails, unhealthy_status, unhealthy_latency) gets no requests"
             .to_owned(),
@@ -92,6 +93,20 @@ fn held_down(facts: &Facts, held: &SourcedValue<Span>) -> Limit {
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: !facts.try_duration.value.is_zero() },
         remedy: Some(raised(FAIL_DURATION.name, RemedyUnit::Zero, 1.0)),
         ..valued("caddy.fail_duration", "caddy", FAIL_DURATION.name, held)
+    }
+}
+
+/// Upstreams that get no requests because they fail Caddy's own checks: what these ask may be well while the checks are not. Where the upstreams fail
+/// anyhow, it changes nothing.
+fn checked(facts: &Facts, setting: &str, held: &SourcedValue<()>) -> Limit {
+    Limit {
+        caps: format!("an upstream that fails Caddy's own check ({setting}) gets no requests until it passes one"),
+        formula: facts.unless("while all upstreams fail it, Caddy asks none of them"),
+        source: "Caddy modules/caddyhttp/reverseproxy/healthchecks.go: doActiveHealthCheck; hosts.go: Healthy"
+            .to_owned(),
+        signatures: vec![log(signature::CHECK_FAILED, Strength::Supports)],
+        symptom: Symptom { errors: vec![ErrorKind::Status503], slow: !facts.try_duration.value.is_zero() },
+        ..valued(&format!("caddy.{setting}"), "caddy", setting, held)
     }
 }
 

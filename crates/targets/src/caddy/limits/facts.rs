@@ -63,8 +63,8 @@ pub struct Facts {
     pub max_requests: Option<SourcedValue<u64>>,
     /// How long an upstream that failed gets no requests (`fail_duration`); none: failures are not counted.
     pub fail_duration: Option<SourcedValue<Span>>,
-    /// Whether upstreams are asked now and then whether they are well (`health_uri` and others).
-    pub health_checks: bool,
+    /// By what upstreams are asked now and then whether they are well (`health_uri` and others).
+    pub health_checks: Option<(String, SourcedValue<()>)>,
     /// `max_fails` as written.
     pub max_fails: String,
     /// The directive by which Caddy judges upstreams without being told how many failures are too many, so that versions up to
@@ -162,10 +162,13 @@ impl Facts {
                 .as_ref()
                 .and_then(|route| route.proxy)
                 .filter(|_| !forgiving)
-                .and_then(|proxy| judging(config, proxy)),
+                .and_then(|proxy| first(config, proxy, &JUDGING)),
             max_requests,
             fail_duration,
-            health_checks: route.as_ref().and_then(|route| route.proxy).is_some_and(has_health_checks),
+            health_checks: route
+                .as_ref()
+                .and_then(|route| first(config, route.proxy?, &CHECKING))
+                .map(|(name, held)| (name, SourcedValue { written: bare(&held.written), ..held })),
             max_conns: counted(&MAX_CONNS_PER_HOST),
             authorities: super::authorities::of(config, route.as_ref().filter(|_| asked > 0)),
             try_duration: time(config, &LB_TRY_DURATION, requests),
@@ -253,9 +256,12 @@ const JUDGING: [&str; 5] =
 /// Provision; since 2.7.5 it is 1 then).
 pub(in crate::caddy) const TAKES_NONE: [u64; 3] = [2, 7, 4];
 
-/// The first directive by which upstreams are judged, with its value and place.
-fn judging(config: &Config, proxy: &Line) -> Option<(String, SourcedValue<()>)> {
-    let (name, line) = JUDGING.into_iter().find_map(|name| Some((name, proxy.option(name)?)))?;
+/// The directives by which a proxy asks its upstreams whether they are well.
+const CHECKING: [&str; 3] = ["health_uri", "health_path", "health_port"];
+
+/// The first of such directives, with its value and place.
+fn first(config: &Config, proxy: &Line, of: &[&'static str]) -> Option<(String, SourcedValue<()>)> {
+    let (name, line) = of.iter().copied().find_map(|name| Some((name, proxy.option(name)?)))?;
     let words: Vec<&str> = line.args().iter().map(|word| word.value.as_str()).collect();
     let origin = Origin::File { path: config.file(line.file).path.clone(), line: line.number };
     Some((name.to_owned(), SourcedValue { value: (), written: words.join(" "), origin }))
@@ -317,9 +323,9 @@ fn is_even(proxy: &Line) -> bool {
     policy.is_some_and(|word| ["round_robin", "least_conn"].contains(&word.value.as_str()))
 }
 
-/// Whether a proxy asks its upstreams whether they are well.
-fn has_health_checks(proxy: &Line) -> bool {
-    ["health_uri", "health_path", "health_port"].iter().any(|name| proxy.option(name).is_some())
+/// A path without what a query has, which may be a secret.
+fn bare(path: &str) -> String {
+    path.split('?').next().unwrap_or_default().to_owned()
 }
 
 /// Whether a proxy speaks TLS to upstreams.

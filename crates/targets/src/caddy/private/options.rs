@@ -5,6 +5,7 @@ use std::path::Path;
 use super::text::Text;
 use super::{Copy, allowed, texts};
 use crate::caddy::config::{Line, quote};
+use crate::caddy::evidence::LOGGER;
 
 /// A log of errors of our own, without what clients sent.
 fn errors(name: &str, lines: &[&str]) -> String {
@@ -18,17 +19,23 @@ fn errors(name: &str, lines: &[&str]) -> String {
 /// What Go's HTTP server says: that it cannot accept, for example.
 const STDLIB: &str = "log stdlib {\n\toutput stderr\n\tinclude http.stdlib\n\tlevel DEBUG\n\tformat json\n}\n";
 
+/// What Caddy's own checks of upstreams say: no errors, to Caddy.
+fn checks() -> String {
+    format!("log checks {{\n\toutput stderr\n\tinclude {LOGGER}\n\tlevel INFO\n\tformat json\n}}\n")
+}
+
 /// The logs of a copy. Where a route of the user's answers errors (`handled`), Caddy 2.6 writes those for debugging only: they are in a log of
 /// their own, so that each is written once.
 fn logs(handled: bool) -> String {
-    match handled {
+    let errors = match handled {
         true => {
             errors("", &["level ERROR", "exclude http.log.error"])
                 + STDLIB
                 + &errors(" handled", &["include http.log.error", "level DEBUG"])
         }
         false => errors("", &["level ERROR"]) + STDLIB,
-    }
+    };
+    errors + &checks()
 }
 
 impl Copy<'_> {

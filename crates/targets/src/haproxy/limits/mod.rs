@@ -29,6 +29,9 @@ pub(super) use system::MEMORY;
 
 use genkai_model::limit::Limit;
 
+/// Limits that name the servers as what refuses requests, or breaks handshakes off.
+pub(super) const BACKENDS: [&str; 2] = ["haproxy.backend", "haproxy.server.tls"];
+
 /// Every limit of the configuration that `facts` describe, those that count clients first.
 pub fn of(facts: &Facts) -> Vec<Limit> {
     let mut all = vec![clients::maxconn(facts), clients::nofile(facts)];
