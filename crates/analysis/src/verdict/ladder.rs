@@ -4,8 +4,8 @@
 
 use genkai_model::event::Change;
 use genkai_model::finding::{
-    Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, Outcome, PredictedRung, ProvedRung, Rung,
-    RungLimit, Together,
+    Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, Outcome, PredictedRung, ProvedRung, Rung, RungLimit,
+    Together,
 };
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::Study;
@@ -103,7 +103,11 @@ fn above(step: &BreakStep<'_>, asked: f64) -> Vec<Rung> {
 /// A limit that was met and stands; none of a trial that held.
 fn measured(at: &JudgedTrial<'_>, found: Option<&Weighed<'_>>) -> Option<Rung> {
     let named = found.map(|weighed| limit(&weighed.forecast, &at.demand));
-    Some(Rung::Measured(MeasuredRung { limit: named, confidence: found.map(cause::confidence), met: standing::met(at)? }))
+    Some(Rung::Measured(MeasuredRung {
+        limit: named,
+        confidence: found.map(cause::confidence),
+        met: standing::met(at)?,
+    }))
 }
 
 fn limit(forecast: &Forecast<'_>, demand: &Demand) -> RungLimit {

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, Answered, Because, Bisected, Cause, ClientCheck, Decision, Evidence, Failures, Ladder, MetAt, Outcome, Predicted,
-    Proof, ProposedChange, Scale, TrialFinding,
+    Answer, Answered, Because, Bisected, Cause, ClientCheck, Decision, Evidence, Failures, Ladder, MetAt, Outcome,
+    Predicted, Proof, ProposedChange, Scale, TrialFinding,
 };
 use crate::summary::Summary;
 use crate::units::Range;
