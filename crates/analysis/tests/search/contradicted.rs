@@ -132,6 +132,7 @@ fn what_was_met_beyond_the_load_and_then_within_it_is_told_once() {
             let fits = if m.purpose == Purpose::Proposal { 250.0 } else { 310.0 };
             if m.value("slots") > 512.0 && m.level > fits {
                 seen.errors.push((ErrorKind::Status503, (m.level - fits) * 5.0));
+                seen.from_level = fits;
                 seen.logs.push(("other", 3));
             }
             seen
@@ -161,6 +162,7 @@ fn what_was_met_beyond_the_load_is_not_what_failed_within_it() {
             let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
             if m.value("slots") > 512.0 && m.level > 310.0 {
                 seen.errors.push((ErrorKind::Status503, (m.level - 310.0) * 5.0));
+                seen.from_level = 310.0;
                 seen.logs.push(("other", 3));
             }
             if m.purpose == Purpose::Proposal && m.level > 250.0 {
