@@ -193,11 +193,8 @@ fn addresses_are_told_as_what_they_are() {
     let paced = "two: after 1,200 failures the user waited until 100 ms after the request was planned; without these pauses \
                  users ask more often.";
     assert!(said.iter().any(|one| one == paced), "{said:?}");
-    let again = said.iter().find(|one| one.contains("made again")).expect("said");
-    assert!(
-        again.starts_with("two: in its turns that count, 2,100 requests made again on a new connection: "),
-        "{again}"
-    );
+    let again = "two: in its turns that count, 2,100 requests made again on a new connection: ";
+    assert!(said.iter().any(|one| one.starts_with(again)), "{said:?}");
     let hidden = said.iter().find(|one| one.contains("in the place of an error")).expect("said");
     assert!(hidden.starts_with("Of 5,000 requests") && hidden.contains("two sent 1,250 another answer"), "{hidden}");
     assert!(hidden.ends_with("Failures are compared as clients saw them."), "{hidden}");
