@@ -131,6 +131,12 @@ pub(crate) fn rate_at(judged: &Judged<'_>) -> Option<f64> {
     Some(rate(&between(&judged.trial.ticks(), (at - 1e6).max(0.0), (at - 1.0).max(0.0))))
 }
 
+/// The trial and the load at which it broke, as the ladder and what comes next tell them; no load where all came at once.
+pub(crate) fn came(at: &Judged<'_>) -> Json {
+    let level = if at.asked.ramp < generator::STEEP { None } else { at.level() };
+    json!({ "trial": at.trial.number, "level": level, "rate": rate_at(at) })
+}
+
 /// What a break must be, and that there is one or none.
 pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected) {
     let ticks = judged.trial.ticks();

@@ -158,10 +158,11 @@ impl Came<'_> {
     }
 }
 
-/// What a contender's turns that count have, of which caveats tell: pauses, the mean bytes of a response, good answers and those of them that
+/// What a contender's turns that count have, of which caveats tell: pauses, requests made again, the mean bytes of a response, good answers and those of them that
 /// stood for errors.
 pub(crate) struct OfCaveats {
     pub(crate) paced: f64,
+    pub(crate) retried: f64,
     pub(crate) bytes: f64,
     pub(crate) answers: Vec<(f64, f64)>,
 }
@@ -181,6 +182,7 @@ pub(crate) fn caveats(verdict: &Json, own: impl Fn(&Json) -> OfCaveats, line: Op
         let Some(own) = caveat.get("name").map(&own) else { continue };
         match caveat.get("caveat").and_then(Json::as_str) {
             Some("paced") => expected.is(format!("/caveats/{i}/paced"), own.paced, line),
+            Some("retried") => expected.is(format!("/caveats/{i}/retried"), own.retried, line),
             Some("not_compressed") => expected.is(format!("/caveats/{i}/bytes"), own.bytes, line),
             Some("hidden_errors") => {
                 let (responses, hidden) = own.hidden();

@@ -25,15 +25,9 @@ fn named(limit: &Limit, met: &Met) -> Json {
     json!({ "limit": id, "subject": subject, "setting": setting, "value": value, "origin": origin, "predicted": predicted })
 }
 
-/// Where a trial broke.
-fn came(at: &Judged<'_>) -> Json {
-    let level = if at.asked.ramp < STEEP { None } else { at.level() };
-    json!({ "trial": at.trial.number, "level": level, "rate": broken::rate_at(at) })
-}
-
 fn stands(at: &Judged<'_>, named_by: Option<&Weighed>, confidence: Option<&str>) -> Json {
     let limit = named_by.map(|one| named(&one.limit, &met(at)));
-    json!({ "rung": "measured", "limit": limit, "confidence": confidence, "met": came(at) })
+    json!({ "rung": "measured", "limit": limit, "confidence": confidence, "met": broken::came(at) })
 }
 
 impl<'e> Search<'_, 'e> {
@@ -84,7 +78,7 @@ impl<'e> Search<'_, 'e> {
         json!({
             "rung": "proved",
             "limit": named(limit, &met(&step.at)),
-            "met": came(&step.at),
+            "met": broken::came(&step.at),
             "place": place,
             "tested": test.after.trial.number,
         })

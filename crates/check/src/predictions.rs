@@ -6,7 +6,7 @@ use genkai_model::load::Load;
 use serde_json::Value as Json;
 
 use crate::asked::{self, Asked, TOLERANCE};
-use crate::broken::Judged;
+use crate::broken::{self, Judged};
 use crate::events::{Events, Line, merged, rate};
 use crate::expected::Expected;
 use crate::following;
@@ -234,6 +234,7 @@ impl<'a, 'e> Search<'a, 'e> {
     /// What breaks next, with the plan's load.
     fn next(&self, expected: &mut Expected) {
         let Some(next) = self.verdict.get("next").filter(|next| next.is_object()) else {
+            expected.there("/next_met", false, "nothing is known to come next", None);
             return expected.there("/next_or", false, "nothing is known to come next", None);
         };
         let text = |name: &str| next.get(name).and_then(Json::as_str).unwrap_or_default();
@@ -264,6 +265,8 @@ impl<'a, 'e> Search<'a, 'e> {
         }
         let seen = self.met_next().and_then(|judged| self.counted(&limit, judged));
         expected.is("/next/observed", seen, Some(line));
+        let came = self.met_next().map_or(Json::Null, broken::came);
+        expected.same("/next_met", &came, "the trial in which what breaks next was met", Some(line));
         let is_told = seen.is_none() && !next.get("told_from").is_some_and(Json::is_object);
         self.or(&limit, is_told, line, expected);
     }
@@ -301,21 +304,17 @@ impl<'a, 'e> Search<'a, 'e> {
         }
     }
 
-    /// The trial in which what breaks next was met: of a cause that nothing was done about, or after the last change.
+    /// The trial in which what breaks next was met: in the proof of what carried the load in the search, of a cause that nothing was done about, or
+    /// after the last change.
     fn met_next(&self) -> Option<&'a Judged<'e>> {
         let last = self.causes.last()?;
+        let failed = || self.proposals().into_iter().find(|one| one.onset.is_some());
+        let carried = self.verdict.pointer("/decision/decided").and_then(Json::as_str) == Some("carried");
         match last.get("confidence").and_then(Json::as_str) {
+            _ if carried && let Some(failed) = failed() => Some(failed),
             Some("refuted") | None => None,
             Some(_) if lifted(last) => {
-                let from = self
-                    .judged
-                    .iter()
-                    .rposition(|one| !matches!(one.trial.start.text("/purpose"), "baseline" | "proposal"));
-                let proof = &self.judged[from.map_or(0, |last| last + 1)..];
-                let failed = proof.iter().find(|one| {
-                    one.trial.start.text("/purpose") == "proposal" && one.onset.is_some() && one.is_whole()
-                });
-                failed.or_else(|| self.judged(last.pointer("/counterfactual/trial")).filter(|one| one.onset.is_some()))
+                self.judged(last.pointer("/counterfactual/trial")).filter(|one| one.onset.is_some())
             }
             Some(_) => self.judged(last.get("trial")),
         }

@@ -155,6 +155,9 @@ pub fn metric(name: &str) -> String {
         "busy" => "requests in service",
         "workers" => "workers",
         "queued" => "requests waiting for a worker",
+        "queued_while_forking" => {
+            "requests waiting while all of the pool's children were busy and more were being made"
+        }
         "queued_at_max_children" => "requests waiting while all of the pool's children were there",
         "queued_at_process_max" => "requests waiting while process.max allowed no further child",
         "asked" => "requests in service or waiting",

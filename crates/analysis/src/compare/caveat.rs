@@ -40,6 +40,7 @@ pub(super) fn of(
         found.extend(client(&contender.name, &own));
         found.extend(died(&contender.name, &own));
         found.extend(paced(&contender.name, &own));
+        found.extend(retried(&contender.name, &own));
         found.extend(hidden_errors(&contender.name, &own));
         found.extend(unsteady(&contender.name, &own));
         found.extend(drifts(&contender.name, &own, comparison.contenders.len()));
@@ -70,6 +71,13 @@ fn paced(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let counted = own.iter().filter(|seen| seen.is(name, false));
     let paced = counted.map(|seen| seen.finding.paced).sum();
     (paced > 0).then(|| ComparisonCaveat::Paced { name: name.to_owned(), paced })
+}
+
+/// Requests that were made again on a new connection, in the turns that are compared.
+fn retried(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
+    let ticks = own.iter().filter(|seen| seen.is(name, false)).flat_map(|seen| &seen.trial.ticks);
+    let retried = ticks.map(|tick| tick.retried).sum();
+    (retried > 0).then(|| ComparisonCaveat::Retried { name: name.to_owned(), retried })
 }
 
 /// Good answers in the place of errors, in the turns that are compared.

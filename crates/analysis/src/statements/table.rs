@@ -223,6 +223,7 @@ pub(super) fn source(names: &[&str]) -> Source {
         "predictions" | "next" | "next_or" | "proposal" => Source::Limits,
         "ladder" if within("predicted") || names.last() == Some(&"asked") => Source::Limits,
         "ladder" if within("met") => Source::Ticks,
+        "next_met" => Source::Ticks,
         "causes" | "caveats" | "limits" if within("predicted") && !within("evidence") => Source::Limits,
         "causes" if within("broke") || within("observed") || within("held_to") => Source::Ticks,
         "caveats" if matches!(names.last(), Some(&("responses" | "served" | "hidden" | "down" | "looks"))) => {

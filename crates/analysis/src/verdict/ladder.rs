@@ -2,18 +2,19 @@
 //!
 //! Nothing is decided here: what was met and lifted is the search's, what holds is the decision's.
 
-use genkai_model::event::{Change, Purpose};
+use genkai_model::event::Change;
 use genkai_model::finding::{
-    Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, MetAt, Outcome, PredictedRung, ProvedRung, Rung,
-    RungLimit, Together,
+    Confidence, Decision, Ladder, MeasuredPrice, MeasuredRung, Outcome, PredictedRung, ProvedRung, Rung, RungLimit,
+    Together,
 };
 use genkai_model::limit::{Limit, Origin};
 use genkai_model::plan::Study;
 
 use super::answer;
 use super::cause;
+use super::standing::{self, Standing};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand, price};
-use crate::diagnosis::attribute::{self, Weighed};
+use crate::diagnosis::attribute::Weighed;
 use crate::proof::Trials;
 use crate::tuning::attempt;
 use crate::tuning::break_step::{BreakStep, Test};
@@ -29,10 +30,10 @@ pub(super) fn of(state: &SearchState<'_>, decision: Decision, trials: &Trials<'_
     let asked = demand::asked(&state.plan.load);
     let mut rungs: Vec<Rung> = state.steps.iter().filter_map(|step| lifted(state, step, decision.confirms())).collect();
     match decision {
-        Decision::Carried { .. } => rungs.extend(failed_proposal(state, trials).and_then(|at| {
-            let found = at.case().map(|case| attribute::attribute(&case, &[])).unwrap_or_default();
-            measured(&at, found.iter().find(|weighed| weighed.is_shown()))
-        })),
+        Decision::Carried { .. } => {
+            let failed = standing::of(state, trials).filter(Standing::is_of_proposal);
+            rungs.extend(failed.and_then(|one| measured(&one.at, one.found.as_ref())));
+        }
         _ => rungs.extend(state.steps.last().into_iter().flat_map(|step| above(step, asked))),
     }
     let proved = rungs.iter().any(|rung| matches!(rung, Rung::Proved(_)));
@@ -49,7 +50,7 @@ fn lifted(state: &SearchState<'_>, step: &BreakStep<'_>, confirmed: bool) -> Opt
     let change = cause::step_by(step, test);
     Some(Rung::Proved(Box::new(ProvedRung {
         limit: limit(&test.candidate.forecast, &step.at.demand),
-        met: met(&step.at)?,
+        met: standing::met(&step.at)?,
         place: place(state, test, &change),
         change,
         tested: test.after.trial.number,
@@ -102,26 +103,17 @@ fn above(step: &BreakStep<'_>, asked: f64) -> Vec<Rung> {
 /// A limit that was met and stands; none of a trial that held.
 fn measured(at: &JudgedTrial<'_>, found: Option<&Weighed<'_>>) -> Option<Rung> {
     let named = found.map(|weighed| limit(&weighed.forecast, &at.demand));
-    Some(Rung::Measured(MeasuredRung { limit: named, confidence: found.map(cause::confidence), met: met(at)? }))
-}
-
-fn met(at: &JudgedTrial<'_>) -> Option<MetAt> {
-    let broke = at.broke.as_ref()?;
-    // As everywhere else it is told: the load with which it broke. (Of WebSockets, so many were begun; fewer may be open.)
-    let level = (!at.is_steep()).then_some(broke.level);
-    Some(MetAt { trial: at.trial.number, level, rate: broke.rate })
+    Some(Rung::Measured(MeasuredRung {
+        limit: named,
+        confidence: found.map(cause::confidence),
+        met: standing::met(at)?,
+    }))
 }
 
 fn limit(forecast: &Forecast<'_>, demand: &Demand) -> RungLimit {
     let Limit { id, subject, setting, value, origin, .. } = forecast.limit.clone();
     let predicted = attempt::levels(&forecast.predicted, demand).filter(|_| forecast.bites.is_some());
     RungLimit { limit: id, subject, setting, value, origin, predicted }
-}
-
-/// The first proposal of the proof that broke, at no more than the load asked for.
-fn failed_proposal<'r>(state: &SearchState<'r>, trials: &Trials<'r>) -> Option<JudgedTrial<'r>> {
-    let proposals = trials.all.iter().copied().filter(|t| t.started.purpose == Purpose::Proposal);
-    proposals.map(|t| JudgedTrial::of(t, state.plan)).find(|judged| judged.broke.is_some())
 }
 
 fn together(state: &SearchState<'_>, trials: &Trials<'_>) -> Option<Together> {

@@ -1,7 +1,7 @@
 //! The answer of a run, from its record alone.
 //!
 //! `answer` says yes, no or cannot tell; `cause` puts the limits that were met with their evidence and tests;
-//! `ladder` puts them in order up to the load asked for, `outlook` what was and is predicted; `caveat` what limits all that. A record may end anywhere: what is known by
+//! `standing` says what stops the load in the end, `ladder` puts all in order up to the load asked for, `outlook` has what was and is predicted; `caveat` what limits all that. A record may end anywhere: what is known by
 //! then is said, and nothing else.
 
 mod answer;
@@ -12,6 +12,7 @@ mod down;
 mod ladder;
 mod open;
 mod outlook;
+mod standing;
 
 use genkai_model::event::Purpose;
 use genkai_model::finding::{
@@ -58,6 +59,7 @@ fn verdict(record: &Record) -> Verdict {
         causes: state.as_ref().map(|s| cause::all(s, decision)).unwrap_or_default(),
         next: outlook.next,
         next_or: outlook.or,
+        next_met: outlook.met,
         predictions: state.as_ref().map(|s| outlook::predictions(record, s)).unwrap_or_default(),
         client: client::overall(judging(&summaries, record)),
         caveats: caveat::all(record, state.as_ref(), &trials, proof.as_ref()),

@@ -1,11 +1,11 @@
 //! What was predicted for the system as it is, and what breaks next.
 
-use genkai_model::event::Purpose;
-use genkai_model::finding::{Predicted, Scale};
+use genkai_model::finding::{MetAt, Predicted, Scale};
 use genkai_model::limit::{Limit, Strength};
 use genkai_model::objective::Objective;
 use genkai_model::record::Record;
 
+use super::standing;
 use crate::capacity::{self, Demand, Forecast, TOLERANCE, demand};
 use crate::diagnosis::attribute::{self, Weighed};
 use crate::proof::Trials;
@@ -19,11 +19,13 @@ pub(crate) struct Outlook {
     pub next: Option<Predicted>,
     /// Those of which it cannot be told whether they are met before that.
     pub or: Vec<Predicted>,
+    /// Where it was met; none where it was not.
+    pub met: Option<MetAt>,
 }
 
 impl From<Option<Predicted>> for Outlook {
     fn from(next: Option<Predicted>) -> Outlook {
-        Outlook { next, or: Vec::new() }
+        Outlook { next, ..Outlook::default() }
     }
 }
 
@@ -111,23 +113,14 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>, trials: &Trials<'_>
         let Some(held) = &state.first else { return Outlook::default() };
         return outlook(baseline(record, state), held, &asked, (held.held_to(), &state.plan.objective));
     };
-    // What was found of the break that stands (the backend by itself is told by another trial), which may be nothing.
-    if let Some(step) = state.steps.last().filter(|step| step.proved().is_none()) {
-        return step.untested().and_then(|cause| met(cause, &step.at, &asked)).into();
-    }
-    let proposals = trials.all.iter().copied().filter(|t| t.started.purpose == Purpose::Proposal);
-    let failed = proposals.map(|t| JudgedTrial::of(t, state.plan)).find(|judged| judged.broke.is_some());
-    let held = &test.after;
-    let after = failed.as_ref().unwrap_or(held);
-    let Some(case) = after.case() else {
+    let Some(stands) = standing::of(state, trials) else {
+        let held = &test.after;
         let reached = held.held_to().max(demand::asked(&state.plan.load));
         return outlook(&held.trial.limits.limits, held, &asked, (reached, &state.plan.objective));
     };
-    let found = attribute::attribute(&case, &[]);
-    // A proposal that had held before fails by chance, too, and of what was only tried nothing but signs tells that it was reached.
-    let needs_a_sign = |w: &Weighed<'_>| failed.is_some() || w.forecast.limit.law.is_tried();
-    let cause = found.iter().find(|w| if needs_a_sign(w) { w.is_shown() } else { w.is_possible() });
-    cause.and_then(|cause| met(cause, after, &asked)).into()
+    // What is not named by anything that was seen is not told.
+    let Some(cause) = &stands.found else { return Outlook::default() };
+    Outlook { met: standing::met(&stands.at), ..Some(met(cause, &stands.at, &asked)).into() }
 }
 
 /// What comes after a trial that held: what was at work in it, or else what is predicted beyond what was reached.
@@ -144,10 +137,10 @@ fn outlook(
 }
 
 /// A limit that was met, with where.
-fn met(cause: &Weighed<'_>, at: &JudgedTrial<'_>, asked: &Demand) -> Option<Predicted> {
+fn met(cause: &Weighed<'_>, at: &JudgedTrial<'_>, asked: &Demand) -> Predicted {
     let mut predicted = capacity::of(cause.forecast.limit, asked).predicted;
     predicted.observed = seen(&cause.forecast, at);
-    Some(predicted)
+    predicted
 }
 
 /// The limit with the strongest signs in a trial that held: it is what breaks next, wherever its formula puts it.
@@ -183,5 +176,5 @@ fn beyond(limits: &[Limit], asked: &Demand, reached: f64, objective: &Objective)
         |f: &Forecast<'_>| f.begins.map(|at| at.max(reached)).filter(|_| end(f).is_some_and(|at| at >= reached));
     let before = |f: &&Forecast<'_>| !std::ptr::eq(*f, first) && comes(f).is_some_and(|at| end(first) > Some(at));
     let or = all.iter().filter(before).map(|f| f.predicted.clone()).collect();
-    Outlook { next: Some(first.predicted.clone()), or }
+    Outlook { next: Some(first.predicted.clone()), or, met: None }
 }

@@ -117,3 +117,63 @@ fn what_breaks_earlier_by_something_else_is_no_better() {
     assert_eq!(answer(&v), (Outcome::Fails, Answer::CannotTell, Because::ChangeMadeNoDifference));
     assert!(v.proposal.is_empty(), "{:?}", v.proposal);
 }
+
+/// What stops the load is met beyond it in the search and within it in the proof: the ladder and the next limit tell of the same break.
+#[test]
+fn what_was_met_beyond_the_load_and_then_within_it_is_told_once() {
+    let other = || {
+        let signs = vec![said("other", Strength::Decisive)];
+        behind(limit("other", 1.0, Law::Unknown, signs, &[ErrorKind::Status503], false))
+    };
+    let world = World {
+        limits: Box::new(move |s| vec![slots(s["slots"]), other()]),
+        behaviour: Box::new(|m| {
+            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
+            let fits = if m.purpose == Purpose::Proposal { 250.0 } else { 310.0 };
+            if m.value("slots") > 512.0 && m.level > fits {
+                seen.errors.push((ErrorKind::Status503, (m.level - fits) * 5.0));
+                seen.from_level = fits;
+                seen.logs.push(("other", 3));
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    let v = verdict(&world.run());
+    let Decision::Carried { pairs: Pairing::NotEnough { .. } } = v.decision() else { panic!("{:?}", v.decision()) };
+    let beyond = v.causes.last().unwrap();
+    assert!(beyond.limit.id == "backend.other" && beyond.broke.level > 300.0, "{beyond:?}");
+    let ladder = v.ladder.unwrap();
+    let Some(Rung::Measured(rung)) = ladder.rungs.last() else { panic!("{:?}", ladder.rungs) };
+    assert!(rung.limit.as_ref().unwrap().limit == "backend.other" && rung.met.level.unwrap() < 300.0, "{rung:?}");
+    assert_eq!((v.next.unwrap().limit.as_str(), v.next_met), ("backend.other", Some(rung.met)));
+}
+
+/// Nor is a limit that was met beyond the load told as what stops a proposal, of which nothing tells what did.
+#[test]
+fn what_was_met_beyond_the_load_is_not_what_failed_within_it() {
+    let other = || {
+        let signs = vec![said("other", Strength::Decisive)];
+        behind(limit("other", 1.0, Law::Unknown, signs, &[ErrorKind::Status503], false))
+    };
+    let world = World {
+        limits: Box::new(move |s| vec![slots(s["slots"]), other()]),
+        behaviour: Box::new(|m| {
+            let mut seen = full_slots(m, Seen::closed(m.level, 0.3));
+            if m.value("slots") > 512.0 && m.level > 310.0 {
+                seen.errors.push((ErrorKind::Status503, (m.level - 310.0) * 5.0));
+                seen.from_level = 310.0;
+                seen.logs.push(("other", 3));
+            }
+            if m.purpose == Purpose::Proposal && m.level > 250.0 {
+                seen.errors.push((ErrorKind::EofReused, 50.0));
+            }
+            seen
+        }),
+        ..slots_world(512.0)
+    };
+    let v = verdict(&world.run());
+    let Decision::Carried { pairs: Pairing::NotEnough { .. } } = v.decision() else { panic!("{:?}", v.decision()) };
+    assert_eq!(v.causes.last().unwrap().limit.id, "backend.other");
+    assert_eq!((v.next, v.next_met), (None, None));
+}

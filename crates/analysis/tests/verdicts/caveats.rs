@@ -92,6 +92,10 @@ fn each_caveat_of_a_comparison_is_missed_where_it_is_left_out() {
     paced.touch = |tick| tick.paced = Some(tick.errors.iter().map(|error| error.count).sum());
     paced.blocks(2, &[("a", PLAIN), ("b", Does { failed: 3, ..PLAIN })]);
     seen.extend(of_story(paced));
+    let mut again = Story::new(comparison(&["a", "b"], true));
+    again.touch = |tick| tick.retried = tick.errors.iter().map(|error| error.count).sum();
+    again.blocks(2, &[("a", PLAIN), ("b", Does { failed: 3, ..PLAIN })]);
+    seen.extend(of_story(again));
     let mut standing = comparison(&["a", "b"], false);
     standing.contenders[1].runs = Runs::Url("http://127.0.0.1:1".to_owned());
     standing.control = false;
@@ -139,6 +143,7 @@ fn each_caveat_of_a_comparison_is_missed_where_it_is_left_out() {
         "out",
         "paced",
         "record_cut_off",
+        "retried",
         "survivors",
         "unanswered",
     ];

@@ -85,6 +85,18 @@ fn pauses_after_failures_are_told_of_who_fails() {
     assert!(own.clone().count() == 2 && own.clone().all(|turn| turn.paced == 75), "{:?}", finding.turns);
 }
 
+/// Whoever closes kept connections has no failures by that: how many requests were made again is told beside "no difference in failures".
+#[test]
+fn requests_that_were_made_again_are_told_of_who_closed_connections() {
+    let mut story = Story::new(comparison(&["base", "more"], true));
+    story.touch = |tick| tick.retried = tick.errors.iter().map(|error| error.count).sum();
+    story.blocks(2, &[("base", PLAIN), ("more", Does { failed: 3, ..PLAIN })]);
+    let finding = story.findings();
+    let told = ComparisonCaveat::Retried { name: "more".to_owned(), retried: 150 };
+    let again = |caveat: &&ComparisonCaveat| matches!(caveat, ComparisonCaveat::Retried { .. });
+    assert_eq!(finding.caveats.iter().filter(again).collect::<Vec<_>>(), [&told]);
+}
+
 /// Good statuses that stand for errors are no failures for clients: who sent them, and how many, is told beside "no difference in failures".
 #[test]
 fn good_answers_in_the_place_of_errors_are_told_of_who_sent_them() {

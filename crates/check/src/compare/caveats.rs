@@ -11,13 +11,14 @@ use crate::expected::Expected;
 use crate::intervals::{self, ALPHA};
 
 /// Every kind that there is.
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 17] = [
     "control_differs",
     "control_strays",
     "no_control",
     "not_restarted",
     "not_compressed",
     "paced",
+    "retried",
     "hidden_errors",
     "answers_unlike",
     "client_limit",
@@ -115,6 +116,10 @@ impl Comparison<'_> {
         if own.paced > 0.0 {
             all.push((json!({ "caveat": "paced", "name": name, "paced": own.paced }), "pauses after failures"));
         }
+        if own.retried > 0.0 {
+            let told = json!({ "caveat": "retried", "name": name, "retried": own.retried });
+            all.push((told, "requests made again in its turns that count"));
+        }
         let (responses, hidden) = own.hidden();
         if hidden > 0.0 {
             let told = json!({ "caveat": "hidden_errors", "name": name, "responses": responses, "hidden": hidden });
@@ -159,7 +164,12 @@ impl Comparison<'_> {
         let ended = sum(&ticks, "/ok") + ticks.iter().map(|tick| failed(tick)).sum::<f64>();
         let paced = self.turns.iter().filter(|turn| turn.is(name, false)).map(|turn| turn.paced).sum();
         let answers = own().map(|trial| crate::events::grown(trial, "hidden_errors_total")).collect();
-        compared::OfCaveats { paced, bytes: sum(&ticks, "/bytes_in") / ended, answers }
+        compared::OfCaveats {
+            paced,
+            retried: sum(&ticks, "/retried"),
+            bytes: sum(&ticks, "/bytes_in") / ended,
+            answers,
+        }
     }
 
     /// The figures in which the first contender differs from itself.

@@ -192,6 +192,13 @@ pub enum ComparisonCaveat {
         /// Pauses in all turns that count.
         paced: u64,
     },
+    /// Requests were made again on a new connection, because the server closed a kept one before a byte of the response: they are no failures.
+    Retried {
+        /// Who closed.
+        name: String,
+        /// Requests in all turns that count.
+        retried: u64,
+    },
     /// Some of the requests that were answered well got an answer in the place of an error of what is behind, by the contender's own log:
     /// failures are compared as clients saw them.
     HiddenErrors {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Answer, Answered, Because, Bisected, Cause, ClientCheck, CountedTrial, Counts, Decision, Evidence, Failures,
-    Ladder, Outcome, Predicted, Proof, ProposedChange, Scale, TrialFinding,
+    Ladder, MetAt, Outcome, Predicted, Proof, ProposedChange, Scale, TrialFinding,
 };
 use crate::summary::Summary;
 use crate::units::Range;
@@ -31,6 +31,9 @@ pub struct Verdict {
     /// range of that one ends, and nothing tells which comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_or: Vec<Predicted>,
+    /// Where [`Verdict::next`] was met: the same break as the ladder's, where that is within the load asked for; none where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_met: Option<MetAt>,
     /// Every limit, with what was predicted for the baseline, first to bite first.
     pub predictions: Vec<Predicted>,
     /// One summary a trial, in order.

@@ -183,6 +183,7 @@ fn addresses_are_told_as_what_they_are() {
     stand.caveats = vec![
         ComparisonCaveat::NotRestarted { names },
         ComparisonCaveat::Paced { name: "two".to_owned(), paced: 1_200 },
+        ComparisonCaveat::Retried { name: "two".to_owned(), retried: 2_100 },
         ComparisonCaveat::HiddenErrors { name: "two".to_owned(), responses: 5_000, hidden: 1_250 },
     ];
     let said = says(&stand);
@@ -192,6 +193,8 @@ fn addresses_are_told_as_what_they_are() {
     let paced = "two: after 1,200 failures the user waited until 100 ms after the request was planned; without these pauses \
                  users ask more often.";
     assert!(said.iter().any(|one| one == paced), "{said:?}");
+    let again = "two: in its turns that count, 2,100 requests made again on a new connection: ";
+    assert!(said.iter().any(|one| one.starts_with(again)), "{said:?}");
     let hidden = said.iter().find(|one| one.contains("in the place of an error")).expect("said");
     assert!(hidden.starts_with("Of 5,000 requests") && hidden.contains("two sent 1,250 another answer"), "{hidden}");
     assert!(hidden.ends_with("Failures are compared as clients saw them."), "{hidden}");

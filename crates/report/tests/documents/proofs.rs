@@ -1,6 +1,7 @@
 //! What is said of a proof that decides nothing, or not all.
 
 use genkai_model::finding::*;
+use genkai_model::units::Range;
 
 use super::words::{changed, with};
 
@@ -79,4 +80,22 @@ fn only_pairs_that_decided_for_a_change_prove_it() {
     }
     let said = text(carried(Pairing::None), true);
     assert!(said.contains("512 → 640 (with it the break was gone)"), "{said}");
+}
+
+/// Workers whose queue hardly ends: "6 users and more" is foretold of them, which is met by whatever comes later.
+#[test]
+fn a_bound_that_was_kept_is_no_prediction_that_came_true() {
+    let told = |high: f64| {
+        with(vec![changed("acceptCount", ["1", "64"], 40.0)], |s| {
+            let test = s.findings.verdict.causes[0].counterfactual.as_mut().unwrap();
+            test.predicted = Some(Range { low: 6.0, high });
+        })
+    };
+    assert!(told(59.0).contains("moved the break as its formula says"), "{}", told(59.0));
+    let bound = told(70.0);
+    assert!(!bound.contains("as its formula says"), "{bound}");
+    assert!(
+        bound.contains("moved the break (the formula tells only from which load on the next one may come)"),
+        "{bound}"
+    );
 }

@@ -4,6 +4,7 @@
 mod asked;
 pub mod config;
 mod ended;
+mod forked;
 mod given;
 mod ini;
 pub mod limits;

@@ -14,6 +14,7 @@ use genkai_place::log_lines::{self, ParsedLine};
 use genkai_place::tail::{self, Tail};
 use genkai_place::usage::Usage;
 
+use super::forked::{self, Forked};
 use super::given::{self, Given};
 use super::ini::{self, Ini};
 use super::limits::{self, Pool};
@@ -54,6 +55,8 @@ pub(super) struct Serving {
     limits: Vec<Limit>,
     /// What `process.max` leaves it of its children.
     share: Option<Share>,
+    /// What it has of children before anybody comes, where more are made meanwhile.
+    forked: Option<Forked>,
     log: Option<Tail>,
     /// PHP's own log, where that is a file.
     said: Option<Tail>,
@@ -124,6 +127,7 @@ impl Serving {
             // What else the pool has shows itself to nobody outside, or is PHP's own.
             limits: limits::own(&pool, machine).into_iter().chain([limits::backlog(&pool, machine)]).collect(),
             share: Share::of(config, &pool.name, machine),
+            forked: Forked::of(config, &pool.name),
             log: None,
             said: None,
             own_log: false,
@@ -208,6 +212,15 @@ impl Serving {
         Limit { remedy: None, caps, ..limit.clone() }
     }
 
+    /// That its children are made while clients wait; none where `process.max` may be what keeps it from making them. Where processors cannot feed
+    /// all of them, more would not help.
+    fn forked(&self, subject: &str) -> Option<Limit> {
+        let most = self.pool.children.as_ref()?.value as f64;
+        let is_fed = self.cost.is_none_or(|cost| cost.feeds(most));
+        let held = self.forked.as_ref().filter(|_| self.share.is_none())?;
+        held.limit(&self.pool, subject, self.ours, is_fed)
+    }
+
     /// What an entry of its slow log is called.
     fn slow_signature(&self) -> String {
         format!("php-fpm.{}.slow", self.pool.name)
@@ -267,7 +280,7 @@ impl Served for Serving {
             }],
             _ => Vec::new(),
         };
-        self.limits.iter().flat_map(seen).chain(ended::limits(&self.pool)).collect()
+        self.limits.iter().flat_map(seen).chain(self.forked(subject)).chain(ended::limits(&self.pool)).collect()
     }
 
     fn look(&self, endpoint: &Endpoint, usage: &Usage) -> BTreeMap<String, f64> {
@@ -282,6 +295,10 @@ impl Served for Serving {
             seen.insert(QUEUED.to_owned(), waiting as f64);
             let all_there = self.pool.children.as_ref().is_none_or(|most| children >= most.value);
             seen.insert(QUEUED_AT_MOST.to_owned(), if all_there { waiting } else { 0 } as f64);
+            if self.forked.is_some() {
+                let forking = !all_there && busy >= children;
+                seen.insert(forked::QUEUED.to_owned(), if forking { waiting } else { 0 } as f64);
+            }
             if let Some(share) = &self.share {
                 let all = titles.iter().filter(|title| title.starts_with("php-fpm: pool ")).count() as u64;
                 seen.insert(share::HELD.to_owned(), share.held(waiting, busy, children, all) as f64);
@@ -304,6 +321,7 @@ impl Served for Serving {
             gist: line,
             signature: (line.contains(&of) && line.contains("max_children setting"))
                 .then(|| signature.clone())
+                .or_else(|| forked::is_told(&self.pool, line).then(|| forked::signature(&self.pool)))
                 .or_else(|| share::is_reached(line).then(|| share::SIGNATURE.to_owned()))
                 .or_else(|| ended::told(&self.pool, line))
                 .map(Into::into),

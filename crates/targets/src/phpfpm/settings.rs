@@ -3,6 +3,7 @@
 use genkai_model::limit::Origin;
 
 use super::config::Ini;
+use super::forked::{self, START};
 use crate::error::TargetError;
 use crate::files::entry::{Entries, Entry};
 use crate::files::{Configuration, Pair, Requests, pairs};
@@ -20,7 +21,7 @@ pub(super) fn is_setting(setting: &str) -> bool {
 /// The key of a setting, which is told as `pm.max_children of [www]`.
 fn key(setting: &str) -> Option<&'static str> {
     let name = setting.split_once(" of [").map_or(setting, |(name, _)| name);
-    [CHILDREN, BACKLOG].into_iter().find(|known| *known == name)
+    [CHILDREN, BACKLOG, START].into_iter().find(|known| *known == name)
 }
 
 /// A pool in the files of its master.
@@ -55,13 +56,19 @@ impl Configuration for PoolFiles {
                 return Err(TargetError::usage("php-fpm", what));
             }
         };
-        Ok(PoolFiles { config: self.config.with_line(Some(entry), text, &Ini)?, name: self.name.clone() })
+        let config = self.config.with_line(Some(entry), text, &Ini)?;
+        let start = value.parse().ok().filter(|_| key == START);
+        let config = start.map_or(Ok(config.clone()), |start| forked::with_spare(config, &self.name, start))?;
+        Ok(PoolFiles { config, name: self.name.clone() })
     }
 
     fn value_of(&self, setting: &str, _: &Requests) -> Result<(String, Origin), TargetError> {
         let key = key(setting).ok_or_else(|| unknown(setting))?;
         Ok(match self.entry(key) {
             Some(entry) => (entry.value(), self.config.origin(entry)),
+            None if key == START => forked::started(&self.config, &self.name).ok_or_else(|| {
+                TargetError::usage("php-fpm", format!("the pool [{}] is not dynamic: it has no {START}", self.name))
+            })?,
             None => ("-1".to_owned(), Origin::Default("php-fpm: sapi/fpm/fpm/fpm_sockets.h".to_owned())),
         })
     }
@@ -109,6 +116,25 @@ mod tests {
         assert_eq!(before.value_of("listen.backlog", &none).unwrap().0, "-1");
         assert!(is_setting("listen.backlog of [www]") && is_setting("pm.max_children"));
         assert!(!is_setting("listen.backlog"), "nginx has one of this name");
+        assert!(before.value_of("pm.start_servers", &none).is_err(), "it is static");
         assert!(before.set("pm.max_children", "many", &none).is_err() && before.set("pm", "static", &none).is_err());
+    }
+
+    /// php-fpm does not start with more children than may be idle.
+    #[test]
+    fn as_many_children_may_be_idle_as_there_are_at_the_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("php-fpm.conf");
+        let text = "[www]\npm.max_children = 9\npm = dynamic\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n";
+        std::fs::write(&main, text).unwrap();
+        let before = PoolFiles { config: config::read(&main).unwrap(), name: "www".to_owned() };
+        let none = Requests::default();
+        assert_eq!(before.value_of("pm.start_servers of [www]", &none).unwrap().0, "2");
+        for (start, spare) in [("3", "3"), ("9", "9")] {
+            let more = before.set("pm.start_servers of [www]", start, &none).unwrap();
+            let told = String::from_utf8(more.config.files()[0].text.clone()).unwrap();
+            let wanted = text.replace("start_servers = 2", &format!("start_servers = {start}"));
+            assert_eq!(told, wanted.replace("max_spare_servers = 3", &format!("max_spare_servers = {spare}")));
+        }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn contradictions(record: &Record, findings: &Findings, document: &Do
     all.extend(next_above(record, v));
     all.extend(held(record, v));
     all.extend(met(v));
+    all.extend(met_once(v));
     all.extend(seen_elsewhere(record, v));
     all.extend(tables(v, document));
     all
@@ -314,6 +315,18 @@ fn proof(v: &Verdict, said: &str) -> Vec<String> {
         p.rate.iter().map(|e| if_(e.interval.low == e.interval.high, || format!("an interval without width: {e:?}"))),
     );
     all.into_iter().flatten().collect()
+}
+
+/// A limit that stands in the end is met at one place, in the ladder as in what comes next.
+fn met_once(v: &Verdict) -> Option<String> {
+    let next = v.next.as_ref()?;
+    let same = |limit: &RungLimit| (&limit.limit, &limit.value) == (&next.limit, &next.value);
+    let rungs = v.ladder.iter().flat_map(|ladder| &ladder.rungs).filter_map(|rung| match rung {
+        Rung::Measured(rung) if rung.limit.as_ref().is_some_and(same) => Some(rung.met),
+        _ => None,
+    });
+    let met = rungs.last()?;
+    if_(v.next_met != Some(met), || format!("{} was met at {met:?}, and at {:?}", next.limit, v.next_met))
 }
 
 /// Breaks that are told as moved, to where they had been or before.

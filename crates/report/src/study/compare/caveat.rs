@@ -39,6 +39,9 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             figure::plural(*paced, "failure", "failures"),
             words::pace()
         ),
+        ComparisonCaveat::Retried { name, retried } => {
+            format!("{}: in its turns that count, {}.", clean::line(name), words::retried(*retried))
+        }
         ComparisonCaveat::HiddenErrors { name, responses, hidden } => format!(
             "{} Failures are compared as clients saw them.",
             words::hidden_errors("the last looks in the turns that count", &clean::line(name), *responses, *hidden)

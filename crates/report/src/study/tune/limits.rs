@@ -1,7 +1,6 @@
 //! Predicted limits in words.
 
-use genkai_model::event::Purpose;
-use genkai_model::finding::{Break, Caveat, Moved, Predicted, TrialFinding, Verdict};
+use genkai_model::finding::{Break, Caveat, Predicted, Verdict};
 use genkai_model::units::Range;
 
 use crate::context::{self, Context};
@@ -14,8 +13,7 @@ const NAME: usize = 40;
 pub(super) fn next(context: Context<'_>, v: &Verdict) -> Option<String> {
     let p = v.next.as_ref()?;
     let at_work = is_at_work(p, &v.caveats);
-    let met = met_in(v);
-    let reach = match met.filter(|_| p.observed.is_some()) {
+    let reach = match met_in(v) {
         _ if at_work => "It had been reached, but the objective still held.".to_owned(),
         Some(broke) => {
             let beyond = context.asked().is_some_and(|asked| broke.level > asked);
@@ -62,17 +60,10 @@ fn is_placed(p: &Predicted) -> bool {
     p.clients.or(p.users).or(p.rate).is_some() || p.bytes.is_some()
 }
 
-/// The break at which what comes next was met: of a cause that nothing was done about, or after the last change. A proposal that failed in a
-/// proof before is no part of that: what failed there was lifted since.
+/// The break at which what comes next was met.
 fn met_in(v: &Verdict) -> Option<&Break> {
-    let last = v.causes.last()?;
-    let Some(test) = last.counterfactual.as_ref().filter(|test| test.moved != Moved::Not) else {
-        return Some(&last.broke);
-    };
-    let proof = |trial: &&TrialFinding| matches!(trial.purpose, Purpose::Baseline | Purpose::Proposal);
-    let last_proof = v.trials.iter().rev().take_while(proof);
-    let proposals = last_proof.filter(|trial| trial.purpose == Purpose::Proposal);
-    proposals.filter_map(|trial| trial.broke.as_ref()).last().or(test.observed.as_ref())
+    let met = v.next_met?;
+    v.trials.iter().find(|trial| trial.trial == met.trial)?.broke.as_ref()
 }
 
 /// Whether `caveats` say that the limit was at work, at this value, although the objective held. (Older records tell no value.)

@@ -238,7 +238,8 @@ pub(super) fn is_untried(v: &Verdict, cause: &Cause) -> bool {
 /// What became of the break when the setting of a confirmed cause was changed.
 fn became(v: &Verdict, cause: &Cause) -> &'static str {
     let test = cause.counterfactual.as_ref();
-    let unforeseen = cause.limit.law.is_tried() || foretold(v, cause).is_none();
+    let predicted = foretold(v, cause);
+    let unforeseen = cause.limit.law.is_tried() || predicted.is_none();
     match test.map(|test| (test.moved, test.observed.is_some())) {
         _ if cause.stays() => "put the signs of another limit in its place, at no larger load",
         Some((_, false)) | None => "removed the break",
@@ -247,6 +248,10 @@ fn became(v: &Verdict, cause: &Cause) -> &'static str {
         }
         Some(_) if unforeseen => "moved the break",
         Some((Moved::Elsewhere, _)) => "moved the break, but not to where the formula puts it",
+        // A load that is only the least at which it may come is no place that was foretold.
+        Some(_) if predicted.is_some_and(context::is_wide) => {
+            "moved the break (the formula tells only from which load on the next one may come)"
+        }
         Some(_) => "moved the break as its formula says",
     }
 }

@@ -104,7 +104,8 @@ fn checked(facts: &Facts, setting: &str, held: &SourcedValue<()>) -> Limit {
         formula: facts.unless("while all upstreams fail it, Caddy asks none of them"),
         source: "Caddy modules/caddyhttp/reverseproxy/healthchecks.go: doActiveHealthCheck; hosts.go: Healthy"
             .to_owned(),
-        signatures: vec![log(signature::CHECK_FAILED, Strength::Supports)],
+        // That one of several is down while everything holds is told of that one.
+        signatures: vec![log(signature::CHECK_FAILED, Strength::Consistent)],
         symptom: Symptom { errors: vec![ErrorKind::Status503], slow: !facts.try_duration.value.is_zero() },
         ..valued(&format!("caddy.{setting}"), "caddy", setting, held)
     }
