@@ -33,7 +33,32 @@ pub(crate) fn of<'l>(
     let end = all[at].to;
     let sooner = |one: &Span<'_>| one.to >= reached && one.from.is_some_and(|from| from.max(reached) < end);
     let others = all.iter().enumerate().filter(|(i, one)| *i != at && sooner(one)).map(|(_, one)| one.limit);
-    (Some(all[at].limit), others.collect())
+    (Some(all[at].limit), others.chain(untold(limits, met, objective, Some(end))).collect())
+}
+
+/// Those whose place nothing tells, and which may come first: a parameter that is only tried; a pool whose waiting nothing judges, and which is full
+/// before `end` (none: a rate of the processor).
+pub(crate) fn untold<'l>(limits: &'l [Limit], met: &Met, objective: &Objective, end: Option<f64>) -> Vec<&'l Limit> {
+    let only_errors = objective.0.iter().all(|one| matches!(one, Condition::ErrorsBelow(_)));
+    let open = met.spawn.is_none();
+    let mut found: Vec<(f64, &Limit)> = Vec::new();
+    for limit in limits {
+        let bites = of_limit(limit, met).bites(&limit.law, met);
+        let may = match limit.law {
+            Law::Tried { .. } => true,
+            Law::Workers { workers, wait: None, .. } if only_errors && !met.tunnels => {
+                let later = bites.is_none_or(|bites| !open && end.is_none_or(|end| bites > end));
+                let full = end.is_none_or(|end| workers < end) || open;
+                later && full
+            }
+            _ => false,
+        };
+        if may {
+            found.push((bites.unwrap_or(f64::INFINITY), limit));
+        }
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found.into_iter().map(|(_, limit)| limit).collect()
 }
 
 fn span<'l>(limit: &'l Limit, met: &Met) -> Option<Span<'l>> {

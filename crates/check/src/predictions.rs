@@ -267,27 +267,26 @@ impl<'a, 'e> Search<'a, 'e> {
         expected.is("/next/observed", seen, Some(line));
         let came = self.met_next().map_or(Json::Null, broken::came);
         expected.same("/next_met", &came, "the trial in which what breaks next was met", Some(line));
-        let is_told = seen.is_none() && !next.get("told_from").is_some_and(Json::is_object);
-        self.or(&limit, is_told, line, expected);
+        let measured = next.get("told_from").is_some_and(Json::is_object);
+        self.or(&limit, seen.is_none().then_some(measured), line, expected);
     }
 
-    /// What may be met before `next`, which nothing was seen of (`foretold`).
-    fn or(&self, next: &Limit, foretold: bool, line: usize, expected: &mut Expected) {
-        if !foretold {
-            return expected.there(
-                "/next_or",
-                false,
-                "what comes next was seen, or told from what was measured",
-                Some(line),
-            );
-        }
+    /// What may be met before `next`: nothing where it was seen (`measured` is none), else whether it is told from what the processor did, or foretold.
+    fn or(&self, next: &Limit, measured: Option<bool>, line: usize, expected: &mut Expected) {
+        let Some(measured) = measured else {
+            return expected.there("/next_or", false, "what comes next was seen", Some(line));
+        };
         let lifted = self.causes.iter().rev().find(|cause| lifted(cause));
         let after = lifted.and_then(|cause| self.judged(cause.pointer("/counterfactual/trial")));
         let first = self.judged.iter().find(|one| matches!(one.trial.start.text("/purpose"), "break" | "measure"));
         let held = after.or(first).map_or(0.0, Judged::held_to);
         let reached = if after.is_some() { held.max(self.plan.level) } else { held };
         let limits = after.map_or(&self.limits, |after| &after.limits);
-        let (chosen, others) = following::of(limits, &self.plan, reached, &asked::objective(self.events));
+        let objective = asked::objective(self.events);
+        let (chosen, others) = match measured {
+            true => (Some(next), following::untold(limits, &self.plan, &objective, None)),
+            false => following::of(limits, &self.plan, reached, &objective),
+        };
         let told = self.verdict.get("next_or").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
         if following::may_be_at_work(next, self.verdict) && told.is_empty() {
             return;

@@ -1,8 +1,8 @@
 //! What was predicted for the system as it is, and what breaks next.
 
 use genkai_model::finding::{MetAt, Predicted, Scale};
-use genkai_model::limit::{Limit, Strength};
-use genkai_model::objective::Objective;
+use genkai_model::limit::{Law, Limit, Strength};
+use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Record;
 
 use super::standing;
@@ -132,7 +132,7 @@ fn outlook(
 ) -> Outlook {
     match at_work(held, asked) {
         Some(limit) => Some(limit).into(),
-        None => sooner(beyond(limits, asked, reached, objective), limits, held, asked),
+        None => sooner(beyond(limits, asked, reached, objective), limits, held, (asked, objective)),
     }
 }
 
@@ -150,7 +150,12 @@ fn at_work(held: &JudgedTrial<'_>, asked: &Demand) -> Option<Predicted> {
 }
 
 /// `found`, or the processor time of `limits` where that runs out at a lower rate, as `held` used it: a rate beyond is none that comes.
-fn sooner(found: Outlook, limits: &[Limit], held: &JudgedTrial<'_>, asked: &Demand) -> Outlook {
+fn sooner(
+    found: Outlook,
+    limits: &[Limit],
+    held: &JudgedTrial<'_>,
+    (asked, objective): (&Demand, &Objective),
+) -> Outlook {
     let told = limits.iter().filter_map(|limit| {
         let mut all = vec![capacity::of(limit, asked).predicted];
         processor_time(limit, held, &mut all);
@@ -158,7 +163,11 @@ fn sooner(found: Outlook, limits: &[Limit], held: &JudgedTrial<'_>, asked: &Dema
     });
     let rate = |p: &Predicted| p.rate.map_or(f64::INFINITY, |rate| rate.high);
     let Some(first) = told.min_by(|a, b| rate(a).total_cmp(&rate(b))) else { return found };
-    if found.next.as_ref().is_some_and(|p| rate(p) <= rate(&first)) { found } else { Some(first).into() }
+    if found.next.as_ref().is_some_and(|p| rate(p) <= rate(&first)) {
+        return found;
+    }
+    let or = untold(&capacity::forecast(limits, asked), asked, objective, None);
+    Outlook { or, ..Some(first).into() }
 }
 
 /// The first limit that `reached` without a violation does not exclude, and those of which it cannot be told whether they come before it: what is
@@ -175,6 +184,25 @@ fn beyond(limits: &[Limit], asked: &Demand, reached: f64, objective: &Objective)
     let comes =
         |f: &Forecast<'_>| f.begins.map(|at| at.max(reached)).filter(|_| end(f).is_some_and(|at| at >= reached));
     let before = |f: &&Forecast<'_>| !std::ptr::eq(*f, first) && comes(f).is_some_and(|at| end(first) > Some(at));
-    let or = all.iter().filter(before).map(|f| f.predicted.clone()).collect();
+    let foretold = all.iter().filter(before).map(|f| f.predicted.clone());
+    let or = foretold.chain(untold(&all, asked, objective, end(first))).collect();
     Outlook { next: Some(first.predicted.clone()), or, met: None }
+}
+
+/// Those of which no formula tells where they are met, and which may be before `end` (none: before the processor's time has run out): what only
+/// trials tell, and pools in which requests wait where nothing but errors is judged. How long they may wait is in somebody else's hands: a timeout of
+/// the server before it, the patience with which an answer is waited for.
+fn untold(all: &[Forecast<'_>], asked: &Demand, objective: &Objective, end: Option<f64>) -> Vec<Predicted> {
+    let only_errors = objective.0.iter().all(|one| matches!(one, Condition::ErrorsBelow(_)));
+    let is_untold = |f: &&Forecast<'_>| match f.limit.law {
+        Law::Tried { .. } => true,
+        Law::Workers { workers, wait: None, .. } if only_errors && !asked.tunnels => match (f.bites, end) {
+            (Some(_), _) if asked.is_open() => false,
+            (Some(bites), Some(end)) => bites > end && workers < end,
+            (None, Some(end)) => asked.is_open() || workers < end,
+            (_, None) => true,
+        },
+        _ => false,
+    };
+    all.iter().filter(is_untold).map(|f| f.predicted.clone()).collect()
 }

@@ -63,8 +63,8 @@ fn connecting_is_a_part_of_what_a_request_may_take() {
 /// What has no answer at the end has not failed; how long it has waited is told.
 #[test]
 fn how_long_requests_had_waited_when_the_load_ended_is_told() {
-    let server = Server::start(|mut stream, _| {
-        read_request(&mut stream);
+    let server = Server::start(|stream, _| {
+        read_request(stream);
         std::thread::sleep(std::time::Duration::from_millis(1_500));
     });
     let stop = Stop { after: Span::from_millis(500), requests: None };

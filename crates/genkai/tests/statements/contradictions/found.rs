@@ -325,7 +325,7 @@ fn met_once(v: &Verdict) -> Option<String> {
         Rung::Measured(rung) if rung.limit.as_ref().is_some_and(same) => Some(rung.met),
         _ => None,
     });
-    let met = rungs.last()?;
+    let met = rungs.next_back()?;
     if_(v.next_met != Some(met), || format!("{} was met at {met:?}, and at {:?}", next.limit, v.next_met))
 }
 

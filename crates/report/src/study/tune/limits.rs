@@ -44,7 +44,11 @@ const NAMED: usize = 2;
 /// Which others may come before what is told as the next limit, as a sentence; empty for none.
 fn or(v: &Verdict, unit: &str) -> String {
     let named = v.next_or.iter().take(NAMED).map(|p| {
-        format!("{} {} (predicted {})", words::whose(&p.subject), words::setting(&p.setting, &p.value), where_(p, unit))
+        let place = match is_placed(p) {
+            true => format!("predicted {}", where_(p, unit)),
+            false => "no formula tells where".to_owned(),
+        };
+        format!("{} {} ({place})", words::whose(&p.subject), words::setting(&p.setting, &p.value))
     });
     let more = v.next_or.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| figure::plural(more as u64, "other limit", "other limits"));
