@@ -36,6 +36,7 @@ mod kept;
 mod ladder;
 mod latencies;
 mod laws;
+mod left;
 mod listed;
 mod load;
 mod looked;

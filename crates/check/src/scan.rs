@@ -11,7 +11,7 @@ use genkai_model::units::Span;
 use crate::asked::Asked;
 use crate::events::{Line, Trial, failed, merged, sum};
 use crate::hanging::{self, Allowed, Hanging};
-use crate::load;
+use crate::left;
 
 /// A violation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -442,9 +442,9 @@ fn scattered(ticks: &[&Line], asked: &Asked, condition: Condition) -> Option<(u6
             (!condition.holds(count / (count + sum(ticks, "/ok")))).then(|| first_error(first))
         }
         Condition::LatencyBelow(q, bound) => {
-            let left = load::waiting(condition, ticks);
+            let left = left::waiting(condition, ticks);
             let seen = merged(ticks, "/latency").quantile(q)?;
-            let fails = !condition.holds(seen) || left > 0.0 && load::fails_with(condition, left, ticks);
+            let fails = !condition.holds(seen) || left > 0.0 && left::fails_with(condition, left, ticks);
             let slow = |tick: &&&Line| merged(&[tick], "/latency").over(bound.at.0, bound.included) > 0.0;
             let first = ticks.iter().find(slow).or(ticks.last().filter(|_| left > 0.0)).filter(|_| fails)?;
             Some((us(first, "/to_us").saturating_sub(bound.at.0 / 1000), None))

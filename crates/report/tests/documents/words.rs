@@ -75,26 +75,24 @@ fn how_a_server_ended_is_told_where_that_was_seen() {
     assert_eq!(sentences(&s), plain);
 }
 
-/// The trial in which the next limit was met comes after the last change: what failed in a proof before was lifted since.
+/// The place where the next limit was met is that of the trial which the finding names.
 #[test]
-fn where_the_next_limit_was_reached_is_told_of_the_trial_after_the_last_change() {
+fn where_the_next_limit_was_reached_is_told_of_the_trial_that_met_it() {
     let mut s = fixture::experiment(1.0);
     let v = &mut s.findings.verdict;
     let next = v.predictions[0].clone();
     v.next = Some(Predicted { value: "768".to_owned(), observed: Some(371.0), ..next });
-    let said = "It was reached at 371 users, beyond the load asked for.";
-    assert!(sentences(&s).contains(said), "{}", sentences(&s));
+    let met = |trial: u32, level: f64| Some(MetAt { trial, level: Some(level), rate: 1000.0 });
+    v.next_met = met(2, 371.0);
+    let told = sentences(&s);
+    assert!(told.contains("It was reached at 371 users, beyond the load asked for."), "{told}");
     let v = &mut s.findings.verdict;
-    let mut failed = v.trials.iter().find(|trial| trial.purpose == Purpose::Proposal).unwrap().clone();
-    failed.broke = Some(Break { level: 50.0, ..v.causes[0].broke.clone() });
-    v.trials.insert(1, failed.clone());
-    assert!(sentences(&s).contains(said), "{}", sentences(&s));
-    s.findings.verdict.trials.push(failed);
-    assert!(
-        sentences(&s).contains("It was reached at 50 users (243 clients at once), within the"),
-        "{}",
-        sentences(&s)
-    );
+    let last = v.trials.iter_mut().rfind(|trial| trial.purpose == Purpose::Proposal).unwrap();
+    last.broke = Some(Break { level: 50.0, ..v.causes[0].broke.clone() });
+    let number = last.trial;
+    s.findings.verdict.next_met = met(number, 50.0);
+    let told = sentences(&s);
+    assert!(told.contains("It was reached at 50 users (243 clients at once), within the"), "{told}");
 }
 
 /// A change that left the system broken at the same load is proposed together with the one that carried it.

@@ -321,7 +321,7 @@ fn proof(v: &Verdict, said: &str) -> Vec<String> {
 fn met_once(v: &Verdict) -> Option<String> {
     let next = v.next.as_ref()?;
     let same = |limit: &RungLimit| (&limit.limit, &limit.value) == (&next.limit, &next.value);
-    let rungs = v.ladder.iter().flat_map(|ladder| &ladder.rungs).filter_map(|rung| match rung {
+    let mut rungs = v.ladder.iter().flat_map(|ladder| &ladder.rungs).filter_map(|rung| match rung {
         Rung::Measured(rung) if rung.limit.as_ref().is_some_and(same) => Some(rung.met),
         _ => None,
     });
