@@ -68,7 +68,8 @@ fn the_installed_server_says_whether_it_takes_the_file() {
         assert!(said.contains(words) && !copied, "in the words of the server, with the user's places: {said}");
     }
     // Its certificate has one in its place that nobody issued.
-    let (certificate, key) = (file(&dir, "own.pem", ""), file(&dir, "own.key", ""));
+    crate::harness::servers::certificate(dir.path());
+    let (certificate, key) = (dir.path().join("ca.pem"), dir.path().join("key.pem"));
     let stapled = format!(
         "ssl; ssl_certificate {}; ssl_certificate_key {}; ssl_stapling on",
         certificate.display(),

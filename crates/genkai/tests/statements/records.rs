@@ -104,7 +104,9 @@ const REWORDED: [(&str, &str); 40] = [
 ];
 
 /// Fields that verdicts have since, wherever they stand.
-const NEW: [&str; 13] = [
+const NEW: [&str; 14] = [
+    // Where the next limit was met.
+    ".next_met",
     ".or_fewer",
     ".decision",
     ".value",
