@@ -254,10 +254,8 @@ impl Peer {
                 0.98,
                 Strength::Decisive,
             )],
-            symptom: Symptom {
-                errors: vec![ErrorKind::Status502, ErrorKind::Status504, ErrorKind::Timeout],
-                slow: true,
-            },
+            // Who asks for one is told in words of his own, and may be a server that is asked himself.
+            symptom: Symptom { errors: ENDED.to_vec(), slow: true },
             ..self.limit(known, "descriptors", "RLIMIT_NOFILE")
         })
     }
