@@ -423,7 +423,11 @@ fn a_limit_on_clients_of_whom_fewer_come_is_never_full() {
     let all = [store(12.0)];
     let met = Demand::of(&demand, &Objective(Vec::new()), asked, &all);
     let lift = remedy::lift(&all[0], &met, 1.2, 1.0).unwrap();
-    assert_eq!((lift.value.as_str(), lift.minimum.as_str(), lift.holds_for), ("80", "80", None), "with those who leave");
+    assert_eq!(
+        (lift.value.as_str(), lift.minimum.as_str(), lift.holds_for),
+        ("80", "80", None),
+        "with those who leave"
+    );
     let free = remedy::lift(&Limit { comes: None, ..store(12.0) }, &met, 1.2, 1.0).unwrap();
     assert_eq!((free.value.as_str(), free.holds_for), ("120", Some(point(120.0))));
 }
