@@ -89,7 +89,8 @@ impl<'e> Search<'_, 'e> {
         let limit = &test.candidate.limit;
         crate::answer::changed(&format!("{address}/change"), step, test, expected);
         let seen = matches!(limit.law, Law::Tried { .. }).then_some((&step.at, &test.after));
-        price::measured(&format!("{address}/measured"), &limit.subject, seen, expected);
+        let itself = price::counted_by(limit, &met(&step.at));
+        price::measured(&format!("{address}/measured"), (&limit.subject, itself), seen, expected);
         let to = test.after.trial.start.items("/changes").iter().find(|change| {
             change.get("setting").and_then(Json::as_str) == limit.remedy.as_ref().map(|remedy| remedy.setting.as_str())
         });

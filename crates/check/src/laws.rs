@@ -283,6 +283,9 @@ fn meets(limit: &Limit, met: &Met) -> Met {
 pub(crate) fn of_limit(limit: &Limit, met: &Met) -> Predicted {
     let met = &meets(limit, met);
     let mut all = predicted(&limit.law, met);
+    if crate::comes::is_never_full(limit, all.clients) {
+        return Predicted::default();
+    }
     let alone = met.alone.or(met.unloaded).unwrap_or(0.0);
     if limit.turns && met.spawn.is_some() && !met.tunnels && alone > 0.0 {
         let longest = (met.patience.0 + met.think) / (alone + met.think);

@@ -15,6 +15,7 @@ mod broken;
 mod cache;
 mod caveats;
 mod changed;
+mod comes;
 mod compare;
 mod compared;
 mod counted;

@@ -6,7 +6,12 @@ use genkai_model::load::Load;
 use serde_json::Value as Json;
 
 use crate::asked::{self, Asked, TOLERANCE};
+<<<<<<< HEAD
 use crate::broken::{self, Judged};
+=======
+use crate::broken::Judged;
+use crate::comes::is_never_full;
+>>>>>>> f2ab1da9e6e279215ac7d35eb1ffef3f027b6439
 use crate::events::{Events, Line, merged, rate};
 use crate::expected::Expected;
 use crate::following;
@@ -350,7 +355,9 @@ impl<'a, 'e> Search<'a, 'e> {
             let looked_at = before.zip(after).filter(|_| !is_priced);
             let machines = ["kernel", "machine"].contains(&limit.subject.as_str());
             let subject = if machines { product } else { &limit.subject };
-            price::measured(&format!("/proposal/{i}/measured"), subject, looked_at, expected);
+            let itself = before.filter(|_| *subject == limit.subject);
+            let itself = itself.and_then(|before| price::counted_by(limit, &met(before)));
+            price::measured(&format!("/proposal/{i}/measured"), (subject, itself), looked_at, expected);
             if let Some((before, after)) = looked_at {
                 let trials = served::Trials { before, after, proposals: &self.proposals() };
                 trials.expect(&format!("/proposal/{i}/measured/grew"), subject, expected);
@@ -367,6 +374,7 @@ impl<'a, 'e> Search<'a, 'e> {
                 _ => Law::Unknown,
             };
             let holds = predicted(&law, &met(judged)).clients;
+            let holds = holds.filter(|_| !is_never_full(&Limit { law, ..limit.clone() }, holds));
             expected.between(format!("/proposal/{i}/holds_for"), holds, Some(judged.trial.start.number));
         }
     }

@@ -114,16 +114,51 @@ fn present(law: &Law) -> f64 {
     }
 }
 
+<<<<<<< HEAD
+=======
+/// What counts the clients of an interval: where they share connections, the users, or the requests of a rate.
+pub(crate) fn of_clients(judged: &Judged<'_>) -> &'static str {
+    match judged.asked.load.arrivals {
+        _ if !judged.asked.shares() => "/connections",
+        Arrivals::Users { .. } => "/level",
+        Arrivals::Rate { .. } => "/in_flight",
+    }
+}
+
+/// The name of the metric by which a limit's server counts its clients, and how many of these a client of the load is (0: one who comes stays).
+pub(crate) fn counted_by<'l>(limit: &'l Limit, met: &Met) -> Option<(&'l str, f64)> {
+    for signature in &limit.signatures {
+        let Sign::Reached { metric, .. } = &signature.sign else { continue };
+        if !metric.ends_with(".clients") {
+            continue;
+        }
+        let each = match limit.law {
+            Law::Slots { idle_cost, busy_cost, .. } => cost(idle_cost, busy_cost, met).map_or(0.0, |(dear, _)| dear),
+            _ => 0.0,
+        };
+        return Some((metric, each));
+    }
+    None
+}
+
+>>>>>>> f2ab1da9e6e279215ac7d35eb1ffef3f027b6439
 /// All looks at a server from before the load to the end of its last interval, but for what was seen in the last round: when its reading ended is not known.
-fn looks(judged: &Judged<'_>, subject: &str, most: f64) -> Vec<Look> {
+/// Its clients are what it last counted itself, where it does.
+fn looks(judged: &Judged<'_>, subject: &str, most: f64, itself: Option<(&str, f64)>) -> Vec<Look> {
     let ticks = judged.trial.ticks();
     let began = judged.trial.start.number("/at_us");
     let look = |line: &Line| {
         let us = line.number("/at_us") - began;
         let value = |name: &str| line.json.get("metrics")?.get(format!("{subject}.{name}"))?.as_f64();
         let connected = if us > 0.0 { gauge(&ticks, us, of_clients(judged)) } else { 0.0 };
+        let last = itself.and_then(|(name, each)| {
+            let until = line.number("/at_us");
+            let told = judged.trial.of("sample").filter(|one| one.number("/at_us") <= until);
+            let count = told.filter_map(|one| one.json.get("metrics")?.get(name)?.as_f64()).last()?;
+            Some(if each > 0.0 { connected.min(count / each) } else { count })
+        });
         Some(Look {
-            clients: connected.min(most),
+            clients: last.unwrap_or(connected.min(most)),
             pss: value("pss")?,
             kernel: value("kernel_memory"),
             workers: value("worker_processes").unwrap_or(0.0),
@@ -153,7 +188,7 @@ impl Taken {
         if counts_onward(limit) || waits_in_kernel(limit) {
             return None;
         }
-        let looks = looks(judged, &limit.subject, full(&limit.law, met)?);
+        let looks = looks(judged, &limit.subject, full(&limit.law, met)?, counted_by(limit, met));
         let high = last_highest(&looks)?;
         let unused = looks.first().copied().filter(|first| first.clients < 1.0);
         let half = looks.iter().find(|look| look.clients >= 1.0 && look.clients <= high.clients / 2.0).copied();
@@ -230,8 +265,9 @@ pub(crate) fn holds_one_more(limit: &Limit, at: &Judged<'_>, trials: &[Judged<'_
             && number(one) < number(at)
     };
     let earlier = trials.iter().filter(in_search).filter_map(|one| Some((one, other(one)?))).next_back();
-    let most =
-        |one: &Judged<'_>| last_highest(&looks(one, &limit.subject, f64::INFINITY)).filter(|look| look.clients > 0.0);
+    let most = |one: &Judged<'_>| {
+        last_highest(&looks(one, &limit.subject, f64::INFINITY, None)).filter(|look| look.clients > 0.0)
+    };
     let Some((earlier, before)) = earlier else { return true };
     let Some((less, more)) = most(earlier).zip(most(at)) else { return true };
     let each = (more.both() - less.both()) / (value - before);
@@ -338,7 +374,8 @@ impl Priced<'_, '_> {
     fn tested(&self, address: &str, told: &Taken, (clients, more): (f64, f64), expected: &mut Expected) {
         let Some(after) = self.after else { return };
         let high = told.high;
-        let seen = last_highest(&looks(after, &self.limit.subject, high.clients + clients));
+        let seen =
+            last_highest(&looks(after, &self.limit.subject, high.clients + clients, counted_by(self.limit, &self.met)));
         let seen = seen.filter(|look| look.clients > 0.0);
         let part = |look: Look| match clients > 0.0 {
             true => ((look.clients - high.clients) / clients).clamp(0.0, 1.0),
@@ -363,11 +400,12 @@ impl Priced<'_, '_> {
 /// What a server took before a change and with it, at the last of the looks with most clients of each trial.
 pub(crate) fn measured(
     address: &str,
-    subject: &str,
+    (subject, itself): (&str, Option<(&str, f64)>),
     trials: Option<(&Judged<'_>, &Judged<'_>)>,
     expected: &mut Expected,
 ) {
-    let look = |one: &Judged<'_>| last_highest(&looks(one, subject, f64::INFINITY)).filter(|look| look.clients > 0.0);
+    let look =
+        |one: &Judged<'_>| last_highest(&looks(one, subject, f64::INFINITY, itself)).filter(|look| look.clients > 0.0);
     let both = trials.and_then(|(before, after)| Some(((before, look(before)?), (after, look(after)?))));
     let Some((before, after)) = both else {
         return expected.there(address, false, "a price tells of it, or nobody looked at memory", None);

@@ -16,7 +16,7 @@ use crate::instants;
 use crate::kept;
 use crate::laws::{Ends, Met, longer, of_limit, predicted};
 use crate::others;
-use crate::score::{Place, confidence, score};
+use crate::score::{Place, Standing, confidence, score, specific_first};
 use crate::turns;
 
 /// The least part of the errors that a limit must explain.
@@ -105,6 +105,7 @@ pub(crate) fn all(judged: &Judged<'_>, met: &Met, refuted: &[String]) -> Vec<Wei
         all.iter_mut().filter(fits).for_each(|one| one.against.push("other_programs"));
     }
     all.sort_by(|a, b| b.score.total_cmp(&a.score));
+    specific_first(&mut all, |one| Standing::of(&one.limit, one.is_possible(), one.strongest, &one.evidence));
     let Some(best) = all.iter().position(Weighed::is_possible) else { return all };
     let (strongest, signs) = (all[best].strongest, all[best].names());
     for (i, other) in all.iter_mut().enumerate() {

@@ -44,6 +44,8 @@ pub mod metric {
     pub const WORKER_FD_LIMIT: &str = "worker_fd_limit";
     /// Resident memory of the process tree, bytes.
     pub const RSS: &str = "rss";
+    /// Clients that a server itself counts at once; after the subject of what it tells and a dot.
+    pub const CLIENTS: &str = "clients";
     /// Memory that the processes of a server take together, bytes: pages that several share count for each in part (PSS, proc(5)), and
     /// pages of files, which can be given up, do not; after its name and a dot, as the nine that follow. Rarely looked at: a look is dear.
     pub const PSS: &str = "pss";

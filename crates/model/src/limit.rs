@@ -52,6 +52,9 @@ pub struct Limit {
     /// requests, so the mean time of all does not say how many they answer. Empty: the places are alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerPlaces>,
+    /// Clients that come to it at once at most, however many ask what stands before it; none: that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comes: Option<f64>,
 }
 
 /// The places of one of several servers, and the metrics that tell how long it takes by itself.
@@ -87,6 +90,7 @@ impl Limit {
             fault: false,
             turns: false,
             servers: Vec::new(),
+            comes: None,
         }
     }
 }

@@ -161,6 +161,8 @@ pub fn metric(name: &str) -> String {
         "queued_at_max_children" => "requests waiting while all of the pool's children were there",
         "queued_at_process_max" => "requests waiting while process.max allowed no further child",
         "asked" => "requests in service or waiting",
+        "asked_within" => "requests on accepted connections, in service or waiting for a worker",
+        "unadmitted" => "connections waiting for one of those open to end",
         "threads_serving" => "threads that serve",
         "thread_cpu_max" => "processor use of the busiest thread",
         "max_children_reached_total" => "times that more children were wanted than there may be",

@@ -27,7 +27,7 @@ impl Each {
         }
         let earlier = before.limits.limits.iter().find(|one| one.id == limit.id)?;
         let more = law::setting(&limit.law) - law::setting(&earlier.law);
-        let (least, most) = (full_look(&limit.subject, before)?, full_look(&limit.subject, after)?);
+        let (least, most) = (full_look(&limit.subject, before, None)?, full_look(&limit.subject, after, None)?);
         let bytes = (most.taken() - least.taken()) / more;
         let each = Each { value: law::setting(&limit.law), bytes, left: most.left, group: most.group };
         // What comes of the requests served says nothing of the setting.

@@ -230,7 +230,7 @@ pub fn with_room(law: Law, before: &Law, demand: &Demand, level: f64) -> Law {
 
 /// The smallest whole `value` with which as many as are `wanted` fit for certain ([`clients`]): each pool must hold its share, so
 /// `soft * value - reserved >= ceil(wanted / pools) * cost`, and what that varies by.
-fn needed_slots(law: &Law, demand: &Demand, wanted: f64) -> Option<f64> {
+pub(super) fn needed_slots(law: &Law, demand: &Demand, wanted: f64) -> Option<f64> {
     let Law::Slots { reserved, idle_cost, busy_cost, pools, soft, .. } = *law else { return None };
     let (cost, swing) = (cost(idle_cost, busy_cost, demand).high, swing(idle_cost, busy_cost, demand));
     if cost <= 0.0 || pools < 1.0 || soft <= 0.0 {

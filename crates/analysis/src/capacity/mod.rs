@@ -73,7 +73,7 @@ pub fn forecast<'l>(limits: &'l [Limit], demand: &Demand) -> Vec<Forecast<'l>> {
 /// The prediction for one limit.
 pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
     let demand = &servers::met(limit, demand);
-    let reach = Reach::of(&limit.law, demand);
+    let reach = if never_full(limit, demand) { Reach::default() } else { Reach::of(&limit.law, demand) };
     let reach = if limit.turns { reach.in_turns(demand) } else { reach };
     let level = if demand.is_open() { reach.rate } else { reach.users };
     let bites = level.map(|l| if waits(&limit.law, demand) { l.high } else { l.low });
@@ -93,6 +93,12 @@ pub fn of<'l>(limit: &'l Limit, demand: &Demand) -> Forecast<'l> {
         far: is_far(&limit.law, bites, demand),
     };
     Forecast { limit, predicted, bites, begins: begins(&limit.law, demand, level, bites) }
+}
+
+/// Whether no more clients come to a limit than it lets be there at once.
+pub(crate) fn never_full(limit: &Limit, demand: &Demand) -> bool {
+    let most = limit.comes.zip(law::clients(&limit.law, demand));
+    most.is_some_and(|(comes, lets)| comes <= lets.low)
 }
 
 /// The level from which on the objective may fail because of a law: of workers of whom fewer may be there, that of the fewest. Where requests only

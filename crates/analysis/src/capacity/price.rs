@@ -102,12 +102,46 @@ impl Look {
     }
 }
 
-/// The looks at `subject` while the load ran, and before it, in order; at most `most` clients count.
-fn looks(trial: &Trial, subject: &str, most: f64) -> Vec<Look> {
+/// How a server itself counts its clients.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Own<'l> {
+    /// The gauge.
+    metric: &'l str,
+    /// What a client of the load is of it, where each is so much and gives it up with its request; none: who has it keeps it.
+    each: Option<f64>,
+}
+
+impl<'l> Own<'l> {
+    /// Of the server of `limit`, where a sign of that compares the count; none: it counts none.
+    pub(crate) fn of(limit: &'l Limit, demand: &Demand) -> Option<Own<'l>> {
+        let is_count = |name: &str| name.rsplit_once('.').is_some_and(|(_, name)| name == metric::CLIENTS);
+        let metric = limit.signatures.iter().find_map(|one| match &one.sign {
+            Sign::Reached { metric, .. } if is_count(metric) => Some(metric.as_str()),
+            _ => None,
+        })?;
+        let each = match limit.law {
+            Law::Slots { idle_cost, busy_cost, .. } => Some(law::cost(idle_cost, busy_cost, demand).high),
+            _ => None,
+        };
+        Some(Own { metric, each: each.filter(|each| *each > 0.0) })
+    }
+
+    /// Clients at a look, of which the load has so many; none where nobody had counted.
+    fn clients(&self, trial: &Trial, at: i64, load: f64) -> Option<f64> {
+        let before = trial.samples.iter().rev().skip_while(|(then, _)| *then > at);
+        let count = before.filter_map(|(_, sample)| sample.metrics.get(self.metric)).next().copied()?;
+        Some(self.each.map_or(count, |each| (count / each).min(load)))
+    }
+}
+
+/// The looks at `subject` while the load ran, and before it, in order, with the clients that it had: as it counts its `own`, else those of the load, at
+/// most `most` of them.
+fn looks(trial: &Trial, subject: &str, most: f64, own: Option<Own<'_>>) -> Vec<Look> {
     let look = |(at, sample): (i64, &Sample)| {
         let us = u64::try_from(at).unwrap_or(0);
-        let clients = if us == 0 { 0.0 } else { clients_at(trial, us) };
-        Look::of(sample, subject, clients.min(most))
+        let load = if us == 0 { 0.0 } else { clients_at(trial, us) };
+        let clients = own.and_then(|own| own.clients(trial, at, load)).unwrap_or(load.min(most));
+        Look::of(sample, subject, clients)
     };
     during(trial, subject).filter_map(look).collect()
 }
@@ -131,7 +165,7 @@ impl Cost {
         if is_onward(limit) || limit.remedy.as_ref().is_some_and(|remedy| remedy.queues) {
             return None;
         }
-        let looks = looks(trial, &limit.subject, full(&limit.law, demand)?);
+        let looks = looks(trial, &limit.subject, full(&limit.law, demand)?, Own::of(limit, demand));
         let high = highest(&looks)?;
         let idle = looks.first().filter(|look| look.clients < 1.0);
         let brings = limit.remedy.as_ref().is_some_and(|remedy| remedy.processes > 0.0);
@@ -217,7 +251,7 @@ impl Cost {
         let (high, full) = (&self.high, self.high.clients + clients);
         let parts = limit.remedy.as_ref().map_or(1.0, |remedy| remedy.parts.max(1.0));
         let at_once = law::in_flight(&law::with_setting(&limit.law, number * parts)).unwrap_or(full);
-        let seen = looks(after, &limit.subject, full);
+        let seen = looks(after, &limit.subject, full, Own::of(limit, demand));
         let tested = highest(&seen).filter(|look| look.clients > 0.0).map(|look| {
             let part = if clients > 0.0 { ((look.clients - high.clients) / clients).clamp(0.0, 1.0) } else { 1.0 };
             let predicted = high.taken() + bytes * part;
@@ -257,19 +291,19 @@ impl Cost {
 }
 
 /// The look at `subject` with most clients; none where nobody looked while there were any.
-pub(super) fn full_look(subject: &str, trial: &Trial) -> Option<Look> {
-    highest(&looks(trial, subject, f64::INFINITY)).filter(|look| look.clients > 0.0)
+pub(super) fn full_look(subject: &str, trial: &Trial, own: Option<Own<'_>>) -> Option<Look> {
+    highest(&looks(trial, subject, f64::INFINITY, own)).filter(|look| look.clients > 0.0)
 }
 
 /// What `subject` took in `before` and in `after`, with most clients of each; none where nobody looked while there were any.
-pub(crate) fn measured(subject: &str, before: &Trial, after: &Trial) -> Option<MeasuredPrice> {
+pub(crate) fn measured(subject: &str, own: Option<Own<'_>>, before: &Trial, after: &Trial) -> Option<MeasuredPrice> {
     let taken = |trial: &Trial, look: Look| Taken {
         trial: trial.number,
         clients: look.clients,
         memory: look.pss,
         descriptors: look.descriptors,
     };
-    let (first, last) = (full_look(subject, before)?, full_look(subject, after)?);
+    let (first, last) = (full_look(subject, before, own)?, full_look(subject, after, own)?);
     Some(MeasuredPrice { before: taken(before, first), after: taken(after, last), left: last.left, grew: None })
 }
 

@@ -3,7 +3,7 @@
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit};
 use genkai_model::units::{Bytes, Range};
 
-use super::{demand::Demand, law};
+use super::{demand::Demand, law, never_full};
 
 /// A value that should lift a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,12 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
         return None;
     }
     let present = present(limit)?;
-    let asked = |level: f64| law::needed(&limit.law, demand, level, stretch).filter(|n| *n > present);
+    // More than come have no use for it, but that one who comes again is let in before he is seen to have left (Redis refused 3 of 16 that came and
+    // went with room for 16).
+    let twice = limit.comes.map(|comes| comes * 2.0);
+    let most = twice.and_then(|most| law::needed_slots(&limit.law, demand, most)).unwrap_or(f64::INFINITY);
+    let needed = |level: f64| law::needed(&limit.law, demand, level, stretch).map(|needed| needed.min(most));
+    let asked = |level: f64| needed(level).filter(|n| *n > present);
     let minimum = asked(demand.asked).unwrap_or(present + 1.0);
     // What does not grow with the level of the load.
     let alike = matches!(limit.law, Law::BodySize { .. } | Law::MessageSize { .. } | Law::Idle { .. });
@@ -70,10 +75,15 @@ pub fn lift(limit: &Limit, demand: &Demand, headroom: f64, stretch: f64) -> Opti
         setting: remedy.setting.clone(),
         value: text(number),
         minimum: text(minimum),
-        holds_for: law::clients(&lifted, demand),
+        holds_for: law::clients(&lifted, demand).filter(|_| !never_full(&with(limit, &lifted), demand)),
         law: Some(lifted),
         capped: capped.then(|| remedy.ceiling.clone()).flatten(),
     })
+}
+
+/// A limit with another law.
+fn with(limit: &Limit, law: &Law) -> Limit {
+    Limit { law: law.clone(), ..limit.clone() }
 }
 
 /// Whether the remedy's ceiling is reached already, so that nothing can be gained.

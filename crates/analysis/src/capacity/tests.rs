@@ -409,3 +409,25 @@ fn a_rate_above_the_load_is_left_alone_and_its_burst_is_raised() {
     assert_eq!(lift(50.0, 20.0), two("100r/s burst=40", "100r/s burst=40"), "it overflowed with 20");
     assert_eq!(lift(90.0, 2.0), two("120r/s burst=88", "100r/s burst=88"), "the headroom is above the rate");
 }
+
+/// A pool before a store holds one connection of it for each of its children: beyond these nobody comes, however many ask the pool.
+#[test]
+fn a_limit_on_clients_of_whom_fewer_come_is_never_full() {
+    let law = |value| Law::Slots { value, reserved: 0.0, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+    let store = |value| Limit { comes: Some(40.0), ..limit("store", law(value)) };
+    let (demand, asked) = (users(100, 0), took(0.3));
+    let early = one(&store(12.0), &demand, asked);
+    assert_eq!((early.clients, early.users), (Some(point(12.0)), Some(point(12.0))));
+    let full = one(&store(40.0), &demand, asked);
+    assert_eq!((full.clients, full.users, full.rate, full.within_load), (None, None, None, false));
+    let all = [store(12.0)];
+    let met = Demand::of(&demand, &Objective(Vec::new()), asked, &all);
+    let lift = remedy::lift(&all[0], &met, 1.2, 1.0).unwrap();
+    assert_eq!(
+        (lift.value.as_str(), lift.minimum.as_str(), lift.holds_for),
+        ("80", "80", None),
+        "with those who leave"
+    );
+    let free = remedy::lift(&Limit { comes: None, ..store(12.0) }, &met, 1.2, 1.0).unwrap();
+    assert_eq!((free.value.as_str(), free.holds_for), ("120", Some(point(120.0))));
+}

@@ -70,6 +70,7 @@ pub fn attribute<'t>(case: &Case<'t>, refuted: &[String]) -> Vec<Weighed<'t>> {
     let mut all: Vec<Weighed<'t>> =
         case.trial.limits.limits.iter().map(|limit| weigh(limit, case, &seconds, crowded, refuted)).collect();
     all.sort_by(|a, b| b.candidate.score.total_cmp(&a.candidate.score));
+    named_itself(&mut all);
     explain(&mut all);
     all
 }
@@ -94,8 +95,7 @@ fn around(case: &Case<'_>) -> Seconds {
 pub fn at_work<'t>(trial: &'t Trial, demand: &Demand) -> Vec<(&'t Limit, Strength, Evidence)> {
     let seconds = Seconds::all(trial);
     let end = seconds.to as f64 / crate::window::US;
-    let reachable =
-        trial.limits.limits.iter().filter(|l| !l.setting.starts_with('(') && !out_of_reach(l, trial, demand, end));
+    let reachable = trial.limits.limits.iter().filter(|l| !is_told_of(l) && !out_of_reach(l, trial, demand, end));
     let strongest = |limit: &'t Limit| {
         let seen = limit.signatures.iter().filter(|s| s.strength >= Strength::Supports);
         let found = seen.filter_map(|s| Some((s, signs::find(s, trial, &seconds)?)));
@@ -378,6 +378,33 @@ fn is_at_once(forecast: &Forecast<'_>, case: &Case<'_>) -> bool {
     let asking = Demand { think: 0.0, ..case.demand };
     let lets = capacity::law::clients(&forecast.limit.law, &asking).filter(|_| case.demand.thinks_present());
     lets.is_some_and(|lets| is_near(lets, case.broke.in_flight))
+}
+
+/// Puts a limit of what stands behind, which no setting here lifts, before what is only told of that (its setting is in brackets), where its signs
+/// say as much and it explains the same errors: a process whose descriptors are all in use is why it closes connections.
+fn named_itself(all: &mut [Weighed<'_>]) {
+    let Some(best) = all.iter().position(Weighed::is_possible) else { return };
+    let errors = |w: &Weighed<'_>| {
+        let of = |e: &Evidence| if let Evidence::Errors { errors } = e { Some(errors.clone()) } else { None };
+        w.candidate.evidence.iter().find_map(of)
+    };
+    let (told, strongest) = (errors(&all[best]), all[best].strongest);
+    let itself = |w: &Weighed<'_>| {
+        let limit = w.forecast.limit;
+        let unset = limit.remedy.is_none() && !is_told_of(limit) && !limit.fault;
+        unset && w.is_possible() && w.strongest >= strongest && errors(w) == told
+    };
+    if told.is_none() || strongest < Some(Strength::Decisive) || !is_told_of(all[best].forecast.limit) {
+        return;
+    }
+    if let Some(at) = all.iter().position(itself) {
+        all[best..=at].rotate_right(1);
+    }
+}
+
+/// Whether a limit is none of a setting, but what is told of something.
+fn is_told_of(limit: &Limit) -> bool {
+    limit.setting.starts_with('(')
 }
 
 /// Marks what the best candidate explains: weaker ones, and those as strong whose signs are all among its own.

@@ -62,7 +62,8 @@ fn lifted(state: &SearchState<'_>, step: &BreakStep<'_>, confirmed: bool) -> Opt
 /// What was taken before and with a change of which no formula tells.
 fn measured_price(step: &BreakStep<'_>, test: &Test<'_>) -> Option<MeasuredPrice> {
     let limit = test.attempt.limit;
-    let price = || price::measured(&limit.subject, step.at.trial, test.after.trial);
+    let own = price::Own::of(limit, &step.at.demand);
+    let price = || price::measured(&limit.subject, own, step.at.trial, test.after.trial);
     limit.law.is_tried().then(price).flatten()
 }
 

@@ -125,7 +125,8 @@ fn proposal(state: &SearchState<'_>, proof: &Trials<'_>) -> Vec<ProposedChange> 
 /// What a change takes of which no formula tells, beside what was taken where its setting was changed for the first time.
 fn measured(state: &SearchState<'_>, test: &Test<'_>, proof: &Trials<'_>) -> Option<MeasuredPrice> {
     let (subject, first, after) = (taker(state, test), first(state, test)?, test.after.trial);
-    let price = price::measured(subject, first.at.trial, after)?;
+    let own = price::Own::of(test.attempt.limit, &first.at.demand).filter(|_| test.attempt.limit.subject == subject);
+    let price = price::measured(subject, own, first.at.trial, after)?;
     let proposals = proof.all.iter().copied().filter(|trial| is_proposal(trial.started.purpose));
     Some(MeasuredPrice { grew: served::explains(&price, subject, after, proposals), ..price })
 }

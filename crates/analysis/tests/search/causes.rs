@@ -415,3 +415,40 @@ fn workers_whose_queue_hardly_ends_are_foretold_in_the_unit_of_the_load() {
     assert_eq!((foretold.low, foretold.high), (20.0, 333.0), "from where they wait to where they wait too long");
     assert!((foretold.high - broke.level).abs() < 30.0, "{broke:?}");
 }
+
+#[test]
+fn a_process_behind_that_has_no_descriptor_left_is_named_and_not_only_that_it_closes_connections() {
+    let closes = || {
+        let signs = vec![said("closed", Strength::Decisive), grew("proxy.closed_total", Strength::Supports)];
+        let told = behind(limit("upstream", 0.0, Law::Unknown, signs, &[ErrorKind::Status502], false));
+        Limit { setting: "(upstream)".into(), ..told }
+    };
+    let full = |strength| {
+        let all = Sign::ReachedMetric { metric: "backend.fds".into(), of: "backend.fd_limit".into(), fraction: 0.98 };
+        let signs = vec![Signature { sign: all, strength }];
+        let errors = [ErrorKind::Status502, ErrorKind::Status500];
+        Limit { subject: "app".into(), ..behind(limit("descriptors", 50.0, Law::Unknown, signs, &errors, true)) }
+    };
+    let named = |strength| {
+        let world = World {
+            plan: plan(users(60, 10.0), "errors < 0.1%"),
+            settings: settings(&[]),
+            limits: Box::new(move |_| vec![closes(), full(strength), slots(4096.0)]),
+            behaviour: Box::new(|m| {
+                let mut seen = Seen::closed(m.level, 0.3);
+                seen.gauges.extend([("backend.fds", (20.0 + m.level).min(50.0)), ("backend.fd_limit", 50.0)]);
+                if m.level > 30.0 {
+                    seen.errors.push((ErrorKind::Status502, m.level - 30.0));
+                    seen.logs.push(("closed", 3));
+                    seen.growth.push(("proxy.closed_total", 3.0));
+                }
+                seen
+            }),
+        };
+        let v = verdict(&world.run());
+        assert_eq!(v.causes[0].confidence, Confidence::Likely, "nothing here changes it");
+        v.causes[0].limit.id.clone()
+    };
+    assert_eq!(named(Strength::Decisive), "backend.descriptors");
+    assert_eq!(named(Strength::Supports), "backend.upstream", "others would leave it, too");
+}

@@ -329,3 +329,28 @@ fn what_stands_behind_a_limit_on_requests_in_flight_is_asked_for_no_more_than_th
     let (_, full, behind) = told(&world);
     assert_eq!(full, behind);
 }
+
+/// What stands before a server may let fewer through than the load has: its own count says how many there were.
+#[test]
+fn a_price_counts_the_clients_that_the_server_counted_itself() {
+    let pool = |m: &Moment<'_>| m.level.min(((m.value("slots") - 2.0) / 2.0).floor()).min(300.0);
+    let mut world = hungry(512.0, 1e9);
+    let before = world.behaviour;
+    world.behaviour = Box::new(move |m| {
+        let (mut seen, served) = (before(m), pool(m));
+        seen.gauges.retain(|(name, _)| *name != "proxy.pss");
+        seen.gauges.extend([("proxy.pss", OWN + served * CLIENT), ("proxy.clients", 2.0 * served)]);
+        seen
+    });
+    let counted = |value: f64| {
+        let mut limit = slots(value);
+        limit.signatures.push(reached("proxy.clients", value, Strength::Consistent));
+        limit
+    };
+    world.limits = Box::new(move |s| vec![counted(s["slots"]), cpu(1.0, Strength::Supports, None)]);
+    let v = verdict(&world.run());
+    let price = v.proposal[0].price.unwrap();
+    let tested = price.tested.unwrap();
+    assert_eq!((tested.clients, tested.refuted), (300.0, false), "{price:?}");
+    assert!(near(tested.predicted, OWN + 300.0 * CLIENT) && near(tested.taken, tested.predicted), "{tested:?}");
+}

@@ -124,6 +124,7 @@ mod tests {
     use std::process::{Child, Command};
     use std::time::Instant;
 
+    use genkai_model::error::ErrorKind;
     use genkai_model::event::State;
 
     use super::*;
@@ -205,5 +206,20 @@ mod tests {
         assert_eq!(told(&mut behind).state, ServerState::Stopped);
         second.end();
         assert_eq!(told(&mut behind).state, ServerState::Died);
+    }
+
+    /// memcached says "Too many open connections" to an application, which answers 500.
+    #[test]
+    fn whoever_has_no_descriptor_left_is_told_of_by_others_in_any_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sock");
+        let server = Server::start(&path);
+        let limits = behind(&[&path]).limits();
+        let descriptors = limits.iter().find(|limit| limit.id == "backend.descriptors").unwrap();
+        for kind in [ErrorKind::Status500, ErrorKind::Status502, ErrorKind::Status503, ErrorKind::Status504] {
+            assert!(descriptors.symptom.errors.contains(&kind), "{kind:?}");
+        }
+        assert!(descriptors.remedy.is_none());
+        server.end();
     }
 }

@@ -245,7 +245,7 @@ impl Peer {
         Some(Limit {
             value: limit.to_string(),
             origin: Origin::Machine(format!("/proc/{}/limits", known.first)),
-            caps: "descriptors of one of its processes".to_owned(),
+            caps: format!("a process of it (the first is {}) has all descriptors in use that it may have", known.first),
             formula: format!("{limit} descriptors a process"),
             source: "getrlimit(2) RLIMIT_NOFILE".to_owned(),
             signatures: vec![reached_of(
@@ -254,10 +254,8 @@ impl Peer {
                 0.98,
                 Strength::Decisive,
             )],
-            symptom: Symptom {
-                errors: vec![ErrorKind::Status502, ErrorKind::Status504, ErrorKind::Timeout],
-                slow: true,
-            },
+            // Who asks for one is told in words of his own, and may be a server that is asked himself.
+            symptom: Symptom { errors: ENDED.to_vec(), slow: true },
             ..self.limit(known, "descriptors", "RLIMIT_NOFILE")
         })
     }

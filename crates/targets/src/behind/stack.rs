@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use genkai_model::event::{Change, Environment, Rewrite};
-use genkai_model::limit::{Limit, Origin};
+use genkai_model::limit::{Law, Limit, Origin};
 use genkai_model::load::Request;
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
@@ -19,7 +19,7 @@ use super::second::{Asked, Runs, Second};
 use super::shared::Shared;
 use crate::error::TargetError;
 use crate::files::{Backup, Finished, Move};
-use crate::product::{Cost, OwnAnswer, Prepared, Rejection, Running, Secured};
+use crate::product::{AsksAtOnce, Cost, OwnAnswer, Prepared, Rejection, Running, Secured};
 
 /// A product whose copy leads to a copy of the server behind it.
 struct Stack {
@@ -152,6 +152,13 @@ fn stacked(front: &dyn Prepared, twin: Second, named: &[Endpoint], dir: &Path) -
     Ok(Stack::new(moved, twin, others))
 }
 
+/// A limit on clients at once of whom no more come than what stands `before` it serves at once.
+fn asked_by(limit: Limit, before: Option<&AsksAtOnce>) -> Limit {
+    let Some(before) = before.filter(|_| matches!(limit.law, Law::Slots { .. })) else { return limit };
+    let formula = format!("{}; {} at most ask at once ({})", limit.formula, before.most, before.why);
+    Limit { comes: Some(before.most), formula, ..limit }
+}
+
 /// Whether a line names a place: in one word, or host and port in two.
 fn names(line: &str, place: &Endpoint) -> bool {
     let Endpoint::Tcp(at) = place else { return place.socket().is_some_and(|path| line.contains(&path)) };
@@ -233,9 +240,21 @@ impl Prepared for Stack {
             .limits(environment, self.front.anew())
             .into_iter()
             .filter(|one| !all.iter().any(|other| other.id == one.id));
-        let own: Vec<Limit> = own.collect();
+        let before = self.front.asks_at_once(environment);
+        let own: Vec<Limit> = own.map(|one| asked_by(one, before.as_ref())).collect();
         all.extend(own);
         all
+    }
+
+    fn asks_at_once(&self, environment: &Environment) -> Option<AsksAtOnce> {
+        let all = self.twin.limits(environment, self.front.anew()).into_iter();
+        let each = all.filter_map(|limit| match limit.law {
+            Law::Workers { workers: most, .. } | Law::Growing { most, .. } => {
+                Some(AsksAtOnce { most, why: format!("{} {} of {}", limit.setting, limit.value, limit.subject) })
+            }
+            _ => None,
+        });
+        each.min_by(|a, b| a.most.total_cmp(&b.most))
     }
 
     fn answers(&self, request: &Request) -> Vec<OwnAnswer> {
@@ -399,5 +418,16 @@ mod tests {
         );
         let port = named("127.0.0.1:4000", "127.0.0.1:9000");
         assert_eq!(port.users("http://127.0.0.1:4000/, 127.0.0.1:40001"), "http://127.0.0.1:9000/, 127.0.0.1:40001");
+    }
+
+    #[test]
+    fn no_more_ask_a_store_than_the_pool_before_it_works_for() {
+        let slots = Law::Slots { value: 48.0, reserved: 0.0, idle_cost: 0.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+        let store = || Limit { law: slots.clone(), formula: "48 clients".to_owned(), ..Limit::named("a.b", "a", "b") };
+        let before = AsksAtOnce { most: 40.0, why: "pm.max_children 40 of php-fpm".to_owned() };
+        let asked = asked_by(store(), Some(&before));
+        assert_eq!(asked.comes, Some(40.0));
+        assert!(asked.formula.ends_with("40 at most ask at once (pm.max_children 40 of php-fpm)"), "{}", asked.formula);
+        assert_eq!(asked_by(store(), None), store());
     }
 }

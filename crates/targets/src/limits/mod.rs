@@ -378,6 +378,7 @@ impl Processor<'_> {
             fault: false,
             turns: false,
             servers: Vec::new(),
+            comes: None,
         }
     }
 }

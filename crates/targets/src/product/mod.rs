@@ -49,7 +49,7 @@ pub use program::Program;
 pub(crate) use program::{LONGEST, Lookup, after, located, tested};
 pub(crate) use secured::explained;
 pub use secured::{Handshakes, Secured, Sessions};
-pub use served::{Cost, Served, ServesFn};
+pub use served::{AsksAtOnce, Cost, Served, ServesFn};
 pub(crate) use served::{NOTICE, behind};
 pub use startup::Startup;
 pub(crate) use streams::{shared, unknown};
@@ -195,6 +195,12 @@ pub trait Prepared {
     /// Whether a copy of what stands behind it is what [`Prepared::moved`] leads elsewhere.
     fn is_stacked(&self) -> bool {
         false
+    }
+
+    /// How many requests the copy behind it works on at once, each of which may ask a server further behind; none: there is no such copy, or that is
+    /// not known.
+    fn asks_at_once(&self, _environment: &Environment) -> Option<AsksAtOnce> {
+        None
     }
 
     /// The value of a setting in force for the requests that will be made, and where it is written.

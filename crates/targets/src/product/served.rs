@@ -25,6 +25,15 @@ pub struct Cost {
     pub cores: f64,
 }
 
+/// How many requests a server works on at once, of which each may ask another server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AsksAtOnce {
+    /// As many at most.
+    pub most: f64,
+    /// The setting that says so, with its value.
+    pub why: String,
+}
+
 /// Part of what processors can do for workers from which on they may fill because of the processors.
 const FED: f64 = 0.7;
 

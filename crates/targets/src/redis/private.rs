@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use genkai_model::event::{Change, Environment, Rewrite};
+use genkai_model::evidence::metric;
 use genkai_model::limit::{Ceiling, Law, Limit, Remedy, RemedyUnit, Strength, Symptom};
 use genkai_model::plan::ConfigSource;
 use genkai_place::began::{began, changed_since};
@@ -71,8 +72,7 @@ const OURS: u64 = 1;
 const SPARED: f64 = 0.5;
 /// Between two attempts to reach it.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Metrics, after its subject: clients at once, and how often one was refused, cumulative.
-const CLIENTS: &str = "clients";
+/// Metric, after its subject: how often a client was refused, cumulative.
 const REJECTED: &str = "rejected_connections_total";
 
 /// The user's, as it is.
@@ -324,7 +324,7 @@ impl Twin for PrivateRedis {
             source: SOURCE.to_owned(),
             signatures: vec![
                 grew(&format!("{subject}.{REJECTED}"), Strength::Decisive),
-                reached(&format!("{subject}.{CLIENTS}"), self.clients() as f64, Strength::Supports),
+                reached(&format!("{subject}.{}", metric::CLIENTS), self.clients() as f64, Strength::Supports),
             ],
             symptom: Symptom { errors: ANSWERED.to_vec(), slow: false },
             remedy: Some(Remedy {
@@ -384,7 +384,7 @@ impl Served for Stored {
 
     fn look(&self, _: &Endpoint, _: &Usage) -> BTreeMap<String, f64> {
         let ClientCounts { peak, rejected, .. } = self.asked.take();
-        BTreeMap::from([(CLIENTS.to_owned(), peak as f64), (REJECTED.to_owned(), rejected as f64)])
+        BTreeMap::from([(metric::CLIENTS.to_owned(), peak as f64), (REJECTED.to_owned(), rejected as f64)])
     }
 
     fn logs(&mut self, _: &str) -> Vec<genkai_model::evidence::LogLine> {

@@ -52,13 +52,12 @@ fn of(started: &Started, at: &Endpoint) -> Result<Known, String> {
         "sync" if threads.value <= 1 => {
             (vec![part("workers", workers.clone(), Caps::Requests(Some(backlog.value)), String::new())], false)
         }
-        "sync" | "gthread" | "threadworker" => (vec![threaded(&workers, &threads)], true),
+        "sync" | "gthread" | "threadworker" => {
+            (with_threads(&workers, &threads, given.number(&CONNECTIONS).ok()), true)
+        }
         "gevent" | "eventlet" | "geventworker" | "eventletworker" => {
             let each = given.number(&CONNECTIONS)?;
-            let (made, n) =
-                (format!("{} x {}", workers.written, each.written), workers.value.saturating_mul(each.value));
-            let held = SourcedValue { value: n, written: made.clone(), origin: each.origin };
-            let at_once = part("worker_connections of all workers", held, Caps::Connections, made);
+            let at_once = connections(&workers, each);
             (vec![part("workers", workers.clone(), Caps::Loops, String::new()), at_once], true)
         }
         _ => (vec![part("workers", workers.clone(), Caps::Loops, String::new())], true),
@@ -85,6 +84,25 @@ fn serving<'c>(class: &'c str, threads: &SourcedValue<u64>) -> &'c str {
         return "gthread";
     }
     class
+}
+
+/// Connections that all workers have at once.
+fn connections(workers: &SourcedValue<u64>, each: SourcedValue<u64>) -> Part {
+    let made = format!("{} x {}", workers.written, each.written);
+    let value = workers.value.saturating_mul(each.value);
+    let held = SourcedValue { value, written: made.clone(), origin: each.origin };
+    Part { setting: "worker_connections of all workers", held, caps: Caps::Connections, made, source: SOURCE }
+}
+
+/// Workers with several threads: one that has as many connections as it may accepts none, whether or not a thread is free (gunicorn/workers/gthread.py:
+/// run).
+fn with_threads(
+    workers: &SourcedValue<u64>,
+    threads: &SourcedValue<u64>,
+    each: Option<SourcedValue<u64>>,
+) -> Vec<Part> {
+    let fewer = each.filter(|each| each.value < threads.value).map(|each| connections(workers, each));
+    [threaded(workers, threads)].into_iter().chain(fewer).collect()
 }
 
 fn threaded(workers: &SourcedValue<u64>, threads: &SourcedValue<u64>) -> Part {
@@ -202,5 +220,16 @@ mod tests {
         assert_eq!(told("gunicorn --threads 4 a:b"), "gthread");
         assert_eq!(told("gunicorn a:b"), "sync");
         assert_eq!(told("gunicorn -k gevent --threads 4 a:b"), "gevent");
+    }
+
+    #[test]
+    fn threads_beyond_the_connections_of_a_worker_are_told_with_these() {
+        let held = |n: u64| SourcedValue::plain(n, Origin::Given);
+        let parts = |each: u64| {
+            let all = with_threads(&held(2), &held(8), Some(held(each)));
+            all.into_iter().map(|part| (part.caps, part.held.value)).collect::<Vec<_>>()
+        };
+        assert_eq!(parts(1000), [(Caps::Requests(None), 16)]);
+        assert_eq!(parts(3), [(Caps::Requests(None), 16), (Caps::Connections, 6)]);
     }
 }

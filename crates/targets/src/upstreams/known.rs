@@ -21,6 +21,10 @@ const BUSY: &str = "busy";
 const QUEUED: &str = "queued";
 /// Connections on which an answer is waited for, in service or waiting somewhere in it; after its subject.
 const ASKED: &str = "asked";
+/// Of these, those that it has accepted, of a server that accepts whether or not a worker is free; after its subject.
+const WITHIN: &str = "asked_within";
+/// Connections that wait to be accepted while about as many are open as it opens; after its subject.
+const UNADMITTED: &str = "unadmitted";
 /// Connections that it has accepted; after its subject.
 pub(super) const CONNECTIONS: &str = "connections";
 /// Threads that serve requests; after its subject.
@@ -118,7 +122,7 @@ impl Known {
                 caps: "connections that it has open at once; further ones wait to be accepted".to_owned(),
                 law: connections(held.value as f64, 1.0),
                 formula: format!("{} connections, idle ones too", held.value),
-                signatures: vec![reached(&metric(CONNECTIONS), held.value as f64, Strength::Supports)],
+                signatures: self.unadmitted(held.value as f64, &metric).into(),
                 symptom: Symptom { errors: vec![ErrorKind::Status504, ErrorKind::Timeout], slow: true },
                 ..named
             },
@@ -144,7 +148,7 @@ impl Known {
             Caps::Waiting { after, since } => {
                 let strength = if since.is_some() { Strength::Consistent } else { Strength::Supports };
                 let most = after.1.saturating_add(held.value) as f64;
-                let full = reached(&metric(ASKED), most, strength);
+                let full = reached(&metric(self.asked()), most, strength);
                 let signatures = self.said(setting, subject).chain([full]).chain(closed()).collect();
                 waiting(held.value, after, since, Limit { signatures, ..named })
             }
@@ -231,15 +235,42 @@ impl Known {
     fn full(&self, workers: f64, strength: Strength, metric: &dyn Fn(&str) -> String) -> Vec<Signature> {
         // One that has just come waits for a moment at any load.
         let waiting = (workers / 2.0).ceil();
-        let mut all = vec![
-            reached(&metric(BUSY), workers, Strength::Consistent),
-            reached(&metric(QUEUED), waiting, strength),
-            reached(&metric(ASKED), workers + waiting, strength),
-            // Why they are busy, and no cause of its own: more of them may have more of it done at once, or not.
-            reached(&metric(behind::DISK), waiting, Strength::Consistent),
-        ];
+        let mut all = vec![reached(&metric(BUSY), workers, Strength::Consistent)];
+        match self.opens().map(|open| open - workers) {
+            None => all.extend([
+                reached(&metric(QUEUED), waiting, strength),
+                reached(&metric(ASKED), workers + waiting, strength),
+            ]),
+            // Who waits to be accepted waits for a connection, and for no worker.
+            Some(spare) if spare > 0.0 => {
+                all.push(reached(&metric(WITHIN), workers + waiting.min((spare / 2.0).ceil()), strength));
+            }
+            // Fewer are let in than could be worked on.
+            Some(_) => {}
+        }
+        // Why they are busy, and no cause of its own: more of them may have more of it done at once, or not.
+        all.push(reached(&metric(behind::DISK), waiting, Strength::Consistent));
         all.extend(self.threads.as_ref().map(|_| reached(&metric(THREADS), workers, Strength::Consistent)));
         all
+    }
+
+    /// What shows that `most` connections are open and more are asked for. Where each has its request worked on, that others wait says so, too: of so
+    /// many that come and go, some are over at any look.
+    fn unadmitted(&self, most: f64, metric: &dyn Fn(&str) -> String) -> [Signature; 2] {
+        let fewer = self.places().is_none_or(|workers| most <= workers as f64);
+        let strength = if fewer { Strength::Supports } else { Strength::Consistent };
+        let waiting = reached(&metric(UNADMITTED), (most / 2.0).ceil(), strength);
+        [reached(&metric(CONNECTIONS), most, Strength::Supports), waiting]
+    }
+
+    /// Connections that it opens at once, where it accepts them whether or not a worker is free; none: that is not so.
+    fn opens(&self) -> Option<f64> {
+        self.parts.iter().find(|part| part.caps == Caps::Connections).map(|part| part.held.value as f64)
+    }
+
+    /// What counts the requests that are in it.
+    fn asked(&self) -> &'static str {
+        if self.opens().is_some() { WITHIN } else { ASKED }
     }
 
     fn loops(&self, loops: u64) -> String {
@@ -324,6 +355,11 @@ impl Served for Known {
         if let Some(connections) = endpoint.connections() {
             note(QUEUED, Some(connections.waiting));
             note(CONNECTIONS, Some(connections.accepted));
+            if let Some(open) = self.opens() {
+                let about = connections.accepted as f64 * 2.0 >= open;
+                note(UNADMITTED, Some(if about { connections.waiting } else { 0 }));
+                note(WITHIN, asked.map(|n| n.saturating_sub(connections.waiting)));
+            }
             let busy = if self.keeps {
                 asked.map(|n| n.saturating_sub(connections.waiting))
             } else {

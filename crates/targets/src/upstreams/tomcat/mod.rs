@@ -272,4 +272,30 @@ mod tests {
         let Law::Workers { queue: Some(waits), .. } = threads.law else { panic!("{:?}", threads.law) };
         assert!(waits > 8000.0, "{waits}: an earlier version has all of them wait");
     }
+
+    /// Tomcat 10.1, 50 threads, 20 connections: 20 requests of 200 ms slept in its servlet (98 a second), and 42 waited to be accepted.
+    #[test]
+    fn who_waits_for_a_connection_is_no_sign_of_too_few_threads() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("server.xml");
+        let signs = |attributes: &str, setting: &str| {
+            let text = format!("<Server><Connector port='80' acceptCount='100' {attributes}/></Server>");
+            let known = of(&path, &text, &Endpoint::parse("127.0.0.1:80").unwrap(), 4096).unwrap();
+            let limit = known.limits("copy").into_iter().find(|limit| limit.setting == setting).unwrap();
+            let strong = limit.signatures.into_iter().filter(|one| one.strength > Strength::Consistent);
+            let one = |one: Signature| match one.sign {
+                Sign::Reached { metric, value } => (metric.trim_start_matches("copy.").to_owned(), value),
+                other => panic!("{other:?}"),
+            };
+            strong.map(one).collect::<Vec<_>>()
+        };
+        let is = |all: &[(&str, f64)]| all.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect::<Vec<_>>();
+        let few = "maxThreads='50' maxConnections='20'";
+        assert_eq!(signs(few, THREADS.0), []);
+        assert_eq!(signs(few, CONNECTIONS.0), is(&[("connections", 20.0), ("unadmitted", 10.0)]));
+        assert_eq!(signs("maxThreads='4'", THREADS.0), is(&[("asked_within", 6.0)]));
+        let tight = "maxThreads='10' maxConnections='12'";
+        assert_eq!(signs(tight, THREADS.0), is(&[("asked_within", 11.0)]));
+        assert_eq!(signs(tight, CONNECTIONS.0), is(&[("connections", 12.0)]), "those may wait for its threads");
+    }
 }
