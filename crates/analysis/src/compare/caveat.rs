@@ -40,6 +40,8 @@ pub(super) fn of(
         found.extend(client(&contender.name, &own));
         found.extend(died(&contender.name, &own));
         found.extend(paced(&contender.name, &own));
+        found.extend(left_unanswered(&contender.name, &own));
+        found.extend(nothing_answered(&contender.name, &own));
         found.extend(hidden_errors(&contender.name, &own));
         found.extend(unsteady(&contender.name, &own));
         found.extend(drifts(&contender.name, &own, comparison.contenders.len()));
@@ -70,6 +72,33 @@ fn paced(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let counted = own.iter().filter(|seen| seen.is(name, false));
     let paced = counted.map(|seen| seen.finding.paced).sum();
     (paced > 0).then(|| ComparisonCaveat::Paced { name: name.to_owned(), paced })
+}
+
+/// Requests without an answer at the ends of the turns that are compared.
+fn left_unanswered(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
+    let counted = || own.iter().filter(|seen| seen.is(name, false));
+    let left = || counted().filter(|seen| seen.left.count() > 0);
+    let first = left().next()?;
+    let planned = |seen: &&&Seen<'_>| {
+        let ticks = &seen.trial.ticks;
+        Tally::of(ticks).finished() + ticks.last().map_or(0, |tick| tick.in_flight)
+    };
+    let noted = counted().any(|seen| seen.finding.due.is_some());
+    Some(ComparisonCaveat::LeftUnanswered {
+        name: name.to_owned(),
+        unanswered: left().map(|seen| seen.left.count()).sum(),
+        planned: counted().map(|seen| planned(&seen)).sum(),
+        longest: left().map(|seen| seen.left.longest_seconds()).fold(0.0, f64::max),
+        patience: first.trial.started.load.patience().as_secs_f64(),
+        judged: noted.then(|| counted().map(|seen| seen.finding.finished).sum()),
+    })
+}
+
+/// Turns without a throughput, of those that are compared.
+fn nothing_answered(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
+    let counted = own.iter().filter(|seen| seen.is(name, false));
+    let turns = counted.filter(|seen| seen.value(Figure::Throughput) == Some(0.0)).count() as u32;
+    (turns > 0).then(|| ComparisonCaveat::NothingAnswered { name: name.to_owned(), turns })
 }
 
 /// Good answers in the place of errors, in the turns that are compared.

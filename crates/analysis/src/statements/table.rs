@@ -27,7 +27,8 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("waiting", "thresholds") => Unit::Number,
         ("until", "broke" | "observed") => Unit::Level,
         ("from" | "until", "caveats") => Unit::Seconds,
-        ("rate", "effect") | ("mark" | "from" | "to" | "values" | "effect", _) => Unit::Named,
+        ("rate", "effect") | ("mark" | "from" | "to" | "values" | "bounds" | "effect", _) => Unit::Named,
+        ("bound", "effects" | "effect" | "figures") => Unit::Named,
         ("value", "evidence" | "sign" | "figures") | ("figures", "judged") => Unit::Named,
         ("few", "evidence") => Unit::Number,
         ("full", "evidence") => Unit::PerSecond,
@@ -70,7 +71,7 @@ fn usual(key: &str) -> Option<Unit> {
     Some(match key {
         "min" | "mean" | "stdev" | "p50" | "p75" | "p90" | "p95" | "p99" | "p999" | "p9999" | "max" | "lasted"
         | "at" | "takes" | "allowed" | "bound" | "seconds" | "started" | "total" | "longest" | "paused" | "median"
-        | "patience" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => Unit::Seconds,
+        | "patience" | "due" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => Unit::Seconds,
         "rate" | "ok_rate" | "offered" | "throughput" => Unit::PerSecond,
         "fraction" | "quantile" | "failed_before" | "failed_difference" | "cpu_max" | "used" | "chance" | "alpha"
         | "each" | "busy" | "busiest" | "margin" => Unit::Fraction,
@@ -89,7 +90,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 115] = [
+const NUMBERS: [&str; 116] = [
     "abandoned",
     "answered",
     "at_once",
@@ -128,6 +129,7 @@ const NUMBERS: [&str; 115] = [
     "hits",
     "in_flight",
     "joined",
+    "judged",
     "largest",
     "late",
     "launched",
@@ -228,6 +230,7 @@ pub(super) fn source(names: &[&str]) -> Source {
         "caveats" if matches!(names.last(), Some(&("responses" | "served" | "hidden" | "down" | "looks"))) => {
             Source::TicksAndSamples
         }
+        "caveats" if matches!(names.last(), Some(&("unanswered" | "judged" | "longest" | "patience"))) => Source::Ticks,
         "causes" | "caveats" | "limits" => Source::Evidence,
         "load" | "trials" | "client" => Source::Ticks,
         "proof" | "subjects" | "pairs" | "control" | "turns" | "stress" | "blocks" => Source::Trials,

@@ -11,13 +11,15 @@ use crate::expected::Expected;
 use crate::intervals::{self, ALPHA};
 
 /// Every kind that there is.
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 18] = [
     "control_differs",
     "control_strays",
     "no_control",
     "not_restarted",
     "not_compressed",
     "paced",
+    "left_unanswered",
+    "nothing_answered",
     "hidden_errors",
     "answers_unlike",
     "client_limit",
@@ -115,10 +117,40 @@ impl Comparison<'_> {
         if own.paced > 0.0 {
             all.push((json!({ "caveat": "paced", "name": name, "paced": own.paced }), "pauses after failures"));
         }
+        self.of_left(name, all);
         let (responses, hidden) = own.hidden();
         if hidden > 0.0 {
             let told = json!({ "caveat": "hidden_errors", "name": name, "responses": responses, "hidden": hidden });
             all.push((told, "as its server counted"));
+        }
+    }
+
+    /// Requests that turns left without an answer, and turns in which nothing was answered.
+    fn of_left(&self, name: &Json, all: &mut Vec<(Json, &str)>) {
+        let own: Vec<&Turn<'_>> = self.turns.iter().filter(|turn| turn.is(name, false)).collect();
+        let unanswered: f64 = own.iter().map(|turn| turn.left.count()).sum();
+        if unanswered > 0.0 {
+            let planned = |turn: &&Turn<'_>| {
+                let ticks = turn.judged.trial.ticks();
+                let waiting = ticks.last().map_or(0.0, |tick| tick.number("/in_flight"));
+                waiting + sum(&ticks, "/ok") + crate::events::all_failed(&ticks)
+            };
+            let judged: f64 = own.iter().map(|turn| turn.finished).sum();
+            let told = json!({
+                "caveat": "left_unanswered",
+                "name": name,
+                "unanswered": unanswered,
+                "planned": own.iter().map(planned).sum::<f64>(),
+                "longest": own.iter().filter_map(|turn| turn.left.longest()).fold(0.0, f64::max),
+                "patience": own[0].judged.asked.patience_us as f64 / 1e6,
+                "judged": own.iter().any(|turn| turn.due.is_some()).then_some(judged),
+            });
+            all.push((told, "who had waited for longer than any took that ended"));
+        }
+        let none = own.iter().filter(|turn| turn.values[super::THROUGHPUT] == Some(0.0)).count();
+        if none > 0 {
+            let told = json!({ "caveat": "nothing_answered", "name": name, "turns": none });
+            all.push((told, "no good answer in what is measured of them"));
         }
     }
 

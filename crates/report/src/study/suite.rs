@@ -119,7 +119,7 @@ fn effects(one: &ChangesFinding) -> Table {
     let cell = |pair: &genkai_model::finding::comparison::ComparedPair, figure: Figure| {
         let effect = pair.effects.iter().find(|effect| effect.figure == figure);
         effect.map_or_else(String::new, |effect| {
-            format!("{}: {} ({})", call(effect.call), size(effect), interval(effect))
+            format!("{}: {} ({})", call(effect), size(effect), interval(effect))
         })
     };
     let row = |pair: &genkai_model::finding::comparison::ComparedPair| {
