@@ -130,7 +130,10 @@ mod tests {
         assert_eq!((said(0.56, 0.50, 1.10), said(2.0, 0.90, 2.10)), (None, None));
         assert_eq!((said(2.0, 0.90, 1.90), said(2.0, 1.10, 2.10)), (Some(false), Some(true)));
         assert_eq!(
-            keeps(Promised::Times(2.0), &Effect { figure: Figure::Cpu, effect: None, bound: None, call: Call::Missing }),
+            keeps(
+                Promised::Times(2.0),
+                &Effect { figure: Figure::Cpu, effect: None, bound: None, call: Call::Missing }
+            ),
             None
         );
     }

@@ -435,6 +435,9 @@ impl<'a> Comparison<'a> {
 /// The mean of a figure over turns, or what it is more than where any of them has only that.
 fn value(own: &[&Turn<'_>], figure: usize) -> (Option<Interval>, Option<Bound>) {
     if figure == FAILURES {
+        if own.iter().any(|turn| left::is_short(turn)) {
+            return (None, None);
+        }
         let counts = own.iter().map(|turn| (turn.failed, turn.finished)).filter(|(_, finished)| *finished > 0.0);
         return (intervals::failures(&counts.collect::<Vec<_>>()), None);
     }

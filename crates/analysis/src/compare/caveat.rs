@@ -8,7 +8,7 @@ use genkai_model::finding::comparison::{ComparedPair, ComparisonCaveat};
 use genkai_model::record::Record;
 
 use super::pairs::Differing;
-use super::{Seen, answers};
+use super::{Seen, answers, left};
 use crate::effect;
 use crate::hidden::{self, Grown};
 use crate::statistics::ALPHA;
@@ -77,18 +77,14 @@ fn paced(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
 /// Requests without an answer at the ends of the turns that are compared.
 fn left_unanswered(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let counted = || own.iter().filter(|seen| seen.is(name, false));
-    let left = || counted().filter(|seen| seen.left.count() > 0);
-    let first = left().next()?;
-    let planned = |seen: &&&Seen<'_>| {
-        let ticks = &seen.trial.ticks;
-        Tally::of(ticks).finished() + ticks.last().map_or(0, |tick| tick.in_flight)
-    };
+    let some = || counted().filter(|seen| seen.left.count() > 0);
+    let first = some().next()?;
     let noted = counted().any(|seen| seen.finding.due.is_some());
     Some(ComparisonCaveat::LeftUnanswered {
         name: name.to_owned(),
-        unanswered: left().map(|seen| seen.left.count()).sum(),
-        planned: counted().map(|seen| planned(&seen)).sum(),
-        longest: left().map(|seen| seen.left.longest_seconds()).fold(0.0, f64::max),
+        unanswered: some().map(|seen| seen.left.count()).sum(),
+        planned: counted().map(|seen| left::planned(seen.trial)).sum(),
+        longest: some().map(|seen| seen.left.longest_seconds()).fold(0.0, f64::max),
         patience: first.trial.started.load.patience().as_secs_f64(),
         judged: noted.then(|| counted().map(|seen| seen.finding.finished).sum()),
     })

@@ -110,6 +110,18 @@ fn early(seen: &Seen<'_>, turns: &[Seen<'_>]) -> Option<(Counts, f64)> {
     Some((planned_before(&seen.trial.ticks, due), due as f64 / NS))
 }
 
+/// How many requests were planned in a turn.
+pub(super) fn planned(trial: &Trial) -> u64 {
+    Tally::of(&trial.ticks).finished() + trial.ticks.last().map_or(0, |tick| tick.in_flight)
+}
+
+/// Whether a turn was too short to tell a part of failures: whoever waits had not done so for as long as is patient, and fewer than half were
+/// planned before.
+pub(super) fn is_short(seen: &Seen<'_>) -> bool {
+    let patience = seen.trial.started.load.patience().as_secs_f64();
+    seen.finding.due.is_some_and(|due| due < patience) && seen.finding.finished * 2 < planned(seen.trial)
+}
+
 /// Failed and all of the requests that were planned `due` nanoseconds before the end, or earlier. Those that waited for all of this time have
 /// failed.
 fn planned_before(ticks: &[Tick], due: u64) -> Counts {

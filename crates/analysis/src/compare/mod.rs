@@ -189,6 +189,9 @@ fn contender(
 /// A figure's mean over turns.
 fn value(own: &[&Seen<'_>], figure: Figure) -> Option<Estimate> {
     if figure.is_fraction() {
+        if own.iter().any(|seen| left::is_short(seen)) {
+            return None;
+        }
         let counts = own.iter().map(|seen| seen.counts()).filter(|(_, finished)| *finished > 0);
         return statistics::failures(&counts.collect::<Vec<_>>());
     }

@@ -152,8 +152,7 @@ fn paired(both: &[Both<'_>], figure: Figure) -> Paired {
         let counts = both.iter().map(|(a, b)| (a.counts(), b.counts()));
         return Paired::Failures(counts.filter(|(a, b)| a.1 > 0 && b.1 > 0).collect());
     }
-    let ratios: Vec<(f64, f64)> =
-        both.iter().filter_map(|(a, b)| Some((a.value(figure)?, b.value(figure)?))).collect();
+    let ratios: Vec<(f64, f64)> = both.iter().filter_map(|(a, b)| Some((a.value(figure)?, b.value(figure)?))).collect();
     let none = ratios.iter().any(|(a, b)| *a <= 0.0 || *b <= 0.0);
     Paired::Ratios(if none { Vec::new() } else { ratios })
 }
@@ -162,10 +161,8 @@ fn paired(both: &[Both<'_>], figure: Figure) -> Paired {
 /// the base) than the end of the interval which the bounds have. Nothing is known of two bounds.
 fn bounded(both: &[Both<'_>], figure: Figure, alpha: f64) -> Option<(Option<OneSided>, Call)> {
     let of = |seen: &Seen<'_>| seen.value(figure).or(seen.bound(figure));
-    let (base, other) = (
-        both.iter().any(|(a, _)| a.bound(figure).is_some()),
-        both.iter().any(|(_, b)| b.bound(figure).is_some()),
-    );
+    let (base, other) =
+        (both.iter().any(|(a, _)| a.bound(figure).is_some()), both.iter().any(|(_, b)| b.bound(figure).is_some()));
     if !base && !other {
         return None;
     }

@@ -71,7 +71,9 @@ fn usual(key: &str) -> Option<Unit> {
     Some(match key {
         "min" | "mean" | "stdev" | "p50" | "p75" | "p90" | "p95" | "p99" | "p999" | "p9999" | "max" | "lasted"
         | "at" | "takes" | "allowed" | "bound" | "seconds" | "started" | "total" | "longest" | "paused" | "median"
-        | "patience" | "due" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => Unit::Seconds,
+        | "patience" | "due" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => {
+            Unit::Seconds
+        }
         "rate" | "ok_rate" | "offered" | "throughput" => Unit::PerSecond,
         "fraction" | "quantile" | "failed_before" | "failed_difference" | "cpu_max" | "used" | "chance" | "alpha"
         | "each" | "busy" | "busiest" | "margin" => Unit::Fraction,

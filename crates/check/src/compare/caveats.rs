@@ -3,7 +3,7 @@
 use genkai_model::figure::Figure;
 use serde_json::{Value as Json, json};
 
-use super::{Comparison, FIGURES, Turn};
+use super::{Comparison, FIGURES, Turn, left};
 use crate::compared::{self, Pair};
 use crate::effects;
 use crate::events::{Events, Line, Trial, failed, sum};
@@ -73,6 +73,7 @@ impl Comparison<'_> {
         if events.of("run_ended").next().is_none() {
             all.push((json!({ "caveat": "record_cut_off" }), "the record has no end"));
         }
+        self.figures(&all, line, expected);
         all.into_iter().for_each(|(told, why)| expected.lists.tells(LIST, told, why, line));
         expected.lists.only(LIST, &KINDS);
         compared::caveats(self.verdict, |name| self.of_caveats(name), line, expected);
@@ -130,17 +131,12 @@ impl Comparison<'_> {
         let own: Vec<&Turn<'_>> = self.turns.iter().filter(|turn| turn.is(name, false)).collect();
         let unanswered: f64 = own.iter().map(|turn| turn.left.count()).sum();
         if unanswered > 0.0 {
-            let planned = |turn: &&Turn<'_>| {
-                let ticks = turn.judged.trial.ticks();
-                let waiting = ticks.last().map_or(0.0, |tick| tick.number("/in_flight"));
-                waiting + sum(&ticks, "/ok") + crate::events::all_failed(&ticks)
-            };
             let judged: f64 = own.iter().map(|turn| turn.finished).sum();
             let told = json!({
                 "caveat": "left_unanswered",
                 "name": name,
                 "unanswered": unanswered,
-                "planned": own.iter().map(planned).sum::<f64>(),
+                "planned": own.iter().map(|turn| left::planned(turn)).sum::<f64>(),
                 "longest": own.iter().filter_map(|turn| turn.left.longest()).fold(0.0, f64::max),
                 "patience": own[0].judged.asked.patience_us as f64 / 1e6,
                 "judged": own.iter().any(|turn| turn.due.is_some()).then_some(judged),
@@ -151,6 +147,20 @@ impl Comparison<'_> {
         if none > 0 {
             let told = json!({ "caveat": "nothing_answered", "name": name, "turns": none });
             all.push((told, "no good answer in what is measured of them"));
+        }
+    }
+
+    /// The figures of what is told of missing answers, where it stands.
+    fn figures(&self, all: &[(Json, &str)], line: Option<usize>, expected: &mut Expected) {
+        let stands = self.verdict.get("caveats").and_then(Json::as_array).into_iter().flatten().enumerate();
+        for (i, caveat) in stands {
+            let known = |told: &Json| ["caveat", "name"].iter().all(|field| told.get(field) == caveat.get(field));
+            let Some((told, _)) = all.iter().find(|(told, _)| known(told)) else { continue };
+            for field in ["unanswered", "planned", "longest", "patience", "judged"] {
+                if let Some(value) = told.get(field).and_then(Json::as_f64) {
+                    expected.is(format!("{LIST}/{i}/{field}"), value, line);
+                }
+            }
         }
     }
 

@@ -76,13 +76,26 @@ pub(super) fn settle(turns: &mut [Turn<'_>]) {
         let ticks = turn.judged.trial.ticks();
         let lasted = ticks.last().map_or(0.0, |tick| tick.number("/to_us") / 1e6);
         let own = turn.left.longest().filter(|_| turn.left.noted).map(|own| own.min(patience));
-        let due = longest.map(|longest| longest.min(patience)).and_then(|due| if lasted > due { Some(due) } else { own });
+        let due =
+            longest.map(|longest| longest.min(patience)).and_then(|due| if lasted > due { Some(due) } else { own });
         if let Some(due) = due.filter(|_| turn.judged.trial.start.json.pointer("/load/protocol/web_socket").is_none()) {
             (turn.failed, turn.finished) = early(&ticks, due);
             turn.values[super::FAILURES] = (turn.finished > 0.0).then(|| turn.failed / turn.finished);
             turn.due = Some(due);
         }
     }
+}
+
+/// All requests that a turn planned.
+pub(super) fn planned(turn: &Turn<'_>) -> f64 {
+    let ticks = turn.judged.trial.ticks();
+    ticks.last().map_or(0.0, |tick| tick.number("/in_flight")) + sum(&ticks, "/ok") + all_failed(&ticks)
+}
+
+/// Whether too few of them were planned early to tell how many fail.
+pub(super) fn is_short(turn: &Turn<'_>) -> bool {
+    let patience = turn.judged.asked.patience_us as f64 / 1e6;
+    turn.due.is_some_and(|due| due < patience) && 2.0 * turn.finished < planned(turn)
 }
 
 /// Failed, and all, of the requests planned `due` seconds before the end and earlier.

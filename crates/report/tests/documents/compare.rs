@@ -25,7 +25,8 @@ fn estimate(value: f64, low: f64, high: f64) -> Estimate {
 }
 
 fn effects() -> Vec<Effect> {
-    let seen = |figure, value, low, high, call| Effect { figure, effect: Some(estimate(value, low, high)), bound: None, call };
+    let seen =
+        |figure, value, low, high, call| Effect { figure, effect: Some(estimate(value, low, high)), bound: None, call };
     vec![
         seen(Figure::Failures, -0.173, -0.194, -0.153, Call::Better),
         seen(Figure::Throughput, 1.82, 1.52, 2.18, Call::Better),
