@@ -110,7 +110,7 @@ mod tests {
         let one = |(becomes, call): &(Promised, Call)| KeptPromise {
             promise: Promise { figure: Figure::Throughput, becomes: *becomes },
             effect: None,
-            kept: keeps(*becomes, &Effect { figure: Figure::Throughput, effect: None, call: *call }),
+            kept: keeps(*becomes, &Effect { figure: Figure::Throughput, effect: None, bound: None, call: *call }),
         };
         calls.iter().map(one).collect()
     }
@@ -121,7 +121,7 @@ mod tests {
             let effect = Some(Estimate { value: (low * high).sqrt(), interval: Range { low, high }, n: 6 });
             keeps(
                 Promised::Times(times),
-                &Effect { figure: Figure::Cpu, effect, call: Call::CannotTell { more: None } },
+                &Effect { figure: Figure::Cpu, effect, bound: None, call: Call::CannotTell { more: None } },
             )
         };
         assert_eq!(said(0.56, 0.80, 1.24), Some(false), "not so much less, whatever it is");
@@ -130,7 +130,10 @@ mod tests {
         assert_eq!((said(0.56, 0.50, 1.10), said(2.0, 0.90, 2.10)), (None, None));
         assert_eq!((said(2.0, 0.90, 1.90), said(2.0, 1.10, 2.10)), (Some(false), Some(true)));
         assert_eq!(
-            keeps(Promised::Times(2.0), &Effect { figure: Figure::Cpu, effect: None, call: Call::Missing }),
+            keeps(
+                Promised::Times(2.0),
+                &Effect { figure: Figure::Cpu, effect: None, bound: None, call: Call::Missing }
+            ),
             None
         );
     }

@@ -1,7 +1,7 @@
 //! Whether a load was more than who bore it noticed. Where nobody noticed it, what was offered was the limit: differences in throughput
 //! say what was asked for, not what anybody can do.
 
-use genkai_model::finding::Estimate;
+use genkai_model::finding::{Estimate, OneSided};
 
 /// Part of the servers' cores (or of a disk's time) from which on one is busy enough to be stressed: with less it waited for requests.
 const BUSY: f64 = 0.7;
@@ -24,6 +24,14 @@ pub(crate) fn falls_short(planned: f64, answered: f64) -> bool {
 /// Whether one is so far from another that a load must have been felt; whether they differ for certain is another question.
 pub(crate) fn is_far(ratio: Estimate) -> bool {
     !(1.0 / SLOWER..=SLOWER).contains(&ratio.value)
+}
+
+/// The same of a ratio of which only a bound is known.
+pub(crate) fn is_beyond(ratio: OneSided) -> bool {
+    match ratio {
+        OneSided::MoreThan(bound) => bound > SLOWER,
+        OneSided::LessThan(bound) => bound < 1.0 / SLOWER,
+    }
 }
 
 #[cfg(test)]

@@ -2,18 +2,22 @@
 
 mod answers;
 mod caveats;
+mod left;
+mod part;
 
 use genkai_model::event::Environment;
 use serde_json::Value as Json;
 
 use crate::broken::{Judged, counted};
 use crate::compared::{self, Came, Pair, Strain};
-use crate::effects::{self, Call, Pairs, Rules};
-use crate::events::{Events, Line, Trial, merged, sum};
+use crate::effects::{self, Bound, Call, Pairs, Rules};
+use crate::events::{Events, Line, Trial, sum};
 use crate::expected::Expected;
 use crate::intervals::{self, ALPHA, Interval};
 use crate::steady::{self, Steady};
 use crate::{generator, proof};
+use left::Left;
+use part::Part;
 
 /// The figures of a turn, in their order.
 const FIGURES: [&str; 8] = ["failures", "throughput", "p50", "p95", "p99", "max", "cpu", "memory"];
@@ -44,6 +48,13 @@ struct Turn<'e> {
     finished: f64,
     paced: f64,
     values: Vec<Option<f64>>,
+    /// What figures are more than of which no value was seen.
+    bounds: Vec<Option<f64>>,
+    /// Of failures, how long before the end requests were planned of which they are told, seconds.
+    due: Option<f64>,
+    /// Whether anything came at all.
+    came: bool,
+    left: Left,
     busy: Option<f64>,
     after: Option<f64>,
     stressed: bool,
@@ -58,14 +69,16 @@ pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
         events.head().json.get("environment").and_then(|told| serde_json::from_value(told.clone()).ok());
     let Some(comparison) = verdict.get("comparison").filter(|_| verdict.get("turns").is_some()) else { return };
     let cores = environment.map_or(1.0, |told| told.server_time());
-    let mut turns = Vec::new();
+    let (mut turns, mut addresses) = (Vec::new(), Vec::new());
     for (i, finding) in list("turns").iter().enumerate() {
         let address = format!("/turns/{i}");
         let Some(trial) = crate::trials::named(events, finding, &address, expected) else { continue };
         let Some(turn) = Turn::of(events, &trial, cores) else { continue };
-        turn.expect(&address, events, expected);
+        addresses.push(address);
         turns.push(turn);
     }
+    left::settle(&mut turns);
+    turns.iter().zip(addresses).for_each(|(turn, address)| turn.expect(&address, events, expected));
     let comparison = Comparison::of(events, comparison, verdict, turns);
     comparison.expect(events, list("pairs"), expected);
     for (i, contender) in list("subjects").iter().enumerate() {
@@ -97,7 +110,14 @@ impl<'e> Turn<'e> {
             asked: (!judged.asked.users).then_some(judged.asked.level),
             allowed: judged.objective.0.iter().find_map(compared::allowed),
         };
+        let left = Left::of(&trial.ticks());
+        let (values, bounds) = part.values(failed, finished, &left);
         Some(Turn {
+            came: finished + sum(&trial.ticks(), "/handshakes/upgraded") > 0.0,
+            due: None,
+            values,
+            bounds,
+            left,
             stressed: strain.is_stressed(),
             contender: said.json.get("contender")?.clone(),
             block: said.number("/block") as u32,
@@ -107,7 +127,6 @@ impl<'e> Turn<'e> {
             failed,
             finished,
             paced: crate::load::pauses(&trial.ticks()).unwrap_or(0.0),
-            values: part.values(failed, finished),
             busy,
             after,
             judged,
@@ -116,8 +135,7 @@ impl<'e> Turn<'e> {
 
     /// Whether it held, by anything that came: a request that ended, a WebSocket that was opened.
     fn is_held(&self) -> bool {
-        let came = self.finished + sum(&self.judged.trial.ticks(), "/handshakes/upgraded");
-        self.judged.onset.is_none() && came > 0.0
+        self.judged.onset.is_none() && self.came
     }
 
     fn expect(&self, address: &str, events: &Events, expected: &mut Expected) {
@@ -139,6 +157,10 @@ impl<'e> Turn<'e> {
         for (i, value) in self.values.iter().enumerate() {
             expected.is(format!("{address}/values/{i}"), *value, line);
         }
+        expected.is(format!("{address}/due"), self.due, line);
+        for (i, bound) in self.bounds.iter().enumerate() {
+            effects::bound(&format!("{address}/bounds/{i}"), bound.map(Bound::More), line, expected);
+        }
     }
 
     fn is(&self, name: &Json, control: bool) -> bool {
@@ -155,95 +177,6 @@ fn finished(judged: &Judged<'_>) -> (f64, f64) {
         .iter()
         .sum();
     (failed + more, finished + more)
-}
-
-/// The part of a turn that is steady.
-struct Part<'t, 'e> {
-    trial: &'t Trial<'e>,
-    ticks: Vec<&'e Line>,
-}
-
-impl<'e> Part<'_, 'e> {
-    fn values(&self, failed: f64, finished: f64) -> Vec<Option<f64>> {
-        let latency = merged(&self.ticks, "/latency");
-        let seconds: f64 = self.ticks.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
-        let errors: f64 = self.ticks.iter().map(|tick| crate::events::failed(tick)).sum();
-        let all = errors + crate::events::sum(&self.ticks, "/ok");
-        let cpu = self.cores(false).map(|cores| cores * seconds / all).filter(|cpu| *cpu > 0.0 && all > 0.0);
-        vec![
-            (finished > 0.0).then(|| failed / finished),
-            (seconds > 0.0).then(|| proof::at_least_half(&self.ticks)),
-            latency.quantile(0.5),
-            latency.quantile(0.95),
-            latency.quantile(0.99),
-            latency.quantile(1.0),
-            cpu,
-            self.memory(),
-        ]
-    }
-
-    fn span(&self) -> (f64, f64) {
-        let first = self.ticks.first().map_or(0.0, |tick| tick.number("/from_us"));
-        (first, self.ticks.last().map_or(0.0, |tick| tick.number("/to_us")))
-    }
-
-    /// Looks at servers: when, microseconds since the load began (before it: below zero), whose, and the look.
-    fn looks(&self) -> impl Iterator<Item = (f64, &str, &Line)> {
-        let began = self.trial.start.number("/at_us");
-        let looks =
-            self.trial.of("sample").map(move |line| (line.number("/at_us") - began, line.text("/subject"), line));
-        looks.filter(|(_, subject, _)| !OTHERS.contains(subject))
-    }
-
-    /// Looks at anything, in the part.
-    fn inside(&self) -> Vec<&'e Line> {
-        let (from, to) = self.span();
-        let began = self.trial.start.number("/at_us");
-        let at = |line: &&Line| line.number("/at_us") - began;
-        self.trial.of("sample").filter(|line| at(line) >= from && at(line) <= to).collect()
-    }
-
-    fn metric(subject: &str, name: &str, line: &Line) -> Option<f64> {
-        line.json.get("metrics")?.get(format!("{subject}.{name}"))?.as_f64()
-    }
-
-    /// Cores used in the part: each look tells of the time since the one before. With what stands behind the contender, or without.
-    fn cores(&self, behind: bool) -> Option<f64> {
-        let (from, to) = self.span();
-        let mut subjects: Vec<&str> = self.looks().map(|(_, subject, _)| subject).collect();
-        subjects.sort_unstable();
-        subjects.dedup();
-        let mut sum = None;
-        for subject in subjects.into_iter().filter(|subject| behind || *subject != "backend") {
-            let all = self.looks().filter(|(_, whose, _)| *whose == subject);
-            let all: Vec<(f64, f64)> =
-                all.filter_map(|(at, _, line)| Some((at, Self::metric(subject, "cpu", line)?))).collect();
-            let each = all.windows(2).map(|two| ((two[1].0.min(to) - two[0].0.max(from)).max(0.0), two[1].1));
-            let (used, seen) = each.fold((0.0, 0.0), |(used, seen), (long, cpu)| (used + cpu * long, seen + long));
-            if seen > 0.0 {
-                sum = Some(sum.unwrap_or(0.0) + used / seen);
-            }
-        }
-        sum
-    }
-
-    fn memory(&self) -> Option<f64> {
-        let own = self.looks().filter(|(_, subject, _)| *subject != "backend");
-        own.filter_map(|(_, subject, line)| Self::metric(subject, "rss", line))
-            .reduce(f64::max)
-            .filter(|most| *most > 0.0)
-    }
-
-    /// The part of the servers' cores in use, or of one core by the busiest worker, whichever is more.
-    fn busy(&self, cores: f64) -> Option<f64> {
-        let all = self.cores(true)? / cores;
-        let (from, to) = self.span();
-        let inside = self.looks().filter(|(at, ..)| *at >= from && *at <= to);
-        let workers: Vec<f64> =
-            inside.filter_map(|(_, subject, line)| Self::metric(subject, "worker_cpu_max", line)).collect();
-        let mean = if workers.is_empty() { 0.0 } else { workers.iter().sum::<f64>() / workers.len() as f64 };
-        Some(all.max(mean))
-    }
 }
 
 /// A comparison with its turns.
@@ -389,10 +322,10 @@ impl<'a> Comparison<'a> {
     fn said(&self, base: (&Json, bool), other: (&Json, bool), figure: usize, [now, last]: [f64; 2]) -> Call {
         let own = |of: (&Json, bool)| self.turns.iter().filter(|turn| turn.is(of.0, of.1)).collect::<Vec<_>>();
         if self.is_silent(base, other) {
-            return Call { effect: None, call: "missing", more: None };
+            return Call::none("missing");
         }
         if AGING.contains(&FIGURES[figure]) && [base.0, other.0].iter().any(|name| self.standing.contains(name)) {
-            return Call { effect: None, call: "not_judged", more: None };
+            return Call::none("not_judged");
         }
         let (mine, theirs) = (own(base), own(other));
         let blocks = mine.iter().filter_map(|a| Some((*a, *theirs.iter().find(|b| b.block == a.block)?)));
@@ -403,8 +336,19 @@ impl<'a> Comparison<'a> {
                 (Pairs::Failures(both.collect()), self.margin * LESS)
             }
             _ => {
-                let of = |turn: &Turn<'_>| turn.values[figure];
-                (Pairs::Ratios(blocks.filter_map(|(a, b)| Some((of(a)?, of(b)?))).collect()), self.margin)
+                let of = |turn: &Turn<'_>| turn.values[figure].or(turn.bounds[figure]);
+                let blocks: Vec<_> = blocks.collect();
+                let sides = [
+                    blocks.iter().any(|(a, _)| a.bounds[figure].is_some()),
+                    blocks.iter().any(|(_, b)| b.bounds[figure].is_some()),
+                ];
+                let ratios: Vec<(f64, f64)> = blocks.iter().filter_map(|(a, b)| Some((of(a)?, of(b)?))).collect();
+                if sides != [false; 2] {
+                    return effects::bounded(ratios, sides, now);
+                }
+                // Of nothing there is no ratio.
+                let none = ratios.iter().any(|(a, b)| a.min(*b) <= 0.0);
+                (Pairs::Ratios(if none { Vec::new() } else { ratios }), self.margin)
             }
         };
         pairs.said(Rules { margin, more: figure == THROUGHPUT, now, last })
@@ -461,7 +405,9 @@ impl<'a> Comparison<'a> {
         for (k, figure) in FIGURES.iter().enumerate() {
             let place = format!("{address}/figures/{k}");
             expected.word(format!("{place}/figure"), *figure, "their order", line);
-            expected.estimate(format!("{place}/value"), value(&own, k), line);
+            let (value, bound) = value(&own, k);
+            expected.estimate(format!("{place}/value"), value, line);
+            effects::bound(&format!("{place}/bound"), bound, line, expected);
             let (best, worst) = self.rank(name, k, pairs);
             expected.is(format!("{place}/best"), best, line);
             expected.is(format!("{place}/worst"), worst, line);
@@ -486,13 +432,19 @@ impl<'a> Comparison<'a> {
     }
 }
 
-fn value(own: &[&Turn<'_>], figure: usize) -> Option<Interval> {
+/// The mean of a figure over turns, or what it is more than where any of them has only that.
+fn value(own: &[&Turn<'_>], figure: usize) -> (Option<Interval>, Option<Bound>) {
     if figure == FAILURES {
+        if own.iter().any(|turn| left::is_short(turn)) {
+            return (None, None);
+        }
         let counts = own.iter().map(|turn| (turn.failed, turn.finished)).filter(|(_, finished)| *finished > 0.0);
-        return intervals::failures(&counts.collect::<Vec<_>>());
+        return (intervals::failures(&counts.collect::<Vec<_>>()), None);
     }
-    if figure == THROUGHPUT && own.iter().any(|turn| turn.finished > 0.0 && turn.failed >= turn.finished) {
-        return None;
+    let known = own.iter().filter_map(|turn| turn.values[figure].or(turn.bounds[figure])).collect::<Vec<_>>();
+    let mean = intervals::geometric(&known, ALPHA);
+    match own.iter().any(|turn| turn.bounds[figure].is_some()) {
+        true => (None, mean.map(|mean| Bound::More(mean.value))),
+        false => (mean, None),
     }
-    intervals::geometric(&own.iter().filter_map(|turn| turn.values[figure]).collect::<Vec<_>>(), ALPHA)
 }

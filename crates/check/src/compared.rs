@@ -6,7 +6,7 @@ use genkai_model::figure::Figure;
 use genkai_model::objective::Condition;
 use serde_json::{Value as Json, json};
 
-use crate::effects::Call;
+use crate::effects::{Bound, Call};
 use crate::events::{Events, Line, sum};
 use crate::expected::Expected;
 
@@ -71,7 +71,11 @@ pub(crate) type Pair = Vec<(Figure, Call)>;
 /// Whether somebody is certainly and far slower than another.
 pub(crate) fn is_slower(pairs: &[Pair]) -> bool {
     pairs.iter().flatten().any(|(figure, said)| {
-        let far = said.effect.is_some_and(|e| !(1.0 / SLOWER..=SLOWER).contains(&e.value));
+        let far = match said.bound {
+            Some(Bound::More(ratio)) => ratio > SLOWER,
+            Some(Bound::Less(ratio)) => ratio < 1.0 / SLOWER,
+            None => said.effect.is_some_and(|e| !(1.0 / SLOWER..=SLOWER).contains(&e.value)),
+        };
         matches!(figure, Figure::P50 | Figure::P95) && matches!(said.call, "better" | "worse") && far
     })
 }

@@ -25,10 +25,45 @@ pub(crate) enum Pairs {
 pub(crate) struct Call {
     /// The effect; none of fewer than two pairs.
     pub(crate) effect: Option<Interval>,
+    /// What it is beyond, where nothing more is known.
+    pub(crate) bound: Option<Bound>,
     /// What it means.
     pub(crate) call: &'static str,
     /// How many more pairs would decide, where they can.
     pub(crate) more: Option<u32>,
+}
+
+/// One end of what a figure may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Bound {
+    More(f64),
+    Less(f64),
+}
+
+impl Call {
+    /// Of no effect.
+    pub(crate) fn none(call: &'static str) -> Call {
+        Call { effect: None, bound: None, call, more: None }
+    }
+}
+
+/// What ratios say in which values of the base, or of the other, are bounds: only how far from 1 they are on one side; nothing where both are.
+pub(crate) fn bounded(ratios: Vec<(f64, f64)>, [base, other]: [bool; 2], now: f64) -> Call {
+    let Some(e) = Pairs::Ratios(ratios).effect(now).filter(|_| base != other) else { return Call::none("cannot_tell") };
+    let (bound, call) = match other {
+        true => (Bound::More(e.low), if e.low > 1.0 { "worse" } else { "cannot_tell" }),
+        false => (Bound::Less(e.high), if e.high < 1.0 { "better" } else { "cannot_tell" }),
+    };
+    Call { bound: Some(bound), ..Call::none(call) }
+}
+
+/// What a finding must say of a bound.
+pub(crate) fn bound(address: &str, bound: Option<Bound>, line: Option<usize>, expected: &mut Expected) {
+    match bound {
+        Some(Bound::More(bound)) => expected.more_than(address, bound, line),
+        Some(Bound::Less(bound)) => expected.less_than(address, bound, line),
+        None => expected.is(address, None, line),
+    }
 }
 
 /// How pairs are judged.
@@ -71,14 +106,14 @@ impl Pairs {
             true => (1.0 / (1.0 + rules.margin), 1.0 + rules.margin),
             false => (-rules.margin, rules.margin),
         };
-        let Some(e) = self.effect(rules.now) else { return Call { effect: None, call: "missing", more: None } };
+        let Some(e) = self.effect(rules.now) else { return Call::none("missing") };
         let (call, more) = match () {
             () if margin.0 <= e.low && e.high <= margin.1 => ("same", None),
             () if e.low <= none && none <= e.high => ("cannot_tell", needed(e, ratio, margin.1, rules)),
             () if (e.value > none) == rules.more => ("better", None),
             () => ("worse", None),
         };
-        Call { effect: Some(e), call, more }
+        Call { effect: Some(e), bound: None, call, more }
     }
 }
 
@@ -116,6 +151,7 @@ pub(crate) fn spent(looks: &[u32], done: u32, alpha: f64) -> f64 {
 /// What a finding must say of an effect.
 pub(crate) fn expect(address: &str, said: &Call, line: Option<usize>, expected: &mut Expected) {
     expected.estimate(format!("{address}/effect"), said.effect, line);
+    bound(&format!("{address}/bound"), said.bound, line, expected);
     expected.word(format!("{address}/call"), said.call, "by the interval and the margin", line);
     expected.is(format!("{address}/more"), said.more.map(f64::from), line);
 }

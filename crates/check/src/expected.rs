@@ -39,6 +39,8 @@ enum What {
     Within(f64, f64),
     /// No value was seen, and it is larger than this.
     MoreThan(f64),
+    /// No value was seen, and it is smaller than this.
+    LessThan(f64),
     /// From one end to the other.
     Between(f64, f64),
     /// An estimate with its interval.
@@ -94,6 +96,11 @@ impl Expected {
     /// No figure was seen, and it is larger than this.
     pub(crate) fn more_than(&mut self, address: impl Into<String>, bound: f64, line: Option<usize>) {
         self.insert(address.into(), What::MoreThan(bound), line);
+    }
+
+    /// No figure was seen, and it is smaller than this.
+    pub(crate) fn less_than(&mut self, address: impl Into<String>, bound: f64, line: Option<usize>) {
+        self.insert(address.into(), What::LessThan(bound), line);
     }
 
     /// The figure is this range; none: there is none.
@@ -191,7 +198,7 @@ impl Expectation {
             (What::Within(low, high), Value::Measured(x)) => fits(low, high, x),
             (What::Within(low, high), Value::Estimate { value, .. }) => fits(low, high, value),
             (What::Within(low, high), Value::Between { low: a, high: b }) => fits(low, high, a) && fits(low, high, b),
-            (What::MoreThan(bound), Value::MoreThan(x)) => same(bound, x),
+            (What::MoreThan(bound), Value::MoreThan(x)) | (What::LessThan(bound), Value::LessThan(x)) => same(bound, x),
             (What::Between(low, high), Value::Between { low: a, high: b }) => same(low, a) && same(high, b),
             (What::Estimate(wanted), Value::Estimate { value, low, high, n }) => {
                 let width = ENDS * (wanted.high - wanted.low).abs();
@@ -215,6 +222,7 @@ impl fmt::Display for Expectation {
             What::Within(low, high) if low == high => write!(f, "{low}"),
             What::Within(low, high) => write!(f, "between {low} and {high}"),
             What::MoreThan(bound) => write!(f, "more than {bound}, and no value"),
+            What::LessThan(bound) => write!(f, "less than {bound}, and no value"),
             What::Between(low, high) => write!(f, "{low} to {high}"),
             What::Estimate(of) => write!(f, "{} ({} to {}, of {})", of.value, of.low, of.high, of.n),
         }

@@ -12,11 +12,13 @@ use crate::units::UnitError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
-    /// Failed requests by finished ones, of the whole turn; those that hung at its end count as failed, and WebSockets that ended unasked.
+    /// Failed requests by finished ones, of the whole turn; those that hung at its end count as failed, and WebSockets that ended unasked. Where
+    /// requests are left without an answer, of those planned early enough to be answered, to fail, or to wait for longer than is patient.
     Failures,
     /// Successful responses a second, once it was steady.
     Throughput,
-    /// Median latency of successful responses from the planned instant, seconds, once it was steady.
+    /// Median latency of successful responses from the planned instant, seconds, once it was steady. Requests that are left without an answer,
+    /// having waited for longer than any took that ended, count as longer than they had waited.
     P50,
     /// 95 %.
     P95,

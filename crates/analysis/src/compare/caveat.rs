@@ -8,7 +8,7 @@ use genkai_model::finding::comparison::{ComparedPair, ComparisonCaveat};
 use genkai_model::record::Record;
 
 use super::pairs::Differing;
-use super::{Seen, answers};
+use super::{Seen, answers, left};
 use crate::effect;
 use crate::hidden::{self, Grown};
 use crate::statistics::ALPHA;
@@ -40,7 +40,12 @@ pub(super) fn of(
         found.extend(client(&contender.name, &own));
         found.extend(died(&contender.name, &own));
         found.extend(paced(&contender.name, &own));
+<<<<<<< HEAD
         found.extend(retried(&contender.name, &own));
+=======
+        found.extend(left_unanswered(&contender.name, &own));
+        found.extend(nothing_answered(&contender.name, &own));
+>>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
         found.extend(hidden_errors(&contender.name, &own));
         found.extend(unsteady(&contender.name, &own));
         found.extend(drifts(&contender.name, &own, comparison.contenders.len()));
@@ -73,11 +78,35 @@ fn paced(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     (paced > 0).then(|| ComparisonCaveat::Paced { name: name.to_owned(), paced })
 }
 
+<<<<<<< HEAD
 /// Requests that were made again on a new connection, in the turns that are compared.
 fn retried(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let ticks = own.iter().filter(|seen| seen.is(name, false)).flat_map(|seen| &seen.trial.ticks);
     let retried = ticks.map(|tick| tick.retried).sum();
     (retried > 0).then(|| ComparisonCaveat::Retried { name: name.to_owned(), retried })
+=======
+/// Requests without an answer at the ends of the turns that are compared.
+fn left_unanswered(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
+    let counted = || own.iter().filter(|seen| seen.is(name, false));
+    let some = || counted().filter(|seen| seen.left.count() > 0);
+    let first = some().next()?;
+    let noted = counted().any(|seen| seen.finding.due.is_some());
+    Some(ComparisonCaveat::LeftUnanswered {
+        name: name.to_owned(),
+        unanswered: some().map(|seen| seen.left.count()).sum(),
+        planned: counted().map(|seen| left::planned(seen.trial)).sum(),
+        longest: some().map(|seen| seen.left.longest_seconds()).fold(0.0, f64::max),
+        patience: first.trial.started.load.patience().as_secs_f64(),
+        judged: noted.then(|| counted().map(|seen| seen.finding.finished).sum()),
+    })
+}
+
+/// Turns without a throughput, of those that are compared.
+fn nothing_answered(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
+    let counted = own.iter().filter(|seen| seen.is(name, false));
+    let turns = counted.filter(|seen| seen.value(Figure::Throughput) == Some(0.0)).count() as u32;
+    (turns > 0).then(|| ComparisonCaveat::NothingAnswered { name: name.to_owned(), turns })
+>>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
 }
 
 /// Good answers in the place of errors, in the turns that are compared.

@@ -6,6 +6,7 @@
 
 mod answers;
 mod caveat;
+mod left;
 mod pairs;
 mod stress;
 mod turn;
@@ -16,7 +17,7 @@ use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::{
     ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended, Stress,
 };
-use genkai_model::finding::{Effect, Estimate, Outcome};
+use genkai_model::finding::{Effect, Estimate, OneSided, Outcome};
 use genkai_model::record::Record;
 use genkai_model::setting::Setting;
 
@@ -166,7 +167,7 @@ fn contender(
     let own: Vec<&Seen<'_>> = turns.iter().filter(|seen| seen.is(name, false)).collect();
     let figures = Figure::ALL.iter().map(|(figure, _)| {
         let (best, worst) = judge.rank(name, *figure, pairs);
-        ComparedFigure { figure: *figure, value: value(&own, *figure), best, worst }
+        ComparedFigure { figure: *figure, value: value(&own, *figure), bound: bound(&own, *figure), best, worst }
     });
     let (version, settings, rewrites) = entry(record, name);
     let mut warm_up: Vec<f64> = own.iter().filter_map(|seen| seen.finding.steady_after).collect();
@@ -188,16 +189,25 @@ fn contender(
 /// A figure's mean over turns.
 fn value(own: &[&Seen<'_>], figure: Figure) -> Option<Estimate> {
     if figure.is_fraction() {
+        if own.iter().any(|seen| left::is_short(seen)) {
+            return None;
+        }
         let counts = own.iter().map(|seen| seen.counts()).filter(|(_, finished)| *finished > 0);
         return statistics::failures(&counts.collect::<Vec<_>>());
     }
-    // A mean of logarithms knows no nothing: of a turn without a good answer no throughput is told.
-    let none = |seen: &&Seen<'_>| matches!(seen.counts(), (failed, finished) if finished > 0 && failed == finished);
-    if figure == Figure::Throughput && own.iter().any(none) {
+    if own.iter().any(|seen| seen.bound(figure).is_some()) {
         return None;
     }
+    // A mean of logarithms knows no nothing: with a turn in which nothing was answered well there is no throughput.
     let values: Vec<f64> = own.iter().filter_map(|seen| seen.value(figure)).collect();
     statistics::geometric(&values, ALPHA)
+}
+
+/// What that mean is more than, where a figure is a bound in any turn.
+fn bound(own: &[&Seen<'_>], figure: Figure) -> Option<OneSided> {
+    own.iter().find_map(|seen| seen.bound(figure))?;
+    let values: Vec<f64> = own.iter().filter_map(|seen| seen.value(figure).or(seen.bound(figure))).collect();
+    Some(OneSided::MoreThan(statistics::geometric(&values, ALPHA)?.value))
 }
 
 /// What was said of a contender when it was first prepared.

@@ -3,7 +3,7 @@
 use genkai_model::comparison::Comparison;
 use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::ComparedPair;
-use genkai_model::finding::{Call, Effect};
+use genkai_model::finding::{Call, Effect, OneSided};
 use genkai_model::units::Range;
 
 use super::Seen;
@@ -75,15 +75,18 @@ impl<'a> Judge<'a> {
         let aged = [base.0, other.0].iter().any(|name| !self.is_restarted(name));
         let effects = Figure::ALL.iter().map(|(figure, _)| {
             if silent {
-                return Effect { figure: *figure, effect: None, call: Call::Missing };
+                return Effect { figure: *figure, effect: None, bound: None, call: Call::Missing };
             }
             if aged && figure.ages() {
-                return Effect { figure: *figure, effect: None, call: Call::NotJudged };
+                return Effect { figure: *figure, effect: None, bound: None, call: Call::NotJudged };
             }
             let parts = (self.parts.0 / count, self.parts.1 / count);
-            let (seen, call) =
-                self.paired(base, other, *figure).judge(self.margin(*figure), figure.more_is_better(), parts);
-            Effect { figure: *figure, effect: seen, call }
+            let both = self.both(base, other);
+            if let Some((bound, call)) = bounded(&both, *figure, parts.0) {
+                return Effect { figure: *figure, effect: None, bound, call };
+            }
+            let (seen, call) = paired(&both, *figure).judge(self.margin(*figure), figure.more_is_better(), parts);
+            Effect { figure: *figure, effect: seen, bound: None, call }
         });
         ComparedPair { base: base.0.to_owned(), other: other.0.to_owned(), effects: effects.collect() }
     }
@@ -113,18 +116,12 @@ impl<'a> Judge<'a> {
     }
 
     /// The turns of both in the same block.
-    fn paired(&self, base: (&str, bool), other: (&str, bool), figure: Figure) -> Paired {
+    fn both(&self, base: (&str, bool), other: (&str, bool)) -> Vec<Both<'a>> {
         let of = |(name, control): (&str, bool), block: u32| {
             self.turns.iter().find(|seen| seen.is(name, control) && seen.finding.block == block)
         };
         let blocks = self.turns.iter().filter(|seen| seen.is(base.0, base.1)).map(|seen| seen.finding.block);
-        let both = blocks.filter_map(|block| Some((of(base, block)?, of(other, block)?)));
-        match figure.is_fraction() {
-            true => Paired::Failures(
-                both.map(|(a, b)| (a.counts(), b.counts())).filter(|(a, b)| a.1 > 0 && b.1 > 0).collect(),
-            ),
-            false => Paired::Ratios(both.filter_map(|(a, b)| Some((a.value(figure)?, b.value(figure)?))).collect()),
-        }
+        blocks.filter_map(|block| Some((of(base, block)?, of(other, block)?))).collect()
     }
 
     /// Whether everything that decides is decided.
@@ -144,6 +141,42 @@ impl<'a> Judge<'a> {
         let ranks = effect::ranks(&self.playing, &certain.collect::<Vec<_>>());
         ranks.get(name).copied().unwrap_or((1, self.comparison.contenders.len() as u32))
     }
+}
+
+/// Turns of two in the same block.
+type Both<'a> = (&'a Seen<'a>, &'a Seen<'a>);
+
+/// What is compared of a figure. Where one of two answered nothing well there is no ratio, and without these blocks it would be another.
+fn paired(both: &[Both<'_>], figure: Figure) -> Paired {
+    if figure.is_fraction() {
+        let counts = both.iter().map(|(a, b)| (a.counts(), b.counts()));
+        return Paired::Failures(counts.filter(|(a, b)| a.1 > 0 && b.1 > 0).collect());
+    }
+    let ratios: Vec<(f64, f64)> = both.iter().filter_map(|(a, b)| Some((a.value(figure)?, b.value(figure)?))).collect();
+    let none = ratios.iter().any(|(a, b)| *a <= 0.0 || *b <= 0.0);
+    Paired::Ratios(if none { Vec::new() } else { ratios })
+}
+
+/// What is known of a latency that is a bound in some turns: with what is more than the bounds the ratio is more (or less, where that is
+/// the base) than the end of the interval which the bounds have. Nothing is known of two bounds.
+fn bounded(both: &[Both<'_>], figure: Figure, alpha: f64) -> Option<(Option<OneSided>, Call)> {
+    let of = |seen: &Seen<'_>| seen.value(figure).or(seen.bound(figure));
+    let (base, other) =
+        (both.iter().any(|(a, _)| a.bound(figure).is_some()), both.iter().any(|(_, b)| b.bound(figure).is_some()));
+    if !base && !other {
+        return None;
+    }
+    let least = Paired::Ratios(both.iter().filter_map(|(a, b)| Some((of(a)?, of(b)?))).collect()).told(alpha);
+    let open = Call::CannotTell { more: None };
+    Some(match (least.map(|ratio| ratio.interval), base, other) {
+        (Some(ends), false, true) => {
+            (Some(OneSided::MoreThan(ends.low)), if ends.low > 1.0 { Call::Worse } else { open })
+        }
+        (Some(ends), true, false) => {
+            (Some(OneSided::LessThan(ends.high)), if ends.high < 1.0 { Call::Better } else { open })
+        }
+        _ => (None, open),
+    })
 }
 
 /// Figures in which the first contender differs from itself.

@@ -25,7 +25,7 @@ pub(super) fn of(record: &Record, turns: &[Seen<'_>], pairs: &[ComparedPair]) ->
     let most = all.max_by(|a, b| a.0.total_cmp(&b.0));
     // A latency that differs that much: somebody was slower under this load, so it was noticed.
     let slower = pairs.iter().flat_map(|pair| &pair.effects).any(|effect| {
-        let far = effect.effect.is_some_and(stress::is_far);
+        let far = effect.effect.map_or_else(|| effect.bound.is_some_and(stress::is_beyond), stress::is_far);
         matches!(effect.figure, Figure::P50 | Figure::P95) && pairs::differs(effect.call) && far
     });
     // Where nobody can be seen, nothing speaks against it.

@@ -5,12 +5,13 @@ use genkai_model::error::ErrorCount;
 use genkai_model::event::{EndReason, Environment, ServerState, Tick};
 use genkai_model::evidence::Sample;
 use genkai_model::figure::Figure;
-use genkai_model::finding::ClientCheck;
 use genkai_model::finding::comparison::TurnFinding;
+use genkai_model::finding::{ClientCheck, OneSided};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
+use super::left::{self, Left};
 use crate::capacity::demand;
 use crate::steady::{self, Steady};
 use crate::window::{self, Tally, US};
@@ -36,6 +37,8 @@ pub(crate) struct Seen<'r> {
     pub(super) stressed: bool,
     /// Whether a server ended although nobody asked it to.
     pub(super) died: bool,
+    /// Requests without an answer at its end.
+    pub(super) left: Left,
 }
 
 impl Seen<'_> {
@@ -45,8 +48,15 @@ impl Seen<'_> {
     }
 
     pub(super) fn value(&self, figure: Figure) -> Option<f64> {
-        let at = Figure::ALL.iter().position(|(one, _)| *one == figure)?;
-        self.finding.values.get(at).copied().flatten()
+        self.finding.values.get(place(figure)?).copied().flatten()
+    }
+
+    /// What the figure is more than, where it is a bound.
+    pub(super) fn bound(&self, figure: Figure) -> Option<f64> {
+        match self.finding.bounds.get(place(figure)?).copied().flatten()? {
+            OneSided::MoreThan(bound) => Some(bound),
+            OneSided::LessThan(_) => None,
+        }
     }
 
     /// Whether anything was answered: a request, or the opening of a WebSocket.
@@ -60,11 +70,17 @@ impl Seen<'_> {
     }
 }
 
+fn place(figure: Figure) -> Option<usize> {
+    Figure::ALL.iter().position(|(one, _)| *one == figure)
+}
+
 /// Every turn of a record, in order.
 pub(crate) fn all<'r>(record: &'r Record) -> Vec<Seen<'r>> {
     let Some(head) = &record.head else { return Vec::new() };
     let turn = |trial: &'r Trial| Some(Seen::of(trial, trial.turn.as_ref()?, &head.plan, &head.environment));
-    record.trials.iter().filter_map(turn).collect()
+    let mut turns: Vec<Seen<'r>> = record.trials.iter().filter_map(turn).collect();
+    left::settle(&mut turns);
+    turns
 }
 
 impl<'r> Seen<'r> {
@@ -74,6 +90,8 @@ impl<'r> Seen<'r> {
         let (failed, finished) = counted(trial);
         let opened = trial.ticks.iter().any(|tick| tick.handshakes.as_ref().is_some_and(|made| made.upgraded > 0));
         let busy = part.busy(environment);
+        let left = Left::of(trial);
+        let (values, bounds) = part.values(failed, finished, &left);
         let ended = trial.ended.as_ref().map(|ended| ended.reason);
         let died =
             ended == Some(EndReason::ServerDied) || trial.states.iter().any(|(_, s)| s.state == ServerState::Died);
@@ -90,13 +108,16 @@ impl<'r> Seen<'r> {
                 paced: summary::pauses(trial).unwrap_or(0),
                 steady_after: part.steady_after,
                 busy,
-                values: part.values(failed, finished),
+                due: None,
+                values,
+                bounds,
             },
             // Where nothing came to an end, and no WebSocket was opened, there is nothing by which it could have held.
             held: (finished > 0 || opened) && diagnosis::broke(trial, &plan.objective, &plan.procedure).is_none(),
             stressed: part.stressed(busy, failed, finished, &plan.objective),
             client,
             died,
+            left,
             trial,
         }
     }
@@ -146,21 +167,29 @@ impl<'r> Part<'r> {
         (end(self.ticks.first().map(|t| t.from_us)), end(self.ticks.last().map(|t| t.to_us)))
     }
 
-    fn values(&self, failed: u64, finished: u64) -> Vec<Option<f64>> {
+    /// The values of all figures, and the bounds of those that requests without an answer decide.
+    fn values(&self, failed: u64, finished: u64, left: &Left) -> (Vec<Option<f64>>, Vec<Option<OneSided>>) {
         let tally = Tally::of(self.ticks);
         let latency = window::merge(self.ticks, |tick| &tick.latency);
         let cpu = || Some(self.cores(|subject| subject != BACKEND)? * tally.seconds / tally.finished().max(1) as f64);
-        let value = |figure: Figure| match figure {
-            Figure::Failures => (finished > 0).then(|| failed as f64 / finished as f64),
-            Figure::Throughput => (tally.seconds > 0.0).then(|| proof::some(&tally)),
-            Figure::P50 => window::quantile(&latency, 0.5),
-            Figure::P95 => window::quantile(&latency, 0.95),
-            Figure::P99 => window::quantile(&latency, 0.99),
-            Figure::Max => window::quantile(&latency, 1.0),
-            Figure::Cpu => cpu().filter(|cpu| *cpu > 0.0 && tally.finished() > 0),
-            Figure::Memory => self.memory(),
+        let at = |q: f64| match left.quantile(&latency, q, tally.seconds) {
+            Some((bound, true)) => (None, Some(OneSided::MoreThan(bound))),
+            seen => (seen.map(|(seen, _)| seen), None),
         };
-        Figure::ALL.iter().map(|(figure, _)| value(*figure)).collect()
+        let value = |figure: Figure| match figure {
+            Figure::Failures => ((finished > 0).then(|| failed as f64 / finished as f64), None),
+            Figure::Throughput => ((tally.seconds > 0.0).then(|| tally.rate()), None),
+            Figure::P50 => at(0.5),
+            Figure::P95 => at(0.95),
+            Figure::P99 => at(0.99),
+            Figure::Max => at(1.0),
+            Figure::Cpu => (cpu().filter(|cpu| *cpu > 0.0 && tally.finished() > 0), None),
+            Figure::Memory => (self.memory(), None),
+        };
+        let (values, bounds): (Vec<_>, Vec<Option<OneSided>>) =
+            Figure::ALL.iter().map(|(figure, _)| value(*figure)).unzip();
+        let known = bounds.iter().any(Option::is_some);
+        (values, if known { bounds } else { Vec::new() })
     }
 
     /// Samples of servers.

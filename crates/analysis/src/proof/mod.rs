@@ -155,7 +155,7 @@ fn paced(pairs: &[(&Trial, &Trial)]) -> Vec<(f64, f64)> {
 }
 
 /// Successful responses a second. What did not answer once is taken for half an answer, so that it can be compared by ratio.
-pub(crate) fn some(tally: &Tally) -> f64 {
+fn some(tally: &Tally) -> f64 {
     tally.rate().max(0.5 / tally.seconds.max(1e-9))
 }
 

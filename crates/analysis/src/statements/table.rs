@@ -27,7 +27,8 @@ fn special(key: &str, parent: &str, within: &dyn Fn(&str) -> bool) -> Option<Uni
         ("waiting", "thresholds") => Unit::Number,
         ("until", "broke" | "observed") => Unit::Level,
         ("from" | "until", "caveats") => Unit::Seconds,
-        ("rate", "effect") | ("mark" | "from" | "to" | "values" | "effect", _) => Unit::Named,
+        ("rate", "effect") | ("mark" | "from" | "to" | "values" | "bounds" | "effect", _) => Unit::Named,
+        ("bound", "effects" | "effect" | "figures") => Unit::Named,
         ("value", "evidence" | "sign" | "figures") | ("figures", "judged") => Unit::Named,
         ("few", "evidence") => Unit::Number,
         ("full", "evidence") => Unit::PerSecond,
@@ -70,7 +71,9 @@ fn usual(key: &str) -> Option<Unit> {
     Some(match key {
         "min" | "mean" | "stdev" | "p50" | "p75" | "p90" | "p95" | "p99" | "p999" | "p9999" | "max" | "lasted"
         | "at" | "takes" | "allowed" | "bound" | "seconds" | "started" | "total" | "longest" | "paused" | "median"
-        | "patience" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => Unit::Seconds,
+        | "patience" | "due" | "warm_up" | "steady_after" | "seen" | "figure" | "origin_cpu" | "service" => {
+            Unit::Seconds
+        }
         "rate" | "ok_rate" | "offered" | "throughput" => Unit::PerSecond,
         "fraction" | "quantile" | "failed_before" | "failed_difference" | "cpu_max" | "used" | "chance" | "alpha"
         | "each" | "busy" | "busiest" | "margin" => Unit::Fraction,
@@ -89,7 +92,7 @@ fn usual(key: &str) -> Option<Unit> {
 }
 
 /// What is counted one by one.
-const NUMBERS: [&str; 115] = [
+const NUMBERS: [&str; 116] = [
     "abandoned",
     "answered",
     "at_once",
@@ -128,6 +131,7 @@ const NUMBERS: [&str; 115] = [
     "hits",
     "in_flight",
     "joined",
+    "judged",
     "largest",
     "late",
     "launched",
@@ -229,7 +233,11 @@ pub(super) fn source(names: &[&str]) -> Source {
         "caveats" if matches!(names.last(), Some(&("responses" | "served" | "hidden" | "down" | "looks"))) => {
             Source::TicksAndSamples
         }
+<<<<<<< HEAD
         "caveats" if matches!(names.last(), Some(&("answered" | "lasted" | "rate"))) => Source::Ticks,
+=======
+        "caveats" if matches!(names.last(), Some(&("unanswered" | "judged" | "longest" | "patience"))) => Source::Ticks,
+>>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
         "causes" | "caveats" | "limits" => Source::Evidence,
         "load" | "trials" | "client" => Source::Ticks,
         "proof" | "subjects" | "pairs" | "control" | "turns" | "stress" | "blocks" => Source::Trials,

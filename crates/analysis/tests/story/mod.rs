@@ -39,10 +39,24 @@ pub(crate) struct Does {
     pub(crate) client: f64,
     /// Answers in the place of errors a tick, as the server counts them.
     pub(crate) hidden: u64,
+    /// Requests a tick that get no answer.
+    pub(crate) held: u64,
+    /// After so many ticks nothing is answered any more.
+    pub(crate) until: u64,
 }
 
-pub(crate) const PLAIN: Does =
-    Does { rate: 100.0, latency: 10.0, failed: 0, size: 1000, cpu: 0.9, warm_up: 0, client: 0.1, hidden: 0 };
+pub(crate) const PLAIN: Does = Does {
+    rate: 100.0,
+    latency: 10.0,
+    failed: 0,
+    size: 1000,
+    cpu: 0.9,
+    warm_up: 0,
+    client: 0.1,
+    hidden: 0,
+    held: 0,
+    until: 99,
+};
 
 pub(crate) fn comparison(names: &[&str], base: bool) -> Comparison {
     let runs = || Runs::Server { system: Box::new(System::generated("nginx")), changes: Vec::new() };
@@ -60,6 +74,9 @@ pub(crate) fn comparison(names: &[&str], base: bool) -> Comparison {
         claim: None,
     }
 }
+
+/// Ticks of a turn.
+const TICKS: u64 = 25;
 
 /// A record in the making.
 pub(crate) struct Story {
@@ -103,11 +120,16 @@ impl Story {
         // What drifts on the machine, and the turn's own.
         let noise: f64 = self.random.sample(StandardNormal);
         let level = (0.1 * f64::from(block % 3) + 0.005 * noise).exp();
-        for n in 0..25_u64 {
+        for n in 0..TICKS {
             let slow = if (n as usize) < does.warm_up { 0.5 } else { 1.0 };
             let wobble = 1.0 + 0.02 * f64::from(n as u32 % 3);
             self.at_us = began + (n + 1) * 50_000;
-            let mut tick = tick(n, does, level * slow * wobble);
+            let now = if n < does.until { does } else { Does { rate: 0.0, ..does } };
+            let mut tick = tick(n, now, level * slow * wobble);
+            tick.in_flight += does.held * (n + 1).min(does.until);
+            if n + 1 == TICKS {
+                leaves(&mut tick, does);
+            }
             (self.touch)(&mut tick);
             self.push(Some(number), What::Tick(Box::new(tick)));
             if n % 4 == 0 {
@@ -170,4 +192,19 @@ fn tick(n: u64, does: Does, level: f64) -> Tick {
         cpu_max_us: (does.client * 50_000.0) as u64,
         ..Tick::default()
     }
+}
+
+/// The last tick tells how long each has waited that has no answer.
+fn leaves(tick: &mut Tick, does: Does) {
+    if does.held == 0 && does.until >= TICKS {
+        return;
+    }
+    let mut waited = histogram::empty();
+    (0..TICKS.min(does.until)).for_each(|n| waited.record_n((TICKS - n) * 50_000_000 - 25_000_000, does.held).unwrap());
+    if does.until < TICKS {
+        // All users wait since the tick after the last answer.
+        waited.record_n((TICKS - does.until) * 50_000_000, 50).unwrap();
+        tick.in_flight += 50;
+    }
+    tick.unanswered = Payload::encode(&waited);
 }

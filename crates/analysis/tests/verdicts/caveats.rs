@@ -86,6 +86,12 @@ fn each_caveat_of_a_comparison_is_missed_where_it_is_left_out() {
     seen.extend(of_story(two(2, PLAIN, Does { hidden: 2, ..PLAIN })));
     seen.extend(of_story(two(2, PLAIN, Does { size: 300, ..PLAIN })));
     seen.extend(of_story(two(5, PLAIN, Does { failed: 30, ..PLAIN })));
+    seen.extend(of_story(two(2, PLAIN, Does { held: 30, ..PLAIN })));
+    seen.extend(of_story(two(2, PLAIN, Does { until: 0, ..PLAIN })));
+    let mut impatient = Story::new(comparison(&["a", "b"], true));
+    impatient.load.timeout = Span::from_millis(500);
+    impatient.blocks(5, &[("a", Does { held: 1, ..PLAIN }), ("b", Does { held: 30, failed: 2, ..PLAIN })]);
+    seen.extend(of_story(impatient));
     let silent = Does { rate: 0.0, failed: 30, ..PLAIN };
     seen.extend(of_story(two(5, silent, silent)));
     let mut paced = Story::new(comparison(&["a", "b"], true));
@@ -137,9 +143,11 @@ fn each_caveat_of_a_comparison_is_missed_where_it_is_left_out() {
         "died",
         "drift",
         "hidden_errors",
+        "left_unanswered",
         "no_control",
         "not_compressed",
         "not_restarted",
+        "nothing_answered",
         "out",
         "paced",
         "record_cut_off",

@@ -6,6 +6,7 @@ mod client;
 mod compare;
 mod diagnosis;
 mod latencies;
+mod left;
 mod record;
 mod rooms;
 #[path = "../story/mod.rs"]

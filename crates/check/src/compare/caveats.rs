@@ -3,7 +3,7 @@
 use genkai_model::figure::Figure;
 use serde_json::{Value as Json, json};
 
-use super::{Comparison, FIGURES, Turn};
+use super::{Comparison, FIGURES, Turn, left};
 use crate::compared::{self, Pair};
 use crate::effects;
 use crate::events::{Events, Line, Trial, failed, sum};
@@ -11,14 +11,23 @@ use crate::expected::Expected;
 use crate::intervals::{self, ALPHA};
 
 /// Every kind that there is.
+<<<<<<< HEAD
 const KINDS: [&str; 17] = [
+=======
+const KINDS: [&str; 18] = [
+>>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
     "control_differs",
     "control_strays",
     "no_control",
     "not_restarted",
     "not_compressed",
     "paced",
+<<<<<<< HEAD
     "retried",
+=======
+    "left_unanswered",
+    "nothing_answered",
+>>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
     "hidden_errors",
     "answers_unlike",
     "client_limit",
@@ -72,6 +81,7 @@ impl Comparison<'_> {
         if events.of("run_ended").next().is_none() {
             all.push((json!({ "caveat": "record_cut_off" }), "the record has no end"));
         }
+        self.figures(&all, line, expected);
         all.into_iter().for_each(|(told, why)| expected.lists.tells(LIST, told, why, line));
         expected.lists.only(LIST, &KINDS);
         compared::caveats(self.verdict, |name| self.of_caveats(name), line, expected);
@@ -116,14 +126,56 @@ impl Comparison<'_> {
         if own.paced > 0.0 {
             all.push((json!({ "caveat": "paced", "name": name, "paced": own.paced }), "pauses after failures"));
         }
+<<<<<<< HEAD
         if own.retried > 0.0 {
             let told = json!({ "caveat": "retried", "name": name, "retried": own.retried });
             all.push((told, "requests made again in its turns that count"));
         }
+=======
+        self.of_left(name, all);
+>>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
         let (responses, hidden) = own.hidden();
         if hidden > 0.0 {
             let told = json!({ "caveat": "hidden_errors", "name": name, "responses": responses, "hidden": hidden });
             all.push((told, "as its server counted"));
+        }
+    }
+
+    /// Requests that turns left without an answer, and turns in which nothing was answered.
+    fn of_left(&self, name: &Json, all: &mut Vec<(Json, &str)>) {
+        let own: Vec<&Turn<'_>> = self.turns.iter().filter(|turn| turn.is(name, false)).collect();
+        let unanswered: f64 = own.iter().map(|turn| turn.left.count()).sum();
+        if unanswered > 0.0 {
+            let judged: f64 = own.iter().map(|turn| turn.finished).sum();
+            let told = json!({
+                "caveat": "left_unanswered",
+                "name": name,
+                "unanswered": unanswered,
+                "planned": own.iter().map(|turn| left::planned(turn)).sum::<f64>(),
+                "longest": own.iter().filter_map(|turn| turn.left.longest()).fold(0.0, f64::max),
+                "patience": own[0].judged.asked.patience_us as f64 / 1e6,
+                "judged": own.iter().any(|turn| turn.due.is_some()).then_some(judged),
+            });
+            all.push((told, "who had waited for longer than any took that ended"));
+        }
+        let none = own.iter().filter(|turn| turn.values[super::THROUGHPUT] == Some(0.0)).count();
+        if none > 0 {
+            let told = json!({ "caveat": "nothing_answered", "name": name, "turns": none });
+            all.push((told, "no good answer in what is measured of them"));
+        }
+    }
+
+    /// The figures of what is told of missing answers, where it stands.
+    fn figures(&self, all: &[(Json, &str)], line: Option<usize>, expected: &mut Expected) {
+        let stands = self.verdict.get("caveats").and_then(Json::as_array).into_iter().flatten().enumerate();
+        for (i, caveat) in stands {
+            let known = |told: &Json| ["caveat", "name"].iter().all(|field| told.get(field) == caveat.get(field));
+            let Some((told, _)) = all.iter().find(|(told, _)| known(told)) else { continue };
+            for field in ["unanswered", "planned", "longest", "patience", "judged"] {
+                if let Some(value) = told.get(field).and_then(Json::as_f64) {
+                    expected.is(format!("{LIST}/{i}/{field}"), value, line);
+                }
+            }
         }
     }
 

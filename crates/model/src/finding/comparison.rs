@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::claim::ClaimFinding;
-use super::{ClientLimit, Effect, Estimate, Outcome, ProcessFinding};
+use super::{ClientLimit, Effect, Estimate, OneSided, Outcome, ProcessFinding};
 use crate::comparison::Comparison;
 use crate::error::ErrorCount;
 use crate::figure::Figure;
@@ -93,6 +93,9 @@ pub struct ComparedFigure {
     pub figure: Figure,
     /// Its mean over turns (of failures the arithmetic, of others the geometric) with a 95 % interval of its own.
     pub value: Option<Estimate>,
+    /// What that mean is beyond, where in any turn only a bound of the figure is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<OneSided>,
     /// The best rank that the comparison allows, from 1, where each was compared with each.
     pub best: u32,
     /// The worst.
@@ -138,10 +141,14 @@ pub struct TurnFinding {
     pub control: bool,
     /// Whether it counts: it ran its whole length and the client was not the limit.
     pub counts: bool,
-    /// Finished requests.
+    /// Finished requests; with [`due`](Self::due) all that were planned so early.
     pub finished: u64,
-    /// Failed requests, those that hung at the end included.
+    /// Failed requests, those that hung at the end included; with [`due`](Self::due) of those that were planned so early.
     pub failed: u64,
+    /// Where requests were left without an answer: failures are told of those planned so many seconds before the end or earlier, which
+    /// were answered, failed, or waited for that long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<f64>,
     /// Pauses that users made after failures which came at once (see [`FAILURE_PACE`](crate::load::FAILURE_PACE)); 0 where nobody counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub paced: u64,
@@ -151,6 +158,9 @@ pub struct TurnFinding {
     pub busy: Option<f64>,
     /// The values of all figures, in their order.
     pub values: Vec<Option<f64>>,
+    /// In the same order what is known of those that requests without an answer decide; empty where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Option<OneSided>>,
 }
 
 /// What limits an answer.
@@ -252,6 +262,29 @@ pub enum ComparisonCaveat {
     Survivors {
         /// Who fails more.
         name: String,
+    },
+    /// Requests had no answer when turns ended, although they had waited for longer than any took that ended.
+    LeftUnanswered {
+        /// Whose.
+        name: String,
+        /// How many in all turns that count; at the least, where nobody noted how long each had waited.
+        unanswered: u64,
+        /// Of so many planned in these.
+        planned: u64,
+        /// The longest that one had waited, seconds.
+        longest: f64,
+        /// For how long the load waits before that may count like failing, seconds.
+        patience: f64,
+        /// Of how many failures are told: those planned early enough; none where nobody noted how long each had waited.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        judged: Option<u64>,
+    },
+    /// In turns nothing was answered well in the part that is measured: there is no throughput to compare by its ratio.
+    NothingAnswered {
+        /// Whose.
+        name: String,
+        /// How many turns.
+        turns: u32,
     },
     /// Neither of two was ever answered: whatever they have in common, nothing is said of them.
     Unanswered {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Estimate;
+use super::{Estimate, OneSided};
 use crate::figure::Figure;
 
 /// Two contenders, ranked by one figure.
@@ -34,8 +34,11 @@ pub struct Effect {
     /// Which.
     pub figure: Figure,
     /// Other by base (of failures: other minus base), over blocks, with an interval that holds for all figures, pairs and looks
-    /// together; none for fewer than two blocks in which both have it.
+    /// together; none for fewer than two blocks in which both have it, and where only a bound of it is known.
     pub effect: Option<Estimate>,
+    /// What is known of it where one of both had requests without an answer which decide the figure: the end of such an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<OneSided>,
     /// What that means.
     #[serde(flatten)]
     pub call: Call,
@@ -53,7 +56,8 @@ pub enum Call {
     Same,
     /// The interval holds both no effect and effects that would matter.
     CannotTell {
-        /// About so many more blocks (of a proof: pairs) would decide it, if what was seen goes on; none: more than 1,000.
+        /// About so many more blocks (of a proof: pairs) would decide it, if what was seen goes on; none: more than 1,000, or requests
+        /// without an answer leave it open.
         more: Option<u32>,
     },
     /// One of them does not have the figure: nothing came back, or it cannot be seen.

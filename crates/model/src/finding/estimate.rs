@@ -16,6 +16,16 @@ pub struct Estimate {
     pub n: u32,
 }
 
+/// What is known of a figure of which no value was seen, because requests still had no answer: it is beyond this.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OneSided {
+    /// It is larger.
+    MoreThan(f64),
+    /// It is smaller.
+    LessThan(f64),
+}
+
 /// A distribution in a few figures, seconds. One of nothing is not written: no figure of it is one. (In memory all of it is zero.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantiles {

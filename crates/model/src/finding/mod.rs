@@ -32,7 +32,7 @@ pub use client::{ClientCheck, ClientLimit, LateOver};
 pub use counted::{CountedTrial, Counts};
 pub use decision::{Answered, Decision, Pairing, Stop};
 pub use effect::{Call, Effect, RankedPair};
-pub use estimate::{Estimate, Quantiles};
+pub use estimate::{Estimate, OneSided, Quantiles};
 pub use ladder::{Ladder, MeasuredRung, MetAt, PredictedRung, ProvedRung, Rung, RungLimit, Together};
 pub use predicted::{Predicted, ProcessorUse};
 pub use price::{

@@ -65,7 +65,7 @@ fn kept(one: &KeptPromise) -> String {
     };
     let what = title(one.promise.figure);
     match &one.effect {
-        Some(effect) if effect.effect.is_some() => {
+        Some(effect) if effect.effect.is_some() || effect.bound.is_some() => {
             format!("{what}: promised {promised}, measured {}, {}", brief(effect), call(effect.call, one))
         }
         _ => format!("{what}: promised {promised}, nothing was measured"),
@@ -76,7 +76,7 @@ fn call(call: Call, one: &KeptPromise) -> String {
     match call {
         _ if matches!((one.promise.becomes, one.kept), (Promised::Times(_), Some(false))) => "not that much".to_owned(),
         Call::CannotTell { .. } | Call::NotJudged => "which does not decide it".to_owned(),
-        other if one.kept.is_some() => comparison::call(other),
+        other if one.kept.is_some() => comparison::called(other, ["block", "blocks"]),
         _ => "which does not decide it: nobody was stressed, so that is what was asked".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! Words that all comparisons share: figures, effects on them, ranks.
 
 use genkai_model::figure::Figure;
-use genkai_model::finding::{Call, Effect, RankedPair};
+use genkai_model::finding::{Call, Effect, OneSided, RankedPair};
 use genkai_model::units::Range;
 
 use crate::{clean, figure};
@@ -21,13 +21,21 @@ pub(super) fn ranked([first, second]: [&str; 2], pair: &RankedPair) -> [String; 
     ]
 }
 
-/// `x1.23 (interval 1.10-1.37)`.
+/// `x1.23 (interval 1.10-1.37)`; `more than x40`.
 pub(super) fn brief(effect: &Effect) -> String {
+    if effect.bound.is_some() {
+        return size(effect);
+    }
     effect.effect.map_or_else(String::new, |_| format!("{} (interval {})", size(effect), interval(effect)))
 }
 
-/// The size of an effect: `x1.23`, `-3.2 percentage points`.
+/// The size of an effect: `x1.23`, `-3.2 percentage points`, `more than x40`.
 pub(crate) fn size(effect: &Effect) -> String {
+    match effect.bound {
+        Some(OneSided::MoreThan(ratio)) => return format!("more than x{}", figure::number(ratio)),
+        Some(OneSided::LessThan(ratio)) => return format!("less than x{}", figure::number(ratio)),
+        None => {}
+    }
     let Some(seen) = effect.effect else { return "-".to_owned() };
     match effect.figure.is_fraction() {
         true => format!("{} points", points(seen.value)),
@@ -64,8 +72,16 @@ fn ratios(interval: Range) -> String {
 }
 
 /// What an effect means, in a few words.
-pub(crate) fn call(call: Call) -> String {
-    called(call, ["block", "blocks"])
+pub(crate) fn call(effect: &Effect) -> String {
+    match effect.call {
+        Call::CannotTell { .. } if is_open(effect) => "cannot tell: answers are missing".to_owned(),
+        call => called(call, ["block", "blocks"]),
+    }
+}
+
+/// Whether requests without an answer leave it open, so that more blocks would not decide it.
+pub(crate) fn is_open(effect: &Effect) -> bool {
+    matches!(effect.call, Call::CannotTell { .. }) && effect.effect.is_none()
 }
 
 /// The same where something else than blocks is counted: one of it, and many.

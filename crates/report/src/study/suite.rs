@@ -118,9 +118,7 @@ fn effects(one: &ChangesFinding) -> Table {
     const SHOWN: [Figure; 4] = [Figure::Failures, Figure::Throughput, Figure::P95, Figure::P99];
     let cell = |pair: &genkai_model::finding::comparison::ComparedPair, figure: Figure| {
         let effect = pair.effects.iter().find(|effect| effect.figure == figure);
-        effect.map_or_else(String::new, |effect| {
-            format!("{}: {} ({})", call(effect.call), size(effect), interval(effect))
-        })
+        effect.map_or_else(String::new, |effect| format!("{}: {} ({})", call(effect), size(effect), interval(effect)))
     };
     let row = |pair: &genkai_model::finding::comparison::ComparedPair| {
         std::iter::once(clean::line(&pair.other)).chain(SHOWN.map(|figure| cell(pair, figure))).collect::<Vec<String>>()

@@ -25,7 +25,8 @@ fn estimate(value: f64, low: f64, high: f64) -> Estimate {
 }
 
 fn effects() -> Vec<Effect> {
-    let seen = |figure, value, low, high, call| Effect { figure, effect: Some(estimate(value, low, high)), call };
+    let seen =
+        |figure, value, low, high, call| Effect { figure, effect: Some(estimate(value, low, high)), bound: None, call };
     vec![
         seen(Figure::Failures, -0.173, -0.194, -0.153, Call::Better),
         seen(Figure::Throughput, 1.82, 1.52, 2.18, Call::Better),
@@ -33,7 +34,7 @@ fn effects() -> Vec<Effect> {
         seen(Figure::P95, 1.01, 0.98, 1.04, Call::Same),
         seen(Figure::P99, 1.2, 0.7, 2.1, Call::CannotTell { more: None }),
         seen(Figure::Max, 1.0, 0.99, 1.01, Call::Same),
-        Effect { figure: Figure::Cpu, effect: None, call: Call::Missing },
+        Effect { figure: Figure::Cpu, effect: None, bound: None, call: Call::Missing },
         seen(Figure::Memory, 1.07, 1.05, 1.09, Call::Worse),
     ]
 }
@@ -42,6 +43,7 @@ fn subject(name: &str, values: [f64; 8]) -> ComparedContender {
     let figures = Figure::ALL.iter().zip(values).map(|((figure, _), value)| ComparedFigure {
         figure: *figure,
         value: Some(estimate(value, value * 0.9, value * 1.1)),
+        bound: None,
         best: 1,
         worst: 2,
     });
@@ -72,10 +74,12 @@ pub(crate) fn finding() -> ComparisonFinding {
         counts: true,
         finished: 1000,
         failed: 10,
+        due: None,
         paced: 0,
         steady_after: Some(0.1),
         busy: None,
         values: vec![Some(0.01), Some(100.0), None, None, None, None, None, None],
+        bounds: Vec::new(),
     };
     ComparisonFinding {
         comparison: Comparison {

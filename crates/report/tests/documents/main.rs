@@ -9,6 +9,7 @@ mod files;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod latencies;
+mod left;
 mod live;
 mod proofs;
 mod tables;

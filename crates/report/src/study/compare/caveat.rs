@@ -71,6 +71,20 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
             "{} fails more, and only requests that succeed have a latency: latencies are of different requests.",
             clean::line(name)
         ),
+        ComparisonCaveat::LeftUnanswered { name, unanswered, planned, longest, patience, judged } => format!(
+            "{}: {}{} of {} had no answer when its turns ended, having waited for longer than any took that ended, up to {}.{}",
+            clean::line(name),
+            if judged.is_none() { "at least " } else { "" },
+            figure::count(*unanswered),
+            figure::plural(*planned, "request", "requests"),
+            figure::seconds(*longest),
+            judged.map_or_else(String::new, |judged| left(judged, *patience))
+        ),
+        ComparisonCaveat::NothingAnswered { name, turns: n } => format!(
+            "{}: in {} nothing was answered well in the part that is measured: throughput is 0 there, which has no ratio.",
+            clean::line(name),
+            turns(*n)
+        ),
         ComparisonCaveat::Unanswered { base, other } => format!(
             "No request was answered, neither by {} nor by {}: nothing is said of them.",
             clean::line(base),
@@ -83,6 +97,16 @@ pub(crate) fn caveat(caveat: &ComparisonCaveat) -> String {
         ),
         ComparisonCaveat::RecordCutOff => "The record ends before the run did.".to_owned(),
     }
+}
+
+/// What is told of requests that were left without an answer.
+fn left(judged: u64, patience: f64) -> String {
+    format!(
+        " Its failures are of the {} that were planned early enough to be answered, to fail, or to wait for longer than {}. Those without an \
+         answer have no latency yet, and count as longer than they had waited.",
+        figure::count(judged),
+        figure::seconds(patience)
+    )
 }
 
 /// That contenders answer the same request otherwise: `Answers are unlike: a: 200, 2.1 KiB each; b: 302, 110 B each. ...`.

@@ -79,7 +79,7 @@ fn figures(finding: &ComparisonFinding) -> Table {
 
 /// A row a figure of a pair.
 fn effects(pair: &ComparedPair) -> Table {
-    let row = |effect: &Effect| [title(effect.figure).to_owned(), size(effect), interval(effect), call(effect.call)];
+    let row = |effect: &Effect| [title(effect.figure).to_owned(), size(effect), interval(effect), call(effect)];
     let head = ["figure", "effect", "interval", "says"];
     Table::new("Every figure", &head, pair.effects.iter().map(row)).kinds(Kind::Figure, [1, 2])
 }

@@ -4,14 +4,14 @@ mod caveat;
 mod document;
 
 use super::claim;
-use super::comparison::{brief, ranks, title, unit};
+use super::comparison::{brief, is_open, ranks, title, unit};
 use crate::{clean, figure};
 use genkai_model::claim::Test;
 use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::{
     ComparedContender, ComparedFigure, ComparedPair, ComparisonCaveat, ComparisonFinding, Ended,
 };
-use genkai_model::finding::{Call, Effect, Outcome};
+use genkai_model::finding::{Call, Effect, OneSided, Outcome};
 
 pub(crate) use caveat::caveat;
 pub(in crate::study) use document::cards;
@@ -165,7 +165,12 @@ pub(crate) fn pair(pair: &ComparedPair) -> String {
 
 /// A contender's figure.
 pub(crate) fn shown(figure: Figure, one: &ComparedFigure) -> String {
-    one.value.map_or_else(|| "-".to_owned(), |value| unit(figure, value.value))
+    match (one.value, one.bound) {
+        (Some(value), _) => unit(figure, value.value),
+        (None, Some(OneSided::MoreThan(bound))) => format!("more than {}", unit(figure, bound)),
+        (None, Some(OneSided::LessThan(bound))) => format!("less than {}", unit(figure, bound)),
+        (None, None) => "-".to_owned(),
+    }
 }
 
 /// A contender's rank by a figure: who was dropped has none.
@@ -210,7 +215,9 @@ fn counted(ended: Ended, planned: u32, run: u32, count: u32) -> String {
 /// How sure it all is, and why it ended.
 pub(crate) fn sure(finding: &ComparisonFinding) -> String {
     let ran = blocks(finding);
-    let intervals = |pair: &ComparedPair| pair.effects.iter().filter(|effect| effect.effect.is_some()).count() as u64;
+    let intervals = |pair: &ComparedPair| {
+        pair.effects.iter().filter(|effect| effect.effect.is_some() || effect.bound.is_some()).count() as u64
+    };
     let statements = finding.pairs.iter().map(intervals).sum::<u64>();
     let with = figure::percent(1.0 - finding.alpha);
     let hold = match statements {
@@ -228,8 +235,11 @@ pub(crate) fn sure(finding: &ComparisonFinding) -> String {
 /// What it would take to decide what is open.
 fn open(finding: &ComparisonFinding) -> String {
     let decides = |effect: &&Effect| finding.comparison.deciding.contains(&effect.figure);
-    let all: Vec<Call> =
-        finding.pairs.iter().flat_map(|pair| pair.effects.iter().filter(decides)).map(|effect| effect.call).collect();
+    let deciding = || finding.pairs.iter().flat_map(|pair| pair.effects.iter().filter(decides));
+    if finding.blocks >= 2 && deciding().any(is_open) {
+        return "; a deciding figure is open for want of answers, which takes longer turns (--hold)".to_owned();
+    }
+    let all: Vec<Call> = deciding().map(|effect| effect.call).collect();
     let needed: Vec<Option<u32>> =
         all.iter().filter_map(|call| if let Call::CannotTell { more } = call { Some(*more) } else { None }).collect();
     if needed.is_empty() || finding.blocks < 2 {
