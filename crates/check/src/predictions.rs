@@ -6,12 +6,8 @@ use genkai_model::load::Load;
 use serde_json::Value as Json;
 
 use crate::asked::{self, Asked, TOLERANCE};
-<<<<<<< HEAD
 use crate::broken::{self, Judged};
-=======
-use crate::broken::Judged;
 use crate::comes::is_never_full;
->>>>>>> f2ab1da9e6e279215ac7d35eb1ffef3f027b6439
 use crate::events::{Events, Line, merged, rate};
 use crate::expected::Expected;
 use crate::following;

@@ -114,34 +114,6 @@ fn present(law: &Law) -> f64 {
     }
 }
 
-<<<<<<< HEAD
-=======
-/// What counts the clients of an interval: where they share connections, the users, or the requests of a rate.
-pub(crate) fn of_clients(judged: &Judged<'_>) -> &'static str {
-    match judged.asked.load.arrivals {
-        _ if !judged.asked.shares() => "/connections",
-        Arrivals::Users { .. } => "/level",
-        Arrivals::Rate { .. } => "/in_flight",
-    }
-}
-
-/// The name of the metric by which a limit's server counts its clients, and how many of these a client of the load is (0: one who comes stays).
-pub(crate) fn counted_by<'l>(limit: &'l Limit, met: &Met) -> Option<(&'l str, f64)> {
-    for signature in &limit.signatures {
-        let Sign::Reached { metric, .. } = &signature.sign else { continue };
-        if !metric.ends_with(".clients") {
-            continue;
-        }
-        let each = match limit.law {
-            Law::Slots { idle_cost, busy_cost, .. } => cost(idle_cost, busy_cost, met).map_or(0.0, |(dear, _)| dear),
-            _ => 0.0,
-        };
-        return Some((metric, each));
-    }
-    None
-}
-
->>>>>>> f2ab1da9e6e279215ac7d35eb1ffef3f027b6439
 /// All looks at a server from before the load to the end of its last interval, but for what was seen in the last round: when its reading ended is not known.
 /// Its clients are what it last counted itself, where it does.
 fn looks(judged: &Judged<'_>, subject: &str, most: f64, itself: Option<(&str, f64)>) -> Vec<Look> {
@@ -420,4 +392,20 @@ pub(crate) fn measured(
         }
     }
     expected.is(format!("{address}/left"), after.1.left(), Some(after.0.trial.start.number));
+}
+
+/// The name of the metric by which a limit's server counts its clients, and how many of these a client of the load is (0: one who comes stays).
+pub(crate) fn counted_by<'l>(limit: &'l Limit, met: &Met) -> Option<(&'l str, f64)> {
+    for signature in &limit.signatures {
+        let Sign::Reached { metric, .. } = &signature.sign else { continue };
+        if !metric.ends_with(".clients") {
+            continue;
+        }
+        let each = match limit.law {
+            Law::Slots { idle_cost, busy_cost, .. } => cost(idle_cost, busy_cost, met).map_or(0.0, |(dear, _)| dear),
+            _ => 0.0,
+        };
+        return Some((metric, each));
+    }
+    None
 }

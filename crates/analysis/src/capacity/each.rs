@@ -31,7 +31,7 @@ impl Each {
         let bytes = (most.taken() - least.taken()) / more;
         let each = Each { value: law::setting(&limit.law), bytes, left: most.left, group: most.group };
         // What comes of the requests served says nothing of the setting.
-        let price = price::measured(&limit.subject, before, after)?;
+        let price = price::measured(&limit.subject, None, before, after)?;
         let served = || served::explains(&price, &limit.subject, after, std::iter::once(before));
         (more > 0.0 && bytes > 0.0 && served().is_none()).then_some(each)
     }

@@ -40,12 +40,9 @@ pub(super) fn of(
         found.extend(client(&contender.name, &own));
         found.extend(died(&contender.name, &own));
         found.extend(paced(&contender.name, &own));
-<<<<<<< HEAD
         found.extend(retried(&contender.name, &own));
-=======
         found.extend(left_unanswered(&contender.name, &own));
         found.extend(nothing_answered(&contender.name, &own));
->>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
         found.extend(hidden_errors(&contender.name, &own));
         found.extend(unsteady(&contender.name, &own));
         found.extend(drifts(&contender.name, &own, comparison.contenders.len()));
@@ -78,13 +75,13 @@ fn paced(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     (paced > 0).then(|| ComparisonCaveat::Paced { name: name.to_owned(), paced })
 }
 
-<<<<<<< HEAD
 /// Requests that were made again on a new connection, in the turns that are compared.
 fn retried(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let ticks = own.iter().filter(|seen| seen.is(name, false)).flat_map(|seen| &seen.trial.ticks);
     let retried = ticks.map(|tick| tick.retried).sum();
     (retried > 0).then(|| ComparisonCaveat::Retried { name: name.to_owned(), retried })
-=======
+}
+
 /// Requests without an answer at the ends of the turns that are compared.
 fn left_unanswered(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let counted = || own.iter().filter(|seen| seen.is(name, false));
@@ -106,7 +103,6 @@ fn nothing_answered(name: &str, own: &[&Seen<'_>]) -> Option<ComparisonCaveat> {
     let counted = own.iter().filter(|seen| seen.is(name, false));
     let turns = counted.filter(|seen| seen.value(Figure::Throughput) == Some(0.0)).count() as u32;
     (turns > 0).then(|| ComparisonCaveat::NothingAnswered { name: name.to_owned(), turns })
->>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
 }
 
 /// Good answers in the place of errors, in the turns that are compared.

@@ -233,11 +233,14 @@ pub(super) fn source(names: &[&str]) -> Source {
         "caveats" if matches!(names.last(), Some(&("responses" | "served" | "hidden" | "down" | "looks"))) => {
             Source::TicksAndSamples
         }
-<<<<<<< HEAD
-        "caveats" if matches!(names.last(), Some(&("answered" | "lasted" | "rate"))) => Source::Ticks,
-=======
-        "caveats" if matches!(names.last(), Some(&("unanswered" | "judged" | "longest" | "patience"))) => Source::Ticks,
->>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
+        "caveats"
+            if matches!(
+                names.last(),
+                Some(&("answered" | "lasted" | "rate" | "unanswered" | "judged" | "longest" | "patience"))
+            ) =>
+        {
+            Source::Ticks
+        }
         "causes" | "caveats" | "limits" => Source::Evidence,
         "load" | "trials" | "client" => Source::Ticks,
         "proof" | "subjects" | "pairs" | "control" | "turns" | "stress" | "blocks" => Source::Trials,

@@ -11,23 +11,16 @@ use crate::expected::Expected;
 use crate::intervals::{self, ALPHA};
 
 /// Every kind that there is.
-<<<<<<< HEAD
-const KINDS: [&str; 17] = [
-=======
-const KINDS: [&str; 18] = [
->>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
+const KINDS: [&str; 19] = [
     "control_differs",
     "control_strays",
     "no_control",
     "not_restarted",
     "not_compressed",
     "paced",
-<<<<<<< HEAD
     "retried",
-=======
     "left_unanswered",
     "nothing_answered",
->>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
     "hidden_errors",
     "answers_unlike",
     "client_limit",
@@ -126,14 +119,11 @@ impl Comparison<'_> {
         if own.paced > 0.0 {
             all.push((json!({ "caveat": "paced", "name": name, "paced": own.paced }), "pauses after failures"));
         }
-<<<<<<< HEAD
         if own.retried > 0.0 {
             let told = json!({ "caveat": "retried", "name": name, "retried": own.retried });
             all.push((told, "requests made again in its turns that count"));
         }
-=======
         self.of_left(name, all);
->>>>>>> 2dcdcebf3f10b90d09208d5f9269dd29874bd778
         let (responses, hidden) = own.hidden();
         if hidden > 0.0 {
             let told = json!({ "caveat": "hidden_errors", "name": name, "responses": responses, "hidden": hidden });
