@@ -6,6 +6,7 @@
 
 mod answers;
 mod caveat;
+mod early;
 mod left;
 mod pairs;
 mod stress;
@@ -27,14 +28,15 @@ use crate::processes;
 use crate::spending;
 use crate::statistics::{self, ALPHA};
 use crate::window::Tally;
+pub(crate) use early::all as turns;
 use pairs::{Differing, Judge};
-pub(crate) use turn::{Seen, all as turns};
+pub(crate) use turn::Seen;
 
 /// What the comparison of a record showed; none when there was none.
 pub fn findings(record: &Record) -> Option<ComparisonFinding> {
     let plan = &record.head.as_ref()?.plan;
     let comparison = plan.comparison()?.clone();
-    let turns = turn::all(record);
+    let turns = early::all(record);
     let dropped = dropped(record);
     let playing = playing(&comparison, &dropped);
     let blocks = blocks(&playing, &turns);
@@ -112,7 +114,7 @@ pub fn is_enough(record: &Record) -> bool {
     if !spending::is_look(&comparison.looks, begun) {
         return false;
     }
-    let turns = turn::all(record);
+    let turns = early::all(record);
     let judge = Judge::new(comparison, playing.clone(), &turns, begun);
     blocks(&playing, &turns) >= 2 && judge.decided(&judge.pairs())
 }
@@ -189,7 +191,7 @@ fn contender(
 /// A figure's mean over turns.
 fn value(own: &[&Seen<'_>], figure: Figure) -> Option<Estimate> {
     if figure.is_fraction() {
-        if own.iter().any(|seen| left::is_short(seen)) {
+        if own.iter().any(|seen| early::is_short(seen)) {
             return None;
         }
         let counts = own.iter().map(|seen| seen.counts()).filter(|(_, finished)| *finished > 0);

@@ -11,7 +11,7 @@ use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
 
-use super::left::{self, Left};
+use super::left::Left;
 use crate::capacity::demand;
 use crate::steady::{self, Steady};
 use crate::window::{self, Tally, US};
@@ -74,13 +74,11 @@ fn place(figure: Figure) -> Option<usize> {
     Figure::ALL.iter().position(|(one, _)| *one == figure)
 }
 
-/// Every turn of a record, in order.
-pub(crate) fn all<'r>(record: &'r Record) -> Vec<Seen<'r>> {
+/// Every turn of a record by itself, in order.
+pub(super) fn all<'r>(record: &'r Record) -> Vec<Seen<'r>> {
     let Some(head) = &record.head else { return Vec::new() };
     let turn = |trial: &'r Trial| Some(Seen::of(trial, trial.turn.as_ref()?, &head.plan, &head.environment));
-    let mut turns: Vec<Seen<'r>> = record.trials.iter().filter_map(turn).collect();
-    left::settle(&mut turns);
-    turns
+    record.trials.iter().filter_map(turn).collect()
 }
 
 impl<'r> Seen<'r> {
