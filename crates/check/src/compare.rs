@@ -168,7 +168,8 @@ impl<'e> Turn<'e> {
     }
 }
 
-/// Failed and finished requests of a turn; WebSockets that ended unasked with nothing under way are failures, too.
+/// Failed and finished requests of a turn; WebSockets that ended unasked with nothing under way are failures, too, and messages that
+/// never came back.
 fn finished(judged: &Judged<'_>) -> (f64, f64) {
     let (failed, finished) = proof::counts(judged, None);
     let ticks = judged.trial.ticks();
@@ -176,6 +177,7 @@ fn finished(judged: &Judged<'_>) -> (f64, f64) {
         .map(|kind| counted(&ticks, &kind.into(), true) - counted(&ticks, &kind.into(), false))
         .iter()
         .sum();
+    let more = more + sum(&ticks, "/messages/unanswered");
     (failed + more, finished + more)
 }
 

@@ -121,7 +121,8 @@ impl<'r> Seen<'r> {
     }
 }
 
-/// Failed and finished requests; of WebSockets, those that ended unasked with nothing under way are failures too.
+/// Failed and finished requests; of WebSockets, those that ended unasked with nothing under way are failures too, and so are messages whose echo
+/// was waited for in vain after the end.
 fn counted(trial: &Trial) -> (u64, u64) {
     let (failed, finished) = proof::count(trial, None);
     let mut errors = Tally::of(&trial.ticks).errors;
@@ -129,7 +130,8 @@ fn counted(trial: &Trial) -> (u64, u64) {
     let asked = all(&errors);
     sockets::disconnected(&trial.ticks, &mut errors);
     let idle = all(&errors) - asked;
-    (failed + idle, finished + idle)
+    let never: u64 = trial.ticks.iter().filter_map(|tick| tick.messages.as_ref()).map(|one| one.unanswered).sum();
+    (failed + idle + never, finished + idle + never)
 }
 
 /// What one server used of its cores over the time in which it was looked at.
