@@ -13,7 +13,8 @@
 //!   Where WebSockets stay open and only counts are judged (how many open, are cut, are answered at all), nothing that is judged has
 //!   the lateness in it: up to a second it does not matter.
 //! * Standing still: users who ask as soon as they are answered are never late, but a generator that is not let run finds their answers
-//!   late. It counts when that took half of the latency allowed, and 50 ms, of more than 1 % of all requests.
+//!   late. It counts when that took half of the latency allowed, and 50 ms, of more than 1 % of all requests, or, where
+//!   a latency was violated, of those of any one second.
 //! * Rate: 99 % of the planned requests must have been sent, unless the server was the reason: all connections busy
 //!   because responses are slow, or new ones not accepted. A request whose connection waits for the server in the handshake of TLS was begun.
 
@@ -98,7 +99,7 @@ fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool
     let mut found: Vec<(ClientLimit, u64)> = [
         spent(&looked, trial.started.load.locust.is_some()),
         late(settled(trial, &looked), bound),
-        if timed { stalled(trial, ticks, objective) } else { None },
+        if timed { stalled(trial, &looked, objective, until.is_some()) } else { None },
         short(trial, ticks),
         exhausted(up_to, ErrorKind::PortsExhausted, |count| ClientLimit::Ports { count }),
         exhausted(up_to, ErrorKind::DescriptorsExhausted, |count| ClientLimit::Descriptors { count }),
@@ -267,18 +268,22 @@ fn late(ticks: &[Late<'_>], bound: f64) -> Option<(ClientLimit, u64)> {
 }
 
 /// Whether it did not run for long enough, and often enough, to be in the latencies of users who have no planned instants to be late for.
-fn stalled(trial: &Trial, ticks: &[Tick], objective: &Objective) -> Option<(ClientLimit, u64)> {
+/// Where it broke, one second in which it was so is enough: a violation is one of a second.
+fn stalled(trial: &Trial, ticks: &[Late<'_>], objective: &Objective, broke: bool) -> Option<(ClientLimit, u64)> {
     if demand::is_planned(&trial.started.load) {
         return None;
     }
     let bound = (demand::tightest(objective)? * HALF).max(STILL);
     let reaching = |all: &Histogram<u64>| window::reaching(all, Span::from_secs_f64(bound).0);
-    let all = window::merge(ticks, |t| &t.stalled);
-    let requests = reaching(&all);
-    let first = ticks.iter().find(|t| reaching(&window::decode(&t.stalled)) > 0)?;
-    let many = requests as f64 > 0.01 * Tally::of(ticks).finished() as f64;
-    let longest = window::quantile(&all, 1.0)?;
-    many.then_some((ClientLimit::Stalled { longest, requests, bound }, first.from_us))
+    let merged = |ticks: &[Late<'_>]| window::merge(ticks.iter().map(|t| t.tick), |t| &t.stalled);
+    let many = |ticks: &[Late<'_>]| {
+        let finished = Tally::of(ticks.iter().map(|t| t.tick)).finished();
+        reaching(&merged(ticks)) as f64 > 0.01 * finished as f64
+    };
+    let found = if broke { seconds(ticks).find(|second| many(second)) } else { Some(ticks).filter(|all| many(all)) }?;
+    let all = merged(ticks);
+    let since = begin(found, |t| reaching(&window::decode(&t.tick.stalled)) > 0);
+    Some((ClientLimit::Stalled { longest: window::quantile(&all, 1.0)?, requests: reaching(&all), bound }, since))
 }
 
 /// Kinds of errors in the place of which TLS would have been made on a connection.

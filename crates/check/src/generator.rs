@@ -245,11 +245,16 @@ impl Looked<'_> {
         let bound = asked::tightest(objective).filter(|_| !self.asked.is_planned())? / 2.0;
         let bound = bound.max(0.05);
         let over = |ticks: &[&Line]| merged(ticks, "/stalled").over(Span::from_secs_f64(bound).0, false);
-        let first = self.ticks.iter().find(|tick| over(&[tick]) > 0.0)?;
-        let (requests, all) = (over(&self.ticks), sum(&self.ticks, "/ok") + all_failed(&self.ticks));
+        let many = |ticks: &[&Line]| over(ticks) > 0.01 * (sum(ticks, "/ok") + all_failed(ticks));
+        // What is violated is so for a second.
+        let found = match self.until {
+            Some(_) => seconds(&self.ticks).find(|second| many(second)),
+            None => Some(&self.ticks[..]).filter(|all| many(all)),
+        }?;
+        let requests = over(&self.ticks);
         let longest = merged(&self.ticks, "/stalled").quantile(1.0)?;
         let reason = json!({ "reason": "stalled", "longest": longest, "requests": requests as u64, "bound": bound });
-        (requests > 0.01 * all).then(|| (reason, first.number("/from_us")))
+        Some((reason, begins(found, |tick| over(&[tick]) > 0.0)))
     }
 
     /// Less than 99 of 100 planned requests were begun, and no server was the reason.

@@ -3,7 +3,7 @@
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Purpose;
 use genkai_model::finding::*;
-use genkai_model::limit::{Law, Strength};
+use genkai_model::limit::{Law, Limit, Strength};
 
 use crate::world::parts::*;
 use crate::world::{Seen, World};
@@ -118,13 +118,15 @@ fn what_breaks_earlier_by_something_else_is_no_better() {
     assert!(v.proposal.is_empty(), "{:?}", v.proposal);
 }
 
+/// A limit of another server's, known by its log.
+fn other() -> Limit {
+    let signs = vec![said("other", Strength::Decisive)];
+    behind(limit("other", 1.0, Law::Unknown, signs, &[ErrorKind::Status503], false))
+}
+
 /// What stops the load is met beyond it in the search and within it in the proof: the ladder and the next limit tell of the same break.
 #[test]
 fn what_was_met_beyond_the_load_and_then_within_it_is_told_once() {
-    let other = || {
-        let signs = vec![said("other", Strength::Decisive)];
-        behind(limit("other", 1.0, Law::Unknown, signs, &[ErrorKind::Status503], false))
-    };
     let world = World {
         limits: Box::new(move |s| vec![slots(s["slots"]), other()]),
         behaviour: Box::new(|m| {
@@ -152,10 +154,6 @@ fn what_was_met_beyond_the_load_and_then_within_it_is_told_once() {
 /// Nor is a limit that was met beyond the load told as what stops a proposal, of which nothing tells what did.
 #[test]
 fn what_was_met_beyond_the_load_is_not_what_failed_within_it() {
-    let other = || {
-        let signs = vec![said("other", Strength::Decisive)];
-        behind(limit("other", 1.0, Law::Unknown, signs, &[ErrorKind::Status503], false))
-    };
     let world = World {
         limits: Box::new(move |s| vec![slots(s["slots"]), other()]),
         behaviour: Box::new(|m| {

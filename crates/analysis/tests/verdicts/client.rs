@@ -101,24 +101,33 @@ fn small_lateness_beside_long_responses_is_nothing() {
 /// Stopped three times for 0.3 s (a debugger, a hypervisor): users who ask as soon as they are answered are late for nothing.
 #[test]
 fn a_client_that_stands_still_is_told_by_the_requests_in_flight() {
-    let judged = |think: bool, objective: &str, long_ms: u64, often: usize| {
-        let mut load = users(100, 50.0);
-        if let (Arrivals::Users { think: pause, .. }, true) = (&mut load.arrivals, think) {
-            *pause = "1s".parse().unwrap();
-        }
-        let mut run = ran(load, objective, closed(|_| 0.1, NEVER)).1;
-        let mut stalled = genkai_model::histogram::empty();
-        stalled.record_n(long_ms * 1_000_000, 100).unwrap();
-        for tick in run.record.trials[0].ticks.iter_mut().skip(10).step_by(4).take(often) {
-            tick.stalled = Payload::encode(&stalled);
-        }
-        let c = check(&run.record.trials[0], &objective.parse().unwrap(), None);
-        (c.finding.reasons, c.since_us)
-    };
+    let judged_until =
+        |think: bool, objective: &str, (long_ms, often, flying): (u64, usize, u64), until: Option<u64>| {
+            let mut load = users(100, 50.0);
+            if let (Arrivals::Users { think: pause, .. }, true) = (&mut load.arrivals, think) {
+                *pause = "1s".parse().unwrap();
+            }
+            let mut run = ran(load, objective, closed(|_| 0.1, NEVER)).1;
+            let mut stalled = genkai_model::histogram::empty();
+            stalled.record_n(long_ms * 1_000_000, flying).unwrap();
+            for tick in run.record.trials[0].ticks.iter_mut().skip(10).step_by(4).take(often) {
+                tick.stalled = Payload::encode(&stalled);
+            }
+            let c = check(&run.record.trials[0], &objective.parse().unwrap(), until);
+            (c.finding.reasons, c.since_us)
+        };
+    let judged = |think, objective: &str, long_ms, often| judged_until(think, objective, (long_ms, often, 100), None);
     let (reasons, since) = judged(false, "p99 < 500ms", 300, 3);
     assert!(
         matches!(reasons[..], [ClientLimit::Stalled { longest, requests: 300, bound: 0.25 }] if (longest - 0.3).abs() < 0.001),
         "{reasons:?}"
+    );
+    assert_eq!(since, Some(2_000_000));
+    assert_eq!(judged_until(false, "p99 < 500ms", (300, 1, 10), None).0, [], "once in the whole load, which held");
+    let (reasons, since) = judged_until(false, "p99 < 500ms", (300, 1, 10), Some(6_000_000));
+    assert!(
+        matches!(reasons[..], [ClientLimit::Stalled { requests: 10, .. }]),
+        "in one second of one that broke: {reasons:?}"
     );
     assert_eq!(since, Some(2_000_000));
     for (think, objective, long_ms, often, why) in [

@@ -145,6 +145,11 @@ impl Distribution {
         self.get().saturating_record(time);
     }
 
+    /// Counts a time of several.
+    pub(crate) fn record_n(&mut self, time: Moment, n: u64) {
+        self.get().saturating_record_n(time, u32::try_from(n).unwrap_or(u32::MAX));
+    }
+
     #[inline]
     fn get(&mut self) -> &mut Histogram<u32> {
         let new = || Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, DIGITS).expect("constant bounds are valid");

@@ -122,13 +122,10 @@ pub(in crate::study) fn reason(limit: &ClientLimit) -> String {
             format!("it sent late: p99 {}{over}, allowed {}", figure::seconds(*p99), figure::seconds(*bound))
         }
         ClientLimit::Stalled { longest, requests, bound } => format!(
-            "it stood still for up to {}, {} or longer while {} in flight, whose answers lay there meanwhile",
+            "it stood still for up to {}, and answers lay there meanwhile: {} in flight in stops of {} or longer",
             figure::seconds(*longest),
-            figure::seconds(*bound),
-            match requests {
-                1 => "1 request was".to_owned(),
-                n => format!("{} requests were, all times added up,", figure::count(*n)),
-            }
+            figure::plural(*requests, "request was", "requests were"),
+            figure::seconds(*bound)
         ),
         ClientLimit::Connections { connections, service, carries, planned } => format!(
             "all its {} connections were busy: with {} a request they carry {} requests/s, and {} were planned; give it more \
