@@ -16,7 +16,7 @@ impl Ledger {
 
     /// The thread runs again `late` after it was to: that may be in the time of every request in flight.
     pub(crate) fn ran_late(&mut self, now: Moment, late: Moment) {
-        if late >= STALL && self.open(now) {
+        if late >= STALL && self.in_flight > 0 && self.open(now) {
             self.tally.stalled.record_n(late, self.in_flight);
         }
     }
