@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test nextest prepared bench differential drill groups examine truth c100k c100k-ssh c1m autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
+.PHONY: help demo demo-apache demo-cache demo-rooms demo-servers test test-all nextest prepared bench differential drill groups examine truth c100k c100k-ssh c1m autobahn build install page apps apps-java packages-apache packages-cache packages-demo packages-rooms packages-servers packages-test packages-bench packages-examine packages-wordpress fmt lint unit schemas clean
 
 GENKAI := target/release/genkai
 WORDPRESS := mariadb-server-core:mariadbd mariadb-client:mariadb php:php php-fpm:php-fpm php-mysql:/usr/lib/php/ \
@@ -29,11 +29,15 @@ demo-cache: packages-cache build ## Seven caches in front of static content in t
 	case $$code in 0|1) exit 0;; *) exit $$code;; esac  # 1: a cache did something wrong; the report says what
 
 # One seed for all property tests: a change fails by what it changed, not by chance. Another: PROPTEST_RNG_SEED=7 make test.
-test: export PROPTEST_RNG_SEED ?= 20261121
-test: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
-test: ## Everything: format, lints, unit, property and integration tests on real servers
+test test-all: export PROPTEST_RNG_SEED ?= 20261121
+test test-all: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
+test: ## Format, lints, unit, property and integration tests on real servers; of loads that vary one thing a fixed sample (25 minutes)
 	@$(MAKE) --no-print-directory -j 3 nextest page prepared
 	@scripts/test.sh
+
+test-all: ## The same with every variation (45 minutes)
+	@$(MAKE) --no-print-directory -j 3 nextest page prepared
+	@scripts/test.sh all
 
 # Packages and what they build mostly wait for the network, and for each other.
 prepared: packages-test

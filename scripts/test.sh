@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # All tests: format, lints, Rust, documentation, page. Each step runs whatever came before; the exit code tells whether all is well.
+# Of the Rust tests without those that only vary what another does (the profile `sample` of .config/nextest.toml); `test.sh all`: with them.
 # At the end: what was skipped and why, what was asked again because the machine was busy, and one line to count by.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+profile=sample
+[ "${1-}" != all ] || profile=whole
 
 # Of the tests that judge a load on this machine, at most so many in a hundred may have been asked again.
 most_again=3
@@ -28,9 +31,9 @@ count() { # FILE PATTERN: the sum of the numbers that stand before a pattern.
 }
 
 rust() {
-  local junit=target/nextest/whole/junit.xml code=0
+  local junit=target/nextest/$profile/junit.xml code=0
   rm -f $junit
-  cargo nextest run --profile whole --test-threads $((3 * $(nproc))) --workspace --locked || code=$?
+  cargo nextest run --profile $profile --test-threads $((3 * $(nproc))) --workspace --locked || code=$?
   [ -e $junit ] || return 1
   local all=0 bad=0
   all=$(grep -c '<testcase ' $junit)

@@ -8,14 +8,16 @@ use genkai_model::error::ErrorKind;
 use genkai_model::event::{Purpose, StatusCount, Tick};
 use genkai_model::histogram::Payload;
 use genkai_model::load::{Arrivals, FAILURE_PACE, Load, Protocol};
-use genkai_model::objective::{Condition, Objective};
+use genkai_model::objective::{Bound, Condition, Objective};
 use genkai_model::record::{Record, Trial};
 use genkai_model::summary::{
     Connections, Counted, Distribution, ErrorTotal, Interval, Known, Spread, Summary, Threshold,
 };
+use genkai_model::units::Span;
 use hdrhistogram::Histogram;
 
 use crate::capacity::demand;
+use crate::diagnosis::hang;
 use crate::series;
 use crate::sockets::Share;
 use crate::statistics;
@@ -56,8 +58,10 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
     let per_second = |n: u64| if lasted > 0.0 { n as f64 / lasted } else { 0.0 };
     let in_flight = trial.ended.as_ref().map_or_else(|| ticks.last().map_or(0, |t| t.in_flight), |e| e.abandoned);
     let latency = merged(|t| &t.latency);
+    let counted = counted(&trial.started.load);
+    let patience = (counted == Counted::Requests).then(|| trial.started.load.patience());
     Summary {
-        counted: counted(&trial.started.load),
+        counted,
         lasted,
         planned: tally.finished() + in_flight,
         sent: tally.sent,
@@ -88,20 +92,21 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
         cpu_busiest: per_second(total(|t| t.cpu_max_us)) / US,
         memory: trial.ended.as_ref().map_or(0, |e| e.client_rss),
         thresholds: objective
-            .map(|o| o.0.iter().map(|c| judge(c, ticks, &tally, &latency, lasted)).collect())
+            .map(|o| o.0.iter().map(|c| judge(c, ticks, &tally, &latency, (lasted, patience))).collect())
             .unwrap_or_default(),
         latency: distribution(&latency),
     }
 }
 
+/// Judges a condition by `ticks` that lasted so many seconds; where a patience is given, errors also by the requests that had no answer at their end.
 pub(crate) fn judge(
     condition: &Condition,
     ticks: &[Tick],
     tally: &Tally,
     latency: &Histogram<u64>,
-    lasted: f64,
+    (lasted, patience): (f64, Option<Span>),
 ) -> Threshold {
-    let waiting = waiting(condition, ticks);
+    let waiting = waiting(condition, ticks, patience);
     let seen = match condition {
         Condition::ErrorsBelow(_) => (tally.finished() > 0).then(|| tally.failed_fraction()),
         Condition::LatencyBelow(q, _) => window::quantile(latency, *q),
@@ -110,18 +115,29 @@ pub(crate) fn judge(
             Share::of(condition, ticks).figure(condition)
         }
     };
-    let holds = seen.is_some_and(|seen| condition.holds(seen))
-        && (waiting == 0 || holds_with(condition, waiting, tally, latency));
-    Threshold { condition: condition.to_string(), seen, waiting, holds }
+    let with = |more| more == 0 || holds_with(condition, more, tally, latency);
+    let holds = seen.is_some_and(|seen| condition.holds(seen)) && with(waiting);
+    let is_errors = holds && patience.is_some() && matches!(condition, Condition::ErrorsBelow(_));
+    let undecided = if is_errors { lasting(ticks, latency) } else { 0 };
+    let undecided = if with(undecided) { 0 } else { undecided };
+    Threshold { condition: condition.to_string(), seen, waiting, undecided, holds }
 }
 
 /// How many of those in flight at the end a condition speaks of all the same.
-fn waiting(condition: &Condition, ticks: &[Tick]) -> u64 {
+fn waiting(condition: &Condition, ticks: &[Tick], patience: Option<Span>) -> u64 {
     match condition {
         Condition::LatencyBelow(_, bound) => window::left(ticks, *bound),
-        Condition::ErrorsBelow(_) => ticks.iter().filter_map(|t| t.messages.as_ref()).map(|m| m.unanswered).sum(),
+        Condition::ErrorsBelow(_) => {
+            let never: u64 = ticks.iter().filter_map(|t| t.messages.as_ref()).map(|m| m.unanswered).sum();
+            never + patience.map_or(0, |patience| hang::overdue(ticks, patience))
+        }
         _ => 0,
     }
+}
+
+/// How many of those in flight at the end had waited for far longer than anything took that was answered: for twice as long, and a second.
+fn lasting(ticks: &[Tick], latency: &Histogram<u64>) -> u64 {
+    window::left(ticks, Bound::excluding(Span(latency.max().saturating_mul(2).max(1_000_000_000))))
 }
 
 /// Whether a condition holds where so many more were too slow, or failed.
@@ -317,7 +333,7 @@ mod tests {
         let holds = |text: &str, ticks: &[Tick]| -> Vec<bool> {
             let (tally, latency) = (Tally::of(ticks), window::merge(ticks, |t| &t.latency));
             let objective: Objective = text.parse().unwrap();
-            objective.0.iter().map(|c| judge(c, ticks, &tally, &latency, 2.0).holds).collect()
+            objective.0.iter().map(|c| judge(c, ticks, &tally, &latency, (2.0, None)).holds).collect()
         };
         let text = "errors < 1%, errors < 0.9%, p99 < 2ms, p99 < 3ms, rate > 449, rate > 450";
         assert_eq!(holds(text, &ticks), [true, false, false, true, true, false]);
@@ -340,7 +356,7 @@ mod tests {
         let judged = |text: &str, ticks: &[Tick]| {
             let (tally, latency) = (Tally::of(ticks), window::merge(ticks, |t| &t.latency));
             let objective: Objective = text.parse().unwrap();
-            let one = judge(&objective.0[0], ticks, &tally, &latency, 1.0);
+            let one = judge(&objective.0[0], ticks, &tally, &latency, (1.0, None));
             (one.waiting, one.holds)
         };
         let ticks = stopped(10);
@@ -361,7 +377,7 @@ mod tests {
         let judged = |text: &str, ticks: &[Tick]| {
             let (tally, latency) = (Tally::of(ticks), window::merge(ticks, |t| &t.latency));
             let objective: Objective = text.parse().unwrap();
-            let one = judge(&objective.0[0], ticks, &tally, &latency, 2.0);
+            let one = judge(&objective.0[0], ticks, &tally, &latency, (2.0, None));
             (one.waiting, one.holds)
         };
         assert_eq!(judged("p99 < 300ms", &ticks), (0, true));
@@ -374,6 +390,28 @@ mod tests {
         assert_eq!(judged("p99 < 1s", &ticks), (0, true), "they had not waited for as long");
     }
 
+    /// Who hangs at the end of a load has failed once an answer was waited for with patience; before, it is not known, where that decides.
+    #[test]
+    fn who_hangs_at_the_end_fails_or_leaves_it_open() {
+        let judged = |age_ms: u64, hung: u64, overdue: u64| {
+            let mut ticks: Vec<Tick> = (0..60).map(|i| tick(i, 50, 0, 0)).collect();
+            let mut ages = histogram::empty();
+            ages.record_n(age_ms * 1_000_000, hung).unwrap();
+            let last = ticks.last_mut().unwrap();
+            (last.in_flight, last.unanswered) = (hung, histogram::Payload::encode(&ages));
+            last.waiting =
+                Some(genkai_model::event::Waiting { since_us: Some(0), since_level: None, overdue, unsent: 0 });
+            let (tally, latency) = (Tally::of(&ticks), window::merge(&ticks, |t| &t.latency));
+            let objective: Objective = "errors < 0.1%".parse().unwrap();
+            let one = judge(&objective.0[0], &ticks, &tally, &latency, (12.0, Some(Span::from_secs(10))));
+            (one.waiting, one.undecided, one.holds)
+        };
+        assert_eq!(judged(9_000, 20, 0), (0, 20, true), "20 of 3,020 may fail");
+        assert_eq!(judged(9_000, 2, 0), (0, 0, true), "2 do not decide");
+        assert_eq!(judged(900, 20, 0), (0, 0, true), "less than a second is no sign");
+        assert_eq!(judged(10_500, 20, 20), (20, 0, false), "they were waited for");
+    }
+
     /// Echoes that were waited for after the end, and did not come.
     #[test]
     fn messages_that_never_came_are_errors() {
@@ -382,7 +420,7 @@ mod tests {
         let judged = |ticks: &[Tick]| {
             let (tally, latency) = (Tally::of(ticks), window::merge(ticks, |t| &t.latency));
             let objective: Objective = "errors < 1%".parse().unwrap();
-            let one = judge(&objective.0[0], ticks, &tally, &latency, 1.0);
+            let one = judge(&objective.0[0], ticks, &tally, &latency, (1.0, None));
             (one.seen, one.waiting, one.holds)
         };
         ticks[3].messages = Some(messages(8));

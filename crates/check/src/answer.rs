@@ -20,6 +20,8 @@ pub(crate) enum Over {
     Fails,
     /// None fails, but of one nothing came to judge it by.
     Unjudged,
+    /// None fails, but one would if those failed that hung at the end.
+    Undecided,
 }
 
 impl Over {
@@ -28,6 +30,7 @@ impl Over {
         match () {
             () if all.iter().any(|one| one.seen.is_some() && !one.holds) => Over::Fails,
             () if all.iter().any(|one| !one.holds) => Over::Unjudged,
+            () if all.iter().any(|one| one.undecided > 0.0) => Over::Undecided,
             () => Over::Holds,
         }
     }
@@ -84,6 +87,7 @@ impl<'e> Search<'_, 'e> {
             End::Invalid if invalid => json!({ "decided": "invalid" }),
             End::Holds if over == Over::Unjudged => self.unjudged(),
             End::Holds if over == Over::Fails => json!({ "decided": "unmoved", "by": { "stop": "unknown" } }),
+            End::Holds if over == Over::Undecided => json!({ "decided": "unanswered" }),
             End::Holds if !self.is_load() && self.first.is_some_and(is_unanswered) => {
                 json!({ "decided": "unanswered" })
             }

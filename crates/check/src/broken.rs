@@ -11,6 +11,7 @@ use crate::events::{Events, Line, Trial, failed, merged, rate, sum, sum_where};
 use crate::expected::Expected;
 use crate::generator::{self, Generator};
 use crate::instants::{before, between, counted_at, gauge};
+use crate::overdue;
 use crate::scan::{self, Onset};
 
 /// A trial with where it broke.
@@ -162,7 +163,7 @@ pub(crate) fn expect(address: &str, judged: &Judged<'_>, expected: &mut Expected
     expected.is(format!("{address}/until"), rose.then_some(certain), line);
     expected.is(format!("{address}/rate"), rate_at(judged), line);
     later(address, judged, line, expected);
-    waiting(address, &onset, line, expected);
+    waiting(address, judged, &onset, line, expected);
     errors(address, judged, &onset, line, expected);
     seen(address, &onset, &ticks, line, expected);
 }
@@ -201,9 +202,11 @@ pub(crate) fn waits(onset: &Onset) -> f64 {
     if counts { onset.hung.floor() } else { 0.0 }
 }
 
-/// Requests without an answer that a break rests on.
-fn waiting(address: &str, onset: &Onset, line: Option<usize>, expected: &mut Expected) {
-    let count = waits(onset);
+/// Requests without an answer that a break rests on; of those that had waited for too long, as many as there were in the end.
+fn waiting(address: &str, judged: &Judged<'_>, onset: &Onset, line: Option<usize>, expected: &mut Expected) {
+    let is_late = onset.patience_us.is_some() && matches!(onset.condition, Some(Condition::ErrorsBelow(_)));
+    let in_the_end = if is_late { overdue::of(&judged.trial.ticks(), &judged.asked) } else { 0.0 };
+    let count = Some(waits(onset)).filter(|count| *count > 0.0).map_or(0.0, |count| count.max(in_the_end));
     // Of WebSockets it is the time in which nobody got in.
     let stalled = matches!(onset.condition, Some(Condition::ConnectsAbove(_))).then_some(1.5);
     let patience = stalled.or(onset.patience_us.map(|us| us as f64 / 1e6));

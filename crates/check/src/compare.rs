@@ -98,11 +98,12 @@ impl<'e> Turn<'e> {
             _ => None,
         };
         let after = cut.and_then(|at| held.get(at)).map(|tick| (tick.number("/from_us") - ramp_us) / 1e6);
-        let part = Part { trial, ticks: held[cut.unwrap_or(0).min(held.len())..].to_vec() };
+        let ticks = held[cut.unwrap_or(0).min(held.len())..].to_vec();
+        let part = Part { trial, ticks, open: !judged.asked.users };
         let generator = generator::of(trial, &judged.asked, &judged.objective, None, true);
         let busy = part.busy(cores);
         let strain = Strain {
-            ticks: &part.ticks,
+            ticks: &part.answering(),
             looks: part.inside(),
             failed,
             finished,

@@ -21,7 +21,7 @@ const SLOWER: f64 = 1.5;
 
 /// A turn as far as stress goes.
 pub(crate) struct Strain<'t, 'e> {
-    /// The intervals of its steady part.
+    /// The intervals of its steady part in which all who ask could have been answered.
     pub(crate) ticks: &'t [&'e Line],
     /// Looks at everything in that part.
     pub(crate) looks: Vec<&'e Line>,

@@ -34,3 +34,11 @@ pub(crate) fn fails_with(condition: Condition, more: f64, ticks: &[&Line]) -> bo
         }
     }
 }
+
+/// Requests that had waited at the end for a second and for more than twice as long as anything that was answered.
+pub(crate) fn lasting(ticks: &[&Line]) -> f64 {
+    let longest = merged(ticks, "/latency").quantile(1.0).unwrap_or(0.0);
+    let long = genkai_model::units::Span(((2.0 * longest * 1e9).round() as u64).max(1_000_000_000));
+    let bound = genkai_model::objective::Bound::excluding(long);
+    waiting(Condition::LatencyBelow(1.0, bound), ticks)
+}

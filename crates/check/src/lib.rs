@@ -46,6 +46,7 @@ mod onward;
 mod order;
 mod others;
 mod outpaced;
+mod overdue;
 mod predictions;
 mod price;
 mod proof;

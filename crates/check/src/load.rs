@@ -1,12 +1,13 @@
 //! A plain load in sum.
 
+use genkai_model::load::Protocol;
 use genkai_model::objective::Condition;
 use serde_json::{Value as Json, json};
 
+use crate::asked::Asked;
 use crate::events::{Events, Line, Trial, all_failed, failed, merged, sum, sum_where};
 use crate::expected::Expected;
-use crate::left::{fails_with, waiting};
-use crate::{asked, scan};
+use crate::{asked, left, overdue, scan};
 
 /// What the events say of `load`.
 pub(crate) fn expect(events: &Events, verdict: &Json, expected: &mut Expected) {
@@ -159,6 +160,8 @@ pub(crate) struct Threshold {
     pub(crate) seen: Option<f64>,
     /// How many of those in flight at the end it speaks of, too.
     waiting: f64,
+    /// How many of them hang, where it would not hold if these failed.
+    pub(crate) undecided: f64,
     /// Whether it holds, which needs something to be judged by.
     pub(crate) holds: bool,
 }
@@ -168,11 +171,17 @@ pub(crate) fn thresholds(events: &Events) -> Option<Vec<Threshold>> {
     let trials = events.trials();
     let trial = trials.first().filter(|trial| trial.start.text("/purpose") == "measure")?;
     let ticks = trial.ticks();
+    let asked = Asked::of(trial)?;
     let judged = |condition: Condition| {
-        let (seen, waiting) = (seen(condition, trial, &ticks), waiting(condition, &ticks));
-        let holds = seen.is_some_and(|seen| condition.holds(seen))
-            && (waiting == 0.0 || !fails_with(condition, waiting, &ticks));
-        Threshold { condition, seen, waiting, holds }
+        let of_requests =
+            matches!(condition, Condition::ErrorsBelow(_)) && !matches!(asked.load.protocol, Protocol::WebSocket(_));
+        let overdue = if of_requests { overdue::of(&ticks, &asked) } else { 0.0 };
+        let (seen, waiting) = (seen(condition, trial, &ticks), left::waiting(condition, &ticks) + overdue);
+        let fails = |more: f64| more > 0.0 && left::fails_with(condition, more, &ticks);
+        let holds = seen.is_some_and(|seen| condition.holds(seen)) && !fails(waiting);
+        let lasting = if of_requests && holds { left::lasting(&ticks) } else { 0.0 };
+        let undecided = if fails(lasting) { lasting } else { 0.0 };
+        Threshold { condition, seen, waiting, undecided, holds }
     };
     Some(asked::objective(events).0.into_iter().map(judged).collect())
 }
@@ -183,6 +192,9 @@ fn told(thresholds: &[Threshold], line: Option<usize>, expected: &mut Expected) 
         expected.is(format!("{address}/seen"), one.seen, line);
         if one.waiting > 0.0 {
             expected.is(format!("{address}/waiting"), one.waiting, line);
+        }
+        if one.undecided > 0.0 {
+            expected.is(format!("{address}/undecided"), one.undecided, line);
         }
         expected.word(format!("{address}/holds"), one.holds, "by what was seen over the whole load", line);
         expected.word(format!("{address}/condition"), one.condition.to_string(), "as asked", line);

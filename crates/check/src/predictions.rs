@@ -397,17 +397,24 @@ fn busy(limit: &Limit, first: &Judged<'_>) -> Option<Busy> {
         None => ticks.last()?.number("/to_us"),
     };
     let begin = (end - 3e6).max(0.0);
+    let now = spent(first, name, begin, end).map(|(used, rate)| Busy { used, rate, mark });
+    let before = spent(first, name, (begin - 3e6).max(0.0), begin);
+    now.filter(|now| now.used >= 0.1 * mark && end >= 1e6).filter(|now| {
+        before.is_none_or(|(used, rate)| rate < now.rate / 2.0 || used / rate <= 1.25 * now.used / now.rate)
+    })
+}
+
+/// What was used of processor time from `begin` to `end`, and by how many requests a second; none of fewer than five looks.
+fn spent(first: &Judged<'_>, name: &str, begin: f64, end: f64) -> Option<(f64, f64)> {
     let inside = |line: &&Line| scan::since(&first.trial, line).is_some_and(|at| at as f64 > begin && at as f64 <= end);
     let looks = first.trial.of("sample").filter(inside);
     let values: Vec<f64> = looks.filter_map(|line| line.json.get("metrics")?.get(name)?.as_f64()).collect();
     let used = values.iter().sum::<f64>() / values.len() as f64;
-    let part: Vec<&Line> = ticks
-        .into_iter()
-        .filter(|tick| tick.number("/to_us") > begin && tick.number("/from_us") <= (end - 1.0).max(0.0))
-        .collect();
+    let ticks = first.trial.ticks().into_iter();
+    let part: Vec<&Line> =
+        ticks.filter(|tick| tick.number("/to_us") > begin && tick.number("/from_us") <= (end - 1.0).max(0.0)).collect();
     let rate = rate(&part);
-    let enough = values.len() >= 5 && used >= 0.1 * mark && rate > 0.0 && end >= 1e6;
-    enough.then_some(Busy { used, rate, mark })
+    (values.len() >= 5 && rate > 0.0).then_some((used, rate))
 }
 
 /// Whose limit a prediction is of, and whether the load goes beyond it.

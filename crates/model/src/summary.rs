@@ -201,9 +201,14 @@ pub struct Threshold {
     /// What was seen: fraction of errors, seconds, or a rate; none where nothing was there to be judged.
     pub seen: Option<f64>,
     /// Requests in flight at the end that the condition speaks of all the same, beside what was seen of those that ended: of a latency, those
-    /// that certainly had waited for longer already; of errors, messages whose echo did not come while it was waited for after the end.
+    /// that certainly had waited for longer already; of errors, those that had waited for longer than is patient while the load was held, and messages
+    /// whose echo did not come while it was waited for after the end.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
+    /// Of errors: requests in flight at the end that had waited for far longer than anything took that was answered, but not for longer than is
+    /// patient, where the condition would not hold if these failed. What becomes of them is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub undecided: u64,
     /// Whether it holds, those that waited counted. It does not where nothing was there to be judged.
     pub holds: bool,
 }

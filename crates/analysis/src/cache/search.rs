@@ -140,7 +140,7 @@ fn one(trial: &Trial, round: u32, rate: f64, objective: &Objective) -> Tried {
     let latency = window::merge(judged, |tick| &tick.latency);
     let holds = |condition: &Condition| {
         let tally = if matches!(condition, Condition::ErrorsBelow(_)) { &whole } else { &tally };
-        summary::judge(condition, judged, tally, &latency, tally.seconds).holds
+        summary::judge(condition, judged, tally, &latency, (tally.seconds, None)).holds
     };
     let held = objective.0.iter().all(holds) && !piles_up(trial, rate);
     let limited = !held && is_client_limited(trial, objective);

@@ -13,6 +13,8 @@ use crate::window::{self, Tally, US};
 const SPAN_US: u64 = 3_000_000;
 /// Fewest looks at the gauge.
 const LOOKS: usize = 5;
+/// How many times as much a request took just before what is told from, where that is not settled yet.
+const FALLING: f64 = 1.25;
 /// Least use, as a part of the mark, from which a rate can be told: below it, idle work and rounding are most of it.
 const LEAST: f64 = 0.1;
 
@@ -31,20 +33,28 @@ pub fn fills(limit: &Limit, trial: &Trial, until: Option<u64>) -> Option<(Range,
     })?;
     let end = until.or(trial.ticks.last().map(|t| t.to_us))?;
     let from = end.saturating_sub(SPAN_US);
-    let within = |at: i64| at > from as i64 && at <= end as i64;
-    let values: Vec<f64> = trial
-        .samples
-        .iter()
-        .filter(|(at, _)| within(*at))
-        .filter_map(|(_, s)| s.metrics.get(metric))
-        .copied()
-        .collect();
-    let used = values.iter().sum::<f64>() / values.len() as f64;
-    let rate = Tally::of(window::between(&trial.ticks, from, end.saturating_sub(1))).rate();
-    if values.len() < LOOKS || used < mark * LEAST || rate <= 0.0 || end as f64 / US < 1.0 {
+    let now = used(trial, metric, (from, end))?;
+    if now.cores < mark * LEAST || end as f64 / US < 1.0 || falls(trial, metric, from, &now) {
         return None;
     }
-    let full = rate * mark / used;
+    let full = now.rate * mark / now.cores;
     let range = Range { low: full * (1.0 - TOLERANCE), high: full * (1.0 + TOLERANCE) };
-    Some((range, ProcessorUse { cores: used, rate }))
+    Some((range, now))
+}
+
+/// Whether a request took much more at about that rate just before: a server that still compiles what it runs, or fills a cache, has not come to
+/// what a request will take.
+fn falls(trial: &Trial, metric: &str, until: u64, now: &ProcessorUse) -> bool {
+    let Some(before) = used(trial, metric, (until.saturating_sub(SPAN_US), until)) else { return false };
+    before.rate >= now.rate / 2.0 && before.cores / before.rate > FALLING * now.cores / now.rate
+}
+
+/// What was used between two instants, and by how many requests a second; none without looks enough.
+fn used(trial: &Trial, metric: &str, (from, end): (u64, u64)) -> Option<ProcessorUse> {
+    let within = |at: i64| at > from as i64 && at <= end as i64;
+    let looks = trial.samples.iter().filter(|(at, _)| within(*at));
+    let values: Vec<f64> = looks.filter_map(|(_, s)| s.metrics.get(metric)).copied().collect();
+    let rate = Tally::of(window::between(&trial.ticks, from, end.saturating_sub(1))).rate();
+    let cores = values.iter().sum::<f64>() / values.len() as f64;
+    (values.len() >= LOOKS && rate > 0.0).then_some(ProcessorUse { cores, rate })
 }

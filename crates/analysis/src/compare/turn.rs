@@ -7,6 +7,7 @@ use genkai_model::evidence::Sample;
 use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::TurnFinding;
 use genkai_model::finding::{ClientCheck, OneSided};
+use genkai_model::load::Arrivals;
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::plan::Plan;
 use genkai_model::record::{Record, Trial};
@@ -178,7 +179,7 @@ impl<'r> Part<'r> {
         };
         let value = |figure: Figure| match figure {
             Figure::Failures => ((finished > 0).then(|| failed as f64 / finished as f64), None),
-            Figure::Throughput => ((tally.seconds > 0.0).then(|| tally.rate()), None),
+            Figure::Throughput => (self.throughput(), None),
             Figure::P50 => at(0.5),
             Figure::P95 => at(0.95),
             Figure::P99 => at(0.99),
@@ -190,6 +191,22 @@ impl<'r> Part<'r> {
             Figure::ALL.iter().map(|(figure, _)| value(*figure)).unzip();
         let known = bounds.iter().any(Option::is_some);
         (values, if known { bounds } else { Vec::new() })
+    }
+
+    fn throughput(&self) -> Option<f64> {
+        let tally = Tally::of(self.answering());
+        (tally.seconds > 0.0).then(|| tally.rate())
+    }
+
+    /// Where a rate is asked for: the intervals after as long as any answer took, at most the later half. Before, those that take long could
+    /// not yet have come, and nothing at the end makes up for them. Users ask again only once they were answered: theirs are all.
+    fn answering(&self) -> &'r [Tick] {
+        let (from, to) = self.span();
+        let is_open = matches!(self.trial.started.load.arrivals, Arrivals::Rate { .. });
+        let took = window::merge(self.ticks, |tick| &tick.latency).max() / 1_000;
+        let after = from + i64::try_from(took).unwrap_or(i64::MAX).min((to - from) / 2);
+        let late = |tick: &Tick| is_open && i64::try_from(tick.to_us).is_ok_and(|end| end <= after);
+        &self.ticks[self.ticks.partition_point(late)..]
     }
 
     /// Samples of servers.
@@ -243,8 +260,8 @@ impl<'r> Part<'r> {
         });
         let fails = failed as f64 > bound.unwrap_or(FAILURES) * finished.max(1) as f64;
         let load = &self.trial.started.load;
-        let open = matches!(load.arrivals, genkai_model::load::Arrivals::Rate { .. });
-        let tally = Tally::of(self.ticks);
+        let open = matches!(load.arrivals, Arrivals::Rate { .. });
+        let tally = Tally::of(self.answering());
         let short = open && stress::falls_short(demand::asked(load) * tally.seconds, tally.ok as f64);
         fails || short || busy.is_some_and(stress::is_busy) || self.waits()
     }

@@ -79,6 +79,12 @@ pub(crate) fn unanswered(ticks: &[Tick], patience: Span) -> (u64, Option<u64>) {
     }
 }
 
+/// How many requests had waited for longer than is patient, while the load did not rise, when it ended; none where nobody noted it.
+pub(crate) fn overdue(ticks: &[Tick], patience: Span) -> u64 {
+    let noted = ticks.last().is_some_and(|last| last.waiting.is_some());
+    if noted { unanswered(ticks, patience).0 } else { 0 }
+}
+
 /// Since when a load has not risen. Requests that wait while it rises may wait because of a higher level than the one they met.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steady {

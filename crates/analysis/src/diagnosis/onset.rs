@@ -6,6 +6,7 @@ use genkai_model::finding::{Break, Later, Seen, Unanswered};
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 
+use super::hang;
 use crate::capacity::demand;
 use crate::sockets::{self, Share, most_open};
 use crate::window::{self, Tally, US};
@@ -88,7 +89,7 @@ impl Onset {
             seen: self.seen_in(ticks, window::between(ticks, self.from(), self.certain_us.saturating_sub(1))),
             sides: Vec::new(),
             errors: self.errors(after),
-            waiting: self.waiting(),
+            waiting: self.waiting(trial),
             unsent: self.unsent,
             until: self.until(trial, level),
         };
@@ -110,9 +111,11 @@ impl Onset {
         Some(until).filter(|until| *until >= level + 1.0 && !demand::tunnels(&trial.started.load))
     }
 
-    /// Requests without an answer, where the break rests on them.
-    fn waiting(&self) -> Option<Unanswered> {
-        let count = self.failing() as u64;
+    /// Requests without an answer, where the break rests on them; of those that had waited for too long, as many as there were in the end.
+    fn waiting(&self, trial: &Trial) -> Option<Unanswered> {
+        let is_late = self.patience_us.is_some() && matches!(self.condition, Some(Condition::ErrorsBelow(_)));
+        let in_the_end = if is_late { hang::overdue(&trial.ticks, trial.started.load.patience()) } else { 0 };
+        let count = Some(self.failing() as u64).filter(|count| *count > 0).map_or(0, |count| count.max(in_the_end));
         let longest = self.certain_us.saturating_sub(self.at_us) as f64 / US;
         let patience = self.patience_us.map(|us| us as f64 / US);
         (count > 0).then_some(Unanswered { count, longest: longest.max(patience.unwrap_or(0.0)), patience })

@@ -16,7 +16,8 @@ use crate::tuning::search_state::{Phase, SearchState};
 use crate::window::Tally;
 
 /// The same for a plain load: what does not hold over the whole of it has failed, even if nothing broke for long. What nothing came to be
-/// judged by has neither held nor failed; where no request succeeded at all, the load was not carried.
+/// judged by has neither held nor failed; where no request succeeded at all, the load was not carried; and where it would not hold if those failed that
+/// hung at its end, it is not known.
 pub(crate) fn over(decision: Decision, load: Option<&Summary>) -> Decision {
     let thresholds = load.map(|load| load.thresholds.as_slice()).unwrap_or_default();
     match decision {
@@ -28,6 +29,7 @@ pub(crate) fn over(decision: Decision, load: Option<&Summary>) -> Decision {
             Some(load) if load.ok == 0 && load.sent > 0 => Decision::Unanswered,
             _ => Decision::Unfinished,
         },
+        Decision::Holds | Decision::Outpaced if thresholds.iter().any(|t| t.undecided > 0) => Decision::Unanswered,
         _ => decision,
     }
 }

@@ -84,6 +84,23 @@ fn processor_time_that_was_not_the_limit_is_foretold() {
     assert!((used.cores - 0.4).abs() < 0.005 && (used.rate - 2000.0).abs() < 1.0, "{used:?}");
 }
 
+/// A server that still compiles what it runs: a request takes half of what it took three seconds before, and will take less.
+#[test]
+fn processor_time_of_requests_that_still_fall_foretells_no_rate() {
+    let world = World {
+        plan: plan(users(40, 20.0), "errors < 0.1%"),
+        settings: settings(&[]),
+        limits: Box::new(|_| vec![cpu(1.0, Strength::Supports, None)]),
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.02);
+            seen.gauges = vec![("proxy.worker_cpu_max", m.level / 50.0 * 0.5_f64.powf(m.t / 3.0))];
+            seen
+        }),
+    };
+    let told = &verdict(&world.run()).predictions[0];
+    assert_eq!((told.rate, told.told_from.is_none()), (None, true));
+}
+
 #[test]
 fn periods_of_a_quota_foretell_no_rate() {
     let quota = || Limit {

@@ -6,6 +6,7 @@ use genkai_model::finding::{Call, Effect, OneSided};
 use genkai_model::units::Span;
 
 use crate::story::{Does, PLAIN, Story, comparison};
+use crate::world::parts::rate;
 
 /// Twice as fast as [`PLAIN`], as far as it answers.
 const FAST: Does = Does { latency: 5.0, ..PLAIN };
@@ -86,6 +87,24 @@ fn of_turns_shorter_than_patience_no_failures_are_told() {
     assert_eq!(shown(&finding, Figure::Failures).value, None);
     assert_eq!(effect(&finding, Figure::P95).call, Call::Worse);
     assert_eq!(left(&finding).unwrap().0, 5 * 25 * 67);
+}
+
+/// A part of the answers of a contender that carries the rate takes a third of a turn: at the end as many are on their way as came too late
+/// to be seen at the beginning, and it does no less for that.
+#[test]
+fn what_takes_a_third_of_a_turn_of_a_rate_is_no_less_throughput() {
+    let of = |is_open: bool| {
+        let mut story = Story::new(comparison(&["a", "b"], true));
+        if is_open {
+            story.load = rate(2_000.0, 0, 1_000);
+        }
+        story.blocks(5, &[("a", Does { cpu: 0.2, ..PLAIN }), ("b", Does { rate: 75.0, late: 25, cpu: 0.2, ..PLAIN })]);
+        let told = effect(&story.findings(), Figure::Throughput).clone();
+        (told.call == Call::Worse, told.effect.unwrap().value)
+    };
+    let (worse, ratio) = of(true);
+    assert!(!worse && ratio > 0.96, "{ratio}");
+    assert!(of(false).1 < 0.94, "users ask again only once they were answered: {}", of(false).1);
 }
 
 /// Requests on their way are as those before them.

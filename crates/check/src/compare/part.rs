@@ -8,6 +8,8 @@ use crate::events::{Line, Trial, merged, sum};
 pub(super) struct Part<'t, 'e> {
     pub(super) trial: &'t Trial<'e>,
     pub(super) ticks: Vec<&'e Line>,
+    /// Whether it was a rate that was asked for.
+    pub(super) open: bool,
 }
 
 impl<'e> Part<'_, 'e> {
@@ -21,7 +23,7 @@ impl<'e> Part<'_, 'e> {
         let [p50, p95, p99, max] = [0.5, 0.95, 0.99, 1.0].map(|q| left.quantile(&latency, q, seconds));
         let all = [
             ((finished > 0.0).then(|| failed / finished), None),
-            ((seconds > 0.0).then(|| sum(&self.ticks, "/ok") / seconds), None),
+            (self.throughput(), None),
             p50,
             p95,
             p99,
@@ -30,6 +32,20 @@ impl<'e> Part<'_, 'e> {
             (self.memory(), None),
         ];
         all.into_iter().unzip()
+    }
+
+    fn throughput(&self) -> Option<f64> {
+        let ticks = self.answering();
+        let seconds: f64 = ticks.iter().map(|tick| (tick.number("/to_us") - tick.number("/from_us")) / 1e6).sum();
+        (seconds > 0.0).then(|| sum(&ticks, "/ok") / seconds)
+    }
+
+    /// Of a rate, the intervals that end later than the longest answer took, or in the later half. Of users, all.
+    pub(super) fn answering(&self) -> Vec<&'e Line> {
+        let (from, to) = self.span();
+        let took = merged(&self.ticks, "/latency").quantile(1.0).map_or(0.0, |longest| (longest * 1e6).floor());
+        let after = from + took.min(((to - from) / 2.0).floor());
+        self.ticks.iter().copied().filter(|tick| !self.open || tick.number("/to_us") > after).collect()
     }
 
     fn span(&self) -> (f64, f64) {

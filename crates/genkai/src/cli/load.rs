@@ -31,7 +31,10 @@ pub(super) const EXIT_CODES: &[(Exit, &str)] = &[
     (Exit::Fails, "an objective fails"),
     (Exit::Usage, "wrong flags or files; nothing was sent"),
     (Exit::Environment, "the machine cannot do it: nothing listens there, limits too small, disk full"),
-    (Exit::Invalid, "invalid: the load was not made or its responses not taken, or no request ended"),
+    (
+        Exit::Invalid,
+        "invalid: the load was not made or its responses not taken, no request ended, a rate was not carried, or what hung at the end decides",
+    ),
     (Exit::Interrupted, "interrupted; what was measured is kept"),
 ];
 

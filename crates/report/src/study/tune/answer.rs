@@ -53,6 +53,15 @@ fn decided(context: Context<'_>, v: &Verdict) -> String {
 
 /// That too little came back.
 fn unanswered(context: Context<'_>, v: &Verdict) -> String {
+    if let Some(hung) = hung(v) {
+        return format!(
+            "Cannot tell: {} hung when the load ended, and whether {} holds{} depends on what becomes of {}: a longer load tells.",
+            figure::plural(hung, "request", "requests"),
+            quoted(&context.objective()),
+            at_asked(context),
+            if hung == 1 { "it" } else { "them" }
+        );
+    }
     let few = match v.trials.first() {
         Some(trial) if trial.finished > 0 => "fewer requests were answered than still waited at the end",
         _ if context.counted() == Unit::Openings.many() => context.silence(),
@@ -60,6 +69,11 @@ fn unanswered(context: Context<'_>, v: &Verdict) -> String {
     };
     let (objective, at) = (quoted(&context.objective()), at_asked(context));
     format!("Cannot tell: {few}, so there is nothing by which {objective} could be judged{at}.")
+}
+
+/// Requests of a plain load that hung at its end, where they decide.
+fn hung(v: &Verdict) -> Option<u64> {
+    v.load.as_ref()?.thresholds.iter().map(|threshold| threshold.undecided).max().filter(|hung| *hung > 0)
 }
 
 /// That a rate was not carried.

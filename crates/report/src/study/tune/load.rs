@@ -26,10 +26,11 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     let scenario = record.head.as_ref().and_then(|head| head.plan.load.scenario.as_ref());
     let follows = scenario.is_some_and(|scenario| scenario.follows());
     let http1 = record.head.as_ref().is_none_or(|head| head.plan.load.protocol.is_http1());
+    let patience = record.head.as_ref().map(|head| head.plan.load.patience()).unwrap_or_default();
     let never = trial.messages.as_ref().map_or(0, |messages| messages.unanswered);
     let facts = counts(load, follows, never).into_iter().chain(connections(load, trial, http1));
     let unfinished = verdict.outcome() == Outcome::Unfinished;
-    let silent = unfinished || verdict.because() == Because::Unanswered;
+    let silent = unfinished || matches!(verdict.because(), Because::Unanswered | Because::Outpaced);
     let ended = if silent { sentences(findings, record) } else { Vec::new() };
     let ended = ended.into_iter().take(1).chain(unserved(load)).map(|said| Block::toned(Tone::Doubtful, said));
     let figures = [short("").with(ended.chain([Block::facts(facts)])), latency(load)];
@@ -38,7 +39,7 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
         flows::section(trial),
         statuses(load),
         failures(load, trial),
-        thresholds::section(load, trial, unit(load.counted)),
+        thresholds::section(load, trial, unit(load.counted), patience),
     ];
     let mut generator = generator(load, findings, record);
     generator.extend(trial.used.as_ref().map(|used| Block::fact("took", client::used(used))));

@@ -2,22 +2,25 @@
 
 use genkai_model::finding::TrialFinding;
 use genkai_model::objective::Condition;
-use genkai_model::summary::{Summary, Threshold};
+use genkai_model::summary::{Counted, Summary, Threshold};
+use genkai_model::units::Span;
 
 use super::condition;
 use crate::document::{Block, Section, Tone};
 use crate::figure::{count, number, percent, seconds};
 use crate::{clean, words};
 
-/// Each condition with what was seen of it, over the whole load; `unit` is what it counts.
-pub(super) fn section(load: &Summary, trial: &TrialFinding, unit: &str) -> Option<Section> {
+/// Each condition with what was seen of it, over the whole load, of which an answer is waited for with `patience`; `unit` is what it counts.
+pub(super) fn section(load: &Summary, trial: &TrialFinding, unit: &str, patience: Span) -> Option<Section> {
     let one = |threshold: &Threshold| {
         let (tone, mark) = match (threshold.holds, threshold.seen) {
+            (true, _) if threshold.undecided > 0 => (Tone::Doubtful, "open"),
             (true, _) => (Tone::Good, "pass"),
             (false, Some(_)) => (Tone::Bad, "FAIL"),
             (false, None) => (Tone::Doubtful, "none"),
         };
-        Block::toned(tone, format!("{mark}  {}: {}", clean::line(&threshold.condition), seen(threshold, unit)))
+        let seen = seen(threshold, load.counted, unit, patience);
+        Block::toned(tone, format!("{mark}  {}: {seen}", clean::line(&threshold.condition)))
     };
     let whole = load.thresholds.iter().all(|t| t.holds);
     let broke = trial.broke.as_ref().filter(|_| whole).map(|broke| {
@@ -37,22 +40,32 @@ pub(super) fn section(load: &Summary, trial: &TrialFinding, unit: &str) -> Optio
 }
 
 /// What was seen of a condition, in its unit.
-fn seen(threshold: &Threshold, unit: &str) -> String {
+fn seen(threshold: &Threshold, counted: Counted, unit: &str, patience: Span) -> String {
     let Some(x) = threshold.seen else { return "nothing to judge by".to_owned() };
     let condition = condition(&threshold.condition);
-    let waiting = (threshold.waiting > 0).then(|| waiting(condition, threshold.waiting, unit));
-    let of_ended = if waiting.is_some() { " of those that ended; " } else { "" };
-    figure_of(condition, x) + of_ended + &waiting.unwrap_or_default()
+    let (waiting, undecided) = (threshold.waiting, threshold.undecided);
+    let more = match (waiting, undecided) {
+        (0, 0) => return figure_of(condition, x),
+        (0, more) => format!(
+            "{} more {unit} hung when the load ended: each had waited for more than twice as long as any answer took",
+            count(more)
+        ),
+        (more, _) => in_vain(condition, more, (counted == Counted::Requests).then_some(patience), unit),
+    };
+    format!("{} of those that ended; {more}", figure_of(condition, x))
 }
 
-/// Those in flight at the end that a condition speaks of all the same.
-fn waiting(condition: Option<Condition>, waiting: u64, unit: &str) -> String {
-    match condition {
-        Some(Condition::LatencyBelow(_, bound)) => {
-            let longer = seconds(bound.at.as_secs_f64());
+/// Those in flight at the end that a condition speaks of all the same; of requests with the patience with which an answer is waited for.
+fn in_vain(condition: Option<Condition>, waiting: u64, patience: Option<Span>, unit: &str) -> String {
+    let longer = match condition {
+        Some(Condition::LatencyBelow(_, bound)) => Some(bound.at),
+        _ => patience,
+    };
+    match longer.map(|longer| seconds(longer.as_secs_f64())) {
+        Some(longer) => {
             format!("{} more {unit} had waited for longer than {longer} when the load ended", count(waiting))
         }
-        _ => format!("{} more {unit} were waited for after the load had ended, and did not come", count(waiting)),
+        None => format!("{} more {unit} were waited for after the load had ended, and did not come", count(waiting)),
     }
 }
 

@@ -48,10 +48,14 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
         Some((setting, held)) => format!("further ones wait at most {} ({setting}), {refused}", held.value),
     };
     let what = if facts.http { "requests" } else { "connections" };
-    let limit = queueing(
-        signature::QUEUE_TIMEOUT,
-        "or add servers: each brings as many; the backend must be able to take them",
-    );
+    let instead = match facts.absent.asked {
+        true => format!(
+            "or start the server at {}, take its line out, or give it `check`: only what it refuses fails; without it requests wait for the others",
+            facts.absent.at.join(", ")
+        ),
+        false => "or add servers: each brings as many; the backend must be able to take them".to_owned(),
+    };
+    let limit = queueing(signature::QUEUE_TIMEOUT, &instead);
     // Where the share grows with the load, it is what a server gets at least that is short.
     let (id, setting) = match held.full {
         Some(_) => ("haproxy.server.minconn", SERVER_MINCONN.name),

@@ -8,7 +8,7 @@ use super::{Context, Setting, SettingError, TABLE};
 use crate::error::TargetError;
 use crate::files::{Configuration, Pair, Removable, Requests, pairs};
 use crate::haproxy::config::{Config, Edit, FileId, Found, Section, quote};
-use crate::haproxy::proxy::{self, first_parameter};
+use crate::haproxy::proxy::{self, Server, first_parameter};
 use crate::haproxy::removable;
 use crate::haproxy::route::Route;
 use crate::settings::SourcedValue;
@@ -98,6 +98,26 @@ fn added(config: &Config, section: &Section, text: &str) -> Edit {
     config.file(last.file).line_after(last.file, last.span.start, last.span.end, &text)
 }
 
+/// The servers that a parameter is of: those that requests go to, and the backups that have it of their own. Where only such backups have it, it is
+/// theirs alone: the others have no such bound, and shall not get one.
+fn holders<'c>(config: &'c Config, route: &Route<'c>, setting: &Setting) -> Vec<Server<'c>> {
+    let Some(back) = route.back else { return Vec::new() };
+    let mut used = route.servers(config);
+    if route.chosen.is_some() {
+        return used;
+    }
+    let has = |server: &Server<'c>| proxy::giving(config, back, server, setting.directive).is_some();
+    let stands_in = |server: &Server<'c>| server.backup && !server.disabled && server.weight > 0 && has(server);
+    let others: Vec<Server<'c>> = proxy::servers(config, back).into_iter().filter(stands_in).collect();
+    if !others.is_empty() && !used.iter().any(has) {
+        return others;
+    }
+    let is_new = |one: &Server<'c>| !used.iter().any(|known| std::ptr::eq(known.found, one.found));
+    let new: Vec<Server<'c>> = others.into_iter().filter(is_new).collect();
+    used.extend(new);
+    used
+}
+
 /// A parameter of every server, where it is written; else added to each.
 fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Vec<Edit>, SettingError> {
     let missing = || {
@@ -107,7 +127,7 @@ fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Request
         )
     };
     let route = Route::find(config, requests).ok_or_else(missing)?;
-    let servers = route.servers(config);
+    let servers = holders(config, &route, setting);
     let back = route.back.filter(|_| !servers.is_empty()).ok_or_else(missing)?;
     let mut edits: Vec<Edit> = Vec::new();
     for server in &servers {
@@ -151,7 +171,8 @@ pub(crate) fn in_force(config: &Config, setting: &Setting, requests: &Requests) 
 pub(crate) fn written(config: &Config, setting: &Setting, requests: &Requests) -> Option<SourcedValue<()>> {
     if setting.context == Context::Server {
         let route = Route::find(config, requests)?;
-        let (written, origin) = proxy::written(config, route.back?, &route.servers(config), setting.directive)?;
+        let told = |all: &[Server<'_>]| proxy::written(config, route.back?, all, setting.directive);
+        let (written, origin) = told(&route.servers(config)).or_else(|| told(&holders(config, &route, setting)))?;
         return Some(SourcedValue { value: (), written, origin });
     }
     let found = held_by(config, setting, requests)?;
@@ -196,6 +217,18 @@ mod tests {
             .replace(":2 maxconn 5", ":2 maxconn 9");
         assert_eq!(changed_text, expected, "the line that counts for each server");
         assert_eq!(config.value_of("server.maxconn", &Requests::default()).unwrap().0, "5");
+        // A backup's bound is its own; it is raised with that of those that it stands in for, where these have one.
+        for (main, after) in [("", ""), (" maxconn 5", " maxconn 9")] {
+            let text = |main: &str, backup: &str| {
+                format!(
+                    "frontend f\n  bind :80\n  default_backend b\nbackend b\n  server m 127.0.0.1:1{main}\n  server s 127.0.0.1:2 maxconn {backup} backup\n"
+                )
+            };
+            let config = Config::of_texts(vec![("/x".into(), text(main, "5").into())], Reading::default()).unwrap();
+            let changed = config.set("server.maxconn", "9", &Requests::default()).unwrap();
+            assert_eq!(String::from_utf8_lossy(&changed.file(FileId::MAIN).text), text(after, "9"));
+            assert_eq!(config.value_of("server.maxconn", &Requests::default()).unwrap().0, "5");
+        }
         assert!(changed("timeout.client", "soon").unwrap_err().to_string().contains("500ms"));
     }
 }
