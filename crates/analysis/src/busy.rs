@@ -10,7 +10,7 @@ use genkai_model::error::ErrorKind;
 use genkai_model::event::Tick;
 use genkai_model::finding::ClientLimit;
 use genkai_model::limit::Law;
-use genkai_model::load::Arrivals;
+use genkai_model::load::{Arrivals, Protocol};
 use genkai_model::objective::Condition;
 use genkai_model::record::Trial;
 use genkai_model::units::Spread;
@@ -37,10 +37,14 @@ pub(crate) fn check(trial: &Trial, onset: &Onset) -> Option<(ClientLimit, u64)> 
     if !waits(onset, ticks) {
         return None;
     }
-    // Over HTTP/2 each carries several requests at once.
+    // Over HTTP/2 each carries several requests at once, as many as the server lets it: seen where some wait for room.
+    let streams = matches!(trial.started.load.protocol, Protocol::Http2(_));
     let most = demand::most(&trial.started.load);
-    let full = |t: &&Tick| t.in_flight as f64 > most;
+    let waits = |t: &Tick| t.waiting.map(|waiting| waiting.unsent).filter(|_| streams);
+    let full = |t: &&Tick| waits(t).map_or(t.in_flight as f64 > most, |unsent| unsent > 0);
     let first = ticks.iter().position(|t| full(&t))?;
+    let carried = ticks.iter().filter(full).filter_map(|t| Some(t.in_flight.saturating_sub(waits(t)?) as f64));
+    let most = carried.reduce(f64::max).map_or(most, |carried| carried.min(most));
     let busy = window::merge(ticks.iter().filter(full), |t| &t.service);
     let now = window::quantile(&busy, 0.5).filter(|_| busy.len() >= ENOUGH)?;
     let before = unhurried(&ticks[..first]).or_else(|| alone(trial)).or_else(|| shortest(ticks));

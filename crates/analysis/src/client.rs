@@ -31,7 +31,7 @@ use hdrhistogram::Histogram;
 
 use crate::capacity::demand;
 use crate::diagnosis::attribute::STEEP;
-use crate::window::{self, Tally};
+use crate::window::{self, Tally, US};
 use crate::workers;
 
 /// Fraction of a core from which a thread has nothing left.
@@ -99,7 +99,7 @@ fn checked(trial: &Trial, objective: &Objective, until: Option<u64>, timed: bool
     let mut found: Vec<(ClientLimit, u64)> = [
         spent(&looked, trial.started.load.locust.is_some()),
         late(settled(trial, &looked), bound),
-        if timed { stalled(trial, &looked, objective, until.is_some()) } else { None },
+        timed.then(|| stalled(trial, &looked, objective, until).or_else(|| stood(trial, objective, until?))).flatten(),
         short(trial, ticks),
         exhausted(up_to, ErrorKind::PortsExhausted, |count| ClientLimit::Ports { count }),
         exhausted(up_to, ErrorKind::DescriptorsExhausted, |count| ClientLimit::Descriptors { count }),
@@ -269,7 +269,7 @@ fn late(ticks: &[Late<'_>], bound: f64) -> Option<(ClientLimit, u64)> {
 
 /// Whether it did not run for long enough, and often enough, to be in the latencies of users who have no planned instants to be late for.
 /// Where it broke, one second in which it was so is enough: a violation is one of a second.
-fn stalled(trial: &Trial, ticks: &[Late<'_>], objective: &Objective, broke: bool) -> Option<(ClientLimit, u64)> {
+fn stalled(trial: &Trial, ticks: &[Late<'_>], objective: &Objective, until: Option<u64>) -> Option<(ClientLimit, u64)> {
     if demand::is_planned(&trial.started.load) {
         return None;
     }
@@ -280,10 +280,28 @@ fn stalled(trial: &Trial, ticks: &[Late<'_>], objective: &Objective, broke: bool
         let finished = Tally::of(ticks.iter().map(|t| t.tick)).finished();
         reaching(&merged(ticks)) as f64 > 0.01 * finished as f64
     };
-    let found = if broke { seconds(ticks).find(|second| many(second)) } else { Some(ticks).filter(|all| many(all)) }?;
+    let found = match until {
+        Some(_) => seconds(ticks).find(|second| many(second)),
+        None => Some(ticks).filter(|all| many(all)),
+    }?;
     let all = merged(ticks);
     let since = begin(found, |t| reaching(&window::decode(&t.tick.stalled)) > 0);
     Some((ClientLimit::Stalled { longest: window::quantile(&all, 1.0)?, requests: reaching(&all), bound }, since))
+}
+
+/// Whether it did not run when it broke, for as long as an answer may take: it noted that when it ran again, after the break.
+fn stood(trial: &Trial, objective: &Objective, until: u64) -> Option<(ClientLimit, u64)> {
+    let allowed = demand::tightest(objective).unwrap_or(f64::INFINITY).min(trial.started.load.timeout.as_secs_f64());
+    let bound = allowed.max(STILL);
+    let latest = until as f64 + bound * US;
+    let mut after = trial.ticks.iter().filter(|tick| tick.to_us >= until);
+    after.find_map(|tick| {
+        let all = window::decode(&tick.stalled);
+        let longest = window::quantile(&all, 1.0).filter(|longest| *longest >= bound)?;
+        let began = (tick.from_us as f64 - longest * US).max(0.0);
+        let requests = window::reaching(&all, Span::from_secs_f64(bound).0);
+        (began <= latest).then_some((ClientLimit::Stalled { longest, requests, bound }, began as u64))
+    })
 }
 
 /// Kinds of errors in the place of which TLS would have been made on a connection.

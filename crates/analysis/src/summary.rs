@@ -68,6 +68,7 @@ fn sum(trial: &Trial, objective: Option<&Objective>) -> Summary {
         ok: tally.ok,
         failed: tally.failed,
         in_flight,
+        hung: patience.map_or(0, |_| lasting(ticks, &latency)).min(in_flight),
         unsent: ticks.last().and_then(|t| t.waiting).map(|waiting| waiting.unsent),
         paced: paced(trial),
         redirected: redirected(trial),

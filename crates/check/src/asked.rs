@@ -42,6 +42,11 @@ impl Asked {
         Some(asked)
     }
 
+    /// Whether a connection carries several requests at once.
+    pub(crate) fn has_streams(&self) -> bool {
+        matches!(self.load.protocol, Protocol::Http2(_))
+    }
+
     /// Of a load.
     pub(crate) fn by(load: Load) -> Asked {
         let (level, most, users, rises) = match load.arrivals {

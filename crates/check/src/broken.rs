@@ -110,7 +110,10 @@ impl<'e> Judged<'e> {
             true => most_open(&before(&ticks, onset.certain_us)),
             // Users who do not think are one client each.
             false if !self.asked.is_planned() => return self.level().map(f64::round),
-            false => counted_at(&ticks, onset.at_us as f64, "/in_flight"),
+            false => {
+                let at = |name: &str| counted_at(&ticks, onset.at_us as f64, name);
+                at("/in_flight") - if self.asked.has_streams() { at("/waiting/unsent") } else { 0.0 }
+            }
         };
         Some(seen.min(self.asked.most))
     }
@@ -232,9 +235,12 @@ fn errors(address: &str, judged: &Judged<'_>, onset: &Onset, line: Option<usize>
     expected.word(format!("{address}/sides"), told, "whose side failures are on, most frequent first", line);
 }
 
-/// Failures of a trial from its break on, by kind, most frequent first; WebSockets that ended unasked where they are what is judged.
+/// Failures of a trial from its break on, by kind, most frequent first; of a plain load until it was certain. WebSockets that ended unasked where they
+/// are what is judged.
 pub(crate) fn failures(judged: &Judged<'_>, onset: &Onset) -> Vec<(ErrorKind, f64)> {
-    let ticks = between(&judged.trial.ticks(), onset.at_us as f64, f64::MAX);
+    let goes_on = judged.trial.start.text("/purpose") == "measure";
+    let until = if goes_on { onset.certain_us as f64 - 1.0 } else { f64::MAX };
+    let ticks = between(&judged.trial.ticks(), onset.at_us as f64, until);
     let unasked = matches!(onset.condition, Some(Condition::DisconnectsBelow(_)));
     let count = |kind: &ErrorKind, unasked: bool| {
         serde_json::to_value(kind).map_or(0.0, |name| counted(&ticks, &name, unasked))

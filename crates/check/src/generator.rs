@@ -72,7 +72,7 @@ pub(crate) fn of(
     let found = [
         looked.spent(),
         looked.late(),
-        if timed { looked.stalled(objective) } else { None },
+        if timed { looked.stalled(objective).or_else(|| looked.stood(objective)) } else { None },
         looked.short(),
         looked.exhausted(ErrorKind::PortsExhausted, "ports"),
         looked.exhausted(ErrorKind::DescriptorsExhausted, "descriptors"),
@@ -257,6 +257,23 @@ impl Looked<'_> {
         Some((reason, begins(found, |tick| over(&[tick]) > 0.0)))
     }
 
+    /// It stood still when it broke, for longer than an answer may take.
+    fn stood(&self, objective: &Objective) -> Found {
+        let until = self.until?;
+        let patient = self.asked.load.timeout.as_secs_f64();
+        let bound = asked::tightest(objective).map_or(patient, |tightest| tightest.min(patient)).max(0.05);
+        let ticks = self.trial.ticks().into_iter().filter(|tick| tick.number("/to_us") >= until);
+        let mut stood = ticks.filter_map(|tick| {
+            let all = merged(&[tick], "/stalled");
+            let longest = all.quantile(1.0).filter(|longest| *longest >= bound)?;
+            let began = (tick.number("/from_us") - longest * 1e6).max(0.0);
+            let requests = all.over(Span::from_secs_f64(bound).0, false) as u64;
+            let reason = json!({ "reason": "stalled", "longest": longest, "requests": requests, "bound": bound });
+            (began <= until + bound * 1e6).then(|| (reason, began.floor()))
+        });
+        stood.next()
+    }
+
     /// Less than 99 of 100 planned requests were begun, and no server was the reason.
     fn short(&self) -> Found {
         let Arrivals::Rate { connections, spacing, .. } = self.asked.load.arrivals else { return None };
@@ -362,9 +379,15 @@ fn connections(trial: &Trial<'_>, asked: &Asked, onset: &Onset, limits: &[Limit]
     if asked.is_told_by_a_file() || !is_of_waiting(onset, &ticks) {
         return None;
     }
-    let full = |tick: &&&Line| tick.number("/in_flight") > asked.most;
+    let unsent = |tick: &Line| tick.found("/waiting/unsent").filter(|_| asked.has_streams());
+    let full = |tick: &&&Line| match unsent(tick) {
+        Some(unsent) => unsent > 0.0,
+        None => tick.number("/in_flight") > asked.most,
+    };
     let first = ticks.iter().position(|tick| full(&tick))?;
     let busy: Vec<&Line> = ticks.iter().filter(full).copied().collect();
+    let carried = busy.iter().filter_map(|tick| Some(tick.number("/in_flight") - unsent(tick)?)).reduce(f64::max);
+    let most = carried.map_or(asked.most, |carried| carried.min(asked.most));
     let services = merged(&busy, "/service");
     let now = services.quantile(0.5).filter(|_| services.count() >= 20)?;
     let calm = ticks[..first].iter().map(|tick| merged(&[tick], "/service")).filter(|all| all.count() >= 20);
@@ -380,7 +403,7 @@ fn connections(trial: &Trial<'_>, asked: &Asked, onset: &Onset, limits: &[Limit]
         return None;
     }
     let service = services.sum() / services.count() as f64;
-    let carries = asked.most / service;
+    let carries = most / service;
     let planned = busy.iter().map(|tick| tick.number("/level")).fold(0.0, f64::max);
     let reason = json!({ "reason": "connections", "connections": connections, "service": service, "carries": carries, "planned": planned });
     (planned >= carries).then(|| (reason, ticks[first].number("/from_us")))

@@ -46,6 +46,10 @@ fn counts(trial: &Trial<'_>, expected: &mut Expected) {
     }
     let figures = [("planned", ok + failed + waiting), ("ok", ok), ("failed", failed), ("in_flight", waiting)];
     figures.into_iter().for_each(|(name, value)| expected.is(format!("/load/{name}"), value, line));
+    if Asked::of(trial).is_some_and(|asked| !matches!(asked.load.protocol, Protocol::WebSocket(_))) {
+        let hung = left::lasting(&ticks).min(waiting);
+        expected.is("/load/hung", (hung > 0.0).then_some(hung), line);
+    }
     expected.is("/load/connections/opened", sum(&ticks, "/opened"), line);
     expected.is("/load/connections/closed_idle", sum(&ticks, "/closed_idle"), line);
     let counted = ticks.iter().filter_map(|tick| tick.found("/most")).reduce(f64::max);

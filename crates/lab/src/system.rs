@@ -358,7 +358,8 @@ impl System {
             asked = beyond;
         }
         let directly = as_passed_on(&plan.load, &*baseline);
-        let unloaded = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
+        let product = &plan.system.product;
+        let unloaded = directly.as_ref().map(|load| first::unloaded(product, load, &backend)).unwrap_or_default();
         let handshakes = Vec::from_iter(handshakes::measured(&*baseline, &plan.load, environment.pinning.as_ref())?);
         let (request, scenario) = (plan.load.request.clone(), plan.load.scenario.clone());
         let (answered, variants) = (None, 0);

@@ -265,7 +265,7 @@ impl Run<'_, '_, '_> {
             self.recorder.note(None, handshakes::NOTE, text)?;
         }
         let Some(mut server) = self.ready(what, &*product)? else { return Ok(self.unloaded()) };
-        if let Some(text) = listener::told(product.rewrites(), server.address()).filter(|_| self.is_first()) {
+        if let Some(text) = listener::told(product.own_rewrites(), server.address()).filter(|_| self.is_first()) {
             self.recorder.note(None, listener::NOTE, text)?;
         }
         for text in product.apart(server.address()).into_iter().chain(unstored::told(product.rewrites())) {

@@ -24,6 +24,9 @@ pub struct Summary {
     pub failed: u64,
     /// Neither when the load ended.
     pub in_flight: u64,
+    /// Of these, those that hung: each had waited for more than twice as long as any answer took, and for a second.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hung: u64,
     /// Of those in flight, the ones that waited for a connection of the generator's and were never sent; none where that was not
     /// seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]

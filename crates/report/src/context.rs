@@ -3,6 +3,7 @@
 use genkai_model::event::RunStarted;
 use genkai_model::finding::{Break, TrialFinding};
 use genkai_model::load::{Arrivals, Load};
+use genkai_model::plan::Study;
 use genkai_model::record::Record;
 use genkai_model::units::{Range, Span, Spread};
 
@@ -28,6 +29,11 @@ impl<'a> Context<'a> {
     /// Whether the load is users (closed) rather than a rate (open).
     pub(crate) fn closed(&self) -> bool {
         self.head.is_none_or(|h| matches!(h.plan.load.arrivals, Arrivals::Users { .. }))
+    }
+
+    /// Whether it is a plain load, which goes on to its end whatever is seen.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.head.is_some_and(|head| head.plan.study == Study::Load)
     }
 
     /// The request by which limits are looked up, where the load makes others, too.

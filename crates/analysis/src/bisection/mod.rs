@@ -11,12 +11,13 @@ use std::collections::BTreeSet;
 use genkai_model::event::{Directive, Purpose, Removal, Trying};
 use genkai_model::finding::{Bisected, BisectionEnd, Decision};
 use genkai_model::plan::Plan;
-use genkai_model::record::{Record, Removals};
+use genkai_model::record::{Record, Removals, Trial};
 use genkai_model::units::Span;
 
 use crate::capacity::demand;
 use crate::tuning::TrialPlan;
 use crate::tuning::search_state::SearchState;
+use crate::window;
 
 pub use few::few_of_a_kind;
 pub use minimize::smallest;
@@ -39,6 +40,13 @@ pub fn trying(record: &Record, patience: Span) -> Option<Trying> {
     let level = (broke.level.max(1.0) * BEYOND).max(broke.until.unwrap_or(0.0)).ceil();
     let level = level.min(demand::asked(&state.plan.load)).max(1.0);
     Some(Trying::Load { level, ramp: RAMP, hold: Span(HOLD.0 + patience.0) })
+}
+
+/// The longest that what stands behind took for an answer where it was asked by itself and held; none where it was not.
+pub fn longest_alone(record: &Record) -> Option<Span> {
+    let own = record.trials.iter().filter(|trial| trial.started.purpose == Purpose::Direct);
+    let took = |trial: &Trial| window::merge(&trial.ticks, |tick| &tick.latency).max();
+    own.map(took).max().filter(|longest| *longest > 0).map(Span)
 }
 
 /// Whether one request tells that it fails with all directives in place: of the first load none was answered well. Else what fails comes and goes,

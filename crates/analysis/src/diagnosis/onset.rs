@@ -1,8 +1,9 @@
 //! The beginning of a violation, in figures.
 
 use genkai_model::error::{ErrorCount, Side};
-use genkai_model::event::Tick;
+use genkai_model::event::{Purpose, Tick};
 use genkai_model::finding::{Break, Later, Seen, Unanswered};
+use genkai_model::load::Protocol;
 use genkai_model::objective::{Condition, Objective};
 use genkai_model::record::Trial;
 
@@ -62,11 +63,13 @@ impl Onset {
         }
     }
 
-    /// The break in figures. Errors are those up to the end of the trial; what was seen instead of the objective is taken up to the moment
-    /// of certainty, so that it does not depend on how long the load went on.
+    /// The break in figures. Errors are those up to the end of the trial, or of a plain load, which goes on, up to the moment of certainty; what was
+    /// seen instead of the objective is taken up to that moment, so that it does not depend on how long the load went on.
     pub(crate) fn describe(&self, trial: &Trial) -> Break {
         let ticks = &trial.ticks;
-        let after = window::between(ticks, self.at_us, u64::MAX);
+        let goes_on = trial.started.purpose == Purpose::Measure;
+        let until = if goes_on { self.certain_us.saturating_sub(1) } else { u64::MAX };
+        let after = window::between(ticks, self.at_us, until);
         let before = window::between(ticks, self.at_us.saturating_sub(RATE_US), self.at_us.saturating_sub(1));
         let load = &trial.started.load;
         let open = demand::tunnels(load).then(|| most_open(window::before(ticks, Some(self.certain_us))));
@@ -178,7 +181,11 @@ impl There {
     /// Users who do not think are one client each; else requests in flight are.
     fn at(trial: &Trial, at_us: u64, level: f64) -> There {
         let (ticks, load) = (&trial.ticks, &trial.started.load);
-        let requests = || window::counted(ticks, at_us, |t| t.in_flight as f64).min(demand::most(load));
+        // Over HTTP/2 a server may let connections have fewer requests at once than they would make.
+        let streams = matches!(load.protocol, Protocol::Http2(_));
+        let unsent = |t: &Tick| t.waiting.filter(|_| streams).map_or(0, |waiting| waiting.unsent);
+        let sent = |t: &Tick| t.in_flight.saturating_sub(unsent(t)) as f64;
+        let requests = || window::counted(ticks, at_us, sent).min(demand::most(load));
         There {
             in_flight: if demand::is_clients(load) { level.round() } else { requests() },
             connections: load.locust.is_none().then(|| window::counted(ticks, at_us, |t| t.connections as f64)),

@@ -41,7 +41,7 @@ pub(crate) struct Does {
     pub(crate) hidden: u64,
     /// Requests a tick that get no answer.
     pub(crate) held: u64,
-    /// Requests a tick that take eight ticks, beside the others.
+    /// Requests a tick that take 16 ticks, beside the others.
     pub(crate) late: u64,
     /// After so many ticks nothing is answered any more.
     pub(crate) until: u64,
@@ -177,8 +177,8 @@ fn tick(n: u64, does: Does, level: f64) -> Tick {
     let soon = (does.rate * level).round() as u64;
     let mut latency = histogram::empty();
     latency.record_n((does.latency * 1e6 / level) as u64, soon).unwrap();
-    let late = if n < 8 { 0 } else { does.late };
-    latency.record_n(400_000_000, late).unwrap();
+    let late = if n < 16 { 0 } else { does.late };
+    latency.record_n(800_000_000, late).unwrap();
     let ok = soon + late;
     let errors =
         if does.failed > 0 { vec![ErrorCount { kind: ErrorKind::Status503, count: does.failed }] } else { Vec::new() };

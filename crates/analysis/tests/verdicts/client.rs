@@ -140,6 +140,28 @@ fn a_client_that_stands_still_is_told_by_the_requests_in_flight() {
     }
 }
 
+/// Stopped when it broke, for longer than an answer may take: that it did not run it notes when it runs again, after the break.
+#[test]
+fn a_client_that_stood_still_when_it_broke_is_the_limit() {
+    let judged = |load: Load, objective: &str, long_ms: u64| {
+        let mut run = ran(load, objective, closed(|_| 0.1, NEVER)).1;
+        let mut stalled = genkai_model::histogram::empty();
+        stalled.record_n(long_ms * 1_000_000, 2).unwrap();
+        // It ran again at about 4.2 s.
+        run.record.trials[0].ticks[20].stalled = Payload::encode(&stalled);
+        check(&run.record.trials[0], &objective.parse().unwrap(), Some(3_300_000)).finding.reasons
+    };
+    for load in [users(100, 50.0), rate(500.0, 2, 100)] {
+        let reasons = judged(load.clone(), "p99 < 500ms", 900);
+        assert!(matches!(reasons[..], [ClientLimit::Stalled { requests: 2, bound: 0.5, .. }]), "{reasons:?}");
+        assert_eq!(judged(load.clone(), "p99 < 500ms", 400), [], "shorter than what is allowed");
+        assert_eq!(judged(load.clone(), "errors < 1%", 900), [], "no latency is judged");
+        let short = Load { timeout: Span::from_millis(500), ..load.clone() };
+        assert!(matches!(judged(short, "errors < 1%", 900)[..], [ClientLimit::Stalled { .. }]), "as it timed out");
+        assert_eq!(judged(load, "p99 < 100ms", 150), [], "it began after the break");
+    }
+}
+
 #[test]
 fn blips_do_not_count_but_a_late_second_does() {
     let at = |from: f64, to: f64| move |t: f64| if t > from && t <= to { 0.2 } else { 0.0001 };

@@ -3,6 +3,7 @@
 use genkai_model::figure::Figure;
 use genkai_model::finding::comparison::{ComparedFigure, ComparisonCaveat, ComparisonFinding};
 use genkai_model::finding::{Call, Effect, OneSided};
+use genkai_model::load::Arrivals;
 use genkai_model::units::Span;
 
 use crate::story::{Does, PLAIN, Story, comparison};
@@ -89,14 +90,17 @@ fn of_turns_shorter_than_patience_no_failures_are_told() {
     assert_eq!(left(&finding).unwrap().0, 5 * 25 * 67);
 }
 
-/// A part of the answers of a contender that carries the rate takes a third of a turn: at the end as many are on their way as came too late
+/// A part of the answers of a contender that carries the rate takes more than half of a turn: at the end as many are on their way as came too late
 /// to be seen at the beginning, and it does no less for that.
 #[test]
-fn what_takes_a_third_of_a_turn_of_a_rate_is_no_less_throughput() {
+fn what_takes_half_of_a_turn_of_a_rate_is_no_less_throughput() {
     let of = |is_open: bool| {
         let mut story = Story::new(comparison(&["a", "b"], true));
         if is_open {
             story.load = rate(2_000.0, 0, 1_000);
+            if let Arrivals::Rate { ramp, .. } = &mut story.load.arrivals {
+                *ramp = Span::from_millis(400);
+            }
         }
         story.blocks(5, &[("a", Does { cpu: 0.2, ..PLAIN }), ("b", Does { rate: 75.0, late: 25, cpu: 0.2, ..PLAIN })]);
         let told = effect(&story.findings(), Figure::Throughput).clone();

@@ -88,7 +88,7 @@ fn visit(load: &Load, within: Duration, asks: bool) -> Option<Visit> {
         let core = Core::new(&load, share.thread, &route, ledger, (Start::now().into(), Hold::new())).ok()?;
         spawn(Rc::clone(&core.alarm).ring());
         spawn(sweep(Rc::clone(&core)));
-        let pool = Pool::new(&core, &core.endpoint, plan.streams, 1);
+        let pool = Pool::new(&core, &core.endpoint, (plan.streams, 1), false);
         let mut requester = Requester::new(&pool);
         let mut visit = Visit::default();
         let outcome = match requester.acquire().await {

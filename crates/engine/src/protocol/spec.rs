@@ -95,7 +95,8 @@ impl LoadSpec {
                 start(core, share.pacer.clone(), Requests::new(core, &share, 1, client))
             }
             ClientKind::Http2(plan) => {
-                let pool = http2::Pool::new(core, &core.endpoint, plan.streams, share.connections());
+                let is_planned = matches!(share.model, Model::Open { .. });
+                let pool = http2::Pool::new(core, &core.endpoint, (plan.streams, share.connections()), is_planned);
                 let client = move || http2::Client::new(&pool, &plan.request);
                 start(core, share.pacer.clone(), Requests::new(core, &share, plan.streams, client))
             }

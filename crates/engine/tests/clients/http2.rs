@@ -64,6 +64,20 @@ fn no_more_streams_than_the_server_allows() {
     }
 }
 
+/// At a rate, what waits since the server allows no more streams has not been sent.
+#[test]
+fn what_waits_for_a_stream_at_a_rate_is_not_sent() {
+    let node = Node::start("{\"maxConcurrentStreams\": 2}");
+    let mut load = http2(&node, "/silent", 1, 10, 1_000);
+    load.arrivals = Arrivals::Rate { per_second: 200.0, ramp: Span(0), spacing: Spacing::Uniform, connections: 2 };
+    load.stop.after = Span::from_secs(1);
+    load.threads = 1;
+    let seen = make(&load);
+    let last = seen.ticks.last().unwrap();
+    assert_eq!(last.in_flight - last.waiting.unwrap().unsent, 4, "{last:?}");
+    assert!(last.in_flight > 150 && seen.sum(|t| t.sent) == 4, "{last:?}");
+}
+
 #[test]
 fn bodies_and_answers_of_every_shape() {
     let node = Node::start("{}");

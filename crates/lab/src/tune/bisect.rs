@@ -105,7 +105,9 @@ impl Run<'_, '_, '_> {
         let through = pages.twice(server.address(), &product.transport()).filter(|(page, _)| is_page(page));
         server.stop();
         let alone = behind.as_ref().map_or(Duration::ZERO, |(_, took)| *took);
-        let patience = (alone * PATIENCE.0).clamp(PATIENCE.1, WITHIN);
+        // Under load it may need longer by itself: whatever is left out then, it is not faster.
+        let loaded = bisection::longest_alone(self.recorder.record()).map_or(Duration::ZERO, Span::duration);
+        let patience = (alone * PATIENCE.0).max(loaded * 3 / 2).clamp(PATIENCE.1, WITHIN);
         let (tried_by, patience) = match &through {
             None if bisection::fails_always(self.recorder.record()) => {
                 (Some(Trying::Request { within: Span::from(patience) }), patience)

@@ -263,7 +263,7 @@ pub struct Break {
     /// What was seen instead (fraction of requests that failed, seconds, requests a second; of openings, messages and WebSockets the
     /// fraction that went well, or ended).
     pub seen: Seen,
-    /// Errors from the break to the end of the trial: requests that failed, and no others.
+    /// Errors from the break to the end of the trial, of a plain load to when it was certain: requests that failed, and no others.
     pub errors: Vec<ErrorCount>,
     /// Requests that had not failed but had no answer, where the break rests on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

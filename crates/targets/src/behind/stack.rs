@@ -302,6 +302,10 @@ impl Prepared for Stack {
         &self.rewrites
     }
 
+    fn own_rewrites(&self) -> &[Rewrite] {
+        self.front.own_rewrites()
+    }
+
     fn diff(&self, changes: &[Change]) -> String {
         let (twin, front) = self.parted(changes);
         self.front.diff(&front) + &self.twin.diff(&twin)

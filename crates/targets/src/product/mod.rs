@@ -298,6 +298,11 @@ pub trait Prepared {
         &[]
     }
 
+    /// The same without those of what stands behind it.
+    fn own_rewrites(&self) -> &[Rewrite] {
+        self.rewrites()
+    }
+
     /// Unified diff that `changes` (and the settings given) make to the user's files; to the rendered configuration where
     /// there are none.
     fn diff(&self, _changes: &[Change]) -> String {

@@ -54,7 +54,7 @@ impl UserGroup {
     /// The users of `share`.
     fn new(core: &Rc<Core>, plan: Arc<Plan>, share: &Share) -> UserGroup {
         let endpoint = |route: &Route| Rc::new(Endpoint::new(route, share.thread as usize));
-        let pool = |(route, streams): &(Route, u32)| Pool::new(core, &endpoint(route), *streams, u32::MAX);
+        let pool = |(route, streams): &(Route, u32)| Pool::new(core, &endpoint(route), (*streams, u32::MAX), false);
         UserGroup {
             endpoints: plan.targets.iter().map(|target| endpoint(&target.route)).collect(),
             fleets: plan.targets.iter().map(|target| target.http2.as_ref().map(pool)).collect(),

@@ -22,6 +22,8 @@ pub(crate) struct Pool {
     connections: RefCell<Vec<Rc<SharedConnection>>>,
     /// Connections there may be.
     most: u32,
+    /// Whether requests are planned at a rate: who waits for a stream then has not sent one.
+    is_planned: bool,
     /// Streams a connection may have, as the server last said.
     allowed: Cell<u32>,
     /// Requesters for whom there is no stream, and no further connection.
@@ -31,9 +33,15 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// At most so many connections, each for so many requests at once.
-    pub(crate) fn new(core: &Rc<Core>, endpoint: &Rc<Endpoint>, streams: u32, most: u32) -> Rc<Pool> {
+    /// At most so many connections, each for so many requests at once, which are planned at a rate or not.
+    pub(crate) fn new(
+        core: &Rc<Core>,
+        endpoint: &Rc<Endpoint>,
+        (streams, most): (u32, u32),
+        is_planned: bool,
+    ) -> Rc<Pool> {
         Rc::new(Pool {
+            is_planned,
             core: Rc::clone(core),
             endpoint: Rc::clone(endpoint),
             once: core.reuse == Reuse::PerRequest,
@@ -97,8 +105,11 @@ impl Pool {
         self.call();
     }
 
-    /// Tells `slot` when there may be a stream.
-    pub(super) fn tell(&self, slot: &Rc<Slot>) {
+    /// Tells `slot` when there may be a stream; `queued` is whether it was counted that its request waits for one, where that is counted.
+    pub(super) fn tell(&self, slot: &Rc<Slot>, queued: &mut bool) {
+        if self.is_planned && !std::mem::replace(queued, true) {
+            self.core.ledger.borrow_mut().queued();
+        }
         self.waiting.borrow_mut().push(Rc::clone(slot));
     }
 

@@ -103,7 +103,8 @@ impl Requester {
         let core = Rc::clone(&self.pool.core);
         let now = core.clock.now();
         self.slot.ask(now, now.saturating_add(core.timeout));
-        poll_fn(|cx| {
+        let mut queued = false;
+        let found = poll_fn(|cx| {
             self.slot.attend(cx.waker());
             loop {
                 if core.is_ending() {
@@ -117,7 +118,7 @@ impl Requester {
                     if self.slot.expired() {
                         return Poll::Ready(Err(ErrorKind::Dropped));
                     }
-                    self.pool.tell(&self.slot);
+                    self.pool.tell(&self.slot, &mut queued);
                     return Poll::Pending;
                 };
                 match shared.state.get() {
@@ -135,7 +136,12 @@ impl Requester {
                 }
             }
         })
-        .await
+        .await;
+        // What waits when the load ends is told as never sent.
+        if queued && !core.is_ending() {
+            core.ledger.borrow_mut().unqueued(1);
+        }
+        found
     }
 
     /// Whether the connection still allows as many as it has.

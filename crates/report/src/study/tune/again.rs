@@ -37,7 +37,7 @@ pub(super) fn told(context: Context<'_>, v: &Verdict, cause: &Cause, test: &Coun
         )),
         _ => {
             let came = came(context, v, again);
-            Some(format!("Changing only {change} {first} once, and not when it was tried again: {came}."))
+            Some(format!("Changing only {change} {first} once, and not for certain when it was tried again: {came}."))
         }
     }
 }
@@ -69,7 +69,7 @@ pub(super) fn in_vain(v: &Verdict) -> Option<&'static str> {
     let later = again.clone().any(|again| again.later);
     Some(match (later, again.count() == all) {
         (true, _) => "did not make failures certainly rarer: what fails by chance breaks now sooner and now later",
-        (false, true) => "moved the break once, and not when it was tried again",
-        (false, false) => "moved the break at most once, and not when it was tried again",
+        (false, true) => "moved the break once, and not for certain when it was tried again",
+        (false, false) => "moved the break at most once, and not for certain when it was tried again",
     })
 }

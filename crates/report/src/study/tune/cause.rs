@@ -164,8 +164,11 @@ fn quantile(condition: Option<Condition>) -> String {
     }
 }
 
-/// `there`; where the load rose on while that was seen: `from there to 33 users`.
+/// `there`; where the load rose on while that was seen: `from there to 33 users`. A plain load does not end there, and more may have come after it.
 fn there(context: Context<'_>, broke: &Break) -> String {
+    if context.is_plain() {
+        return "from there on until that was certain".to_owned();
+    }
     broke.until.map_or_else(|| "there".to_owned(), |until| format!("from there to {}", context.level(until)))
 }
 

@@ -32,7 +32,11 @@ pub(super) fn sections(record: &Record, findings: &Findings) -> Vec<Section> {
     let unfinished = verdict.outcome() == Outcome::Unfinished;
     let silent = unfinished || matches!(verdict.because(), Because::Unanswered | Because::Outpaced);
     let ended = if silent { sentences(findings, record) } else { Vec::new() };
-    let ended = ended.into_iter().take(1).chain(unserved(load)).map(|said| Block::toned(Tone::Doubtful, said));
+    let said =
+        verdict.because() == Because::Unanswered || load.thresholds.iter().any(|threshold| threshold.waiting > 0);
+    let hung = if said { None } else { hung(load) };
+    let ended =
+        ended.into_iter().take(1).chain(unserved(load)).chain(hung).map(|said| Block::toned(Tone::Doubtful, said));
     let figures = [short("").with(ended.chain([Block::facts(facts)])), latency(load)];
     let came = [
         messages(trial),
@@ -61,6 +65,16 @@ fn unserved(load: &Summary) -> Option<String> {
             waiting => format!(", {} still waited when the load ended", count(waiting)),
         };
         format!("{what}: {} failed{waits}.", figure::plural(load.failed, "request", "requests"))
+    })
+}
+
+/// That some hung at the end, whether or not that decides anything.
+fn hung(load: &Summary) -> Option<String> {
+    (load.hung > 0).then(|| {
+        format!(
+            "{} without an answer when the load ended, for more than twice as long as any answer took.",
+            figure::plural(load.hung, "request was", "requests were")
+        )
     })
 }
 
