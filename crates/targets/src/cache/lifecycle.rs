@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::answers::AnswerLog;
 use super::counters::{Counters, at_rest};
-use super::sandbox::{Budget, Messages, OUTPUT, Sandbox, Setup, run};
+use super::sandbox::{Budget, Messages, OUTPUT, Sandbox, Settled, Setup, run};
 use crate::error::TargetError;
 use crate::files::Move;
 use crate::product::{Product, Program, Running, Variant};
@@ -32,7 +32,7 @@ use genkai_place::{PlaceError, account, listener, machine, pagecache, port, proc
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Another process may take a port that was free a moment ago.
 const ATTEMPTS: u32 = 3;
-/// How long counters may take to be told, and to come to rest.
+/// How long counters may take to be told, and to come to rest; and what stands behind, to be looked at.
 const SETTLE: Duration = Duration::from_secs(10);
 /// Between two looks at them.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -145,8 +145,8 @@ impl Cache {
         let left = Left(
             setup.left.iter().cloned().map(|path| (path.clone(), CleanupGuard::new(Cleanup::Folder(path)))).collect(),
         );
-        let Setup { check, make, serve, settings, limits, store, counters, ready, messages, answers, beside, .. } =
-            setup;
+        let Setup { check, make, serve, settings, limits, store, counters, ready, settled, .. } = setup;
+        let Setup { messages, answers, beside, .. } = setup;
         let promised = |prefix: String| (prefix.clone(), CleanupGuard::new(Cleanup::Segments(prefix)));
         let segments = Segments(shared.map(promised));
         for command in iter::once(check).chain(make) {
@@ -156,7 +156,10 @@ impl Cache {
                 return Err(TargetError::command(start.name, words, said.trim()));
             }
         }
-        let child = served(start, &at, serve, (user, ready))?;
+        let mut child = served(start, &at, serve, (user, ready))?;
+        if let Some(settled) = settled {
+            settle(&settled, &at, user, &mut child)?;
+        }
         let beside = beside.map(|command| self::beside(start, &at, command, user)).transpose()?;
         let (contender, store_is, started) = (start.name.to_owned(), start.store.to_owned(), began.elapsed().into());
         let (tree, address) = (Tree::new(child.pid()), at.listen);
@@ -358,6 +361,21 @@ fn served(
         written(&log, phrase, at.listen, &mut child)?;
     }
     Ok(child)
+}
+
+/// Waits until it has looked at what stands behind it; who has not after [`SETTLE`] may never.
+fn settle((words, is_settled): &Settled, at: &Sandbox<'_>, user: User, child: &mut Child) -> Result<(), TargetError> {
+    let deadline = Instant::now() + SETTLE;
+    while Instant::now() < deadline && child.try_exited().is_none() {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        let (succeeded, said) = run(command, &at.dir.join("settled.txt"), user)?;
+        if succeeded && is_settled(&said) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
 }
 
 /// Starts what writes a log beside it, on its cores and as its user.

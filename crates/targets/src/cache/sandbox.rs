@@ -75,6 +75,9 @@ pub(crate) struct Setup {
     pub(crate) counters: Counters,
     /// A log of its folder, and what is written there when it is ready: some listen before they cache. None: it is when it listens.
     pub(crate) ready: Option<(PathBuf, &'static str)>,
+    /// What is asked, once it listens, for whether all that stands behind it has been looked at, and what reads the answer; none: it looks at nobody before
+    /// requests come.
+    pub(crate) settled: Option<Settled>,
     /// How the names of its segments of shared memory begin, which outlive a process that is killed (shm_overview(7)); none: it has no
     /// named ones.
     pub(crate) shared: Option<String>,
@@ -89,6 +92,9 @@ pub(crate) struct Setup {
     /// A program that writes that log beside it, once it is ready; none: it writes it itself.
     pub(crate) beside: Option<Command>,
 }
+
+/// A program with its arguments, and whether what it prints says so.
+pub(crate) type Settled = (Vec<String>, fn(&str) -> bool);
 
 /// A log of a cache.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +126,7 @@ impl Setup {
             store: None,
             counters,
             ready: None,
+            settled: None,
             shared: None,
             user: None,
             left: Vec::new(),

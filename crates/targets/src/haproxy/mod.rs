@@ -20,6 +20,7 @@ pub mod route;
 pub(crate) mod router;
 mod secured;
 pub mod settings;
+mod settle;
 mod standing;
 
 pub(crate) use product::ENTRY;

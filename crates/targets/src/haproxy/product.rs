@@ -20,6 +20,7 @@ use super::private::{self, Private};
 use super::route::{Route, moves};
 use super::secured;
 use super::settings::render;
+use super::settle;
 use super::{CALLED, LOG};
 use crate::error::TargetError;
 use crate::files::{Requests, passing};
@@ -196,13 +197,18 @@ impl Product for Haproxy {
             let startup = Startup { command, address: copy.address, output: log.clone(), log };
             // It has bound all its sockets before it serves the one that tells who it is.
             let is_it = |pid| process(&socket::ask(&copy.socket(), "show info").unwrap_or_default()) == Some(pid);
-            let ready = |child: &mut Child| ready::own(copy.address, READY_WITHIN, child, is_it);
+            let ready = |child: &mut Child| {
+                ready::own(copy.address, READY_WITHIN, child, is_it)?;
+                settle::wait(copy, child);
+                Ok(())
+            };
             let route = Route::find(of.config(), of.requests());
             let is_deferred = route.as_ref().is_some_and(|route| route.bind.defers());
+            let own = limits::leading_back(of.config(), route.as_ref(), of.requests());
             let hidden = route.map(|route| Hidden::of(of.config(), &route, &copy.folder)).unwrap_or_default();
             let watch = |pid, log| {
                 let watch = Watch::new(pid, copy.address, copy.socket(), copy.names.clone(), log);
-                watch.deferring(copy.address, is_deferred).hiding(hidden)
+                watch.deferring(copy.address, is_deferred).leading_back(own).hiding(hidden)
             };
             of.launch(startup, cpus, ready, watch)
         };

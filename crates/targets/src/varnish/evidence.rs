@@ -1,5 +1,7 @@
 //! What Varnish counts.
 
+use std::collections::BTreeMap;
+
 use genkai_model::cache::OwnCounts;
 use genkai_model::evidence::metric;
 use serde_json::Value;
@@ -79,6 +81,23 @@ fn backends(text: &str) -> Vec<(String, f64)> {
 /// What `varnishadm` is asked for how backends are (varnish-cli(7)).
 pub(super) const BACKENDS: [&str; 2] = ["backend.list", "-j"];
 
+/// What `varnishlog` is asked for what probes found so far (varnishlog(1)).
+pub(super) const PROBES: [&str; 5] = ["-d", "-g", "raw", "-i", "Backend_health"];
+
+/// Whether the probe of every backend has come back: it is healthy, or its newest probe failed. One that is sick has begun with a record without words of the
+/// probe, and is on its way to be healthy while its probes succeed (`H`; bin/varnishd/cache/cache_backend_probe.c: vbp_update_backend).
+pub(super) fn are_probed(text: &str) -> bool {
+    let mut pending = BTreeMap::new();
+    for line in text.lines() {
+        if let [_, "Backend_health", _, name, _, health, flags, .., said] =
+            line.split_whitespace().collect::<Vec<_>>()[..]
+        {
+            pending.insert(name, health != "healthy" && (said == "\"\"" || flags.contains('H')));
+        }
+    }
+    !pending.is_empty() && pending.values().all(|pending| !pending)
+}
+
 /// Which backends get no requests because their probe failed; of those that nothing probes, or an administrator decides on, nothing is said.
 pub(super) fn down(text: &str) -> Vec<(String, f64)> {
     let all: Value = serde_json::from_str(text).unwrap_or_default();
@@ -155,6 +174,22 @@ mod tests {
         assert_eq!(gauges(threads), all.map(|(name, value)| (name.to_owned(), value)));
         let busy = r#"{"counters":{"VBE.boot.a.busy":{"value":0},"VBE.boot.b.busy":{"value":6},"VBE.boot.b.req":{"value":9}}}"#;
         assert_eq!(gauges(busy), [(metrics::busy("a"), 0.0), (metrics::busy("b"), 6.0), (metrics::asked("b"), 9.0)]);
+    }
+
+    #[test]
+    fn a_backend_is_probed_once_it_is_healthy_or_its_newest_probe_failed() {
+        // Written by 7.1.
+        let record = |name: &str, rest: &str| format!("         0 Backend_health - {name} {rest}\n");
+        let gone = "Still sick -------- 2 3 8 0.000000 0.000000 \"Open error 111 (Connection refused)\"";
+        let begun = record("a", "Went sick -------H 2 3 8 0.000000 0.000000 \"\"") + &record("gone", gone);
+        assert!(!are_probed(&begun), "nothing has come back of the first");
+        let healthy = record("a", "Went healthy 4---X-RH 3 3 8 0.303447 0.101149 \"HTTP/1.1 200 OK\"");
+        assert!(are_probed(&format!("{begun}{healthy}")));
+        let rising = record("a", "Still sick 4---X-RH 1 3 8 0.303334 0.303334 \"HTTP/1.1 200 OK\"");
+        assert!(!are_probed(&format!("{begun}{rising}")), "more of them make it healthy");
+        let late = record("a", "Still sick 4---Xr-- 2 3 8 0.000000 0.000000 \"Poll error 110 (Connection timed out)\"");
+        assert!(are_probed(&format!("{begun}{late}")));
+        assert!(!are_probed(""), "it does not answer yet");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use super::private::{self, Private};
 use super::settings::Config;
+use super::vcl::Backend;
 use super::{evidence, limits};
 use crate::cache::answers::AnswerLog;
 use crate::cache::counters::{Counters, Gauges};
@@ -57,13 +58,19 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
     }
     let main = private.files.first().map_or(at.dir, |(path, ..)| path);
     let mut setup = served(at, main, &config.arguments(), Some(evidence::gauges))?;
+    let asking = |program: PathBuf, words: &[&str]| {
+        let all = [program.display().to_string(), "-n".to_owned(), work(at).display().to_string()];
+        all.into_iter().chain(words.iter().map(|word| (*word).to_owned())).collect()
+    };
+    let is_probed = has_probes(config);
     if let (Counters::Program { beside: asked, .. }, Some(program)) =
-        (&mut setup.counters, beside(at, "varnishadm").filter(|_| is_probed(config)))
+        (&mut setup.counters, beside(at, "varnishadm").filter(|_| is_probed && are_several(config)))
     {
-        let words = [program.display().to_string(), "-n".to_owned(), work(at).display().to_string()];
-        let words = words.into_iter().chain(evidence::BACKENDS.map(str::to_owned));
-        *asked = Some((words.collect(), evidence::down));
+        *asked = Some((asking(program, &evidence::BACKENDS), evidence::down));
     }
+    let program = beside(at, "varnishlog").filter(|_| is_probed);
+    setup.settled =
+        program.map(|program| (asking(program, &evidence::PROBES), evidence::are_probed as fn(&str) -> bool));
     if let Some(program) = at.backend.is_none().then(|| beside(at, "varnishncsa")).flatten().filter(|_| is_told(config))
     {
         let log = at.dir.join("answers.log");
@@ -80,14 +87,18 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
 /// Whether there is anything to be told of who answered what: several backends, or a VCL that sets statuses or gives old copies.
 fn is_told(config: &Config) -> bool {
     let names = ["beresp.status", "resp.status", "beresp.grace"];
-    config.vcl.backends().filter(|(.., backend)| !backend.is_none).count() > 1
-        || names.iter().any(|name| config.vcl.mentions(name) > 0)
+    are_several(config) || names.iter().any(|name| config.vcl.mentions(name) > 0)
 }
 
-/// Whether one of several backends may be held to be sick: by a probe.
-fn is_probed(config: &Config) -> bool {
+/// Whether there are several backends.
+fn are_several(config: &Config) -> bool {
     config.vcl.backends().filter(|(.., backend)| !backend.is_none).count() > 1
-        && ["probe", ".probe"].iter().any(|name| config.vcl.mentions(name) > 0)
+}
+
+/// Whether a backend may be held to be sick: by a probe of its own, or by one called `default`.
+fn has_probes(config: &Config) -> bool {
+    let has_one = |backend: &Backend| backend.attributes.iter().any(|one| one.name == "probe");
+    config.vcl.backends().any(|(.., backend)| has_one(backend)) || config.vcl.mentions("probe") > 0
 }
 
 /// Its working folder.

@@ -88,7 +88,8 @@ fn haproxy_serves_as_many_as_those_that_its_check_finds() {
     for (of_all, more) in
         [("", "  default-server inter 200ms fall 9\n"), ("  default-server inter 9s fastinter 300ms\n", "")]
     {
-        let (law, here, _) = seen("haproxy", &with(of_all, more), "haproxy.server.maxconn");
+        let (law, here, failed) = seen("haproxy", &with(of_all, more), "haproxy.server.maxconn");
+        assert_eq!(failed, 0, "{of_all}{more}: no request came before the check had taken it out");
         assert_eq!((law, here), (Some((4, 4)), 4), "{of_all}{more}");
     }
 }

@@ -80,6 +80,42 @@ fn change(setting: &str, to: &str) -> Change {
 
 /// Workers speak by sockets in a folder that is built in and belongs to the account that Squid is made to run as; they stay where these are killed.
 #[test]
+fn a_varnish_answers_well_from_the_first_request_on_however_long_its_probe_takes() {
+    if !is_here("varnish") {
+        return;
+    }
+    let slow = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, gone) = (slow.local_addr().unwrap().port(), TcpListener::bind("127.0.0.1:0").unwrap());
+    std::thread::spawn(move || {
+        for mut stream in slow.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut head = [0; 4096];
+                let read = stream.read(&mut head).unwrap_or(0);
+                if head[..read].starts_with(b"GET /probed ") {
+                    std::thread::sleep(Duration::from_millis(700));
+                }
+                let length = BODY.len();
+                let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{BODY}");
+            });
+        }
+    });
+    let nobody = gone.local_addr().unwrap().port();
+    drop(gone);
+    let dir = tempfile::tempdir().unwrap();
+    let vcl = dir.path().join("probed.vcl");
+    let probe = ".probe = { .url = \"/probed\"; .interval = 5s; }";
+    let backend = |name: &str, port: u16| {
+        format!("backend {name} {{ .host = \"127.0.0.1\"; .port = \"{port}\"; {probe} }}\n")
+    };
+    let both = "sub vcl_recv { if (req.url == \"/none\") { set req.backend_hint = gone; } }\n";
+    let text = format!("vcl 4.1;\n{}{}{both}", backend("default", port), backend("gone", nobody));
+    std::fs::write(&vcl, text).unwrap();
+    let begun = Instant::now();
+    answers(&*prepared("varnish", &vcl, dir.path().join("private"), None).unwrap());
+    assert!(begun.elapsed() < Duration::from_secs(9), "nobody waits for one that is not there: {:?}", begun.elapsed());
+}
+
+#[test]
 fn squid_with_several_workers() {
     if !is_here("squid-ufs") {
         return;

@@ -64,6 +64,11 @@ pub mod signature {
     /// No local port is left towards a server.
     pub const PORTS: &str = "haproxy.ports";
 
+    /// A message that is not of the backend whose servers are looked at, or whose server is HAProxy itself.
+    pub fn of_backend(message: &str, backend: &str) -> String {
+        format!("{message}.{backend}")
+    }
+
     /// A rule on this line of a copy answered the request, or ended it.
     pub fn of_rule(file: &str, line: usize) -> String {
         format!("haproxy.rule.{file}:{line}")
@@ -92,8 +97,8 @@ pub(crate) struct Session<'a> {
     pub(crate) status: &'a str,
     /// The rule that ended it, as `FILE:LINE` of a copy; none where no rule did, or HAProxy cannot tell.
     pub(crate) rule: Option<(&'a str, usize)>,
-    /// Whether a server was chosen for it.
-    pub(crate) is_sent: bool,
+    /// The server that was chosen for it; none where none was.
+    pub(crate) server: Option<&'a str>,
     /// Its backend, or its frontend where it came no further; none where the line does not tell.
     pub(crate) backend: Option<&'a str>,
     /// What went wrong with the connection to the server, spaces as `%20`; empty where the line does not tell.
@@ -118,8 +123,8 @@ impl<'a> Session<'a> {
         let target = words.next()?;
         let rule =
             rule.and_then(|rule| rule.rsplit_once(':')).and_then(|(file, line)| Some((file, line.parse().ok()?)));
-        let is_sent = node != "node=<NOSRV>";
-        Some(Session { state, status: status.strip_prefix("status=")?, rule, is_sent, backend, error, target })
+        let server = node.strip_prefix("node=").filter(|name| *name != "<NOSRV>");
+        Some(Session { state, status: status.strip_prefix("status=")?, rule, server, backend, error, target })
     }
 }
 
@@ -143,9 +148,39 @@ pub(crate) struct Down {
     servers: BTreeMap<String, Option<&'static str>>,
     /// Whether sockets were used up in the interval before this, and in this.
     starved: (bool, bool),
+    /// Whose messages are not those of the servers that are looked at.
+    apart: Apart,
+}
+
+/// Backends whose messages say something else than that of the same kind of the servers that are looked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Apart {
+    /// The backend that is looked at; none: whichever it is.
+    pub(crate) back: Option<String>,
+    /// Servers that are listeners of the same HAProxy, as `BACKEND/SERVER`.
+    pub(crate) own: BTreeSet<String>,
+}
+
+impl Apart {
+    /// What a message of a session means: its name, with the backend where it is not of those servers.
+    fn meaning(&self, signature: &str, session: Session<'_>) -> Option<String> {
+        let backend = session.backend?;
+        let is_queue = signature == signature::QUEUE_TIMEOUT && self.back.as_ref().is_some_and(|own| own != backend);
+        let is_own = [signature::SERVER_REFUSED, signature::SERVER_CLOSED, signature::SERVER_SLOW_CONNECT]
+            .contains(&signature)
+            && session.server.is_some_and(|server| self.own.contains(&format!("{backend}/{server}")));
+        let is_out = signature.starts_with(signature::NO_SERVER)
+            && self.own.iter().any(|name| name.strip_prefix(backend).is_some_and(|rest| rest.starts_with('/')));
+        (is_queue || is_own || is_out).then(|| signature::of_backend(signature, backend))
+    }
 }
 
 impl Down {
+    /// That of a HAProxy of which these say something else.
+    pub(crate) fn of(apart: Apart) -> Down {
+        Down { apart, ..Down::default() }
+    }
+
     /// Lines of one interval, alike ones as one, each in the light of those before it.
     pub(crate) fn aggregate<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) -> Vec<LogLine> {
         let mut all: Vec<LogLine> = Vec::new();
@@ -174,6 +209,10 @@ impl Down {
             // Nobody was asked who could have refused.
             if parsed.signature.as_deref() == Some(signature::SERVER_REFUSED) && (self.starved.0 || self.starved.1) {
                 parsed.signature = Some(Cow::from(signature::SOCKETS));
+            }
+            let apart = parsed.signature.as_deref().zip(Session::read(line));
+            if let Some(meaning) = apart.and_then(|(signature, session)| self.apart.meaning(signature, session)) {
+                parsed.signature = Some(Cow::from(meaning));
             }
             parsed
         })
@@ -291,7 +330,7 @@ fn of_session(session: Session<'_>) -> Option<String> {
         ('s', 'Q', _) => signature::QUEUE_TIMEOUT,
         ('S', 'Q', _) => signature::QUEUE_FULL,
         // Nobody was asked who could have refused (configuration manual 8.5: SC, `no server`).
-        ('S', 'C', _) if !session.is_sent => signature::NO_SERVER,
+        ('S', 'C', _) if session.server.is_none() => signature::NO_SERVER,
         // src/connection.c: conn_err_code_str; every failure of a handshake has this word in its name.
         ('S', 'C', _) if session.error.contains("SSL") => signature::SERVER_TLS,
         ('S', 'C', _) => signature::SERVER_REFUSED,
@@ -374,6 +413,22 @@ mod tests {
         assert_eq!(named(&mut down, &[session, alert]), [signature::SOCKETS]);
         assert_eq!(named(&mut down, &[session]), [signature::SOCKETS], "told in the interval before");
         assert_eq!(named(&mut down, &[session]), [signature::SERVER_REFUSED]);
+    }
+
+    #[test]
+    fn a_queue_of_another_backend_and_its_own_listeners_are_told_apart() {
+        let apart = Apart { back: Some("b".to_owned()), own: ["b/in".to_owned()].into() };
+        let line = |state: &str, node: &str, backend: &str| {
+            let line = format!("session {state} status=503 queue=3 node={node} backend={backend} target=/");
+            let told = Down::of(apart.clone()).aggregate([line.as_str()]);
+            told.into_iter().find_map(|line| line.signature).unwrap()
+        };
+        assert_eq!(line("sQ", "<NOSRV>", "b"), signature::QUEUE_TIMEOUT);
+        assert_eq!(line("sQ", "<NOSRV>", "spare"), "haproxy.refused.sQ.spare");
+        assert_eq!(line("SC", "in", "b"), "haproxy.refused.SC.b", "HAProxy itself refused it");
+        assert_eq!(line("SC", "s", "b"), signature::SERVER_REFUSED);
+        assert_eq!(line("SC", "in", "c"), signature::SERVER_REFUSED, "another server of that name");
+        assert_eq!(line("sC", "in", "b"), "haproxy.refused.sC.b");
     }
 
     #[test]

@@ -4,18 +4,19 @@ mod hidden;
 mod log;
 mod stat;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(super) use hidden::Hidden;
-use log::Down;
 #[cfg(test)]
 pub(crate) use log::aggregate;
 pub use log::signature;
+use log::{Apart, Down};
 pub(crate) use log::{BACKEND, LINE, Session, ended, unanswered};
 #[cfg(test)]
 pub(crate) use stat::STAT;
-pub(crate) use stat::{Names, Row, Stat, of_server, sample};
+pub(crate) use stat::{Names, Row, Stat, of_backend, of_frontend, of_server, sample};
 
 use crate::socket;
 use genkai_place::listener::Watched;
@@ -106,13 +107,14 @@ pub struct Watch {
 impl Watch {
     /// Watches the HAProxy of this process.
     pub(crate) fn new(pid: u32, address: SocketAddr, socket: PathBuf, names: Names, log: Tail) -> Watch {
+        let apart = Apart { back: Some(names.back.clone()), ..Apart::default() };
         Watch {
             listener: Watched::new(address),
             socket,
             names,
             tree: Tree::new(pid),
             tail: log,
-            down: Down::default(),
+            down: Down::of(apart),
             hidden: Hidden::default(),
         }
     }
@@ -120,6 +122,11 @@ impl Watch {
     /// The same, where accepting waits for data (`bind ... defer-accept`) or not.
     pub(super) fn deferring(self, address: SocketAddr, is_deferred: bool) -> Watch {
         if is_deferred { Watch { listener: Watched::deferred(address), ..self } } else { self }
+    }
+
+    /// The same, where these servers (`BACKEND/SERVER`) are listeners of the same HAProxy.
+    pub(super) fn leading_back(self, own: BTreeSet<String>) -> Watch {
+        Watch { down: Down::of(Apart { back: Some(self.names.back.clone()), own }), ..self }
     }
 
     /// The same, with the errors that clients get as good answers.

@@ -141,10 +141,35 @@ impl Stat {
             put(&of_server(&row.server, "connect_errors_total"), Some(row), "econ");
             put(&of_server(&row.server, "response_errors_total"), Some(row), "eresp");
         }
+        self.elsewhere(names, metrics);
         each_time(&servers, metrics);
         answers(&servers, metrics);
         let down = servers.iter().filter_map(|row| Some((&row.server, *row.fields.get(DOWN)?)));
         metrics.extend(down.map(|(server, down)| (metric::of_down(SUBJECT, server), down as f64)));
+    }
+
+    /// Connections and queues of the sections that are not looked at, and have had any.
+    fn elsewhere(&self, names: &Names, metrics: &mut BTreeMap<String, f64>) {
+        let mut put = |name: String, row: &Row, field: &str| {
+            metrics.extend(row.fields.get(field).map(|value| (format!("{SUBJECT}.{name}"), *value as f64)));
+        };
+        for row in self.rows.iter().filter(|row| row.get("stot") > 0) {
+            match row.server.as_str() {
+                "FRONTEND" if row.proxy != names.front => {
+                    put(of_frontend(&row.proxy, "sessions"), row, "scur");
+                    put(of_frontend(&row.proxy, "sessions_limit"), row, "slim");
+                }
+                "BACKEND" if row.proxy != names.back => {
+                    put(of_backend(&row.proxy, "queued"), row, "qcur");
+                    let own = self.rows.iter().filter(|one| one.proxy == row.proxy && one.is_server());
+                    if let Some(fullest) = own.max_by_key(|one| one.get("scur")) {
+                        put(of_backend(&row.proxy, "server_sessions_max"), fullest, "scur");
+                        put(of_backend(&row.proxy, "server_sessions_limit"), fullest, "slim");
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// What servers answered beside what clients got, where only requests of this frontend come to them and HAProxy counts answers.
@@ -201,6 +226,16 @@ fn is_down(status: &str) -> Option<bool> {
 /// What of one server is called, after `haproxy.`.
 pub(crate) fn of_server(server: &str, what: &str) -> String {
     format!("server.{server}.{what}")
+}
+
+/// What of one backend that is not looked at is called, after `haproxy.`.
+pub(crate) fn of_backend(backend: &str, what: &str) -> String {
+    format!("backend.{backend}.{what}")
+}
+
+/// The same of one frontend.
+pub(crate) fn of_frontend(frontend: &str, what: &str) -> String {
+    format!("frontend.{frontend}.{what}")
 }
 
 /// A server that answers sooner than this (milliseconds) is as good as one that answers at once.
@@ -334,6 +369,21 @@ mod tests {
         let of = |server| ["failed_answers_total", "answers_total"].map(|what| metric(&of_server(server, what)));
         assert_eq!((of("a"), of("c")), ([Some(0.0), Some(9.0)], [Some(4.0), Some(9.0)]));
         assert_eq!((metric("failed_answers_total"), of("d")), (Some(4.0), [None, None]), "the fifth is HAProxy's own");
+    }
+
+    #[test]
+    fn what_is_elsewhere_has_gauges_of_its_own() {
+        let text = "# pxname,svname,qcur,scur,slim,stot\nf,FRONTEND,,9,100,9\nb,s,0,0,7,0\nb,BACKEND,0,0,,0\nin,FRONTEND,,5,30,5\n\
+                    spare,t,0,4,10,5\nspare,u,0,3,10,4\nspare,BACKEND,6,7,20,9\nidle,BACKEND,0,0,20,0\n";
+        let names = Names { front: "f".to_owned(), back: "b".to_owned() };
+        let sample = sample("", &Stat::read(text), &names, &Usage::default());
+        let metric = |name: String| sample.metrics.get(&format!("haproxy.{name}")).copied();
+        let of = |what| metric(of_backend("spare", what));
+        let told = ["queued", "server_sessions_max", "server_sessions_limit"].map(of);
+        assert_eq!(told, [Some(6.0), Some(4.0), Some(10.0)]);
+        let front = ["sessions", "sessions_limit"].map(|what| metric(of_frontend("in", what)));
+        assert_eq!(front, [Some(5.0), Some(30.0)]);
+        assert_eq!((metric("queued".to_owned()), metric(of_backend("idle", "queued"))), (Some(0.0), None));
     }
 
     #[test]

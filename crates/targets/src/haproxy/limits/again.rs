@@ -1,19 +1,21 @@
 //! Requests that HAProxy passes to itself: each time they take one of its connections more.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use genkai_model::error::ErrorKind;
-use genkai_model::limit::{Law, Limit, Strength, Symptom};
+use genkai_model::limit::{Law, Limit, Signature, Strength, Symptom};
 
 use super::bound::of_bind;
 use super::capacity::Capacity;
+use super::elsewhere::queued;
 use crate::files::Requests;
 use crate::haproxy::config::{Config, Section};
-use crate::haproxy::evidence::signature;
+use crate::haproxy::evidence::{of_frontend, signature};
 use crate::haproxy::proxy::{self, Mode, Server, first_parameter};
 use crate::haproxy::route::{Address, Bind, Route, binds};
 use crate::haproxy::settings::{FRONTEND_MAXCONN, SERVER_MAXCONN, TIMEOUT_CONNECT, TIMEOUT_QUEUE, value};
-use crate::limits::{at_once, log, valued};
+use crate::limits::{at_once, log, reached_of, valued};
 use crate::settings::SourcedValue;
 use genkai_place::endpoint::Endpoint;
 
@@ -88,11 +90,39 @@ pub(in crate::haproxy) fn ways<'c>(
     (all, true)
 }
 
+/// Names of the servers of a way that are listeners of the same HAProxy.
+pub(super) fn own_servers(config: &Config, way: &Route<'_>) -> Vec<String> {
+    let is_own = |server: &&Server<'_>| {
+        target(server).is_some_and(|text| own(config, &Address::parse(&reached(config, text))).is_some())
+    };
+    way.servers(config).iter().filter(is_own).flat_map(|server| server.names().collect::<Vec<_>>()).collect()
+}
+
+/// The same of each way that a request takes, as `BACKEND/SERVER`.
+pub(in crate::haproxy) fn leading_back(
+    config: &Config,
+    route: Option<&Route<'_>>,
+    requests: &Requests,
+) -> BTreeSet<String> {
+    let (ways, _) = ways(config, route, requests);
+    let of = |way: &Route<'_>| {
+        let back = way.back.filter(|_| way.answered.is_none()).map(|back| back.name.clone()).unwrap_or_default();
+        own_servers(config, way).into_iter().map(move |server| format!("{back}/{server}")).collect::<Vec<_>>()
+    };
+    ways.iter().flat_map(of).collect()
+}
+
 /// What a request meets when it comes in again.
 #[derive(Clone, Debug)]
 pub struct Again {
     /// The section that takes it.
     front: String,
+    /// Its name.
+    name: String,
+    /// The backend that leads there.
+    from: String,
+    /// How many wait to be accepted before further ones are refused at once; none: further ones wait for an answer (TCP).
+    refused_from: Option<u64>,
     /// Connections at once of that section, and of its listener, where they say so, with the setting.
     connections: Vec<(&'static str, SourcedValue<u64>)>,
     /// The section whose servers get it, how many of these at once, and how long one waits, where anything waits.
@@ -108,7 +138,7 @@ impl Again {
     pub(super) fn all(config: &Config, route: Option<&Route<'_>>, requests: &Requests, process: u64) -> Vec<Again> {
         let (ways, is_told) = ways(config, route, requests);
         let mut unsure = !is_told;
-        let (mut all, mut seen) = (Vec::new(), Vec::new());
+        let (mut all, mut seen, mut from) = (Vec::new(), Vec::new(), String::new());
         for way in &ways {
             unsure |= !way.doubts.is_empty();
             let front = way.front.title();
@@ -116,8 +146,9 @@ impl Again {
             let is_new = !seen.contains(&front);
             seen.push(front);
             if seen.len() > 1 && is_new {
-                all.push(Again::of(config, way, requests, process, unsure));
+                all.push(Again { from: from.clone(), ..Again::of(config, way, requests, process, unsure) });
             }
+            from = way.back.map(|back| back.name.clone()).unwrap_or_default();
         }
         all
     }
@@ -133,7 +164,19 @@ impl Again {
             Some((back.name.clone(), held, wait(config, back)))
         });
         let http = proxy::mode(config, way.front) == Mode::Http;
-        Again { front: way.front.title(), connections: connections.collect(), servers, http, unsure }
+        let connections: Vec<_> = connections.collect();
+        let is_unix = way.bind.addresses.iter().any(|address| matches!(address, Address::Unix(_)));
+        let least = connections.iter().map(|(_, held)| held.value).min().unwrap_or(process);
+        Again {
+            front: way.front.title(),
+            name: way.front.name.clone(),
+            from: String::new(),
+            refused_from: is_unix.then(|| waiting(config, way, least)),
+            connections,
+            servers,
+            http,
+            unsure,
+        }
     }
 
     /// Its limits. What lifts them is in another section than the one whose settings are changed: no remedy is told.
@@ -141,30 +184,60 @@ impl Again {
         let known = |law: Law| if self.unsure { Law::Unknown } else { law };
         let passed = "HAProxy passes requests to itself";
         let unsure = if self.unsure { "; cannot tell how many come here" } else { "" };
-        let capped = self.connections.iter().map(|(setting, held)| Limit {
+        let least = self.connections.iter().map(|(_, held)| held.value).min();
+        let refusal = if self.http { ErrorKind::Status503 } else { ErrorKind::EofNew };
+        let then = match self.refused_from {
+            Some(queue) => format!(
+                ", where {queue} have room; those beyond are refused, which HAProxy answers as if a server refused"
+            ),
+            None => String::new(),
+        };
+        let capped = self.connections.iter().map(move |(setting, held)| Limit {
             caps: format!(
-                "connections of HAProxy's own at once to `{}`; further ones wait in its accept queue",
+                "connections of HAProxy's own at once to `{}`; further ones wait in its accept queue{then}",
                 self.front
             ),
-            law: known(at_once(held.value as f64, 1.0)),
+            law: known(match self.refused_from {
+                Some(queue) => {
+                    Law::Workers { workers: held.value as f64, queue: Some(queue as f64), service: None, wait: None }
+                }
+                None => at_once(held.value as f64, 1.0),
+            }),
             formula: format!("maxconn {} where {passed}{unsure}", held.value),
             source: "HAProxy src/listener.c: listener_accept (what is full stops accepting)".to_owned(),
-            symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
+            signatures: self.full(setting, least == Some(held.value)),
+            symptom: Symptom { errors: vec![ErrorKind::Timeout, refusal], slow: true },
             ..valued(&format!("haproxy.{setting}.{}", self.front.replace(' ', ".")), "haproxy", setting, held)
         });
-        let queued = self.servers.iter().map(|(name, held, wait)| Limit {
+        let waiting = self.servers.iter().map(|(name, held, wait)| Limit {
             value: held.written.clone(),
             origin: held.origin.clone(),
             caps: format!("requests that the servers of `{name}` get at once; further ones wait in HAProxy's queue"),
             law: known(held.law(self.http, *wait)),
             formula: format!("{}; {passed}{unsure}", held.formula),
             source: "HAProxy configuration manual 5.2, `maxconn`; 4.2, `timeout queue`".to_owned(),
-            signatures: vec![log(signature::QUEUE_TIMEOUT, Strength::Supports)],
+            signatures: queued(name),
             symptom: Symptom { errors: vec![ErrorKind::Status503], slow: true },
             ..Limit::named(&format!("haproxy.server.maxconn.{name}"), "haproxy", SERVER_MAXCONN.name)
         });
-        capped.chain(queued).collect()
+        capped.chain(waiting).collect()
     }
+
+    /// The signs that it has no room for a connection of HAProxy's own: of several caps the lowest one's.
+    fn full(&self, setting: &str, is_lowest: bool) -> Vec<Signature> {
+        let refused = [signature::SERVER_REFUSED, signature::SERVER_SLOW_CONNECT];
+        let logged = refused.iter().filter(|_| is_lowest);
+        let logged = logged.map(|name| log(&signature::of_backend(name, &self.from), Strength::Decisive));
+        let metric = |what: &str| format!("haproxy.{}", of_frontend(&self.name, what));
+        let full = reached_of(&metric("sessions"), &metric("sessions_limit"), 1.0, Strength::Supports);
+        logged.chain((setting == FRONTEND_MAXCONN.name).then_some(full)).collect()
+    }
+}
+
+/// How many connections wait to be accepted by a listener of a way (src/listener.c: listener_backlog), one more than listen(2) is told.
+fn waiting(config: &Config, way: &Route<'_>, connections: u64) -> u64 {
+    let own = of_bind(config, way, "backlog").or_else(|| proxy::number(config, way.front, "backlog"));
+    own.filter(|held| held.value > 0).map_or(connections, |held| held.value).saturating_add(1)
 }
 
 /// How many seconds a request may wait for a server of a section.
@@ -265,6 +338,35 @@ mod tests {
         let circle = told("\n maxconn 7", "\n server t 127.0.0.1:81");
         let ids: std::collections::BTreeSet<&String> = circle.iter().map(|(id, ..)| id).collect();
         assert_eq!(ids.len(), circle.len(), "each once, however often they come in: {circle:?}");
+    }
+
+    #[test]
+    fn a_full_listener_of_its_own_is_told_by_what_its_server_refuses() {
+        let signs = |listener: &str, inner: &str| {
+            let text = format!(
+                "defaults\n mode http\nfrontend a\n bind 127.0.0.1:80\n default_backend loop\nbackend loop\n server in {listener}\n\
+                 frontend b\n bind {listener}{inner}\n default_backend real\nbackend real\n server r 127.0.0.1:9\n"
+            );
+            let config = Config::of_texts(vec![("/x".into(), text.into())], Reading::default()).unwrap();
+            let requests = Requests::default();
+            let route = Route::find(&config, &requests);
+            let own = leading_back(&config, route.as_ref(), &requests);
+            assert_eq!(own.into_iter().collect::<Vec<_>>(), ["loop/in"], "{listener}");
+            let limits =
+                Again::all(&config, route.as_ref(), &requests, 500).iter().flat_map(Again::limits).collect::<Vec<_>>();
+            let is_decisive = |limit: &Limit| {
+                let refused = log("haproxy.refused.SC.loop", Strength::Decisive);
+                limit.signatures.contains(&refused)
+            };
+            let all = limits.iter().map(|limit| (limit.value.clone(), is_decisive(limit), limit.law.clone()));
+            all.collect::<Vec<_>>()
+        };
+        let queue = |workers: f64, queue| Law::Workers { workers, queue: Some(queue), service: None, wait: None };
+        assert_eq!(signs("abns@in", "\n maxconn 30"), [("30".to_owned(), true, queue(30.0, 31.0))]);
+        assert_eq!(signs("127.0.0.1:81", "\n maxconn 30"), [("30".to_owned(), true, at_once(30.0, 1.0))]);
+        let both: Vec<_> = signs("/run/in.sock", " maxconn 20 backlog 5\n maxconn 30");
+        let told: Vec<_> = both.iter().map(|(value, is_decisive, _)| (value.as_str(), *is_decisive)).collect();
+        assert_eq!((told, &both[1].2), (vec![("30", false), ("20", true)], &queue(20.0, 6.0)), "the lowest is full");
     }
 
     #[test]

@@ -130,6 +130,18 @@ pub(super) fn out_after(config: &Config, back: &Section, server: &Server<'_>) ->
     (pace.first().max(shortest) + moved).min(most.unwrap_or(u64::MAX)).saturating_add(pace.rest())
 }
 
+/// Milliseconds after which the checks of all servers have said whether they are up, at most; none: nothing is checked.
+pub(crate) fn settled_after(config: &Config) -> Option<u64> {
+    let all = config.sections().iter().filter(|section| section.is_back() && !proxy::is_off(config, section));
+    let checked = all.flat_map(|section| proxy::servers(config, section).into_iter().map(move |one| (section, one)));
+    let each = checked.filter(|(_, one)| one.checked && !one.disabled).map(|(section, server)| {
+        let pace = Pace::of(config, section, &server);
+        // One more interval is what its answer may take.
+        out_after(config, section, &server).saturating_add(pace.inter.saturating_mul(pace.fall))
+    });
+    each.max()
+}
+
 /// How often a server is checked (configuration manual 5.2: `inter`, `fastinter`, `fall`, `init-state`).
 struct Pace {
     inter: u64,

@@ -8,12 +8,13 @@ use super::again::{self, Again, Passes};
 use super::bound::of_bind;
 use super::capacity::Capacity;
 use super::check::Check;
+use super::elsewhere;
 use super::observe::Observed;
 use super::source;
 use crate::files::Requests;
-use crate::haproxy::config::{Config, Section};
-use crate::haproxy::proxy::{self, Choice, Mode, Server, choice, first_parameter};
-use crate::haproxy::route::{Address, Route, binds, in_use};
+use crate::haproxy::config::Config;
+use crate::haproxy::proxy::{self, Choice, Mode, Server, first_parameter};
+use crate::haproxy::route::{Address, Route, binds};
 use crate::haproxy::settings::{
     BACKLOG, FRONTEND_MAXCONN, MAXCONN, MAXCONNRATE, MAXSESSRATE, MAXSSLCONN, MAXSSLRATE, NBTHREAD,
     RATE_LIMIT_SESSIONS, Setting, TIMEOUT_CLIENT, TIMEOUT_CONNECT, TIMEOUT_HTTP_KEEP_ALIVE, TIMEOUT_HTTP_REQUEST,
@@ -95,6 +96,10 @@ pub struct Facts {
     pub queue: Option<(SourcedValue<u64>, Option<u64>)>,
     /// Where servers are that answer none, since nobody listens there: neither of these counts them.
     pub absent: Absent,
+    /// How a server is chosen for each of them; none: there is no backend.
+    pub(super) spread: Option<Choice>,
+    /// Those of the servers that are HAProxy's own listeners.
+    pub(super) own_servers: Vec<String>,
     /// The same of other backends that requests may go to, with their names.
     pub others: Vec<(String, Capacity)>,
     /// Rules of which the configuration does not tell whether they hold for these requests.
@@ -178,7 +183,9 @@ impl Facts {
             capacity: served.and_then(|r| Capacity::of(config, r.back?, &there, maxconn.value, &requests.path)),
             queue: served.and_then(|r| queue(config, r, &there, &requests.path)),
             absent,
-            others: served.map(|r| others(config, r, maxconn.value, &requests.path)).unwrap_or_default(),
+            others: served.map(|r| elsewhere::others(config, r, maxconn.value, &requests.path)).unwrap_or_default(),
+            spread: served.and_then(|r| elsewhere::spread(config, r, &requests.path)),
+            own_servers: served.map(|r| again::own_servers(config, r)).unwrap_or_default(),
             doubt: served.and_then(|r| doubt(config, r)),
             bind_maxconn,
             maxsslconn: number(&MAXSSLCONN).filter(|held| held.value > 0 && tls),
@@ -274,22 +281,13 @@ fn queue(
     used: &[Server<'_>],
     target: &str,
 ) -> Option<(SourcedValue<u64>, Option<u64>)> {
-    let back = route.back?;
-    let chosen = if route.chosen.is_some() { Choice::One("server") } else { choice(config, back, target) };
+    let (back, chosen) = (route.back?, elsewhere::spread(config, route, target)?);
     let first = used.iter().filter(|server| server.maxqueue > 0 && server.maxconn > 0).min_by_key(|s| s.maxqueue)?;
     let (written, origin) = proxy::written(config, back, used, "maxqueue")?;
     let alike = |s: &Server<'_>| (s.maxconn, s.minconn, s.maxqueue) == (first.maxconn, first.maxconn, first.maxqueue);
     let known = matches!(chosen, Choice::One(_)) && used.iter().all(alike);
     let held = SourcedValue { value: first.maxqueue, written, origin };
     (chosen != Choice::AnyWithRoom).then(|| (held, known.then_some(first.maxconn)))
-}
-
-/// Capacities of other backends that requests may go to.
-fn others(config: &Config, route: &Route<'_>, process: u64, target: &str) -> Vec<(String, Capacity)> {
-    let of = |back: &&Section| {
-        Some((back.name.clone(), Capacity::of(config, back, &in_use(config, back), process, target)?))
-    };
-    route.others.iter().filter(|back| Some(**back) != route.back).filter_map(of).collect()
 }
 
 /// What decides where requests go, and is not in the configuration.

@@ -44,7 +44,7 @@ pub(super) fn one(facts: &Facts) -> Vec<Limit> {
     // What one that is not there refuses is answered by the others, while these have room.
     let is_answered = |held: &SourcedValue<()>| facts.absent.asked && facts.absent.at.contains(&held.written);
     each.clone()
-        .filter(|(_, held)| !is_answered(held))
+        .filter(|(name, held)| !is_answered(held) && !facts.own_servers.contains(name))
         .map(refuses)
         .chain(each.filter(|_| facts.http).map(slow))
         .collect()
@@ -57,8 +57,8 @@ pub(super) fn answering(facts: &Facts) -> Vec<Limit> {
         all: Some(format!("haproxy.{}", of_server(name, metrics::ANSWERS))),
     };
     let each: Vec<_> = facts.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
-    // Of servers without a line of their own nothing is known.
-    if !facts.http || each.len() as u64 != facts.servers {
+    // Of servers without a line of their own nothing is known, and what HAProxy's own listeners answer is said by what stands behind them.
+    if !facts.own_servers.is_empty() || !facts.http || each.len() as u64 != facts.servers {
         return Vec::new();
     }
     backend::answering(
