@@ -21,15 +21,25 @@ pub(crate) fn evidence(
     }
     let all = |one: &Answers| one.all.as_deref().and_then(&grown);
     let asked = all(own).zip(others.iter().map(all).sum::<Option<f64>>());
-    let rates = asked.filter(|_| !others.is_empty()).map(|(all, rest)| ((mine, all), (theirs, rest)));
-    if rates.is_some_and(|(one, rest)| intervals::differ(rest, one, intervals::ALPHA).0 <= 0.0) {
-        return None;
+    // Where a share of the requests is looked at, the failures are those of this share.
+    let share = own.failed_of_all.is_some();
+    let bad = |one: &Answers| one.failed_of_all.as_deref().map_or_else(|| grown(&one.failed), &grown);
+    let bad = bad(own).zip(others.iter().map(bad).sum::<Option<f64>>());
+    let counted = asked.zip(bad).filter(|_| !others.is_empty());
+    let rates = counted.map(|((all, rest), (mine, theirs))| ((mine, all), (theirs, rest)));
+    match rates {
+        Some((one, rest)) if intervals::differ(rest, one, intervals::ALPHA).0 <= 0.0 => return None,
+        None if share => return None,
+        _ => {}
     }
     let mut told = json!({ "evidence": "answered", "metric": own.failed, "failed": mine as u64,
         "of": (mine + theirs) as u64, "strength": strength });
     if let Some((one, rest)) = rates {
         let part = |(bad, all): (f64, f64)| json!({ "failed": bad as u64, "of": all as u64 });
         told["rates"] = json!([part(one), part(rest)]);
+    }
+    if share {
+        told["share"] = json!(true);
     }
     Some(told)
 }

@@ -347,9 +347,12 @@ pub enum Sign {
 pub struct Answers {
     /// Answers with the status of an error.
     pub failed: String,
-    /// All answers; none where nobody counts them.
+    /// All answers, or those of a share of the requests (`failed_of_all`); none where nobody counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<String>,
+    /// Answers with the status of an error among `all`, where these are those of a share of the requests only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_of_all: Option<String>,
 }
 
 /// How much a sign says. Ordered from least to most.

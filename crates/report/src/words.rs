@@ -173,6 +173,9 @@ pub fn metric(name: &str) -> String {
         "refused_total" => "requests refused at a full queue",
         "done_total" => "requests answered",
         "rejected_connections" => "clients refused",
+        "waited_in_vain_total" => {
+            "times that a request waited for another one of the same object and had no use of its answer"
+        }
         other => {
             return format!("{owner} {}", other.trim_end_matches("_total").replace(['_', '.'], " ")).trim().to_owned();
         }

@@ -20,25 +20,25 @@ pub(super) fn evidence(
     count: impl Fn(&str) -> Option<u64>,
     seen: u64,
 ) -> Option<Evidence> {
-    let sum = |all: &[&Answers]| {
-        let failed = all.iter().map(|one| count(&one.failed)).sum::<Option<u64>>()?;
-        let of = all.iter().map(|one| one.all.as_deref().and_then(&count)).sum::<Option<u64>>();
-        Some((failed, of))
-    };
-    let (mine, theirs) = (sum(&[own])?, sum(&others.iter().collect::<Vec<_>>())?);
-    let all = mine.0 + theirs.0;
-    if mine.0 == 0 || (mine.0 as f64) < LEAST * seen as f64 || (mine.0 as f64) < NEARLY_ALL * all as f64 {
+    let failed = |one: &Answers| count(&one.failed);
+    let mine = failed(own)?;
+    let all = mine + others.iter().map(failed).sum::<Option<u64>>()?;
+    if mine == 0 || (mine as f64) < LEAST * seen as f64 || (mine as f64) < NEARLY_ALL * all as f64 {
         return None;
     }
-    let rates = match (mine.1, theirs.1) {
-        (Some(of), Some(others)) => Some([Failures { failed: mine.0, of }, Failures { failed: theirs.0, of: others }]),
-        _ => None,
+    let rate = |one: &Answers| {
+        let failed = count(one.failed_of_all.as_ref().unwrap_or(&one.failed))?;
+        Some(Failures { failed, of: one.all.as_deref().and_then(&count)? })
     };
-    let rates = rates.filter(|_| !others.is_empty());
-    if rates.is_some_and(|rates| !is_more(rates)) {
+    let sum = |all: Failures, one: Failures| Failures { failed: all.failed + one.failed, of: all.of + one.of };
+    let theirs = others.iter().map(rate).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().reduce(sum));
+    let rates = rate(own).zip(theirs).map(|(own, others)| [own, others]);
+    // Who is asked the most often, and how often, is not known where a share is to tell it and does not.
+    let share = own.failed_of_all.is_some();
+    if rates.map_or(share, |rates| !is_more(rates)) {
         return None;
     }
-    Some(Evidence::Answered { metric: own.failed.clone(), failed: mine.0, of: all, rates, strength })
+    Some(Evidence::Answered { metric: own.failed.clone(), failed: mine, of: all, rates, share, strength })
 }
 
 /// Whether the first fails for certain a larger part.
@@ -62,5 +62,32 @@ mod tests {
         assert!(!is_more([of(2, 20), of(0, 20)]));
         assert!(!is_more([of(90, 900), of(1, 10)]), "it is asked more often, and fails as often");
         assert!(!is_more([of(5, 9), of(0, 0)]), "the other was not asked");
+    }
+
+    #[test]
+    fn of_a_share_the_failures_of_the_share_count() {
+        let of = |name: &str, share: bool| Answers {
+            failed: name.to_owned(),
+            all: share.then(|| format!("{name} asked")),
+            failed_of_all: share.then(|| format!("{name} failed")),
+        };
+        let told = |asked: [u64; 2], share: bool| {
+            let count = |metric: &str| {
+                Some(match metric {
+                    "own" => 39,
+                    "own asked" | "own failed" => asked[0],
+                    "other asked" => asked[1],
+                    _ => 0,
+                })
+            };
+            evidence(&of("own", share), &[of("other", share)], Strength::Decisive, count, 39)
+        };
+        let Some(Evidence::Answered { failed: 39, of: 39, rates: Some(rates), share: true, .. }) = told([8, 15], true)
+        else {
+            panic!("{:?}", told([8, 15], true));
+        };
+        assert_eq!(rates, [Failures { failed: 8, of: 8 }, Failures { failed: 0, of: 15 }]);
+        assert_eq!(told([8, 0], true), None, "the other was not asked: all requests may go to this one");
+        assert!(matches!(told([0, 0], false), Some(Evidence::Answered { rates: None, share: false, .. })));
     }
 }

@@ -78,6 +78,35 @@ fn errors_that_a_vcl_makes_good_answers_of_are_told() {
     assert!(hidden > responses / 5 && hidden < responses / 2, "3 in 10: {}", run.story());
 }
 
+/// What a VCL makes fetched one after another: `beresp.uncacheable` without a time for which that is remembered.
+#[test]
+fn requests_that_varnish_fetches_one_after_another_are_told() {
+    let _machine = machine();
+    let (_well, well) = scripted(WELL);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("default.vcl");
+    let run_with = |ttl: &str, objective: &str| {
+        let text = format!(
+            "vcl 4.1;\nbackend b {{ .host = \"127.0.0.1\"; .port = \"{}\"; }}\nsub vcl_backend_response {{ set beresp.ttl = {ttl}; set \
+             beresp.uncacheable = true; return (deliver); }}\n",
+            port(&well)
+        );
+        std::fs::write(&file, text).unwrap();
+        let tune = format!(
+            "tune varnish --spawn-rate 20 --hold 3s --pairs 0 --quick --quiet --users 40 --objective {objective} --config"
+        );
+        told(genkai(&tune).arg(&file))
+    };
+    let id = "varnish.requests_for_one_object";
+    let run = run_with("0s", "errors<0.1%");
+    assert_eq!(run.verdict().next.map(|next| next.limit), Some(id.to_owned()), "{}", run.story());
+    assert!(run.says()[0].contains(&format!("requests wait at {id}")), "{}", run.story());
+    let run = run_with("0s", "p99<500ms");
+    only_cause(&run, id);
+    let run = run_with("60s", "errors<0.1%");
+    assert_ne!(run.verdict().next.map(|next| next.limit), Some(id.to_owned()), "{}", run.story());
+}
+
 /// Apache that keeps what the backend sends on disk: a private copy does, too, as the user of its children, in a folder like the user's.
 #[test]
 fn a_private_copy_of_apache_caches_on_disk_as_the_users_server_does() {

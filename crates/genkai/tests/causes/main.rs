@@ -345,6 +345,34 @@ fn the_server_of_an_upstream_that_answers_with_errors_is_named() {
     assert!(run.says().iter().any(|says| says.contains(&format!("server {ill} gave"))), "{}", run.story());
 }
 
+#[test]
+fn the_failing_server_of_an_upstream_that_is_not_asked_in_turn_is_named() {
+    let _machine = machine();
+    let ((_well, well), (_ill, ill)) = (scripted(WELL), scripted(ILL));
+    let text = TWO_OF_NGINX.replace("upstream u {", "upstream u { least_conn;");
+    let (run, file) = two_servers("nginx", &text, [&well, &ill]);
+    answered_by(&run, &format!("nginx.server.answers.{ill}"), (&file, 6));
+    let told =
+        |says: &String| says.contains(&format!("server {ill} gave")) && says.contains("of a share of the requests");
+    assert!(run.says().iter().any(told), "{}", run.story());
+}
+
+/// The load ends two seconds after its beginning, when few of its answers have come, or none.
+#[test]
+fn one_of_several_servers_that_takes_seconds_is_named() {
+    let _machine = machine();
+    for time in ["1.5", "3"] {
+        let ((_well, well), (_slow, slow)) = (scripted(WELL), scripted(&format!("fixed --time {time}")));
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("slow.conf");
+        std::fs::write(&file, TWO_OF_NGINX.replace("{one}", &well).replace("{two}", &slow)).unwrap();
+        let mut tune = genkai("tune nginx --users 20 --spawn-rate 10 --objective p99<500ms --quick --quiet");
+        let run = told(tune.arg("--config").arg(&file));
+        let verdict = only_cause(&run, &format!("nginx.server.slow.{slow}"));
+        assert_eq!((run.code, verdict.because()), (Some(1), Because::BackendIsLimit), "{}", run.story());
+    }
+}
+
 /// A virtual host with a log of its own, of which httpd writes nothing of who answered.
 const TWO_OF_APACHE: &str = "LoadModule mpm_event_module {modules}/mod_mpm_event.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\nLoadModule \
                              proxy_module {modules}/mod_proxy.so\nLoadModule proxy_http_module {modules}/mod_proxy_http.so\nLoadModule \

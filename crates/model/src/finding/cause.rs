@@ -121,6 +121,9 @@ pub enum Evidence {
         /// Of all that it answered, and the same of those beside it, where that is counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rates: Option<[Failures; 2]>,
+        /// Whether `rates` are of a share of the requests only.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        share: bool,
         /// How much it says.
         strength: Strength,
     },

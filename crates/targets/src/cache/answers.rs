@@ -122,7 +122,7 @@ pub(crate) fn limits(
         return Vec::new();
     }
     let counted = |(name, held): &(String, SourcedValue<()>)| {
-        let own = Answers { failed: of_server(product, name, FAILED), all: Some(asked(name)) };
+        let own = Answers { failed: of_server(product, name, FAILED), all: Some(asked(name)), failed_of_all: None };
         (name.clone(), held.clone(), own)
     };
     let answers: Vec<_> = each.iter().map(counted).collect();

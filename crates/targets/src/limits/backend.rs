@@ -223,10 +223,14 @@ pub(crate) fn answering(
     }
     let alone = alone && names.len() == each.len();
     let limit = Limit {
-        caps: "its servers answered the requests that failed with errors themselves".to_owned(),
+        caps: format!(
+            "one or more of its {} servers answered the requests that failed with errors themselves",
+            names.len()
+        ),
         ..Limit::named(&format!("{product}.server.answers"), "backend", "(answers)")
     };
-    let all = Sign::Answers { own: Answers { failed: sum.to_owned(), all: None }, others: Vec::new() };
+    let all =
+        Sign::Answers { own: Answers { failed: sum.to_owned(), all: None, failed_of_all: None }, others: Vec::new() };
     let mut limits: Vec<Limit> = each.iter().enumerate().filter(|_| alone).map(one).collect();
     limits.push(common(all, Strength::Supports, limit));
     limits

@@ -12,13 +12,16 @@ use crate::cache::answers::{LogEntry, Outcome};
 pub(super) const SUBJECT: &str = "varnish";
 
 /// The counters that are asked for (varnish-counters(7)).
-pub(super) const ASKED: [&str; 6] = [
+pub(super) const ASKED: [&str; 9] = [
     "MAIN.client_req",
     "MAIN.cache_hit",
     "MAIN.threads",
     "MAIN.threads_limited",
     "MAIN.thread_queue_len",
     "MAIN.backend_busy",
+    "MAIN.cache_miss",
+    "MAIN.cache_hitmiss",
+    "MAIN.busy_wakeup",
 ];
 
 /// What is asked for of every backend: how often it was busy, and how many requests it was sent.
@@ -34,6 +37,9 @@ pub(super) mod metrics {
     pub(in crate::varnish) const QUEUED: &str = "varnish.thread_queue_len";
     /// Requests that met a backend with `.max_connections` open, cumulative (bin/varnishd/cache/cache_backend.c: vbe_dir_getfd).
     pub(in crate::varnish) const BUSY: &str = "varnish.backend_busy_total";
+
+    /// Times that a request waited while another one fetched the same object, and had no use of that answer, cumulative.
+    pub(in crate::varnish) const IN_VAIN: &str = "varnish.waited_in_vain_total";
 
     /// The same of one backend (bin/varnishd/VSC_vbe.vsc: busy).
     pub(in crate::varnish) fn busy(backend: &str) -> String {
@@ -54,11 +60,29 @@ pub(super) fn counts(text: &str) -> Option<OwnCounts> {
 
 /// The same of its threads, and of each backend.
 pub(super) fn gauges(text: &str) -> Vec<(String, f64)> {
-    let [_, _, threads, limited, queued, busy] = asked(text);
-    let all =
-        [(metrics::THREADS, threads), (metrics::LIMITED, limited), (metrics::QUEUED, queued), (metrics::BUSY, busy)];
+    let [_, hits, threads, limited, queued, busy, misses, unheld, woken] = asked(text);
+    let all = [
+        (metrics::THREADS, threads),
+        (metrics::LIMITED, limited),
+        (metrics::QUEUED, queued),
+        (metrics::BUSY, busy),
+        (metrics::IN_VAIN, in_vain(hits, [misses, unheld], woken)),
+    ];
     let all = all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value? as f64)));
     all.chain(backends(text)).collect()
+}
+
+/// Fewer fetches that others had to wait for are told as none.
+const FEW: u64 = 10;
+
+/// How many of those who were `woken`, when what they waited for was fetched, found no answer that they may have: it is not kept, and they are fetched one
+/// after another, each while the others wait again. Where one is kept they are hits; where Varnish keeps that there is none (hit-for-miss) they are
+/// fetched at once, without waiting for each other (`misses`, and those of them that wait for nobody).
+fn in_vain(hits: Option<u64>, [misses, unheld]: [Option<u64>; 2], woken: Option<u64>) -> Option<u64> {
+    let (hits, fetched) = (hits?, misses?.saturating_sub(unheld?));
+    // Of several objects, some of which are kept, nothing is told apart.
+    let is_so = fetched >= FEW && hits * 2 < fetched;
+    Some(if is_so { woken?.saturating_sub(hits) } else { 0 })
 }
 
 /// How often each backend was busy, and how many requests it was sent: `VBE.` with the VCL's name, the backend's, and `.busy` or `.req`.
@@ -177,6 +201,7 @@ mod tests {
     }
 
     #[test]
+<<<<<<< HEAD
     fn a_backend_is_probed_once_it_is_healthy_or_its_newest_probe_failed() {
         // Written by 7.1.
         let record = |name: &str, rest: &str| format!("         0 Backend_health - {name} {rest}\n");
@@ -190,6 +215,16 @@ mod tests {
         let late = record("a", "Still sick 4---Xr-- 2 3 8 0.000000 0.000000 \"Poll error 110 (Connection timed out)\"");
         assert!(are_probed(&format!("{begun}{late}")));
         assert!(!are_probed(""), "it does not answer yet");
+=======
+    fn who_waits_in_vain_is_neither_a_hit_nor_fetched_at_once() {
+        // As 7.1 counted with ten users and 20 ms a fetch: `beresp.ttl = 0s` with `beresp.uncacheable`, and a hit-for-miss of a minute.
+        let told = |hits, misses, unheld, woken| in_vain(Some(hits), [Some(misses), Some(unheld)], Some(woken));
+        assert_eq!(told(0, 189, 0, 1701), Some(1701));
+        assert_eq!(told(0, 1727, 1726, 9), Some(0));
+        // It is kept; for a second each.
+        assert_eq!((told(5000, 1, 0, 59), told(400, 12, 0, 300)), (Some(0), Some(0)));
+        assert_eq!(in_vain(Some(0), [Some(189), None], Some(9)), None);
+>>>>>>> 7fdd256a90d56a5a29abb67075889af6a0565d98
     }
 
     #[test]

@@ -55,7 +55,25 @@ pub(super) fn all(vcl: &Vcl, value: &Parameter<'_>, machine: &Machine, requests:
         };
         Some(Limit { origin, signatures, ..limit })
     });
-    [threads(value), backlog(value, machine)].into_iter().chain(backends).collect()
+    [threads(value), backlog(value, machine), one_after_another()].into_iter().chain(backends).collect()
+}
+
+/// What an object that is not kept does to those who ask for it at once. Of no number of clients it can be told when that is too slow: it is from the
+/// second on.
+fn one_after_another() -> Limit {
+    Limit {
+        value: "1".to_owned(),
+        origin: Origin::Default("varnish 7.1 bin/varnishd/cache/cache_hash.c: HSH_Lookup, hsh_rush".to_owned()),
+        caps: "while one request fetches an object the others that ask for it wait for that answer; where it may not be kept at all (`beresp.ttl` of 0s, \
+               also with `beresp.uncacheable`) it is of use to none of them, and they are fetched one after another (with a `beresp.ttl` of some seconds \
+               beside `beresp.uncacheable`, or `return (pass)` in vcl_recv, they are fetched at once)"
+            .to_owned(),
+        formula: "1 / time of a fetch, requests a second for each object that is not kept".to_owned(),
+        source: "varnish-counters(7): busy_wakeup, cache_hit, cache_miss, cache_hitmiss".to_owned(),
+        signatures: vec![grew(metrics::IN_VAIN, Strength::Supports)],
+        symptom: Symptom { errors: vec![ErrorKind::Timeout], slow: true },
+        ..Limit::named("varnish.requests_for_one_object", SUBJECT, "requests for one object at once")
+    }
 }
 
 /// Several backends, of which some answer with errors or not at all. A VCL may have a request made again (`return (retry)`, `return (restart)`).

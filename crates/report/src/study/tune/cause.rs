@@ -259,10 +259,10 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
                 None => format!("asked directly, {who} broke at {}", context.level(*level)),
             }
         }
-        Evidence::Answered { failed, of, rates, .. } => {
+        Evidence::Answered { failed, of, rates, share, .. } => {
             let who = clean::line(&cause.limit.setting);
             let all = who.starts_with('(');
-            answered(if all { "what stands behind" } else { &who }, *failed, *of, *rates)
+            answered(if all { "what stands behind" } else { &who }, (*failed, *of), *rates, *share)
         }
         Evidence::Handshakes { .. }
         | Evidence::Silence { .. }
@@ -276,7 +276,8 @@ fn sign(context: Context<'_>, cause: &Cause, evidence: &Evidence) -> String {
 }
 
 /// `server s2 gave 17 of the 17 answers with an error: 17 of its 83 answers, 0 of the others' 85`.
-fn answered(who: &str, failed: u64, of: u64, rates: Option<[Failures; 2]>) -> String {
+/// Of a `share` of the requests: `of a share that was looked at 7 of its 7 answers, 0 of the others' 20`.
+fn answered(who: &str, (failed, of): (u64, u64), rates: Option<[Failures; 2]>, share: bool) -> String {
     let text = format!(
         "{who} gave {} of the {} with an error of the servers behind",
         figure::count(failed),
@@ -284,7 +285,8 @@ fn answered(who: &str, failed: u64, of: u64, rates: Option<[Failures; 2]>) -> St
     );
     match rates {
         Some([own, others]) => format!(
-            "{text} ({} of its {}; {} of the others' {})",
+            "{text} ({}{} of its {}; {} of the others' {})",
+            if share { "of a share of the requests, looked at one by one: " } else { "" },
             figure::count(own.failed),
             figure::plural(own.of, "answer", "answers"),
             figure::count(others.failed),
@@ -329,8 +331,8 @@ pub(crate) fn evidence(evidence: &Evidence) -> String {
             clean::line(metric),
             words::strength(*strength)
         ),
-        Evidence::Answered { failed, of, rates, strength, .. } => {
-            format!("{}; {}", answered("it", *failed, *of, *rates), words::strength(*strength))
+        Evidence::Answered { failed, of, rates, share, strength, .. } => {
+            format!("{}; {}", answered("it", (*failed, *of), *rates, *share), words::strength(*strength))
         }
         Evidence::Reached { metric, value, mark, of, strength } => {
             format!("{}; {}", reached(metric, *value, *mark, of), words::strength(*strength))

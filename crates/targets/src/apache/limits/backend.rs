@@ -26,7 +26,7 @@ pub(super) fn all(facts: &Facts, upstream: &Upstream) -> Vec<Limit> {
 
 /// Several members of a balancer, of which some answer with errors.
 fn answering(upstream: &Upstream) -> Vec<Limit> {
-    let own = |name: &str| Answers { failed: of_member(name), all: None };
+    let own = |name: &str| Answers { failed: of_member(name), all: None, failed_of_all: None };
     let each: Vec<_> = upstream.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
     let source = "httpd modules/proxy/mod_proxy_balancer.c: BALANCER_WORKER_NAME, in a log of genkai's own";
     backend::answering("apache", &each, (metrics::FAILED_ANSWERS, source), upstream.even)

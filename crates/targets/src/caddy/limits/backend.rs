@@ -33,7 +33,7 @@ pub(super) fn all(facts: &Facts) -> Vec<Limit> {
 
 /// Several upstreams, of which some answer with errors.
 fn answering(facts: &Facts) -> Vec<Limit> {
-    let own = |address: &str| Answers { failed: of_upstream(address), all: None };
+    let own = |address: &str| Answers { failed: of_upstream(address), all: None, failed_of_all: None };
     let each: Vec<_> = facts.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
     let source = "Caddy modules/caddyhttp/reverseproxy/reverseproxy.go: http.reverse_proxy.upstream.hostport and latency, in a log of genkai's own";
     backend::answering("caddy", &each, (metrics::FAILED_ANSWERS, source), facts.in_turn)

@@ -55,6 +55,7 @@ pub(super) fn answering(facts: &Facts) -> Vec<Limit> {
     let own = |name: &str| Answers {
         failed: format!("haproxy.{}", of_server(name, metrics::FAILED_ANSWERS)),
         all: Some(format!("haproxy.{}", of_server(name, metrics::ANSWERS))),
+        failed_of_all: None,
     };
     let each: Vec<_> = facts.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
     // Of servers without a line of their own nothing is known, and what HAProxy's own listeners answer is said by what stands behind them.

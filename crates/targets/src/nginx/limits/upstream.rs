@@ -6,7 +6,7 @@ use genkai_model::limit::{Answers, Law, Limit, Remedy, RemedyUnit, Signature, St
 use super::{Facts, Upstream, read};
 use crate::limits::{backend, counted, errors, grew, log, logged_unserved, raised, raised_onward, reached_of, valued};
 use crate::nginx::config::Refusal;
-use crate::nginx::evidence::{metrics, of_server, signature, time_of};
+use crate::nginx::evidence::{metrics, of_server, signature, time_of, timed_failed_of, timed_of};
 use crate::nginx::settings::{
     PROXY_BUFFER_SIZE, PROXY_CONNECT_TIMEOUT, PROXY_READ_TIMEOUT, UPSTREAM_KEEPALIVE, UPSTREAM_MAX_CONNS,
     UPSTREAM_MAX_FAILS,
@@ -36,7 +36,7 @@ fn slow(upstream: &Upstream) -> Vec<Limit> {
         Limit {
         caps: format!("this one of several servers takes {SLOWER} times as long as the fastest, or longer"),
         formula: "no number says when".to_owned(),
-        source: "nginx src/http/ngx_http_upstream.c: $upstream_header_time, $upstream_addr, in a log of genkai's own of a fifth of all requests"
+        source: "nginx src/http/ngx_http_upstream.c: $upstream_header_time, $upstream_addr, in a log of genkai's own of a fifth of all requests, and of the first ones"
             .to_owned(),
         signatures: vec![reached_of(&time_of(name), metrics::FASTEST, SLOWER, Strength::Supports)],
         symptom: Symptom { errors: vec![ErrorKind::Status504], slow: true },
@@ -48,10 +48,16 @@ fn slow(upstream: &Upstream) -> Vec<Limit> {
 
 /// Several servers, of which some answer with errors.
 fn answering(upstream: &Upstream) -> Vec<Limit> {
-    let own = |name: &str| Answers { failed: of_server(name), all: None };
+    // Where each gets as many requests, what failed tells all.
+    let looked = |what: fn(&str) -> String, name: &str| (!upstream.even).then(|| what(name));
+    let own = |name: &str| Answers {
+        failed: of_server(name),
+        all: looked(timed_of, name),
+        failed_of_all: looked(timed_failed_of, name),
+    };
     let each: Vec<_> = upstream.each.iter().map(|(name, held)| (name.clone(), held.clone(), own(name))).collect();
     let source = "nginx src/http/ngx_http_upstream.c: $upstream_status, $upstream_addr, in a log of genkai's own";
-    backend::answering("nginx", &each, (metrics::FAILED_ANSWERS, source), upstream.even)
+    backend::answering("nginx", &each, (metrics::FAILED_ANSWERS, source), true)
 }
 
 /// The upstream does not take connections, or closes them unanswered: nothing in nginx lifts that. A server that is not there is asked once the others

@@ -12,8 +12,13 @@ use crate::nginx::config::{Config, Family, Found, lexer};
 pub(super) const LOG: &str = "answers.log";
 /// Its format, and the variable that says what goes into it.
 const NAME: &str = "genkai_failed";
-/// The variable of a request whose time is told, however it ends.
+/// The variable of a request whose time is told, however it ends: one of a share of all, or of the first ones.
 const SHARE: &str = "genkai_timed";
+/// The variable of the share, and of which requests it is, by the number of the connection and of the request on it.
+const DRAWN: &str = "genkai_drawn";
+const NUMBER: &str = "$connection.$connection_requests";
+/// Numbers of the first requests, as a regular expression: a load may end before a share of them says anything of a server that is slow.
+const FIRST: &str = "^[0-9][0-9]?[0-9]?[.][0-9]$";
 
 /// Whether there is something to be told apart (an `upstream` of several servers; errors that are sent with another status, `error_page 502
 /// =200`), and nginx was built with what that takes.
@@ -59,14 +64,16 @@ pub(super) fn add(config: &Config, changes: &mut Changes<'_>, built: Built<'_>) 
     let log = format!("access_log {} {NAME} if=${NAME};", String::from_utf8_lossy(&path));
     let refused = refusals(config, built).join(",");
     let mut text = format!(
-        "log_format {NAME} \"$status|$upstream_status|$upstream_header_time|$upstream_addr|{refused}|${SHARE}\";"
+        "log_format {NAME} \"$status|$upstream_status|$upstream_header_time|$upstream_addr|{refused}|$upstream_response_time|${SHARE}\";"
     );
     if logs(&http).is_empty() {
         text = format!("{text} {log}");
     }
     put(config, changes, &http, &text, true)?;
     // Last: `map_hash_max_size` and `map_hash_bucket_size` are refused after the first `map` (ngx_http_map_module.c: ngx_http_map_block).
-    let share = format!("split_clients \"$connection.$connection_requests\" ${SHARE} {{ 20% t; * \"\"; }}");
+    let share = format!(
+        "split_clients \"{NUMBER}\" ${DRAWN} {{ 20% t; * \"\"; }} map \"${DRAWN}{NUMBER}\" ${SHARE} {{ default \"\"; \"~^t\" t; \"~{FIRST}\" t; }}"
+    );
     let (first, refused) = match refused.as_str() {
         "" => (String::new(), String::new()),
         // One that is only counted (`limit_conn_dry_run`) is REJECTED_DRY_RUN.

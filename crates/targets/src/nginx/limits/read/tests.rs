@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use genkai_model::limit::Ceiling;
+use genkai_model::limit::{Ceiling, Sign, Signature};
 
 use super::*;
 use crate::nginx::config::Refusal;
@@ -377,22 +377,28 @@ fn nobody_is_asked_besides_for_what_nginx_answers_itself() {
 }
 
 #[test]
-fn one_of_several_servers_is_called_the_one_only_where_each_gets_as_many_requests() {
+fn how_much_a_server_is_asked_counts_where_not_each_gets_as_many_requests() {
     let even = |group: &str| {
         let text = format!(
             "events {{}}\nhttp {{ upstream app {{ {group} }} server {{ listen 80; location / {{ proxy_pass http://app; }} }} }}\n"
         );
         let limits = crate::nginx::limits::of(&facts_of(&text, "/"));
         let of = |id: &str| limits.iter().filter(|limit| limit.id.starts_with(id)).count();
-        (of("nginx.server.answers."), of("nginx.server.answers") - of("nginx.server.answers."))
+        let compares = |one: &Signature| match &one.sign {
+            Sign::Answers { own, .. } => own.all.is_some() && own.failed_of_all.is_some(),
+            _ => false,
+        };
+        let compared = limits.iter().filter(|limit| limit.signatures.iter().any(compares)).count();
+        (of("nginx.server.answers."), of("nginx.server.answers") - of("nginx.server.answers."), compared)
     };
-    assert_eq!(even("server 127.0.0.1:1; server 127.0.0.1:2;"), (2, 1));
+    assert_eq!(even("server 127.0.0.1:1; server 127.0.0.1:2;"), (2, 1, 0));
     for group in [
         "server 127.0.0.1:1 weight=10; server 127.0.0.1:2;",
+        "least_conn; server 127.0.0.1:1; server 127.0.0.1:2;",
         "ip_hash; server 127.0.0.1:1; server 127.0.0.1:2;",
         "server 127.0.0.1:1; server 127.0.0.1:2 backup;",
     ] {
-        assert_eq!(even(group), (0, 1), "{group}");
+        assert_eq!(even(group), (2, 1, 2), "{group}");
     }
-    assert_eq!(even("server 127.0.0.1:1; server 127.0.0.1:1;"), (0, 0), "one server, twice");
+    assert_eq!(even("server 127.0.0.1:1; server 127.0.0.1:1;"), (0, 0, 0), "one server, twice");
 }
