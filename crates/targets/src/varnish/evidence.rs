@@ -201,7 +201,6 @@ mod tests {
     }
 
     #[test]
-<<<<<<< HEAD
     fn a_backend_is_probed_once_it_is_healthy_or_its_newest_probe_failed() {
         // Written by 7.1.
         let record = |name: &str, rest: &str| format!("         0 Backend_health - {name} {rest}\n");
@@ -215,7 +214,9 @@ mod tests {
         let late = record("a", "Still sick 4---Xr-- 2 3 8 0.000000 0.000000 \"Poll error 110 (Connection timed out)\"");
         assert!(are_probed(&format!("{begun}{late}")));
         assert!(!are_probed(""), "it does not answer yet");
-=======
+    }
+
+    #[test]
     fn who_waits_in_vain_is_neither_a_hit_nor_fetched_at_once() {
         // As 7.1 counted with ten users and 20 ms a fetch: `beresp.ttl = 0s` with `beresp.uncacheable`, and a hit-for-miss of a minute.
         let told = |hits, misses, unheld, woken| in_vain(Some(hits), [Some(misses), Some(unheld)], Some(woken));
@@ -224,7 +225,6 @@ mod tests {
         // It is kept; for a second each.
         assert_eq!((told(5000, 1, 0, 59), told(400, 12, 0, 300)), (Some(0), Some(0)));
         assert_eq!(in_vain(Some(0), [Some(189), None], Some(9)), None);
->>>>>>> 7fdd256a90d56a5a29abb67075889af6a0565d98
     }
 
     #[test]

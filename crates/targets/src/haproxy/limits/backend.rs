@@ -266,8 +266,8 @@ fn failed_check(facts: &Facts) -> Option<Limit> {
     }
     Some(Limit {
         caps: format!(
-            "`{}` failed, and a server whose check fails gets no requests (HAProxy's log has the check's answer: either the servers are not well, \
-             or the check asks for the wrong thing)",
+            "`{}` failed, and a server whose check fails gets no requests (HAProxy's log has the check's answer: the servers are not well, the \
+             check asks for the wrong thing, or it waits behind the load's requests for longer than `timeout check` or `inter` lets it)",
             line.written
         ),
         formula: "no number says when".to_owned(),
