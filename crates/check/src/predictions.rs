@@ -286,7 +286,7 @@ impl<'a, 'e> Search<'a, 'e> {
         let objective = asked::objective(self.events);
         let (chosen, others) = match measured {
             true => (Some(next), following::untold(limits, &self.plan, &objective, None)),
-            false => following::of(limits, &self.plan, reached, &objective),
+            false => following::of(limits, &self.plan, (reached, after.or(first).map(|one| &one.trial)), &objective),
         };
         let told = self.verdict.get("next_or").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
         if following::may_be_at_work(next, self.verdict) && told.is_empty() {
@@ -363,9 +363,11 @@ impl<'a, 'e> Search<'a, 'e> {
             let Some(to) = to else { continue };
             priced(to).expect(&format!("/proposal/{i}/price"), expected);
             priced(to).expect_descriptors(&format!("/proposal/{i}/descriptors"), expected);
+            // The setting may stand for one of so many servers, of which the law counts all.
+            let value = to * limit.remedy.as_ref().map_or(1.0, |remedy| remedy.parts.max(1.0));
             let law = match limit.law {
                 Law::Slots { reserved, idle_cost, busy_cost, pools, soft, .. } => {
-                    Law::Slots { value: to, reserved, idle_cost, busy_cost, pools, soft }
+                    Law::Slots { value, reserved, idle_cost, busy_cost, pools, soft }
                 }
                 _ => Law::Unknown,
             };
