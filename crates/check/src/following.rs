@@ -5,6 +5,7 @@ use genkai_model::objective::{Condition, Objective};
 use serde_json::Value as Json;
 
 use crate::asked::TOLERANCE;
+use crate::events::{Line, Trial};
 use crate::laws::{Met, of_limit};
 
 /// Where a limit may be met: at the earliest, as it is ordered, and at the latest.
@@ -15,11 +16,11 @@ struct Span<'l> {
     to: f64,
 }
 
-/// The first of `limits` that is not passed where the load held at `reached`, and those whose beginning lies before its end.
+/// The first of `limits` that is not passed where the load of `held` held at `reached`, and those whose beginning lies before its end.
 pub(crate) fn of<'l>(
     limits: &'l [Limit],
     met: &Met,
-    reached: f64,
+    (reached, held): (f64, Option<&Trial<'_>>),
     objective: &Objective,
 ) -> (Option<&'l Limit>, Vec<&'l Limit>) {
     let mut all: Vec<Span<'l>> = limits.iter().filter_map(|limit| span(limit, met)).collect();
@@ -27,13 +28,31 @@ pub(crate) fn of<'l>(
     let only_errors = objective.0.iter().all(|one| matches!(one, Condition::ErrorsBelow(_)));
     // Who only waits is no error: whatever held, that limit may have been at work.
     let silent = |limit: &Limit| only_errors && limit.symptom.slow && matches!(limit.law, Law::Slots { .. });
-    let Some(at) = all.iter().position(|one| one.to * (1.0 + TOLERANCE) >= reached || silent(one.limit)) else {
+    let not_full = |limit: &Limit| held.is_some_and(|trial| overflows_not(limit, trial));
+    let stands = |one: &Span<'_>| one.to * (1.0 + TOLERANCE) >= reached || silent(one.limit) || not_full(one.limit);
+    let Some(at) = all.iter().position(stands) else {
         return (None, Vec::new());
     };
     let end = all[at].to;
     let sooner = |one: &Span<'_>| one.to >= reached && one.from.is_some_and(|from| from.max(reached) < end);
     let others = all.iter().enumerate().filter(|(i, one)| *i != at && sooner(one)).map(|(_, one)| one.limit);
     (Some(all[at].limit), others.chain(untold(limits, met, objective, Some(end))).collect())
+}
+
+/// Whether a limit lets so many requests a second through, and never had as many come early as may: the most that were sent from any interval to any
+/// later one, beyond those that the rate lets through meanwhile.
+fn overflows_not(limit: &Limit, trial: &Trial<'_>) -> bool {
+    let Law::Rate { value, burst, .. } = limit.law else { return false };
+    let ticks = trial.ticks();
+    let beyond = |tick: &&Line| tick.number("/sent") - value * (tick.number("/to_us") - tick.number("/from_us")) / 1e6;
+    let mut total = 0.0_f64;
+    let (mut least, mut most) = (0.0_f64, 0.0_f64);
+    for one in ticks.iter().map(beyond) {
+        total += one;
+        least = least.min(total);
+        most = most.max(total - least);
+    }
+    most <= burst
 }
 
 /// Those whose place nothing tells, and which may come first: a parameter that is only tried; a pool whose waiting nothing judges, and which is full

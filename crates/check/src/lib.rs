@@ -11,6 +11,7 @@ mod again;
 mod answer;
 mod answered;
 mod asked;
+mod before;
 mod broken;
 mod cache;
 mod caveats;

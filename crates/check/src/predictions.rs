@@ -286,7 +286,7 @@ impl<'a, 'e> Search<'a, 'e> {
         let objective = asked::objective(self.events);
         let (chosen, mut others) = match measured {
             true => (Some(next), following::untold(limits, &self.plan, &objective, None)),
-            false => following::of(limits, &self.plan, reached, &objective),
+            false => following::of(limits, &self.plan, (reached, after.or(first).map(|one| &one.trial)), &objective),
         };
         let product = self.events.head().text("/plan/system/product");
         if after.or(first).is_some_and(|held| asks_nobody(held, product)) {
@@ -367,9 +367,11 @@ impl<'a, 'e> Search<'a, 'e> {
             let Some(to) = to else { continue };
             priced(to).expect(&format!("/proposal/{i}/price"), expected);
             priced(to).expect_descriptors(&format!("/proposal/{i}/descriptors"), expected);
+            // The setting may stand for one of so many servers, of which the law counts all.
+            let value = to * limit.remedy.as_ref().map_or(1.0, |remedy| remedy.parts.max(1.0));
             let law = match limit.law {
                 Law::Slots { reserved, idle_cost, busy_cost, pools, soft, .. } => {
-                    Law::Slots { value: to, reserved, idle_cost, busy_cost, pools, soft }
+                    Law::Slots { value, reserved, idle_cost, busy_cost, pools, soft }
                 }
                 _ => Law::Unknown,
             };

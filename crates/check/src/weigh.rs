@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::answered;
 use crate::asked::TOLERANCE;
+use crate::before;
 use crate::broken::{self, Judged};
 use crate::events::{Line, failed, merged, sum, sum_where};
 use crate::flat;
@@ -63,7 +64,7 @@ impl Weighed {
     }
 
     /// The names of its signs.
-    fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let text = |one: &Json, name: &str| one.get(name).and_then(Json::as_str).map(str::to_owned);
         let name = |one: &Json| match one.get("evidence")?.as_str()? {
             "log" => text(one, "signature"),
@@ -106,15 +107,8 @@ pub(crate) fn all(judged: &Judged<'_>, met: &Met, refuted: &[String]) -> Vec<Wei
     }
     all.sort_by(|a, b| b.score.total_cmp(&a.score));
     specific_first(&mut all, |one| Standing::of(&one.limit, one.is_possible(), one.strongest, &one.evidence));
-    let Some(best) = all.iter().position(Weighed::is_possible) else { return all };
-    let (strongest, signs) = (all[best].strongest, all[best].names());
-    for (i, other) in all.iter_mut().enumerate() {
-        let same = other.names().iter().all(|name| signs.contains(name));
-        let untried = matches!(other.limit.law, Law::Tried { .. });
-        if i != best && !untried && other.is_possible() && (other.strongest < strongest || same) {
-            other.against.push("explained");
-        }
-    }
+    before::order(&mut all, judged, met);
+    before::explained(&mut all);
     all
 }
 

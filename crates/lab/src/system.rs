@@ -20,7 +20,7 @@ use genkai_place::endpoint::{self, Endpoint};
 use genkai_place::usage::Tree;
 use genkai_place::{machine, port};
 use genkai_targets::behind::{Asked, Behind, with_store, with_twin};
-use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared, certificate_wanted, settled};
+use genkai_targets::product::{Cost, OwnAnswer, Prepare, Prepared, certificate_wanted, given_up, settled};
 use genkai_targets::{catalog, command, embedded};
 
 use crate::backend::{self, Backend};
@@ -478,6 +478,7 @@ impl System {
         let shaken = self.handshakes_of(product).map(|one| one.limits(product.product(), &all));
         all.extend(shaken.unwrap_or_default());
         settled(&mut all);
+        given_up(&mut all);
         if self.unloaded.uncertified {
             certificate_wanted(&mut all);
         }

@@ -1,5 +1,7 @@
 //! Users before a leaky bucket: at how many of them it overflows.
 
+use genkai_model::event::Tick;
+use genkai_model::limit::{Law, Limit};
 use genkai_model::units::Range;
 
 use super::demand::Demand;
@@ -35,6 +37,18 @@ pub(super) fn users(rate: f64, burst: f64, at_once: Option<f64>, demand: &Demand
     Some(Range { low, high: high.min(demand.asked.max(low + first)) })
 }
 
+/// Whether `limit` is a bucket that what was sent in `ticks` did not fill: that a load beyond its rate held for so long says nothing against it.
+pub(crate) fn has_room(limit: &Limit, ticks: &[Tick]) -> bool {
+    let Law::Rate { value, burst, .. } = limit.law else { return false };
+    let (mut early, mut most) = (0.0_f64, 0.0_f64);
+    for tick in ticks {
+        let seconds = (tick.to_us - tick.from_us) as f64 / 1e6;
+        early = (early + tick.sent as f64 - value * seconds).max(0.0);
+        most = most.max(early);
+    }
+    most <= burst
+}
+
 #[cfg(test)]
 mod tests {
     use genkai_model::load::{Arrivals, Load};
@@ -60,6 +74,18 @@ mod tests {
         assert!(some.low <= 43.0 && 43.0 <= some.high && some.high < 70.0, "{some:?}");
         let known = Demand { alone: Some(0.1), ..demand(1.1) };
         assert_eq!(users(20.0, 60.0, Some(0.0), &known), Some(Range { low: 62.0, high: 63.0 }));
+    }
+
+    /// `rate=134r/s burst=84` before a load that climbed to 148 a second within 7.4 s and stayed there for 3 s: 34 requests came too early.
+    #[test]
+    fn a_load_beyond_the_rate_does_not_fill_it_at_once() {
+        let bucket =
+            |burst| Limit { law: Law::Rate { value: 134.0, burst, at_once: Some(1e9) }, ..Limit::named("a", "b", "c") };
+        let rate = |i: u64| (4 * i).min(148);
+        let tick =
+            |i: u64| Tick { from_us: i * 200_000, to_us: (i + 1) * 200_000, sent: rate(i) / 5, ..Tick::default() };
+        let ticks: Vec<Tick> = (0..52).map(tick).collect();
+        assert!(has_room(&bucket(84.0), &ticks) && !has_room(&bucket(10.0), &ticks) && !has_room(&bucket(0.0), &ticks));
     }
 
     /// Nobody waits longer than for his answer: of 600 places those that 10 s let through are taken.

@@ -5,7 +5,7 @@
 //! can be written into a configuration, [`processor`] tells from a run what no configuration says, [`unloaded`] how long a response takes without
 //! waiting. This file puts them together into predictions.
 
-mod bucket;
+pub(crate) mod bucket;
 pub mod demand;
 pub(crate) mod each;
 pub mod law;

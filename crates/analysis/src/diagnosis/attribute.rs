@@ -26,7 +26,7 @@ use genkai_model::units::Range;
 use super::case::Case;
 use super::others::Others;
 use super::signs::{self, Seconds};
-use super::{flat, onset, silence, unloaded};
+use super::{before, flat, onset, silence, unloaded};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE};
 
 /// How late a connection is at least that found no room to wait: it is tried again then, seconds (RFC 6298 section 2.1; Linux
@@ -71,6 +71,7 @@ pub fn attribute<'t>(case: &Case<'t>, refuted: &[String]) -> Vec<Weighed<'t>> {
         case.trial.limits.limits.iter().map(|limit| weigh(limit, case, &seconds, crowded, refuted)).collect();
     all.sort_by(|a, b| b.candidate.score.total_cmp(&a.candidate.score));
     named_itself(&mut all);
+    before::put(&mut all, case);
     explain(&mut all);
     all
 }

@@ -5,6 +5,7 @@
 
 mod answers;
 pub mod attribute;
+mod before;
 pub mod case;
 mod flat;
 pub(crate) mod hang;

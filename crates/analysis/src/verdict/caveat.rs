@@ -8,7 +8,7 @@ use genkai_model::record::{Record, Trial};
 
 use super::{answer, cause, changed, down, is_proposal};
 use crate::capacity::price::Short;
-use crate::capacity::{self, TOLERANCE, demand, law, remedy};
+use crate::capacity::{self, Forecast, TOLERANCE, demand, law, remedy};
 use crate::diagnosis::attribute;
 use crate::diagnosis::others::Others;
 use crate::effect;
@@ -80,8 +80,10 @@ fn held(judged: &JudgedTrial<'_>, objective: &Objective) -> Vec<Caveat> {
     let signs = attribute::at_work(judged.trial, &judged.demand);
     bit.extend(signs.iter().map(|(limit, ..)| limit.id.as_str()));
     let forecasts = capacity::forecast(&judged.trial.limits.limits, &judged.demand);
-    // What a part takes by itself was measured, not predicted.
-    let predicted = forecasts.into_iter().filter(|f| !matches!(f.limit.law, Law::Delay { .. }));
+    // What a part takes by itself was measured, not predicted; and a bucket takes its time to fill.
+    let has_room = |limit: &Limit| capacity::bucket::has_room(limit, &judged.trial.ticks);
+    let passes = |f: &Forecast<'_>| !matches!(f.limit.law, Law::Delay { .. }) && !has_room(f.limit);
+    let predicted = forecasts.into_iter().filter(passes);
     let passed = predicted.filter(|f| !bit.contains(&f.limit.id.as_str())).filter_map(|f| {
         // A rate says nothing of clients: how many they are depends on how long responses take by then.
         let (predicted, reached, scale) = match f.predicted.clients.filter(|_| judged.demand.is_open()) {

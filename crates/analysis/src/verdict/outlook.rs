@@ -147,7 +147,11 @@ fn outlook(
 ) -> Outlook {
     match at_work(held, asked) {
         Some(limit) => Some(limit).into(),
-        None => sooner(beyond(limits, asked, reached, objective), limits, held, (asked, objective)),
+        None => {
+            let has_room = |limit: &Limit| capacity::bucket::has_room(limit, &held.trial.ticks);
+            let found = beyond(limits, asked, (reached, &has_room), objective);
+            sooner(found, limits, held, (asked, objective))
+        }
     }
 }
 
@@ -185,16 +189,21 @@ fn sooner(
     Outlook { or, ..Some(first).into() }
 }
 
-/// The first limit that `reached` without a violation does not exclude, and those of which it cannot be told whether they come before it: what is
+/// The first limit that `reached` without a violation does not exclude (it excludes no bucket that still has room), and those of which it cannot be told whether they come before it: what is
 /// predicted for it is a range, and theirs begin before that ends.
-fn beyond(limits: &[Limit], asked: &Demand, reached: f64, objective: &Objective) -> Outlook {
+fn beyond(
+    limits: &[Limit],
+    asked: &Demand,
+    (reached, has_room): (f64, &dyn Fn(&Limit) -> bool),
+    objective: &Objective,
+) -> Outlook {
     let all = capacity::forecast(limits, asked);
     let end = |f: &Forecast<'_>| {
         let levels = if asked.is_open() { f.predicted.rate } else { f.predicted.users };
         levels.map(|l| l.high).filter(|_| f.bites.is_some()).or(f.bites)
     };
     let waits = |f: &Forecast<'_>| capacity::waits_unjudged(f.limit, objective, Scale::Level);
-    let stands = |f: &Forecast<'_>, at: f64| at * (1.0 + TOLERANCE) >= reached || waits(f);
+    let stands = |f: &Forecast<'_>, at: f64| at * (1.0 + TOLERANCE) >= reached || waits(f) || has_room(f.limit);
     let Some(first) = all.iter().find(|f| end(f).is_some_and(|at| stands(f, at))) else { return Outlook::default() };
     let comes =
         |f: &Forecast<'_>| f.begins.map(|at| at.max(reached)).filter(|_| end(f).is_some_and(|at| at >= reached));

@@ -5,6 +5,7 @@
 mod world;
 
 mod again;
+mod before;
 mod causes;
 mod contradicted;
 mod counted;

@@ -2,7 +2,7 @@
 
 use genkai_model::error::ErrorKind;
 use genkai_model::finding::*;
-use genkai_model::limit::Law;
+use genkai_model::limit::{Law, RemedyUnit};
 
 use crate::world::parts::*;
 use crate::world::{Seen, World};
@@ -96,4 +96,79 @@ fn a_level_before_which_nothing_was_answered_is_the_most_that_it_may_be() {
     assert!(first.or_fewer && first.level < 10.0, "{first:?}");
     let later = broke(30.0);
     assert!(!later.or_fewer && later.level > 25.0, "{later:?}");
+}
+
+/// `count` requests a second, five seconds of them more and more, before a bucket of `rate` a second of which `burst` may come early.
+fn bucket(count: f64, passes: f64, burst: f64) -> World {
+    let law = move |value| Law::Rate { value, burst, at_once: Some(1e9) };
+    let told = move |value| {
+        let mut limit = limit("req", value, law(value), vec![parts_said("req")], &[ErrorKind::Status429], false);
+        limit.remedy.as_mut().unwrap().unit = RemedyUnit::Rate;
+        limit
+    };
+    World {
+        plan: plan(rate(count, 5, 1_000), "errors < 0.1%"),
+        settings: settings(&[("req", passes)]),
+        limits: Box::new(move |s| vec![told(s["req"]), descriptors(10_000.0)]),
+        behaviour: Box::new(move |m| {
+            let over = m.level - m.value("req");
+            let mut seen = Seen { in_flight: m.level * 0.05, ok: m.level, ..Seen::closed(1.0, 0.05) };
+            // What is too much has come at twice the load's pace.
+            if over > 0.0 && over * over / 2.0 / (count / 5.0) + over * (m.t - 5.0).max(0.0) > burst {
+                seen.errors.push((ErrorKind::Status429, over));
+                seen.logs.push(("req", 1));
+            }
+            seen
+        }),
+    }
+}
+
+#[test]
+fn a_bucket_that_was_not_filled_yet_is_what_comes_next() {
+    let held = verdict(&bucket(100.0, 90.0, 200.0).run());
+    let next = held.next.as_ref().unwrap();
+    assert_eq!(
+        (held.outcome(), next.limit.as_str(), next.rate.map(|rate| rate.high)),
+        (Outcome::Holds, "proxy.req", Some(90.0))
+    );
+    let said = |c: &Caveat| matches!(c, Caveat::PredictedButHeld { .. });
+    assert!(!held.caveats.iter().any(said), "its formula says just that: {:?}", held.caveats);
+
+    let lifted = verdict(&bucket(100.0, 50.0, 20.0).run());
+    let next = lifted.next.as_ref().unwrap();
+    assert_eq!(
+        (lifted.causes[0].limit.id.as_str(), next.limit.as_str()),
+        ("proxy.req", "proxy.req"),
+        "{:?}",
+        lifted.next
+    );
+    assert_eq!(next.rate.map(|rate| rate.high), next.value.split("r/s").next().unwrap().parse().ok());
+}
+
+#[test]
+fn of_a_setting_of_each_of_several_servers_a_proposal_holds_for_all() {
+    let law = |value| Law::Slots { value, reserved: 0.0, idle_cost: 1.0, busy_cost: 1.0, pools: 1.0, soft: 1.0 };
+    let told = move |each: f64| {
+        let signs = vec![parts_said("each")];
+        let mut limit = limit("each", each, law(each * 2.0), signs, &[ErrorKind::Status503], false);
+        limit.remedy.as_mut().unwrap().parts = 2.0;
+        limit
+    };
+    let world = World {
+        plan: plan(users(80, 20.0), "errors < 0.1%"),
+        settings: settings(&[("each", 15.0)]),
+        limits: Box::new(move |s| vec![told(s["each"]), descriptors(10_000.0)]),
+        behaviour: Box::new(|m| {
+            let mut seen = Seen::closed(m.level, 0.1);
+            if m.level > 2.0 * m.value("each") {
+                seen.errors.push((ErrorKind::Status503, 50.0));
+                seen.logs.push(("each", 3));
+            }
+            seen
+        }),
+    };
+    let v = verdict(&world.run());
+    let change = &v.proposal[0];
+    let all = 2.0 * change.change.to.parse::<f64>().unwrap();
+    assert_eq!(change.holds_for.map(|holds| (holds.low, holds.high)), Some((all, all)), "{change:?}");
 }

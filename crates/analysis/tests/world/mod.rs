@@ -201,7 +201,8 @@ impl World {
     pub fn trial(&self, run: &mut Run, what: &TrialPlan) {
         let mut settings = self.settings.clone();
         for change in &what.changes {
-            let bytes = change.to.trim_end_matches('s').parse::<genkai_model::units::Bytes>().map(|b| b.0 as f64);
+            let number = change.to.split("r/s").next().unwrap_or_default();
+            let bytes = number.trim_end_matches('s').parse::<genkai_model::units::Bytes>().map(|b| b.0 as f64);
             settings.insert(change.setting.clone(), bytes.unwrap_or(0.0));
         }
         let number = run.record.trials.len() as u32 + 1;

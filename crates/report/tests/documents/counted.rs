@@ -1,7 +1,10 @@
 //! What a setting counts, where that is not users, in words.
 
-use genkai_model::finding::{Answered, Caveat, CountedTrial, Counts, Decision, Pairing, Stop};
-use genkai_report::study;
+use genkai_model::event::Purpose;
+use genkai_model::finding::{
+    Answered, Caveat, CountedTrial, Counts, Decision, MeasuredRung, MetAt, Pairing, Rung, Stop,
+};
+use genkai_report::{study, text};
 
 use crate::fixture;
 
@@ -58,4 +61,40 @@ fn a_rate_is_told_by_the_second() {
 fn what_moved_when_failures_begin_did_not_make_no_difference() {
     let all = said(Counts::Burst, Some(AFTER), Decision::Unmoved { by: Stop::Unknown });
     assert!(all[0].contains("carried no larger load, but more requests were answered before they failed"), "{all:?}");
+}
+
+#[test]
+fn a_proposal_that_is_used_up_had_not_held_before_and_is_what_fails() {
+    let mut s = fixture::experiment(1.0);
+    let v = &mut s.findings.verdict;
+    let setting = v.proposal[0].change.setting.clone();
+    (v.proposal[0].change.from, v.proposal[0].change.to) = ("2000".to_owned(), "4000".to_owned());
+    let counts =
+        Caveat::Counts { setting: setting.clone(), counts: Counts::Requests, before: BEFORE, after: Some(AFTER) };
+    v.caveats = vec![counts, Caveat::ProposalFailedInProof];
+    v.answer = Answered(Decision::Carried { pairs: Pairing::NotEnough { failed: 3, of: 3, helps: true } });
+    let broke = v.causes[0].broke.clone();
+    let test = v.causes[0].counterfactual.as_mut().unwrap();
+    (test.trial, test.change.setting, test.observed) = (AFTER.trial, setting.clone(), Some(broke.clone()));
+    let proposed = v.trials.iter().find(|trial| trial.purpose == Purpose::Proposal).unwrap().trial;
+    let met = MetAt {
+        trial: proposed,
+        level: Some(broke.level),
+        ..v.ladder.as_ref().unwrap().rungs.iter().find_map(met).unwrap()
+    };
+    v.ladder.as_mut().unwrap().rungs = vec![Rung::Measured(MeasuredRung { limit: None, confidence: None, met })];
+    let all = study::sentences(&s.findings, &s.record);
+    let note = all.iter().find(|one| one.contains("The proposal failed in at least one trial of the proof")).unwrap();
+    assert!(!note.contains("had held before"), "{note}");
+    let shown = text::document(&study::tune(&s.record, &s.findings), text::Style { color: false, width: 200 });
+    assert!(shown.contains("= 4000, used up") && shown.contains("after about 3,996 requests, at any load"), "{shown}");
+    assert!(!shown.contains("nothing seen names it"), "{shown}");
+}
+
+fn met(rung: &Rung) -> Option<MetAt> {
+    match rung {
+        Rung::Proved(rung) => Some(rung.met),
+        Rung::Measured(rung) => Some(rung.met),
+        Rung::Predicted(_) => None,
+    }
 }

@@ -101,6 +101,40 @@ pub(crate) fn silent(id: &str, setting: &str, time: &SourcedValue<Span>) -> Limi
     }
 }
 
+/// Pools behind a proxy: a request that waits there is given up by the proxy, which answers it as it does where what stands behind is slow. Where
+/// several servers stand behind, a request that one of them was too slow for may be tried with another.
+pub fn given_up(all: &mut [Limit]) {
+    let proxy = all.iter().filter(|limit| limit.patience.is_some());
+    let first = proxy.min_by(|a, b| a.patience.unwrap_or(f64::MAX).total_cmp(&b.patience.unwrap_or(f64::MAX))).cloned();
+    let Some((front, longest)) = first.and_then(|limit| limit.patience.map(|longest| (limit, longest))) else { return };
+    let own = front.id.split('.').next().unwrap_or_default().to_owned();
+    let several = all.iter().any(|limit| limit.id.starts_with("backend2."));
+    let is_behind = |limit: &&mut Limit| {
+        let whose = limit.id.split('.').next().unwrap_or_default();
+        whose != own && !whose.starts_with("beyond") && limit.subject != own
+    };
+    for limit in all.iter_mut().filter(is_behind).filter(|_| !several) {
+        let (wait, service) = match &mut limit.law {
+            Law::Workers { wait, service, .. } => (wait, *service),
+            Law::Growing { wait, .. } => (wait, None),
+            _ => continue,
+        };
+        let late = (longest - service.unwrap_or(0.0)).max(0.0);
+        if wait.is_some_and(|wait| wait <= late) {
+            continue;
+        }
+        *wait = Some(late);
+        let setting = front.setting.trim_start_matches("slower than ");
+        let longest = Span((longest * 1e9) as u64);
+        limit.formula = format!("{}; a request without an answer for {longest} ({setting}) is given up", limit.formula);
+        for kind in &front.symptom.errors {
+            if !limit.symptom.errors.contains(kind) {
+                limit.symptom.errors.push(*kind);
+            }
+        }
+    }
+}
+
 /// A tunnel (`what`) on which nothing is said for the time of `setting`, which messages call `name`. The client knows how long it had been
 /// silent.
 pub(crate) fn idle(
@@ -249,5 +283,32 @@ mod tests {
             (vec!["127.0.0.2:80".to_owned()], vec!["[::1]:80".to_owned()])
         );
         assert_eq!((of("10.0.0.1:80"), of("app:80"), of("127.0.0.1"), of("/run/x")), (vec![], vec![], vec![], vec![]));
+    }
+
+    #[test]
+    fn a_pool_has_as_long_as_the_proxy_before_it() {
+        let span = SourcedValue { value: Span::from_secs(2), written: "2".to_owned(), origin: Origin::Given };
+        let timeout = Limit {
+            symptom: errors(&[ErrorKind::Status502, ErrorKind::Status504]),
+            ..silent("apache.ProxyTimeout", "ProxyTimeout", &span)
+        };
+        let pool = |id: &str, wait| Limit {
+            law: Law::Workers { workers: 3.0, queue: None, service: Some(0.5), wait },
+            symptom: Symptom { errors: vec![ErrorKind::Status504], slow: true },
+            ..Limit::named(id, "gunicorn", "workers")
+        };
+        let waits = |all: Vec<Limit>| {
+            let mut all: Vec<Limit> = std::iter::once(timeout.clone()).chain(all).collect();
+            given_up(&mut all);
+            let of = |limit: &Limit| if let Law::Workers { wait, .. } = limit.law { wait } else { None };
+            (all[1..].iter().map(of).collect::<Vec<_>>(), all[1].symptom.errors.clone(), all[1].formula.clone())
+        };
+        let (wait, kinds, formula) = waits(vec![pool("backend.gunicorn.workers", None)]);
+        assert_eq!((wait, kinds), (vec![Some(1.5)], vec![ErrorKind::Status504, ErrorKind::Status502]));
+        assert!(formula.ends_with("without an answer for 2s (ProxyTimeout) is given up"), "{formula}");
+        assert_eq!(waits(vec![pool("php-fpm.www.pm.max_children", Some(1.0))]).0, [Some(1.0)], "it is shorter");
+        assert_eq!(waits(vec![pool("apache.MaxRequestWorkers", None)]).0, [None], "who waits there is with the proxy");
+        let two = waits(vec![pool("backend.gunicorn.workers", None), pool("backend2.gunicorn.workers", None)]);
+        assert_eq!(two.0, [None, None], "it may be tried with the other one");
     }
 }

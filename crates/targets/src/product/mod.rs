@@ -33,7 +33,7 @@ use genkai_model::plan::{ConfigSource, Upgrade};
 use genkai_model::setting::Setting;
 use genkai_model::transport::Transport;
 
-pub use crate::limits::backend::certificate_wanted;
+pub use crate::limits::backend::{certificate_wanted, given_up};
 pub use crate::limits::php::settled;
 pub use by_port::ByPort;
 pub use certificate::Certificate;

@@ -1,8 +1,9 @@
 //! The generator's check of itself, and everything that limits what the verdict says.
 
 use genkai_model::event::ClientUse;
-use genkai_model::finding::{Answers, Caveat, ClientCheck, ClientLimit, LateOver, Scale, Verdict};
+use genkai_model::finding::{Answers, Caveat, ClientCheck, ClientLimit, LateOver, Moved, Scale, Verdict};
 
+use super::counted;
 use crate::context::Context;
 use crate::{clean, figure, words};
 
@@ -184,6 +185,15 @@ fn bore(context: Context<'_>, (trial, broke): (u32, bool), level: f64, through: 
     )
 }
 
+/// Whether the changes that were put to the proof had held the load asked for in the search: they did not break there, nor by what is used up at any
+/// load.
+fn had_held(v: &Verdict) -> bool {
+    let tests = v.causes.iter().rev().filter_map(|cause| cause.counterfactual.as_ref());
+    let Some(test) = tests.into_iter().find(|test| test.moved != Moved::Not) else { return true };
+    let asked = v.ladder.as_ref().map_or(0.0, |ladder| ladder.asked);
+    test.observed.as_ref().is_none_or(|broke| broke.level >= asked && !counted::is_used_up(v, test))
+}
+
 /// A fact that contradicts the verdict or limits what it says.
 pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> String {
     match caveat {
@@ -264,7 +274,8 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
             "The baseline held in at least one trial of the proof although it had failed before.".to_owned()
         }
         Caveat::ProposalFailedInProof => {
-            "The proposal failed in at least one trial of the proof although it had held before.".to_owned()
+            let though = if had_held(v) { " although it had held before" } else { "" };
+            format!("The proposal failed in at least one trial of the proof{though}.")
         }
         Caveat::CeilingReached { setting, value, by } => format!(
             "{} cannot be raised above {} on this machine, because of {}.",
@@ -276,9 +287,7 @@ pub(super) fn caveat(context: Context<'_>, v: &Verdict, caveat: &Caveat) -> Stri
         Caveat::MemoryBound { setting, value, needed, bytes, left_bytes, group_bytes } => {
             super::price::bound(setting, [*value, *needed], [*bytes, *left_bytes], *group_bytes)
         }
-        Caveat::Counts { setting, counts, before, after } => {
-            super::counted::told(setting, *counts, before, after.as_ref())
-        }
+        Caveat::Counts { setting, counts, before, after } => counted::told(setting, *counts, before, after.as_ref()),
         Caveat::RecordCutOff => {
             format!(
                 "The record ends before the run of {} did: what it says is what was measured by then.",

@@ -1,8 +1,9 @@
 //! What a setting counts, where that is not users.
 
 use genkai_model::finding::{Caveat, CountedTrial, Counterfactual, Counts, Decision, ProposedChange, Verdict};
+use genkai_model::setting::Change;
 
-use crate::{clean, figure};
+use crate::{clean, figure, words};
 
 /// Both trials, and what they say of the setting.
 pub(super) fn told(setting: &str, counts: Counts, before: &CountedTrial, after: Option<&CountedTrial>) -> String {
@@ -73,10 +74,7 @@ pub(super) fn beside(v: &Verdict) -> Option<String> {
 }
 
 fn lasts(v: &Verdict, proposed: &ProposedChange) -> Option<String> {
-    let (counts, before) = v.caveats.iter().find_map(|caveat| match caveat {
-        Caveat::Counts { setting, counts, before, .. } if *setting == proposed.change.setting => Some((counts, before)),
-        _ => None,
-    })?;
+    let (counts, before) = counting(v, proposed)?;
     let (name, to) = (clean::line(&proposed.change.setting), proposed.change.to.parse::<f64>().ok()?);
     let times = to / before.value;
     match counts {
@@ -94,6 +92,32 @@ fn lasts(v: &Verdict, proposed: &ProposedChange) -> Option<String> {
         Counts::Burst => Some(format!("{name} counts requests that may come beyond a rate, which it leaves as it is")),
         Counts::Either => None,
     }
+}
+
+/// What a proposal that failed ran out of, and when: a setting of it that is used up at any load.
+pub(super) fn ran_out(v: &Verdict) -> Option<(String, String)> {
+    v.proposal.iter().find_map(|proposed| {
+        let (counts, before) = counting(v, proposed)?;
+        let Change { product, setting, to, .. } = &proposed.change;
+        let times = to.parse::<f64>().ok()? / before.value;
+        let when = match counts {
+            Counts::Requests => format!("about {} requests", figure::whole(before.answered as f64 * times)),
+            Counts::Seconds => format!("about {}", figure::seconds(before.lasted * times)),
+            _ => return None,
+        };
+        let named = format!("{} {}", words::subject(product), words::setting(setting, to));
+        Some((format!("{named}, used up"), format!("after {when}, at any load")))
+    })
+}
+
+/// What the setting of a change counts, where that is not users.
+fn counting<'v>(v: &'v Verdict, proposed: &ProposedChange) -> Option<(Counts, &'v CountedTrial)> {
+    v.caveats.iter().find_map(|caveat| match caveat {
+        Caveat::Counts { setting, counts, before, .. } if *setting == proposed.change.setting => {
+            Some((*counts, before))
+        }
+        _ => None,
+    })
 }
 
 /// Whether a test moved the break by what is used up, and not by the load.

@@ -11,7 +11,7 @@ use genkai_model::limit::Origin;
 use genkai_model::setting::Change;
 use genkai_model::units::Range;
 
-use super::{again, proof};
+use super::{again, counted, proof};
 use crate::context::Context;
 use crate::document::{Block, Medium, Part, Section, Table, Tone};
 use crate::{clean, figure, words};
@@ -54,6 +54,9 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
                 memory,
             ]
         }
+        Rung::Measured(rung) if let Some((named, met)) = ran_out(rung, verdict) => {
+            [number, named, "-".to_owned(), met, "not lifted".to_owned(), "-".to_owned()]
+        }
         Rung::Measured(rung) => {
             let named = rung.limit.as_ref().map(name);
             let bisected = verdict.bisection.as_ref().filter(|found| !found.named.is_empty());
@@ -87,6 +90,13 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
             [number, name(&rung.limit), place, "not seen".to_owned(), change, "-".to_owned()]
         }
     }
+}
+
+/// What a proposal ran out of in the proof, where nothing else is named, and when.
+fn ran_out(rung: &MeasuredRung, verdict: &Verdict) -> Option<(String, String)> {
+    let trial = verdict.trials.iter().find(|trial| trial.trial == rung.met.trial)?;
+    let failed = rung.limit.is_none() && trial.purpose == Purpose::Proposal;
+    counted::ran_out(verdict).filter(|_| failed)
 }
 
 /// What is known of a change by which a limit was lifted: only pairs prove it, and only where they decided for it.

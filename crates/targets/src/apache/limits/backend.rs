@@ -116,12 +116,12 @@ fn unencrypted(upstream: &Upstream) -> Option<Limit> {
 fn silent(facts: &Facts) -> Limit {
     let (setting, held) = &facts.proxy_timeout;
     Limit {
-        caps: "how long the backend may be silent".to_owned(),
         formula: format!("the backend is never silent for {} ({setting}): else Apache answers 502", held.value),
         source: "httpd modules/proxy/mod_proxy_http.c: ap_proxy_http_process_response (AH01102)".to_owned(),
-        signatures: vec![log(signature::BACKEND_SILENT, Strength::Decisive)],
-        symptom: errors(&[ErrorKind::Status502, ErrorKind::Status504]),
-        ..valued("apache.ProxyTimeout", "backend", setting, held)
+        // Who waits for a worker of the backend's is as silent as one that is slow.
+        signatures: vec![log(signature::BACKEND_SILENT, Strength::Supports)],
+        symptom: Symptom { errors: vec![ErrorKind::Status502, ErrorKind::Status504], slow: true },
+        ..backend::silent("apache.ProxyTimeout", setting, held)
     }
 }
 

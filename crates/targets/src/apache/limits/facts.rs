@@ -12,10 +12,10 @@ use crate::apache::handler;
 use crate::apache::route::{Member, Members, Pass, Route, authority, host, listens, members, socket};
 use crate::apache::settings::{
     ASYNC_REQUEST_WORKER_FACTOR, H2_MAX_WORKERS, H2_MIN_WORKERS, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, LIMIT_REQUEST_BODY,
-    LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_THREADS, MIN_SPARE_SERVERS, Mpm,
-    PROXY_PASS_ACQUIRE, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT, PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP,
-    RATE_INITIAL_BURST, RATE_LIMIT, SERVER_LIMIT, SSL_PROXY_ENGINE, START_SERVERS, Setting, THREAD_LIMIT,
-    THREADS_PER_CHILD, TIMEOUT, in_force, value,
+    LISTEN_BACKLOG, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MAX_SPARE_THREADS,
+    MIN_SPARE_SERVERS, Mpm, PROXY_PASS_ACQUIRE, PROXY_PASS_MAX, PROXY_PASS_TIMEOUT, PROXY_TIMEOUT,
+    PROXY_WEBSOCKET_FALLBACK_TO_PROXY_HTTP, RATE_INITIAL_BURST, RATE_LIMIT, SERVER_LIMIT, SSL_PROXY_ENGINE,
+    START_SERVERS, Setting, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, in_force, value,
 };
 use crate::apache::within::filters;
 
@@ -83,8 +83,8 @@ pub struct Facts {
     pub async_factor: SourcedValue<f64>,
     /// `StartServers`.
     pub start_servers: SourcedValue<u64>,
-    /// `MinSpareServers`.
-    pub min_spare_servers: u64,
+    /// `MinSpareServers` and `MaxSpareServers`.
+    pub spare_servers: (u64, u64),
     /// The setting by which children are ended while the server serves: `MaxConnectionsPerChild`, else how many may be spare.
     pub ends: (String, SourcedValue<u64>),
     /// `ListenBacklog`.
@@ -165,7 +165,7 @@ impl Facts {
             thread_limit: one(reading.number(&THREAD_LIMIT)),
             async_factor: reading.held(&ASYNC_REQUEST_WORKER_FACTOR, 2.0, value::factor),
             start_servers: reading.number(&START_SERVERS),
-            min_spare_servers: reading.number(&MIN_SPARE_SERVERS).value,
+            spare_servers: (reading.number(&MIN_SPARE_SERVERS).value, reading.number(&MAX_SPARE_SERVERS).value),
             ends: reading.ends(),
             backlog: reading.held(&LISTEN_BACKLOG, 511, |t| u32::try_from(value::atoi(t)).ok().filter(|n| *n > 0)),
             somaxconn: machine.somaxconn,

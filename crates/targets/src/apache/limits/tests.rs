@@ -90,7 +90,10 @@ fn the_longest_of_the_timeouts_is_named_for_tunnels() {
     assert!(longer.formula.contains("max(Timeout 5s, ProxyTimeout 30s)"), "{}", longer.formula);
     let shorter = tunnels("\nTimeout 50\nProxyTimeout 30");
     assert_eq!((shorter.setting.as_str(), &shorter.law), ("Timeout", &Law::Idle { after: 50.0 }), "it cannot shorten");
-    assert_eq!(limit(&facts("timeout=7\nProxyTimeout 30"), "apache.ProxyTimeout").setting, "ProxyPass.timeout");
+    assert_eq!(
+        limit(&facts("timeout=7\nProxyTimeout 30"), "apache.ProxyTimeout").setting,
+        "slower than ProxyPass.timeout"
+    );
     assert!(of(&facts("")).iter().all(|l| l.id != "apache.idle"), "no tunnels, no time for them");
 }
 
@@ -243,6 +246,11 @@ fn how_fast_prefork_forks_is_a_limit_of_its_own() {
     assert!(limit.formula.contains("MinSpareServers 7") && limit.formula.contains("up to 60"), "{}", limit.formula);
     let remedy = limit.remedy.unwrap();
     assert_eq!((remedy.setting.as_str(), remedy.step, remedy.ceiling.unwrap().value), ("StartServers", 60.0, 60.0));
+    let note = remedy.note.unwrap();
+    assert!(
+        note.contains("MaxSpareServers is raised along from 10 to 60") && note.contains("only 10 would be left"),
+        "{note}"
+    );
     for all_there in ["\nMaxRequestWorkers 60\nStartServers 60", "\nMaxRequestWorkers 3"] {
         assert!(of(&prefork(all_there)).iter().all(|l| l.id != "apache.StartServers"), "{all_there}");
     }

@@ -231,23 +231,31 @@ pub(super) fn forked(facts: &Facts) -> Option<Limit> {
         caps: "children at the start; further ones are forked while clients wait for them".to_owned(),
         formula: format!(
             "{} children at the start; in each second in which fewer than MinSpareServers {} are idle 1, 2, 4, ... 32 more, up to {most}",
-            held.value, facts.min_spare_servers
+            held.value, facts.spare_servers.0
         ),
         source: "httpd server/mpm/prefork/prefork.c: perform_idle_server_maintenance, MAX_SPAWN_RATE".to_owned(),
         signatures: vec![grew(metrics::SHORT, Strength::Supports)],
         symptom: Symptom { errors: vec![ErrorKind::Timeout, ErrorKind::ConnectTimeout], slow: true },
         remedy: Some(Remedy {
             ceiling: Some(Ceiling { value: most as f64, by: format!("{most} children at most") }),
-            note: Some(
-                "or a larger MinSpareServers: as many are idle before anybody comes. More than MaxSpareServers idle ones are ended, one a \
-                 second"
-                    .to_owned(),
-            ),
+            note: Some(stays(most, facts.spare_servers.1)),
             // All of them: how many of fewer would be there in time depends on how fast the load rises.
             ..raised(START_SERVERS.name, RemedyUnit::Count, most as f64)
         }),
         ..valued("apache.StartServers", "apache", START_SERVERS.name, held)
     })
+}
+
+/// What keeps the children that were started, or takes them away.
+fn stays(most: u64, spare: u64) -> String {
+    let or = "or a larger MinSpareServers: as many are idle before anybody comes";
+    match spare < most {
+        true => format!(
+            "MaxSpareServers is raised along from {spare} to {most}: more idle children than it are ended, one a second, so that after a \
+             quiet while only {spare} would be left; {or}"
+        ),
+        false => or.to_owned(),
+    }
 }
 
 /// Children that are ended while the server serves, because more is idle than may be spare, or because they have served their share. Their

@@ -6,8 +6,9 @@ use genkai_model::limit::Origin;
 
 use super::value::{self, count};
 use super::{
-    Context, KEEP_ALIVE_TIMEOUT, MAX_REQUEST_WORKERS, MPM, Mpm, SERVER_LIMIT, Setting, SettingError, TABLE,
-    THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT, default_of, directives,
+    Context, KEEP_ALIVE_TIMEOUT, MAX_CONNECTIONS_PER_CHILD, MAX_REQUEST_WORKERS, MAX_SPARE_SERVERS, MIN_SPARE_SERVERS,
+    MPM, Mpm, SERVER_LIMIT, START_SERVERS, Setting, SettingError, TABLE, THREAD_LIMIT, THREADS_PER_CHILD, TIMEOUT,
+    default_of, directives,
 };
 use crate::apache::config::{Config, Edit, Found};
 use crate::apache::route::{Member, Pass, Route, members};
@@ -50,12 +51,13 @@ impl Configuration for Config {
 }
 
 /// The configuration with a setting changed. `MaxRequestWorkers` beyond what `ServerLimit` allows brings `ServerLimit` along,
-/// `ThreadsPerChild` `ThreadLimit`: httpd would silently take less.
+/// `ThreadsPerChild` `ThreadLimit`: httpd would silently take less. `StartServers` of prefork brings along what keeps those children where nobody asks.
 fn apply(config: &Config, setting: &Setting, value: &str, requests: &Requests) -> Result<Config, SettingError> {
     let changed = config.apply(&edits(config, setting, value, requests)?)?;
     match setting.name {
         name if name == MAX_REQUEST_WORKERS.name => room_for(changed, value, requests),
         name if name == THREADS_PER_CHILD.name => raised(changed, &THREAD_LIMIT, count(value).unwrap_or(0), requests),
+        name if name == START_SERVERS.name && Mpm::of(&changed) == Mpm::Prefork => kept(changed, value, requests),
         _ => Ok(changed),
     }
 }
@@ -196,6 +198,17 @@ fn room_for(config: Config, workers: &str, requests: &Requests) -> Result<Config
     raised(config, &SERVER_LIMIT, needed, requests)
 }
 
+/// Has so many children stay: more idle ones than `MaxSpareServers` are ended, one a second; and those that end by their count of connections
+/// are made anew only while fewer than `MinSpareServers` are idle (server/mpm/prefork/prefork.c: perform_idle_server_maintenance).
+fn kept(config: Config, children: &str, requests: &Requests) -> Result<Config, SettingError> {
+    let children = count(children).unwrap_or(0);
+    let config = raised(config, &MAX_SPARE_SERVERS, children, requests)?;
+    match number(&config, &MAX_CONNECTIONS_PER_CHILD, requests) {
+        0 => Ok(config),
+        _ => raised(config, &MIN_SPARE_SERVERS, children, requests),
+    }
+}
+
 /// The configuration with a cap of at least so much.
 fn raised(config: Config, cap: &Setting, needed: u64, requests: &Requests) -> Result<Config, SettingError> {
     if needed <= number(&config, cap, requests) {
@@ -253,8 +266,12 @@ mod tests {
         MaxRequestWorkers   300   \n</IfModule>\n<VirtualHost *:80>\n  Timeout 9\n  ProxyPass / \"http://b:1/\" \\\n    retry=0\n</VirtualHost>\n";
 
     fn changed(name: &str, value: &str) -> Result<String, TargetError> {
+        changed_in(TEXT, name, value)
+    }
+
+    fn changed_in(text: &str, name: &str, value: &str) -> Result<String, TargetError> {
         let reading = Reading { root: "/".into(), environment: [].into(), defines: [].into(), version: (2, 4, 71) };
-        let config = Config::of_text(Path::new("/x/httpd.conf"), TEXT.into(), reading).unwrap();
+        let config = Config::of_text(Path::new("/x/httpd.conf"), text.into(), reading).unwrap();
         let after = config.set(name, value, &Requests::to("x", "/"))?;
         Ok(String::from_utf8(after.file(crate::apache::config::FileId::MAIN).text.clone()).unwrap())
     }
@@ -302,6 +319,18 @@ mod tests {
             text,
             TEXT.replace("  MaxRequestWorkers   300   \n", "  MaxRequestWorkers   600   \n  ServerLimit 24\n")
         );
+    }
+
+    #[test]
+    fn children_at_the_start_bring_along_what_keeps_them() {
+        let started = |own: &str, to: &str| {
+            let text = format!("LoadModule mpm_prefork_module x\nStartServers 10\nMaxSpareServers 20\n{own}");
+            changed_in(&text, "StartServers", to).unwrap().replace("LoadModule mpm_prefork_module x\n", "")
+        };
+        assert_eq!(started("", "62"), "StartServers 62\nMaxSpareServers 62\n");
+        assert_eq!(started("", "15"), "StartServers 15\nMaxSpareServers 20\n", "they may all be idle");
+        let anew = started("MinSpareServers 5\nMaxConnectionsPerChild 100\n", "62");
+        assert!(anew.contains("MinSpareServers 62\nMaxConnectionsPerChild 100"), "{anew}");
     }
 
     #[test]
