@@ -177,7 +177,13 @@ pub fn metric(name: &str) -> String {
             "times that a request waited for another one of the same object and had no use of its answer"
         }
         other => {
-            return format!("{owner} {}", other.trim_end_matches("_total").replace(['_', '.'], " ")).trim().to_owned();
+            let plain = |name: &str| name.trim_end_matches("_total").replace(['_', '.'], " ");
+            // The name of one of several servers may be an address.
+            let named = other.strip_prefix("server.").and_then(|rest| rest.rsplit_once('.'));
+            return match named {
+                Some((server, what)) => format!("{owner} server {server} {}", plain(what)),
+                None => format!("{owner} {}", plain(other)).trim().to_owned(),
+            };
         }
     };
     plain.to_owned()

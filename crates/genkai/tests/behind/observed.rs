@@ -1,9 +1,12 @@
-//! Servers that HAProxy takes out for what they answer to requests (`observe`), while no health check of them fails.
+//! Servers that HAProxy takes out for what they answer to requests (`observe`), while no health check of them fails; and what an nginx behind says itself.
+
+use std::process::{Command, Stdio};
 
 use genkai_model::limit::Origin;
 
-use crate::harness::judged::{lifted, told};
-use crate::harness::servers::scripted;
+use super::others::{listens, noted, port};
+use crate::harness::judged::{lifted, only_cause, told};
+use crate::harness::servers::{Guard, scripted};
 use crate::harness::{genkai, machine};
 
 #[test]
@@ -28,4 +31,35 @@ fn servers_that_are_out_for_errors_of_requests_have_failed_no_check() {
     assert!(matches!(origin, Origin::File { path, line: 10 } if *path == config), "{origin:?}");
     let said = run.says().join("\n");
     assert!(!said.contains("health check is") && !said.contains("`check` failed"), "{said}");
+}
+
+#[test]
+fn the_connections_of_an_nginx_behind_are_named_with_their_line() {
+    let _machine = machine();
+    let (_application, application) = scripted("fixed --time 0.3");
+    let dir = tempfile::tempdir().unwrap();
+    let (root, port) = (dir.path().display(), port());
+    let inner = dir.path().join("inner.conf");
+    let text = format!(
+        "worker_processes 1;\nerror_log {root}/inner.log;\npid {root}/inner.pid;\nevents {{ worker_connections 64; }}\nhttp {{ access_log off; server {{ \
+         listen 127.0.0.1:{port}; location / {{ proxy_pass http://{application}; }} }} }}\n"
+    );
+    std::fs::write(&inner, text).unwrap();
+    let mut command = Command::new("nginx");
+    command.arg("-c").arg(&inner).args(["-g", "daemon off;"]).stderr(Stdio::null());
+    let _inner = Guard(command.spawn().unwrap());
+    listens("nginx to listen", port);
+    let outer = dir.path().join("outer.conf");
+    let text = format!(
+        "events {{ }}\nhttp {{ server {{ listen 80; location / {{ proxy_pass http://127.0.0.1:{port}; }} }} }}\n"
+    );
+    std::fs::write(&outer, text).unwrap();
+    let run = told(genkai("tune nginx --users 80 --spawn-rate 20 --quick --quiet --pairs 0 --config").arg(&outer));
+    let verdict = only_cause(&run, "backend.worker_connections");
+    let limit = &verdict.causes[0].limit;
+    assert_eq!((limit.value.as_str(), &limit.origin), ("64", &Origin::File { path: inner.clone(), line: 4 }));
+    assert!(verdict.proposal.is_empty(), "it is somebody else's: {}", run.story());
+    let place = format!("{}:4", inner.display());
+    assert!(run.says()[0].contains(&place), "{:?}", run.says());
+    assert!(noted(&run).iter().any(|text| text.contains("worker_connections 64")), "{}", run.story());
 }

@@ -240,12 +240,12 @@ fn is_named(dir: &Path, id: &str, path: &Path, line: usize) -> Run {
 }
 
 /// A port that is free now.
-fn port() -> u16 {
+pub(crate) fn port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Waits until somebody listens there.
-fn listens(what: &str, port: u16) {
+pub(crate) fn listens(what: &str, port: u16) {
     until(what, Duration::from_secs(60), || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
 }
 

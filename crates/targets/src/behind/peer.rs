@@ -21,7 +21,7 @@ use genkai_place::waits::Waits;
 use crate::limits::backend::queue_full;
 use crate::limits::{SLOW, grew, log, reached, reached_of};
 use crate::product::behind::{DISK, DISK_LONGEST, DROPS, FULL, THREAD, WAITS};
-use crate::product::{Cost, NOTICE, Served};
+use crate::product::{Cost, ENDED, NOTICE, Served};
 use crate::upstreams::Started;
 use crate::{catalog, cores};
 
@@ -38,9 +38,6 @@ const VOLUNTARY: &str = "voluntary_waits";
 /// Bytes a second that it has a disk read, and written; after its subject.
 const DISK_READ: &str = "disk_read";
 const DISK_WRITTEN: &str = "disk_written";
-/// What the proxy before it answers, or the application in it, where a process of it is ended or not had.
-const ENDED: [ErrorKind; 5] =
-    [ErrorKind::Status502, ErrorKind::Status503, ErrorKind::Status500, ErrorKind::Status504, ErrorKind::Timeout];
 /// Whether the kernel ended a process of its control group a moment ago: who takes its place has to start first; after its subject.
 const KILLED: &str = "memory_killed";
 /// How long a moment is.
@@ -203,7 +200,10 @@ impl Peer {
         let mut own: Vec<Limit> =
             known.product.iter().flatten().flat_map(|product| product.limits(&self.subject)).collect();
         cores::within_own(&mut own, known.first);
-        let any = [self.thread(known), self.disk(known), self.descriptors(known), self.queue(known)];
+        // What its first process may open is not what its workers may, where its own file says that.
+        let opens = own.iter().any(|limit| limit.id == self.metric("worker_rlimit_nofile"));
+        let descriptors = self.descriptors(known).filter(|_| !opens);
+        let any = [self.thread(known), self.disk(known), descriptors, self.queue(known)];
         let grouped = [self.quota(known), self.memory(known), self.tasks(known)];
         own.into_iter().chain(any.into_iter().chain(grouped).flatten()).collect()
     }
@@ -478,9 +478,9 @@ impl Processes {
         }
     }
 
-    /// Whether it is a product of which more is known.
+    /// Whether it is a product of which more is known than of any process.
     fn is_known(&self) -> bool {
-        matches!(self.product, Some(Ok(_)))
+        matches!(&self.product, Some(Ok(product)) if product.is_pool())
     }
 }
 

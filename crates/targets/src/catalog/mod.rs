@@ -19,7 +19,7 @@ use genkai_place::{group, machine};
 
 use crate::error::TargetError;
 use crate::explain::{Explain, Requests};
-use crate::product::{Entry, Inside, Prepare, Prepared, Role, Served, Twin};
+use crate::product::{Entry, Inside, Prepare, Prepared, Role, Served, ServesFn, Twin};
 use crate::{apache, caddy, cores, haproxy, nginx, phpfpm, redis, squid, trafficserver, upstreams, varnish};
 
 /// Every product, in the order in which they are listed.
@@ -122,7 +122,8 @@ pub fn serves(
         Role::Behind(Some((serves, _))) => Some(serves),
         _ => None,
     });
-    products.chain(upstreams::ALL.iter().copied()).find_map(|serves| serves(pid, endpoint, machine, memory))
+    let others = std::iter::once(nginx::serves as ServesFn).chain(upstreams::ALL.iter().copied());
+    products.chain(others).find_map(|serves| serves(pid, endpoint, machine, memory))
 }
 
 /// Process `pid`, which listens at `endpoint` behind a product, as one of those that genkai can run a second time, from `dir`. None: it is no one of

@@ -20,6 +20,7 @@ pub(crate) mod router;
 mod scripts;
 mod secured;
 pub mod settings;
+mod standing;
 
 use crate::error::TargetError;
 
@@ -31,6 +32,7 @@ pub use product::{Nginx, facts};
 pub use crate::product::Prepare;
 pub(crate) use contained::INSIDE;
 pub(crate) use product::ENTRY;
+pub(crate) use standing::serves;
 
 /// What people call it.
 pub(crate) const CALLED: &str = "nginx";

@@ -50,7 +50,7 @@ pub(crate) use program::{LONGEST, Lookup, after, located, tested};
 pub(crate) use secured::explained;
 pub use secured::{Handshakes, Secured, Sessions};
 pub use served::{AsksAtOnce, Cost, Served, ServesFn};
-pub(crate) use served::{NOTICE, behind};
+pub(crate) use served::{ENDED, NOTICE, behind};
 pub use startup::Startup;
 pub(crate) use streams::{shared, unknown};
 pub(crate) use trusted::{is_own, program_of, trusted};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use genkai_model::error::ErrorKind;
 use genkai_model::evidence::LogLine;
 use genkai_model::limit::Limit;
 use genkai_place::caps::Machine;
@@ -60,6 +61,10 @@ impl Cost {
     }
 }
 
+/// What the proxy before it answers, or the application in it, where a process of it is ended or not had.
+pub(crate) const ENDED: [ErrorKind; 5] =
+    [ErrorKind::Status502, ErrorKind::Status503, ErrorKind::Status500, ErrorKind::Status504, ErrorKind::Timeout];
+
 /// The level of a line that explains, and tells of no trouble.
 pub(crate) const NOTICE: &str = "notice";
 
@@ -86,6 +91,11 @@ pub trait Served: Debug + Send {
 
     /// Who it is, in a few words.
     fn told(&self) -> String;
+
+    /// Whether its own limits tell more than what is seen of the threads and the accept queue of any process.
+    fn is_pool(&self) -> bool {
+        true
+    }
 
     /// Connections that it may have at once, of which one more is refused, whoever asks for it; none: it has no such number, or it is not known.
     fn sessions(&self) -> Option<u64> {

@@ -131,9 +131,14 @@ impl Started {
         self.started().map(Started::of).filter(|child| child.variable(variable).is_some()).collect()
     }
 
+    /// Live processes of the same program that it started.
+    pub(crate) fn fellows(&self) -> Vec<Started> {
+        self.started().map(Started::of).filter(|child| child.program == self.program).collect()
+    }
+
     /// Whether a live process of the same program that it started does not show its environment.
     pub(crate) fn has_hidden_children(&self) -> bool {
-        self.started().map(Started::of).any(|child| child.program == self.program && !child.shows_variables())
+        self.fellows().iter().any(|child| !child.shows_variables())
     }
 
     /// The process that started it; none where that is gone.

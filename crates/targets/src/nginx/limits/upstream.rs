@@ -34,7 +34,10 @@ const SLOWER: f64 = 3.0;
 fn slow(upstream: &Upstream) -> Vec<Limit> {
     let one = |(name, held): &(String, SourcedValue<()>)| {
         Limit {
-        caps: format!("this one of several servers takes {SLOWER} times as long as the fastest, or longer"),
+        caps: format!(
+            "server {name}, one of {}, takes {SLOWER} times as long as the fastest, or longer",
+            upstream.each.len()
+        ),
         formula: "no number says when".to_owned(),
         source: "nginx src/http/ngx_http_upstream.c: $upstream_header_time, $upstream_addr, in a log of genkai's own of a fifth of all requests, and of the first ones"
             .to_owned(),
