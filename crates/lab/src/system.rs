@@ -362,7 +362,6 @@ impl System {
         let unloaded = directly.as_ref().map(|load| first::unloaded(product, load, &backend)).unwrap_or_default();
         let handshakes = Vec::from_iter(handshakes::measured(&*baseline, &plan.load, environment.pinning.as_ref())?);
         let (request, scenario) = (plan.load.request.clone(), plan.load.scenario.clone());
-        let (answered, variants) = (None, 0);
         Ok(System {
             baseline,
             backend,
@@ -372,11 +371,11 @@ impl System {
             request,
             scenario,
             directly,
-            answered,
+            answered: None,
             copies,
             handshakes,
             asked,
-            variants,
+            variants: 0,
         })
     }
 
