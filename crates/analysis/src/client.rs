@@ -289,13 +289,15 @@ fn stalled(trial: &Trial, ticks: &[Late<'_>], objective: &Objective, until: Opti
     Some((ClientLimit::Stalled { longest: window::quantile(&all, 1.0)?, requests: reaching(&all), bound }, since))
 }
 
-/// Whether it did not run when it broke, for as long as an answer may take: it noted that when it ran again, after the break.
+/// Whether it did not run when it broke, for as long as an answer may take: it noted that when it ran again, maybe after the break.
 fn stood(trial: &Trial, objective: &Objective, until: u64) -> Option<(ClientLimit, u64)> {
     let allowed = demand::tightest(objective).unwrap_or(f64::INFINITY).min(trial.started.load.timeout.as_secs_f64());
     let bound = allowed.max(STILL);
     let latest = until as f64 + bound * US;
-    let mut after = trial.ticks.iter().filter(|tick| tick.to_us >= until);
-    after.find_map(|tick| {
+    // That a latency is violated is certain after a second of it.
+    let earliest = until as f64 - bound * US - 1.5 * SECOND_US as f64;
+    let mut near = trial.ticks.iter().filter(|tick| tick.to_us as f64 >= earliest);
+    near.find_map(|tick| {
         let all = window::decode(&tick.stalled);
         let longest = window::quantile(&all, 1.0).filter(|longest| *longest >= bound)?;
         let began = (tick.from_us as f64 - longest * US).max(0.0);

@@ -136,8 +136,12 @@ fn waiting(condition: &Condition, ticks: &[Tick], patience: Option<Span>) -> u64
     }
 }
 
-/// How many of those in flight at the end had waited for far longer than anything took that was answered: for twice as long, and a second.
+/// How many of those in flight at the end had waited for far longer than anything took that was answered: for twice as long, and a second. Not told
+/// where some were never sent, which wait for the generator.
 fn lasting(ticks: &[Tick], latency: &Histogram<u64>) -> u64 {
+    if ticks.last().and_then(|last| last.waiting).is_some_and(|waiting| waiting.unsent > 0) {
+        return 0;
+    }
     window::left(ticks, Bound::excluding(Span(latency.max().saturating_mul(2).max(1_000_000_000))))
 }
 

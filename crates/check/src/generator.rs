@@ -262,7 +262,8 @@ impl Looked<'_> {
         let until = self.until?;
         let patient = self.asked.load.timeout.as_secs_f64();
         let bound = asked::tightest(objective).map_or(patient, |tightest| tightest.min(patient)).max(0.05);
-        let ticks = self.trial.ticks().into_iter().filter(|tick| tick.number("/to_us") >= until);
+        let earliest = until - bound * 1e6 - 1.5e6;
+        let ticks = self.trial.ticks().into_iter().filter(|tick| tick.number("/to_us") >= earliest);
         let mut stood = ticks.filter_map(|tick| {
             let all = merged(&[tick], "/stalled");
             let longest = all.quantile(1.0).filter(|longest| *longest >= bound)?;

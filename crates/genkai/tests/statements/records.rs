@@ -201,7 +201,8 @@ fn differences(at: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
                 && (at.contains("broke") || at.contains("observed"))
                 && now.as_f64() >= then.as_f64() => {}
         // Where nothing was answered before it, the load at which responses were late is a bound.
-        (Value::String(then), Value::String(now)) if *now == then.replacen(" (0 clients at once)", " or fewer", 1) => {}
+        (Value::String(then), Value::String(now))
+            if answered(now) == then.replacen(" (0 clients at once)", " or fewer", 1) => {}
         (Value::Null, _) if NEW.iter().any(|name| at.ends_with(name)) => {}
         // Intervals of a proof were narrower than what was counted could be told apart; and one figure had two.
         (Value::Number(then), Value::Number(now))
