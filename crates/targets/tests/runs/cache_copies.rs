@@ -81,7 +81,7 @@ fn change(setting: &str, to: &str) -> Change {
 /// Workers speak by sockets in a folder that is built in and belongs to the account that Squid is made to run as; they stay where these are killed.
 #[test]
 fn a_varnish_answers_well_from_the_first_request_on_however_long_its_probe_takes() {
-    if !is_here("varnish") {
+    if !is_here("varnish-malloc") {
         return;
     }
     let slow = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -95,7 +95,8 @@ fn a_varnish_answers_well_from_the_first_request_on_however_long_its_probe_takes
                     std::thread::sleep(Duration::from_millis(700));
                 }
                 let length = BODY.len();
-                let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{BODY}");
+                let _ =
+                    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{BODY}");
             });
         }
     });
@@ -104,9 +105,8 @@ fn a_varnish_answers_well_from_the_first_request_on_however_long_its_probe_takes
     let dir = tempfile::tempdir().unwrap();
     let vcl = dir.path().join("probed.vcl");
     let probe = ".probe = { .url = \"/probed\"; .interval = 5s; }";
-    let backend = |name: &str, port: u16| {
-        format!("backend {name} {{ .host = \"127.0.0.1\"; .port = \"{port}\"; {probe} }}\n")
-    };
+    let backend =
+        |name: &str, port: u16| format!("backend {name} {{ .host = \"127.0.0.1\"; .port = \"{port}\"; {probe} }}\n");
     let both = "sub vcl_recv { if (req.url == \"/none\") { set req.backend_hint = gone; } }\n";
     let text = format!("vcl 4.1;\n{}{}{both}", backend("default", port), backend("gone", nobody));
     std::fs::write(&vcl, text).unwrap();
