@@ -81,7 +81,7 @@ fn change(setting: &str, to: &str) -> Change {
 /// Workers speak by sockets in a folder that is built in and belongs to the account that Squid is made to run as; they stay where these are killed.
 #[test]
 fn a_varnish_answers_well_from_the_first_request_on_however_long_its_probe_takes() {
-    if !is_here("varnish") {
+    if !is_here("varnish-malloc") {
         return;
     }
     let slow = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -53,7 +53,7 @@ pub(super) fn server(facts: &Facts) -> Option<Limit> {
             "or start the server at {}, take its line out, or give it `check`: only what it refuses fails; without it requests wait for the others",
             facts.absent.at.join(", ")
         ),
-        false => elsewhere::more_servers(facts),
+        false => elsewhere::more_servers(facts.spread),
     };
     let limit = queueing(signature::QUEUE_TIMEOUT, &instead);
     // Where the share grows with the load, it is what a server gets at least that is short.
@@ -143,13 +143,28 @@ pub(super) fn queue(facts: &Facts) -> Option<Limit> {
     })
 }
 
+/// The same of other backends that requests may go to: no number says how many do.
+pub(super) fn others(facts: &Facts) -> impl Iterator<Item = Limit> {
+    let what = if facts.http { "requests" } else { "connections" };
+    facts.others.iter().map(move |(name, held)| Limit {
+        value: held.written.clone(),
+        origin: held.origin.clone(),
+        caps: format!("{what} that the servers of `{name}` get at once; further ones wait in HAProxy's queue"),
+        formula: format!("{}{}", held.formula.replace("requests", what), unsure(facts)),
+        symptom: Symptom { errors: vec![answer(facts, ErrorKind::Status503)], slow: true },
+        signatures: elsewhere::queued(name),
+        source: "HAProxy configuration manual 5.2, `maxconn`; 4.2, `use_backend`".to_owned(),
+        ..Limit::named(&format!("haproxy.server.maxconn.{name}"), "haproxy", SERVER_MAXCONN.name)
+    })
+}
+
 /// What is said of servers that are not counted.
 fn absent(facts: &Facts) -> String {
     backend::nobody_at(&facts.absent.at)
 }
 
 /// What is said where it is not decided which requests come there.
-pub(super) fn unsure(facts: &Facts) -> String {
+fn unsure(facts: &Facts) -> String {
     let doubt = facts.doubt.as_ref();
     doubt.map_or_else(String::new, |rules| {
         format!(

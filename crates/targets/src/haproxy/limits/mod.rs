@@ -45,7 +45,7 @@ pub fn of(facts: &Facts) -> Vec<Limit> {
     all.extend(clients::silent(facts));
     all.extend(backend::server(facts));
     all.extend(backend::queue(facts));
-    all.extend(elsewhere::limits(facts));
+    all.extend(backend::others(facts));
     all.extend(facts.again.iter().flat_map(Again::limits));
     all.extend(backend::sources(facts));
     all.extend([system::backlog(facts), system::cpu(facts), system::memory(facts)]);
@@ -62,7 +62,7 @@ pub(super) fn accidents(facts: &Facts) -> Vec<Limit> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use genkai_model::limit::{Ceiling, Law, Origin, Sign, Signature};
+    use genkai_model::limit::{Ceiling, Law, Origin, Sign, Signature, Strength};
 
     use super::*;
     use crate::files::Requests;
@@ -328,5 +328,49 @@ mod tests {
                 assert!(known.contains(signature.as_str()), "{line}: {signature} belongs to no limit");
             }
         }
+    }
+
+    fn beside(rules: &str, back: &str, server: &str) -> String {
+        format!(
+            "defaults\n mode http\nfrontend f\n bind :80\n{rules} default_backend b\nbackend b\n{back} server s1 127.0.0.1:1 maxconn 5\n{server}"
+        )
+    }
+
+    #[test]
+    fn more_servers_bring_something_only_where_requests_come_to_them() {
+        let note = |back: &str, server: &str| {
+            let all = told(&beside("", back, server), false);
+            let limit = all.into_iter().find(|limit| limit.id == "haproxy.server.maxconn").unwrap();
+            limit.remedy.and_then(|remedy| remedy.note).unwrap()
+        };
+        let two = " server s2 127.0.0.1:2 maxconn 5\n";
+        assert!(note("", two).contains("each brings as many"));
+        for (balance, what) in [("source", "source"), ("uri", "path"), ("hdr(host)", "host")] {
+            for servers in ["", two] {
+                let said_so = note(&format!(" balance {balance}\n"), servers);
+                let said = format!("further servers bring nothing here: all requests of one {what} go to one server");
+                assert_eq!(said_so, said, "{balance}");
+            }
+        }
+        assert!(note(" use-server s1 if TRUE\n", two).contains("`use-server` sends all"));
+        assert!(note(" balance hdr(x)\n", two).contains("only those whose it is"));
+    }
+
+    #[test]
+    fn what_waits_in_one_backend_is_no_sign_of_another() {
+        let signs = |limits: &[Limit], id: &str| -> Vec<String> {
+            let limit = limits.iter().find(|limit| limit.id == id).unwrap();
+            let log = |one: &Signature| match &one.sign {
+                Sign::Log(name) if one.strength == Strength::Decisive => Some(name.clone()),
+                _ => None,
+            };
+            limit.signatures.iter().filter_map(log).collect()
+        };
+        let spare = "backend spare\n server s2 127.0.0.1:2 maxconn 7\n";
+        let all = told(&beside(" use_backend spare if { nbsrv(b) lt 1 }\n", "", spare), false);
+        assert_eq!(signs(&all, "haproxy.server.maxconn"), ["haproxy.refused.sQ"]);
+        assert_eq!(signs(&all, "haproxy.server.maxconn.spare"), ["haproxy.refused.sQ.spare"]);
+        let made = told(&beside(" use_backend %[path,map(/m)]\n", "", spare), false);
+        assert_eq!(signs(&made, "haproxy.server.maxconn.spare"), ["haproxy.refused.sQ.spare"], "it may be any");
     }
 }
