@@ -93,11 +93,8 @@ fn without_a_connection(all: &mut [Weighed], judged: &Judged<'_>, met: &Met) {
     if at < first || (first..at).any(|i| all[i].is_possible() && !behind(&all[i])) {
         return;
     }
-    for i in 0..all.len() {
-        if i != at && all[i].is_possible() && behind(&all[i]) {
-            all[i].against.push("explained");
-        }
-    }
+    let others = all.iter_mut().enumerate().filter(|(i, one)| *i != at && one.is_possible() && behind(one));
+    others.for_each(|(_, one)| one.against.push("explained"));
     all[at].against.clear();
     all[first..=at].rotate_right(1);
 }
