@@ -244,9 +244,9 @@ mod tests {
 
     #[test]
     fn a_server_with_few_answers_takes_as_long_as_its_fastest() {
-        let quick = ("200|200|0.021|a:1||0.021|t", 18);
+        let quick = ("200|200|0.03125|a:1||0.032|t", 18);
         let all = told(&[quick, ("200|200|1.500|b:2||1.500|t", 2), ("200|200|1.490|b:2||1.490|t", 1)]);
-        assert_eq!((all[&time_of("b:2")], all[super::super::metrics::FASTEST]), (1.49, 0.021));
+        assert_eq!((all[&time_of("b:2")], all[super::super::metrics::FASTEST]), (1.49, 0.03125));
         // One slow answer of several says nothing.
         let all = told(&[quick, ("200|200|1.500|b:2||1.500|t", 2), ("200|200|0.025|b:2||0.025|t", 1)]);
         assert_eq!(all[&time_of("b:2")], 0.025);
@@ -255,8 +255,8 @@ mod tests {
         let all = told(&[quick, ("499|-|-|c:3||1.900|t", 3), ("499|-|-|c:3||0.004|t", 2)]);
         assert_eq!(all[&time_of("c:3")], 1.9);
         // Those of one that answered are no news.
-        let all = told(&[quick, ("200|200|0.022|c:3||0.022|t", 9), ("499|-|-|c:3||1.900|t", 3)]);
-        assert_eq!(all[&time_of("c:3")], 0.022);
+        let all = told(&[quick, ("200|200|0.0625|c:3||0.063|t", 9), ("499|-|-|c:3||1.900|t", 3)]);
+        assert_eq!(all[&time_of("c:3")], 0.0625);
     }
 
     #[test]
