@@ -9,7 +9,7 @@ use crate::broken::{self, Judged};
 use crate::events::merged;
 use crate::instants;
 use crate::laws::Met;
-use crate::weigh::{Weighed, is_near, place};
+use crate::weighed::{Weighed, is_near, place};
 
 /// Brings to the front what others wait for.
 pub(crate) fn order(all: &mut [Weighed], judged: &Judged<'_>, met: &Met) {

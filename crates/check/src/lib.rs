@@ -66,6 +66,7 @@ mod trials;
 mod turns;
 mod unusable;
 mod weigh;
+mod weighed;
 mod workers;
 
 use std::collections::BTreeSet;

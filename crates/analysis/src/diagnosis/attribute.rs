@@ -17,7 +17,7 @@
 
 use genkai_model::error::ErrorKind;
 use genkai_model::event::Tick;
-use genkai_model::finding::{Against, Break, Candidate, Evidence, Seen};
+use genkai_model::finding::{Against, Candidate, Evidence, Seen};
 use genkai_model::limit::{Law, Limit, Strength};
 use genkai_model::objective::Condition;
 use genkai_model::record::Trial;
@@ -26,6 +26,7 @@ use genkai_model::units::Range;
 use super::case::Case;
 use super::others::Others;
 use super::signs::{self, Seconds};
+pub use super::weighed::{Weighed, is_near, observed};
 use super::{before, flat, onset, silence, unloaded};
 use crate::capacity::{self, Demand, Forecast, TOLERANCE};
 
@@ -36,32 +37,6 @@ const TRIED_AGAIN: f64 = 1.0;
 const SHARE: f64 = 0.05;
 /// Ramps shorter than this (seconds) put the whole load on at once: the level at the break says nothing of the place.
 pub const STEEP: f64 = 1.0;
-
-/// A limit weighed against a break.
-#[derive(Clone, Debug)]
-pub struct Weighed<'l> {
-    /// The limit with its prediction.
-    pub forecast: Forecast<'l>,
-    /// The verdict on it.
-    pub candidate: Candidate,
-    /// Its strongest sign.
-    pub strongest: Option<Strength>,
-    /// Whether it cannot have bitten at all: a queue that is longer than all clients there were, or one that lets more through and left no
-    /// sign but such as others leave, too.
-    pub out_of_reach: bool,
-}
-
-impl Weighed<'_> {
-    /// Whether it can be the cause.
-    pub fn is_possible(&self) -> bool {
-        !self.out_of_reach && self.candidate.against.iter().all(|a| *a == Against::WrongPlace)
-    }
-
-    /// Whether it can be, and what was seen in that very trial says that it was reached: a sign more than one that fits.
-    pub fn is_shown(&self) -> bool {
-        self.is_possible() && self.strongest > Some(Strength::Consistent)
-    }
-}
 
 /// Every limit of the trial as a candidate, the best first; `refuted` are those whose lifting made no difference.
 pub fn attribute<'t>(case: &Case<'t>, refuted: &[String]) -> Vec<Weighed<'t>> {
@@ -308,48 +283,6 @@ fn out_of_reach(limit: &Limit, trial: &Trial, demand: &Demand, certain: f64) -> 
 fn is_sooner(forecast: &Forecast<'_>, case: &Case<'_>) -> bool {
     let seen = observed(forecast, &case.broke, &case.demand);
     seen.is_some_and(|(predicted, at)| at < predicted.low && !is_near(predicted, at))
-}
-
-/// Whether `at` lies in `range`, give or take [`TOLERANCE`].
-pub fn is_near(range: Range, at: f64) -> bool {
-    at >= range.low * (1.0 - TOLERANCE) - 1.0 && at <= range.high * (1.0 + TOLERANCE) + 1.0
-}
-
-/// What the law of `limit` counts, as observed at the break: clients (all that are connected, or those with a request in
-/// flight; users, where each has one connection at most and connections are not counted), users, or requests a second; with the prediction in the same unit.
-pub fn observed(forecast: &Forecast<'_>, broke: &Break, demand: &Demand) -> Option<(Range, f64)> {
-    let predicted = &forecast.predicted;
-    match forecast.limit.law {
-        Law::Slots { idle_cost, .. } => {
-            let users = demand.think == 0.0 || !demand.counted;
-            let at = match users && !demand.tunnels && !demand.is_open() {
-                true => broke.level,
-                false if demand.tunnels => broke.in_flight,
-                // Who keeps a stream is there, whether or not it has a request in flight.
-                false if demand.shares && demand.keeps && !demand.is_open() => broke.level,
-                false if demand.keeps && idle_cost > 0.0 && !demand.shares => broke.connections.unwrap_or(broke.level),
-                // What takes nothing while it thinks is predicted as all who are there, of whom a part asks.
-                false if demand.thinks_present() => broke.level,
-                false => broke.in_flight,
-            };
-            Some((predicted.clients?, at))
-        }
-        Law::Workers { .. }
-        | Law::Growing { .. }
-        | Law::Rate { .. }
-        | Law::NewConnections { .. }
-        | Law::Handshakes { .. } => {
-            Some((if demand.is_open() { predicted.rate? } else { predicted.users? }, broke.level))
-        }
-        Law::Backlog { .. }
-        | Law::BodySize { .. }
-        | Law::MessageSize { .. }
-        | Law::Idle { .. }
-        | Law::Cpu { .. }
-        | Law::Delay { .. }
-        | Law::Tried { .. }
-        | Law::Unknown => None,
-    }
 }
 
 fn place(forecast: &Forecast<'_>, case: &Case<'_>) -> Place {

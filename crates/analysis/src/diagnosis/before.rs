@@ -6,9 +6,9 @@ use genkai_model::finding::{Against, Break, Seen};
 use genkai_model::limit::{Law, Strength};
 use genkai_model::objective::Condition;
 
-use super::attribute::{Weighed, is_near, observed};
 use super::case::Case;
 use super::onset;
+use super::weighed::{Weighed, is_near, observed};
 use crate::capacity::TOLERANCE;
 
 /// Puts what others wait for before them. Those are told to be explained by it.

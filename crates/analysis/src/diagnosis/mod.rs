@@ -16,6 +16,7 @@ pub mod signs;
 mod silence;
 mod unloaded;
 pub mod watch;
+mod weighed;
 
 use genkai_model::event::{EndReason, ServerState};
 use genkai_model::finding::Break;
