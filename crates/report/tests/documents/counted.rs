@@ -2,7 +2,7 @@
 
 use genkai_model::event::Purpose;
 use genkai_model::finding::{
-    Answered, Caveat, CountedTrial, Counts, Decision, MeasuredRung, MetAt, Pairing, Rung, Stop,
+    Answered, Caveat, CountedTrial, Counts, Decision, Ladder, MeasuredRung, MetAt, Pairing, Rung, Stop,
 };
 use genkai_report::{study, text};
 
@@ -77,24 +77,13 @@ fn a_proposal_that_is_used_up_had_not_held_before_and_is_what_fails() {
     let test = v.causes[0].counterfactual.as_mut().unwrap();
     (test.trial, test.change.setting, test.observed) = (AFTER.trial, setting.clone(), Some(broke.clone()));
     let proposed = v.trials.iter().find(|trial| trial.purpose == Purpose::Proposal).unwrap().trial;
-    let met = MetAt {
-        trial: proposed,
-        level: Some(broke.level),
-        ..v.ladder.as_ref().unwrap().rungs.iter().find_map(met).unwrap()
-    };
-    v.ladder.as_mut().unwrap().rungs = vec![Rung::Measured(MeasuredRung { limit: None, confidence: None, met })];
+    let met = MetAt { trial: proposed, level: Some(broke.level), rate: 300.0 };
+    let rungs = vec![Rung::Measured(MeasuredRung { limit: None, confidence: None, met })];
+    v.ladder = Some(Ladder { asked: 1.0, rungs, together: None });
     let all = study::sentences(&s.findings, &s.record);
     let note = all.iter().find(|one| one.contains("The proposal failed in at least one trial of the proof")).unwrap();
     assert!(!note.contains("had held before"), "{note}");
     let shown = text::document(&study::tune(&s.record, &s.findings), text::Style { color: false, width: 200 });
     assert!(shown.contains("= 4000, used up") && shown.contains("after about 3,996 requests, at any load"), "{shown}");
     assert!(!shown.contains("nothing seen names it"), "{shown}");
-}
-
-fn met(rung: &Rung) -> Option<MetAt> {
-    match rung {
-        Rung::Proved(rung) => Some(rung.met),
-        Rung::Measured(rung) => Some(rung.met),
-        Rung::Predicted(_) => None,
-    }
 }
