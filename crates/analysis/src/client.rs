@@ -296,13 +296,25 @@ fn stood(trial: &Trial, objective: &Objective, until: u64) -> Option<(ClientLimi
     let latest = until as f64 + bound * US;
     // That a latency is violated is certain after a second of it.
     let earliest = until as f64 - bound * US - 1.5 * SECOND_US as f64;
-    let mut near = trial.ticks.iter().filter(|tick| tick.to_us as f64 >= earliest);
-    near.find_map(|tick| {
+    let near = trial.ticks.iter().filter(|tick| tick.to_us as f64 >= earliest);
+    let broke = near.clone().take_while(|tick| tick.from_us <= until);
+    // What fails otherwise than by its time does so for another reason.
+    if broke.flat_map(|tick| &tick.errors).any(|error| error.count > 0 && error.kind != ErrorKind::Timeout) {
+        return None;
+    }
+    // Of users that are in flight then it is to be more than one in a hundred requests; whatever is planned meanwhile is late.
+    let planned = demand::is_planned(&trial.started.load);
+    let second = |last: &Tick| {
+        let inside = |tick: &&Tick| tick.to_us <= last.to_us && tick.to_us + SECOND_US > last.to_us;
+        Tally::of(trial.ticks.iter().filter(inside)).finished()
+    };
+    near.into_iter().find_map(|tick| {
         let all = window::decode(&tick.stalled);
         let longest = window::quantile(&all, 1.0).filter(|longest| *longest >= bound)?;
         let began = (tick.from_us as f64 - longest * US).max(0.0);
         let requests = window::reaching(&all, Span::from_secs_f64(bound).0);
-        (began <= latest).then_some((ClientLimit::Stalled { longest, requests, bound }, began as u64))
+        let many = planned || requests * 100 > second(tick);
+        (many && began <= latest).then_some((ClientLimit::Stalled { longest, requests, bound }, began as u64))
     })
 }
 

@@ -39,10 +39,15 @@ fn ended_by_a_timeout(all: &mut [Weighed]) {
     let Some(first) = all.iter().position(Weighed::is_possible) else { return };
     let pool = |one: &Weighed| matches!(one.limit.law, Law::Workers { .. } | Law::Growing { .. }) && one.left_a_sign();
     let timeout = |one: &Weighed| one.limit.patience.is_some() && one.strongest != Some(Strength::Decisive);
-    let best = if timeout(&all[first]) { all.iter().position(pool) } else { Some(first).filter(|i| pool(&all[*i])) };
+    let front = all[first].limit.subject.clone();
+    let best = match timeout(&all[first]) {
+        true => all.iter().position(|one| pool(one) && one.limit.subject != front),
+        false => Some(first).filter(|i| pool(&all[*i])),
+    };
     let Some(at) = best else { return };
+    let whose = all[at].limit.subject.clone();
     for one in all.iter_mut() {
-        if timeout(one) && one.is_possible() {
+        if timeout(one) && one.is_possible() && one.limit.subject != whose {
             one.against.push("explained");
         }
     }
@@ -108,7 +113,7 @@ fn nobody_was_late(judged: &Judged<'_>) -> bool {
             merged(&part, "/latency").quantile(q).is_none_or(|seen| seen < bound.at.as_secs_f64())
         }
         Some(Condition::ErrorsBelow(_)) => {
-            let all = broken::troubles(&broken::failures(judged, &onset), &onset);
+            let all = broken::troubles(&broken::failures(judged, &onset), judged, &onset);
             !all.is_empty() && all.iter().all(|(kind, _)| *kind == ErrorKind::Timeout)
         }
         _ => false,

@@ -110,12 +110,15 @@ impl<'e> Judged<'e> {
             true => most_open(&before(&ticks, onset.certain_us)),
             // Users who do not think are one client each.
             false if !self.asked.is_planned() => return self.level().map(f64::round),
-            false => {
-                let at = |name: &str| counted_at(&ticks, onset.at_us as f64, name);
-                at("/in_flight") - if self.asked.has_streams() { at("/waiting/unsent") } else { 0.0 }
-            }
+            false => self.sent_at(&ticks, onset.at_us as f64),
         };
         Some(seen.min(self.asked.most))
+    }
+
+    /// Requests in flight at an instant; over HTTP/2 without those that wait for room.
+    fn sent_at(&self, ticks: &[&Line], at: f64) -> f64 {
+        let unsent = if self.asked.has_streams() { counted_at(ticks, at, "/waiting/unsent") } else { 0.0 };
+        counted_at(ticks, at, "/in_flight") - unsent
     }
 }
 
@@ -187,11 +190,8 @@ fn later(address: &str, judged: &Judged<'_>, line: Option<usize>, expected: &mut
     let Some(seen) = seen.map(|us| us as f64) else { return };
     let ticks = judged.trial.ticks();
     let level = gauge(&ticks, seen, "/level");
-    let clients = if judged.asked.is_planned() {
-        counted_at(&ticks, seen, "/in_flight").min(judged.asked.most)
-    } else {
-        level.round()
-    };
+    let clients =
+        if judged.asked.is_planned() { judged.sent_at(&ticks, seen).min(judged.asked.most) } else { level.round() };
     let connections = judged.asked.load.locust.is_none().then(|| counted_at(&ticks, seen, "/connections"));
     for (name, value) in [("at", seen / 1e6), ("level", level), ("in_flight", clients)] {
         expected.is(format!("{address}/later/{name}"), value, line);
@@ -205,11 +205,16 @@ pub(crate) fn waits(onset: &Onset) -> f64 {
     if counts { onset.hung.floor() } else { 0.0 }
 }
 
-/// Requests without an answer that a break rests on; of those that had waited for too long, as many as there were in the end.
-fn waiting(address: &str, judged: &Judged<'_>, onset: &Onset, line: Option<usize>, expected: &mut Expected) {
+/// The same; of those that had waited for too long, as many as there were in the end.
+fn unanswered(judged: &Judged<'_>, onset: &Onset) -> f64 {
     let is_late = onset.patience_us.is_some() && matches!(onset.condition, Some(Condition::ErrorsBelow(_)));
     let in_the_end = if is_late { overdue::of(&judged.trial.ticks(), &judged.asked) } else { 0.0 };
-    let count = Some(waits(onset)).filter(|count| *count > 0.0).map_or(0.0, |count| count.max(in_the_end));
+    Some(waits(onset)).filter(|count| *count > 0.0).map_or(0.0, |count| count.max(in_the_end))
+}
+
+/// Requests without an answer that a break rests on.
+fn waiting(address: &str, judged: &Judged<'_>, onset: &Onset, line: Option<usize>, expected: &mut Expected) {
+    let count = unanswered(judged, onset);
     // Of WebSockets it is the time in which nobody got in.
     let stalled = matches!(onset.condition, Some(Condition::ConnectsAbove(_))).then_some(1.5);
     let patience = stalled.or(onset.patience_us.map(|us| us as f64 / 1e6));
@@ -227,7 +232,7 @@ fn errors(address: &str, judged: &Judged<'_>, onset: &Onset, line: Option<usize>
     let told: Vec<Json> = all.iter().map(|(kind, count)| json!({ "kind": kind, "count": *count as u64 })).collect();
     expected.same(&format!("{address}/errors"), &told.into(), "failures from the break on, most frequent first", line);
     let mut sides = [(Side::Client, 0.0), (Side::Server, 0.0), (Side::Unknown, 0.0)];
-    for (kind, count) in troubles(&all, onset) {
+    for (kind, count) in troubles(&all, judged, onset) {
         sides.iter_mut().filter(|(side, _)| *side == kind.side()).for_each(|(_, sum)| *sum += count);
     }
     sides.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -261,9 +266,9 @@ pub(crate) fn failures(judged: &Judged<'_>, onset: &Onset) -> Vec<(ErrorKind, f6
 }
 
 /// Failures with what waits, most frequent first: for too long without an answer, as if it had timed out; for a connection, as if dropped.
-pub(crate) fn troubles(failures: &[(ErrorKind, f64)], onset: &Onset) -> Vec<(ErrorKind, f64)> {
+pub(crate) fn troubles(failures: &[(ErrorKind, f64)], judged: &Judged<'_>, onset: &Onset) -> Vec<(ErrorKind, f64)> {
     let mut all = failures.to_vec();
-    for (kind, count) in [(ErrorKind::Timeout, waits(onset)), (ErrorKind::Dropped, onset.unsent as f64)] {
+    for (kind, count) in [(ErrorKind::Timeout, unanswered(judged, onset)), (ErrorKind::Dropped, onset.unsent as f64)] {
         match all.iter_mut().find(|(other, _)| *other == kind) {
             // Those that timed out in the end had waited before.
             Some(one) => one.1 = if kind == ErrorKind::Timeout { one.1.max(count) } else { one.1 + count },

@@ -263,14 +263,24 @@ impl Looked<'_> {
         let patient = self.asked.load.timeout.as_secs_f64();
         let bound = asked::tightest(objective).map_or(patient, |tightest| tightest.min(patient)).max(0.05);
         let earliest = until - bound * 1e6 - 1.5e6;
-        let ticks = self.trial.ticks().into_iter().filter(|tick| tick.number("/to_us") >= earliest);
-        let mut stood = ticks.filter_map(|tick| {
-            let all = merged(&[tick], "/stalled");
-            let longest = all.quantile(1.0).filter(|longest| *longest >= bound)?;
+        let all = self.trial.ticks();
+        let near: Vec<&Line> = all.iter().copied().filter(|tick| tick.number("/to_us") >= earliest).collect();
+        let broke: Vec<&Line> = near.iter().copied().filter(|tick| tick.number("/from_us") <= until).collect();
+        if all_failed(&broke) > count(&broke, ErrorKind::Timeout) {
+            return None;
+        }
+        let mut stood = near.into_iter().filter_map(|tick| {
+            let stops = merged(&[tick], "/stalled");
+            let longest = stops.quantile(1.0).filter(|longest| *longest >= bound)?;
             let began = (tick.number("/from_us") - longest * 1e6).max(0.0);
-            let requests = all.over(Span::from_secs_f64(bound).0, false) as u64;
-            let reason = json!({ "reason": "stalled", "longest": longest, "requests": requests, "bound": bound });
-            (began <= until + bound * 1e6).then(|| (reason, began.floor()))
+            let requests = stops.over(Span::from_secs_f64(bound).0, false);
+            let end = tick.number("/to_us");
+            let inside = |one: &&Line| one.number("/to_us") <= end && one.number("/to_us") > end - 1e6;
+            let second: Vec<&Line> = all.iter().copied().filter(inside).collect();
+            let many = self.asked.is_planned() || requests * 100.0 > sum(&second, "/ok") + all_failed(&second);
+            let reason =
+                json!({ "reason": "stalled", "longest": longest, "requests": requests as u64, "bound": bound });
+            (many && began <= until + bound * 1e6).then(|| (reason, began.floor()))
         });
         stood.next()
     }

@@ -77,7 +77,7 @@ impl<'a, 'e> Case<'a, 'e> {
         let (broke, certain) = (onset.at_us as f64, onset.certain_us as f64);
         let end = ticks.last().map_or(f64::INFINITY, |last| last.number("/to_us") + 5e5);
         let errors = broken::failures(judged, &onset);
-        let troubles = broken::troubles(&errors, &onset);
+        let troubles = broken::troubles(&errors, judged, &onset);
         Some(Case {
             judged,
             condition: onset.condition,

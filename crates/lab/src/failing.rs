@@ -7,6 +7,9 @@ use genkai_model::error::ErrorKind;
 use genkai_model::evidence::metric;
 use genkai_model::limit::{Limit, Origin, Sign, Signature, Strength, Symptom};
 
+/// Identity of that limit.
+pub(crate) const ID: &str = "backend.answers";
+
 /// That it answers the load's request with these statuses by itself: what fails with the same behind `product`, which has a connection to it then, is
 /// what the backend said. None where none of these is a failure of a load.
 pub(crate) fn limit(product: &str, address: SocketAddr, asked: usize, statuses: &BTreeSet<u16>) -> Option<Limit> {
@@ -17,13 +20,13 @@ pub(crate) fn limit(product: &str, address: SocketAddr, asked: usize, statuses: 
         value: address.to_string(),
         origin: Origin::Machine("asked before the load, by itself".to_owned()),
         caps: format!(
-            "asked by itself before any load, it answered each of {asked} requests with {}, as requests through {product} are",
+            "asked by itself before any load, it answered each of {asked} requests with {}",
             named.join(" or ")
         ),
         formula: "no number says when: these are answers of its own, which are passed on to clients".to_owned(),
         signatures: vec![Signature { sign: onward, strength: Strength::Supports }],
         symptom: Symptom { errors, slow: false },
-        ..Limit::named("backend.answers", "backend", "(answers)")
+        ..Limit::named(ID, "backend", "(answers)")
     })
 }
 

@@ -282,7 +282,7 @@ pub struct System {
     cpus: Option<Vec<usize>>,
     environment: Environment,
     /// What asking the backend alone showed.
-    unloaded: Unloaded,
+    pub(crate) unloaded: Unloaded,
     /// The load's request.
     request: Request,
     /// What its users do, where that is a scenario.

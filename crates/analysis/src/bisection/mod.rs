@@ -42,7 +42,7 @@ pub fn trying(record: &Record, patience: Span) -> Option<Trying> {
     Some(Trying::Load { level, ramp: RAMP, hold: Span(HOLD.0 + patience.0) })
 }
 
-/// The longest that what stands behind took for an answer where it was asked by itself and held; none where it was not.
+/// The longest that what stands behind took for an answer where it was asked by itself; none where it was not.
 pub fn longest_alone(record: &Record) -> Option<Span> {
     let own = record.trials.iter().filter(|trial| trial.started.purpose == Purpose::Direct);
     let took = |trial: &Trial| window::merge(&trial.ticks, |tick| &tick.latency).max();

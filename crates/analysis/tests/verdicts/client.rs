@@ -146,7 +146,7 @@ fn a_client_that_stood_still_when_it_broke_is_the_limit() {
     let judged = |load: Load, objective: &str, long_ms: u64| {
         let mut run = ran(load, objective, closed(|_| 0.1, NEVER)).1;
         let mut stalled = genkai_model::histogram::empty();
-        stalled.record_n(long_ms * 1_000_000, 2).unwrap();
+        stalled.record_n(long_ms * 1_000_000, 90).unwrap();
         // It ran again at about 4.2 s.
         run.record.trials[0].ticks[20].stalled = Payload::encode(&stalled);
         [3_300_000, 5_000_000, 9_000_000]
@@ -155,7 +155,7 @@ fn a_client_that_stood_still_when_it_broke_is_the_limit() {
     for load in [users(100, 50.0), rate(500.0, 2, 100)] {
         let [before, after, later] = judged(load.clone(), "p99 < 500ms", 900);
         for reasons in [before, after] {
-            assert!(matches!(reasons[..], [ClientLimit::Stalled { requests: 2, bound: 0.5, .. }]), "{reasons:?}");
+            assert!(matches!(reasons[..], [ClientLimit::Stalled { requests: 90, bound: 0.5, .. }]), "{reasons:?}");
         }
         assert_eq!(later, [], "it broke long after that");
         assert_eq!(judged(load.clone(), "p99 < 500ms", 400)[0], [], "shorter than what is allowed");

@@ -184,15 +184,15 @@ impl Connection {
         }
     }
 
-    /// Lets the server close first, for a while.
-    pub(crate) async fn await_close(&mut self) {
+    /// Lets the server close first, for a while; whether it did.
+    pub(crate) async fn await_close(&mut self) -> bool {
         let core = Rc::clone(&self.core);
         let mut alarm = pin!(core.alarm.until(core.clock.now().saturating_add(CLOSE_WAIT)));
         poll_fn(|cx| match self.poll_gone(cx) {
-            Poll::Ready(_) => Poll::Ready(()),
-            Poll::Pending => alarm.as_mut().poll(cx),
+            Poll::Ready(_) => Poll::Ready(true),
+            Poll::Pending => alarm.as_mut().poll(cx).map(|()| false),
         })
-        .await;
+        .await
     }
 
     /// Ready when an idle connection is of no further use: closed, broken, or carrying what nobody asked for (as a 408

@@ -37,6 +37,8 @@ pub(crate) struct Core {
     /// Whether the kernel is asked when bytes arrived.
     pub(crate) stamps: bool,
     pub(crate) reuse: Reuse,
+    /// Whether the server keeps a connection open that was to be closed, without a word of it.
+    pub(crate) stays_open: Cell<bool>,
     /// Whether a request is made again that met the end of a kept connection.
     pub(crate) retry: bool,
     /// Deadline of connecting, and of a response from its request's first byte.
@@ -87,6 +89,7 @@ impl Core {
             heads: RefCell::default(),
             stamps: load.kernel_timestamps,
             reuse: load.reuse,
+            stays_open: Cell::new(false),
             retry: load.retry,
             timeout: load.timeout.0,
             patience: load.patience().0,

@@ -76,7 +76,9 @@ fn a_proposal_that_is_used_up_had_not_held_before_and_is_what_fails() {
     let broke = v.causes[0].broke.clone();
     let test = v.causes[0].counterfactual.as_mut().unwrap();
     (test.trial, test.change.setting, test.observed) = (AFTER.trial, setting.clone(), Some(broke.clone()));
-    let proposed = v.trials.iter().find(|trial| trial.purpose == Purpose::Proposal).unwrap().trial;
+    let proposal = v.trials.iter_mut().find(|trial| trial.purpose == Purpose::Proposal).unwrap();
+    (proposal.finished, proposal.failed, proposal.broke) = (4_000, 10, Some(broke.clone()));
+    let proposed = proposal.trial;
     let met = MetAt { trial: proposed, level: Some(broke.level), rate: 300.0 };
     let rungs = vec![Rung::Measured(MeasuredRung { limit: None, confidence: None, met })];
     v.ladder = Some(Ladder { asked: 1.0, rungs, together: None });
@@ -86,4 +88,9 @@ fn a_proposal_that_is_used_up_had_not_held_before_and_is_what_fails() {
     let shown = text::document(&study::tune(&s.record, &s.findings), text::Style { color: false, width: 200 });
     assert!(shown.contains("= 4000, used up") && shown.contains("after about 3,996 requests, at any load"), "{shown}");
     assert!(!shown.contains("nothing seen names it"), "{shown}");
+    // It failed long before.
+    let verdict = &mut s.findings.verdict;
+    verdict.trials.iter_mut().find(|trial| trial.trial == proposed).unwrap().finished = 500;
+    let shown = text::document(&study::tune(&s.record, &s.findings), text::Style { color: false, width: 200 });
+    assert!(!shown.contains("= 4000, used up") && shown.contains("nothing seen names it"), "{shown}");
 }

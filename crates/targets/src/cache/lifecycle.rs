@@ -158,7 +158,7 @@ impl Cache {
         }
         let mut child = served(start, &at, serve, (user, ready))?;
         if let Some(settled) = settled {
-            settle(&settled, &at, user, &mut child)?;
+            settle(&settled, &at, user, &mut child);
         }
         let beside = beside.map(|command| self::beside(start, &at, command, user)).transpose()?;
         let (contender, store_is, started) = (start.name.to_owned(), start.store.to_owned(), began.elapsed().into());
@@ -364,18 +364,18 @@ fn served(
 }
 
 /// Waits until it has looked at what stands behind it; who has not after [`SETTLE`] may never.
-fn settle((words, is_settled): &Settled, at: &Sandbox<'_>, user: User, child: &mut Child) -> Result<(), TargetError> {
+fn settle((words, is_settled): &Settled, at: &Sandbox<'_>, user: User, child: &mut Child) {
     let deadline = Instant::now() + SETTLE;
     while Instant::now() < deadline && child.try_exited().is_none() {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
-        let (succeeded, said) = run(command, &at.dir.join("settled.txt"), user)?;
+        // A program that does not run tells nothing.
+        let Ok((succeeded, said)) = run(command, &at.dir.join("settled.txt"), user) else { return };
         if succeeded && is_settled(&said) {
-            break;
+            return;
         }
         std::thread::sleep(PAUSE);
     }
-    Ok(())
 }
 
 /// Starts what writes a log beside it, on its cores and as its user.

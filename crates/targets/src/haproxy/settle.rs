@@ -13,10 +13,11 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Waits until the checks of a copy that has begun to listen have said which of its servers are up, or could have.
+/// Waits until the checks of a copy that has begun to listen have said which of its servers are up, or could have; not at all where they take longer.
 pub(super) fn wait(copy: &Private, child: &mut Child) {
-    let Some(within) = settled_after(&copy.running) else { return };
-    let deadline = Instant::now() + Duration::from_millis(within).min(LONGEST);
+    let within = settled_after(&copy.running).map(Duration::from_millis);
+    let Some(within) = within.filter(|within| *within <= LONGEST) else { return };
+    let deadline = Instant::now() + within;
     while Instant::now() < deadline && child.try_exited().is_none() {
         if socket::ask(&copy.socket(), "show stat").is_some_and(|table| is_settled(&table)) {
             return;

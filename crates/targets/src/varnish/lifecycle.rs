@@ -68,7 +68,7 @@ pub(super) fn copied(at: &Sandbox<'_>, config: &Config) -> Result<(Private, Setu
     {
         *asked = Some((asking(program, &evidence::BACKENDS), evidence::down));
     }
-    let program = beside(at, "varnishlog").filter(|_| is_probed);
+    let program = beside(at, "varnishlog").filter(|_| config.vcl.backends().any(|(.., backend)| has_probe(backend)));
     setup.settled =
         program.map(|program| (asking(program, &evidence::PROBES), evidence::are_probed as fn(&str) -> bool));
     if let Some(program) = at.backend.is_none().then(|| beside(at, "varnishncsa")).flatten().filter(|_| is_told(config))
@@ -97,8 +97,11 @@ fn are_several(config: &Config) -> bool {
 
 /// Whether a backend may be held to be sick: by a probe of its own, or by one called `default`.
 fn has_probes(config: &Config) -> bool {
-    let has_one = |backend: &Backend| backend.attributes.iter().any(|one| one.name == "probe");
-    config.vcl.backends().any(|(.., backend)| has_one(backend)) || config.vcl.mentions("probe") > 0
+    config.vcl.backends().any(|(.., backend)| has_probe(backend)) || config.vcl.mentions("probe") > 0
+}
+
+fn has_probe(backend: &Backend) -> bool {
+    backend.attributes.iter().any(|one| one.name == "probe")
 }
 
 /// Its working folder.

@@ -155,19 +155,22 @@ impl Connection {
     }
 
     /// Keeps the connection, or closes it: after a server that says that it closes, for a while. One that does not say so may keep it open (RFC 9112,
-    /// section 9.6), and to wait for it would be a pause of the user's. From when on the next request could be made: that closing was waited for is
-    /// not its lateness.
+    /// section 9.6): it is waited for until it has done so once, as that is a pause of the user's. From when on the next request could be made: that
+    /// closing was waited for is not its lateness.
     pub(crate) async fn after(&mut self, attempt: &Attempt) -> Moment {
         match attempt.outcome {
             Ok(Received { persistent: true, .. }) if self.core.reuse == Reuse::KeepAlive => {
                 self.reused = true;
                 self.answered = attempt.at;
             }
-            Ok(Received { persistent: false, .. }) => {
-                self.await_close().await;
+            Ok(Received { persistent, .. }) => {
+                if !(persistent && self.core.stays_open.get()) {
+                    let closed = self.await_close().await;
+                    self.core.stays_open.set(persistent && !closed);
+                }
                 self.close();
             }
-            Ok(_) | Err(_) => self.close(),
+            Err(_) => self.close(),
         }
         if self.is_open() { attempt.at } else { self.core.clock.now() }
     }

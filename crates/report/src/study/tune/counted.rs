@@ -1,9 +1,14 @@
 //! What a setting counts, where that is not users.
 
-use genkai_model::finding::{Caveat, CountedTrial, Counterfactual, Counts, Decision, ProposedChange, Verdict};
+use genkai_model::finding::{
+    Caveat, CountedTrial, Counterfactual, Counts, Decision, ProposedChange, TrialFinding, Verdict,
+};
 use genkai_model::setting::Change;
 
 use crate::{clean, figure, words};
+
+/// How far from where it is due something may be seen to run out, as a part of that.
+const TOLERANCE: f64 = 0.1;
 
 /// Both trials, and what they say of the setting.
 pub(super) fn told(setting: &str, counts: Counts, before: &CountedTrial, after: Option<&CountedTrial>) -> String {
@@ -94,17 +99,26 @@ fn lasts(v: &Verdict, proposed: &ProposedChange) -> Option<String> {
     }
 }
 
-/// What a proposal that failed ran out of, and when: a setting of it that is used up at any load.
-pub(super) fn ran_out(v: &Verdict) -> Option<(String, String)> {
+/// What a proposal that failed in `trial` ran out of, and when: a setting of it that is used up at any load, where it broke then, give or take a tenth.
+pub(super) fn ran_out(v: &Verdict, trial: &TrialFinding) -> Option<(String, String)> {
+    let at = trial.broke.as_ref()?.at;
+    let answered = trial.finished.saturating_sub(trial.failed) as f64;
     v.proposal.iter().find_map(|proposed| {
         let (counts, before) = counting(v, proposed)?;
         let Change { product, setting, to, .. } = &proposed.change;
         let times = to.parse::<f64>().ok()? / before.value;
-        let when = match counts {
-            Counts::Requests => format!("about {} requests", figure::whole(before.answered as f64 * times)),
-            Counts::Seconds => format!("about {}", figure::seconds(before.lasted * times)),
+        let (seen, due) = match counts {
+            Counts::Requests => (answered, before.answered as f64 * times),
+            Counts::Seconds => (at, before.lasted * times),
             _ => return None,
         };
+        let when = match counts {
+            Counts::Requests => format!("about {} requests", figure::whole(due)),
+            _ => format!("about {}", figure::seconds(due)),
+        };
+        if (seen - due).abs() > TOLERANCE * due {
+            return None;
+        }
         let named = format!("{} {}", words::subject(product), words::setting(setting, to));
         Some((format!("{named}, used up"), format!("after {when}, at any load")))
     })

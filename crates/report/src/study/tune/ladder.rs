@@ -96,7 +96,7 @@ fn row(number: usize, rung: &Rung, context: Context<'_>, verdict: &Verdict) -> [
 fn ran_out(rung: &MeasuredRung, verdict: &Verdict) -> Option<(String, String)> {
     let trial = verdict.trials.iter().find(|trial| trial.trial == rung.met.trial)?;
     let failed = rung.limit.is_none() && trial.purpose == Purpose::Proposal;
-    counted::ran_out(verdict).filter(|_| failed)
+    counted::ran_out(verdict, trial).filter(|_| failed)
 }
 
 /// What is known of a change by which a limit was lifted: only pairs prove it, and only where they decided for it.

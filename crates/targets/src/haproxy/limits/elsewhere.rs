@@ -22,8 +22,9 @@ pub(super) fn others(config: &Config, route: &Route<'_>, process: u64, target: &
     };
     let made = |rule: &&Found| rule.arg(0).is_some_and(|name| name.contains("%["));
     let any = route.doubts.iter().any(|rule| rule.is("use_backend") && made(rule));
-    let backs = config.sections().iter().filter(|section| section.is_back() && !section.is_front());
-    let all = backs.filter(|back| any || route.others.iter().any(|other| other.name == back.name));
+    let backs = config.sections().iter().filter(|section| section.is_back());
+    let named = |back: &Section| route.others.iter().any(|other| other.name == back.name);
+    let all = backs.filter(|back| any && !back.is_front() || named(back));
     all.filter(|back| route.back.is_none_or(|own| own.name != back.name)).filter_map(|back| of(&back)).collect()
 }
 

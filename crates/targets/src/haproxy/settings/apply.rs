@@ -130,8 +130,14 @@ fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Request
     let servers = holders(config, &route, setting);
     let back = route.back.filter(|_| !servers.is_empty()).ok_or_else(missing)?;
     let mut edits: Vec<Edit> = Vec::new();
+    let number = |text: &str| text.parse::<u64>().ok();
     for server in &servers {
         let line = proxy::giving(config, back, server, setting.directive);
+        // What a backup has more of than is asked for stays.
+        let own = line.and_then(|line| number(proxy::parameter(line, setting.directive)?));
+        if server.backup && servers.len() > 1 && own > number(value) {
+            continue;
+        }
         for edit in
             line.map_or_else(|| vec![added_to(server.found, setting, value)], |line| replaced(line, setting, value))
         {
