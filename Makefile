@@ -31,11 +31,11 @@ demo-cache: packages-cache build ## Seven caches in front of static content in t
 # One seed for all property tests: a change fails by what it changed, not by chance. Another: PROPTEST_RNG_SEED=7 make test.
 test test-all: export PROPTEST_RNG_SEED ?= 20261121
 test test-all: export PATH := $(CURDIR)/target/tools/bin:$(PATH)
-test: ## Format, lints, unit, property and integration tests on real servers; of loads that vary one thing a fixed sample (25 minutes)
+test: ## Format, lints, unit, property and integration tests on real servers; of the loads a fixed sample (25 minutes)
 	@$(MAKE) --no-print-directory -j 3 nextest page prepared
 	@scripts/test.sh
 
-test-all: ## The same with every variation (45 minutes)
+test-all: ## The same with all loads (45 minutes)
 	@$(MAKE) --no-print-directory -j 3 nextest page prepared
 	@scripts/test.sh all
 

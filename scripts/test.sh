@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests: format, lints, Rust, documentation, page. Each step runs whatever came before; the exit code tells whether all is well.
-# Of the Rust tests without those that only vary what another does (the profile `sample` of .config/nextest.toml); `test.sh all`: with them.
+# Of the Rust tests without the longest loads of each kind (the profile `sample` of .config/nextest.toml); `test.sh all`: with them.
 # At the end: what was skipped and why, what was asked again because the machine was busy, and one line to count by.
 set -uo pipefail
 cd "$(dirname "$0")/.."
