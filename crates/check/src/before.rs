@@ -39,15 +39,10 @@ fn ended_by_a_timeout(all: &mut [Weighed]) {
     let Some(first) = all.iter().position(Weighed::is_possible) else { return };
     let pool = |one: &Weighed| matches!(one.limit.law, Law::Workers { .. } | Law::Growing { .. }) && one.left_a_sign();
     let timeout = |one: &Weighed| one.limit.patience.is_some() && one.strongest != Some(Strength::Decisive);
-    let front = all[first].limit.subject.clone();
-    let best = match timeout(&all[first]) {
-        true => all.iter().position(|one| pool(one) && one.limit.subject != front),
-        false => Some(first).filter(|i| pool(&all[*i])),
-    };
+    let best = if timeout(&all[first]) { all.iter().position(pool) } else { Some(first).filter(|i| pool(&all[*i])) };
     let Some(at) = best else { return };
-    let whose = all[at].limit.subject.clone();
     for one in all.iter_mut() {
-        if timeout(one) && one.is_possible() && one.limit.subject != whose {
+        if timeout(one) && one.is_possible() {
             one.against.push("explained");
         }
     }

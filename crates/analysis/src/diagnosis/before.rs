@@ -24,17 +24,13 @@ fn timed(all: &mut [Weighed<'_>]) {
     let is_timeout = |w: &Weighed<'_>| w.forecast.limit.patience.is_some() && w.strongest <= Some(Strength::Supports);
     let is_pool =
         |w: &Weighed<'_>| matches!(w.forecast.limit.law, Law::Workers { .. } | Law::Growing { .. }) && w.is_shown();
-    // Its own stands before it.
-    let whose = |w: &Weighed<'_>| w.forecast.limit.subject.clone();
-    let front = whose(&all[best]);
     if is_timeout(&all[best])
-        && let Some(at) = all.iter().position(|w| is_pool(w) && whose(w) != front)
+        && let Some(at) = all.iter().position(is_pool)
     {
         all[best..=at].rotate_right(1);
     }
     if is_pool(&all[best]) {
-        let pool = whose(&all[best]);
-        let ended = all.iter_mut().filter(|w| w.is_possible() && is_timeout(w) && whose(w) != pool);
+        let ended = all.iter_mut().filter(|w| w.is_possible() && is_timeout(w));
         ended.for_each(|w| w.candidate.against.push(Against::Explained));
     }
 }
