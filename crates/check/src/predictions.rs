@@ -284,14 +284,10 @@ impl<'a, 'e> Search<'a, 'e> {
         let reached = if after.is_some() { held.max(self.plan.level) } else { held };
         let limits = after.map_or(&self.limits, |after| &after.limits);
         let objective = asked::objective(self.events);
-        let (chosen, mut others) = match measured {
+        let (chosen, others) = match measured {
             true => (Some(next), following::untold(limits, &self.plan, &objective, None)),
             false => following::of(limits, &self.plan, (reached, after.or(first).map(|one| &one.trial)), &objective),
         };
-        let product = self.events.head().text("/plan/system/product");
-        if after.or(first).is_some_and(|held| asks_nobody(held, product)) {
-            others.retain(|one| [product, "kernel", "machine"].contains(&&*one.subject));
-        }
         let told = self.verdict.get("next_or").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
         if following::may_be_at_work(next, self.verdict) && told.is_empty() {
             return;
@@ -380,13 +376,6 @@ impl<'a, 'e> Search<'a, 'e> {
             expected.between(format!("/proposal/{i}/holds_for"), holds, Some(judged.trial.start.number));
         }
     }
-}
-
-/// Whether no look at `product` saw a connection of its own to what stands behind it, and there was one.
-fn asks_nobody(held: &Judged<'_>, product: &str) -> bool {
-    let name = format!("{product}.{}", metric::ONWARD);
-    let seen = held.trial.of("sample").filter_map(|line| line.json.get("metrics")?.get(&name)?.as_f64());
-    seen.reduce(f64::max) == Some(0.0)
 }
 
 /// Whether a cause was lifted, and the break moved.

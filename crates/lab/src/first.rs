@@ -18,7 +18,6 @@ use genkai_targets::product::{OwnAnswer, Running};
 
 use crate::answerer::{Answerer, Followed};
 use crate::backend::Backend;
-use crate::failing;
 
 /// How long the answer may take. A backend may be slow; one that is slower than this is not waited for.
 pub(crate) const WITHIN: Duration = Duration::from_secs(5);
@@ -166,7 +165,7 @@ pub struct Unloaded {
 
 /// Asks it so. It shows nothing where the plan says what it takes, where it is not known where it is, or where asking is not safe. An answer that is
 /// a failure now and then tells no time, but the backend is there.
-pub fn unloaded(product: &str, load: &Load, backend: &Backend) -> Unloaded {
+pub fn unloaded(load: &Load, backend: &Backend) -> Unloaded {
     let none = Unloaded::default();
     let Some(address) = backend.alone().filter(|_| !matches!(backend, Backend::Embedded(_))) else { return none };
     // Other machines do not reach what is this machine's own.
@@ -181,15 +180,14 @@ pub fn unloaded(product: &str, load: &Load, backend: &Backend) -> Unloaded {
         );
         return Unloaded { told: Some(told), uncertified, ..none };
     }
-    // What a configuration leads to may be asked for something else, or in another language: an answer shows that it is not.
+    // What a configuration leads to may be asked by it for something else, or in another language: an answer shows that it is not.
     if took.is_empty() && (failed == 0 || matches!(backend, Backend::Kept(..))) {
-        let always = failing::limit(product, address, failed, &statuses).filter(|_| failed > 0 && closed == 0);
-        let told = (failed > 0).then(|| only_failures(address, (failed, closed), &statuses));
-        return Unloaded { limits: always.into_iter().collect(), told, ..none };
+        return Unloaded { told: (failed > 0).then(|| only_failures(address, (failed, closed), &statuses)), ..none };
     }
-    let (failed, asked) = (failed + closed, took.len() + failed + closed);
+    let failed = failed + closed;
     let told = format!(
-        "{address} was asked {asked} times before the load, one request after another; {failed} of these failed"
+        "{address} was asked {} times before the load, one request after another; {failed} of these failed",
+        took.len() + failed
     );
     let (warm, took) = warmed_up(&took);
     let alone = if failed * 2 <= took.len() { alone(load, took, failed, warm) } else { None };
@@ -445,9 +443,9 @@ mod tests {
             }
         });
         let backend = Backend::Kept(Behind::default(), vec![Endpoint::Tcp(address)]);
-        let Unloaded { limits, told, .. } = unloaded("nginx", &Load::users(1, 1.0), &backend);
+        let Unloaded { limits, told, .. } = unloaded(&Load::users(1, 1.0), &backend);
         let told = told.unwrap();
-        assert!(limits.len() == 1 && told.starts_with(&format!("{address} was asked ")), "{told}");
+        assert!(limits.is_empty() && told.starts_with(&format!("{address} was asked ")), "{told}");
         assert!(told.contains("by itself; all of these failed: ") && told.ends_with(" answered 404"), "{told}");
     }
 

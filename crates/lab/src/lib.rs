@@ -15,7 +15,6 @@ pub mod compare;
 pub mod error;
 pub mod experiment;
 pub mod explain;
-mod failing;
 pub mod first;
 pub mod folder;
 pub mod generator;

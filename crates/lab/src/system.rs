@@ -282,7 +282,7 @@ pub struct System {
     cpus: Option<Vec<usize>>,
     environment: Environment,
     /// What asking the backend alone showed.
-    pub(crate) unloaded: Unloaded,
+    unloaded: Unloaded,
     /// The load's request.
     request: Request,
     /// What its users do, where that is a scenario.
@@ -358,8 +358,7 @@ impl System {
             asked = beyond;
         }
         let directly = as_passed_on(&plan.load, &*baseline);
-        let product = &plan.system.product;
-        let unloaded = directly.as_ref().map(|load| first::unloaded(product, load, &backend)).unwrap_or_default();
+        let unloaded = directly.as_ref().map(|load| first::unloaded(load, &backend)).unwrap_or_default();
         let handshakes = Vec::from_iter(handshakes::measured(&*baseline, &plan.load, environment.pinning.as_ref())?);
         let (request, scenario) = (plan.load.request.clone(), plan.load.scenario.clone());
         Ok(System {

@@ -30,7 +30,6 @@ use genkai_targets::product::{Prepared, Running};
 use self::answers::Asking;
 use crate::backend::unasked;
 use crate::error::LabError;
-use crate::failing;
 use crate::first;
 use crate::folder::Folder;
 use crate::generator::{Generator, MANY_LOADS, Workplaces};
@@ -332,10 +331,6 @@ impl Run<'_, '_, '_> {
         let first = first::answer(name, &answers, &load, server, &mut self.system.backend);
         self.recorder.before(first.seen)?;
         self.system.answered = first.by;
-        if first.failing.is_none() {
-            // Asked by itself it is asked otherwise than by the product.
-            self.system.unloaded.limits.retain(|limit| limit.id != failing::ID);
-        }
         first.told.map_or(Ok(()), |text| self.recorder.note(None, first::NOTE, text))?;
         if let Some(said) = first.failing {
             self.faithful(&load, &said, product, server.address())?;

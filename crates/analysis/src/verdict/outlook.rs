@@ -1,6 +1,5 @@
 //! What was predicted for the system as it is, and what breaks next.
 
-use genkai_model::evidence::metric;
 use genkai_model::finding::{MetAt, Predicted, Scale};
 use genkai_model::limit::{Law, Limit, Strength};
 use genkai_model::objective::{Condition, Objective};
@@ -27,18 +26,6 @@ pub(crate) struct Outlook {
 impl From<Option<Predicted>> for Outlook {
     fn from(next: Option<Predicted>) -> Outlook {
         Outlook { next, ..Outlook::default() }
-    }
-}
-
-impl Outlook {
-    /// Without what stands behind `product`, where that asked nobody in the trial that held: what the load asks for it has itself.
-    fn of_those_asked(mut self, held: &JudgedTrial<'_>, product: &str) -> Outlook {
-        let name = format!("{product}.{}", metric::ONWARD);
-        let mut looks = held.trial.samples.iter().filter_map(|(_, sample)| sample.metrics.get(&name)).peekable();
-        if looks.peek().is_some() && looks.all(|onward| *onward == 0.0) {
-            self.or.retain(|one| one.subject == product || ["kernel", "machine"].contains(&&*one.subject));
-        }
-        self
     }
 }
 
@@ -124,14 +111,12 @@ pub(crate) fn next(record: &Record, state: &SearchState<'_>, trials: &Trials<'_>
             return Outlook::default();
         }
         let Some(held) = &state.first else { return Outlook::default() };
-        let found = outlook(baseline(record, state), held, &asked, (held.held_to(), &state.plan.objective));
-        return found.of_those_asked(held, &state.plan.system.product);
+        return outlook(baseline(record, state), held, &asked, (held.held_to(), &state.plan.objective));
     };
     let Some(stands) = standing::of(state, trials) else {
         let held = &test.after;
         let reached = held.held_to().max(demand::asked(&state.plan.load));
-        let found = outlook(&held.trial.limits.limits, held, &asked, (reached, &state.plan.objective));
-        return found.of_those_asked(held, &state.plan.system.product);
+        return outlook(&held.trial.limits.limits, held, &asked, (reached, &state.plan.objective));
     };
     // What is not named by anything that was seen is not told.
     let Some(cause) = &stands.found else { return Outlook::default() };
