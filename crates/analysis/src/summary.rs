@@ -136,13 +136,14 @@ fn waiting(condition: &Condition, ticks: &[Tick], patience: Option<Span>) -> u64
     }
 }
 
-/// How many of those in flight at the end had waited for far longer than anything took that was answered: for twice as long, and a second. Not told
+/// How many of those in flight at the end had waited for far longer than anything took that ended: for twice as long, and a second. Not told
 /// where some were never sent, which wait for the generator.
 fn lasting(ticks: &[Tick], latency: &Histogram<u64>) -> u64 {
     if ticks.last().and_then(|last| last.waiting).is_some_and(|waiting| waiting.unsent > 0) {
         return 0;
     }
-    window::left(ticks, Bound::excluding(Span(latency.max().saturating_mul(2).max(1_000_000_000))))
+    let took = latency.max().max(window::merge(ticks, |tick| &tick.failed_after).max());
+    window::left(ticks, Bound::excluding(Span(took.saturating_mul(2).max(1_000_000_000))))
 }
 
 /// Whether a condition holds where so many more were too slow, or failed.
@@ -398,8 +399,11 @@ mod tests {
     /// Who hangs at the end of a load has failed once an answer was waited for with patience; before, it is not known, where that decides.
     #[test]
     fn who_hangs_at_the_end_fails_or_leaves_it_open() {
-        let judged = |age_ms: u64, hung: u64, overdue: u64| {
+        let judged_with = |failed_ms: Option<u64>, age_ms: u64, hung: u64, overdue: u64| {
             let mut ticks: Vec<Tick> = (0..60).map(|i| tick(i, 50, 0, 0)).collect();
+            if let Some(ms) = failed_ms {
+                ticks[9].failed_after = Payload::encode(&histogram_of(&[ms * 1_000_000]));
+            }
             let mut ages = histogram::empty();
             ages.record_n(age_ms * 1_000_000, hung).unwrap();
             let last = ticks.last_mut().unwrap();
@@ -411,10 +415,13 @@ mod tests {
             let one = judge(&objective.0[0], &ticks, &tally, &latency, (12.0, Some(Span::from_secs(10))));
             (one.waiting, one.undecided, one.holds)
         };
+        let judged = |age_ms, hung, overdue| judged_with(None, age_ms, hung, overdue);
+        let judged_beside = |failed_ms| judged_with(Some(failed_ms), 9_000, 20, 0);
         assert_eq!(judged(9_000, 20, 0), (0, 20, true), "20 of 3,020 may fail");
         assert_eq!(judged(9_000, 2, 0), (0, 0, true), "2 do not decide");
         assert_eq!(judged(900, 20, 0), (0, 0, true), "less than a second is no sign");
         assert_eq!(judged(10_500, 20, 20), (20, 0, false), "they were waited for");
+        assert_eq!(judged_beside(5_000), (0, 0, true), "a failure took 5 s");
     }
 
     /// Echoes that were waited for after the end, and did not come.

@@ -35,12 +35,13 @@ pub(crate) fn fails_with(condition: Condition, more: f64, ticks: &[&Line]) -> bo
     }
 }
 
-/// Requests that had waited at the end for a second and for more than twice as long as anything that was answered; none where some were never sent.
+/// Requests that had waited at the end for a second and for more than twice as long as anything that ended; none where some were never sent.
 pub(crate) fn lasting(ticks: &[&Line]) -> f64 {
     if ticks.last().is_some_and(|last| last.number("/waiting/unsent") > 0.0) {
         return 0.0;
     }
-    let longest = merged(ticks, "/latency").quantile(1.0).unwrap_or(0.0);
+    let took = ["/latency", "/failed_after"].map(|of| merged(ticks, of).quantile(1.0).unwrap_or(0.0));
+    let longest = took[0].max(took[1]);
     let long = genkai_model::units::Span(((2.0 * longest * 1e9).round() as u64).max(1_000_000_000));
     let bound = genkai_model::objective::Bound::excluding(long);
     waiting(Condition::LatencyBelow(1.0, bound), ticks)

@@ -476,7 +476,7 @@ impl System {
         let shaken = self.handshakes_of(product).map(|one| one.limits(product.product(), &all));
         all.extend(shaken.unwrap_or_default());
         settled(&mut all);
-        given_up(&mut all);
+        given_up(&mut all, product.product());
         if self.unloaded.uncertified {
             certificate_wanted(&mut all);
         }

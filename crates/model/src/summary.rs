@@ -24,7 +24,7 @@ pub struct Summary {
     pub failed: u64,
     /// Neither when the load ended.
     pub in_flight: u64,
-    /// Of these, those that hung: each had waited for more than twice as long as any answer took, and for a second.
+    /// Of these, those that hung: each had waited for more than twice as long as any that ended took, and for a second.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hung: u64,
     /// Of those in flight, the ones that waited for a connection of the generator's and were never sent; none where that was not
@@ -208,7 +208,7 @@ pub struct Threshold {
     /// whose echo did not come while it was waited for after the end.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
-    /// Of errors: requests in flight at the end that had waited for far longer than anything took that was answered, but not for longer than is
+    /// Of errors: requests in flight at the end that had waited for far longer than anything took that ended, but not for longer than is
     /// patient, where the condition would not hold if these failed. What becomes of them is not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub undecided: u64,

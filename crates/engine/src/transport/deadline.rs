@@ -46,6 +46,11 @@ impl Slot {
         self.since.set(Some(since));
     }
 
+    /// It waits for something of the generator's own first: nobody was asked yet.
+    pub(crate) fn not_asked(&self) {
+        self.since.set(None);
+    }
+
     /// Nothing to time.
     #[inline]
     pub(crate) fn disarm(&self) {

@@ -76,6 +76,7 @@ fn what_waits_for_a_stream_at_a_rate_is_not_sent() {
     let last = seen.ticks.last().unwrap();
     assert_eq!(last.in_flight - last.waiting.unwrap().unsent, 4, "{last:?}");
     assert!(last.in_flight > 150 && seen.sum(|t| t.sent) == 4, "{last:?}");
+    assert_eq!(last.unanswered.decode().unwrap().len(), 4, "who was not asked leaves nothing unanswered");
 }
 
 #[test]

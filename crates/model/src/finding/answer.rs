@@ -61,7 +61,7 @@ pub enum Because {
     BackendIsLimit,
     /// Processor time is the limit; no setting of the product under test gives more in this run. What a request takes of it, some decide.
     CpuIsLimit,
-    /// Fewer requests were answered than still waited for an answer at the end.
+    /// Fewer requests were answered than still waited for an answer at the end; of a plain load, also where those that hung then decide.
     Unanswered,
     /// Requests came faster than they were answered, all the time that the rate was held.
     Outpaced,

@@ -16,7 +16,8 @@ pub enum Decision {
     /// The objective held at the load asked for.
     Holds,
     /// Nothing broke, but fewer requests were answered than still waited for an answer at the end: that is too little to say that anything
-    /// held. What waits has not failed: to a script it is a measurement that says nothing.
+    /// held. Of a plain load also: it would not hold if those failed that hung at its end. What waits has not failed: to a script it is a
+    /// measurement that says nothing.
     Unanswered,
     /// Nothing broke, but requests came faster than they were answered all the time that the rate was held, so that ever more waited: the
     /// objective judges none of those that wait, and the rate was not carried.

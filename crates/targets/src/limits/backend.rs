@@ -101,9 +101,9 @@ pub(crate) fn silent(id: &str, setting: &str, time: &SourcedValue<Span>) -> Limi
     }
 }
 
-/// Pools behind a proxy: a request that waits there is given up by the proxy, which answers it as it does where what stands behind is slow. Where
+/// Pools behind a proxy, which is `product` or stands behind it: a request that waits there is given up by the proxy, which answers it as it does where what stands behind is slow. Where
 /// several servers stand behind, a request that one of them was too slow for may be tried with another.
-pub fn given_up(all: &mut [Limit]) {
+pub fn given_up(all: &mut [Limit], product: &str) {
     let proxy = all.iter().filter(|limit| limit.patience.is_some());
     let first = proxy.min_by(|a, b| a.patience.unwrap_or(f64::MAX).total_cmp(&b.patience.unwrap_or(f64::MAX))).cloned();
     let Some((front, longest)) = first.and_then(|limit| limit.patience.map(|longest| (limit, longest))) else { return };
@@ -111,7 +111,8 @@ pub fn given_up(all: &mut [Limit]) {
     let several = all.iter().any(|limit| limit.id.starts_with("backend2."));
     let is_behind = |limit: &&mut Limit| {
         let whose = limit.id.split('.').next().unwrap_or_default();
-        whose != own && !whose.starts_with("beyond") && limit.subject != own
+        // What waits in the product itself has not come to a proxy behind it.
+        ![&*own, product].contains(&whose) && !whose.starts_with("beyond") && limit.subject != own
     };
     for limit in all.iter_mut().filter(is_behind).filter(|_| !several) {
         let (wait, service) = match &mut limit.law {
@@ -297,12 +298,15 @@ mod tests {
             symptom: Symptom { errors: vec![ErrorKind::Status504], slow: true },
             ..Limit::named(id, "gunicorn", "workers")
         };
-        let waits = |all: Vec<Limit>| {
+        let waits_behind = |front: &str, all: Vec<Limit>| {
             let mut all: Vec<Limit> = std::iter::once(timeout.clone()).chain(all).collect();
-            given_up(&mut all);
+            given_up(&mut all, front);
             let of = |limit: &Limit| if let Law::Workers { wait, .. } = limit.law { wait } else { None };
             (all[1..].iter().map(of).collect::<Vec<_>>(), all[1].symptom.errors.clone(), all[1].formula.clone())
         };
+        let waits = |all: Vec<Limit>| waits_behind("apache", all);
+        let queue = waits_behind("haproxy", vec![pool("haproxy.server.maxconn", None)]).0;
+        assert_eq!(queue, [None], "who waits there is not with Apache yet");
         let (wait, kinds, formula) = waits(vec![pool("backend.gunicorn.workers", None)]);
         assert_eq!((wait, kinds), (vec![Some(1.5)], vec![ErrorKind::Status504, ErrorKind::Status502]));
         assert!(formula.ends_with("without an answer for 2s (ProxyTimeout) is given up"), "{formula}");

@@ -109,6 +109,7 @@ impl Pool {
     pub(super) fn tell(&self, slot: &Rc<Slot>, queued: &mut bool) {
         if self.is_planned && !std::mem::replace(queued, true) {
             self.core.ledger.borrow_mut().queued();
+            slot.not_asked();
         }
         self.waiting.borrow_mut().push(Rc::clone(slot));
     }

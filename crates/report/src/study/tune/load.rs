@@ -70,9 +70,9 @@ fn unserved(load: &Summary) -> Option<String> {
 
 /// That some hung at the end, whether or not that decides anything.
 fn hung(load: &Summary) -> Option<String> {
-    (load.hung > 0).then(|| {
+    (load.hung > 0 && load.ok > 0).then(|| {
         format!(
-            "{} without an answer when the load ended, for more than twice as long as any answer took.",
+            "{} without an answer when the load ended, for more than twice as long as any that ended took.",
             figure::plural(load.hung, "request was", "requests were")
         )
     })

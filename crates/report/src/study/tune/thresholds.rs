@@ -19,7 +19,9 @@ pub(super) fn section(load: &Summary, trial: &TrialFinding, unit: &str, patience
             (false, Some(_)) => (Tone::Bad, "FAIL"),
             (false, None) => (Tone::Doubtful, "none"),
         };
-        let seen = seen(threshold, load.counted, unit, patience);
+        // In a scenario messages are waited for besides, for another time.
+        let only_requests = load.counted == Counted::Requests && trial.messages.is_none();
+        let seen = seen(threshold, unit, only_requests.then_some(patience));
         Block::toned(tone, format!("{mark}  {}: {seen}", clean::line(&threshold.condition)))
     };
     let whole = load.thresholds.iter().all(|t| t.holds);
@@ -40,22 +42,22 @@ pub(super) fn section(load: &Summary, trial: &TrialFinding, unit: &str, patience
 }
 
 /// What was seen of a condition, in its unit.
-fn seen(threshold: &Threshold, counted: Counted, unit: &str, patience: Span) -> String {
+fn seen(threshold: &Threshold, unit: &str, patience: Option<Span>) -> String {
     let Some(x) = threshold.seen else { return "nothing to judge by".to_owned() };
     let condition = condition(&threshold.condition);
     let (waiting, undecided) = (threshold.waiting, threshold.undecided);
     let more = match (waiting, undecided) {
         (0, 0) => return figure_of(condition, x),
         (0, more) => format!(
-            "{} more {unit} hung when the load ended: each had waited for more than twice as long as any answer took",
+            "{} more {unit} hung when the load ended: each had waited for more than twice as long as any that ended took",
             count(more)
         ),
-        (more, _) => in_vain(condition, more, (counted == Counted::Requests).then_some(patience), unit),
+        (more, _) => in_vain(condition, more, patience, unit),
     };
     format!("{} of those that ended; {more}", figure_of(condition, x))
 }
 
-/// Those in flight at the end that a condition speaks of all the same; of requests with the patience with which an answer is waited for.
+/// Those in flight at the end that a condition speaks of all the same; of requests alone with the patience with which an answer is waited for.
 fn in_vain(condition: Option<Condition>, waiting: u64, patience: Option<Span>, unit: &str) -> String {
     let longer = match condition {
         Some(Condition::LatencyBelow(_, bound)) => Some(bound.at),
@@ -65,7 +67,10 @@ fn in_vain(condition: Option<Condition>, waiting: u64, patience: Option<Span>, u
         Some(longer) => {
             format!("{} more {unit} had waited for longer than {longer} when the load ended", count(waiting))
         }
-        None => format!("{} more {unit} were waited for after the load had ended, and did not come", count(waiting)),
+        None => format!(
+            "{} more {unit} were waited for when the load ended, or after that, and did not come",
+            count(waiting)
+        ),
     }
 }
 

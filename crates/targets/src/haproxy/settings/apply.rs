@@ -133,9 +133,10 @@ fn parameter(config: &Config, setting: &Setting, value: &str, requests: &Request
     let number = |text: &str| text.parse::<u64>().ok();
     for server in &servers {
         let line = proxy::giving(config, back, server, setting.directive);
-        // What a backup has more of than is asked for stays.
+        // What a backup has more of than is asked for stays; 0 is any number.
         let own = line.and_then(|line| number(proxy::parameter(line, setting.directive)?));
-        if server.backup && servers.len() > 1 && own > number(value) {
+        let has_more = own.zip(number(value)).is_some_and(|(own, asked)| own == 0 || own > asked);
+        if server.backup && servers.len() > 1 && has_more {
             continue;
         }
         for edit in
@@ -234,6 +235,16 @@ mod tests {
             let changed = config.set("server.maxconn", "9", &Requests::default()).unwrap();
             assert_eq!(String::from_utf8_lossy(&changed.file(FileId::MAIN).text), text(after, "9"));
             assert_eq!(config.value_of("server.maxconn", &Requests::default()).unwrap().0, "5");
+        }
+        for larger in ["50", "0"] {
+            let text = |main: &str| {
+                format!(
+                    "frontend f\n  bind :80\n  default_backend b\nbackend b\n  server m 127.0.0.1:1 maxconn {main}\n  server s 127.0.0.1:2 maxconn {larger} backup\n"
+                )
+            };
+            let config = Config::of_texts(vec![("/x".into(), text("5").into())], Reading::default()).unwrap();
+            let changed = config.set("server.maxconn", "9", &Requests::default()).unwrap();
+            assert_eq!(String::from_utf8_lossy(&changed.file(FileId::MAIN).text), text("9"), "it has more");
         }
         assert!(changed("timeout.client", "soon").unwrap_err().to_string().contains("500ms"));
     }
