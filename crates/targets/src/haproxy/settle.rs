@@ -8,16 +8,18 @@ use super::private::Private;
 use crate::socket;
 use genkai_place::process::Child;
 
-/// Checks that take longer than this are not waited for.
+/// Checks that are made later than this are not waited for, nor are their answers any longer.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Waits until the checks of a copy that has begun to listen have said which of its servers are up, or could have; not at all where they take longer.
+/// Waits until the checks of a copy that has begun to listen have said which of its servers are up, or could have; not at all where they are made later.
 pub(super) fn wait(copy: &Private, child: &mut Child) {
-    let within = settled_after(&copy.running).map(Duration::from_millis);
-    let Some(within) = within.filter(|within| *within <= LONGEST) else { return };
-    let deadline = Instant::now() + within;
+    let Some((made, answered)) = settled_after(&copy.running) else { return };
+    if Duration::from_millis(made) > LONGEST {
+        return;
+    }
+    let deadline = Instant::now() + Duration::from_millis(answered).min(LONGEST);
     while Instant::now() < deadline && child.try_exited().is_none() {
         if socket::ask(&copy.socket(), "show stat").is_some_and(|table| is_settled(&table)) {
             return;

@@ -130,16 +130,16 @@ pub(super) fn out_after(config: &Config, back: &Section, server: &Server<'_>) ->
     (pace.first().max(shortest) + moved).min(most.unwrap_or(u64::MAX)).saturating_add(pace.rest())
 }
 
-/// Milliseconds after which the checks of all servers have said whether they are up, at most; none: nothing is checked.
-pub(crate) fn settled_after(config: &Config) -> Option<u64> {
+/// Milliseconds after which the first checks of all servers have been made, at most, and until they have an answer; none: nothing is checked.
+pub(crate) fn settled_after(config: &Config) -> Option<(u64, u64)> {
     let all = config.sections().iter().filter(|section| section.is_back() && !proxy::is_off(config, section));
     let checked = all.flat_map(|section| proxy::servers(config, section).into_iter().map(move |one| (section, one)));
     let each = checked.filter(|(_, one)| one.checked && !one.disabled).map(|(section, server)| {
-        let pace = Pace::of(config, section, &server);
+        let (pace, made) = (Pace::of(config, section, &server), out_after(config, section, &server));
         // One more interval is what its answer may take.
-        out_after(config, section, &server).saturating_add(pace.inter.saturating_mul(pace.fall))
+        (made, made.saturating_add(pace.inter.saturating_mul(pace.fall)))
     });
-    each.max()
+    each.reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)))
 }
 
 /// How often a server is checked (configuration manual 5.2: `inter`, `fastinter`, `fall`, `init-state`).
