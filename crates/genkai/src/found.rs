@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use genkai_analysis::{cache, compare, doubts, findings, idle_requests, latencies, rooms, statements};
 use genkai_model::exit::Exit;
+use genkai_model::plan::Study;
 use genkai_model::record::Record;
 use genkai_report::document::Document;
 use genkai_report::{csv, html, json, markdown, study, svg};
@@ -26,22 +27,24 @@ pub(crate) struct Found {
 
 /// What `record` showed; none when it is a search for a limit or a load, or when nothing was seen.
 pub(crate) fn found(record: &Record) -> Option<Found> {
-    if let Some(finding) = rooms::findings(record) {
-        return Some(Found::of(record, &finding, study::rooms(record, &finding), None));
+    match record.head.as_ref()?.plan.study {
+        Study::Load | Study::Tune => None,
+        Study::Rooms(_) => {
+            rooms::findings(record).map(|finding| Found::of(record, &finding, study::rooms(record, &finding), None))
+        }
+        Study::IdleRequests { .. } => idle_requests::findings(record)
+            .map(|finding| Found::of(record, &finding, study::idle_requests(record, &finding), None)),
+        Study::Latencies(_) => latencies::findings(record)
+            .map(|finding| Found::of(record, &finding, study::latencies(record, &finding), None)),
+        Study::Compare(_) => compare::findings(record).map(|finding| {
+            let turns = ("turns.csv", csv::turns(&finding));
+            Found::of(record, &finding, study::compare(record, &finding), Some(turns))
+        }),
+        Study::Cache(_) => cache::findings(record).map(|finding| {
+            let passes = ("passes.csv", csv::cache(&cache::loads(record)));
+            Found::of(record, &finding, study::cache(record, &finding), Some(passes))
+        }),
     }
-    if let Some(finding) = idle_requests::findings(record) {
-        return Some(Found::of(record, &finding, study::idle_requests(record, &finding), None));
-    }
-    if let Some(finding) = latencies::findings(record) {
-        return Some(Found::of(record, &finding, study::latencies(record, &finding), None));
-    }
-    if let Some(finding) = compare::findings(record) {
-        let turns = ("turns.csv", csv::turns(&finding));
-        return Some(Found::of(record, &finding, study::compare(record, &finding), Some(turns)));
-    }
-    let finding = cache::findings(record)?;
-    let passes = ("passes.csv", csv::cache(&cache::loads(record)));
-    Some(Found::of(record, &finding, study::cache(record, &finding), Some(passes)))
 }
 
 /// What a search for a limit, or a load, showed.

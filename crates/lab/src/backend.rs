@@ -204,7 +204,7 @@ fn single(named: &[Endpoint]) -> Option<SocketAddr> {
 pub(crate) fn unasked(alone: Option<SocketAddr>, places: &[&Endpoint], copied: bool, far: bool) -> String {
     match alone {
         _ if copied => {
-            "a private copy of what stands there takes the load in its place, and genkai asks that through the product only"
+            "what would be asked there goes to a private copy of it, and genkai asks that through the product only"
                 .to_owned()
         }
         Some(address) if far && address.ip().is_loopback() => {
@@ -307,7 +307,7 @@ mod tests {
     fn a_backend_whose_copy_takes_the_load_is_not_said_to_listen_nowhere() {
         let at: SocketAddr = "127.0.0.1:8080".parse().unwrap();
         let [one, other] = [Endpoint::Tcp(at), Endpoint::Unix("/run/php.sock".into())];
-        assert!(unasked(None, &[], true, false).starts_with("a private copy of what stands there takes the load"));
+        assert!(unasked(None, &[], true, false).starts_with("what would be asked there goes to a private copy of it"));
         assert!(unasked(None, &[], false, false).contains("knows no single TCP address"));
         assert!(
             unasked(None, &[&one, &other], false, false).starts_with("it leads to 2 places (127.0.0.1:8080, unix:")

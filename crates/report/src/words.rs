@@ -173,6 +173,8 @@ pub fn metric(name: &str) -> String {
         "refused_total" => "requests refused at a full queue",
         "done_total" => "requests answered",
         "rejected_connections" => "clients refused",
+        "refused_connections_total" => "connections refused",
+        "connections_refusals_unknown" => "open connections, and nobody tells whether more were refused,",
         "waited_in_vain_total" => {
             "times that a request waited for another one of the same object and had no use of its answer"
         }

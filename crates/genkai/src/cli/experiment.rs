@@ -121,13 +121,13 @@ pub(crate) struct ApacheWebSocket {
 /// Flags of the experiments `rooms` and `rooms-http`.
 #[derive(Debug, Args)]
 pub(crate) struct RouterFlags {
-    /// Router in front of the nodes [default: none; clients go to the nodes in turn]
+    /// Router in front of the nodes; without one, clients go to the nodes in turn
     #[arg(long, value_name = "NAME")]
     pub(crate) router: Option<RouterFlag>,
     /// Connections that the router gives a node at once; a further request waits for --queue-timeout, then is refused
     #[arg(long, value_name = "N", requires = "router", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) node_connections: Option<u32>,
-    /// Time that a request waits in HAProxy for a free node [default: 5s; rooms-http: at most a fifth of --hold]
+    /// Time that a request waits in HAProxy for a free node: 5s unless given; for rooms-http at most a fifth of --hold
     #[arg(long, value_name = "TIME", requires = "router", hide_short_help = true)]
     pub(crate) queue_timeout: Option<Span>,
     /// This machine's IPv4 address at which the router listens, so that other machines of --on reach it [default: 127.0.0.1]
@@ -310,10 +310,10 @@ pub(crate) struct CacheFlags {
     /// Seed of the orders [default: 1]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
-    /// Objects at the origin [default: 1500, with --full 15000]
+    /// Objects at the origin: 1500 unless given, with --full 15000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200_000))]
     pub(crate) objects: Option<u32>,
-    /// Requests of a pass [default: 500, with --full 5000; with --access-log all that it has]
+    /// Requests of a pass: 500 unless given, with --full 5000, with --access-log all that it has
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) requests: Option<u32>,
     /// Which objects are requested: sweep (each once), zipf, or zipf:EXPONENT [default: sweep]

@@ -329,7 +329,7 @@ pub(crate) struct SearchFlags {
     /// The test of a cause sends this much; or up to twice the requested load, where the next limit is predicted within that.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.2, hide_short_help = true)]
     pub(crate) headroom: f64,
-    /// Most values to try below the proposed ones, a short trial each; 0: none [default: 2; 3 of a command]
+    /// Most values to try below the proposed ones, a short trial each: 2 unless given, 3 of a command; 0: none
     ///
     /// First what the formula says is enough, then halves: the smallest value that held is told with its users and requests/s. With --quick or
     /// --server the default is 0 (not for a command).

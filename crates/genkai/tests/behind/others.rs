@@ -359,7 +359,7 @@ fn an_httpd_of_the_users_is_proved_on_a_copy_of_it_and_left_alone() {
         run.story()
     );
     let noted = noted(&run);
-    assert!(noted.iter().any(|text| text.contains("the load goes to a private copy of it")), "{noted:?}");
+    assert!(noted.iter().any(|text| text.contains("what is asked there goes to a private copy of it")), "{noted:?}");
     assert!(run.stdout.contains("-MaxRequestWorkers 4\n"), "{}", run.story());
 }
 

@@ -174,7 +174,7 @@ impl Stack {
 
     fn told(&self, machine: &Machine, memory: u64) -> String {
         let (from, told) = (self.twin.places().0, self.twin.told(machine, memory));
-        format!("{from} is {told}: the load goes to a private copy of it")
+        format!("{from} is {told}: what is asked there goes to a private copy of it")
     }
 
     /// A limit of what stands before it, in words of the user's place.

@@ -64,7 +64,7 @@ fn backend() -> SocketAddr {
 fn is_installed(program: &str) -> bool {
     let there = std::env::var("PATH").unwrap_or_default().split(':').any(|dir| Path::new(dir).join(program).exists());
     if !there {
-        eprintln!("left out: {program} is not installed");
+        genkai_tidy::noted::skipped(&format!("{program} is not installed"));
     }
     there
 }

@@ -36,7 +36,6 @@ fn what_debian_ships_is_sound() {
         ("varnish", "/usr/share/doc/varnish/examples/example.vcl"),
         ("caddy", "/etc/caddy/Caddyfile"),
         ("redis", "/etc/redis/redis.conf"),
-        ("apache", "/etc/apache2/apache2.conf"),
         ("php-fpm", "/etc/php/8.2/fpm/php-fpm.conf"),
         ("php-fpm", "/etc/php/8.2/fpm/pool.d/www.conf"),
     ] {

@@ -98,9 +98,10 @@ fn ended() -> Vec<Case> {
         one(
             "php-fpm.www.max_execution_time",
             "php-execution-time",
-            "a pool with max_execution_time 1, and a script that computes for 3 s for one request of fifty, behind nginx",
+            "a pool with max_execution_time 1, and a script that takes 3 s of a core for one request of fifty, behind nginx",
             TIME,
-            "<?php if (mt_rand(1, 50) == 1) { for ($t = microtime(true); microtime(true) - $t < 3;); } usleep(20000); echo 'here';\n",
+            "<?php $used = fn() => ($r = getrusage())['ru_utime.tv_sec'] + $r['ru_utime.tv_usec'] / 1e6;\nif (mt_rand(1, 50) == 1) { for ($t = $used(); $used() - $t < 3;); } \
+             usleep(20000); echo 'here';\n",
         ),
     ]
 }

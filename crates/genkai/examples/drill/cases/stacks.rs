@@ -248,7 +248,8 @@ const LARGE: &str = "[mysqld]\nmax-connections = 200\n";
 /// A certificate, a database, and the pool, which is ready last.
 const TIERS: &str = "cd {dir} && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout key.pem -out cert.pem && mkdir -p \
                      db/data && { setpriv --pdeathsig=KILL mariadbd --defaults-file={dir}/my.cnf --datadir={dir}/db/data \
-                     --socket={dir}/db/db.sock --pid-file={dir}/db/pid --user=root --skip-grant-tables --skip-networking & } && until [ -S \
+                     --socket={dir}/db/db.sock --pid-file={dir}/db/pid --log-error={dir}/db.log --user=root \
+                     --skip-grant-tables --skip-networking & } && until [ -S \
                      db/db.sock ]; do sleep 0.05; done && chmod 777 db db/db.sock && { setpriv --pdeathsig=TERM php-fpm8.2 -F -R -y {dir}/behind.conf & } && wait";
 
 const FEW: Between = Between {
